@@ -1,0 +1,55 @@
+"""Who may import whom: the layers of pyproject.toml, one module for astor, no optional package before it is needed."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "tapec"
+LAZY = {"optree", "scipy", "numba", "dask", "cupy", "graphviz", "matplotlib", "sklearn"}
+OPTIONAL_ROOMS = {"scipy"}
+
+IMPORT_ONE_BY_ONE = """
+import importlib, sys
+
+lazy, names = eval(sys.argv[1])
+for name in names:
+    importlib.import_module(name)
+    if loaded := sorted(lazy & set(sys.modules)):
+        sys.exit(f"importing {name} imports {', '.join(loaded)}")
+"""
+
+
+def imported_packages(path: Path) -> set[str]:
+    """Top-level names of every absolute import in a file, inside functions too."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    from_ = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 0}
+    return {name.partition(".")[0] for name in plain | from_}
+
+
+def core_modules() -> list[str]:
+    """Names of all modules but `__main__` and the rooms that an optional package is for."""
+    paths = [path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py") if path.stem != "__main__"]
+    core = [path.parts for path in paths if path.parts[0] not in OPTIONAL_ROOMS]
+    return sorted({".".join(("tapec", *parts)).removesuffix(".__init__") for parts in core})
+
+
+def test_contracts_hold(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    status = lint_imports(config_filename="pyproject.toml", no_cache=True, no_logo=True)
+    assert status == EXIT_STATUS_SUCCESS, capsys.readouterr().out
+
+
+def test_one_module_of_emission_imports_astor():
+    users = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if "astor" in imported_packages(path)]
+    assert len(users) <= 1 and all(path.parts[0] == "codegen" for path in users), users
+
+
+def test_importing_every_module_loads_no_optional_package():
+    command = [sys.executable, "-c", IMPORT_ONE_BY_ONE, repr((LAZY, core_modules()))]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
