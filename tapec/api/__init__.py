@@ -1,0 +1,4 @@
+"""What users import: tapes, Variables, decorators, checks.
+
+Must not be imported here: compat, cli, report.
+"""

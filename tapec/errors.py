@@ -1,0 +1,112 @@
+"""Every error and warning that tapec raises.
+
+Comes in: nothing.  Goes out: one hierarchy below `TapecError`.  Must not be imported here: anything of tapec.
+
+A message says what happened, where in the user's file, and how to mend it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import FrameType
+
+import numpy
+
+__all__ = [
+    "DetachError",
+    "DisconnectedError",
+    "GraphError",
+    "InPlaceError",
+    "NonFiniteError",
+    "ParseError",
+    "TapeError",
+    "TapecError",
+    "TapecWarning",
+    "UnsupportedError",
+    "VerifyError",
+    "at_user_line",
+    "is_user_file",
+    "user_frame",
+    "user_line",
+]
+
+
+class TapecError(Exception):
+    """Base of all errors raised by tapec on its own account."""
+
+
+class GraphError(TapecError):
+    """A graph is ill-formed, or an operation does not fit its operands."""
+
+
+class ParseError(GraphError):
+    """Graph text that cannot be read; carries `line` and `column` (both from 1)."""
+
+    def __init__(self, message: str, line: int = 0, column: int = 0):
+        super().__init__(f"line {line}, column {column}: {message}" if line else message)
+        self.line, self.column = line, column
+
+
+class VerifyError(GraphError):
+    """A pass or a transform left a graph that breaks the rules of graphs."""
+
+
+class UnsupportedError(TapecError, TypeError):
+    """A NumPy function, or a way of calling it, that tapec has no op for."""
+
+
+class DetachError(TapecError, RuntimeError):
+    """A recorded tensor would become a plain number and lose its gradient silently.
+
+    Not a TypeError nor a ValueError: NumPy swallows those while it converts.
+    """
+
+
+class DisconnectedError(TapecError, ValueError):
+    """No path leads from the target to the source."""
+
+
+class InPlaceError(TapecError, ValueError):
+    """An in-place change of something that must not change while it is recorded."""
+
+
+class TapeError(TapecError, RuntimeError):
+    """A tape is used against its life cycle."""
+
+
+class NonFiniteError(TapecError, FloatingPointError):
+    """A generated line made a NaN or an infinity while `check_nan` is on."""
+
+
+class TapecWarning(UserWarning):
+    """Something that works, but perhaps not as meant."""
+
+
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
+
+
+def is_user_file(filename: str) -> bool:
+    """Not a file of tapec, of NumPy, or of the interpreter's own machinery."""
+    return not filename.startswith((_OWN, _NUMPY, "<frozen"))
+
+
+def user_frame(depth: int = 1) -> FrameType | None:
+    """The innermost frame of the user's own code."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and not is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def user_line(depth: int = 2) -> str:
+    """`file.py:7` of the user's own code that is running, or an empty string."""
+    frame = user_frame(depth)
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}" if frame is not None else ""
+
+
+def at_user_line(message: str) -> str:
+    """The message with the user's line before it."""
+    line = user_line(3)
+    return f"{line}: {message}" if line else message

@@ -1,0 +1,78 @@
+"""Builder: makes graphs node by node, computing types, and finding again what it already has.
+
+Equal operations on equal inputs become one node as they are made (value numbering); this keeps what the derivative
+rules produce small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tapec.ir.graph import CONSTANT, ITEM, Graph, Node, Params, constant
+from tapec.ir.op import Op
+
+__all__ = ["Builder"]
+
+
+class Builder:
+    """Collects nodes in order. `emit` computes the type; `graph` closes it."""
+
+    __slots__ = ("_known", "nodes", "origin")
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._known: dict[Any, Node] = {}
+        self.origin: Any = None  # given to nodes made while it is set: derivative nodes inherit the forward line
+
+    def emit(self, op: Op, inputs: tuple[Node, ...], params: Params = (), origin: Any = None) -> Node:
+        key = (op, inputs, params)
+        node = self._known.get(key)
+        if node is not None:
+            return node
+        result = op.rule(*[i.type for i in inputs], **dict(params)) if params else op.rule(*[i.type for i in inputs])
+        node = Node(op, inputs, params, result, self.origin if origin is None else origin)
+        self._known[key] = node
+        self.nodes.append(node)
+        return node
+
+    def add(self, node: Node) -> Node:
+        """Take a finished node whose inputs are already here; gives the equal node that was here before, if any."""
+        if node.op is CONSTANT:
+            return self.constant(node.value, node.name)
+        key = (node.op, node.inputs, node.params)
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        self._known[key] = node
+        self.nodes.append(node)
+        return node
+
+    def constant(self, value: Any, name: str | None = None) -> Node:
+        key = constant_key(value)
+        node = self._known.get(key)
+        if node is None:
+            node = constant(value, name)
+            self._known[key] = node
+            self.nodes.append(node)
+        return node
+
+    def items(self, node: Node) -> tuple[Node, ...]:
+        """The results of a node with several."""
+        return tuple(self.emit(ITEM, (node,), (("index", i),)) for i in range(len(node.type)))
+
+    def graph(self, inputs: Iterable[Node], outputs: Iterable[Node], name: str = "graph") -> Graph:
+        return Graph(inputs, self.nodes, outputs, name)
+
+
+def constant_key(value: Any) -> Any:
+    """Equal for constants that are the same to the last bit and of the same type; big arrays go by identity."""
+    if isinstance(value, np.ndarray):
+        if value.nbytes > 4096:
+            return (CONSTANT, id(value))
+        return (CONSTANT, value.shape, value.dtype.str, value.tobytes())
+    if isinstance(value, np.generic):
+        return (CONSTANT, value.dtype.str, value.tobytes())
+    return (CONSTANT, type(value), repr(value))

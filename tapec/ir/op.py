@@ -1,0 +1,74 @@
+"""What an op is: one record that says everything about one operation, and the table of them all.
+
+The families in `tapec.ops` fill the table; everything else reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["OPS", "Op", "get_op", "register"]
+
+
+@dataclass(eq=False, kw_only=True)
+class Op:
+    """One operation, everything about it.
+
+    `run(*values, **params)` computes it with NumPy: the oracle.
+    `rule(*types, **params)` gives the result type (a tuple of types when it has several results).
+    Derivatives, written in NumPy on symbolic tensors, in one of these forms:
+      `partials(y, *xs, **params)`  elementwise: dy/dx_i for each input (None: no derivative; numbers are allowed);
+                               `conjugate` tells that y is no holomorphic function, see `jvp`
+      `vjp(ct, y, *xs, **params)`   cotangent of y to cotangents of the inputs
+      `jvp(ts, y, *xs, **params)`   tangents of the inputs (None: zero) to the tangent of y; made from `vjp` when missing
+    `linear` lists the inputs in which it is linear (then its jvp is the op itself on tangents).
+    `gradient` is "yes", "zero" (derivative known to vanish: sign) or "none" (piecewise constant: None on the tape).
+    `batch(axes, size, *xs, **params)` is its batching rule: see `tapec.autodiff.batch`.
+    `source` is how it is written: a template such as "{0} + {1}" or "np.sum({0}{params})", or a function
+    (args, node) -> text; `out` tells whether it takes `out=`, `inplace` is its augmented operator ("+=").
+    `sample` gives inputs for the tests.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    rule: Callable[..., Any]
+    kind: str
+    partials: Callable[..., Any] | None = None
+    vjp: Callable[..., Any] | None = None
+    jvp: Callable[..., Any] | None = None
+    linear: tuple[int, ...] = ()
+    gradient: str = "yes"
+    batch: Callable[..., Any] | None = None
+    source: Any = None
+    out: bool = False
+    inplace: str | None = None
+    sample: Any = None
+    numpy: Any = None
+    view: bool = False
+    commutative: bool = False
+    multi: bool = False
+    note: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self):
+        return get_op, (self.name,)
+
+
+OPS: dict[str, Op] = {}
+
+
+def register(op: Op) -> Op:
+    """Put an op into the table; a name can be taken once."""
+    if op.name in OPS:
+        raise ValueError(f"op {op.name!r} is defined twice")
+    OPS[op.name] = op
+    return op
+
+
+def get_op(name: str) -> Op:
+    return OPS[name]

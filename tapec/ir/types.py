@@ -1,0 +1,184 @@
+"""Types of values: shape, dtype, and whether it is a weak Python scalar.
+
+Every shape in tapec goes through this module, and is only ever computed by arithmetic and comparison of dimensions,
+so that a dimension may one day be a symbol.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "Type",
+    "broadcast_shapes",
+    "dtype_from_name",
+    "dtype_name",
+    "is_complex",
+    "is_differentiable",
+    "is_float",
+    "normalize_axes",
+    "normalize_axis",
+    "type_of",
+    "weak_type",
+]
+
+Shape = tuple[int, ...]
+
+
+class Type:
+    """The type of one array value, `f64[3,4]`; or of a Python scalar, `float`, which is weak as NEP 50 has it."""
+
+    __slots__ = ("_hash", "dtype", "shape", "weak")
+
+    shape: Shape
+    dtype: np.dtype
+    weak: bool
+
+    def __init__(self, shape: Shape, dtype: Any, weak: bool = False):
+        self.shape = shape
+        self.dtype = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
+        self.weak = weak
+        self._hash = hash((shape, self.dtype, weak))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def with_shape(self, shape: Shape) -> Type:
+        return Type(shape, self.dtype)
+
+    def with_dtype(self, dtype: Any) -> Type:
+        return Type(self.shape, dtype)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, Type)
+            and self._hash == other._hash
+            and self.shape == other.shape
+            and self.dtype == other.dtype
+            and self.weak == other.weak
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        if self.weak:
+            return _WEAK_NAMES[self.dtype.kind]
+        return f"{dtype_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+    def __reduce__(self):
+        return Type, (self.shape, self.dtype, self.weak)
+
+
+_WEAK_NAMES = {"f": "float", "i": "int", "c": "complex"}
+_WEAK_TYPES = {
+    float: Type((), np.dtype(np.float64), True),
+    int: Type((), np.dtype(np.int64), True),
+    complex: Type((), np.dtype(np.complex128), True),
+    bool: Type((), np.dtype(np.bool_), False),
+}
+
+
+def weak_type(kind: type) -> Type:
+    """The type of a Python scalar of this class. A bool is no weaker than NumPy's own."""
+    return _WEAK_TYPES[kind]
+
+
+def type_of(value: Any) -> Type:
+    """The type of an array, a NumPy scalar or a Python number."""
+    weak = _WEAK_TYPES.get(type(value))
+    if weak is not None:
+        return weak
+    if isinstance(value, (np.ndarray, np.generic)):
+        return Type(value.shape, value.dtype)
+    array = np.asarray(value)
+    return Type(array.shape, array.dtype)
+
+
+def dtype_name(dtype: np.dtype) -> str:
+    """`f64`, `c128`, `i32`, `u8`, `bool`: the kind and the number of bits."""
+    if dtype.kind == "b":
+        return "bool"
+    if dtype.kind in "fciu":
+        return f"{dtype.kind}{8 * dtype.itemsize}"
+    return str(dtype)
+
+
+_DTYPE_NAMES = {
+    dtype_name(np.dtype(code)): np.dtype(code) for code in "?bBhHiIlLqQefdgFDG" if np.dtype(code).kind in "bfciu"
+}
+
+
+def dtype_from_name(name: str) -> np.dtype:
+    """Inverse of `dtype_name`; KeyError for a name that is none."""
+    return _DTYPE_NAMES[name]
+
+
+def is_float(t: Type) -> bool:
+    return t.dtype.kind == "f"
+
+
+def is_complex(t: Type) -> bool:
+    return t.dtype.kind == "c"
+
+
+def is_differentiable(t: Type) -> bool:
+    """Real and complex values have gradients; integers and booleans have none."""
+    return t.dtype.kind in "fc"
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """NumPy's broadcasting; ValueError with both shapes when they do not fit."""
+    first = shapes[0]
+    for shape in shapes[1:]:
+        if shape != first:
+            break
+    else:
+        return first
+    ndim = max(map(len, shapes))
+    out = [1] * ndim
+    for shape in shapes:
+        offset = ndim - len(shape)
+        for i, n in enumerate(shape):
+            k = offset + i
+            if n != 1:
+                if out[k] == 1:
+                    out[k] = n
+                elif out[k] != n:
+                    listed = " and ".join(str(s) for s in shapes)
+                    raise ValueError(f"operands could not be broadcast together with shapes {listed}")
+    return tuple(out)
+
+
+def normalize_axis(axis: int, ndim: int) -> int:
+    """An axis counted from the front; NumPy's AxisError when it is out of range."""
+    k = int(axis)
+    if not -ndim <= k < ndim:
+        raise np.exceptions.AxisError(k, ndim)
+    return k + ndim if k < 0 else k
+
+
+def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """None (all), one axis or several, as a sorted tuple counted from the front."""
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, (tuple, list)):
+        axes = tuple(normalize_axis(a, ndim) for a in axis)
+        if len(set(axes)) != len(axes):
+            raise ValueError("duplicate value in 'axis'")
+        return tuple(sorted(axes))
+    return (normalize_axis(axis, ndim),)

@@ -1,0 +1,185 @@
+"""How ops are defined: one call each. See `docs/adding-an-op.md`.
+
+    tanh = elementwise(np.tanh, partials=lambda y, x: (1 - y * y,), sample=real)
+
+Rules are NumPy on the user's own tensors. Un-broadcasting, dtype casts and symbolic zeros are not their business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Op, Type, broadcast_shapes, register
+from tapec.ir.types import normalize_axes
+from tapec.ops.array import FUNCTIONS, UFUNCS, ArrayLike, apply
+
+__all__ = [
+    "as_operand",
+    "conj",
+    "define",
+    "elementwise",
+    "ndim_of",
+    "reduced_shape",
+    "shape_of",
+    "spread",
+]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# elementwise
+# ---------------------------------------------------------------------------------------------------------------
+_RESOLVED: dict[Any, Any] = {}
+_WEAK_KINDS = {"f": float, "i": int, "c": complex}
+
+
+def ufunc_dtypes(ufunc: np.ufunc, types: tuple[Type, ...]) -> tuple[np.dtype, ...]:
+    """The dtypes of all results, by NumPy's own promotion (NEP 50), remembered."""
+    key = (ufunc, tuple([(t.dtype, t.weak) for t in types]))
+    found = _RESOLVED.get(key)
+    if found is None:
+        given = tuple([_WEAK_KINDS[t.dtype.kind] if t.weak else t.dtype for t in types])
+        found = ufunc.resolve_dtypes(given + (None,) * ufunc.nout)[ufunc.nin :]
+        _RESOLVED[key] = found
+    return found
+
+
+def ufunc_rule(ufunc: np.ufunc) -> Callable[..., Any]:
+    def rule(*types: Type) -> Any:
+        shape = broadcast_shapes(*[t.shape for t in types])
+        dtypes = ufunc_dtypes(ufunc, types)
+        if len(dtypes) == 1:
+            return Type(shape, dtypes[0])
+        return tuple(Type(shape, d) for d in dtypes)
+
+    return rule
+
+
+def elementwise(
+    ufunc: np.ufunc,
+    partials: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    gradient: str | None = None,
+    source: Any = None,
+    inplace: str | None = None,
+    sample: Any = None,
+    **more: Any,
+) -> Op:
+    """Define the op of a NumPy ufunc."""
+    name = name or ufunc.__name__
+    if gradient is None:
+        gradient = "yes" if partials or more.get("vjp") else "none"
+    if source is None:
+        slots = ", ".join("{%d}" % i for i in range(ufunc.nin))
+        source = f"np.{name}({slots})"
+    op = register(
+        Op(
+            name=name,
+            run=ufunc,
+            rule=ufunc_rule(ufunc),
+            kind="elementwise",
+            partials=partials,
+            gradient=gradient,
+            source=source,
+            inplace=inplace,
+            out=True,
+            sample=sample,
+            numpy=ufunc,
+            multi=ufunc.nout > 1,
+            **more,
+        )
+    )
+    UFUNCS[ufunc] = op
+    return op
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# everything else
+# ---------------------------------------------------------------------------------------------------------------
+def define(
+    name: str,
+    run: Callable[..., Any],
+    rule: Callable[..., Any],
+    kind: str,
+    *,
+    gradient: str | None = None,
+    **more: Any,
+) -> Op:
+    """Define an op that is no ufunc; what NumPy calls reach it is told with `implements` beside it."""
+    if gradient is None:
+        gradient = "yes" if any(more.get(k) for k in ("partials", "vjp", "jvp")) else "none"
+    return register(Op(name=name, run=run, rule=rule, kind=kind, gradient=gradient, **more))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# helpers of definitions
+# ---------------------------------------------------------------------------------------------------------------
+def as_operand(x: Any) -> Any:
+    """A stand-in, a Python number, or an array; lists that hold stand-ins become a stack of them."""
+    if isinstance(x, ArrayLike) or type(x) in (float, int, bool, complex):
+        return x
+    if isinstance(x, np.ndarray):
+        return fold_objects(x) if x.dtype == object else x
+    if isinstance(x, np.generic):
+        return x
+    variable = getattr(x, "_tapec_read", None)
+    if variable is not None:
+        return variable()
+    if isinstance(x, (list, tuple)) and holds_stand_in(x):
+        return FUNCTIONS[np.stack]([as_operand(item) for item in x])
+    return np.asarray(x)
+
+
+def holds_stand_in(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(holds_stand_in(item) for item in x)
+    return isinstance(x, ArrayLike) or hasattr(x, "_tapec_read")
+
+
+def fold_objects(x: np.ndarray) -> Any:
+    """An object array of scalar stand-ins, as NumPy makes from `np.array([a, b])`, back into one tensor."""
+    items = list(x.ravel())
+    if not any(isinstance(item, ArrayLike) for item in items):
+        return np.array(x.tolist())
+    flat = FUNCTIONS[np.stack](items)
+    return FUNCTIONS[np.reshape](flat, x.shape)
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    return x.shape if isinstance(x, (ArrayLike, np.ndarray, np.generic)) else np.shape(x)
+
+
+def ndim_of(x: Any) -> int:
+    return len(shape_of(x))
+
+
+def dtype_of(x: Any) -> np.dtype:
+    return x.dtype if isinstance(x, (ArrayLike, np.ndarray, np.generic)) else np.asarray(x).dtype
+
+
+def reduced_shape(shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    if keepdims:
+        return tuple(1 if i in axis else n for i, n in enumerate(shape))
+    return tuple(n for i, n in enumerate(shape) if i not in axis)
+
+
+def spread(ct: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """A reduced cotangent back over the axes that were reduced."""
+    if not keepdims:
+        ct = np.reshape(ct, reduced_shape(x.shape, axis, True))
+    return np.broadcast_to(ct, x.shape)
+
+
+def conj(x: Any) -> Any:
+    """The conjugate; nothing to do for reals."""
+    return np.conjugate(x) if dtype_of(x).kind == "c" else x
+
+
+def axes_param(x: Any, axis: Any, keepdims: Any) -> tuple[tuple[str, Any], ...]:
+    return (("axis", normalize_axes(axis, ndim_of(x))), ("keepdims", bool(keepdims)))
+
+
+__all__ += ["apply", "axes_param", "dtype_of", "fold_objects", "holds_stand_in", "ufunc_dtypes", "ufunc_rule"]

@@ -1,0 +1,17 @@
+"""Dead code: drop what no output needs."""
+
+from __future__ import annotations
+
+from tapec.ir import Graph, Node
+
+__all__ = ["dce"]
+
+
+def dce(graph: Graph) -> Graph:
+    live: set[Node] = set(graph.outputs)
+    kept = []
+    for node in reversed(graph.nodes):
+        if node in live:
+            kept.append(node)
+            live.update(node.inputs)
+    return graph if len(kept) == len(graph.nodes) else Graph(graph.inputs, kept[::-1], graph.outputs, graph.name)

@@ -1,0 +1,161 @@
+"""The log of one recording, its structure (the cache key), and the graph it stands for.
+
+A log is scanned once, in order. Every value in it gets a slot: leaves (tensors, arrays, Python numbers) where they are
+first read, results where they are made. An object's slot may change: after an in-place change the same tensor stands for
+a new value, and the record keeps the old one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Builder, Graph, Node, constant, input_node
+from tapec.ir.types import Type, type_of
+from tapec.autodiff.inline import copy_into
+from tapec.ops.control import CALL
+from tapec.trace.tensor import Tensor
+
+__all__ = ["Log"]
+
+_NUMBERS = (float, int, bool, complex)
+
+
+class Log:
+    """Records in order, and what a scan found in them so far.
+
+    `objects[s]` and `values[s]` are what slot s holds, `index` finds the slot of an object by identity, `key` is the
+    structure so far, `scalars` lists (slot, number) of the Python numbers, which are no part of the key.
+    """
+
+    __slots__ = ("_scanned", "index", "key", "objects", "records", "scalars", "values")
+
+    def __init__(self) -> None:
+        self.records: list[tuple[Any, ...]] = []
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything, and let go of every array."""
+        self.records.clear()
+        self._scanned = 0
+        self.index: dict[int, int] = {}
+        self.objects: list[Any] = []
+        self.values: list[Any] = []
+        self.key: list[Any] = []
+        self.scalars: list[tuple[int, Any]] = []
+
+    def scan(self) -> None:
+        """Take in the records made since the last scan."""
+        records = self.records
+        if self._scanned == len(records):
+            return
+        index, objects, values, key = self.index, self.objects, self.values, self.key
+        get = index.get
+        for entry in records[self._scanned :] if self._scanned else records:
+            op, inputs, params, out = entry[:4]
+            key.append(op)
+            if params:
+                key.append(params)
+            for x in inputs:
+                slot = get(id(x)) if type(x) not in _NUMBERS else None
+                key.append(self.leaf(x) if slot is None else slot)
+            if len(entry) == 7:  # an in-place change: the slot that the object had keeps the old value
+                old = index[id(out)]
+                values[old] = entry[6]
+                objects[old] = _kept(entry[6], out)
+            for part in out if type(out) is tuple else (out,):
+                index[id(part)] = len(objects)
+                objects.append(part)
+                values.append(part._value)
+            if op.kind == "dynamic":  # the shape of the result hangs on values
+                key.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
+        self._scanned = len(records)
+
+    def leaf(self, x: Any) -> int:
+        """A slot for something that was not made in this log."""
+        slot = len(self.objects)
+        self.objects.append(x)
+        if type(x) is Tensor:
+            self.index[id(x)] = slot
+            x = x._value
+            self.key.append((x.shape, x.dtype))
+        elif type(x) in _NUMBERS:
+            self.scalars.append((slot, x))
+            self.key.append(_scalar_kind(x))
+        else:
+            self.index[id(x)] = slot
+            self.key.append((x.shape, x.dtype))
+        self.values.append(x)
+        return slot
+
+    def slot_of(self, x: Any) -> int | None:
+        return self.index.get(id(x))
+
+    # -- graph ---------------------------------------------------------------------------------------------------
+    def graph(self, literals: dict[int, Any]) -> tuple[Graph, list[Node]]:
+        """The recorded program, and the node of each slot.
+
+        `literals` gives, by slot, the Python numbers that are written into the program; others become inputs.
+        """
+        builder = Builder()
+        nodes: list[Any] = [None] * len(self.objects)
+        inputs: list[Node] = []
+        index: dict[int, int] = {}
+        slot = 0
+
+        def leaf(x: Any) -> Node:
+            nonlocal slot
+            k = slot
+            slot += 1
+            if type(x) in _NUMBERS:
+                if k in literals:
+                    nodes[k] = builder.constant(literals[k])
+                    return nodes[k]
+                node = input_node(f"s{k}", type_of(x))
+            else:
+                index[id(x)] = k
+                value = self.values[k]
+                node = input_node(f"a{k}", Type(value.shape, value.dtype), origin=None)
+            nodes[k] = node
+            inputs.append(node)
+            return node
+
+        for entry in self.records:
+            op, xs, params, out, code, lasti = entry[:6]
+            ins = []
+            for x in xs:
+                k = None if type(x) in _NUMBERS else index.get(id(x))
+                ins.append(leaf(x) if k is None else nodes[k])
+            outs = out if type(out) is tuple else (out,)
+            if op is CALL:
+                made = copy_into(builder, dict(params)["graph"], tuple(ins))
+            else:
+                types = tuple([Type(self.values[slot + j].shape, self.values[slot + j].dtype) for j in range(len(outs))])
+                node = builder.add(Node(op, tuple(ins), params, types if op.multi else types[0], (code, lasti)))
+                made = list(builder.items(node)) if op.multi else [node]
+            for part, node in zip(outs, made, strict=True):
+                nodes[slot] = node
+                index[id(part)] = slot
+                slot += 1
+        return builder.graph(inputs, [], "recorded"), nodes
+
+
+def _kept(value: Any, tensor: Tensor) -> Tensor:
+    """A tensor for the value that another had before an in-place change, watched as that one is."""
+    from tapec.trace.tensor import wrap
+
+    old = wrap(value)
+    old._mark = tensor._mark
+    return old
+
+
+def _scalar_kind(x: Any) -> Any:
+    """The class of a number; a negative zero is told from a zero."""
+    if type(x) is float and x == 0.0 and math.copysign(1.0, x) < 0.0:
+        return "-0.0"
+    return type(x)
+
+
+__all__ += ["constant", "np"]

@@ -1,0 +1,70 @@
+"""What is recording in this thread or task: a stack of tapes and traces, kept in a ContextVar.
+
+A tensor carries a `Mark`: the set of recordings that watch it. An operation is recorded by those recordings that are
+active and watch one of its inputs; its result carries their mark. Marks hold tokens, never the recordings themselves,
+so a tensor that outlives its tape holds nothing alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+__all__ = ["CURRENT", "Mark", "Recorder", "Token", "pop", "push"]
+
+
+class Token:
+    """Stands for one recording; `alive` until the recording is over for good."""
+
+    __slots__ = ("alive", "mark")
+
+    def __init__(self) -> None:
+        self.alive = True
+        self.mark = Mark(frozenset((self,)))
+
+
+class Mark:
+    """An immutable set of tokens."""
+
+    __slots__ = ("tokens",)
+
+    def __init__(self, tokens: frozenset[Token]):
+        self.tokens = tokens
+
+
+class Recorder:
+    """The recordings active at one moment. Immutable; entering and leaving make a new one.
+
+    `sinks` holds, outermost first, each recording's token and the `append` of its list of records; `append` is that of
+    the only one, when there is only one. `trace` is the innermost traced function, `tapes` the recordings themselves.
+    """
+
+    __slots__ = ("append", "mark", "sinks", "tapes", "tokens", "trace")
+
+    def __init__(self, tapes: tuple[Any, ...]):
+        self.tapes = tapes
+        self.sinks = tuple((t.token, t.log.records.append) for t in tapes)
+        self.tokens = frozenset(t.token for t in tapes)
+        single = len(tapes) == 1
+        self.mark = tapes[0].token.mark if single else Mark(self.tokens)
+        self.append: Callable[[Any], None] | None = self.sinks[0][1] if single else None
+        self.trace = next((t for t in reversed(tapes) if t.is_trace), None)
+
+
+CURRENT: ContextVar[Recorder | None] = ContextVar("tapec_recorder", default=None)
+
+
+def push(tape: Any) -> None:
+    """Make a recording the innermost active one."""
+    current = CURRENT.get()
+    CURRENT.set(Recorder((tape,) if current is None else (*current.tapes, tape)))
+
+
+def pop(tape: Any) -> None:
+    """Take a recording out, wherever it stands; no error when it is not there."""
+    current = CURRENT.get()
+    if current is not None:
+        rest = tuple(t for t in current.tapes if t is not tape)
+        if len(rest) != len(current.tapes):
+            CURRENT.set(Recorder(rest) if rest else None)

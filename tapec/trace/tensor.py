@@ -1,0 +1,297 @@
+"""`Tensor`: the array a user computes with while something records. It has its value at once; recording is a side effect.
+
+Recording one operation is the hot path of the tape. A record is the tuple
+    (op, inputs, params, output, code object, instruction offset[, value before an in-place change])
+appended to the list of every recording that watches one of the inputs.
+"""
+
+from __future__ import annotations
+
+import operator
+from sys import _getframe
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import UnsupportedError, at_user_line
+from tapec.ir import Op
+from tapec.ops import UFUNCS, ArrayLike
+from tapec.ops.array import ufunc_method
+from tapec.ops.define import as_operand
+from tapec.trace.recorder import CURRENT, Mark, Recorder
+
+__all__ = ["Tensor", "record", "unwrap"]
+
+_new = object.__new__
+_PLAIN = frozenset(
+    {float, int, bool, complex, np.float64, np.float32, np.float16, np.longdouble, np.complex64, np.complex128, np.bool_}
+    | {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
+)
+
+
+class Tensor(ArrayLike):
+    """An array that tapes can watch.
+
+    >>> import numpy as np, tapec
+    >>> x = tapec.constant([1.0, 2.0])
+    >>> np.sum(x * x)
+    tapec.Tensor(5.0, shape=(), dtype=float64)
+    """
+
+    __slots__ = ("__weakref__", "_link", "_mark", "_value")
+    _rank = 2
+
+    _value: Any
+    _mark: Mark | None  # the recordings that watch it
+    _link: Any  # what an in-place change must reach: the tensor it is a view of, its own views
+
+    def __new__(cls, value: Any, dtype: Any = None) -> Tensor:
+        self = _new(cls)
+        self._value = plain_value(value, dtype)
+        self._mark = None
+        self._link = None
+        return self
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._value.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._value.dtype
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self._value.strides
+
+    @property
+    def flags(self) -> Any:
+        return self._value.flags
+
+    def numpy(self) -> Any:
+        """The value: an array of its own, or a NumPy scalar."""
+        value = self._value
+        return value.copy() if type(value) is np.ndarray else value
+
+    def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
+        return perform(op, inputs, params)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        op = UFUNCS.get(ufunc)
+        if op is None or kwargs or method != "__call__" or op.multi:
+            return ufunc_method(self, ufunc, method, inputs, kwargs)
+        values = []
+        for x in inputs:
+            if type(x) is Tensor:
+                values.append(x._value)
+            elif type(x) in _PLAIN or (type(x) is np.ndarray and x.dtype != object):
+                values.append(x)
+            else:
+                return perform(op, inputs, ())
+        out = _new(Tensor)
+        out._value = ufunc(*values)
+        out._link = None
+        rec = CURRENT.get()
+        if rec is None:
+            out._mark = None
+        else:
+            record(rec, op, inputs, (), out)
+        return out
+
+    def __repr__(self) -> str:
+        return f"tapec.Tensor({show(self._value)}, shape={self.shape}, dtype={self.dtype.name})"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(self._value if np.ndim(self._value) else self._value.item(), spec) if spec else str(self)
+
+    def __reduce__(self) -> Any:
+        return Tensor, (self._value,)
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return Tensor(np.array(self._value))
+
+
+def show(value: Any) -> str:
+    return np.array2string(value, separator=", ") if isinstance(value, np.ndarray) and value.ndim else str(value)
+
+
+def plain_value(value: Any, dtype: Any = None) -> Any:
+    """A NumPy array or scalar of its own from what a user gives."""
+    if isinstance(value, ArrayLike):
+        value = value._value
+    array = np.array(value, dtype=dtype)
+    if array.dtype.kind not in "fciub":
+        raise TypeError(at_user_line(f"a tensor holds numbers; this is an array of dtype {array.dtype}"))
+    return array if array.ndim else array[()]
+
+
+def wrap(value: Any) -> Tensor:
+    """A tensor around a value that is known to be an array or a NumPy scalar."""
+    out = _new(Tensor)
+    if type(value) is np.ndarray and not value.ndim:
+        value = value[()]
+    out._value = value
+    out._mark = None
+    out._link = None
+    return out
+
+
+def unwrap(x: Any) -> Any:
+    """The plain value of a tensor; anything else as it is."""
+    return x._value if type(x) is Tensor else x
+
+
+def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
+    """Compute an op at once and record it: the general road."""
+    inputs = tuple([x if type(x) is Tensor else as_operand(x) for x in inputs])
+    values = [x._value if type(x) is Tensor else x for x in inputs]
+    if any(isinstance(v, ArrayLike) for v in values):
+        raise UnsupportedError(at_user_line(f"{op.name} of a tensor and a symbol"))
+    value = op.run(*values, **dict(params)) if params else op.run(*values)
+    out: Any = tuple([wrap(v) for v in value]) if op.multi else wrap(value)
+    rec = CURRENT.get()
+    if rec is not None:
+        record(rec, op, inputs, params, out)
+    return out
+
+
+def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any) -> None:
+    """Append a record to every active recording that watches an input, and mark the output."""
+    mark = rec.mark
+    for x in inputs:
+        if type(x) is Tensor and x._mark is mark:
+            break
+    else:
+        mark = _common_mark(rec, inputs)
+    if mark is not None:
+        frame = _getframe(2)
+        while frame.f_back is not None and not frame.f_code.co_filename.startswith("<") and _own_file(frame):
+            frame = frame.f_back
+        entry = (op, inputs, params, out, frame.f_code, frame.f_lasti)
+        if rec.append is not None:
+            rec.append(entry)
+        else:
+            for token, append in rec.sinks:
+                if token in mark.tokens:
+                    append(entry)
+    if type(out) is tuple:
+        for part in out:
+            part._mark = mark
+    else:
+        out._mark = mark
+
+
+_OWN_FILES: dict[Any, bool] = {}
+
+
+def _own_file(frame: Any) -> bool:
+    """Is this frame's code part of tapec or NumPy?"""
+    code = frame.f_code
+    own = _OWN_FILES.get(code.co_filename)
+    if own is None:
+        from tapec.errors import is_user_file
+
+        own = _OWN_FILES[code.co_filename] = not is_user_file(code.co_filename)
+    return own
+
+
+def _common_mark(rec: Recorder, inputs: tuple[Any, ...]) -> Mark | None:
+    """The recordings, of those active, that watch any input; None when there is none."""
+    tokens: set[Any] = set()
+    for x in inputs:
+        if type(x) is Tensor and x._mark is not None:
+            tokens |= x._mark.tokens & rec.tokens
+    if not tokens:
+        return None
+    return rec.mark if len(tokens) == len(rec.tokens) else Mark(frozenset(tokens))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# operators: the fast road for two operands that are tensors or plain numbers
+# ---------------------------------------------------------------------------------------------------------------
+def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
+    op = UFUNCS[ufunc]
+
+    def forward(self: Tensor, other: Any) -> Any:
+        kind = type(other)
+        out = _new(Tensor)
+        if kind is Tensor:
+            out._value = compute(self._value, other._value)
+        elif kind in _PLAIN or (kind is np.ndarray and other.dtype != object):
+            out._value = compute(self._value, other)
+        else:
+            return _mixed(op, self, other, False)
+        out._link = None
+        rec = CURRENT.get()
+        if rec is None:
+            out._mark = None
+            return out
+        mark = rec.mark
+        if rec.append is not None and (self._mark is mark or (kind is Tensor and other._mark is mark)):
+            frame = _getframe(1)
+            rec.append((op, (self, other), (), out, frame.f_code, frame.f_lasti))
+            out._mark = mark
+        else:
+            record(rec, op, (self, other), (), out)
+        return out
+
+    def reflected(self: Tensor, other: Any) -> Any:
+        kind = type(other)
+        if kind not in _PLAIN and (kind is not np.ndarray or other.dtype == object):
+            return _mixed(op, self, other, True)
+        out = _new(Tensor)
+        out._value = compute(other, self._value)
+        out._link = None
+        rec = CURRENT.get()
+        if rec is None:
+            out._mark = None
+            return out
+        mark = rec.mark
+        if rec.append is not None and self._mark is mark:
+            frame = _getframe(1)
+            rec.append((op, (other, self), (), out, frame.f_code, frame.f_lasti))
+            out._mark = mark
+        else:
+            record(rec, op, (other, self), (), out)
+        return out
+
+    return forward, reflected
+
+
+def _mixed(op: Op, self: Tensor, other: Any, swapped: bool) -> Any:
+    """An operand that is neither a tensor nor a plain array: a Variable, a list, somebody else's class."""
+    if getattr(other, "__array_ufunc__", 0) is None or isinstance(other, (str, bytes, dict, set)) or other is None:
+        return NotImplemented
+    return perform(op, (other, self) if swapped else (self, other), ())
+
+
+def install_operators() -> None:
+    """Give Tensor the fast operators for every ufunc that has an op."""
+    table = {
+        "add": (np.add, operator.add),
+        "sub": (np.subtract, operator.sub),
+        "mul": (np.multiply, operator.mul),
+        "truediv": (np.divide, operator.truediv),
+        "pow": (np.power, operator.pow),
+        "matmul": (np.matmul, operator.matmul),
+        "lt": (np.less, operator.lt),
+        "le": (np.less_equal, operator.le),
+        "gt": (np.greater, operator.gt),
+        "ge": (np.greater_equal, operator.ge),
+        "eq": (np.equal, operator.eq),
+        "ne": (np.not_equal, operator.ne),
+    }
+    for name, (ufunc, compute) in table.items():
+        if ufunc in UFUNCS:
+            forward, reflected = _fast_binary(ufunc, compute)
+            setattr(Tensor, f"__{name}__", forward)
+            if name in ("add", "sub", "mul", "truediv", "pow", "matmul"):
+                setattr(Tensor, f"__r{name}__", reflected)
+
+
+install_operators()
