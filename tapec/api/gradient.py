@@ -7,7 +7,7 @@ from typing import Any
 from tapec.api.variable import Variable
 from tapec.autodiff.reverse import backward, filled
 from tapec.codegen import compile_graph
-from tapec.ir import Builder, Graph, Node, is_literal
+from tapec.ir import CONSTANT, Builder, Graph, Node, input_node
 from tapec.ir.types import Type
 from tapec.ops.control import CALL
 from tapec.passes.pipeline import optimize
@@ -97,23 +97,7 @@ def build(log: Any, literals: dict[int, Any], tslots: Any, sslots: Any) -> TapeG
     """Differentiate, optimise and compile. Forward values are read from the recording, never computed again."""
     forward, nodes = log.graph(literals)
     builder = Builder()
-    lifted: dict[Node, Node] = {}
-    slot_of: dict[Node, int] = {}
-    for k, node in enumerate(nodes):
-        slot_of.setdefault(node, k)
-
-    def lift(node: Node) -> Node:
-        new = lifted.get(node)
-        if new is None:
-            if is_literal(node):
-                new = builder.constant(node.value)
-            else:
-                from tapec.ir import input_node
-
-                new = input_node(f"v{slot_of[node]}", node.type, node.origin)
-            lifted[node] = new
-        return new
-
+    lift = Lifter(builder, nodes)
     targets = [nodes[k] for k in tslots if k is not None]
     sources = [nodes[k] for group in sslots for k in group if k is not None]
     seeds = [filled(builder, Type(t.shape, t.dtype), 1.0) for t in targets]
@@ -128,11 +112,55 @@ def build(log: Any, literals: dict[int, Any], tslots: Any, sslots: Any) -> TapeG
         connected.append(total is not None)
         if total is not None:
             outputs.append(total.node)
-    inputs = [n for n in lifted.values() if n.op.name == "input"]
-    graph = optimize(builder.graph(inputs, outputs, "gradient"))
+    graph = optimize(builder.graph(lift.inputs, outputs, "gradient"))
     used = {i for n in graph.nodes for i in n.inputs} | set(graph.outputs)
-    slot_by_input = {new: slot_of[old] for old, new in lifted.items()}
     kept = [i for i in graph.inputs if i in used]
     graph = Graph(kept, graph.nodes, graph.outputs, "gradient")
     CACHE.compiled()
-    return TapeGradient(graph, [slot_by_input[i] for i in kept], connected)
+    return TapeGradient(graph, [lift.inputs[i] for i in kept], connected)
+
+
+class Lifter:
+    """Gives the node that stands for a forward value in the gradient graph.
+
+    A recorded value is an input. A value inside a call that was recorded as a whole is computed again.
+    `inputs` are the inputs made so far, each with its slot.
+    """
+
+    def __init__(self, builder: Builder, nodes: list[Node]):
+        self.builder = builder
+        self.known: dict[Node, Node] = {}
+        self.inputs: dict[Node, int] = {}
+        self.slots: dict[Node, int] = {}
+        for k, node in enumerate(nodes):
+            self.slots.setdefault(node, k)
+
+    def __call__(self, node: Node) -> Node:
+        found = self.known.get(node)
+        if found is None:
+            stack = [node]
+            while stack:
+                self._lift(stack)
+            found = self.known[node]
+        return found
+
+    def _lift(self, stack: list[Node]) -> None:
+        """Settle the node on top of the stack, or put what it needs on top of it."""
+        node = stack[-1]
+        if node in self.known:
+            stack.pop()
+        elif node.op is CONSTANT:
+            self.known[stack.pop()] = self.builder.constant(node.value, node.name)
+        elif node in self.slots:
+            new = input_node(f"v{self.slots[node]}", node.type, node.origin)
+            self.inputs[new] = self.slots[node]
+            self.known[stack.pop()] = new
+        else:
+            missing = [i for i in node.inputs if i not in self.known]
+            if missing:
+                stack.extend(missing)
+                return
+            inputs = tuple([self.known[i] for i in node.inputs])
+            self.known[stack.pop()] = self.builder.add(
+                Node(node.op, inputs, node.params, node.type, node.origin, node.name)
+            )

@@ -35,7 +35,7 @@ def compile_graph(graph: Graph, name: str = "function", scalar: bool = False) ->
             names[node] = f"c{i}"
             space[f"c{i}"] = node.value
         else:
-            names[node] = f"v{i}"
+            names[node] = f"t{i}"
             args = [names[k] for k in node.inputs]
             if node.op.source is None:
                 space[f"run_{node.op.name}"] = node.op.run

@@ -114,7 +114,7 @@ class Graph:
     def fingerprint(self) -> str:
         """A stable digest of meaning: same for equal graphs, in every process."""
         if self._fingerprint is None:
-            from tapec.ir.text import fingerprint
+            from tapec.ir.fingerprint import fingerprint
 
             self._fingerprint = fingerprint(self)
         return self._fingerprint
