@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, ITEM, Builder, Node, Type
+from tapec.autodiff.inline import copy_into
+from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, Type, input_node
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.creation import FULL
 from tapec.ops.define import conj
 from tapec.ops.layout import unbroadcast
 
-__all__ = ["backward", "dependents", "filled"]
+__all__ = ["backward", "dependents", "filled", "value_and_grad_graph", "vjp_graph"]
 
 
 def filled(builder: Builder, t: Type, value: float) -> Symbol:
@@ -65,7 +66,9 @@ def backward(
     return [pending.get(s) for s in sources]
 
 
-def _step(builder: Builder, node: Node, pending: dict[Node, Any], active: set[Node], lift: Callable[[Node], Node]) -> None:
+def _step(
+    builder: Builder, node: Node, pending: dict[Node, Any], active: set[Node], lift: Callable[[Node], Node]
+) -> None:
     """Carry the cotangent of one node to its inputs."""
     ct = pending[node]
     if node.op is ITEM:
@@ -129,7 +132,7 @@ def _fit(builder: Builder, ct: Any, t: Type) -> Any:
     return ct
 
 
-def filled_like(builder: Builder, ct: Symbol, t: Type) -> Symbol:
+def filled_like(builder: Builder, ct: Any, t: Type) -> Symbol:
     """A literal cotangent as an array of the type it must have."""
     if ct.node.op is CONSTANT:
         return filled(builder, t, ct.node.value)
@@ -141,4 +144,39 @@ def _accumulate(pending: dict[Node, Any], node: Node, ct: Any) -> None:
     pending[node] = ct if known is None else known + ct
 
 
-__all__ += ["apply", "input_cotangents", "scaled"]
+# ---------------------------------------------------------------------------------------------------------------
+# whole graphs
+# ---------------------------------------------------------------------------------------------------------------
+def value_and_grad_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
+    """All outputs of a graph, and then the gradients of the first with respect to these inputs.
+
+    An input to which no path leads gets zeros.
+    """
+    builder = Builder()
+    outputs = copy_into(builder, graph, graph.inputs)
+    seed = filled(builder, plain(outputs[0].type), 1.0)
+    grads = pullback(builder, outputs[:1], [seed], [graph.inputs[k] for k in wrt])
+    return builder.graph(graph.inputs, [*outputs, *grads], graph.name)
+
+
+def vjp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
+    """The cotangents of these inputs; each differentiable output gives one more input: its cotangent."""
+    builder = Builder()
+    targets = [o for o in copy_into(builder, graph, graph.inputs) if is_differentiable(o.type)]
+    seeds = [input_node(f"ct{k}", plain(o.type)) for k, o in enumerate(targets)]
+    grads = pullback(builder, targets, [Symbol(s, builder) for s in seeds], [graph.inputs[k] for k in wrt])
+    return builder.graph([*graph.inputs, *seeds], grads, graph.name)
+
+
+def pullback(builder: Builder, targets: Sequence[Node], seeds: Sequence[Any], sources: Sequence[Node]) -> list[Node]:
+    """Cotangents of sources of the program that the builder holds; zeros where no path leads."""
+    found = backward(builder, tuple(builder.nodes), targets, seeds, sources, lambda node: node)
+    return [(filled(builder, plain(s.type), 0.0) if c is None else c).node for s, c in zip(sources, found, strict=True)]
+
+
+def plain(t: Type) -> Type:
+    """The type of an array that stands for a weak scalar."""
+    return Type(t.shape, t.dtype) if t.weak else t
+
+
+__all__ += ["apply", "input_cotangents", "plain", "pullback", "scaled"]
