@@ -2,6 +2,7 @@
 
 Accumulation, symbolic zeros, un-broadcasting, dtypes and complex conjugation happen here, once; rules know nothing of
 them. Complex gradients follow TensorFlow: the cotangent of x is ct * conj(dy/dx), so that `x - lr * grad` descends.
+As a map of the real plane that is the transpose of the tangent map, so transposing twice gives forward mode.
 """
 
 from __future__ import annotations
@@ -12,19 +13,24 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.inline import copy_into
-from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, Type, input_node
+from tapec.autodiff.zeros import Zero, filled
+from tapec.ir import ITEM, Builder, Graph, Node, Type, input_node
 from tapec.ir.types import is_differentiable
-from tapec.ops import Symbol, apply
-from tapec.ops.creation import FULL
+from tapec.ops import Symbol
 from tapec.ops.define import conj
 from tapec.ops.layout import unbroadcast
 
-__all__ = ["backward", "dependents", "filled", "value_and_grad_graph", "vjp_graph"]
-
-
-def filled(builder: Builder, t: Type, value: float) -> Symbol:
-    """A symbol of one number everywhere."""
-    return Symbol(builder.emit(FULL, (), (("shape", t.shape), ("value", value), ("dtype", t.dtype))), builder)
+__all__ = [
+    "backward",
+    "dependents",
+    "filled",
+    "fit",
+    "input_cotangents",
+    "plain",
+    "pullback",
+    "value_and_grad_graph",
+    "vjp_graph",
+]
 
 
 def dependents(nodes: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
@@ -47,7 +53,7 @@ def backward(
     seeds: Sequence[Any],
     sources: Sequence[Node],
     lift: Callable[[Node], Node],
-) -> list[Symbol | None]:
+) -> list[Any]:
     """Cotangents of the sources, None where no path leads from a target.
 
     `nodes` is the forward program in order; `lift` gives the node that stands for a forward value in `builder`.
@@ -79,22 +85,34 @@ def _step(
     wanted = [i in active for i in node.inputs]
     if not any(wanted):
         return
-    xs = [Symbol(lift(i), builder) for i in node.inputs]
-    if node.op.gradient == "zero":
-        for x, i, want in zip(xs, node.inputs, wanted, strict=True):
-            if want:
-                _accumulate(pending, i, filled(builder, x.node.type, 0.0))
-        return
-    y: Any
-    if node.op.multi:
-        whole = lift(node)
-        y = tuple(Symbol(n, builder) for n in builder.items(whole))
-        ct = tuple(filled(builder, t, 0.0) if c is None else c for c, t in zip(ct, node.type, strict=True))
+    parts: Sequence[Any]
+    if node.op.gradient == "zero" or _all_zero(ct):
+        parts = [Zero(plain(i.type), builder) for i in node.inputs]
     else:
-        y = Symbol(lift(node), builder)
-    for i, want, part in zip(node.inputs, wanted, input_cotangents(node, ct, y, xs), strict=True):
+        xs = [Symbol(lift(i), builder) for i in node.inputs]
+        parts = input_cotangents(node, _complete(builder, node, ct), _result(builder, lift(node)), xs)
+    for i, want, part in zip(node.inputs, wanted, parts, strict=True):
         if want and part is not None:
-            _accumulate(pending, i, _fit(builder, part, i.type))
+            _accumulate(pending, i, fit(builder, part, i.type))
+
+
+def _all_zero(ct: Any) -> bool:
+    return all(c is None or type(c) is Zero for c in ct) if isinstance(ct, list) else type(ct) is Zero
+
+
+def _result(builder: Builder, y: Node) -> Any:
+    """A node's value as rules see it: a symbol, or a tuple of them."""
+    if isinstance(y.type, tuple):
+        return tuple([Symbol(n, builder) for n in builder.items(y)])
+    return Symbol(y, builder)
+
+
+def _complete(builder: Builder, node: Node, ct: Any) -> Any:
+    """Zeros for the results of a node that nothing used; None for those that are no numbers with a derivative."""
+    if not node.op.multi:
+        return ct
+    types = zip(ct, node.type, strict=True)
+    return tuple([Zero(t, builder) if c is None and is_differentiable(t) else c for c, t in types])
 
 
 def input_cotangents(node: Node, ct: Any, y: Any, xs: Sequence[Symbol]) -> Sequence[Any]:
@@ -117,26 +135,25 @@ def scaled(ct: Any, partial: Any) -> Any:
     return ct * conj(partial)
 
 
-def _fit(builder: Builder, ct: Any, t: Type) -> Any:
-    """A cotangent in the shape and dtype of the input it belongs to."""
-    if not isinstance(ct, Symbol):
-        ct = Symbol(builder.constant(ct), builder)
-    ct = unbroadcast(ct, t.shape) if len(ct.shape) >= len(t.shape) else np.broadcast_to(ct, t.shape)
-    if ct.shape != t.shape:
-        ct = np.broadcast_to(ct, t.shape)
-    if ct.dtype != t.dtype or ct.weak:
-        if ct.dtype.kind == "c" and t.dtype.kind == "f":
-            ct = np.real(ct)
-        if ct.dtype != t.dtype or ct.weak:
-            ct = ct.astype(t.dtype) if not ct.weak else filled_like(builder, ct, t)
-    return ct
+def fit(builder: Builder, value: Any, t: Type) -> Any:
+    """A cotangent or tangent in the shape and dtype of the value it belongs to.
 
-
-def filled_like(builder: Builder, ct: Any, t: Type) -> Symbol:
-    """A literal cotangent as an array of the type it must have."""
-    if ct.node.op is CONSTANT:
-        return filled(builder, t, ct.node.value)
-    return ct.astype(t.dtype)
+    Summed where that was broadcast, repeated where the rule left it small, its real part where that is real.
+    """
+    if not isinstance(value, (Symbol, Zero)):
+        value = Symbol(builder.constant(value), builder)
+    if value.dtype.kind == "c" and t.dtype.kind == "f":
+        value = np.real(value)
+    if value.shape != t.shape:
+        if len(value.shape) >= len(t.shape):
+            value = unbroadcast(value, t.shape)
+        if value.shape != t.shape:
+            value = np.broadcast_to(value, t.shape)
+    if value.dtype != t.dtype or value.weak:
+        if value.weak and value.node.op.kind == "constant":
+            return filled(builder, plain(t), value.node.value)
+        value = value.astype(t.dtype)
+    return value
 
 
 def _accumulate(pending: dict[Node, Any], node: Node, ct: Any) -> None:
@@ -171,12 +188,9 @@ def vjp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
 def pullback(builder: Builder, targets: Sequence[Node], seeds: Sequence[Any], sources: Sequence[Node]) -> list[Node]:
     """Cotangents of sources of the program that the builder holds; zeros where no path leads."""
     found = backward(builder, tuple(builder.nodes), targets, seeds, sources, lambda node: node)
-    return [(filled(builder, plain(s.type), 0.0) if c is None else c).node for s, c in zip(sources, found, strict=True)]
+    return [(Zero(plain(s.type), builder) if c is None else c).node for s, c in zip(sources, found, strict=True)]
 
 
 def plain(t: Type) -> Type:
     """The type of an array that stands for a weak scalar."""
     return Type(t.shape, t.dtype) if t.weak else t
-
-
-__all__ += ["apply", "input_cotangents", "plain", "pullback", "scaled"]

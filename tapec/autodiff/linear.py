@@ -1,0 +1,21 @@
+"""In which inputs an op is linear, and how: all together (a + b), or each by itself (a * b)."""
+
+from __future__ import annotations
+
+from tapec.ir import Op
+
+__all__ = ["is_multilinear", "linear_inputs"]
+
+_LINEAR_ELEMENTWISE = {"multiply": (0, 1), "divide": (0,), "add": (0, 1), "subtract": (0, 1), "negative": (0,)}
+
+
+def linear_inputs(op: Op, count: int) -> tuple[int, ...]:
+    """The inputs in which the op is linear; layout ops that take many arrays are so in all of them."""
+    if op.linear:
+        return tuple(range(count)) if op.kind == "layout" else op.linear
+    return _LINEAR_ELEMENTWISE.get(op.name, ())
+
+
+def is_multilinear(op: Op) -> bool:
+    """Linear in each input while the others stand still, as a product is; otherwise in all of them together."""
+    return op.kind == "product" or op.name in ("multiply", "divide")
