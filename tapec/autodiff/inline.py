@@ -5,11 +5,15 @@ from __future__ import annotations
 from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node
 from tapec.ops.control import CALL
 
-__all__ = ["copy_into", "inline_calls"]
+__all__ = ["copy_into", "inline_calls", "prune"]
 
 
-def copy_into(builder: Builder, graph: Graph, inputs: tuple[Node, ...]) -> list[Node]:
-    """Add a graph's nodes to a builder with these nodes in place of its inputs; gives its outputs."""
+def copy_into(builder: Builder, graph: Graph, inputs: tuple[Node, ...], merge: bool = True) -> list[Node]:
+    """Add a graph's nodes to a builder with these nodes in place of its inputs; gives its outputs.
+
+    With `merge`, nodes that the builder has already are found again; without, every one is new.
+    """
+    take = builder.add if merge else builder.append
     known: dict[Node, Node] = dict(zip(graph.inputs, inputs, strict=True))
     results: dict[Node, list[Node]] = {}
     for node in graph.nodes:
@@ -21,11 +25,11 @@ def copy_into(builder: Builder, graph: Graph, inputs: tuple[Node, ...]) -> list[
             continue
         new = tuple([known[i] for i in node.inputs])
         if node.op is CALL:
-            results[node] = copy_into(builder, node.param("graph"), new)
+            results[node] = copy_into(builder, node.param("graph"), new, merge)
         elif new == node.inputs:
-            known[node] = builder.add(node)
+            known[node] = take(node)
         else:
-            known[node] = builder.add(Node(node.op, new, node.params, node.type, node.origin, node.name))
+            known[node] = take(Node(node.op, new, node.params, node.type, node.origin, node.name))
     return [known[o] for o in graph.outputs]
 
 
@@ -36,3 +40,14 @@ def inline_calls(graph: Graph) -> Graph:
     builder = Builder()
     outputs = copy_into(builder, graph, graph.inputs)
     return builder.graph(graph.inputs, outputs, graph.name)
+
+
+def prune(graph: Graph) -> Graph:
+    """The same graph without nodes that no output needs."""
+    live: set[Node] = set(graph.outputs)
+    kept = []
+    for node in reversed(graph.nodes):
+        if node in live:
+            kept.append(node)
+            live.update(node.inputs)
+    return Graph(graph.inputs, kept[::-1], graph.outputs, graph.name)

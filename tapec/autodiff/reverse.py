@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.inline import copy_into
-from tapec.autodiff.zeros import Zero, filled
+from tapec.autodiff.zeros import Zero, filled, is_zero
 from tapec.ir import ITEM, Builder, Graph, Node, Type, input_node
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
@@ -127,11 +127,13 @@ def input_cotangents(node: Node, ct: Any, y: Any, xs: Sequence[Symbol]) -> Seque
 
 
 def scaled(ct: Any, partial: Any) -> Any:
-    """ct * conj(partial), without a multiplication by one."""
+    """ct * conj(partial), without a multiplication by one; a boolean partial is a mask where it is one."""
     if isinstance(partial, (int, float)):
-        if partial == 1:
-            return ct
+        if partial in (0, 1):
+            return ct if partial else 0
         return -ct if partial == -1 else ct * partial
+    if isinstance(partial, Symbol) and partial.dtype == bool:
+        return np.where(partial, ct, 0)
     return ct * conj(partial)
 
 
@@ -140,7 +142,9 @@ def fit(builder: Builder, value: Any, t: Type) -> Any:
 
     Summed where that was broadcast, repeated where the rule left it small, its real part where that is real.
     """
-    if not isinstance(value, (Symbol, Zero)):
+    if is_zero(value):
+        return Zero(plain(t), builder)
+    if not isinstance(value, Symbol):
         value = Symbol(builder.constant(value), builder)
     if value.dtype.kind == "c" and t.dtype.kind == "f":
         value = np.real(value)

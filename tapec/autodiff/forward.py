@@ -1,0 +1,168 @@
+"""Forward mode: a graph's directional derivative as more graph, from the same definitions as reverse mode.
+
+The tangent of a node comes from its op's own `jvp` if it has one; from its partials; from the op itself, where it is
+linear; and otherwise from its `vjp` transposed: that is linear in the cotangent, so differentiating it in reverse with
+respect to the cotangent gives the map of tangents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tapec.autodiff.inline import copy_into, prune
+from tapec.autodiff.linear import is_multilinear, linear_inputs
+from tapec.autodiff.reverse import backward, fit, input_cotangents, plain
+from tapec.autodiff.zeros import Zero
+from tapec.errors import GraphError
+from tapec.ir import ITEM, Builder, Graph, Node, Op, Type, input_node
+from tapec.ir.types import is_differentiable
+from tapec.ops import Symbol, apply
+
+__all__ = ["jvp_graph", "pushforward"]
+
+
+def jvp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
+    """All outputs of a graph, and then the tangents of the differentiable ones.
+
+    Each of the inputs `wrt` gives one more input: its tangent. An output to which no path leads gets zeros.
+    """
+    builder = Builder()
+    outputs = copy_into(builder, graph, graph.inputs)
+    sources = [graph.inputs[k] for k in wrt]
+    given = [input_node(f"t_{s.name}", plain(s.type)) for s in sources]
+    tangents = {s: Symbol(t, builder) for s, t in zip(sources, given, strict=True)}
+    targets = [o for o in outputs if is_differentiable(o.type)]
+    moved = pushforward(builder, targets, tangents)
+    return prune(builder.graph([*graph.inputs, *given], [*outputs, *moved], graph.name))
+
+
+def pushforward(builder: Builder, targets: Sequence[Node], tangents: dict[Node, Any]) -> list[Node]:
+    """Tangents of nodes of the program that the builder holds; zeros where nothing moves them."""
+    moving: dict[Node, Any] = dict(tangents)
+    keep = builder.origin
+    for node in tuple(builder.nodes):
+        if any(i in moving for i in node.inputs) and node.op.gradient == "yes":
+            builder.origin = node.origin
+            _step(builder, node, moving)
+    builder.origin = keep
+    return [moving[t].node if t in moving else Zero(plain(t.type), builder).node for t in targets]
+
+
+def _step(builder: Builder, node: Node, moving: dict[Node, Any]) -> None:
+    """Find the tangent of one node from those of its inputs; nothing when it does not move."""
+    if node.op is ITEM:
+        t = moving[node.inputs[0]][node.param("index")]
+    else:
+        t = _tangent(builder, node, [moving.get(i) for i in node.inputs])
+    if isinstance(node.type, tuple):
+        if t is not None:
+            moving[node] = t
+    elif t is not None and type(t) is not Zero and is_differentiable(node.type):
+        moving[node] = fit(builder, t, node.type)
+
+
+def _tangent(builder: Builder, node: Node, ts: list[Any]) -> Any:
+    op, params = node.op, dict(node.params)
+    xs = [Symbol(i, builder) for i in node.inputs]
+    if op.jvp is not None:
+        return op.jvp(ts, _results(builder, node), *xs, **params)
+    if op.partials is not None:
+        return _sum([_scaled(t, p) for t, p in zip(ts, op.partials(Symbol(node, builder), *xs), strict=True)])
+    linear = linear_inputs(op, len(ts))
+    through = [k for k, t in enumerate(ts) if t is not None and k in linear]
+    others = tuple([k for k, t in enumerate(ts) if t is not None and k not in linear])
+    parts = [_linear(builder, node, xs, ts, through, linear)] if through else []
+    if others:
+        parts.append(_transposed(builder, node, ts, others))
+    return _sum(parts)
+
+
+def _linear(
+    builder: Builder, node: Node, xs: list[Any], ts: list[Any], through: list[int], linear: Sequence[int]
+) -> Any:
+    """The op itself on the tangents of the inputs in which it is linear."""
+    op = node.op
+    if is_multilinear(op):
+        return _sum([apply(op, tuple([*xs[:k], ts[k], *xs[k + 1 :]]), node.params) for k in through])
+    args = list(xs)
+    for k in linear:
+        args[k] = ts[k] if ts[k] is not None else _nothing(builder, node, xs[k])
+    return apply(op, tuple(args), node.params)
+
+
+def _nothing(builder: Builder, node: Node, x: Symbol) -> Any:
+    """The zero tangent of an operand: a number where shapes broadcast, an array of its shape otherwise."""
+    return 0 if node.op.kind == "elementwise" else Zero(plain(x.node.type), builder)
+
+
+def _scaled(t: Any, partial: Any) -> Any:
+    """partial * t, as `reverse.scaled` has it; None where nothing moves."""
+    if t is None or partial is None or (isinstance(partial, (int, float)) and partial == 0):
+        return None
+    if isinstance(partial, (int, float)) and partial in (1, -1):
+        return t if partial == 1 else -t
+    if isinstance(partial, Symbol) and partial.dtype == bool:
+        return np.where(partial, t, 0)
+    return t * partial
+
+
+def _sum(parts: list[Any]) -> Any:
+    total: Any = None
+    for p in parts:
+        if p is None:
+            continue
+        if isinstance(p, tuple):
+            total = p if total is None else tuple([_sum([a, b]) for a, b in zip(total, p, strict=True)])
+        else:
+            total = p if total is None else total + p
+    return total
+
+
+def _results(builder: Builder, node: Node) -> Any:
+    if isinstance(node.type, tuple):
+        return tuple([Symbol(n, builder) for n in builder.items(node)])
+    return Symbol(node, builder)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# transposing
+# ---------------------------------------------------------------------------------------------------------------
+def _transposed(builder: Builder, node: Node, ts: list[Any], moving: tuple[int, ...]) -> Any:
+    graph = transposed(node.op, tuple([i.type for i in node.inputs]), node.type, node.params, moving)
+    ys = builder.items(node) if isinstance(node.type, tuple) else (node,)
+    found = copy_into(builder, graph, (*node.inputs, *ys, *[ts[k].node for k in moving]))
+    if not isinstance(node.type, tuple):
+        return Symbol(found[0], builder)
+    rest = iter(found)
+    return tuple([Symbol(next(rest), builder) if is_differentiable(t) else None for t in node.type])
+
+
+@lru_cache(maxsize=1024)
+def transposed(op: Op, xs: tuple[Type, ...], result: Any, params: Any, moving: tuple[int, ...]) -> Graph:
+    """From inputs, results, and tangents of the moving inputs to tangents of the results: the vjp rule transposed."""
+    builder = Builder()
+    inputs = [input_node(f"x{k}", t) for k, t in enumerate(xs)]
+    results = [input_node(f"y{k}", t) for k, t in enumerate(result if isinstance(result, tuple) else (result,))]
+    cts = {y: input_node(f"ct{k}", plain(y.type)) for k, y in enumerate(results) if is_differentiable(y.type)}
+    tangents = [input_node(f"t{k}", plain(xs[k])) for k in moving]
+
+    given = tuple([Symbol(cts[y], builder) if y in cts else None for y in results])
+    ys = tuple([Symbol(y, builder) for y in results])
+    node = Node(op, tuple(inputs), params, result)
+    ct, y = (given, ys) if isinstance(result, tuple) else (given[0], ys[0])
+    parts = input_cotangents(node, ct, y, [Symbol(x, builder) for x in inputs])
+
+    pairs = [(parts[k], t) for k, t in zip(moving, tangents, strict=True) if parts[k] is not None]
+    targets = [fit(builder, part, t.type).node for part, t in pairs]
+    seeds = [Symbol(t, builder) for _, t in pairs]
+    found = backward(builder, tuple(builder.nodes), targets, seeds, list(cts.values()), lambda n: n)
+    outputs = [Zero(plain(y.type), builder) if t is None else t for y, t in zip(cts, found, strict=True)]
+    graph = prune(builder.graph([*inputs, *results, *tangents], [o.node for o in outputs], op.name))
+    left = set(cts.values())
+    if any(i in left for n in graph.nodes for i in n.inputs) or left & set(graph.outputs):
+        raise GraphError(f"the vjp rule of op {op.name} is not linear in the cotangent, so it has no transpose")
+    return graph
