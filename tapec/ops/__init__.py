@@ -4,7 +4,20 @@ Comes in: `tapec.ir`.  Goes out: the table `OPS`, the meaning of NumPy's functio
 Must not be imported here: autodiff, passes, or anything above.
 """
 
-from tapec.ops import control, creation, elementwise, indexing, layout, linalg, reductions
+from tapec.ops import (
+    comparison,
+    complex,
+    control,
+    creation,
+    elementwise,
+    extremes,
+    indexing,
+    layout,
+    linalg,
+    powers,
+    reductions,
+    rounding,
+)
 from tapec.ops.array import FUNCTIONS, METHODS, UFUNCS, ArrayLike, apply, implements, method
 from tapec.ops.symbol import Symbol
 
@@ -15,13 +28,18 @@ __all__ = [
     "ArrayLike",
     "Symbol",
     "apply",
+    "comparison",
+    "complex",
     "control",
     "creation",
     "elementwise",
+    "extremes",
     "implements",
     "indexing",
     "layout",
     "linalg",
     "method",
+    "powers",
     "reductions",
+    "rounding",
 ]

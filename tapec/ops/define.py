@@ -73,7 +73,7 @@ def elementwise(
     if gradient is None:
         gradient = "yes" if partials or more.get("vjp") else "none"
     if source is None:
-        slots = ", ".join("{%d}" % i for i in range(ufunc.nin))
+        slots = ", ".join(f"{{{i}}}" for i in range(ufunc.nin))
         source = f"np.{name}({slots})"
     op = register(
         Op(
@@ -175,6 +175,8 @@ def spread(ct: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 def conj(x: Any) -> Any:
     """The conjugate; nothing to do for reals."""
+    if type(x) is complex:  # stays a weak scalar
+        return x.conjugate()
     return np.conjugate(x) if dtype_of(x).kind == "c" else x
 
 

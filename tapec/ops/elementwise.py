@@ -1,43 +1,162 @@
-"""Elementwise ops: NumPy's ufuncs, each with its partial derivatives."""
+"""Elementwise arithmetic and elementary functions: NumPy's ufuncs, each with its partial derivatives.
+
+A partial is an expression, a number, or a boolean mask where it is one or zero. `y` is the result: using it again is
+what an expert would do.
+"""
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 import numpy as np
 
 from tapec.ops.define import conj, elementwise
-from tapec.ops.samples import any_real, nonzero, positive
+from tapec.ops.samples import Domain, any_real, integer, nonzero, positive, unit
+
 
 # -- arithmetic -------------------------------------------------------------------------------------------------
+def _divide_vjp(ct: Any, y: Any, a: Any, b: Any) -> Any:
+    """Both cotangents share one division."""
+    ct_a = ct / conj(b)
+    return ct_a, -ct_a * conj(y)
+
+
+def _divide_jvp(ts: Any, y: Any, a: Any, b: Any) -> Any:
+    ta, tb = ts
+    if tb is None:
+        return ta / b
+    return -y * tb / b if ta is None else (ta - y * tb) / b
+
+
 add = elementwise(
     np.add, lambda y, a, b: (1, 1), source="{0} + {1}", inplace="+", commutative=True, sample=(any_real, any_real)
 )
-subtract = elementwise(np.subtract, lambda y, a, b: (1, -1), source="{0} - {1}", inplace="-", sample=(any_real, any_real))
+subtract = elementwise(
+    np.subtract, lambda y, a, b: (1, -1), source="{0} - {1}", inplace="-", sample=(any_real, any_real)
+)
 multiply = elementwise(
     np.multiply, lambda y, a, b: (b, a), source="{0} * {1}", inplace="*", commutative=True, sample=(any_real, any_real)
 )
 divide = elementwise(
-    np.divide, lambda y, a, b: (1 / b, -y / b), source="{0} / {1}", inplace="/", sample=(any_real, nonzero)
+    np.divide, vjp=_divide_vjp, jvp=_divide_jvp, source="{0} / {1}", inplace="/", sample=(any_real, nonzero)
 )
 negative = elementwise(np.negative, lambda y, x: (-1,), source="-{0}", sample=(any_real,))
-
-# -- exponentials and powers --------------------------------------------------------------------------------------
-exp = elementwise(np.exp, lambda y, x: (y,), sample=(any_real,))
-log = elementwise(np.log, lambda y, x: (1 / x,), sample=(positive,))
-sqrt = elementwise(np.sqrt, lambda y, x: (0.5 / y,), sample=(positive,))
+positive_ = elementwise(np.positive, lambda y, x: (1,), source="+{0}", sample=(any_real,))
+reciprocal = elementwise(np.reciprocal, lambda y, x: (-y * y,), sample=(nonzero,))
 square = elementwise(np.square, lambda y, x: (2 * x,), sample=(any_real,))
 
+# -- exponentials and logarithms ----------------------------------------------------------------------------------
+exp = elementwise(np.exp, lambda y, x: (y,), sample=(any_real,))
+exp2 = elementwise(np.exp2, lambda y, x: (y * math.log(2.0),), sample=(any_real,))
+expm1 = elementwise(np.expm1, lambda y, x: (y + 1,), sample=(any_real,))
+log = elementwise(np.log, lambda y, x: (1 / x,), sample=(positive,))
+log2 = elementwise(np.log2, lambda y, x: (1 / (x * math.log(2.0)),), sample=(positive,))
+log10 = elementwise(np.log10, lambda y, x: (1 / (x * math.log(10.0)),), sample=(positive,))
+log1p = elementwise(np.log1p, lambda y, x: (1 / (1 + x),), sample=(unit,))
+sqrt = elementwise(np.sqrt, lambda y, x: (0.5 / y,), sample=(positive,))
+cbrt = elementwise(np.cbrt, lambda y, x: (1 / (3 * y * y),), sample=(nonzero,))
+
+
+def _finite(y: Any) -> Any:
+    """y, but zero where it is -inf: there both operands are -inf, and the partials are zero rather than nan."""
+    return np.where(y == -np.inf, 0, y)
+
+
+logaddexp = elementwise(
+    np.logaddexp,
+    lambda y, a, b: (np.exp(a - _finite(y)), np.exp(b - _finite(y))),
+    commutative=True,
+    sample=(any_real, any_real),
+)
+logaddexp2 = elementwise(
+    np.logaddexp2,
+    lambda y, a, b: (np.exp2(a - _finite(y)), np.exp2(b - _finite(y))),
+    commutative=True,
+    sample=(any_real, any_real),
+)
+
 # -- trigonometry -------------------------------------------------------------------------------------------------
+# (1 - x) * (1 + x) rather than 1 - x * x: exact near the ends of the domain.
 sin = elementwise(np.sin, lambda y, x: (np.cos(x),), sample=(any_real,))
 cos = elementwise(np.cos, lambda y, x: (-np.sin(x),), sample=(any_real,))
-tanh = elementwise(np.tanh, lambda y, x: (1 - y * y,), sample=(any_real,))
+tan = elementwise(np.tan, lambda y, x: (1 + y * y,), sample=(unit,))
+arcsin = elementwise(np.arcsin, lambda y, x: (1 / np.sqrt((1 - x) * (1 + x)),), sample=(unit,))
+arccos = elementwise(np.arccos, lambda y, x: (-1 / np.sqrt((1 - x) * (1 + x)),), sample=(unit,))
+arctan = elementwise(np.arctan, lambda y, x: (1 / (1 + x * x),), sample=(any_real,))
 
-# -- comparisons: no gradient ---------------------------------------------------------------------------------------
-greater = elementwise(np.greater, source="{0} > {1}", sample=(any_real, any_real))
-greater_equal = elementwise(np.greater_equal, source="{0} >= {1}", sample=(any_real, any_real))
-less = elementwise(np.less, source="{0} < {1}", sample=(any_real, any_real))
-less_equal = elementwise(np.less_equal, source="{0} <= {1}", sample=(any_real, any_real))
-equal = elementwise(np.equal, source="{0} == {1}", sample=(any_real, any_real))
-not_equal = elementwise(np.not_equal, source="{0} != {1}", sample=(any_real, any_real))
-conjugate = elementwise(
-    np.conjugate, vjp=lambda ct, y, x: (conj(ct),), linear=(0,), sample=(any_real,)
+
+def _arctan2_partials(y: Any, a: Any, b: Any) -> Any:
+    r2 = a * a + b * b
+    return b / r2, -a / r2
+
+
+arctan2 = elementwise(np.arctan2, _arctan2_partials, sample=(any_real, nonzero))
+
+
+def _hypot_partials(y: Any, a: Any, b: Any) -> Any:
+    """Zero at the origin, at every order: there the length counts as infinite."""
+    length = np.where(y == 0, np.inf, y)
+    return a / length, b / length
+
+
+hypot = elementwise(np.hypot, _hypot_partials, commutative=True, sample=(nonzero, nonzero))
+deg2rad = elementwise(np.deg2rad, lambda y, x: (math.pi / 180,), sample=(any_real,))
+radians = elementwise(np.radians, lambda y, x: (math.pi / 180,), sample=(any_real,))
+rad2deg = elementwise(np.rad2deg, lambda y, x: (180 / math.pi,), sample=(any_real,))
+degrees = elementwise(np.degrees, lambda y, x: (180 / math.pi,), sample=(any_real,))
+
+# -- hyperbolic functions -----------------------------------------------------------------------------------------
+sinh = elementwise(np.sinh, lambda y, x: (np.cosh(x),), sample=(any_real,))
+cosh = elementwise(np.cosh, lambda y, x: (np.sinh(x),), sample=(any_real,))
+tanh = elementwise(np.tanh, lambda y, x: (1 - y * y,), sample=(any_real,))
+arcsinh = elementwise(np.arcsinh, lambda y, x: (1 / np.sqrt(x * x + 1),), sample=(any_real,))
+
+
+def _arccosh_partials(y: Any, x: Any) -> Any:
+    """Two roots for complex numbers: the root of the product has its cut elsewhere."""
+    if x.dtype.kind == "c":
+        return (1 / (np.sqrt(x - 1) * np.sqrt(x + 1)),)
+    return (1 / np.sqrt((x - 1) * (x + 1)),)
+
+
+arccosh = elementwise(np.arccosh, _arccosh_partials, sample=(Domain(1.3, 3.0),))
+arctanh = elementwise(np.arctanh, lambda y, x: (1 / ((1 - x) * (1 + x)),), sample=(unit,))
+
+# -- sign and size ------------------------------------------------------------------------------------------------
+absolute = elementwise(np.absolute, lambda y, x: (conj(np.sign(x)),), source="np.abs({0})", sample=(nonzero,))
+fabs = elementwise(np.fabs, lambda y, x: (np.sign(x),), sample=(nonzero,))
+
+
+def _turned(t: Any, y: Any, x: Any) -> Any:
+    """The derivative of sign: zero for reals; for x / |x| the part of t across x, over |x|. It is symmetric."""
+    if x.dtype.kind != "c":
+        return np.zeros_like(t)
+    length = np.abs(x)
+    return (t - y * np.real(conj(y) * t)) / np.where(length == 0, np.inf, length)
+
+
+sign = elementwise(
+    np.sign, vjp=lambda ct, y, x: (_turned(ct, y, x),), jvp=lambda ts, y, x: _turned(ts[0], y, x), sample=(nonzero,)
 )
+copysign = elementwise(
+    np.copysign, lambda y, a, b: (np.sign(a) * np.copysign(1.0, b), 0), sample=(nonzero, nonzero)
+)
+heaviside = elementwise(np.heaviside, lambda y, x, h: (0, x == 0), sample=(nonzero, any_real))
+nextafter = elementwise(np.nextafter, lambda y, a, b: (1, 0), sample=(any_real, any_real))
+
+
+def _ldexp_jvp(ts: Any, y: Any, x: Any, n: Any) -> Any:
+    return None if ts[0] is None else np.ldexp(ts[0], n)
+
+
+ldexp = elementwise(
+    np.ldexp, vjp=lambda ct, y, x, n: (np.ldexp(ct, n), None), jvp=_ldexp_jvp, sample=(any_real, integer)
+)
+
+
+def _frexp_jvp(ts: Any, y: Any, x: Any) -> Any:
+    return np.ldexp(ts[0], -y[1]), None
+
+
+frexp = elementwise(np.frexp, vjp=lambda ct, y, x: (np.ldexp(ct[0], -y[1]),), jvp=_frexp_jvp, sample=(nonzero,))

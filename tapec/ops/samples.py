@@ -1,15 +1,23 @@
-"""Where the tests of an op draw its inputs from."""
+"""Where the tests of an op draw its inputs from.
+
+`Op.sample` is a tuple of domains, one an input, for elementwise ops: the tests draw shapes and dtypes themselves. For
+others it is a function `sample(rng) -> list[Case]`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["Domain", "any_real", "integer", "nonzero", "positive", "unit"]
+__all__ = ["Case", "Domain", "any_real", "complex_only", "integer", "nonzero", "positive", "unit"]
 
 
 @dataclass(frozen=True)
 class Domain:
-    """An interval of reals; `hole` keeps values at least so far away from zero."""
+    """An interval of reals; `hole` keeps values at least so far away from zero.
+
+    `kind` is "f" (real or complex, as the op takes them), "c" (complex alone) or "i".
+    """
 
     low: float
     high: float
@@ -17,8 +25,17 @@ class Domain:
     kind: str = "f"
 
 
+@dataclass(frozen=True)
+class Case:
+    """Inputs and static parameters as an op itself takes them."""
+
+    inputs: tuple[Any, ...]
+    params: dict[str, Any] = field(default_factory=dict)
+
+
 any_real = Domain(-2.0, 2.0)
 nonzero = Domain(-2.0, 2.0, hole=0.3)
 positive = Domain(0.3, 2.5)
 unit = Domain(-0.9, 0.9)
 integer = Domain(-5, 5, kind="i")
+complex_only = Domain(0.3, 2.0, kind="c")

@@ -1,0 +1,58 @@
+"""Elementwise extremes: the cotangent goes where the result came from; a tie is the first operand's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ops.array import apply, implements, method
+from tapec.ops.define import as_operand, elementwise
+from tapec.ops.samples import Domain, any_real
+
+__all__ = ["clip", "fmax", "fmin", "maximum", "minimum"]
+
+
+def _first_or_second(first: Any) -> Any:
+    return first, ~first
+
+
+def _clip_partials(y: Any, x: Any, low: Any, high: Any) -> Any:
+    """The cotangent passes at both bounds; outside it is the bound's. NumPy takes the upper of bounds that cross."""
+    above = x > high
+    below = (x < low) & ~above
+    return ~(above | below), below, above
+
+
+_TWO = (any_real, any_real)
+maximum = elementwise(np.maximum, lambda y, a, b: _first_or_second(a >= b), sample=_TWO)
+minimum = elementwise(np.minimum, lambda y, a, b: _first_or_second(a <= b), sample=_TWO)
+fmax = elementwise(np.fmax, lambda y, a, b: _first_or_second((a >= b) | np.isnan(b)), sample=_TWO)
+fmin = elementwise(np.fmin, lambda y, a, b: _first_or_second((a <= b) | np.isnan(b)), sample=_TWO)
+
+CLIP = elementwise(
+    np._core.umath.clip,  # type: ignore[attr-defined]
+    _clip_partials,
+    name="clip",
+    sample=(any_real, Domain(-1.5, -0.5), Domain(0.5, 1.5)),
+)
+
+
+@implements(np.clip)
+def clip(
+    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **kwargs: Any
+) -> Any:
+    low, high = (min, max) if a_min is None and a_max is None else (a_min, a_max)
+    a = as_operand(a)
+    if low is None and high is None:
+        return np.positive(a, **kwargs)
+    if low is None:
+        return np.minimum(a, high, **kwargs)
+    if high is None:
+        return np.maximum(a, low, **kwargs)
+    return apply(CLIP, (a, as_operand(low), as_operand(high)))
+
+
+@method("clip")
+def clip_method(self: Any, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+    return clip(self, min, max, out, **kwargs)
