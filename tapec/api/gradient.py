@@ -8,7 +8,7 @@ from tapec.api.variable import Variable
 from tapec.autodiff.reverse import backward, filled
 from tapec.codegen import compile_graph
 from tapec.ir import CONSTANT, Builder, Graph, Node, input_node
-from tapec.ir.types import Type
+from tapec.ir.types import Type, type_of
 from tapec.ops.control import CALL
 from tapec.passes.pipeline import optimize
 from tapec.runtime.cache import Cache
@@ -95,7 +95,14 @@ def lookup(structure: Structure, log: Any, tslots: Any, sslots: Any, targets: An
 
 def build(log: Any, literals: dict[int, Any], tslots: Any, sslots: Any) -> TapeGradient:
     """Differentiate, optimise and compile. Forward values are read from the recording, never computed again."""
-    forward, nodes = log.graph(literals)
+    forward = Builder()
+
+    def leaf(slot: int, x: Any) -> Node:
+        if slot in literals:
+            return forward.constant(literals[slot])
+        return input_node(f"a{slot}", type_of(log.values[slot]))
+
+    nodes = log.graph(forward, leaf)
     builder = Builder()
     lift = Lifter(builder, nodes)
     targets = [nodes[k] for k in tslots if k is not None]

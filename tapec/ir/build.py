@@ -50,6 +50,11 @@ class Builder:
         self.nodes.append(node)
         return node
 
+    def append(self, node: Node) -> Node:
+        """Take a finished node as one of its own, whatever equals it: each recorded value keeps its identity."""
+        self.nodes.append(node)
+        return node
+
     def constant(self, value: Any, name: str | None = None) -> Node:
         key = constant_key(value)
         node = self._known.get(key)

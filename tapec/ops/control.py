@@ -52,3 +52,6 @@ CALL = define(
     gradient="yes",
     multi=True,
 )
+
+
+GUARD = define("guard", lambda x, kind, value: (), lambda t, kind, value: (), "guard")

@@ -8,14 +8,13 @@ a new value, and the record keeps the old one.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from tapec.ir import Builder, Graph, Node, constant, input_node
-from tapec.ir.types import Type, type_of
 from tapec.autodiff.inline import copy_into
-from tapec.ops.control import CALL
+from tapec.ir import Builder, Node
+from tapec.ir.types import type_of
+from tapec.ops.control import CALL, GUARD
 from tapec.trace.tensor import Tensor
 
 __all__ = ["Log"]
@@ -27,10 +26,11 @@ class Log:
     """Records in order, and what a scan found in them so far.
 
     `objects[s]` and `values[s]` are what slot s holds, `index` finds the slot of an object by identity, `key` is the
-    structure so far, `scalars` lists (slot, number) of the Python numbers, which are no part of the key.
+    structure so far, `scalars` lists (slot, number) of the Python numbers, which are no part of the key. The first
+    `given` slots were given before anything was recorded: the arguments of a traced function.
     """
 
-    __slots__ = ("_scanned", "index", "key", "objects", "records", "scalars", "values")
+    __slots__ = ("_scanned", "given", "index", "key", "objects", "records", "scalars", "values")
 
     def __init__(self) -> None:
         self.records: list[tuple[Any, ...]] = []
@@ -40,6 +40,7 @@ class Log:
         """Forget everything, and let go of every array."""
         self.records.clear()
         self._scanned = 0
+        self.given = 0
         self.index: dict[int, int] = {}
         self.objects: list[Any] = []
         self.values: list[Any] = []
@@ -73,6 +74,12 @@ class Log:
                 key.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
         self._scanned = len(records)
 
+    def give(self, tensors: list[Tensor]) -> None:
+        """Let these tensors have the first slots, used or not."""
+        for t in tensors:
+            self.leaf(t)
+        self.given = len(self.objects)
+
     def leaf(self, x: Any) -> int:
         """A slot for something that was not made in this log."""
         slot = len(self.objects)
@@ -80,7 +87,7 @@ class Log:
         if type(x) is Tensor:
             self.index[id(x)] = slot
             x = x._value
-            self.key.append((x.shape, x.dtype))
+            self.key.append(_scalar_kind(x) if type(x) in _NUMBERS else (x.shape, x.dtype))
         elif type(x) in _NUMBERS:
             self.scalars.append((slot, x))
             self.key.append(_scalar_kind(x))
@@ -94,52 +101,51 @@ class Log:
         return self.index.get(id(x))
 
     # -- graph ---------------------------------------------------------------------------------------------------
-    def graph(self, literals: dict[int, Any]) -> tuple[Graph, list[Node]]:
-        """The recorded program, and the node of each slot.
+    def graph(
+        self,
+        builder: Builder,
+        leaf: Callable[[int, Any], Node],
+        guard: Callable[[Node, Any, Any, Any], None] | None = None,
+    ) -> list[Any]:
+        """Build the recorded program; gives the node of each slot.
 
-        `literals` gives, by slot, the Python numbers that are written into the program; others become inputs.
+        `leaf(slot, object)` makes the node of a leaf; `guard(node, kind, value, origin)` hears of each guard.
         """
-        builder = Builder()
         nodes: list[Any] = [None] * len(self.objects)
-        inputs: list[Node] = []
         index: dict[int, int] = {}
         slot = 0
-
-        def leaf(x: Any) -> Node:
-            nonlocal slot
-            k = slot
+        for x in self.objects[: self.given]:
+            nodes[slot] = leaf(slot, x)
+            index[id(x)] = slot
             slot += 1
-            if type(x) in _NUMBERS:
-                if k in literals:
-                    nodes[k] = builder.constant(literals[k])
-                    return nodes[k]
-                node = input_node(f"s{k}", type_of(x))
-            else:
-                index[id(x)] = k
-                value = self.values[k]
-                node = input_node(f"a{k}", Type(value.shape, value.dtype), origin=None)
-            nodes[k] = node
-            inputs.append(node)
-            return node
-
         for entry in self.records:
             op, xs, params, out, code, lasti = entry[:6]
             ins = []
             for x in xs:
                 k = None if type(x) in _NUMBERS else index.get(id(x))
-                ins.append(leaf(x) if k is None else nodes[k])
+                if k is None:
+                    k = slot
+                    slot += 1
+                    nodes[k] = leaf(k, x)
+                    if type(x) not in _NUMBERS:
+                        index[id(x)] = k
+                ins.append(nodes[k])
+            if op is GUARD:
+                if guard is not None:
+                    guard(ins[0], params[0][1], params[1][1], (code, lasti))
+                continue
             outs = out if type(out) is tuple else (out,)
             if op is CALL:
-                made = copy_into(builder, dict(params)["graph"], tuple(ins))
+                made = copy_into(builder, dict(params)["graph"], tuple(ins), merge=False)
             else:
-                types = tuple([Type(self.values[slot + j].shape, self.values[slot + j].dtype) for j in range(len(outs))])
-                node = builder.add(Node(op, tuple(ins), params, types if op.multi else types[0], (code, lasti)))
+                types = tuple([type_of(self.values[slot + j]) for j in range(len(outs))])
+                node = builder.append(Node(op, tuple(ins), params, types if op.multi else types[0], (code, lasti)))
                 made = list(builder.items(node)) if op.multi else [node]
-            for part, node in zip(outs, made, strict=True):
+            for part, node in zip(outs, made):
                 nodes[slot] = node
                 index[id(part)] = slot
                 slot += 1
-        return builder.graph(inputs, [], "recorded"), nodes
+        return nodes
 
 
 def _kept(value: Any, tensor: Tensor) -> Tensor:
@@ -156,6 +162,3 @@ def _scalar_kind(x: Any) -> Any:
     if type(x) is float and x == 0.0 and math.copysign(1.0, x) < 0.0:
         return "-0.0"
     return type(x)
-
-
-__all__ += ["constant", "np"]

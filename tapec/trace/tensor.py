@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
-from tapec.ir import Op
+from tapec.ir import Op, type_of
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import ufunc_method
 from tapec.ops.define import as_operand
@@ -23,6 +23,7 @@ from tapec.trace.recorder import CURRENT, Mark, Recorder
 __all__ = ["Tensor", "record", "unwrap"]
 
 _new = object.__new__
+_NUMBERS = (float, int, complex, bool)  # a traced Python number stays one, weak as NEP 50 has it
 _PLAIN = frozenset(
     {float, int, bool, complex, np.float64, np.float32, np.float16, np.longdouble, np.complex64, np.complex128, np.bool_}
     | {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
@@ -54,11 +55,11 @@ class Tensor(ArrayLike):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._value.shape
+        return () if type(self._value) in _NUMBERS else self._value.shape
 
     @property
     def dtype(self) -> np.dtype:
-        return self._value.dtype
+        return type_of(self._value).dtype if type(self._value) in _NUMBERS else self._value.dtype
 
     @property
     def strides(self) -> tuple[int, ...]:

@@ -1,0 +1,309 @@
+"""Captured state: what a function reads from its closure, its globals and the objects it knows.
+
+A function is traced as a clone whose globals and closure cells answer with stand-ins: arrays, floats and tensors become
+tensors of the trace, with the `Path` at which they were found; helper functions become clones of the same kind;
+instances of the user's classes become proxies that share their `__dict__` and answer attribute reads in the same way.
+What else was read (ints, strings, functions) is noted, to be compared at the next call.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import is_user_file
+from tapec.trace.tensor import Tensor
+
+__all__ = ["Captures", "Path"]
+
+_SCALARS = (float, complex, np.floating, np.complexfloating)
+_CHECKED = (int, bool, str, bytes, type(None), np.integer, np.bool_)
+
+
+class Path:
+    """Where a captured value is found: a root and steps from it.
+
+    `source` is Python text over `names`, the objects it starts from; `get()` reads the value that is there now.
+    """
+
+    __slots__ = ("get", "label", "names", "source")
+
+    def __init__(self, label: str, source: str, names: dict[str, Any], get: Callable[[], Any]):
+        self.label = label
+        self.source = source
+        self.names = names
+        self.get = get
+
+    def attribute(self, name: str) -> Path:
+        get = self.get
+        return Path(f"{self.label}.{name}", f"{self.source}.{name}", self.names, lambda: getattr(get(), name))
+
+    def item(self, key: Any) -> Path:
+        get = self.get
+        return Path(f"{self.label}[{key!r}]", f"{self.source}[{key!r}]", self.names, lambda: get()[key])
+
+
+class Captures:
+    """Everything one traced run captured: `arrays` (tensor id -> path and tensor) and `checks` (path, value)."""
+
+    def __init__(self, trace: Any):
+        self.trace = trace
+        self.arrays: dict[int, tuple[Path, Tensor]] = {}
+        self.checks: dict[str, tuple[Path, Any]] = {}
+        self._seen: dict[str, Any] = {}
+        self._clones: dict[int, types.FunctionType] = {}
+        self._globals: dict[int, _Globals] = {}
+        self._cells: list[tuple[Any, Any, Any]] = []
+        self._keep: list[Any] = []
+
+    # -- what a read answers ----------------------------------------------------------------------------------------
+    def read(self, value: Any, path: Path) -> Any:
+        """The stand-in for a captured value."""
+        kind = type(value)
+        if kind in _ATOMS:
+            if isinstance(value, _CHECKED):
+                self.checks.setdefault(path.label, (path, value))
+            return value
+        known = self._seen.get(path.label, _ABSENT)
+        if known is not _ABSENT:
+            return known
+        stand_in = self._stand_in(value, kind, path)
+        self._seen[path.label] = stand_in
+        return stand_in
+
+    def _stand_in(self, value: Any, kind: type, path: Path) -> Any:
+        if isinstance(value, np.ndarray):
+            return self._capture(value, path) if value.dtype.kind in "fciub" else value
+        if isinstance(value, _SCALARS) or kind is Tensor:
+            return self._capture(value, path)
+        if isinstance(value, _CHECKED):
+            self.checks.setdefault(path.label, (path, value))
+            return value
+        if kind is types.FunctionType:
+            self.checks.setdefault(path.label, (path, value))
+            return self.clone(value) if is_own_code(value.__code__.co_filename) else value
+        if kind is types.MethodType:
+            return types.MethodType(self.function_of(value.__func__), self.read(value.__self__, path.attribute("__self__")))
+        if kind is dict or kind is list or kind is tuple:
+            return _container(self, value, path)
+        if kind is types.ModuleType:
+            return _module_proxy(self, value, path) if is_own_code(getattr(value, "__file__", None) or "") else value
+        if is_own_class(kind):
+            return _object_proxy(self, value, path)
+        return value
+
+    def _capture(self, value: Any, path: Path) -> Tensor:
+        inner = value._value if type(value) is Tensor else value
+        tensor = self.trace.input(inner, path.label)
+        self.arrays[id(tensor)] = (path, tensor)
+        return tensor
+
+    # -- functions --------------------------------------------------------------------------------------------------
+    def function_of(self, f: Any) -> Any:
+        return self.clone(f) if type(f) is types.FunctionType and is_own_code(f.__code__.co_filename) else f
+
+    def clone(self, f: types.FunctionType) -> types.FunctionType:
+        """The same function, reading its globals and closure through us."""
+        known = self._clones.get(id(f))
+        if known is not None:
+            return known
+        cells = tuple([types.CellType() for _ in f.__closure__ or ()])
+        space = self._globals.get(id(f.__globals__))
+        if space is None:
+            space = self._globals[id(f.__globals__)] = _Globals(self, f.__globals__)
+        new = types.FunctionType(f.__code__, space, f.__name__, f.__defaults__, cells or None)
+        new.__kwdefaults__ = f.__kwdefaults__
+        new.__qualname__ = f.__qualname__
+        new.__dict__.update(f.__dict__)
+        self._clones[id(f)] = new
+        self._keep.append(f)
+        for name, cell, fresh in zip(f.__code__.co_freevars, f.__closure__ or (), cells):
+            try:
+                value = cell.cell_contents
+            except ValueError:  # an empty cell: the name is not bound yet
+                continue
+            key = f"cell_{name}_{id(cell)}"
+            path = Path(name, f"{key}.cell_contents", {key: cell}, lambda cell=cell: cell.cell_contents)
+            fresh.cell_contents = self._cell(value, path, key)
+            self._cells.append((cell, fresh, fresh.cell_contents))
+        return new
+
+    def _cell(self, value: Any, path: Path, key: str) -> Any:
+        inner = Path(path.label, path.source, path.names, path.get)
+        if path.label in self._seen and self._seen.get((path.label, key)) is None:  # type: ignore[call-overload]
+            inner.label = f"{path.label} ({key})"  # another variable of the same name
+        return self.read(value, inner)
+
+    def write_back(self) -> None:
+        """Give cells and globals that the run rebound their new values."""
+        for cell, fresh, before in self._cells:
+            try:
+                after = fresh.cell_contents
+            except ValueError:
+                continue
+            if after is not before:
+                cell.cell_contents = plain(after)
+        for space in self._globals.values():
+            space.write_back()
+
+
+class _Globals(dict):
+    """A function's globals, as it sees them while traced."""
+
+    def __init__(self, captures: Captures, real: dict[str, Any]):
+        super().__init__()
+        self.captures = captures
+        self.real = real
+        self.name = f"globals_{real.get('__name__', '')}".replace(".", "_")
+        dict.__setitem__(self, "__builtins__", real.get("__builtins__", __builtins__))
+
+    def __getitem__(self, name: str) -> Any:
+        if dict.__contains__(self, name):
+            return dict.__getitem__(self, name)
+        value = self.real[name]
+        path = Path(name, f"{self.name}[{name!r}]", {self.name: self.real}, lambda: self.real[name])
+        return self.captures.read(value, path)
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or name in self.real
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default
+
+    def write_back(self) -> None:
+        for name, value in dict.items(self):
+            if name != "__builtins__":
+                self.real[name] = plain(value)
+
+
+def plain(value: Any) -> Any:
+    """What is left of a stand-in when the trace is over."""
+    return value._value if type(value) is Tensor else value
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# objects, modules and containers
+# ---------------------------------------------------------------------------------------------------------------
+_ABSENT = object()
+_ATOMS = frozenset({int, bool, str, bytes, type(None), type(np), types.BuiltinFunctionType, type, np.ufunc} - {type(np)})
+_PATHS = {k: v for k, v in sysconfig.get_paths().items() if k in ("stdlib", "platstdlib", "purelib", "platlib")}
+_LIBRARIES = tuple({p + "/" for p in _PATHS.values()})
+_OWN_CLASS: dict[type, bool] = {}
+
+
+def is_own_code(filename: str) -> bool:
+    """The user's own file: not the standard library, not an installed package."""
+    return bool(filename) and is_user_file(filename) and not filename.startswith(_LIBRARIES)
+
+
+def is_own_class(kind: type) -> bool:
+    """A class that the user wrote, whose instances keep their state in a `__dict__` and nowhere else."""
+    own = _OWN_CLASS.get(kind)
+    if own is None:
+        module = sys.modules.get(kind.__module__)
+        file = getattr(module, "__file__", None) or ("<main>" if kind.__module__ == "__main__" else "")
+        own = (
+            is_own_code(file)
+            and kind.__flags__ & (1 << 9) != 0  # a heap type
+            and kind.__new__ is object.__new__
+            and kind.__dictoffset__ != 0
+            and kind.__getattribute__ is object.__getattribute__
+            and not any("__slots__" in c.__dict__ for c in kind.__mro__[:-1])
+        )
+        _OWN_CLASS[kind] = own
+    return own
+
+
+def _object_proxy(captures: Captures, value: Any, path: Path) -> Any:
+    """An instance of a subclass that shares the object's `__dict__` and answers reads of it through us."""
+    kind = type(value)
+    state = value.__dict__
+
+    def __getattribute__(self: Any, name: str) -> Any:
+        if name in state and name != "__dict__":
+            return captures.read(state[name], path.attribute(name))
+        return object.__getattribute__(self, name)
+
+    proxy_class = type(kind.__name__, (kind,), {"__getattribute__": __getattribute__, "__module__": kind.__module__})
+    proxy = object.__new__(proxy_class)
+    object.__setattr__(proxy, "__dict__", state)
+    return proxy
+
+
+def _module_proxy(captures: Captures, module: types.ModuleType, path: Path) -> types.ModuleType:
+    proxy = types.ModuleType(module.__name__)
+
+    def __getattr__(name: str) -> Any:
+        return captures.read(getattr(module, name), path.attribute(name))
+
+    proxy.__dict__.clear()
+    proxy.__dict__["__getattr__"] = __getattr__
+    return proxy
+
+
+def _container(captures: Captures, value: Any, path: Path) -> Any:
+    if not _worth_following(value):
+        return value
+    if type(value) is tuple:
+        return tuple([captures.read(v, path.item(i)) for i, v in enumerate(value)])
+    if type(value) is list:
+        return _List(captures, value, path)
+    return _Dict(captures, value, path)
+
+
+def _worth_following(value: Any, depth: int = 3) -> bool:
+    """Does a container hold anything that a gradient or a fresh value could hang on?"""
+    if isinstance(value, (np.ndarray, *_SCALARS)) or type(value) is Tensor:
+        return True
+    if type(value) in (int, bool, str, bytes, type(None)):
+        return depth < 3
+    if type(value) in (list, tuple):
+        return depth > 0 and any(_worth_following(v, depth - 1) for v in value[:1000])
+    if type(value) is dict:
+        return depth > 0 and any(_worth_following(v, depth - 1) for v in value.values())
+    return type(value) is types.FunctionType or is_own_class(type(value))
+
+
+class _List(list):
+    """A list read through us; writes go to the real one too."""
+
+    def __init__(self, captures: Captures, real: list[Any], path: Path):
+        super().__init__(captures.read(v, path.item(i)) for i, v in enumerate(real))
+        self._real = real
+        if len(real):
+            length = Path(f"len({path.label})", f"len({path.source})", path.names, lambda: len(path.get()))
+            captures.checks.setdefault(length.label, (length, len(real)))
+
+    def append(self, item: Any) -> None:
+        super().append(item)
+        self._real.append(plain(item))
+
+    def extend(self, items: Any) -> None:
+        for item in items:
+            self.append(item)
+
+    def __setitem__(self, index: Any, item: Any) -> None:
+        super().__setitem__(index, item)
+        self._real[index] = plain(item)
+
+
+class _Dict(dict):
+    """A dict read through us; writes go to the real one too."""
+
+    def __init__(self, captures: Captures, real: dict[Any, Any], path: Path):
+        super().__init__()
+        self._real = real
+        for key, v in real.items():
+            simple = isinstance(key, (str, int, bool, bytes, tuple, float, type(None)))
+            super().__setitem__(key, captures.read(v, path.item(key)) if simple else v)
+        keys = Path(f"keys of {path.label}", f"tuple({path.source})", path.names, lambda: tuple(path.get()))
+        captures.checks.setdefault(keys.label, (keys, tuple(real)))
+
+    def __setitem__(self, key: Any, item: Any) -> None:
+        super().__setitem__(key, item)
+        self._real[key] = plain(item)

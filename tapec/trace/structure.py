@@ -1,0 +1,154 @@
+"""Nested structures of arguments and results: taking apart, putting together, and the code that does both.
+
+Dicts, lists, tuples, namedtuples and dataclasses are known here; whatever else is registered with optree (in its global
+namespace) is taken apart by optree, which is only looked at when the user has imported it. A leaf is anything else;
+None is a leaf here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+__all__ = ["LEAF", "Branch", "children", "flatten", "is_namedtuple", "map_leaves", "paths", "unflatten"]
+
+
+class _Leaf:
+    """Stands for a leaf in the description of a structure."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "*"
+
+    def __reduce__(self) -> str:
+        return "LEAF"
+
+
+LEAF = _Leaf()
+
+
+class Branch(NamedTuple):
+    """An inner node: its class, what tells it apart from others of its class (keys, fields), its children."""
+
+    kind: Any
+    meta: Any
+    children: tuple[Any, ...]
+
+
+def is_namedtuple(x: Any) -> bool:
+    return isinstance(x, tuple) and hasattr(type(x), "_fields")
+
+
+def children(x: Any) -> tuple[Any, list[Any], list[Any]] | None:
+    """(meta, children, their keys) of an inner node; None for a leaf."""
+    kind = type(x)
+    if kind is tuple or kind is list or kind is deque:
+        return (x.maxlen if kind is deque else None), list(x), list(range(len(x)))
+    if kind is dict or kind is OrderedDict or kind is defaultdict:
+        keys = list(x) if kind is OrderedDict else _sorted(x)
+        meta = (x.default_factory, tuple(keys)) if kind is defaultdict else tuple(keys)
+        return meta, [x[k] for k in keys], keys
+    if is_namedtuple(x):
+        return None, list(x), list(kind._fields)
+    if dataclasses.is_dataclass(x) and not isinstance(x, type):
+        names = [f.name for f in dataclasses.fields(x)]
+        return tuple(names), [getattr(x, n) for n in names], names
+    return _optree_children(x)
+
+
+def _sorted(mapping: Any) -> list[Any]:
+    """Keys in a fixed order where they have one, as optree has it; else in the order of insertion."""
+    try:
+        return sorted(mapping)
+    except TypeError:
+        return sorted(mapping, key=lambda k: (type(k).__qualname__, str(k)))
+
+
+def _optree_children(x: Any) -> tuple[Any, list[Any], list[Any]] | None:
+    optree = sys.modules.get("optree")
+    if optree is None or x is None or isinstance(x, (str, bytes, int, float, complex)):
+        return None
+    kind = type(x)
+    if kind.__module__ in ("numpy", "builtins", "tapec") or optree.tree_is_leaf(x, none_is_leaf=True):
+        return None
+    flat, meta, entries, rebuild = optree.tree_flatten_one_level(x, none_is_leaf=True)
+    return _Registered(meta, rebuild), list(flat), list(entries)
+
+
+class _Registered(NamedTuple):
+    """What optree needs to put a registered node together again."""
+
+    metadata: Any
+    rebuild: Callable[..., Any]
+
+
+def build(kind: Any, meta: Any, parts: list[Any]) -> Any:
+    """Put an inner node together from its children."""
+    if kind is tuple:
+        return tuple(parts)
+    if kind is list:
+        return parts
+    if kind is deque:
+        return deque(parts, meta)
+    if kind is dict:
+        return dict(zip(meta, parts))
+    if kind is OrderedDict:
+        return OrderedDict(zip(meta, parts))
+    if kind is defaultdict:
+        return defaultdict(meta[0], zip(meta[1], parts))
+    if type(meta) is _Registered:
+        return meta.rebuild(meta.metadata, parts)
+    if hasattr(kind, "_fields"):
+        return kind(*parts)
+    return _build_dataclass(kind, meta, parts)
+
+
+def _build_dataclass(kind: Any, names: tuple[str, ...], parts: list[Any]) -> Any:
+    new = object.__new__(kind)
+    for name, part in zip(names, parts):
+        object.__setattr__(new, name, part)
+    return new
+
+
+def flatten(x: Any, leaves: list[Any]) -> Any:
+    """Append the leaves of a structure to the list; gives the description of the structure, which is hashable."""
+    parts = children(x)
+    if parts is None:
+        leaves.append(x)
+        return LEAF
+    return Branch(type(x), parts[0], tuple([flatten(c, leaves) for c in parts[1]]))
+
+
+def unflatten(tree: Any, leaves: Any) -> Any:
+    """The structure with these leaves (an iterator is used up as far as needed)."""
+    it = iter(leaves)
+
+    def make(t: Any) -> Any:
+        if t is LEAF:
+            return next(it)
+        return build(t.kind, t.meta, [make(c) for c in t.children])
+
+    return make(tree)
+
+
+def map_leaves(function: Callable[[Any], Any], x: Any) -> Any:
+    leaves: list[Any] = []
+    tree = flatten(x, leaves)
+    return unflatten(tree, [function(leaf) for leaf in leaves])
+
+
+def paths(x: Any, prefix: str = "") -> list[str]:
+    """How a user would write each leaf: `params['w']`, `state.x`, `xs[0]`."""
+    parts = children(x)
+    if parts is None:
+        return [prefix]
+    named = is_namedtuple(x) or dataclasses.is_dataclass(x)
+    return [
+        path
+        for key, child in zip(parts[2], parts[1])
+        for path in paths(child, f"{prefix}.{key}" if named else f"{prefix}[{key!r}]")
+    ]

@@ -1,0 +1,97 @@
+"""`Trace`: the recording of one run of a decorated function with its real arguments."""
+
+from __future__ import annotations
+
+import random
+from contextlib import contextmanager
+from sys import _getframe
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import is_user_file
+from tapec.ops.control import GUARD
+from tapec.trace.log import Log
+from tapec.trace.recorder import CURRENT, Mark, Recorder, Token
+from tapec.trace.tensor import Tensor, wrap
+
+__all__ = ["Trace"]
+
+
+class Trace:
+    """Records every operation on its tensors, and the facts about values that the run relied on.
+
+    `volatile` says why the function must be recorded anew at each call; `variables` are those that were read.
+    """
+
+    is_trace = True
+
+    def __init__(self) -> None:
+        self.token = Token()
+        self.log = Log()
+        self.volatile: str | None = None
+        self.variables: dict[int, tuple[Any, Tensor]] = {}
+        self.inputs: dict[int, str] = {}
+
+    @contextmanager
+    def recording(self) -> Any:
+        """Be the only recording of this thread, whatever was active before; left by any exit."""
+        outer = CURRENT.get()
+        CURRENT.set(Recorder((self,)))
+        before = _random_state()
+        try:
+            yield self
+        finally:
+            CURRENT.set(outer)
+            self.token.alive = False
+        if _moved(before):
+            self.volatile = "it draws random numbers"
+
+    def input(self, value: Any, name: str = "") -> Tensor:
+        """A tensor that stands for an argument or a captured value, by reference."""
+        tensor = wrap(value)
+        tensor._mark = self.token.mark
+        self.inputs[id(tensor)] = name
+        return tensor
+
+    def accessed(self, variable: Any) -> None:
+        """A Variable was read."""
+        tensor = variable._tensor
+        if id(variable) not in self.variables:
+            self.variables[id(variable)] = (variable, tensor)
+        mark = tensor._mark
+        if mark is None:
+            tensor._mark = self.token.mark
+        elif self.token not in mark.tokens:
+            tensor._mark = Mark(frozenset(k for k in mark.tokens if k.alive) | {self.token})
+
+    def watches(self, x: Any) -> bool:
+        return type(x) is Tensor and x._mark is not None and self.token in x._mark.tokens
+
+    def guard(self, kind: type, tensor: Tensor, value: Any) -> Any:
+        """The run goes on because `kind(tensor)` is this value."""
+        if self.watches(tensor):
+            code, lasti = _user_position()
+            self.log.records.append((GUARD, (tensor,), (("kind", kind), ("value", value)), (), code, lasti))
+        return value
+
+    def observe(self, tensor: Tensor) -> None:
+        """The values of an integer or boolean array were looked at: no guard is small enough for that."""
+        if self.watches(tensor):
+            self.volatile = "it looks at the values of an integer or boolean array"
+
+
+def _user_position() -> tuple[Any, int]:
+    frame: Any = _getframe(2)
+    while frame.f_back is not None and not is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
+
+
+def _random_state() -> tuple[Any, Any]:
+    state = np.random.get_state(legacy=False)
+    return state["state"]["pos"], state["state"]["key"][0], hash(random.getstate())
+
+
+def _moved(before: Any) -> bool:
+    return _random_state() != before
