@@ -169,5 +169,5 @@ class Lifter:
                 return
             inputs = tuple([self.known[i] for i in node.inputs])
             self.known[stack.pop()] = self.builder.add(
-                Node(node.op, inputs, node.params, node.type, node.origin, node.name)
+                node.with_inputs(inputs)
             )

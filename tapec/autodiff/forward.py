@@ -18,7 +18,7 @@ from tapec.autodiff.linear import is_multilinear, linear_inputs
 from tapec.autodiff.reverse import backward, fit, input_cotangents, plain
 from tapec.autodiff.zeros import Zero
 from tapec.errors import GraphError
-from tapec.ir import ITEM, Builder, Graph, Node, Op, Type, input_node
+from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 
@@ -43,12 +43,13 @@ def jvp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
 def pushforward(builder: Builder, targets: Sequence[Node], tangents: dict[Node, Any]) -> list[Node]:
     """Tangents of nodes of the program that the builder holds; zeros where nothing moves them."""
     moving: dict[Node, Any] = dict(tangents)
-    keep = builder.origin
+    keep = builder.origin, builder.role
+    builder.role = CT
     for node in tuple(builder.nodes):
         if any(i in moving for i in node.inputs) and node.op.gradient == "yes":
             builder.origin = node.origin
             _step(builder, node, moving)
-    builder.origin = keep
+    builder.origin, builder.role = keep
     return [moving[t].node if t in moving else Zero(plain(t.type), builder).node for t in targets]
 
 
@@ -145,6 +146,7 @@ def _transposed(builder: Builder, node: Node, ts: list[Any], moving: tuple[int, 
 def transposed(op: Op, xs: tuple[Type, ...], result: Any, params: Any, moving: tuple[int, ...]) -> Graph:
     """From inputs, results, and tangents of the moving inputs to tangents of the results: the vjp rule transposed."""
     builder = Builder()
+    builder.role = CT
     inputs = [input_node(f"x{k}", t) for k, t in enumerate(xs)]
     results = [input_node(f"y{k}", t) for k, t in enumerate(result if isinstance(result, tuple) else (result,))]
     cts = {y: input_node(f"ct{k}", plain(y.type)) for k, y in enumerate(results) if is_differentiable(y.type)}

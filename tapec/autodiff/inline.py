@@ -29,7 +29,7 @@ def copy_into(builder: Builder, graph: Graph, inputs: tuple[Node, ...], merge: b
         elif new == node.inputs:
             known[node] = take(node)
         else:
-            known[node] = take(Node(node.op, new, node.params, node.type, node.origin, node.name))
+            known[node] = take(node.with_inputs(new))
     return [known[o] for o in graph.outputs]
 
 

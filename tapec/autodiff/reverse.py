@@ -14,7 +14,7 @@ import numpy as np
 
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.zeros import Zero, filled, is_zero
-from tapec.ir import ITEM, Builder, Graph, Node, Type, input_node
+from tapec.ir import CT, ITEM, Builder, Graph, Node, Type, input_node
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.define import conj
@@ -63,12 +63,13 @@ def backward(
     for target, seed in zip(targets, seeds, strict=True):
         if is_differentiable(target.type):
             _accumulate(pending, target, seed)
-    keep = builder.origin
+    keep = builder.origin, builder.role
+    builder.role = CT
     for node in reversed(nodes):
         if node in pending and node in active and node.inputs:
             builder.origin = node.origin
             _step(builder, node, pending, active, lift)
-    builder.origin = keep
+    builder.origin, builder.role = keep
     return [pending.get(s) for s in sources]
 
 

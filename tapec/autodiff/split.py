@@ -51,4 +51,4 @@ def _copied(builder: Builder, node: Node, known: dict[Node, Node]) -> Node:
     if node.op is CONSTANT:
         return builder.constant(node.value, node.name)
     inputs = tuple([known[i] for i in node.inputs])
-    return builder.add(Node(node.op, inputs, node.params, node.type, node.origin, node.name))
+    return builder.add(node.with_inputs(inputs))

@@ -5,12 +5,13 @@ Must not be imported here: anything of tapec but `errors` and `config`.
 """
 
 from tapec.ir.build import Builder
-from tapec.ir.graph import CONSTANT, INPUT, ITEM, Graph, Node, constant, input_node, is_literal
+from tapec.ir.graph import CONSTANT, CT, INPUT, ITEM, Graph, Node, constant, input_node, is_literal
 from tapec.ir.op import OPS, Op, get_op, register
 from tapec.ir.types import Type, broadcast_shapes, type_of
 
 __all__ = [
     "CONSTANT",
+    "CT",
     "INPUT",
     "ITEM",
     "OPS",

@@ -20,20 +20,23 @@ __all__ = ["Builder"]
 class Builder:
     """Collects nodes in order. `emit` computes the type; `graph` closes it."""
 
-    __slots__ = ("_known", "nodes", "origin")
+    __slots__ = ("_known", "nodes", "origin", "role")
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self._known: dict[Any, Node] = {}
         self.origin: Any = None  # given to nodes made while it is set: derivative nodes inherit the forward line
+        self.role: str | None = None  # likewise: `CT` while derivative rules run
 
     def emit(self, op: Op, inputs: tuple[Node, ...], params: Params = (), origin: Any = None) -> Node:
         key = (op, inputs, params)
         node = self._known.get(key)
         if node is not None:
+            if self.role is None:
+                node.role = None  # the user computes it too: it must keep the user's exact values
             return node
         result = op.rule(*[i.type for i in inputs], **dict(params)) if params else op.rule(*[i.type for i in inputs])
-        node = Node(op, inputs, params, result, self.origin if origin is None else origin)
+        node = Node(op, inputs, params, result, self.origin if origin is None else origin, None, self.role)
         self._known[key] = node
         self.nodes.append(node)
         return node
@@ -45,6 +48,8 @@ class Builder:
         key = (node.op, node.inputs, node.params)
         known = self._known.get(key)
         if known is not None:
+            if node.role is None:
+                known.role = None
             return known
         self._known[key] = node
         self.nodes.append(node)

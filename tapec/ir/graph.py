@@ -14,15 +14,19 @@ import numpy as np
 from tapec.ir.op import Op, register
 from tapec.ir.types import Type, type_of
 
-__all__ = ["CONSTANT", "INPUT", "ITEM", "Graph", "Node", "constant", "input_node", "is_literal"]
+__all__ = ["CONSTANT", "CT", "INPUT", "ITEM", "Graph", "Node", "constant", "input_node", "is_literal"]
 
 Params = tuple[tuple[str, Any], ...]
+CT = "ct"  # the role of nodes made by derivative rules
 
 
 class Node:
-    """One operation: op, input nodes, static parameters, result type, and where the user wrote it."""
+    """One operation: op, input nodes, static parameters, result type, and where the user wrote it.
 
-    __slots__ = ("inputs", "name", "op", "origin", "params", "type")
+    `role` is None for what the user wrote, and `CT` for what a derivative rule made: cotangents, tangents, partials.
+    """
+
+    __slots__ = ("inputs", "name", "op", "origin", "params", "role", "type")
 
     def __init__(
         self,
@@ -32,6 +36,7 @@ class Node:
         type: Any,
         origin: Any = None,
         name: str | None = None,
+        role: str | None = None,
     ):
         self.op = op
         self.inputs = inputs
@@ -39,12 +44,17 @@ class Node:
         self.type = type
         self.origin = origin
         self.name = name
+        self.role = role
 
     def param(self, key: str) -> Any:
         for k, v in self.params:
             if k == key:
                 return v
         raise KeyError(key)
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Node:
+        """The same operation, with all that is known of it, on other inputs of the same types."""
+        return Node(self.op, inputs, self.params, self.type, self.origin, self.name, self.role)
 
     @property
     def shape(self) -> tuple[int, ...]:
