@@ -6,35 +6,15 @@ by their `Slot`.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tapec.ir import Type, broadcast_shapes
+from tapec.ir.index import Slice, Slot
 from tapec.ops.array import apply, method
 from tapec.ops.define import as_operand, define, shape_of
 from tapec.ops.array import ArrayLike
-
-
-class Slice(NamedTuple):
-    """A hashable slice."""
-
-    start: int | None
-    stop: int | None
-    step: int | None
-
-    def __repr__(self) -> str:
-        text = f"{'' if self.start is None else self.start}:{'' if self.stop is None else self.stop}"
-        return text if self.step is None else f"{text}:{self.step}"
-
-
-class Slot(NamedTuple):
-    """The place of the k-th index array among the inputs after the first."""
-
-    k: int
-
-    def __repr__(self) -> str:
-        return f"${self.k}"
 
 
 def real_index(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
