@@ -14,6 +14,7 @@ from tapec.ops import (
     indexing,
     layout,
     linalg,
+    loop,
     powers,
     reductions,
     rounding,

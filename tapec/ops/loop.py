@@ -1,0 +1,67 @@
+"""`map`: one operation done for each row of its batched inputs, in a Python loop: batching where an op has no rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node, Op, Type, get_op, input_node
+from tapec.ops.define import define
+
+__all__ = ["MAP", "MAPS"]
+
+
+def _rows(values: tuple[Any, ...], batched: tuple[bool, ...]) -> Any:
+    """The arguments of each turn."""
+    size = next(len(v) for v, b in zip(values, batched, strict=True) if b)
+    return ([v[i] if b else v for v, b in zip(values, batched, strict=True)] for i in range(size))
+
+
+def _run(*values: Any, op: str, params: Any, batched: tuple[bool, ...]) -> Any:
+    return np.stack([get_op(op).run(*row, **dict(params)) for row in _rows(values, batched)])
+
+
+def _run_many(*values: Any, op: str, params: Any, batched: tuple[bool, ...]) -> Any:
+    results = [get_op(op).run(*row, **dict(params)) for row in _rows(values, batched)]
+    return tuple(np.stack(column) for column in zip(*results, strict=True))
+
+
+def _row_types(types: tuple[Type, ...], batched: tuple[bool, ...]) -> tuple[Type, ...]:
+    return tuple([Type(t.shape[1:], t.dtype) if b else t for t, b in zip(types, batched, strict=True)])
+
+
+def _rule(*types: Type, op: str, params: Any, batched: tuple[bool, ...]) -> Any:
+    size = next(t.shape[0] for t, b in zip(types, batched, strict=True) if b)
+    result = get_op(op).rule(*_row_types(types, batched), **dict(params))
+    many = result if isinstance(result, tuple) else (result,)
+    grown = tuple([Type((size, *t.shape), t.dtype) for t in many])
+    return grown if isinstance(result, tuple) else grown[0]
+
+
+def _source(args: tuple[str, ...], node: Node) -> str:
+    """`np.stack([np.foo(e0, w) for e0 in x])`."""
+    batched = node.param("batched")
+    moving = [k for k, b in enumerate(batched) if b]
+    names = [f"e{k}" for k in moving]
+    inner = ", ".join(names)
+    over = args[moving[0]] if len(moving) == 1 else f"zip({', '.join(args[k] for k in moving)})"
+    turn = list(args)
+    for k, name in zip(moving, names, strict=True):
+        turn[k] = name
+    text = f"[{_inner_source(node, turn)} for {inner} in {over}]"
+    return f"[np.stack(column) for column in zip(*{text})]" if node.op is MAPS else f"np.stack({text})"
+
+
+def _inner_source(node: Node, args: list[str]) -> str:
+    op: Op = get_op(node.param("op"))
+    params = node.param("params")
+    rows = _row_types(tuple([i.type for i in node.inputs]), node.param("batched"))
+    inputs = tuple([input_node(a, t) for a, t in zip(args, rows, strict=True)])
+    if callable(op.source):
+        return op.source(tuple(args), Node(op, inputs, params, op.rule(*rows, **dict(params))))
+    return op.source.format(*args, **dict(params))
+
+
+MAP = define("map", _run, _rule, "loop", gradient="yes", source=_source, sample=None)
+MAPS = define("map_many", _run_many, _rule, "loop", gradient="yes", source=_source, sample=None, multi=True)
