@@ -1,0 +1,11 @@
+"""What a person looks at: pictures of graphs, highlighted source, pages, measurements a line.
+
+Comes in: graphs, source text, compiled functions.  Goes out: SVG, HTML, DOT, coloured text.
+Must not be imported here: cli, compat.
+"""
+
+from tapec.report.highlight import ansi, html
+from tapec.report.picture import save_picture
+from tapec.report.svg import svg
+
+__all__ = ["ansi", "html", "save_picture", "svg"]

@@ -1,0 +1,61 @@
+"""A graph in the DOT language, for Graphviz and its kin: one cluster for each line, as in the SVG."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from tapec.ir import Graph, Node, is_literal
+from tapec.report.clusters import Cluster, rows
+from tapec.report.labels import folded_label, node_label
+
+__all__ = ["dot"]
+
+_FILL = {"input": "#dafbe1", "forward": "#ddf4ff", "derivative": "#fff1e5"}
+
+
+def dot(graph: Graph, limit: int = 400) -> str:
+    """DOT text. Above `limit` nodes, each line becomes one box."""
+    return "\n".join(_lines(graph, limit)) + "\n"
+
+
+def _lines(graph: Graph, limit: int) -> Iterator[str]:
+    name: dict[Node, str] = {n: f"i{k}" for k, n in enumerate(graph.inputs)}
+    yield f"digraph {json.dumps(graph.name)} {{"
+    yield '  node [shape=box style="filled,rounded" fontname=monospace fontsize=11]'
+    for n in graph.inputs:
+        yield _box(name[n], (n.name or "input", str(n.type)), "input")
+    clusters = [c for row in rows(graph, limit) for c in (row.forward, row.backward) if c is not None]
+    for k, cluster in enumerate(clusters):
+        yield from _cluster(k, cluster, name)
+    arrows: dict[str, None] = {}
+    for node in graph.nodes:
+        for i in node.inputs:
+            if not is_literal(i) and name[i] != name[node]:
+                arrows[f"  {name[i]} -> {name[node]}"] = None
+    yield from arrows
+    for k, node in enumerate(graph.outputs):
+        yield f'  o{k} [label="output {k}" fillcolor=white]'
+        if not is_literal(node):
+            yield f"  {name[node]} -> o{k}"
+    yield "}"
+
+
+def _cluster(k: int, cluster: Cluster, name: dict[Node, str]) -> Iterator[str]:
+    kind = "derivative" if cluster.derivative else "forward"
+    boxes = [cluster.nodes] if cluster.folded else [[n] for n in cluster.nodes]
+    if cluster.place is not None:
+        mark = "∂ " if cluster.derivative else ""
+        yield f"  subgraph cluster_{k} {{"
+        yield f"    label={json.dumps(f'{mark}{cluster.place}  {cluster.place.text}', ensure_ascii=False)}"
+        yield '    labeljust=l color="#d1d9e0" fontname=monospace fontsize=10'
+    for j, nodes in enumerate(boxes):
+        name.update(dict.fromkeys(nodes, f"n{k}_{j}"))
+        yield _box(f"n{k}_{j}", folded_label(cluster) if cluster.folded else node_label(nodes[0]), kind)
+    if cluster.place is not None:
+        yield "  }"
+
+
+def _box(name: str, label: tuple[str, str], kind: str) -> str:
+    text = json.dumps("\n".join(label), ensure_ascii=False)
+    return f'    {name} [label={text} fillcolor="{_FILL[kind]}"]'

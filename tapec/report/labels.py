@@ -1,0 +1,63 @@
+"""What is written on the boxes of a picture."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import CONSTANT, Graph, Node, is_literal
+from tapec.report.clusters import Cluster
+
+__all__ = ["folded_label", "node_label", "short"]
+
+
+def short(text: str, length: int) -> str:
+    """The text, cut with an ellipsis when it is too long."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def node_label(node: Node) -> tuple[str, str]:
+    """What an operation does, and the type of what comes out: `power · 2.0`, `f64[3]`."""
+    if isinstance(node.type, tuple):
+        kind = "(" + ", ".join(map(str, node.type)) + ")"
+    else:
+        kind = str(node.type)
+    if node.op is CONSTANT:
+        return short(node.name or _value(node.value), 24), kind
+    words = [node.op.name]
+    if any(is_literal(i) for i in node.inputs):
+        words += [_value(i.value) if is_literal(i) else "·" for i in node.inputs]
+    words += [_param(key, value) for key, value in node.params if _telling(key, value)]
+    return short(" ".join(words), 32), short(kind, 32)
+
+
+def folded_label(cluster: Cluster) -> tuple[str, str]:
+    """How many operations a folded cluster has, and of which kinds most."""
+    counts = Counter(n.op.name for n in cluster.nodes)
+    listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in counts.most_common(3))
+    rest = len(counts) - 3
+    many = f"{len(cluster.nodes)} operations" if len(cluster.nodes) > 1 else "1 operation"
+    return many, short(listed, 44) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.4g}"
+    if isinstance(value, np.ndarray) and value.size > 3:
+        return "constant"
+    return short(str(value).replace("\n", " "), 20)
+
+
+def _telling(key: str, value: Any) -> bool:
+    """Is a parameter worth its room? What is off or absent is not, nor what the type shows."""
+    return not (value is None or value is False or key in ("shape", "dtype"))
+
+
+def _param(key: str, value: Any) -> str:
+    if isinstance(value, Graph):
+        return value.name
+    if isinstance(value, tuple) and len(value) == 1:
+        value = value[0]
+    return f"{key}={short(str(value), 18)}"
