@@ -9,6 +9,8 @@ from tapec.ops import (
     complex,
     control,
     creation,
+    cumulative,
+    differences,
     elementwise,
     extremes,
     indexing,
@@ -18,6 +20,7 @@ from tapec.ops import (
     powers,
     reductions,
     rounding,
+    stacking,
 )
 from tapec.ops.array import FUNCTIONS, METHODS, UFUNCS, ArrayLike, apply, implements, method
 from tapec.ops.symbol import Symbol
@@ -33,6 +36,8 @@ __all__ = [
     "complex",
     "control",
     "creation",
+    "cumulative",
+    "differences",
     "elementwise",
     "extremes",
     "implements",
@@ -42,5 +47,6 @@ __all__ = [
     "method",
     "powers",
     "reductions",
+    "stacking",
     "rounding",
 ]

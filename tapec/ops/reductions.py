@@ -1,38 +1,34 @@
-"""Reductions over axes."""
+"""Reductions over axes: sums, products, extremes, and those without gradient."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tapec.ir import Type
+from tapec.errors import UnsupportedError, at_user_line
+from tapec.ir import Op, Type
 from tapec.ops.array import apply, implements, method
-from tapec.ops.define import as_operand, axes_param, define, ndim_of, reduced_shape, spread
-from tapec.ops.samples import any_real
+from tapec.ops.define import axes_param, conj, define, reduced_shape, spread
+from tapec.ops.kit import as_array
+from tapec.ops.samples import Case
+
+__all__ = ["MAX", "MEAN", "MIN", "PROD", "SUM", "count", "real_dtype", "reduction", "reduction_cases"]
 
 
-def _sum_dtype(dtype: np.dtype) -> np.dtype:
-    """NumPy adds small integers and booleans up in the platform's own integer."""
-    if dtype.kind in "bi":
-        return np.result_type(dtype, np.dtype(int)) if dtype.kind == "i" else np.dtype(int)
-    return np.result_type(dtype, np.dtype(np.uint)) if dtype.kind == "u" else dtype
-
-
-def _sum_rule(t: Type, axis: tuple[int, ...], keepdims: bool) -> Type:
-    return Type(reduced_shape(t.shape, axis, keepdims), _sum_dtype(t.dtype))
-
-
-def reduction_source(name: str) -> Any:
-    """`np.sum(x)`, `np.sum(x, axis=0)`, `np.sum(x, axis=(0, 1), keepdims=True)`."""
+# -- kit --------------------------------------------------------------------------------------------------------
+def reduction_source(name: str, *more: str) -> Any:
+    """`np.sum(x)`, `np.sum(x, axis=0)`, `np.sum(x, axis=(0, 1), keepdims=True)`; `more` names further parameters."""
 
     def source(args: tuple[str, ...], node: Any) -> str:
         axis, keepdims = node.param("axis"), node.param("keepdims")
         text = args[0]
         if len(axis) != node.inputs[0].type.ndim:
             text += f", axis={axis[0] if len(axis) == 1 else axis}"
-        elif not axis:
-            text += ", axis=()" if keepdims is None else ""
+        for key in more:
+            if node.param(key):
+                text += f", {key}={node.param(key)!r}"
         if keepdims:
             text += ", keepdims=True"
         return f"np.{name}({text})"
@@ -40,38 +36,51 @@ def reduction_source(name: str) -> Any:
     return source
 
 
-SUM = define(
-    "sum",
-    lambda x, axis, keepdims: np.sum(x, axis=axis, keepdims=keepdims),
-    _sum_rule,
-    "reduction",
-    vjp=lambda ct, y, x, axis, keepdims: (spread(ct, x, axis, keepdims),),
-    linear=(0,),
-    source=reduction_source("sum"),
-    out=True,
-    sample=(any_real,),
-    numpy=np.sum,
-)
+def reduction_cases(*, complex: bool = True, **params: Any) -> Callable[[np.random.Generator], list[Case]]:
+    """All and one and several axes, kept and dropped; a 0-d array; complex numbers."""
+
+    def sample(rng: np.random.Generator) -> list[Case]:
+        x = rng.standard_normal((2, 3, 4))
+        axes = [((0, 1, 2), False), ((1,), False), ((0, 2), True)]
+        cases = [Case((x,), {"axis": a, "keepdims": k, **params}) for a, k in axes]
+        cases.append(Case((x[0, 0, 0],), {"axis": (), "keepdims": False, **params}))
+        if complex:
+            cases.append(Case((x + 1j * x[::-1],), {"axis": (2,), "keepdims": False, **params}))
+        return cases
+
+    return sample
 
 
-def _masked(a: Any, where: Any, fill: Any) -> Any:
+def reduction(name: str, run: Any, dtype: Callable[[np.dtype], np.dtype], vjp: Any = None, **more: Any) -> Op:
+    """Define an op that reduces over `axis`, a sorted tuple; `dtype` gives the result's from the operand's."""
+
+    def rule(t: Type, axis: tuple[int, ...], keepdims: bool, **params: Any) -> Type:
+        return Type(reduced_shape(t.shape, axis, keepdims), dtype(t.dtype))
+
+    more.setdefault("rule", rule)
+    more.setdefault("sample", reduction_cases())
+    more.setdefault("source", reduction_source(name))
+    more.setdefault("numpy", run)
+    return define(
+        name,
+        lambda x, axis, keepdims, **params: run(x, axis=axis, keepdims=keepdims, **params),
+        more.pop("rule"),
+        "reduction",
+        vjp=vjp,
+        **more,
+    )
+
+
+def masked(a: Any, where: Any, fill: Any) -> Any:
     return a if where is True else np.where(where, a, fill)
 
 
-@method("sum")
-@implements(np.sum)
-def sum_(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
-) -> Any:
-    a = _masked(as_operand(a), where, 0)
-    if dtype is not None:
-        a = a.astype(dtype)
-    y = apply(SUM, (a,), axes_param(a, axis, keepdims))
-    return y if initial is None else y + initial
-
-
-def _mean_rule(t: Type, axis: tuple[int, ...], keepdims: bool) -> Type:
-    return Type(reduced_shape(t.shape, axis, keepdims), t.dtype if t.dtype.kind in "fc" else np.dtype(float))
+def stored(y: Any, out: Any) -> Any:
+    """The result, written into `out` when that is given."""
+    if out is None:
+        return y
+    out[...] = y
+    return out
 
 
 def count(x: Any, axis: tuple[int, ...]) -> int:
@@ -81,65 +90,240 @@ def count(x: Any, axis: tuple[int, ...]) -> int:
     return n
 
 
-MEAN = define(
-    "mean",
-    lambda x, axis, keepdims: np.mean(x, axis=axis, keepdims=keepdims),
-    _mean_rule,
-    "reduction",
-    vjp=lambda ct, y, x, axis, keepdims: (spread(ct / count(x, axis), x, axis, keepdims),),
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of the parts of a complex number; any other stays."""
+    return np.empty(0, dtype).real.dtype
+
+
+# -- sums -------------------------------------------------------------------------------------------------------
+def sum_dtype(dtype: np.dtype) -> np.dtype:
+    """NumPy adds small integers and booleans up in the platform's own integer."""
+    if dtype.kind in "bi":
+        return np.result_type(dtype, np.dtype(int)) if dtype.kind == "i" else np.dtype(int)
+    return np.result_type(dtype, np.dtype(np.uint)) if dtype.kind == "u" else dtype
+
+
+def mean_dtype(dtype: np.dtype) -> np.dtype:
+    return dtype if dtype.kind in "fc" else np.dtype(float)
+
+
+SUM = reduction(
+    "sum",
+    np.sum,
+    sum_dtype,
+    lambda ct, y, x, axis, keepdims: (spread(ct, x, axis, keepdims),),
     linear=(0,),
-    source=reduction_source("mean"),
     out=True,
-    sample=(any_real,),
-    numpy=np.mean,
 )
+MEAN = reduction(
+    "mean",
+    np.mean,
+    mean_dtype,
+    lambda ct, y, x, axis, keepdims: (spread(ct / count(x, axis), x, axis, keepdims),),
+    linear=(0,),
+    out=True,
+)
+
+
+@method("sum")
+@implements(np.sum)
+def sum_(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
+    a = masked(as_array(a), where, 0)
+    if dtype is not None:
+        a = a.astype(dtype)
+    y = apply(SUM, (a,), axes_param(a, axis, keepdims))
+    return stored(y if initial is None else y + initial, out)
 
 
 @method("mean")
 @implements(np.mean)
-def mean_(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
-    a = as_operand(a)
+def mean_(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
+    a = as_array(a)
     if dtype is not None:
         a = a.astype(dtype)
     if where is not True:
         where = np.broadcast_to(where, a.shape)
-        return np.sum(a, axis, keepdims=keepdims, where=where) / np.sum(where, axis=axis, keepdims=keepdims)
-    return apply(MEAN, (a,), axes_param(a, axis, keepdims))
+        number = np.sum(where, axis=axis, keepdims=keepdims).astype(real_dtype(mean_dtype(a.dtype)))
+        return stored(np.sum(a, axis, keepdims=keepdims, where=where) / number, out)
+    return stored(apply(MEAN, (a,), axes_param(a, axis, keepdims)), out)
 
 
-def _same_rule(t: Type, axis: tuple[int, ...], keepdims: bool) -> Type:
+# -- products ---------------------------------------------------------------------------------------------------
+def _prod_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """ct times the product of all others, from the left and from the right: right with zeros, at every order."""
+    if not axis:
+        return (ct,)
+    rest = tuple(k for k in range(x.ndim) if k not in axis)
+    flat = np.reshape(np.transpose(x, (*rest, *axis)), (*[x.shape[k] for k in rest], -1))
+    ones = np.ones_like(flat[..., :1])
+    left = np.cumprod(np.concatenate([ones, flat[..., :-1]], axis=-1), axis=-1)
+    right = np.flip(np.cumprod(np.concatenate([ones, np.flip(flat[..., 1:], -1)], axis=-1), axis=-1), -1)
+    others = np.reshape(left * right, tuple(x.shape[k] for k in (*rest, *axis)))
+    back = tuple(int(k) for k in np.argsort((*rest, *axis)))
+    return (spread(ct, x, axis, keepdims) * conj(np.transpose(others, back)),)
+
+
+PROD = reduction("prod", np.prod, sum_dtype, _prod_vjp, out=True)
+
+
+@method("prod")
+@implements(np.prod)
+def prod_(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
+    a = masked(as_array(a), where, 1)
+    if dtype is not None:
+        a = a.astype(dtype)
+    y = apply(PROD, (a,), axes_param(a, axis, keepdims))
+    return stored(y if initial is None else y * initial, out)
+
+
+# -- extremes ---------------------------------------------------------------------------------------------------
+def _extreme_rule(t: Type, axis: tuple[int, ...], keepdims: bool) -> Type:
+    if 0 in [t.shape[k] for k in axis] and 0 not in reduced_shape(t.shape, axis, False):
+        raise ValueError("zero-size array to reduction operation which has no identity")
     return Type(reduced_shape(t.shape, axis, keepdims), t.dtype)
 
 
 def _extreme_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     """Ties share the gradient evenly, as TensorFlow has it."""
-    hit = (x == spread(y, x, axis, keepdims)).astype(x.dtype)
-    return (hit / np.sum(hit, axis=axis, keepdims=True) * spread(ct, x, axis, keepdims),)
+    hit = x == spread(y, x, axis, keepdims)
+    share = ct / np.sum(hit, axis=axis, keepdims=keepdims, dtype=real_dtype(x.dtype))
+    return (np.where(hit, spread(share, x, axis, keepdims), 0),)
 
 
-MAX = define(
-    "max",
-    lambda x, axis, keepdims: np.max(x, axis=axis, keepdims=keepdims),
-    _same_rule,
-    "reduction",
-    vjp=_extreme_vjp,
-    source=reduction_source("max"),
-    out=True,
-    sample=(any_real,),
-    numpy=np.max,
-)
+def _same(dtype: np.dtype) -> np.dtype:
+    return dtype
+
+
+MAX = reduction("max", np.max, _same, _extreme_vjp, rule=_extreme_rule, out=True)
+MIN = reduction("min", np.min, _same, _extreme_vjp, rule=_extreme_rule, out=True)
+
+
+def _extreme(op: Op, pair: Any, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
+    a = as_array(a)
+    if where is not True:
+        if initial is None:
+            raise ValueError(
+                f"reduction operation '{pair.__name__}' does not have an identity, "
+                "so to use a where mask one has to specify 'initial'"
+            )
+        a = np.where(where, a, initial)
+    y = apply(op, (a,), axes_param(a, axis, keepdims))
+    return stored(y if initial is None else pair(y, initial), out)
 
 
 @method("max")
 @implements(np.max, np.amax)
-def max_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Any:
-    a = as_operand(a)
-    if where is not True:
-        if initial is None:
-            raise ValueError("reduction operation 'maximum' does not have an identity, so to use a where mask one has to specify 'initial'")
-        a = np.where(where, a, initial)
-    y = apply(MAX, (a,), axes_param(a, axis, keepdims))
-    return y if initial is None else np.maximum(y, initial)
+def max_(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
+) -> Any:
+    return _extreme(MAX, np.maximum, a, axis, out, keepdims, initial, where)
 
 
-__all__ = ["ndim_of"]
+@method("min")
+@implements(np.min, np.amin)
+def min_(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
+) -> Any:
+    return _extreme(MIN, np.minimum, a, axis, out, keepdims, initial, where)
+
+
+@implements(np.ptp)
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    return stored(np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims), out)
+
+
+# -- without gradient -------------------------------------------------------------------------------------------
+def _bool(dtype: np.dtype) -> np.dtype:
+    return np.dtype(bool)
+
+
+def _index(dtype: np.dtype) -> np.dtype:
+    return np.dtype(np.intp)
+
+
+ANY = reduction("any", np.any, _bool, sample=reduction_cases(complex=False))
+ALL = reduction("all", np.all, _bool, sample=reduction_cases(complex=False))
+COUNT_NONZERO = reduction("count_nonzero", np.count_nonzero, _index, sample=reduction_cases(complex=False))
+
+
+@method("any")
+@implements(np.any)
+def any_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    a = masked(as_array(a), where, False)
+    return stored(apply(ANY, (a,), axes_param(a, axis, keepdims)), out)
+
+
+@method("all")
+@implements(np.all)
+def all_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    a = masked(as_array(a), where, True)
+    return stored(apply(ALL, (a,), axes_param(a, axis, keepdims)), out)
+
+
+@implements(np.count_nonzero)
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    a = as_array(a)
+    return apply(COUNT_NONZERO, (a,), axes_param(a, axis, keepdims))
+
+
+def _run_arg(run: Any) -> Any:
+    """NumPy takes one axis or none; ours is a tuple of one, or of all."""
+
+    def call(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+        return run(x, axis=axis[0] if len(axis) == 1 and np.ndim(x) != 1 else None, keepdims=keepdims)
+
+    return call
+
+
+def _arg_cases(rng: np.random.Generator) -> list[Case]:
+    x = rng.standard_normal((2, 3, 4))
+    axes: list[tuple[tuple[int, ...], bool]] = [((0, 1, 2), False), ((1,), False), ((2,), True)]
+    return [Case((x,), {"axis": a, "keepdims": k}) for a, k in axes]
+
+
+ARGMAX = reduction("argmax", _run_arg(np.argmax), _index, sample=_arg_cases, numpy=np.argmax)
+ARGMIN = reduction("argmin", _run_arg(np.argmin), _index, sample=_arg_cases, numpy=np.argmin)
+
+
+def _arg(op: Op, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    if isinstance(axis, (tuple, list)):
+        raise TypeError(f"'{type(axis).__name__}' object cannot be interpreted as an integer")
+    a = as_array(a)
+    return stored(apply(op, (a,), axes_param(a, axis, keepdims)), out)
+
+
+@method("argmax")
+@implements(np.argmax)
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return _arg(ARGMAX, a, axis, out, keepdims)
+
+
+@method("argmin")
+@implements(np.argmin)
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return _arg(ARGMIN, a, axis, out, keepdims)
+
+
+def unsupported(what: str, mend: str) -> UnsupportedError:
+    return UnsupportedError(at_user_line(f"{what}. Mend: {mend}."))
+
+
+__all__ += ["masked", "mean_dtype", "reduction_source", "stored", "sum_dtype", "unsupported"]
