@@ -44,11 +44,11 @@ def batch_into(builder: Builder, graph: Graph, inputs: Sequence[Value], size: in
     """Add a graph's batched program to a builder; gives its outputs."""
     graph = inline_calls(graph)
     known: dict[Node, Value] = dict(zip(graph.inputs, inputs, strict=True))
-    keep = builder.origin
+    keep = builder.origin, builder.role
     for node in graph.nodes:
-        builder.origin = node.origin
+        builder.origin, builder.role = node.origin, node.role
         known[node] = _batched(builder, node, [known[i] for i in node.inputs], size)
-    builder.origin = keep
+    builder.origin, builder.role = keep
     return [known[o] for o in graph.outputs]
 
 
@@ -60,10 +60,7 @@ def _batched(builder: Builder, node: Node, inputs: list[Value], size: int) -> Va
     flags = tuple([b for _, b in inputs])
     if not any(flags):
         new = tuple([x.node for x, _ in inputs])
-        same = new == node.inputs
-        return Symbol(
-            builder.add(node if same else Node(node.op, new, node.params, node.type, node.origin, node.name)), builder
-        ), False
+        return Symbol(builder.add(node if new == node.inputs else node.with_inputs(new)), builder), False
     return batch_node(builder, node, [x for x, _ in inputs], flags, size), True
 
 

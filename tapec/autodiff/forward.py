@@ -72,7 +72,8 @@ def _tangent(builder: Builder, node: Node, ts: list[Any]) -> Any:
     if op.jvp is not None:
         return op.jvp(ts, _results(builder, node), *xs, **params)
     if op.partials is not None:
-        return _sum([_scaled(t, p) for t, p in zip(ts, op.partials(Symbol(node, builder), *xs), strict=True)])
+        partials = op.partials(Symbol(node, builder), *xs, **params)
+        return _sum([_scaled(t, p) for t, p in zip(ts, partials, strict=True)])
     linear = linear_inputs(op, len(ts))
     through = [k for k, t in enumerate(ts) if t is not None and k in linear]
     others = tuple([k for k, t in enumerate(ts) if t is not None and k not in linear])
