@@ -21,6 +21,8 @@ __all__ = [
     "NonFiniteError",
     "ParseError",
     "TapeError",
+    "TapeTypeError",
+    "TapeValueError",
     "TapecError",
     "TapecWarning",
     "UnsupportedError",
@@ -73,6 +75,14 @@ class InPlaceError(TapecError, ValueError):
 
 class TapeError(TapecError, RuntimeError):
     """A tape is used against its life cycle."""
+
+
+class TapeValueError(TapecError, ValueError):
+    """A tape is asked at the wrong time, or given something that does not fit."""
+
+
+class TapeTypeError(TapecError, TypeError):
+    """A tape is given something that is no tensor."""
 
 
 class NonFiniteError(TapecError, FloatingPointError):

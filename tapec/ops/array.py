@@ -87,6 +87,10 @@ class ArrayLike:
     def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         raise NotImplementedError
 
+    def _tapec_read(self) -> Any:
+        """What stands for it in an operation: a Variable answers with its value."""
+        return self
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
             op = UFUNCS.get(ufunc)

@@ -119,8 +119,10 @@ def define(
 # ---------------------------------------------------------------------------------------------------------------
 def as_operand(x: Any) -> Any:
     """A stand-in, a Python number, or an array; lists that hold stand-ins become a stack of them."""
-    if isinstance(x, ArrayLike) or type(x) in (float, int, bool, complex):
+    if type(x) in (float, int, bool, complex):
         return x
+    if isinstance(x, ArrayLike):
+        return x._tapec_read()
     if isinstance(x, np.ndarray):
         return fold_objects(x) if x.dtype == object else x
     if isinstance(x, np.generic):

@@ -124,7 +124,7 @@ def show(value: Any) -> str:
 def plain_value(value: Any, dtype: Any = None) -> Any:
     """A NumPy array or scalar of its own from what a user gives."""
     if isinstance(value, ArrayLike):
-        value = value._value
+        value = value._tapec_read()._value
     array = np.array(value, dtype=dtype)
     if array.dtype.kind not in "fciub":
         raise TypeError(at_user_line(f"a tensor holds numbers; this is an array of dtype {array.dtype}"))
