@@ -67,13 +67,13 @@ class Captures:
         kind = type(value)
         if kind in _ATOMS:
             if isinstance(value, _CHECKED):
-                self.checks.setdefault(path.label, (path, value))
+                self.checks.setdefault(path.source, (path, value))
             return value
-        known = self._seen.get(path.label, _ABSENT)
+        known = self._seen.get(path.source, _ABSENT)
         if known is not _ABSENT:
             return known
         stand_in = self._stand_in(value, kind, path)
-        self._seen[path.label] = stand_in
+        self._seen[path.source] = stand_in
         return stand_in
 
     def _stand_in(self, value: Any, kind: type, path: Path) -> Any:
@@ -82,10 +82,10 @@ class Captures:
         if isinstance(value, _SCALARS) or kind is Tensor:
             return self._capture(value, path)
         if isinstance(value, _CHECKED):
-            self.checks.setdefault(path.label, (path, value))
+            self.checks.setdefault(path.source, (path, value))
             return value
         if kind is types.FunctionType:
-            self.checks.setdefault(path.label, (path, value))
+            self.checks.setdefault(path.source, (path, value))
             return self.clone(value) if is_own_code(value.__code__.co_filename) else value
         if kind is types.MethodType:
             return types.MethodType(self.function_of(value.__func__), self.read(value.__self__, path.attribute("__self__")))
@@ -129,15 +129,9 @@ class Captures:
                 continue
             key = f"cell_{name}_{id(cell)}"
             path = Path(name, f"{key}.cell_contents", {key: cell}, lambda cell=cell: cell.cell_contents)
-            fresh.cell_contents = self._cell(value, path, key)
+            fresh.cell_contents = self.read(value, path)
             self._cells.append((cell, fresh, fresh.cell_contents))
         return new
-
-    def _cell(self, value: Any, path: Path, key: str) -> Any:
-        inner = Path(path.label, path.source, path.names, path.get)
-        if path.label in self._seen and self._seen.get((path.label, key)) is None:  # type: ignore[call-overload]
-            inner.label = f"{path.label} ({key})"  # another variable of the same name
-        return self.read(value, inner)
 
     def write_back(self) -> None:
         """Give cells and globals that the run rebound their new values."""
@@ -160,7 +154,9 @@ class _Globals(dict):
         self.captures = captures
         self.real = real
         self.name = f"globals_{real.get('__name__', '')}".replace(".", "_")
-        dict.__setitem__(self, "__builtins__", real.get("__builtins__", __builtins__))
+        for key in _OWN_KEYS:  # the interpreter reads these past __getitem__
+            if key in real:
+                dict.__setitem__(self, key, real[key])
 
     def __getitem__(self, name: str) -> Any:
         if dict.__contains__(self, name):
@@ -177,8 +173,11 @@ class _Globals(dict):
 
     def write_back(self) -> None:
         for name, value in dict.items(self):
-            if name != "__builtins__":
+            if name not in _OWN_KEYS:
                 self.real[name] = plain(value)
+
+
+_OWN_KEYS = ("__builtins__", "__name__", "__package__", "__spec__", "__file__", "__loader__")
 
 
 def plain(value: Any) -> Any:
@@ -277,7 +276,7 @@ class _List(list):
         self._real = real
         if len(real):
             length = Path(f"len({path.label})", f"len({path.source})", path.names, lambda: len(path.get()))
-            captures.checks.setdefault(length.label, (length, len(real)))
+            captures.checks.setdefault(length.source, (length, len(real)))
 
     def append(self, item: Any) -> None:
         super().append(item)
@@ -302,7 +301,7 @@ class _Dict(dict):
             simple = isinstance(key, (str, int, bool, bytes, tuple, float, type(None)))
             super().__setitem__(key, captures.read(v, path.item(key)) if simple else v)
         keys = Path(f"keys of {path.label}", f"tuple({path.source})", path.names, lambda: tuple(path.get()))
-        captures.checks.setdefault(keys.label, (keys, tuple(real)))
+        captures.checks.setdefault(keys.source, (keys, tuple(real)))
 
     def __setitem__(self, key: Any, item: Any) -> None:
         super().__setitem__(key, item)

@@ -1,0 +1,288 @@
+"""`CompiledFunction`: a Python function that runs as generated code, traced once for each signature and path.
+
+What is computed from the traced program is a `Transform`: `compile`, `grad` and the others in `tapec.api.transforms`
+and `tapec.api.derivatives` differ in nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import RLock
+from typing import Any
+
+from tapec.api.dispatch import MISS, Out, fast_call, packer
+from tapec.api.signature import Arguments, Binder, Call, value_of
+from tapec.api.variable import Variable
+from tapec.config import settings
+from tapec.errors import TapecError, TapecWarning
+from tapec.ir import Graph
+from tapec.ops.control import CALL
+from tapec.runtime.cache import CacheInfo
+from tapec.trace.program import Program, RecordedProgram, TracedPath, run_traced
+from tapec.trace.recorder import CURRENT
+from tapec.trace.structure import LEAF
+from tapec.trace.tensor import Tensor, record, wrap
+
+__all__ = ["CompiledFunction", "Entry", "Out", "Transform", "result_template"]
+
+
+class Transform:
+    """What is computed from a function.
+
+    `name` goes into the generated function's name; `prepare` checks a signature before anything is traced;
+    `graph` turns the forward program (outputs: the result's leaves) into what is to be computed; `template` gives the
+    structure of what the caller gets, `Out(k)` for outputs.
+    """
+
+    name = ""
+
+    def prepare(self, binder: Binder, info: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return None
+
+    def graph(self, forward: Graph, info: Arguments, plan: Any) -> Graph:
+        return forward
+
+    def template(self, info: Arguments, plan: Any) -> tuple[Any, list[Any]]:
+        return result_template(info, 0)
+
+
+def result_template(info: Arguments, start: int) -> tuple[Any, list[Any]]:
+    """The function's own result: its structure, and Out or a static value for each leaf."""
+    leaves = []
+    k = start
+    for s in info.statics:
+        leaves.append(Out(k) if s is LEAF else s)
+        k += s is LEAF
+    return info.result, leaves
+
+
+class Entry:
+    """One signature: what is known of its arguments, and its programs, one for each state of captured facts."""
+
+    def __init__(self, call: Call, info: Arguments, plan: Any):
+        self.call = call
+        self.info = info
+        self.plan = plan
+        self.programs: list[Program] = []
+        self.volatile: str | None = None
+        self.recorded: dict[Any, Program] = {}
+        self.lock = RLock()
+
+
+class CompiledFunction:
+    """A function together with the programs compiled for it. Made by the decorators."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        transform: Transform,
+        *,
+        static_argnums: Any = (),
+        static_argnames: Any = (),
+    ):
+        if not callable(function):
+            raise TypeError(f"{transform.name or 'compile'} takes a function, not {type(function).__name__}")
+        self._function = function
+        self._transform = transform
+        self._static = (static_argnums, static_argnames)
+        self._binder = Binder(function, static_argnums, static_argnames)
+        self._entries: OrderedDict[Any, Entry] = OrderedDict()
+        self._lock = RLock()
+        self._fast: tuple[Any, ...] = ()
+        self._roads: tuple[Callable[..., Any], ...] = ()
+        self._fast_hits = [0]
+        self._hits = self._misses = self._compilations = 0
+        self._bound: dict[int, tuple[Any, CompiledFunction]] = {}
+        functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
+
+    # -- calling ----------------------------------------------------------------------------------------------------
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            for fast in self._roads:
+                result = fast(*args)
+                if result is not MISS:
+                    return result
+        return self._call(args, kwargs)
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        """As a method: compiled for each instance, which is captured state and no argument."""
+        if owner is None:
+            return self
+        known = self._bound.get(id(owner))
+        if known is not None and known[0]() is owner:
+            return known[1]
+        method = types.MethodType(self._function, owner)
+        bound = CompiledFunction(
+            method, self._transform, static_argnums=self._static[0], static_argnames=self._static[1]
+        )
+        try:
+            reference: Any = weakref.ref(owner, lambda _, key=id(owner): self._bound.pop(key, None))
+        except TypeError:
+            reference = lambda: owner  # noqa: E731
+        self._bound[id(owner)] = (reference, bound)
+        return bound
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        entry, call = self._entry(args, kwargs)
+        inputs = [x for x, moving in zip(call.leaves, call.dynamic) if moving]
+        objects = [x._tapec_read() if type(x) is Variable else x for x in inputs]
+        as_tensors = any(type(x) is Tensor for x in objects)
+        if entry.volatile is None:
+            for program in entry.programs:
+                found = self._try(program, objects, as_tensors)
+                if found is not MISS:
+                    self._hits += 1
+                    return found
+        return self._trace(entry, call, objects, as_tensors)
+
+    def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, Call]:
+        args, kwargs = self._binder.bind(args, kwargs)
+        call = self._binder.take_apart(args, kwargs)
+        entry = self._entries.get(call.key)
+        if entry is None:
+            with self._lock:
+                entry = self._entries.get(call.key)
+                if entry is None:
+                    info = self._binder.describe(call, args, kwargs)
+                    plan = self._transform.prepare(self._binder, info, args, kwargs)
+                    entry = self._entries[call.key] = Entry(call, info, plan)
+        return entry, call
+
+    def _try(self, program: Program, objects: list[Any], as_tensors: bool) -> Any:
+        """Run a program if what it relies on still holds; MISS when it does not, or the path is not known."""
+        read = program.read(objects)
+        if read is None:
+            return MISS
+        outputs = program.function(*[value_of(x) for x in read])
+        if outputs is None:
+            return MISS
+        path = program.path_taken(outputs)
+        if as_tensors or CURRENT.get() is not None:
+            outputs = recorded_outputs(path, read, outputs, as_tensors)
+        return path.pack(outputs)
+
+    def _trace(self, entry: Entry, call: Call, objects: list[Any], as_tensors: bool) -> Any:
+        """Record a path that is not known, compile it, and run it."""
+        with entry.lock:
+            if entry.volatile is None:
+                for program in entry.programs:  # another thread may have been here
+                    found = self._try(program, objects, as_tensors)
+                    if found is not MISS:
+                        return found
+            leaves = iter(objects)
+            values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
+            recorded = run_traced(self._function, call.tree, values, call.dynamic, entry.info.names)
+            self._misses += 1
+            if recorded.trace.volatile is not None:
+                entry.volatile = recorded.trace.volatile
+            if entry.volatile is not None:
+                return self._run_recorded(entry, recorded, objects, as_tensors)
+            program = self._program_for(entry, objects)
+            if len(program.paths) >= settings.path_limit:
+                entry.volatile = f"it has more than {settings.path_limit} paths"
+                warnings.warn(
+                    f"{self._name} has more than {settings.path_limit} paths for one signature; from now on it is recorded at "
+                    f"each call, as a tape would. Mend: write the branch with np.where, or raise TAPEC_PATH_LIMIT.",
+                    TapecWarning,
+                    stacklevel=4,
+                )
+                return self._run_recorded(entry, recorded, objects, as_tensors)
+            self._add(entry, program, recorded)
+            found = self._try(program, objects, as_tensors)
+            if found is MISS:
+                raise TapecError(f"{self._name}: a path that was just traced was not found again")
+            return found
+
+    def _program_for(self, entry: Entry, objects: list[Any]) -> Program:
+        """The program whose captured facts hold now, or a new one."""
+        for program in entry.programs:
+            if program.read(objects) is not None:
+                return program
+        transform, plan = self._transform, entry.plan
+        return Program(lambda graph, info: transform.graph(graph, info, plan), self._name, entry.info)
+
+    def _add(self, entry: Entry, program: Program, recorded: Any) -> None:
+        path = program.add(recorded, entry.info)
+        self._compilations += 1
+        path.template = self._transform.template(path.info, entry.plan)
+        path.pack = packer(path.template)
+        if program not in entry.programs:
+            entry.programs.append(program)
+        fast = fast_call(entry.info, entry.call, program, self._fast_hits)
+        if fast is not None:
+            with self._lock:
+                others = tuple(f for f in self._fast if f[0] is not program)
+                self._fast = ((program, fast), *others)[:_FAST_ROADS]
+                self._roads = tuple([f for _, f in self._fast])
+
+    def _run_recorded(self, entry: Entry, recorded: Any, objects: list[Any], as_tensors: bool) -> Any:
+        """Run the code cached for the structure of this very run."""
+        key = RecordedProgram.key(recorded)
+        program = entry.recorded.get(key)
+        if program is None:
+            transform, plan = self._transform, entry.plan
+            program = RecordedProgram(lambda graph, info: transform.graph(graph, info, plan), self._name, entry.info)
+            path = program.add(recorded, entry.info)
+            self._compilations += 1
+            path.template = transform.template(path.info, plan)
+            path.pack = packer(path.template)
+            path.guards = []
+            program.compile()
+            entry.recorded[key] = program
+        path = program.paths[0]
+        read = program.objects(recorded, objects)
+        outputs = program.function(*[value_of(x) for x in read])
+        if as_tensors or CURRENT.get() is not None:
+            outputs = recorded_outputs(path, read, outputs, as_tensors)
+        return path.pack(outputs)
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+    @property
+    def _name(self) -> str:
+        own = getattr(self._function, "__name__", None) or type(self._function).__name__
+        own = "function" if own == "<lambda>" else own
+        return f"{own}_{self._transform.name}" if self._transform.name else own
+
+    def cache_info(self) -> CacheInfo:
+        """(hits, misses, compilations, size, maxsize); one compilation is one generated function."""
+        return CacheInfo(
+            self._hits + self._fast_hits[0], self._misses, self._compilations, len(self._entries), settings.cache_size
+        )
+
+    def cache_clear(self) -> None:
+        """Forget every signature."""
+        with self._lock:
+            self._entries.clear()
+            self._fast = ()
+            self._roads = ()
+
+    def __repr__(self) -> str:
+        return f"<tapec {self._transform.name or 'compile'} of {getattr(self._function, '__qualname__', self._function)}>"
+
+
+_FAST_ROADS = 4
+
+
+def recorded_outputs(path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:
+    """Tensors in place of outputs, recorded as one call by whatever records the inputs; guards go to an outer trace."""
+    rec = CURRENT.get()
+    watched = rec is not None and any(
+        type(x) is Tensor and x._mark is not None and x._mark.tokens & rec.tokens for x in read
+    )
+    if not (as_tensors or watched):
+        return outputs
+    made = len(path.target.outputs)
+    out = [wrap(v) for v in outputs[:made]]
+    if rec is not None and watched:
+        conditions = [wrap(g.node.type.dtype.type(g.value)) for g in path.guards]
+        objects = tuple(read[: len(path.joint.inputs)])
+        record(rec, CALL, objects, (("graph", path.joint),), tuple([*out, *conditions]))
+        if rec.trace is not None:
+            for g, condition in zip(path.guards, conditions):
+                rec.trace.guard(g.kind, condition, g.value)
+    return [*out, *outputs[made:]]

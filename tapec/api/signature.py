@@ -1,0 +1,203 @@
+"""Arguments of a call: bound to their names, taken apart into leaves, sorted into inputs and statics."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapec.api.variable import Variable
+from tapec.errors import at_user_line
+from tapec.ir import Type, type_of
+from tapec.trace.structure import Branch, flatten, paths
+from tapec.trace.tensor import Tensor
+
+__all__ = ["Arguments", "Binder", "Call", "is_dynamic"]
+
+_NUMBERS = (float, int, complex)
+
+
+def is_dynamic(x: Any) -> bool:
+    """Is a leaf an input? Numbers and numeric arrays are; bools, strings, None and other objects are part of the signature."""
+    kind = type(x)
+    if kind is np.ndarray or kind is Tensor or kind in _NUMBERS or kind is Variable:
+        return kind is not np.ndarray or x.dtype.kind in "fciub"
+    if isinstance(x, np.ndarray):
+        if isinstance(x, np.ma.MaskedArray):
+            raise TypeError(at_user_line("masked arrays are not supported: pass data and mask as two arrays"))
+        return x.dtype.kind in "fciub"
+    return isinstance(x, np.generic) and x.dtype.kind in "fciub" or isinstance(x, float)
+
+
+class Call(NamedTuple):
+    """A call taken apart: the structure of (args, kwargs), its leaves, which are inputs, and the key of its signature."""
+
+    tree: Any
+    leaves: list[Any]
+    dynamic: list[bool]
+    key: Any
+
+
+class Arguments(NamedTuple):
+    """What a transform may know of a signature: names, leaves by argument, types of the inputs, and the result.
+
+    `spans` maps each argument (position or name) to the range of its leaves; `position[leaf]` is the input that a leaf
+    is, None for a static one; `types` and `names` are by input; `result` is the structure of the function's result,
+    `statics` its leaves (LEAF for those that are outputs of the graph).
+    """
+
+    tree: Any
+    leaves: list[Any]
+    spans: dict[Any, range]
+    subtrees: dict[Any, Any]
+    position: list[int | None]
+    types: list[Type]
+    names: list[str]
+    result: Any = None
+    statics: Any = ()
+
+    def with_result(self, tree: Any, statics: list[Any], values: list[Any]) -> Arguments:
+        return self._replace(result=tree, statics=statics)
+
+
+class Binder:
+    """Binds calls of one function to canonical (args, kwargs)."""
+
+    def __init__(self, function: Callable[..., Any], static_argnums: Any = (), static_argnames: Any = ()):
+        try:
+            self.signature: inspect.Signature | None = inspect.signature(function)
+        except (TypeError, ValueError):
+            self.signature = None
+        parameters = list(self.signature.parameters.values()) if self.signature else []
+        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.names = [p.name for p in positional]
+        self.variadic = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+        self.static = {n for n in _as_tuple(static_argnums)} | {n for n in _as_tuple(static_argnames)}
+        self.plain = all(p in positional or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+        self.simple = len(self.names) if self.plain and self.signature is not None else -1
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Defaults filled in, keywords in their positions."""
+        if self.signature is None or (not kwargs and len(args) == self.simple):
+            return args, kwargs
+        if not kwargs and self.variadic and self.plain and len(args) >= len(self.names):
+            return args, kwargs
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+    def resolve(self, which: int | str, n_args: int, kwargs: dict[str, Any]) -> int | str:
+        """A position or a name as the key of an argument: its position when it has one."""
+        if isinstance(which, str):
+            if which in self.names:
+                return self.names.index(which)
+            if which in kwargs:
+                return which
+            raise ValueError(at_user_line(f"there is no argument {which!r}; the arguments are {', '.join(self.names)}"))
+        k = which + n_args if which < 0 else which
+        if not 0 <= k < n_args:
+            raise ValueError(at_user_line(f"argument {which} was asked for, but there are {n_args} positional arguments"))
+        return k
+
+    def is_static(self, key: int | str) -> bool:
+        if not self.static:
+            return False
+        name = self.names[key] if isinstance(key, int) and key < len(self.names) else key
+        return key in self.static or name in self.static
+
+    def name_of(self, k: int) -> str:
+        if k < len(self.names):
+            return self.names[k]
+        return f"{self.variadic or 'arg'}{k - len(self.names)}"
+
+    def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        leaves: list[Any] = []
+        fixed: list[bool] = []
+        trees = []
+        for k, value in [*enumerate(args), *sorted(kwargs.items())]:
+            start = len(leaves)
+            static = self.static and self.is_static(k)
+            if static:
+                leaves.append(value)
+                trees.append(_STATIC)
+            else:
+                trees.append(flatten(value, leaves))
+            fixed.extend([bool(static)] * (len(leaves) - start))
+        tree = Branch(
+            tuple,
+            None,
+            (
+                Branch(tuple, None, tuple(trees[: len(args)])),
+                Branch(dict, tuple(sorted(kwargs)), tuple(trees[len(args) :])),
+            ),
+        )
+        dynamic = [not f and is_dynamic(x) for x, f in zip(leaves, fixed)]
+        key = (tree, tuple([leaf_key(x, d) for x, d in zip(leaves, dynamic)]))
+        return Call(tree, leaves, dynamic, key)
+
+    def describe(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        spans: dict[Any, range] = {}
+        subtrees: dict[Any, Any] = {}
+        labels: list[str] = []
+        start = 0
+        branches = [*call.tree.children[0].children, *call.tree.children[1].children]
+        items = [*enumerate(args), *sorted(kwargs.items())]
+        for (k, value), tree in zip(items, branches):
+            name = self.name_of(k) if isinstance(k, int) else k
+            here = [name] if self.is_static(k) else paths(value, name)
+            labels += here
+            spans[k] = range(start, start + len(here))
+            subtrees[k] = tree
+            start += len(here)
+        position: list[int | None] = []
+        types, names = [], []
+        for leaf, moving, label in zip(call.leaves, call.dynamic, labels):
+            position.append(len(types) if moving else None)
+            if moving:
+                types.append(type_of(value_of(leaf)))
+                names.append(label)
+        return Arguments(call.tree, call.leaves, spans, subtrees, position, types, names)
+
+
+from tapec.trace.structure import LEAF as _STATIC  # noqa: E402  # a static argument is one leaf, whatever it is
+
+
+def value_of(x: Any) -> Any:
+    if type(x) is Tensor:
+        return x._value
+    return x._tensor._value if type(x) is Variable else x
+
+
+def leaf_key(x: Any, dynamic: bool) -> Any:
+    """What of a leaf belongs to the signature: its type when it is an input, else itself."""
+    if dynamic:
+        if type(x) in _NUMBERS:
+            return type(x)
+        value = value_of(x)
+        return type(value) if type(value) in _NUMBERS else (value.shape, value.dtype)
+    try:
+        hash(x)
+    except TypeError:
+        return _ById(x)
+    return (type(x), x)
+
+
+class _ById:
+    """An unhashable static object, told by identity and kept alive."""
+
+    __slots__ = ("x",)
+
+    def __init__(self, x: Any):
+        self.x = x
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ById) and other.x is self.x
+
+    def __hash__(self) -> int:
+        return id(self.x)
+
+
+def _as_tuple(x: Any) -> Sequence[Any]:
+    return tuple(x) if isinstance(x, (tuple, list, set, frozenset)) else (x,)

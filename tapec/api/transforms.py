@@ -1,0 +1,194 @@
+"""The first decorators: compile, grad, value_and_grad."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tapec.api.dispatch import Out
+from tapec.api.functions import CompiledFunction, Transform, result_template
+from tapec.api.signature import Arguments, Binder
+from tapec.autodiff.reverse import value_and_grad_graph
+from tapec.errors import at_user_line
+from tapec.ir import Graph
+from tapec.ir.types import is_differentiable
+from tapec.trace.structure import LEAF, Branch
+
+__all__ = ["Wrt", "compile", "grad", "value_and_grad", "wrt_plan"]
+
+
+class Wrt:
+    """With respect to what: the keys of the arguments, and whether the caller gets a tuple of gradients."""
+
+    __slots__ = ("keys", "leaves", "many")
+
+    def __init__(self, keys: list[Any], leaves: list[list[int | None]], many: bool):
+        self.keys = keys
+        self.leaves = leaves  # for each argument, for each of its leaves: its input, None when it has no gradient
+        self.many = many
+
+    @property
+    def inputs(self) -> list[int]:
+        """All inputs to differentiate by, in the order of the gradients."""
+        return [i for group in self.leaves for i in group if i is not None]
+
+
+def wrt_plan(what: str, argnums: Any, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
+    """Find the leaves to differentiate by; TypeError where an argument has none."""
+    many = isinstance(argnums, (tuple, list))
+    keys = [binder.resolve(a, len(args), kwargs) for a in (argnums if many else (argnums,))]
+    groups: list[list[int | None]] = []
+    for key in keys:
+        group: list[int | None] = []
+        for leaf in info.spans[key]:
+            position = info.position[leaf]
+            group.append(position if position is not None and is_differentiable(info.types[position]) else None)
+        if group and not any(g is not None for g in group):
+            name = binder.name_of(key) if isinstance(key, int) else key
+            raise TypeError(at_user_line(_no_leaf(what, name, info, key)))
+        groups.append(group)
+    return Wrt(keys, groups, many)
+
+
+def _no_leaf(what: str, name: str, info: Arguments, key: Any) -> str:
+    kinds = [info.types[p] for leaf in info.spans[key] if (p := info.position[leaf]) is not None]
+    shown = f"is {kinds[0]}" if len(info.spans[key]) == 1 and kinds else "holds no real or complex number"
+    integer = any(k.dtype.kind in "iu" for k in kinds)
+    mend = (
+        f"Mend: pass a float ({name}=2.0, {name}.astype(float))." if integer else "Mend: choose another argument with argnums."
+    )
+    return f"{what}: argument {name!r} {shown}, which has no gradient. {mend}"
+
+
+class Grad(Transform):
+    """The gradient of a loss, with or without its value."""
+
+    def __init__(self, argnums: Any, has_aux: bool, value: bool):
+        self.argnums = argnums
+        self.has_aux = has_aux
+        self.value = value
+        self.name = "value_and_grad" if value else "grad"
+
+    def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
+        return wrt_plan(self.name, self.argnums, binder, info, args, kwargs)
+
+    def graph(self, forward: Graph, info: Arguments, plan: Wrt) -> Graph:
+        check_loss(self.name, info, self.has_aux, forward)
+        joint = value_and_grad_graph(forward, plan.inputs)
+        if self.value:
+            return joint
+        return Graph(joint.inputs, joint.nodes, joint.outputs[1:], joint.name)
+
+    def template(self, info: Arguments, plan: Wrt) -> tuple[Any, list[Any]]:
+        results = sum(s is LEAF for s in info.statics)
+        first = results if self.value else results - 1
+        gradient = gradient_template(info, plan, first)
+        tree, leaves = result_template(info, 0 if self.value else -1)
+        if self.value:
+            return Branch(tuple, None, (tree, gradient[0])), [*leaves, *gradient[1]]
+        if self.has_aux:
+            return Branch(tuple, None, (gradient[0], tree.children[1])), [*gradient[1], *leaves[1:]]
+        return gradient
+
+
+def gradient_template(info: Arguments, plan: Wrt, first: int) -> tuple[Any, list[Any]]:
+    """The structure of the gradients: that of the arguments, None where a leaf has none."""
+    leaves: list[Any] = []
+    trees = []
+    k = first
+    for key, group in zip(plan.keys, plan.leaves):
+        trees.append(info.subtrees[key])
+        for position in group:
+            leaves.append(None if position is None else Out(k))
+            k += position is not None
+    return (Branch(tuple, None, tuple(trees)), leaves) if plan.many else (trees[0], leaves)
+
+
+def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph) -> None:
+    """A loss is one real number; with aux, the first of a pair."""
+    tree = info.result
+    if has_aux:
+        if tree is LEAF or tree.kind is not tuple or len(tree.children) != 2:
+            raise TypeError(at_user_line(f"{what} with has_aux=True: the function must return a pair (loss, aux)"))
+        tree = tree.children[0]
+    if tree is not LEAF:
+        raise TypeError(
+            at_user_line(
+                f"{what}: the function must return one number, not a {tree.kind.__name__}. "
+                f"Mend: return (loss, aux) and say has_aux=True, or use tapec.jacobian or tapec.vjp."
+            )
+        )
+    if info.statics[0] is not LEAF:
+        raise TypeError(at_user_line(f"{what}: the function returned {info.statics[0]!r}, which is no number"))
+    t = forward.outputs[0].type
+    if t.size != 1 or t.dtype.kind != "f":
+        raise TypeError(
+            at_user_line(
+                f"{what}: the loss has shape {t.shape} and dtype {t.dtype.name}; a loss is one real number. "
+                f"Mend: reduce it (np.sum, np.mean), or use tapec.jacobian for all derivatives or tapec.vjp for a "
+                f"cotangent of your own."
+            )
+        )
+
+
+def decorator(function: Any, make: Callable[[Any], Any]) -> Any:
+    """Serve `@transform`, `@transform(...)` and `transform(f, ...)` alike."""
+    return make if function is None else make(function)
+
+
+def compile(function: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
+    """Run a function as generated code.
+
+    >>> import numpy as np, tapec
+    >>> @tapec.compile
+    ... def f(x):
+    ...     return np.sin(x) * 2.0
+    >>> f(0.0)
+    np.float64(0.0)
+    """
+    return decorator(
+        function,
+        lambda f: CompiledFunction(f, Transform(), static_argnums=static_argnums, static_argnames=static_argnames),
+    )
+
+
+def grad(
+    function: Any = None,
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Any:
+    """The gradient of a function that returns one real number.
+
+    >>> import tapec
+    >>> tapec.grad(lambda x: x * x)(3.0)
+    np.float64(6.0)
+    """
+    transform = Grad(argnums, has_aux, value=False)
+    return decorator(
+        function,
+        lambda f: CompiledFunction(f, transform, static_argnums=static_argnums, static_argnames=static_argnames),
+    )
+
+
+def value_and_grad(
+    function: Any = None,
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Any:
+    """The value and the gradient of a function that returns one real number.
+
+    >>> import tapec
+    >>> tapec.value_and_grad(lambda x: x * x)(3.0)
+    (np.float64(9.0), np.float64(6.0))
+    """
+    transform = Grad(argnums, has_aux, value=True)
+    return decorator(
+        function,
+        lambda f: CompiledFunction(f, transform, static_argnums=static_argnums, static_argnames=static_argnames),
+    )

@@ -1,0 +1,139 @@
+"""Settings: few, typed, read from the environment once, changed for a while by `with tapec.settings(...)`.
+
+Comes in: `TAPEC_VERIFY` and its like.  Goes out: `settings`.  Must not be imported here: anything of tapec but errors.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from contextvars import ContextVar, Token
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+__all__ = ["Settings", "settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """All settings with their defaults; the comment is what documentation says of each."""
+
+    verify: bool = False  # check every graph after every pass
+    debug: int = 0  # 1: report what is compiled; 2: also the time of each pass
+    cache_size: int = 1024  # compiled gradients and functions kept
+    path_limit: int = 64  # paths through a function's `if`s that are compiled before it runs as a tape would
+    fast_math: bool = False  # rewrites may treat nan, inf and overflow as if they did not occur
+    check_nan: bool = False  # stop at the first generated line that makes a nan or an infinity
+    threads: int = 1  # threads over blocks of large arrays
+
+
+_LEAST = {"debug": 0, "cache_size": 1, "path_limit": 0, "threads": 1}
+_TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+_NAMES = tuple([f.name for f in fields(Values)])
+
+
+class Settings:
+    """The settings in force. Reading is by attribute; a call gives a context manager that changes some for a while.
+
+    >>> from tapec import settings
+    >>> with settings(path_limit=8):
+    ...     settings.path_limit
+    8
+    >>> settings.path_limit
+    64
+    """
+
+    __slots__ = ()
+
+    # One property a setting: a type checker sees them, and reading costs one ContextVar look-up.
+    verify = property(lambda self: _CURRENT.get().verify)
+    debug = property(lambda self: _CURRENT.get().debug)
+    cache_size = property(lambda self: _CURRENT.get().cache_size)
+    path_limit = property(lambda self: _CURRENT.get().path_limit)
+    fast_math = property(lambda self: _CURRENT.get().fast_math)
+    check_nan = property(lambda self: _CURRENT.get().check_nan)
+    threads = property(lambda self: _CURRENT.get().threads)
+
+    def __call__(self, **changes: Any) -> _Changed:
+        for name, value in changes.items():
+            _check(name, value)
+        return _Changed(changes)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(_unknown(name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(
+            f"settings are changed for a while: `with tapec.settings({name}={value!r}):`, "
+            f"or for the whole process by TAPEC_{name.upper()}"
+        )
+
+    def __repr__(self) -> str:
+        now = _CURRENT.get()
+        width = max(map(len, _NAMES))
+        return "\n".join([f"{name:<{width}} = {getattr(now, name)!r}" for name in _NAMES])
+
+
+class _Changed:
+    """Puts changed settings in force on entry, and the old ones back on exit. It can be entered again and again."""
+
+    __slots__ = ("_changes", "_tokens")
+
+    def __init__(self, changes: dict[str, Any]):
+        self._changes = changes
+        self._tokens: list[Token[Values]] = []
+
+    def __enter__(self) -> Settings:
+        self._tokens.append(_CURRENT.set(replace(_CURRENT.get(), **self._changes)))
+        return settings
+
+    def __exit__(self, *exc: Any) -> None:
+        _CURRENT.reset(self._tokens.pop())
+
+
+def _unknown(name: str) -> str:
+    close = difflib.get_close_matches(name, _NAMES, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"settings are {', '.join(_NAMES)}"
+    return f"no setting is called {name!r}; {hint}"
+
+
+def _check(name: str, value: Any) -> None:
+    if name not in _NAMES:
+        raise TypeError(_unknown(name))
+    kind = type(getattr(Values, "__dataclass_fields__")[name].default)
+    if type(value) is not kind:
+        raise TypeError(f"setting {name} takes {_article(kind)}, not {value!r}")
+    if kind is int and value < _LEAST[name]:
+        raise ValueError(f"setting {name} must be at least {_LEAST[name]}, not {value}")
+
+
+def _article(kind: type) -> str:
+    return "an int" if kind is int else "True or False"
+
+
+def from_environment(environment: Mapping[str, str]) -> Values:
+    """The settings that a process starts with."""
+    found: dict[str, Any] = {}
+    for field in fields(Values):
+        key = f"TAPEC_{field.name.upper()}"
+        text = environment.get(key, "").strip()
+        if text:
+            found[field.name] = _read(key, text, type(field.default))
+            _check(field.name, found[field.name])
+    return Values(**found)
+
+
+def _read(key: str, text: str, kind: type) -> Any:
+    if kind is bool:
+        if text.lower() in _TRUTH:
+            return _TRUTH[text.lower()]
+        raise ValueError(f"{key}={text}: write 1 or 0 (true, false, yes, no, on and off will do)")
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{key}={text}: write a whole number") from None
+
+
+settings = Settings()
+_CURRENT: ContextVar[Values] = ContextVar("tapec_settings", default=from_environment(os.environ))

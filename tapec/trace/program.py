@@ -1,0 +1,443 @@
+"""`Program`: all known paths of one signature, from traces to one compiled decision tree.
+
+Each trace gives a straight-line graph and the guards it relied on. A transform turns that graph into what is to be
+computed; the results of all paths are copied into one graph, where what they share falls together, with a tree over it.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tapec.autodiff.inline import copy_into
+from tapec.codegen import Compiled, compile_graph
+from tapec.errors import TapecWarning
+from tapec.ir import Builder, Graph, Node, input_node, type_of
+from tapec.ir.tree import Branch, Leaf, Tree
+from tapec.ops.layout import CAST
+from tapec.passes.pipeline import optimize
+from tapec.trace.capture import Captures, Path
+from tapec.trace.structure import LEAF, flatten, map_leaves, unflatten
+from tapec.trace.tensor import Tensor
+from tapec.trace.trace import Trace
+
+__all__ = ["Guard", "Program", "Recorded", "RecordedProgram", "TracedPath", "run_traced"]
+
+_NUMBERS = (float, int, bool, complex)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """`kind(node)` was `value`, at this place in the user's code."""
+
+    node: Node
+    kind: type
+    value: Any
+    origin: Any
+
+
+@dataclass
+class Recorded:
+    """One run of the user's function: its trace, what it captured, and the structure and leaves of its result."""
+
+    trace: Trace
+    captures: Captures
+    arguments: list[Tensor]
+    tree: Any
+    results: list[Any]
+
+
+@dataclass
+class TracedPath:
+    """One path as graphs: the forward program, its guards, and what the transform made of it."""
+
+    forward: Graph
+    guards: list[Guard]
+    info: Any
+    target: Graph
+    template: Any = None
+    pack: Any = None
+    _joint: Graph | None = None
+
+    @property
+    def joint(self) -> Graph:
+        """What is computed together with the guards: what a recording of the call records."""
+        if self._joint is None:
+            builder = Builder()
+            conditions = copy_into(
+                builder, Graph(self.forward.inputs, self.forward.nodes, [g.node for g in self.guards]), self.forward.inputs
+            )
+            made = copy_into(builder, self.target, self.target.inputs)
+            self._joint = builder.graph(self.target.inputs, [*made, *conditions], self.target.name)
+        return self._joint
+
+
+@dataclass
+class Source:
+    """What an input of a program reads at each call: an argument leaf, a captured path, a Variable, or an array kept."""
+
+    kind: str
+    key: Any
+    node: Node
+
+
+def run_traced(
+    function: Callable[..., Any], tree: Any, leaves: list[Any], dynamic: list[bool], names: list[str]
+) -> Recorded:
+    """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs)."""
+    trace = Trace()
+    captures = Captures(trace)
+    with trace.recording():
+        arguments: list[Tensor] = []
+        stand_ins = []
+        for leaf, moving in zip(leaves, dynamic):
+            if moving:
+                value = leaf._value if type(leaf) is Tensor else leaf
+                arguments.append(trace.input(value, names[len(arguments)]))
+                stand_ins.append(arguments[-1])
+            else:
+                stand_ins.append(leaf)
+        trace.log.give(arguments)
+        args, kwargs = unflatten(tree, stand_ins)
+        try:
+            out = prepared(function, captures)(*args, **kwargs)
+        finally:
+            captures.write_back()
+        out = map_leaves(settle, out)
+    results: list[Any] = []
+    out_tree = flatten(out, results)
+    return Recorded(trace, captures, arguments, out_tree, results)
+
+
+def prepared(function: Any, captures: Captures) -> Callable[..., Any]:
+    """The function as it is called while traced: a clone that reads its captured state through us."""
+    root = Path("function", "function", {"function": function}, lambda: function)
+    if hasattr(function, "__func__"):
+        owner = captures.read(function.__self__, root.attribute("__self__"))
+        clone = captures.function_of(function.__func__)
+        return lambda *a, **k: clone(owner, *a, **k)
+    if hasattr(function, "__code__"):
+        return captures.function_of(function)
+    call = type(function).__dict__.get("__call__")
+    if call is not None and hasattr(call, "__code__"):
+        owner = captures.read(function, root)
+        clone = captures.function_of(call)
+        return lambda *a, **k: clone(owner, *a, **k)
+    return function
+
+
+def settle(x: Any) -> Any:
+    """A result as it leaves the function: object arrays fold back into tensors, Variables are read."""
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        from tapec.ops.define import fold_objects
+
+        return fold_objects(x)
+    read = getattr(x, "_tapec_read", None)
+    return x if read is None else read()
+
+
+class Program:
+    """The paths known for one signature and one set of facts about captured state.
+
+    `sources` lists what each input of the compiled function reads; `checks` are the captured facts that must still
+    hold; `compiled` is the decision tree.
+    """
+
+    def __init__(self, transform: Callable[[Graph, Any], Graph], name: str, info: Any):
+        self.transform = transform
+        self.name = name
+        self.names = [_identifier(label) for label in info.names]
+        self.sources: dict[Any, Source] = {}
+        for i, t in enumerate(info.types):
+            self.sources[("argument", i)] = Source("argument", i, input_node(self.names[i], t))
+        self.checks: dict[str, tuple[Path, Any]] = {}
+        self.paths: list[TracedPath] = []
+        self.compiled: Compiled | None = None
+        self.tree: Tree | None = None
+        self.graph: Graph | None = None
+        self.stages: dict[str, Graph] = {}
+
+    # -- adding a path ----------------------------------------------------------------------------------------------
+    def add(self, recorded: Recorded, info: Any) -> TracedPath:
+        """Turn a trace into a path, and compile all paths together."""
+        path = self.path_of(recorded, info)
+        self.checks.update(recorded.captures.checks)
+        self.paths = [p for p in self.paths if not _same_guards(p, path)] + [path]
+        self.compile()
+        return path
+
+    def path_of(self, recorded: Recorded, info: Any) -> TracedPath:
+        trace, log = recorded.trace, recorded.trace.log
+        log.scan()
+        builder = Builder()
+        guards: list[Guard] = []
+
+        def guard(node: Node, kind: type, value: Any, origin: Any) -> None:
+            if kind is int and node.type.dtype.kind not in "iub":
+                node = builder.emit(CAST, (node,), (("dtype", np.dtype(np.int64)),), origin)
+            known = Guard(node, kind, value, origin)
+            if not any(g.node is node and g.kind is kind for g in guards):
+                guards.append(known)
+
+        leaf = self.leaf_maker(recorded, builder)
+        nodes = log.graph(builder, leaf, guard)
+        results, statics = [], []
+        for x in recorded.results:
+            slot = log.slot_of(x) if type(x) is Tensor else None
+            if slot is not None:
+                results.append(nodes[slot])
+                statics.append(LEAF)
+            elif type(x) is Tensor and x._value is not None:
+                results.append(self.constant_leaf(x, builder))
+                statics.append(LEAF)
+            elif _is_number_like(x):
+                results.append(builder.constant(x))
+                statics.append(LEAF)
+            else:
+                statics.append(x)
+        inputs = [s.node for s in self.sources.values()]
+        forward = builder.graph(inputs, results, self.name)
+        info = info.with_result(recorded.tree, statics, recorded.results)
+        target = self.transform(forward, info)
+        return TracedPath(forward, guards, info, target)
+
+    def leaf_maker(self, recorded: Recorded, builder: Builder) -> Callable[[int, Any], Node]:
+        """How the leaves of the log become inputs (read at each call) or constants (made during the run)."""
+        trace, captures = recorded.trace, recorded.captures
+        position = {id(t): i for i, t in enumerate(recorded.arguments)}
+        variables = {id(tensor): v for v, tensor in trace.variables.values()}
+        uses = Counter(id(x) for entry in trace.log.records for x in entry[1] if type(x) is np.ndarray)
+
+        def leaf(slot: int, x: Any) -> Node:
+            if type(x) in _NUMBERS:
+                return builder.constant(x)
+            if id(x) in position:
+                i = position[id(x)]
+                return self.source("argument", i, x._value, self.names[i])
+            if id(x) in captures.arrays:
+                path = captures.arrays[id(x)][0]
+                return self.source("path", path.source, x._value, _identifier(path.label), path)
+            if id(x) in variables:
+                variable = variables[id(x)]
+                return self.source("variable", id(variable), x._value, variable.name.split(":")[0], variable)
+            if type(x) is Tensor:
+                return self.constant_leaf(x, builder)
+            if isinstance(x, np.ndarray) and _held_elsewhere(x, uses[id(x)]):
+                return self.kept(x)
+            return builder.constant(x)
+
+        return leaf
+
+    def constant_leaf(self, x: Tensor, builder: Builder) -> Node:
+        """A tensor that came from outside on no path we know: an input when something watches it."""
+        if x._mark is not None and any(t.alive for t in x._mark.tokens):
+            return self.source("kept", id(x), x._value, "captured", x)
+        return builder.constant(x._value)
+
+    def kept(self, x: np.ndarray) -> Node:
+        """An array that somebody else holds too: read by reference, since it may change in place."""
+        if ("kept", id(x)) not in self.sources:
+            warnings.warn(
+                f"{self.name} uses an array of shape {x.shape} whose origin cannot be followed: changes in place are seen, "
+                f"rebinding it is not. Mend: pass it as an argument, or read it from a global, a closure or an attribute.",
+                TapecWarning,
+                stacklevel=2,
+            )
+        return self.source("kept", id(x), x, "captured", x)
+
+    def source(self, kind: str, key: Any, value: Any, name: str, origin: Any = None) -> Node:
+        known = self.sources.get((kind, key))
+        if known is None:
+            node = input_node(name, type_of(value))
+            known = self.sources[(kind, key)] = Source(kind, key if origin is None else origin, node)
+        return known.node
+
+    # -- compiling -----------------------------------------------------------------------------------------------
+    def compile(self) -> None:
+        builder = Builder()
+        outputs: list[Node] = []
+        trie = _Trie()
+        for number, path in enumerate(self.paths):
+            inputs = path.forward.inputs
+            conditions = copy_into(
+                builder, Graph(inputs, path.forward.nodes, [g.node for g in path.guards]), inputs
+            )
+            steps = []
+            for g, node in zip(path.guards, conditions):
+                steps.append((len(outputs), (node, g.kind), g.value))
+                outputs.append(node)
+            made = copy_into(builder, path.target, path.target.inputs)
+            leaf = list(range(len(outputs), len(outputs) + len(made)))
+            outputs.extend(made)
+            if len(self.paths) > 1:
+                leaf.append(len(outputs))
+                outputs.append(builder.constant(number))
+            trie.insert(steps, tuple(leaf))
+        inputs = [s.node for s in self.sources.values()]
+        graph = builder.graph(inputs, outputs, self.name)
+        self.stages = {"gradient": graph}
+        graph = optimize(graph)
+        self.stages["optimized"] = graph
+        self.graph, self.tree = graph, trie.tree()
+        if len(self.paths) > 1 or self.paths[0].guards:
+            self.compiled = compile_graph(graph, self.name, tree=self.tree)
+        else:
+            self.compiled = compile_graph(graph, self.name)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        assert self.compiled is not None
+        return self.compiled.function
+
+    def path_taken(self, outputs: tuple[Any, ...]) -> TracedPath:
+        """Which path gave these outputs; the last of them tells when there are several."""
+        return self.paths[0] if len(self.paths) == 1 else self.paths[int(outputs[-1])]
+
+    # -- reading the inputs -----------------------------------------------------------------------------------------
+    def read(self, arguments: list[Any]) -> list[Any] | None:
+        """The objects to compute with, in the order of the inputs; None when a captured fact no longer holds."""
+        for path, value in self.checks.values():
+            try:
+                now = path.get()
+            except (AttributeError, KeyError, IndexError, ValueError, NameError):
+                return None
+            if now is not value and (type(now) is not type(value) or not _equal(now, value)):
+                return None
+        out = []
+        for s in self.sources.values():
+            if s.kind == "argument":
+                out.append(arguments[s.key])
+            elif s.kind == "path":
+                try:
+                    x = s.key.get()
+                except (AttributeError, KeyError, IndexError, ValueError, NameError):
+                    return None
+                if not _fits(x, s.node):
+                    return None
+                out.append(x)
+            elif s.kind == "variable":
+                out.append(s.key._tapec_read())
+            else:
+                out.append(s.key)
+        return out
+
+
+def _held_elsewhere(x: np.ndarray, uses: int) -> bool:
+    """Does anybody but the log hold this array, or the one it is a view of? Then it may change after the run."""
+    if isinstance(x.base, np.ndarray):
+        return sys.getrefcount(x.base) > 3 or sys.getrefcount(x) > _OWN_REFERENCES + uses
+    return sys.getrefcount(x) > _OWN_REFERENCES + uses
+
+
+_OWN_REFERENCES = 6  # the log's two lists, and the variables of the functions that are looking at it
+
+
+def _is_number_like(x: Any) -> bool:
+    return isinstance(x, (np.generic, np.ndarray)) or type(x) in (float, complex)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError):
+        return False
+
+
+def _fits(x: Any, node: Node) -> bool:
+    """Is a captured value still of the type that was compiled for?"""
+    value = x._value if type(x) is Tensor else x
+    if isinstance(value, (np.ndarray, np.generic)) or type(value) in _NUMBERS:
+        return type_of(value) == node.type
+    return False
+
+
+def _identifier(label: str) -> str:
+    """The last name in `self.net.w` or `cfg['w']`."""
+    word = "".join(c if c.isalnum() or c == "_" else " " for c in label).split()
+    return word[-1] if word and not word[-1].isdigit() else "_".join(word) or "captured"
+
+
+def _same_guards(a: TracedPath, b: TracedPath) -> bool:
+    return [(g.kind, g.value) for g in a.guards] == [(g.kind, g.value) for g in b.guards] and len(a.guards) == len(b.guards)
+
+
+@dataclass
+class _Trie:
+    """Paths by their guards, as they are put in; `tree` turns it into the data that codegen reads."""
+
+    root: dict[str, Any] | None = None
+    made: list[dict[str, Any]] = field(default_factory=list)
+
+    def node(self) -> dict[str, Any]:
+        new: dict[str, Any] = {"output": None, "test": None, "cases": {}, "leaf": None}
+        self.made.append(new)
+        return new
+
+    def insert(self, steps: list[tuple[int, Any, Any]], leaf: tuple[int, ...]) -> None:
+        here = self.root = self.root or self.node()
+        for output, test, value in steps:
+            if here["test"] is None:
+                here["output"], here["test"] = output, test
+            elif here["test"] != test:  # the run did not do again what it did before: the newer knowledge wins
+                here["output"], here["test"], here["cases"] = output, test, {}
+            here["leaf"] = None
+            child = here["cases"].get(value)
+            if child is None:
+                child = here["cases"][value] = self.node()
+            here = child
+        here["leaf"], here["cases"], here["test"] = leaf, {}, None
+
+    def tree(self) -> Tree:
+        done: dict[int, Tree] = {}
+        for node in reversed(self.made):  # children were made after their parents
+            if node["leaf"] is not None:
+                done[id(node)] = Leaf(node["leaf"])
+            else:
+                done[id(node)] = Branch(node["output"], tuple((v, done[id(c)]) for v, c in node["cases"].items()))
+        return done[id(self.root)]
+
+
+
+class RecordedProgram(Program):
+    """One recorded structure, for functions that must be recorded anew at each call: every array is an input.
+
+    `slots` are the log's slots that the compiled function reads.
+    """
+
+    def leaf_maker(self, recorded: Recorded, builder: Builder) -> Callable[[int, Any], Node]:
+        position = {id(t): i for i, t in enumerate(recorded.arguments)}
+        log = recorded.trace.log
+        self.slots: list[int] = [log.index[id(t)] for t in recorded.arguments]
+
+        def leaf(slot: int, x: Any) -> Node:
+            if type(x) in _NUMBERS:
+                return builder.constant(x)
+            if id(x) in position:
+                return self.source("argument", position[id(x)], x._value, "")
+            self.slots.append(slot)
+            return self.source("slot", slot, log.values[slot], "drawn")
+
+        return leaf
+
+    @staticmethod
+    def key(recorded: Recorded) -> Any:
+        """What must be equal for two runs to share compiled code."""
+        log = recorded.trace.log
+        log.scan()
+        results = tuple([log.slot_of(x) if type(x) is Tensor else None for x in recorded.results])
+        statics = tuple([None if type(x) is Tensor else repr(x) for x in recorded.results])
+        return (tuple(log.key), tuple([(k, repr(v)) for k, v in log.scalars]), results, statics, recorded.tree)
+
+    def objects(self, recorded: Recorded, arguments: list[Any]) -> list[Any]:
+        """The objects to compute with: the caller's own where they are arguments or captured."""
+        log = recorded.trace.log
+        outer = {id(t): x for t, x in zip(recorded.arguments, arguments)}
+        for path, tensor in recorded.captures.arrays.values():
+            outer[id(tensor)] = path.get()
+        return [outer.get(id(log.objects[k]), log.objects[k]) for k in self.slots]
