@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from tapec.ir import CT, Graph, Node, is_literal
-from tapec.report.places import Place, place_of
+from tapec.report.lines import Line, user_line_of
 
 __all__ = ["Cluster", "Row", "rows"]
 
@@ -21,7 +21,7 @@ __all__ = ["Cluster", "Row", "rows"]
 class Cluster:
     """Operations that belong together: one line, one direction. `folded` ones are shown as a single box."""
 
-    place: Place | None
+    line: Line | None
     derivative: bool
     nodes: list[Node] = field(default_factory=list)
     folded: bool = False
@@ -60,7 +60,7 @@ def cut(nodes: Sequence[Node], graph: Graph) -> list[Cluster]:
     return clusters
 
 
-Key = tuple[Place | None, bool]
+Key = tuple[Line | None, bool]
 
 
 def _keys(nodes: Sequence[Node], graph: Graph) -> dict[Node, Key]:
@@ -71,10 +71,10 @@ def _keys(nodes: Sequence[Node], graph: Graph) -> dict[Node, Key]:
             first_user[i] = node
     keys: dict[Node, Key] = {}
     for node in reversed(nodes):
-        place, derivative = place_of(node), node.role == CT
+        line, derivative = user_line_of(node), node.role == CT
         user = first_user.get(node)
-        follows = user in keys and (not node.inputs or (place is None and keys[user][1] == derivative))
-        keys[node] = keys[user] if follows else (place, derivative)  # type: ignore[index]
+        follows = user in keys and (not node.inputs or (line is None and keys[user][1] == derivative))
+        keys[node] = keys[user] if follows else (line, derivative)  # type: ignore[index]
     return keys
 
 
@@ -119,7 +119,7 @@ def fold(clusters: list[Cluster]) -> list[Cluster]:
     """All operations of a line in one cluster that is shown as one box, in the order of first appearance."""
     merged: dict[Key, Cluster] = {}
     for c in clusters:
-        whole = merged.setdefault((c.place, c.derivative), Cluster(c.place, c.derivative, folded=True))
+        whole = merged.setdefault((c.line, c.derivative), Cluster(c.line, c.derivative, folded=True))
         whole.nodes.extend(c.nodes)
     return list(merged.values())
 
@@ -127,7 +127,7 @@ def fold(clusters: list[Cluster]) -> list[Cluster]:
 def paired(forward: list[Cluster], backward: list[Cluster]) -> list[Row]:
     """Clusters of the same line side by side, as far as both orders allow."""
     table: list[Row] = []
-    matcher = SequenceMatcher(None, [c.place for c in forward], [c.place for c in backward], autojunk=False)
+    matcher = SequenceMatcher(None, [c.line for c in forward], [c.line for c in backward], autojunk=False)
     for tag, i, i2, j, j2 in matcher.get_opcodes():
         if tag == "equal":
             table += [Row(f, b) for f, b in zip(forward[i:i2], backward[j:j2], strict=True)]

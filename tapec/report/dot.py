@@ -44,15 +44,15 @@ def _lines(graph: Graph, limit: int) -> Iterator[str]:
 def _cluster(k: int, cluster: Cluster, name: dict[Node, str]) -> Iterator[str]:
     kind = "derivative" if cluster.derivative else "forward"
     boxes = [cluster.nodes] if cluster.folded else [[n] for n in cluster.nodes]
-    if cluster.place is not None:
+    if cluster.line is not None:
         mark = "∂ " if cluster.derivative else ""
         yield f"  subgraph cluster_{k} {{"
-        yield f"    label={json.dumps(f'{mark}{cluster.place}  {cluster.place.text}', ensure_ascii=False)}"
+        yield f"    label={json.dumps(f'{mark}{cluster.line}  {cluster.line.text}', ensure_ascii=False)}"
         yield '    labeljust=l color="#d1d9e0" fontname=monospace fontsize=10'
     for j, nodes in enumerate(boxes):
         name.update(dict.fromkeys(nodes, f"n{k}_{j}"))
         yield _box(f"n{k}_{j}", folded_label(cluster) if cluster.folded else node_label(nodes[0]), kind)
-    if cluster.place is not None:
+    if cluster.line is not None:
         yield "  }"
 
 

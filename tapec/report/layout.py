@@ -13,7 +13,7 @@ from tapec.ir import CT, Graph, Node, is_literal
 from tapec.report.clusters import Cluster, rows
 from tapec.report.labels import folded_label, node_label, short
 from tapec.report.layers import Arrow, arrange
-from tapec.report.places import Place
+from tapec.report.lines import Line
 from tapec.report.routes import Net, Router
 
 __all__ = ["Box", "Drawing", "Frame", "Wire", "layout"]
@@ -34,7 +34,7 @@ class Box:
     title: str
     subtitle: str
     kind: str
-    place: Place | None = None
+    line: Line | None = None
     nodes: tuple[Node, ...] = ()
     x: float = 0.0
     y: float = 0.0
@@ -58,7 +58,7 @@ class Frame:
     height: float
     label: str
     code: str
-    place: Place | None
+    line: Line | None
     derivative: bool
 
 
@@ -100,7 +100,7 @@ class Cell:
 
     @property
     def framed(self) -> bool:
-        return self.cluster is not None and self.cluster.place is not None
+        return self.cluster is not None and self.cluster.line is not None
 
 
 def layout(graph: Graph, limit: int = 400) -> Drawing:
@@ -141,12 +141,12 @@ def _cells(graph: Graph, limit: int) -> tuple[list[Cell], dict[Node, Box]]:
 def _cluster_boxes(cluster: Cluster, box_of: dict[Node, Box]) -> list[Box]:
     kind = "derivative" if cluster.derivative else "forward"
     if cluster.folded:
-        box = Box(*folded_label(cluster), kind, cluster.place, tuple(cluster.nodes))
+        box = Box(*folded_label(cluster), kind, cluster.line, tuple(cluster.nodes))
         box_of.update(dict.fromkeys(cluster.nodes, box))
         return [box]
     boxes = []
     for node in cluster.nodes:
-        box_of[node] = Box(*node_label(node), kind if node.inputs else "constant", cluster.place, (node,))
+        box_of[node] = Box(*node_label(node), kind if node.inputs else "constant", cluster.line, (node,))
         boxes.append(box_of[node])
     return boxes
 
@@ -211,8 +211,8 @@ def _arrange_cell(cell: Cell) -> None:
 def frame_label(cell: Cell) -> tuple[str, str]:
     """`model.py:7` and the code of the line; derivatives are told by a ∂."""
     assert cell.cluster is not None
-    place = cell.cluster.place
-    return ("∂ " if cell.column else "") + str(place), short(place.text if place else "", LABEL_LENGTH)
+    line = cell.cluster.line
+    return ("∂ " if cell.column else "") + str(line), short(line.text if line else "", LABEL_LENGTH)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def _assemble(cells: Sequence[Cell]) -> Drawing:
             assert cell.cluster is not None
             label, code = frame_label(cell)
             drawing.frames.append(
-                Frame(x, y, cell.width, cell.height, label, code, cell.cluster.place, cell.column == 1)
+                Frame(x, y, cell.width, cell.height, label, code, cell.cluster.line, cell.column == 1)
             )
         for box in cell.boxes:
             box.x, box.y = box.x + x, box.y + y

@@ -86,7 +86,7 @@ def _box(b: Box) -> str:
 
 
 def _place(item: Box | Frame) -> str:
-    return f' data-at="{escape(str(item.place))}"' if item.place else ""
+    return f' data-at="{escape(str(item.line))}"' if item.line else ""
 
 
 def _wires(wires: list[Wire]) -> Iterator[str]:

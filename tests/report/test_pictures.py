@@ -58,9 +58,9 @@ def test_frames_hold_their_boxes_and_do_not_overlap(graph):
     for a, b in itertools.combinations(drawing.frames, 2):
         assert a.x + a.width <= b.x or b.x + b.width <= a.x or a.y + a.height <= b.y or b.y + b.height <= a.y
     for box in drawing.boxes:
-        if box.place is not None:
+        if box.line is not None:
             around = [f for f in drawing.frames if holds(f, box)]
-            assert [f.place for f in around] == [box.place]
+            assert [f.line for f in around] == [box.line]
 
 
 def holds(f, box) -> bool:
@@ -105,7 +105,7 @@ def test_forward_goes_down_on_the_left_and_derivatives_up_on_the_right():
     forward = [b for b in drawing.boxes if b.kind == "forward"]
     derivative = [b for b in drawing.boxes if b.kind == "derivative"]
     assert max(b.x + b.width / 2 for b in forward) < min(b.x - b.width / 2 for b in derivative)
-    lines = {f.place.line: f for f in drawing.frames if not f.derivative}
+    lines = {f.line.number: f for f in drawing.frames if not f.derivative}
     assert sorted(lines) == sorted(lines, key=lambda line: lines[line].y) == [LINE + k for k in range(1, 6)]
     y = {b.nodes[0]: b.y for b in drawing.boxes if b.nodes and b.kind in ("forward", "derivative")}
     for node in gradient_graph().nodes:
@@ -116,7 +116,7 @@ def test_a_line_and_its_derivative_stand_side_by_side():
     table = rows(gradient_graph())
     pairs = [row for row in table if row.forward and row.backward]
     assert len(pairs) == 5
-    assert all(row.forward.place == row.backward.place for row in pairs)
+    assert all(row.forward.line == row.backward.line for row in pairs)
 
 
 def test_labels_tell_line_and_code():
