@@ -19,6 +19,7 @@ from tapec.ops import (
     loop,
     powers,
     reductions,
+    repeating,
     rounding,
     stacking,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "method",
     "powers",
     "reductions",
+    "repeating",
     "stacking",
     "rounding",
 ]

@@ -1,16 +1,23 @@
-"""Layout: the same elements in another shape or order."""
+"""Layout: the same elements in another shape or order, joined, or in another dtype.
+
+All that only adds or drops axes of length one is `reshape` here, and is written as an index: `x[:, None]`.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from tapec.errors import at_user_line
 from tapec.ir import Type, broadcast_shapes
-from tapec.ir.types import normalize_axis
+from tapec.ir.types import normalize_axes, normalize_axis
 from tapec.ops.array import apply, implements, method
-from tapec.ops.define import as_operand, define, ndim_of, shape_of
-from tapec.ops.samples import any_real
+from tapec.ops.define import as_operand, define, dtype_of, ndim_of, shape_of
+from tapec.ops.kit import along, as_array, both, drawn, lead
+
+__all__ = ["BROADCAST_TO", "CAST", "CONCATENATE", "RESHAPE", "STACK", "TRANSPOSE", "dtype_source", "unbroadcast"]
 
 
 def unbroadcast(ct: Any, shape: tuple[int, ...]) -> Any:
@@ -18,11 +25,52 @@ def unbroadcast(ct: Any, shape: tuple[int, ...]) -> Any:
     if ct.shape == shape:
         return ct
     extra = len(ct.shape) - len(shape)
-    axes = tuple(range(extra)) + tuple(
-        i + extra for i, n in enumerate(shape) if n == 1 and ct.shape[i + extra] != 1
-    )
+    axes = tuple(range(extra)) + tuple([i + extra for i, n in enumerate(shape) if n == 1 and ct.shape[i + extra] != 1])
     ct = np.sum(ct, axis=axes)
     return np.reshape(ct, shape) if ct.shape != shape else ct
+
+
+# -- reshape ----------------------------------------------------------------------------------------------------------
+def unit_index(old: tuple[int, ...], new: tuple[int, ...]) -> str | None:
+    """The index that makes one shape from another where only axes of length one come or go: `:, None` or `0`."""
+    if len(new) > len(old):
+        places = _subsequence(old, new)
+        parts = None if places is None else [":" if i in places else "None" for i in range(len(new))]
+    elif len(new) < len(old):
+        places = _subsequence(new, old)
+        parts = None if places is None else [":" if i in places else "0" for i in range(len(old))]
+    else:
+        parts = None
+    if parts is None:
+        return None
+    if parts[-1] != ":" and parts.count(":") == len(parts) - 1 > 1:
+        parts = ["...", parts[-1]]
+    while parts[-1] == ":":
+        parts.pop()
+    return ", ".join(parts)
+
+
+def _subsequence(short: tuple[int, ...], long: tuple[int, ...]) -> set[int] | None:
+    """Where the axes of the short shape stand in the long one, if all others there have length one."""
+    places: set[int] = set()
+    k = 0
+    for i, n in enumerate(long):
+        if k < len(short) and n == short[k]:
+            places.add(i)
+            k += 1
+        elif n != 1:
+            return None
+    return places if k == len(short) else None
+
+
+def _reshape_source(args: tuple[str, ...], node: Any) -> str:
+    old, shape = node.inputs[0].type, node.param("shape")
+    if old.weak:
+        return f"np.reshape({args[0]}, {shape})"
+    index = unit_index(old.shape, shape)
+    if index is not None:
+        return f"{args[0]}[{index}]"
+    return f"{args[0]}.reshape({', '.join(map(str, shape)) or '()'})"
 
 
 RESHAPE = define(
@@ -32,38 +80,49 @@ RESHAPE = define(
     "layout",
     vjp=lambda ct, y, x, shape: (np.reshape(ct, x.shape),),
     linear=(0,),
-    source="{0}.reshape({shape})",
+    batch=lambda batched, x, shape: np.reshape(x, (x.shape[0], *shape)),
+    source=_reshape_source,
     view=True,
-    sample=(any_real,),
+    sample=both(drawn((3, 4), shape=(2, 6)), drawn((3,), shape=(3, 1)), drawn((1, 1), shape=()), drawn((), shape=(1,))),
     numpy=np.reshape,
 )
 
 
 def resolve_shape(shape: Any, size: int, old: tuple[int, ...]) -> tuple[int, ...]:
     """Fill in a -1, and check that the number of elements stays."""
-    new = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list, np.ndarray)) else (int(shape),)
-    known = 1
-    for n in new:
-        known *= n if n != -1 else 1
-    if new.count(-1) == 1 and known and size % known == 0:
-        new = tuple(size // known if n == -1 else n for n in new)
-        known = size
-    if known != size or -1 in new:
-        raise ValueError(f"cannot reshape array of size {size} and shape {old} into shape {new}")
-    return new
+    new = tuple([int(n) for n in shape]) if isinstance(shape, (tuple, list, np.ndarray)) else (int(shape),)
+    if -1 not in new:
+        if math.prod(new) != size or min(new, default=0) < 0:
+            raise ValueError(at_user_line(f"cannot reshape array of size {size} and shape {old} into shape {new}"))
+        return new
+    if new.count(-1) > 1:
+        raise ValueError(at_user_line("can only specify one unknown dimension"))
+    known = -math.prod(new)
+    if known <= 0 or size % known:
+        raise ValueError(at_user_line(f"cannot reshape array of size {size} and shape {old} into shape {new}"))
+    return tuple([size // known if n == -1 else n for n in new])
 
 
 @implements(np.reshape)
-def reshape(a: Any, /, shape: Any = None, order: str = "C", *, copy: Any = None) -> Any:
-    a = as_operand(a)
+def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
+    a = as_array(a)
     old = shape_of(a)
-    size = 1
-    for n in old:
-        size *= n
-    new = resolve_shape(shape, size, old)
-    if order == "F":
+    new = resolve_shape(newshape if shape is None else shape, math.prod(old), old)
+    order = memory_order(a, order)
+    if order == "F" and len(old) + len(new) > 2:
         return np.transpose(np.reshape(np.transpose(a), new[::-1]))
     return a if new == old else apply(RESHAPE, (a,), (("shape", new),))
+
+
+def memory_order(x: Any, order: str) -> str:
+    """C or F; order A looks how the array lies in memory."""
+    order = order.upper()
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(at_user_line(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})"))
+    if order in ("C", "F"):
+        return order
+    flags = getattr(x, "flags", None)
+    return "F" if flags is not None and flags.f_contiguous and not flags.c_contiguous else "C"
 
 
 @method("reshape")
@@ -71,23 +130,68 @@ def reshape_method(self: Any, *shape: Any, order: str = "C", copy: Any = None) -
     return reshape(self, shape[0] if len(shape) == 1 else shape, order)
 
 
+@method("ravel")
+@implements(np.ravel)
+def ravel(a: Any, order: str = "C") -> Any:
+    return reshape(a, -1, order)
+
+
+@method("flatten")
+def flatten(a: Any, order: str = "C") -> Any:
+    return reshape(a, -1, order)
+
+
+@method("squeeze")
+@implements(np.squeeze)
+def squeeze(a: Any, axis: Any = None) -> Any:
+    a = as_array(a)
+    shape = shape_of(a)
+    axes = [i for i, n in enumerate(shape) if n == 1] if axis is None else normalize_axes(axis, len(shape))
+    if any(shape[k] != 1 for k in axes):
+        raise ValueError(at_user_line("cannot select an axis to squeeze out which has size not equal to one"))
+    return reshape(a, tuple([n for i, n in enumerate(shape) if i not in axes]))
+
+
+@implements(np.expand_dims)
+def expand_dims(a: Any, axis: Any) -> Any:
+    a = as_array(a)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    ndim = ndim_of(a) + len(axes)
+    axes = normalize_axes(tuple(axes), ndim)
+    rest = iter(shape_of(a))
+    return reshape(a, tuple([1 if i in axes else next(rest) for i in range(ndim)]))
+
+
+# -- transpose --------------------------------------------------------------------------------------------------------
 def _transpose_source(args: tuple[str, ...], node: Any) -> str:
     axes = node.param("axes")
-    if axes == tuple(range(len(axes)))[::-1]:
+    straight = tuple(range(len(axes)))
+    if axes == straight[::-1]:
         return f"{args[0]}.T"
-    return f"{args[0]}.transpose({axes})"
+    if axes == (*straight[:-2], *straight[:-3:-1]):
+        return f"{args[0]}.mT"
+    moved = [i for i in straight if axes[i] != i]
+    if len(moved) == 2:
+        return f"{args[0]}.swapaxes({moved[0]}, {moved[1]})"
+    return f"{args[0]}.transpose({', '.join(map(str, axes))})"
 
 
 TRANSPOSE = define(
     "transpose",
     lambda x, axes: np.transpose(x, axes),
-    lambda t, axes: Type(tuple(t.shape[k] for k in axes), t.dtype),
+    lambda t, axes: Type(tuple([t.shape[k] for k in axes]), t.dtype),
     "layout",
     vjp=lambda ct, y, x, axes: (np.transpose(ct, inverse(axes)),),
     linear=(0,),
+    batch=lambda batched, x, axes: np.transpose(x, (0, *[k + 1 for k in axes])),
     source=_transpose_source,
     view=True,
-    sample=(any_real,),
+    sample=both(
+        drawn((2, 3), axes=(1, 0)),
+        drawn((2, 3, 4), axes=(0, 2, 1)),
+        drawn((2, 3, 4), axes=(1, 0, 2)),
+        drawn((2, 3, 1, 2), axes=(3, 0, 1, 2)),
+    ),
     numpy=np.transpose,
 )
 
@@ -103,27 +207,80 @@ def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
 def transpose(a: Any, axes: Any = None) -> Any:
     a = as_operand(a)
     n = ndim_of(a)
-    order = tuple(range(n))[::-1] if axes is None else tuple(normalize_axis(k, n) for k in axes)
-    if sorted(order) != list(range(n)):
-        raise ValueError("axes don't match array")
-    return a if order == tuple(range(n)) else apply(TRANSPOSE, (a,), (("axes", order),))
+    straight = tuple(range(n))
+    order = straight[::-1] if axes is None else tuple([normalize_axis(k, n) for k in axes])
+    if order == straight:
+        return a
+    if len(order) != n:
+        raise ValueError(at_user_line("axes don't match array"))
+    if len(set(order)) != n:
+        raise ValueError(at_user_line("repeated axis in transpose"))
+    return apply(TRANSPOSE, (a,), (("axes", order),))
 
 
 @method("transpose")
 def transpose_method(self: Any, *axes: Any) -> Any:
     if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-        axes = axes[0]
+        return transpose(self, axes[0])
     return transpose(self, axes or None)
 
 
 @method("swapaxes")
 @implements(np.swapaxes)
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    a = as_operand(a)
     n = ndim_of(a)
     order = list(range(n))
     i, k = normalize_axis(axis1, n), normalize_axis(axis2, n)
     order[i], order[k] = order[k], order[i]
     return transpose(a, order)
+
+
+@implements(np.matrix_transpose, np.linalg.matrix_transpose)
+def matrix_transpose(x: Any, /) -> Any:
+    if ndim_of(x) < 2:
+        raise ValueError(at_user_line(f"Input array must be at least 2-dimensional, but it is {ndim_of(x)}"))
+    return swapaxes(x, -1, -2)
+
+
+@implements(np.moveaxis)
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    a = as_operand(a)
+    n = ndim_of(a)
+    starts = _axis_list(source, n)
+    ends = _axis_list(destination, n)
+    if len(starts) != len(ends):
+        raise ValueError(at_user_line("`source` and `destination` arguments must have the same number of elements"))
+    if len(set(starts)) != len(starts) or len(set(ends)) != len(ends):
+        raise ValueError(at_user_line("repeated axis in `source` or `destination` argument"))
+    order = [k for k in range(n) if k not in starts]
+    for end, start in sorted(zip(ends, starts)):
+        order.insert(end, start)
+    return transpose(a, order)
+
+
+def _axis_list(axis: Any, ndim: int) -> list[int]:
+    return [normalize_axis(k, ndim) for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+
+
+@implements(np.rollaxis)
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    a = as_operand(a)
+    n = ndim_of(a)
+    axis = normalize_axis(axis, n)
+    if not -n <= start <= n:
+        message = "'start' arg requires {} <= start < {}, but {} was passed in"
+        raise np.exceptions.AxisError(at_user_line(message.format(-n, n + 1, start)))
+    start += n if start < 0 else 0
+    order = [k for k in range(n) if k != axis]
+    order.insert(start - 1 if axis < start else start, axis)
+    return transpose(a, order)
+
+
+# -- broadcast --------------------------------------------------------------------------------------------------------
+def _broadcast_batch(batched: tuple[bool, ...], x: Any, shape: tuple[int, ...]) -> Any:
+    ones = (1,) * (len(shape) - x.ndim + 1)
+    return np.broadcast_to(np.reshape(x, (x.shape[0], *ones, *x.shape[1:])), (x.shape[0], *shape))
 
 
 BROADCAST_TO = define(
@@ -133,9 +290,10 @@ BROADCAST_TO = define(
     "layout",
     vjp=lambda ct, y, x, shape: (unbroadcast(ct, x.shape),),
     linear=(0,),
+    batch=_broadcast_batch,
     source="np.broadcast_to({0}, {shape})",
     view=True,
-    sample=(any_real,),
+    sample=both(drawn((3, 1), shape=(2, 3, 4)), drawn((), shape=(2,)), drawn((1,), shape=(0,))),
     numpy=np.broadcast_to,
 )
 
@@ -143,16 +301,29 @@ BROADCAST_TO = define(
 @implements(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     array = as_operand(array)
-    new = tuple(shape) if isinstance(shape, (tuple, list)) else (int(shape),)
-    if broadcast_shapes(shape_of(array), new) != new:
-        raise ValueError(f"operands could not be broadcast together with shapes {shape_of(array)} and requested {new}")
-    return array if shape_of(array) == new else apply(BROADCAST_TO, (array,), (("shape", new),))
+    new = tuple([int(n) for n in shape]) if isinstance(shape, (tuple, list, np.ndarray)) else (int(shape),)
+    old = shape_of(array)
+    if old == new and not getattr(array, "weak", False):
+        return array
+    if len(old) > len(new) or any(n not in (1, m) for n, m in zip(old[::-1], new[::-1])):
+        message = f"operands could not be broadcast together with remapped shapes [original->remapped]: {old} and {new}"
+        raise ValueError(at_user_line(message))
+    return apply(BROADCAST_TO, (array,), (("shape", new),))
 
 
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
+    args = tuple([as_array(a) for a in args])
+    shape = broadcast_shapes(*[shape_of(a) for a in args]) if args else ()
+    return tuple([broadcast_to(a, shape) for a in args])
+
+
+# -- joining ----------------------------------------------------------------------------------------------------------
 def _concatenate_rule(*types: Type, axis: int) -> Type:
-    total = sum(t.shape[axis] for t in types)
+    total = 0
     first = types[0].shape
     for t in types:
+        total += t.shape[axis]
         if t.shape[:axis] != first[:axis] or t.shape[axis + 1 :] != first[axis + 1 :]:
             raise ValueError("all the input array dimensions except for the concatenation axis must match exactly")
     return Type((*first[:axis], total, *first[axis + 1 :]), np.result_type(*[t.dtype for t in types]))
@@ -162,9 +333,17 @@ def _concatenate_vjp(ct: Any, y: Any, *xs: Any, axis: int) -> Any:
     out, start = [], 0
     for x in xs:
         stop = start + x.shape[axis]
-        out.append(ct[(slice(None),) * axis + (slice(start, stop),)])
+        out.append(ct[along(axis, slice(start, stop))])
         start = stop
     return tuple(out)
+
+
+def _joining_source(name: str) -> Any:
+    def source(args: tuple[str, ...], node: Any) -> str:
+        axis = f", axis={node.param('axis')}" if node.param("axis") else ""
+        return f"np.{name}([{', '.join(args)}]{axis})"
+
+    return source
 
 
 CONCATENATE = define(
@@ -174,20 +353,30 @@ CONCATENATE = define(
     "layout",
     vjp=_concatenate_vjp,
     linear=(0,),
-    source=lambda args, node: f"np.concatenate([{', '.join(args)}], axis={node.param('axis')})",
-    sample=(any_real, any_real),
+    batch=lambda batched, *xs, axis: np.concatenate(lead(batched, xs), axis + 1),
+    source=_joining_source("concatenate"),
+    sample=both(drawn((2, 3), (1, 3), axis=0), drawn((2, 3), (2, 0), (2, 1), axis=1), drawn((2,), axis=0)),
     numpy=np.concatenate,
 )
 
 
 @implements(np.concatenate)
 def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    parts = [as_operand(a) for a in arrays]
+    parts = [as_array(a) for a in arrays]
+    if not parts:
+        raise ValueError(at_user_line("need at least one array to concatenate"))
     if axis is None:
         parts, axis = [np.ravel(p) for p in parts], 0
-    if dtype is not None:
-        parts = [p.astype(dtype) for p in parts]
+    if not ndim_of(parts[0]):
+        raise ValueError(at_user_line("zero-dimensional arrays cannot be concatenated"))
+    if any(ndim_of(p) != ndim_of(parts[0]) for p in parts):
+        raise ValueError(at_user_line("all the input array dimensions must match in number"))
+    parts = [_with_dtype(p, dtype) for p in parts]
     return apply(CONCATENATE, tuple(parts), (("axis", normalize_axis(axis, ndim_of(parts[0]))),))
+
+
+def _with_dtype(x: Any, dtype: Any) -> Any:
+    return x if dtype is None else x.astype(dtype)
 
 
 def _stack_rule(*types: Type, axis: int) -> Type:
@@ -202,27 +391,24 @@ STACK = define(
     lambda *xs, axis: np.stack(xs, axis),
     _stack_rule,
     "layout",
-    vjp=lambda ct, y, *xs, axis: tuple(ct[(slice(None),) * axis + (i,)] for i in range(len(xs))),
+    vjp=lambda ct, y, *xs, axis: tuple([ct[along(axis, i)] for i in range(len(xs))]),
     linear=(0,),
-    source=lambda args, node: f"np.stack([{', '.join(args)}], axis={node.param('axis')})"
-    if node.param("axis")
-    else f"np.stack([{', '.join(args)}])",
-    sample=(any_real, any_real),
+    batch=lambda batched, *xs, axis: np.stack(lead(batched, xs), axis + 1),
+    source=_joining_source("stack"),
+    sample=both(drawn((2, 3), (2, 3), axis=1), drawn((), (), (), axis=0)),
     numpy=np.stack,
 )
 
 
 @implements(np.stack)
 def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    parts = [as_operand(a) for a in arrays]
+    parts = [_with_dtype(as_array(a), dtype) for a in arrays]
     if not parts:
-        raise ValueError("need at least one array to stack")
-    if dtype is not None:
-        parts = [p.astype(dtype) for p in parts]
+        raise ValueError(at_user_line("need at least one array to stack"))
     return apply(STACK, tuple(parts), (("axis", normalize_axis(axis, ndim_of(parts[0]) + 1)),))
 
 
-# -- dtype ----------------------------------------------------------------------------------------------------------
+# -- dtype ------------------------------------------------------------------------------------------------------------
 def _cast_vjp(ct: Any, y: Any, x: Any, dtype: np.dtype) -> Any:
     return (ct if dtype.kind in "fc" else None,)  # the cotangent gets the input's dtype in autodiff
 
@@ -234,8 +420,9 @@ CAST = define(
     "layout",
     vjp=_cast_vjp,
     linear=(0,),
+    batch=lambda batched, x, dtype: x.astype(dtype),
     source=lambda args, node: f"{args[0]}.astype({dtype_source(node.param('dtype'))})",
-    sample=(any_real,),
+    sample=drawn((2, 3), dtype=np.dtype(np.float32)),
     numpy=None,
 )
 
@@ -246,12 +433,14 @@ def dtype_source(dtype: np.dtype) -> str:
 
 @method("astype")
 @implements(np.astype)
-def astype(x: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True, device: Any = None) -> Any:
+def astype(
+    x: Any,
+    dtype: Any,
+    order: str = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+    device: Any = None,
+) -> Any:
     new = np.dtype(dtype)
-    return x if x.dtype == new else apply(CAST, (x,), (("dtype", new),))
-
-
-@method("ravel")
-@implements(np.ravel)
-def ravel(a: Any, order: str = "C") -> Any:
-    return reshape(a, -1, order)
+    return x if dtype_of(x) == new and not getattr(x, "weak", False) else apply(CAST, (x,), (("dtype", new),))

@@ -1,0 +1,89 @@
+"""What the definitions of array ops share: samples for their tests, batch rules, index parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Type
+from tapec.ops.define import as_operand, ndim_of
+from tapec.ops.samples import Case
+
+__all__ = ["along", "as_array", "both", "constants", "drawn", "lead", "permuted", "rolled", "same_type", "weak"]
+
+Sample = Callable[[np.random.Generator], list[Case]]
+ALL = slice(None)
+
+
+# -- samples ----------------------------------------------------------------------------------------------------------
+def drawn(*shapes: tuple[int, ...], complex: bool = False, **params: Any) -> Sample:
+    """A case with normally distributed inputs of these shapes."""
+
+    def sample(rng: np.random.Generator) -> list[Case]:
+        def draw(shape: tuple[int, ...]) -> Any:
+            real = rng.standard_normal(shape)
+            return real + 1j * rng.standard_normal(shape) if complex else real
+
+        return [Case(tuple(map(draw, shapes)), params)]
+
+    return sample
+
+
+def constants(*inputs: Any, first: tuple[int, ...], **params: Any) -> Sample:
+    """A case whose first input is drawn, with this shape; the others are these arrays."""
+    return lambda rng: [Case((rng.standard_normal(first), *inputs), params)]
+
+
+def both(*samples: Sample) -> Sample:
+    """All cases of several samples."""
+    return lambda rng: [case for sample in samples for case in sample(rng)]
+
+
+# -- operands ---------------------------------------------------------------------------------------------------------
+def as_array(x: Any) -> Any:
+    """An operand that has a shape and methods: a Python number becomes an array scalar."""
+    x = as_operand(x)
+    return np.asarray(x)[()] if type(x) in (float, int, bool, complex) else x
+
+
+def weak(x: Any) -> bool:
+    """Is it, or does it stand for, a Python number?"""
+    return type(x) in (float, int, bool, complex) or getattr(x, "weak", False)
+
+
+def along(axis: int, part: Any) -> tuple[Any, ...]:
+    """The index of a part along one axis."""
+    return (ALL,) * axis + (part,)
+
+
+# -- types ------------------------------------------------------------------------------------------------------------
+def same_type(t: Type, **params: Any) -> Type:
+    return Type(t.shape, t.dtype)
+
+
+# -- batch rules ------------------------------------------------------------------------------------------------------
+def lead(batched: tuple[bool, ...], xs: tuple[Any, ...]) -> list[Any]:
+    """All inputs with the batch axis first; those that had none are repeated along it."""
+    size = next(x.shape[0] for x, b in zip(xs, batched) if b)
+    return [x if b else np.broadcast_to(x, (size, *np.shape(x))) for x, b in zip(xs, batched)]
+
+
+def rolled(run: Callable[..., Any], *names: str) -> Callable[..., Any]:
+    """The batch rule of a one-input op whose parameters of these names are axes, or tuples of axes."""
+
+    def batch(batched: tuple[bool, ...], x: Any, **params: Any) -> Any:
+        for name in names:
+            axis = params[name]
+            params[name] = tuple(k + 1 for k in axis) if isinstance(axis, tuple) else axis + 1
+        return run(x, **params)
+
+    return batch
+
+
+def permuted(x: Any, source: int, destination: int) -> Any:
+    """`np.moveaxis` of one axis, both counted from the front."""
+    order = [k for k in range(ndim_of(x)) if k != source]
+    order.insert(destination, source)
+    return np.transpose(x, order)
