@@ -34,9 +34,9 @@ __all__ = ["CompiledFunction", "Entry", "Out", "Transform", "result_template"]
 class Transform:
     """What is computed from a function.
 
-    `name` goes into the generated function's name; `prepare` checks a signature before anything is traced;
-    `graph` turns the forward program (outputs: the result's leaves) into what is to be computed; `template` gives the
-    structure of what the caller gets, `Out(k)` for outputs.
+    `name` goes into the generated function's name. `prepare` checks a signature before anything is traced, and may
+    return a plan. `build` turns the forward program (outputs: the leaves of the result that are no statics) into the
+    graph to compute, and gives the template of what the caller gets: a structure and its leaves, `Out(k)` for outputs.
     """
 
     name = ""
@@ -44,11 +44,11 @@ class Transform:
     def prepare(self, binder: Binder, info: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return None
 
-    def graph(self, forward: Graph, info: Arguments, plan: Any) -> Graph:
-        return forward
+    def build(self, forward: Graph, info: Arguments, plan: Any) -> tuple[Graph, Template]:
+        return forward, result_template(info, 0)
 
-    def template(self, info: Arguments, plan: Any) -> tuple[Any, list[Any]]:
-        return result_template(info, 0)
+
+Template = tuple[Any, list[Any]]
 
 
 def result_template(info: Arguments, start: int) -> tuple[Any, list[Any]]:
@@ -204,12 +204,11 @@ class CompiledFunction:
             if program.read(objects) is not None:
                 return program
         transform, plan = self._transform, entry.plan
-        return Program(lambda graph, info: transform.graph(graph, info, plan), self._name, entry.info)
+        return Program(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
 
     def _add(self, entry: Entry, program: Program, recorded: Any) -> None:
         path = program.add(recorded, entry.info)
         self._compilations += 1
-        path.template = self._transform.template(path.info, entry.plan)
         path.pack = packer(path.template)
         if program not in entry.programs:
             entry.programs.append(program)
@@ -226,10 +225,9 @@ class CompiledFunction:
         program = entry.recorded.get(key)
         if program is None:
             transform, plan = self._transform, entry.plan
-            program = RecordedProgram(lambda graph, info: transform.graph(graph, info, plan), self._name, entry.info)
+            program = RecordedProgram(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
             path = program.add(recorded, entry.info)
             self._compilations += 1
-            path.template = transform.template(path.info, plan)
             path.pack = packer(path.template)
             path.guards = []
             program.compile()

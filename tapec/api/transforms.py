@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.api.dispatch import Out
-from tapec.api.functions import CompiledFunction, Transform, result_template
+from tapec.api.functions import CompiledFunction, Template, Transform, result_template
 from tapec.api.signature import Arguments, Binder
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.errors import at_user_line
@@ -72,26 +72,22 @@ class Grad(Transform):
     def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
         return wrt_plan(self.name, self.argnums, binder, info, args, kwargs)
 
-    def graph(self, forward: Graph, info: Arguments, plan: Wrt) -> Graph:
+    def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
         check_loss(self.name, info, self.has_aux, forward)
         joint = value_and_grad_graph(forward, plan.inputs)
+        results = len(forward.outputs)
         if self.value:
-            return joint
-        return Graph(joint.inputs, joint.nodes, joint.outputs[1:], joint.name)
-
-    def template(self, info: Arguments, plan: Wrt) -> tuple[Any, list[Any]]:
-        results = sum(s is LEAF for s in info.statics)
-        first = results if self.value else results - 1
-        gradient = gradient_template(info, plan, first)
-        tree, leaves = result_template(info, 0 if self.value else -1)
-        if self.value:
-            return Branch(tuple, None, (tree, gradient[0])), [*leaves, *gradient[1]]
+            tree, leaves = result_template(info, 0)
+            gradient = gradient_template(info, plan, results)
+            return joint, (Branch(tuple, None, (tree, gradient[0])), [*leaves, *gradient[1]])
+        gradient = gradient_template(info, plan, results - 1)
         if self.has_aux:
-            return Branch(tuple, None, (gradient[0], tree.children[1])), [*gradient[1], *leaves[1:]]
-        return gradient
+            tree, leaves = result_template(info, -1)
+            gradient = (Branch(tuple, None, (gradient[0], tree.children[1])), [*gradient[1], *leaves[1:]])
+        return Graph(joint.inputs, joint.nodes, joint.outputs[1:], joint.name), gradient
 
 
-def gradient_template(info: Arguments, plan: Wrt, first: int) -> tuple[Any, list[Any]]:
+def gradient_template(info: Arguments, plan: Wrt, first: int) -> Template:
     """The structure of the gradients: that of the arguments, None where a leaf has none."""
     leaves: list[Any] = []
     trees = []

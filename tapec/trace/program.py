@@ -55,7 +55,10 @@ class Recorded:
 
 @dataclass
 class TracedPath:
-    """One path as graphs: the forward program, its guards, and what the transform made of it."""
+    """One path as graphs: the forward program, its guards, and what the transform made of it.
+
+    `template` is the structure of what the caller gets, `pack` the function that builds it from the outputs.
+    """
 
     forward: Graph
     guards: list[Guard]
@@ -149,7 +152,7 @@ class Program:
     hold; `compiled` is the decision tree.
     """
 
-    def __init__(self, transform: Callable[[Graph, Any], Graph], name: str, info: Any):
+    def __init__(self, transform: Callable[[Graph, Any], tuple[Graph, Any]], name: str, info: Any):
         self.transform = transform
         self.name = name
         self.names = [_identifier(label) for label in info.names]
@@ -204,8 +207,8 @@ class Program:
         inputs = [s.node for s in self.sources.values()]
         forward = builder.graph(inputs, results, self.name)
         info = info.with_result(recorded.tree, statics, recorded.results)
-        target = self.transform(forward, info)
-        return TracedPath(forward, guards, info, target)
+        target, template = self.transform(forward, info)
+        return TracedPath(forward, guards, info, target, template)
 
     def leaf_maker(self, recorded: Recorded, builder: Builder) -> Callable[[int, Any], Node]:
         """How the leaves of the log become inputs (read at each call) or constants (made during the run)."""
