@@ -9,28 +9,32 @@ import difflib
 import os
 from collections.abc import Mapping
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 __all__ = ["Settings", "settings"]
 
 
+def _setting(default: Any, about: str) -> Any:
+    return field(default=default, metadata={"about": about})
+
+
 @dataclass(frozen=True, slots=True)
 class Values:
-    """All settings with their defaults; the comment is what documentation says of each."""
+    """All settings, their defaults, and what they are about."""
 
-    verify: bool = False  # check every graph after every pass
-    debug: int = 0  # 1: report what is compiled; 2: also the time of each pass
-    cache_size: int = 1024  # compiled gradients and functions kept
-    path_limit: int = 64  # paths through a function's `if`s that are compiled before it runs as a tape would
-    fast_math: bool = False  # rewrites may treat nan, inf and overflow as if they did not occur
-    check_nan: bool = False  # stop at the first generated line that makes a nan or an infinity
-    threads: int = 1  # threads over blocks of large arrays
+    verify: bool = _setting(False, "check every graph after every pass")
+    debug: int = _setting(0, "1: report what is compiled; 2: also the time of each pass")
+    cache_size: int = _setting(1024, "compiled gradients and functions kept")
+    path_limit: int = _setting(64, "paths through a function that are compiled before it runs as a tape would")
+    fast_math: bool = _setting(False, "rewrites may forget about nan, inf, overflow and the sign of zero")
+    check_nan: bool = _setting(False, "stop at the first generated line that makes a nan or an infinity")
+    threads: int = _setting(1, "threads over blocks of large arrays")
 
 
 _LEAST = {"debug": 0, "cache_size": 1, "path_limit": 0, "threads": 1}
 _TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-_NAMES = tuple([f.name for f in fields(Values)])
+_KINDS: dict[str, type] = {f.name: type(f.default) for f in fields(Values)}
 
 
 class Settings:
@@ -71,8 +75,8 @@ class Settings:
 
     def __repr__(self) -> str:
         now = _CURRENT.get()
-        width = max(map(len, _NAMES))
-        return "\n".join([f"{name:<{width}} = {getattr(now, name)!r}" for name in _NAMES])
+        width = max(map(len, _KINDS))
+        return "\n".join([f"{name:<{width}} = {getattr(now, name)!r}" for name in _KINDS])
 
 
 class _Changed:
@@ -93,18 +97,18 @@ class _Changed:
 
 
 def _unknown(name: str) -> str:
-    close = difflib.get_close_matches(name, _NAMES, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"settings are {', '.join(_NAMES)}"
+    close = difflib.get_close_matches(name, _KINDS, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"settings are {', '.join(_KINDS)}"
     return f"no setting is called {name!r}; {hint}"
 
 
 def _check(name: str, value: Any) -> None:
-    if name not in _NAMES:
+    if name not in _KINDS:
         raise TypeError(_unknown(name))
-    kind = type(getattr(Values, "__dataclass_fields__")[name].default)
+    kind: Any = _KINDS[name]
     if type(value) is not kind:
         raise TypeError(f"setting {name} takes {_article(kind)}, not {value!r}")
-    if kind is int and value < _LEAST[name]:
+    if name in _LEAST and value < _LEAST[name]:
         raise ValueError(f"setting {name} must be at least {_LEAST[name]}, not {value}")
 
 
@@ -115,12 +119,12 @@ def _article(kind: type) -> str:
 def from_environment(environment: Mapping[str, str]) -> Values:
     """The settings that a process starts with."""
     found: dict[str, Any] = {}
-    for field in fields(Values):
-        key = f"TAPEC_{field.name.upper()}"
+    for name, kind in _KINDS.items():
+        key = f"TAPEC_{name.upper()}"
         text = environment.get(key, "").strip()
         if text:
-            found[field.name] = _read(key, text, type(field.default))
-            _check(field.name, found[field.name])
+            found[name] = _read(key, text, kind)
+            _check(name, found[name])
     return Values(**found)
 
 
@@ -135,5 +139,8 @@ def _read(key: str, text: str, kind: type) -> Any:
         raise ValueError(f"{key}={text}: write a whole number") from None
 
 
+_START = from_environment(os.environ)
+_CURRENT: ContextVar[Values] = ContextVar("tapec_settings", default=_START)
 settings = Settings()
-_CURRENT: ContextVar[Values] = ContextVar("tapec_settings", default=from_environment(os.environ))
+
+in_force = _CURRENT.get  # the values themselves: one object for as long as nothing changes

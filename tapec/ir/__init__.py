@@ -4,10 +4,23 @@ Comes in: NumPy dtypes and shapes.  Goes out: `Type`, `Node`, `Graph`, `Builder`
 Must not be imported here: anything of tapec but `errors` and `config`.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from tapec.ir.build import Builder
 from tapec.ir.graph import CONSTANT, CT, INPUT, ITEM, Graph, Node, constant, input_node, is_literal
+from tapec.ir.interpret import interpret
 from tapec.ir.op import OPS, Op, get_op, register
 from tapec.ir.types import Type, broadcast_shapes, type_of
+from tapec.ir.verify import verify
+
+
+def parse(text: str, constants: Mapping[str, Any] | None = None) -> Graph:
+    """The graph that a text describes; of several, the last. `constants` holds what the text refers to as `@name`."""
+    from tapec.ir.reader import parse
+
+    return parse(text, constants)
+
 
 __all__ = [
     "CONSTANT",
@@ -24,7 +37,10 @@ __all__ = [
     "constant",
     "get_op",
     "input_node",
+    "interpret",
     "is_literal",
+    "parse",
     "register",
     "type_of",
+    "verify",
 ]

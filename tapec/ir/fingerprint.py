@@ -1,4 +1,7 @@
-"""A stable digest of a graph's meaning: the same for equal graphs in every process, whatever names they use."""
+"""A stable digest of a graph's meaning: the same for equal graphs in every process, whatever names they use.
+
+Python numbers count where they are used, so where they stand among the nodes makes no difference.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +10,35 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir.graph import CONSTANT, Graph
+from tapec.ir.graph import CONSTANT, Graph, Node, is_literal
 
 __all__ = ["fingerprint"]
 
 
 def fingerprint(graph: Graph) -> str:
-    """Digest of types, operations, parameters, wiring and the bytes of constants."""
-    digest = hashlib.sha256()
-    number = {node: i for i, node in enumerate((*graph.inputs, *graph.nodes))}
+    """Digest of types, operations, parameters, roles, wiring and the bytes of constants."""
+    wires: dict[Node, str] = {}
+    lines = []
     for node in graph.inputs:
-        digest.update(f"input {node.type}\n".encode())
+        wires[node] = f"%{len(wires)}"
+        lines.append(f"input {node.type!r}")
+    count = len(wires)
     for node in graph.nodes:
-        if node.op is CONSTANT:
-            digest.update(f"constant {node.type} {_value_bytes(node.value)!r}\n".encode())
-        else:
-            wires = ",".join(str(number[i]) for i in node.inputs)
-            digest.update(f"{node.op.name} {wires} {_params(node.params)} {node.type}\n".encode())
-    digest.update(("return " + ",".join(str(number[o]) for o in graph.outputs)).encode())
-    return digest.hexdigest()
+        if is_literal(node):
+            wires[node] = repr(node.value)
+            continue
+        wires[node] = f"%{count}"
+        count += 1
+        given = ",".join([wires[i] for i in node.inputs])
+        static = _constant(node.value) if node.op is CONSTANT else _params(node.params)
+        lines.append(f"{node.op.name} {given} {static} {node.type!r} {node.role or ''}")
+    lines.append("return " + ",".join([wires[o] for o in graph.outputs]))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _value_bytes(value: Any) -> Any:
-    return value.tobytes() if isinstance(value, (np.ndarray, np.generic)) else repr(value)
+def _constant(value: Any) -> str:
+    return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
 
 
 def _params(params: Any) -> str:
-    return ", ".join(f"{k}={v.fingerprint if isinstance(v, Graph) else repr(v)}" for k, v in params)
+    return ", ".join([f"{k}={v.fingerprint if isinstance(v, Graph) else repr(v)}" for k, v in params]) if params else ""

@@ -22,7 +22,7 @@ class Op:
       `partials(y, *xs, **params)`  elementwise: dy/dx_i for each input (None: no derivative; numbers are allowed);
                                `conjugate` tells that y is no holomorphic function, see `jvp`
       `vjp(ct, y, *xs, **params)`   cotangent of y to cotangents of the inputs
-      `jvp(ts, y, *xs, **params)`   tangents of the inputs (None: zero) to the tangent of y; made from `vjp` when missing
+      `jvp(ts, y, *xs, **params)`   tangents of the inputs (None: zero) to the tangent of y; else made from `vjp`
     `linear` lists the inputs in which it is linear (then its jvp is the op itself on tangents).
     `gradient` is "yes", "zero" (derivative known to vanish: sign) or "none" (piecewise constant: None on the tape).
     `batch(axes, size, *xs, **params)` is its batching rule: see `tapec.autodiff.batch`.

@@ -118,9 +118,7 @@ def dtype_name(dtype: np.dtype) -> str:
     return str(dtype)
 
 
-_DTYPE_NAMES = {
-    dtype_name(np.dtype(code)): np.dtype(code) for code in "?bBhHiIlLqQefdgFDG" if np.dtype(code).kind in "bfciu"
-}
+_DTYPE_NAMES = {dtype_name(np.dtype(code)): np.dtype(code) for code in "GFDgdfeQqLlIiHhBb?"}
 
 
 def dtype_from_name(name: str) -> np.dtype:

@@ -1,0 +1,369 @@
+"""Graph text: reading. The inverse of `tapec.ir.text`, with line and column in its errors.
+
+A type may be left out: then the op's rule gives it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import ParseError
+from tapec.ir.graph import CONSTANT, CT, INPUT, ITEM, Graph, Node, constant, input_node
+from tapec.ir.index import Slice, Slot
+from tapec.ir.op import OPS
+from tapec.ir.types import Type, dtype_from_name, weak_type
+
+__all__ = ["parse"]
+
+_BLANK = re.compile(r"(?:\s|#[^\n]*)*")
+_END = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|$)")
+_NAME = re.compile(r'%([A-Za-z0-9_.]+|"(?:[^"\\]|\\.)*")')
+_LABEL = re.compile(r'[A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*"')
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_TYPE = re.compile(r"\w+(?:\[[\d, ]*\])?|\((?:\w+(?:\[[\d, ]*\])?(?:, ?|(?=\))))*\)")
+_ONE_TYPE = re.compile(r"(\w+)(\[[\d, ]*\])?")
+_NUMBER = re.compile(
+    r"True\b|False\b|-?(?:\d[\d_]*\.?\d*(?:e[+-]?\d+)?|inf\b|nan\b)j?(?!:)|-?(?:inf|nan)j\b|\([^(),\s]*j\)"
+)
+_SLICE = re.compile(r"(-?\d+)?:(-?\d+)?(?::(-?\d+)?)?")
+_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_SCALAR = re.compile(r"([bfciu]\w*)\(")
+_COMMA = re.compile(r"[ \t]*,[ \t]*")
+
+
+def parse(text: str, constants: Mapping[str, Any] | None = None) -> Graph:
+    """The graph that a text describes; of several, the last. `constants` holds what the text refers to as `@name`."""
+    return _Parser(text, constants or {}).program()
+
+
+class _Parser:
+    """A place in the text, the graphs read so far, and the values of the graph that is being read."""
+
+    def __init__(self, text: str, constants: Mapping[str, Any]):
+        self.text = text
+        self.pos = 0
+        self.constants = constants
+        self.graphs: dict[str, Graph] = {}
+        self.values: dict[str, Node] = {}
+        self.nodes: list[Node] = []
+        self.types: dict[str, Any] = {}
+        self.literals: dict[str, Node] = {}
+
+    # -- the cursor -------------------------------------------------------------------------------------------------
+    def error(self, message: str, pos: int | None = None) -> ParseError:
+        pos = self.pos if pos is None else pos
+        start = self.text.rfind("\n", 0, pos) + 1
+        return ParseError(message, self.text.count("\n", 0, pos) + 1, pos - start + 1)
+
+    def take(self, mark: str) -> bool:
+        """Step over a mark and the blanks before it, if it stands here."""
+        text, pos = self.text, self.pos
+        while text.startswith((" ", "\t"), pos):
+            pos += 1
+        if not text.startswith(mark, pos):
+            return False
+        self.pos = pos + len(mark)
+        return True
+
+    def need(self, mark: str) -> None:
+        if not self.take(mark):
+            self.blanks()
+            raise self.error(f"expected {mark!r}, found {self.rest()}")
+
+    def match(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
+        found = pattern.match(self.text, self.pos)
+        if found is None:
+            raise self.error(f"expected {what}, found {self.rest()}")
+        self.pos = found.end()
+        return found
+
+    def blanks(self) -> None:
+        text = self.text
+        while text.startswith((" ", "\t"), self.pos):
+            self.pos += 1
+
+    def skip(self) -> None:
+        """Step over blanks, line ends and comments."""
+        self.pos = self.match(_BLANK, "").end()
+
+    def rest(self) -> str:
+        """What stands here, for messages."""
+        found = re.compile(r"[^\s,(){}=]+|\S").match(self.text, self.pos)
+        return repr(found.group()) if found else "the end of the line" if self.pos < len(self.text) else "the end"
+
+    # -- graphs -----------------------------------------------------------------------------------------------------
+    def program(self) -> Graph:
+        self.skip()
+        graph = self.graph()
+        self.skip()
+        while self.pos < len(self.text):
+            graph = self.graph()
+            self.skip()
+        return graph
+
+    def graph(self) -> Graph:
+        start = self.pos
+        if not self.take("graph"):
+            raise self.error(f"expected 'graph', found {self.rest()}")
+        self.values, self.nodes, self.literals = {}, [], {}
+        name = "graph"
+        self.blanks()
+        if not self.text.startswith("(", self.pos):
+            name = _unquoted(self.match(_LABEL, "a name or '('").group())
+        if name in self.graphs:
+            raise self.error(f"graph {name} is defined twice", start)
+        inputs = self.header()
+        outputs = None
+        while outputs is None:
+            self.skip()
+            outputs = self.statement()
+        self.skip()
+        self.need("}")
+        graph = self.graphs[name] = Graph(inputs, self.nodes, outputs, name)
+        return graph
+
+    def header(self) -> list[Node]:
+        inputs: list[Node] = []
+        self.need("(")
+        self.skip()
+        while not self.take(")"):
+            pos = self.pos
+            name = _unquoted(self.match(_NAME, "an input such as '%x: f64[3]'").group(1))
+            self.need(":")
+            t = self.type()
+            if isinstance(t, tuple):
+                raise self.error("an input has one type", pos)
+            inputs.append(self.define(name, input_node(name, t), pos))
+            self.skip()
+            if not self.take(","):
+                self.need(")")
+                break
+            self.skip()
+        self.need("{")
+        return inputs
+
+    def define(self, name: str, node: Node, pos: int) -> Node:
+        if name in self.values:
+            raise self.error(f"%{name} is defined twice", pos)
+        self.values[name] = node
+        return node
+
+    # -- statements -------------------------------------------------------------------------------------------------
+    def statement(self) -> list[Node] | None:
+        """Read one line; gives the outputs if it is the last."""
+        pos = self.pos
+        if self.text.startswith("return", pos):
+            self.pos += len("return")
+            outputs = self.operands()
+            self.end()
+            return outputs
+        name = _unquoted(self.match(_NAME, "'%name: type = op ...' or 'return ...'").group(1))
+        t = self.type() if self.take(":") else None
+        self.need("=")
+        self.blanks()
+        node = self.operation(t)
+        if self.take("!"):
+            role = self.match(_WORD, "a role").group()
+            node.role = CT if role == CT else role
+        if not name.isdigit():
+            node.name = name
+        self.end()
+        self.define(name, node, pos)
+        self.nodes.append(node)
+        return None
+
+    def end(self) -> None:
+        self.blanks()
+        self.match(_END, "the end of the line")
+
+    def operation(self, t: Any) -> Node:
+        pos = self.pos
+        if self.text.startswith("%", pos):
+            whole = self.operand()
+            self.need("[")
+            index = self.number(self.match(_NUMBER, "an index"))
+            self.need("]")
+            return self.node(ITEM, (whole,), (("index", index),), t, pos)
+        name = self.match(_WORD, "an op").group()
+        op = OPS.get(name)
+        if op is None or op is INPUT:
+            raise self.error(_unknown_op(name), pos)
+        inputs = tuple(self.operands())
+        params = self.params() if self.take("{") else ()
+        if op is CONSTANT:
+            return self.constant(params, t, pos)
+        return self.node(op, inputs, params, t, pos)
+
+    def node(self, op: Any, inputs: tuple[Node, ...], params: Any, t: Any, pos: int) -> Node:
+        if t is None:
+            try:
+                t = op.rule(*[i.type for i in inputs], **dict(params))
+            except (ValueError, TypeError, IndexError) as e:
+                raise self.error(f"{op.name} does not fit its operands: {e}", pos) from e
+        return Node(op, inputs, params, t)
+
+    def constant(self, params: Any, t: Any, pos: int) -> Node:
+        if [k for k, _ in params] != ["value"]:
+            raise self.error("a constant is written 'constant {value=...}'", pos)
+        value = params[0][1]
+        if not isinstance(value, (np.ndarray, np.generic)):
+            try:
+                value = np.asarray(value) if t is None else np.asarray(value, t.dtype).reshape(t.shape)
+            except (ValueError, TypeError, OverflowError) as e:
+                raise self.error(f"the value is no {t!r}: {e}", pos) from e
+        node = constant(value)
+        if t is not None and node.type != t:
+            raise self.error(f"the value is {node.type!r}, not {t!r}", pos)
+        return node
+
+    # -- operands and parameters ------------------------------------------------------------------------------------
+    def operands(self) -> list[Node]:
+        self.blanks()
+        found: list[Node] = []
+        if self.text.startswith(("\n", "{", "!", "#"), self.pos) or self.pos == len(self.text):
+            return found
+        found.append(self.operand())
+        while (comma := _COMMA.match(self.text, self.pos)) is not None:
+            self.pos = comma.end()
+            found.append(self.operand())
+        return found
+
+    def operand(self) -> Node:
+        found = _NAME.match(self.text, self.pos)
+        if found is not None:
+            node = self.values.get(_unquoted(found.group(1)))
+            if node is None:
+                raise self.error(f"{found.group()} is not defined before it is used")
+            self.pos = found.end()
+            return node
+        found = self.match(_NUMBER, "an operand: '%name' or a number")
+        node = self.literals.get(found.group())
+        if node is None:
+            node = self.literals[found.group()] = constant(self.number(found))
+            self.nodes.append(node)
+        return node
+
+    def number(self, found: re.Match[str]) -> Any:
+        text = found.group()
+        if text in ("True", "False"):
+            return text == "True"
+        if text.endswith(("j", "j)")):
+            return complex(text)
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+
+    def params(self) -> tuple[tuple[str, Any], ...]:
+        found = []
+        self.blanks()
+        while not self.take("}"):
+            key = self.match(_WORD, "a parameter such as 'axis=(0,)'").group()
+            self.need("=")
+            found.append((key, self.value()))
+            if not self.take(","):
+                self.need("}")
+                break
+            self.blanks()
+        return tuple(found)
+
+    def value(self) -> Any:
+        self.blanks()
+        text, pos = self.text, self.pos
+        if (found := _SLICE.match(text, pos)) is not None:
+            self.pos = found.end()
+            return Slice(*[None if part is None else int(part) for part in found.groups()])
+        if (found := _NUMBER.match(text, pos)) is not None:
+            self.pos = found.end()
+            return self.number(found)
+        if (found := _STRING.match(text, pos)) is not None:
+            self.pos = found.end()
+            return _string(found.group())
+        if self.take("..."):
+            return Ellipsis
+        if self.take("("):
+            return tuple(self.sequence(")"))
+        if self.take("["):
+            return self.sequence("]")
+        if self.take("@"):
+            return self.reference(pos)
+        if self.take("$"):
+            return Slot(int(self.match(re.compile(r"\d+"), "a number").group()))
+        return self.word()
+
+    def sequence(self, close: str) -> list[Any]:
+        items = []
+        while not self.take(close):
+            items.append(self.value())
+            if not self.take(","):
+                self.need(close)
+                break
+        return items
+
+    def reference(self, pos: int) -> Any:
+        label = _unquoted(self.match(_LABEL, "a name").group())
+        if label in self.graphs:
+            return self.graphs[label]
+        if label not in self.constants:
+            raise self.error(f"@{label} was not given: pass it as parse(text, constants={{{label!r}: ...}})", pos)
+        return self.constants[label]
+
+    def word(self) -> Any:
+        """None, a dtype, or a NumPy scalar such as `f32(0.5)`."""
+        pos = self.pos
+        found = _SCALAR.match(self.text, pos)
+        word = found.group(1) if found else self.match(_WORD, "a value").group()
+        if word == "None":
+            return None
+        try:
+            dtype = dtype_from_name(word)
+        except KeyError:
+            raise self.error(f"expected a value, found {word!r}", pos) from None
+        if found is None:
+            return dtype
+        self.pos = found.end()
+        scalar = np.asarray(self.value(), dtype)[()]
+        self.need(")")
+        return scalar
+
+    # -- types ------------------------------------------------------------------------------------------------------
+    def type(self) -> Any:
+        self.blanks()
+        pos = self.pos
+        text = self.match(_TYPE, "a type such as 'f64[3,4]'").group()
+        t = self.types.get(text)
+        if t is None:
+            parts = [self.one_type(m.group(1), m.group(2), pos) for m in _ONE_TYPE.finditer(text)]
+            t = self.types[text] = tuple(parts) if text.startswith("(") else parts[0]
+        return t
+
+    def one_type(self, name: str, shape: str | None, pos: int) -> Type:
+        weak = {"float": float, "int": int, "complex": complex}.get(name)
+        if shape is None and weak is not None:
+            return weak_type(weak)
+        try:
+            dtype = dtype_from_name(name)
+        except KeyError:
+            raise self.error(f"no dtype is called {name!r}", pos) from None
+        if shape is None:
+            raise self.error(f"a type has a shape: write '{name}[]' for a scalar", pos)
+        return Type(tuple([int(n) for n in re.findall(r"\d+", shape)]), dtype)
+
+
+def _unquoted(name: str) -> str:
+    return json.loads(name) if name.startswith('"') else name
+
+
+def _string(text: str) -> str:
+    import ast
+
+    return ast.literal_eval(text)
+
+
+def _unknown_op(name: str) -> str:
+    close = difflib.get_close_matches(name, OPS, n=3)
+    hint = f". Did you mean {' or '.join(close)}?" if close else ""
+    return f"no op is called {name!r}{hint}"

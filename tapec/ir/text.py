@@ -1,0 +1,201 @@
+"""Graph text: printing. `tapec.ir.parse` reads it back to an equal graph.
+
+    graph(%x: f64[3], %w: f64[3]) {
+      %0: f64[3] = multiply %x, %w
+      %1: f64[] = sum %0 {axis=(0,), keepdims=False}
+      %2: f64[] = multiply %1, 2.0 !ct
+      return %2
+    }
+
+Python numbers stand where they are used. Small constants are written out, big ones and other objects are named: `@w`
+refers to `constant_table(graph)["w"]`. `%q[0]` is the first result of a node with several. Graphs that are called stand
+before the one that calls them, and are named likewise. `!ct` marks what derivative rules made.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from tapec.ir.graph import CONSTANT, ITEM, Graph, Node, is_literal
+from tapec.ir.index import Slice, Slot
+from tapec.ir.types import dtype_from_name, dtype_name
+
+__all__ = ["constant_table", "print_graph"]
+
+INLINE_SIZE = 16  # a constant with more elements is named instead of written out
+LINE_LENGTH = 120
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][\w.]*")
+_PLAIN_VALUES = (bool, int, float, complex, str, type(None), Slice, Slot)
+
+
+def print_graph(graph: Graph, comment: Callable[[Node], str] | None = None) -> str:
+    """The text of a graph; `comment(node)` may add to a node's line."""
+    return _Printer(comment).print(graph)
+
+
+def constant_table(graph: Graph) -> dict[str, Any]:
+    """What the text refers to by name: `parse(str(graph), constant_table(graph))` gives the graph."""
+    printer = _Printer(None)
+    printer.print(graph)
+    return printer.table
+
+
+class _Printer:
+    """Texts of the graphs met so far, callees first, and the table of what they name."""
+
+    def __init__(self, comment: Callable[[Node], str] | None):
+        self.comment = comment
+        self.table: dict[str, Any] = {}
+        self.labels: dict[int, str] = {}  # id of a named object -> its name
+        self.used: set[str] = set()
+        self.callees: list[str] = []
+
+    def print(self, graph: Graph) -> str:
+        main = self.block(graph, "" if graph.name == "graph" else graph.name)
+        return "\n\n".join([*self.callees, main])
+
+    def block(self, graph: Graph, label: str) -> str:
+        names = _Names()
+        inputs = [f"{names.take(node)}: {node.type!r}" for node in graph.inputs]
+        lines = [_header(label, inputs)]
+        for node in graph.nodes:
+            if is_literal(node):
+                names[node] = repr(node.value)
+            else:
+                lines.append(self.line(node, names))
+        lines.append("  return " + ", ".join([names[o] for o in graph.outputs]) if graph.outputs else "  return")
+        lines.append("}")
+        return "\n".join(lines)
+
+    def line(self, node: Node, names: _Names) -> str:
+        given = [names[i] for i in node.inputs]
+        params = node.params
+        if node.op is ITEM:
+            what = f"{given[0]}[{params[0][1]}]"
+        else:
+            operands = " " + ", ".join(given) if given else ""
+            static = f" {{{', '.join([self.param(node, k, v) for k, v in params])}}}" if params else ""
+            what = f"{node.op.name}{operands}{static}"
+        role = f" !{node.role}" if node.role is not None else ""
+        text = f"  {names.take(node)}: {node.type!r} = {what}{role}"
+        if self.comment is not None and (more := self.comment(node)):
+            text = f"{text}  # {more}"
+        return text
+
+    def param(self, node: Node, key: str, value: Any) -> str:
+        if node.op is CONSTANT:
+            text = constant_text(value)
+            return f"value={text if text is not None else self.refer(value, node.name or 'c')}"
+        return f"{key}={self.value(value)}"
+
+    def value(self, value: Any) -> str:
+        kind = type(value)
+        if kind in _PLAIN_VALUES:
+            return repr(value)
+        if kind is tuple:
+            parts = [self.value(v) for v in value]
+            return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+        if value is Ellipsis:
+            return "..."
+        if isinstance(value, np.dtype) and _is_named(value):
+            return dtype_name(value)
+        if isinstance(value, np.generic) and _is_named(value.dtype):
+            text = constant_text(value)
+            return self.refer(value, "p") if text is None else f"{dtype_name(value.dtype)}({text})"
+        if isinstance(value, Graph):
+            return self.callee(value)
+        return self.refer(value, getattr(value, "__name__", "p"))
+
+    def refer(self, value: Any, hint: str) -> str:
+        """`@name` of an object that has no text."""
+        label = self.labels.get(id(value))
+        if label is None:
+            label = self.labels[id(value)] = self.fresh(hint)
+            self.table[label] = value
+        return "@" + label
+
+    def callee(self, graph: Graph) -> str:
+        label = self.labels.get(id(graph))
+        if label is None:
+            label = self.labels[id(graph)] = self.fresh(graph.name)
+            self.callees.append(self.block(graph, label))
+        return "@" + label
+
+    def fresh(self, hint: str) -> str:
+        label = _unique(hint if _PLAIN_NAME.fullmatch(hint) else re.sub(r"\W+", "_", hint).strip("_") or "c", self.used)
+        self.used.add(label)
+        return label
+
+
+class _Names(dict[Node, str]):
+    """What nodes are called in one graph's text: by their own names where these are there and distinct."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._numbers = count()
+
+    def __missing__(self, node: Node) -> str:
+        return "%?"  # the verifier shows broken graphs too
+
+    def take(self, node: Node) -> str:
+        if node.name is None:
+            text = self[node] = f"%{next(self._numbers)}"
+            return text
+        name = _unique(node.name, self._used)
+        self._used.add(name)
+        text = self[node] = f"%{name}" if _PLAIN_NAME.fullmatch(name) else f"%{json.dumps(name)}"
+        return text
+
+
+def _unique(name: str, used: set[str]) -> str:
+    """The name, or the first of name_1, name_2, ... that is free."""
+    if name not in used:
+        return name
+    k = 1
+    while f"{name}_{k}" in used:
+        k += 1
+    return f"{name}_{k}"
+
+
+def _header(label: str, inputs: list[str]) -> str:
+    name = "" if not label else f" {label}" if _PLAIN_NAME.fullmatch(label) else f" {json.dumps(label)}"
+    line = f"graph{name}({', '.join(inputs)}) {{"
+    if len(line) <= LINE_LENGTH:
+        return line
+    return f"graph{name}(\n  " + ",\n  ".join(inputs) + "\n) {"
+
+
+def _is_named(dtype: np.dtype) -> bool:
+    """Does the dtype's short name stand for just this dtype?"""
+    try:
+        return dtype_from_name(dtype_name(dtype)) == dtype
+    except KeyError:
+        return False
+
+
+def constant_text(value: Any) -> str | None:
+    """A small constant written out; None for one that is big, or whose text would not give the same bytes."""
+    if value.size > INLINE_SIZE or not _is_named(value.dtype) or value.dtype.char in "gG":
+        return None
+    if value.dtype.kind in "fc" and not _plain_nans(value):
+        return None
+    plain = value.tolist()
+    if value.dtype in (np.float32, np.float16):
+        short = [float(str(v)) for v in np.ravel(value)]
+        if np.asarray(short, value.dtype).tobytes() == value.tobytes():
+            plain = np.asarray(short).reshape(value.shape).tolist()
+    return repr(plain)
+
+
+def _plain_nans(value: Any) -> bool:
+    """Is each nan in it the one that the text `nan` gives back, with neither sign nor payload?"""
+    parts = np.ravel(value).view(value.real.dtype)
+    nans = parts[np.isnan(parts)]
+    return nans.tobytes() == np.full_like(nans, np.nan).tobytes()

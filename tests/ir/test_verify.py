@@ -1,0 +1,118 @@
+"""The verifier: each broken rule is found, and shown with what stands around it."""
+
+import numpy as np
+import pytest
+
+from tapec.errors import VerifyError
+from tapec.ir import Graph, Node, Op, constant, get_op, input_node, parse, verify
+from tapec.ir.types import Type
+
+F3 = Type((3,), "f8")
+ADD, SUM, MULTIPLY = get_op("add"), get_op("sum"), get_op("multiply")
+
+LONG = "graph long(%x: f64[3]) {\n  %0 = add %x, 1.0\n" + "".join(
+    f"  %{k} = add %{k - 1}, %x\n" for k in range(1, 30)
+) + "  return %29\n}"  # fmt: skip
+
+
+def broken(graph):
+    """What the verifier says of a graph, line by line."""
+    with pytest.raises(VerifyError) as e:
+        verify(graph)
+    return str(e.value).splitlines()
+
+
+def test_a_good_graph_is_given_back():
+    graph = parse(LONG)
+    assert verify(graph) is graph
+
+
+def test_several_results_constants_and_calls_are_good():
+    inner = parse("graph f(%a: f64[3]) {\n  %c = constant {value=[1.0, 2.0, 3.0]}\n  return %c\n}")
+    call = Node(get_op("call"), (x := input_node("x", F3),), (("graph", inner),), (F3,))
+    item = Node(get_op("item"), (call,), (("index", 0),), F3)
+    literal = constant(2.0)
+    product = Node(MULTIPLY, (item, literal), (), F3)
+    verify(Graph([x], [literal, call, item, product], [product, literal, x]))
+
+
+def test_wrong_type_is_shown_with_ten_lines_around_it():
+    graph = parse(LONG)
+    graph.nodes[15].type = Type((4,), "f8")
+    lines = broken(graph)
+    assert lines[0] == "graph long: <add f64[4]> should have the type f64[3]"
+    assert len(lines) == 12
+    assert lines[6] == "  %14: f64[4] = add %13, %x  # <- should have the type f64[3]"
+    assert lines[1] == "  %9: f64[3] = add %8, %x" and lines[-1] == "  %19: f64[3] = add %18, %x"
+
+
+def test_a_use_before_the_definition():
+    x = input_node("x", F3)
+    first = Node(ADD, (x, x), (), F3)
+    second = Node(ADD, (first, x), (), F3)
+    assert broken(Graph([x], [second, first], [second]))[0] == (
+        "graph graph: <add f64[3]> uses a value that comes later: <add f64[3]>"
+    )
+
+
+def test_a_use_of_what_is_not_there():
+    x, y = input_node("x", F3), input_node("y", F3)
+    node = Node(ADD, (x, y), (), F3)
+    assert broken(Graph([x], [node], [node]))[0] == (
+        "graph graph: <add f64[3]> uses a value that is not in the graph: <input f64[3]>"
+    )
+
+
+def test_an_output_that_is_not_there():
+    x, y = input_node("x", F3), input_node("y", F3)
+    (line,) = broken(Graph([x], [], [x, y]))
+    assert line == "graph graph: output 1 is a value that is not in the graph: <input f64[3]>"
+
+
+def test_a_node_twice():
+    x = input_node("x", F3)
+    node = Node(ADD, (x, x), (), F3)
+    assert broken(Graph([x], [node, node], [node]))[0] == "graph graph: <add f64[3]> stands twice in the graph"
+
+
+def test_an_input_twice_or_an_input_that_is_none():
+    x = input_node("x", F3)
+    assert broken(Graph([x, x], [], []))[0] == "graph graph: <input f64[3]> is an input twice"
+    assert broken(Graph([Node(ADD, (x, x), (), F3)], [], []))[0] == "graph graph: <add f64[3]> is no input"
+    assert broken(Graph([], [x], []))[0] == "graph graph: <input f64[3]> has the unknown op 'input'"
+
+
+def test_an_unknown_op():
+    x = input_node("x", F3)
+    other = Op(name="add", run=np.add, rule=lambda *types: F3, kind="elementwise")
+    node = Node(other, (x, x), (), F3)
+    assert broken(Graph([x], [node], [node]))[0] == "graph graph: <add f64[3]> has the unknown op 'add'"
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (lambda x: Node(ADD, (x,), (), F3), "does not fit its operands: "),
+        (lambda x: Node(ADD, (x, constant(np.ones(2))), (), F3), "uses a value that is not in the graph"),
+        (lambda x: Node(SUM, (x,), (("axis", [0]), ("keepdims", False)), F3), "does not fit its operands: unhashable"),
+        (lambda x: Node(SUM, (x,), (), F3), "does not fit its operands: "),
+        (lambda x: Node(get_op("constant"), (), (("value", 2.0),), F3), "should have the type float"),
+        (lambda x: Node(ADD, (x, x), (), Type((3,), "f4")), "should have the type f64[3]"),
+        (lambda x: Node(ADD, (x, x), (), Type((3,), "f8", weak=True)), "should have the type f64[3]"),
+        (lambda x: Node(ADD, (x, x), (), None), "should have the type f64[3]"),
+    ],
+)
+def test_nodes_that_are_wrong_by_themselves(node, message):
+    x = input_node("x", F3)
+    bad = node(x)
+    assert f"> {message}" in broken(Graph([x], [bad], [bad]))[0]
+
+
+def test_the_users_line_is_named():
+    x = input_node("x", F3)
+    code = compile("y = (x +\n x)", "model.py", "exec")
+    offset = next(start for start, _, line in code.co_lines() if line == 1)
+    node = Node(ADD, (x, x), (), Type((4,), "f8"), (code, offset))
+    assert broken(Graph([x], [node], [node]))[0] == (
+        "graph graph: <add f64[4]> (from model.py:1) should have the type f64[3]"
+    )

@@ -1,0 +1,114 @@
+"""Settings: defaults, the environment, changing them for a while, and what is said about mistakes."""
+
+import threading
+
+import pytest
+
+import tapec
+from tapec.config import Values, from_environment
+
+settings = tapec.settings
+
+
+def test_defaults():
+    assert Values() == Values(
+        verify=False, debug=0, cache_size=1024, path_limit=64, fast_math=False, check_nan=False, threads=1
+    )
+
+
+def test_environment():
+    environment = {"TAPEC_VERIFY": "1", "TAPEC_FAST_MATH": "off", "TAPEC_CACHE_SIZE": " 7 ", "TAPEC_DEBUG": ""}
+    assert from_environment(environment) == Values(verify=True, cache_size=7)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("TAPEC_VERIFY", "maybe", "TAPEC_VERIFY=maybe: write 1 or 0 (true, false, yes, no, on and off will do)"),
+        ("TAPEC_THREADS", "two", "TAPEC_THREADS=two: write a whole number"),
+        ("TAPEC_THREADS", "0", "setting threads must be at least 1, not 0"),
+    ],
+)
+def test_bad_environment(name, text, message):
+    with pytest.raises(ValueError) as e:
+        from_environment({name: text})
+    assert str(e.value) == message
+
+
+def test_changes_nest_and_end():
+    before = settings.path_limit, settings.verify
+    with settings(path_limit=8) as inner:
+        assert inner is settings and settings.path_limit == 8
+        with settings(path_limit=9, verify=not before[1]):
+            assert (settings.path_limit, settings.verify) == (9, not before[1])
+        assert (settings.path_limit, settings.verify) == (8, before[1])
+    assert (settings.path_limit, settings.verify) == before
+
+
+def test_changes_end_with_an_exception():
+    before = settings.debug
+    with pytest.raises(RuntimeError), settings(debug=before + 1):
+        raise RuntimeError
+    assert settings.debug == before
+
+
+def test_one_change_can_be_entered_twice():
+    fewer = settings(path_limit=3)
+    with fewer, fewer:
+        assert settings.path_limit == 3
+    with fewer:
+        assert settings.path_limit == 3
+
+
+def test_changes_stay_in_their_thread():
+    seen = []
+    with settings(path_limit=5):
+        thread = threading.Thread(target=lambda: seen.append(settings.path_limit))
+        thread.start()
+        thread.join()
+    assert seen == [settings.path_limit]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"verfy": True}, TypeError, "no setting is called 'verfy'; did you mean 'verify'?"),
+        ({"verify": 1}, TypeError, "setting verify takes True or False, not 1"),
+        ({"threads": 2.0}, TypeError, "setting threads takes an int, not 2.0"),
+        ({"threads": True}, TypeError, "setting threads takes an int, not True"),
+        ({"cache_size": 0}, ValueError, "setting cache_size must be at least 1, not 0"),
+    ],
+)
+def test_bad_changes(changes, error, message):
+    before = repr(settings)
+    with pytest.raises(error) as e:
+        settings(**changes)
+    assert str(e.value) == message
+    assert repr(settings) == before
+
+
+def test_unknown_attribute():
+    with pytest.raises(AttributeError) as e:
+        settings.colour
+    assert str(e.value) == (
+        "no setting is called 'colour'; "
+        "settings are verify, debug, cache_size, path_limit, fast_math, check_nan, threads"
+    )
+
+
+def test_assignment_is_refused():
+    with pytest.raises(AttributeError) as e:
+        settings.verify = True
+    assert str(e.value) == (
+        "settings are changed for a while: `with tapec.settings(verify=True):`, "
+        "or for the whole process by TAPEC_VERIFY"
+    )
+
+
+def test_printing_shows_all():
+    with settings(threads=3, cache_size=2):
+        lines = repr(settings).splitlines()
+    assert [line.split()[0] for line in lines] == [
+        "verify", "debug", "cache_size", "path_limit", "fast_math", "check_nan", "threads"
+    ]  # fmt: skip
+    assert lines[2] == "cache_size = 2" and lines[6] == "threads    = 3"
