@@ -1,21 +1,125 @@
-"""tapec turns NumPy code into the NumPy code of its gradient."""
+"""tapec turns NumPy code into the NumPy code of its gradient.
 
-from typing import Any
+    import numpy as np
+    import tapec
 
-from tapec.api.transforms import compile, grad, value_and_grad
-from tapec.api.tape import GradientTape, UnconnectedGradients
-from tapec.api.variable import Variable
-from tapec.config import settings
-from tapec.trace.tensor import Tensor
+    @tapec.value_and_grad
+    def loss(w, x, y):
+        return np.mean((np.tanh(x @ w) - y) ** 2)
+
+    value, gradient = loss(w, x, y)
+    print(loss.source(w, x, y))        # the NumPy code that computed them
+
+Names are imported when they are first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+_PUBLIC = {
+    "tapec.api.check": ("check_grads",),
+    "tapec.api.checkpoint": ("checkpoint",),
+    "tapec.api.constants": ("constant", "convert_to_tensor", "empty", "full", "ones", "zeros"),
+    "tapec.api.custom": ("custom_gradient",),
+    "tapec.api.derivatives": (
+        "custom_jvp",
+        "ggn_vp",
+        "hessian",
+        "hvp",
+        "jacfwd",
+        "jacobian",
+        "jacrev",
+        "jvp",
+        "linearize",
+        "per_example_grad",
+        "vmap",
+    ),
+    "tapec.api.gradient": ("cache_clear", "cache_info"),
+    "tapec.api.implicit": ("custom_linear_solve", "custom_root", "fixed_point"),
+    "tapec.api.pullback": ("vjp",),
+    "tapec.api.slices": ("IndexedSlices",),
+    "tapec.api.sparse": ("sparsity",),
+    "tapec.api.tape": ("GradientTape", "UnconnectedGradients"),
+    "tapec.api.transforms": ("compile", "grad", "value_and_grad"),
+    "tapec.api.variable": ("Variable",),
+    "tapec.config": ("settings",),
+    "tapec.errors": (
+        "DetachError",
+        "DisconnectedError",
+        "GraphError",
+        "InPlaceError",
+        "NonFiniteError",
+        "ParseError",
+        "TapeError",
+        "TapecError",
+        "TapecWarning",
+        "UnsupportedError",
+        "VerifyError",
+    ),
+    "tapec.ops.custom": ("stop_gradient",),
+    "tapec.trace.tensor": ("Tensor",),
+}
+_HOME = {name: module for module, names in _PUBLIC.items() for name in names}
+_MODULES = ("api", "autodiff", "codegen", "compat", "config", "errors", "ir", "ops", "passes", "report", "scipy", "testing", "trace")
 
-def constant(value: Any, dtype: Any = None) -> Tensor:
-    """A tensor with this value."""
-    return Tensor(value, dtype)
+__all__ = sorted(_HOME)
 
 
-convert_to_tensor = constant
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is not None:
+        value = globals()[name] = getattr(import_module(home), name)
+        return value
+    if name in _MODULES:
+        return import_module(f"tapec.{name}")
+    raise AttributeError(f"module 'tapec' has no attribute {name!r}")
 
-__all__ = ["GradientTape", "Tensor", "UnconnectedGradients", "Variable", "constant", "convert_to_tensor", "compile", "grad", "value_and_grad", "settings"]
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__, *_MODULES])
+
+
+if TYPE_CHECKING:
+    from tapec.api.check import check_grads
+    from tapec.api.checkpoint import checkpoint
+    from tapec.api.constants import constant, convert_to_tensor, empty, full, ones, zeros
+    from tapec.api.custom import custom_gradient
+    from tapec.api.derivatives import (
+        custom_jvp,
+        ggn_vp,
+        hessian,
+        hvp,
+        jacfwd,
+        jacobian,
+        jacrev,
+        jvp,
+        linearize,
+        per_example_grad,
+        vmap,
+    )
+    from tapec.api.gradient import cache_clear, cache_info
+    from tapec.api.implicit import custom_linear_solve, custom_root, fixed_point
+    from tapec.api.pullback import vjp
+    from tapec.api.slices import IndexedSlices
+    from tapec.api.sparse import sparsity
+    from tapec.api.tape import GradientTape, UnconnectedGradients
+    from tapec.api.transforms import compile, grad, value_and_grad
+    from tapec.api.variable import Variable
+    from tapec.config import settings
+    from tapec.errors import (
+        DetachError,
+        DisconnectedError,
+        GraphError,
+        InPlaceError,
+        NonFiniteError,
+        ParseError,
+        TapecError,
+        TapecWarning,
+        TapeError,
+        UnsupportedError,
+        VerifyError,
+    )
+    from tapec.ops.custom import stop_gradient
+    from tapec.trace.tensor import Tensor

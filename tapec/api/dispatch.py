@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.config import in_force
 from tapec.trace.recorder import CURRENT
 from tapec.trace.structure import LEAF, build
 from tapec.trace.tensor import Tensor
@@ -122,12 +123,14 @@ def fast_call(info: Any, call: Any, program: Any, count: Any) -> Callable[..., A
     parameters = ", ".join([*[f"a{k}=MISS" for k in range(len(trees))], "*rest"])
     body = "\n        ".join(["if rest: return MISS", *w.lines])
     w.space["compiled"] = program.function
+    w.space["settings"], w.space["values"] = in_force, in_force()
     w.space["count"] = count
     tree = len(program.paths) > 1 or bool(program.paths[0].guards)
     result = "packs[int(r[-1])](r)" if len(program.paths) > 1 else result_text(*program.paths[0].template, w)
     w.space["packs"] = [p.pack for p in program.paths]
     text = f"""def fast({parameters}):
     try:
+        if settings() is not values: return MISS
         {body}
     except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError):
         return MISS

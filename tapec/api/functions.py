@@ -16,6 +16,7 @@ from threading import RLock
 from typing import Any
 
 from tapec.api.dispatch import MISS, Out, fast_call, packer
+from tapec.api.explain import Explanation, explanation
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.api.variable import Variable
 from tapec.config import settings
@@ -96,6 +97,8 @@ class CompiledFunction:
         self._fast: tuple[Any, ...] = ()
         self._roads: tuple[Callable[..., Any], ...] = ()
         self._fast_hits = [0]
+        self._last: Program | None = None
+        self._why = ""
         self._hits = self._misses = self._compilations = 0
         self._bound: dict[int, tuple[Any, CompiledFunction]] = {}
         functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
@@ -143,6 +146,7 @@ class CompiledFunction:
     def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, Call]:
         args, kwargs = self._binder.bind(args, kwargs)
         call = self._binder.take_apart(args, kwargs)
+        call = call._replace(key=(call.key, settings.check_nan, settings.fast_math, settings.threads))
         entry = self._entries.get(call.key)
         if entry is None:
             with self._lock:
@@ -151,6 +155,8 @@ class CompiledFunction:
                     info = self._binder.describe(call, args, kwargs)
                     plan = self._transform.prepare(self._binder, info, args, kwargs)
                     entry = self._entries[call.key] = Entry(call, info, plan)
+                    while len(self._entries) > settings.cache_size:
+                        self._entries.popitem(last=False)
         return entry, call
 
     def _try(self, program: Program, objects: list[Any], as_tensors: bool) -> Any:
@@ -207,8 +213,10 @@ class CompiledFunction:
         return Program(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
 
     def _add(self, entry: Entry, program: Program, recorded: Any) -> None:
+        self._why = self._reason(entry, program, recorded)
         path = program.add(recorded, entry.info)
         self._compilations += 1
+        self._last = program
         path.pack = packer(path.template)
         if program not in entry.programs:
             entry.programs.append(program)
@@ -219,6 +227,17 @@ class CompiledFunction:
                 self._fast = ((program, fast), *others)[:_FAST_ROADS]
                 self._roads = tuple([f for _, f in self._fast])
 
+    def _reason(self, entry: Entry, program: Program, recorded: Any) -> str:
+        """Why something is compiled now."""
+        if program.paths:
+            return "it took a path that was not known"
+        if entry.programs:
+            return f"captured state changed: {entry.programs[-1].lost or 'a fact about it'}"
+        others = [e for e in self._entries.values() if e is not entry and (e.programs or e.recorded)]
+        if not others:
+            return "it was called for the first time"
+        return signature_change(others[-1].info, entry.info)
+
     def _run_recorded(self, entry: Entry, recorded: Any, objects: list[Any], as_tensors: bool) -> Any:
         """Run the code cached for the structure of this very run."""
         key = RecordedProgram.key(recorded)
@@ -226,11 +245,11 @@ class CompiledFunction:
         if program is None:
             transform, plan = self._transform, entry.plan
             program = RecordedProgram(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
+            program.straight = True
             path = program.add(recorded, entry.info)
             self._compilations += 1
+            self._last = program
             path.pack = packer(path.template)
-            path.guards = []
-            program.compile()
             entry.recorded[key] = program
         path = program.paths[0]
         read = program.objects(recorded, objects)
@@ -240,6 +259,52 @@ class CompiledFunction:
         return path.pack(outputs)
 
     # -- looking ----------------------------------------------------------------------------------------------------
+    def locate(self, *args: Any, **kwargs: Any) -> tuple[Entry, Program | None, TracedPath | None]:
+        """The signature, program and path that a call with these arguments takes; traced when it is not known."""
+        entry, call = self._entry(args, kwargs)
+        inputs = [x for x, moving in zip(call.leaves, call.dynamic) if moving]
+        objects = [x._tapec_read() if type(x) is Variable else x for x in inputs]
+        for _ in range(2):
+            for program in entry.programs if entry.volatile is None else ():
+                read = program.read(objects)
+                outputs = None if read is None else program.function(*[value_of(x) for x in read])
+                if outputs is not None:
+                    return entry, program, program.path_taken(outputs)
+            if entry.volatile is None:
+                self._trace(entry, call, objects, False)
+        if not entry.recorded:
+            self._trace(entry, call, objects, False)
+        program = next(reversed(entry.recorded.values()))
+        return entry, program, program.paths[0]
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The generated code that a call with these arguments runs; without arguments, the code compiled last."""
+        return self._program(args, kwargs).compiled.source  # type: ignore[union-attr]
+
+    def _program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+        if not args and not kwargs and self._last is not None:
+            return self._last
+        program = self.locate(*args, **kwargs)[1]
+        assert program is not None
+        return program
+
+    def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
+        """The graph of a call: "forward" is what was recorded, "gradient" what the transform made of it, "optimized"
+        what code is generated from (with all known paths)."""
+        if stage not in ("forward", "gradient", "optimized"):
+            raise ValueError(f"stage must be 'forward', 'gradient' or 'optimized', not {stage!r}")
+        _, program, path = self.locate(*args, **kwargs)
+        assert program is not None and path is not None
+        if stage == "forward":
+            return path.forward
+        return path.target if stage == "gradient" else program.stages["optimized"]
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """What tapec knows about a call with these arguments: paths, guards, captured state, gradients that vanish."""
+        entry, program, path = self.locate(*args, **kwargs)
+        wrt = getattr(entry.plan, "inputs", None)
+        return explanation(self._name, entry.info, program, path, entry.volatile, self._why, wrt)
+
     @property
     def _name(self) -> str:
         own = getattr(self._function, "__name__", None) or type(self._function).__name__
@@ -264,6 +329,14 @@ class CompiledFunction:
 
 
 _FAST_ROADS = 4
+
+
+def signature_change(old: Arguments, new: Arguments) -> str:
+    """`x is f64[4], was f64[3]`."""
+    before, now = dict(zip(old.names, old.types)), dict(zip(new.names, new.types))
+    parts = [f"{n} is {t}, was {before[n]}" for n, t in now.items() if n in before and before[n] != t]
+    parts += [f"{n} is new" for n in now if n not in before] + [f"{n} is gone" for n in before if n not in now]
+    return ", ".join(parts) or "a static argument has another value"
 
 
 def recorded_outputs(path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:

@@ -19,7 +19,9 @@ import numpy as np
 from tapec.errors import is_user_file
 from tapec.trace.tensor import Tensor
 
-__all__ = ["Captures", "Path"]
+__all__ = ["CACHE_KEY", "Captures", "Path"]
+
+CACHE_KEY = "_tapec_compiled"  # where a function keeps what was compiled for it
 
 _SCALARS = (float, complex, np.floating, np.complexfloating)
 _CHECKED = (int, bool, str, bytes, type(None), np.integer, np.bool_)
@@ -119,7 +121,7 @@ class Captures:
         new = types.FunctionType(f.__code__, space, f.__name__, f.__defaults__, cells or None)
         new.__kwdefaults__ = f.__kwdefaults__
         new.__qualname__ = f.__qualname__
-        new.__dict__.update(f.__dict__)
+        new.__dict__.update({k: v for k, v in f.__dict__.items() if k != CACHE_KEY})
         self._clones[id(f)] = new
         self._keep.append(f)
         for name, cell, fresh in zip(f.__code__.co_freevars, f.__closure__ or (), cells):

@@ -165,6 +165,8 @@ class Program:
         self.tree: Tree | None = None
         self.graph: Graph | None = None
         self.stages: dict[str, Graph] = {}
+        self.straight = False  # guards are no branches: the run is recorded anew at each call
+        self.lost = ""  # the captured fact that held no longer when last looked at
 
     # -- adding a path ----------------------------------------------------------------------------------------------
     def add(self, recorded: Recorded, info: Any) -> TracedPath:
@@ -272,7 +274,7 @@ class Program:
                 builder, Graph(inputs, path.forward.nodes, [g.node for g in path.guards]), inputs
             )
             steps = []
-            for g, node in zip(path.guards, conditions):
+            for g, node in () if self.straight else zip(path.guards, conditions):
                 steps.append((len(outputs), (node, g.kind), g.value))
                 outputs.append(node)
             made = copy_into(builder, path.target, path.target.inputs)
@@ -288,7 +290,7 @@ class Program:
         graph = optimize(graph)
         self.stages["optimized"] = graph
         self.graph, self.tree = graph, trie.tree()
-        if len(self.paths) > 1 or self.paths[0].guards:
+        if len(self.paths) > 1 or (self.paths[0].guards and not self.straight):
             self.compiled = compile_graph(graph, self.name, tree=self.tree)
         else:
             self.compiled = compile_graph(graph, self.name)
@@ -308,9 +310,11 @@ class Program:
         for path, value in self.checks.values():
             try:
                 now = path.get()
-            except (AttributeError, KeyError, IndexError, ValueError, NameError):
+            except _LOST:
+                self.lost = f"{path.label} is gone"
                 return None
             if now is not value and (type(now) is not type(value) or not _equal(now, value)):
+                self.lost = f"{path.label} is {now!r}, was {value!r}"
                 return None
         out = []
         for s in self.sources.values():
@@ -319,9 +323,11 @@ class Program:
             elif s.kind == "path":
                 try:
                     x = s.key.get()
-                except (AttributeError, KeyError, IndexError, ValueError, NameError):
+                except _LOST:
+                    self.lost = f"{s.key.label} is gone"
                     return None
                 if not _fits(x, s.node):
+                    self.lost = f"{s.key.label} is no longer {s.node.type}"
                     return None
                 out.append(x)
             elif s.kind == "variable":
@@ -329,6 +335,9 @@ class Program:
             else:
                 out.append(s.key)
         return out
+
+
+_LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError)
 
 
 def _held_elsewhere(x: np.ndarray, uses: int) -> bool:

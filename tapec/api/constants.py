@@ -1,0 +1,54 @@
+"""Tensors made from values, and arrays to be written into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.api.variable import Variable
+from tapec.trace.tensor import Tensor, wrap
+
+__all__ = ["constant", "convert_to_tensor", "empty", "full", "ones", "zeros"]
+
+
+def constant(value: Any, dtype: Any = None) -> Tensor:
+    """A tensor with this value, a copy of it.
+
+    >>> import tapec
+    >>> tapec.constant([1.0, 2.0])
+    tapec.Tensor([1., 2.], shape=(2,), dtype=float64)
+    """
+    return Tensor(value, dtype)
+
+
+def convert_to_tensor(value: Any, dtype: Any = None) -> Tensor:
+    """A tensor with this value; a tensor stays itself, a Variable is read."""
+    if isinstance(value, Variable):
+        value = value.read_value()
+    if type(value) is Tensor and (dtype is None or value.dtype == np.dtype(dtype)):
+        return value
+    return value.astype(dtype) if type(value) is Tensor else Tensor(value, dtype)
+
+
+def zeros(shape: Any, dtype: Any = float) -> Tensor:
+    """Zeros that can be written into while something records: `y = tapec.zeros(3); y[0] = x * x`."""
+    return wrap(np.zeros(shape, dtype))
+
+
+def ones(shape: Any, dtype: Any = float) -> Tensor:
+    """Ones that can be written into while something records."""
+    return wrap(np.ones(shape, dtype))
+
+
+def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
+    """One number, or tensor, everywhere; it can be written into while something records."""
+    if isinstance(value, (Tensor, Variable)):
+        filled = np.broadcast_to(convert_to_tensor(value), shape)
+        return filled if dtype is None else filled.astype(dtype)
+    return wrap(np.full(shape, value, dtype))
+
+
+def empty(shape: Any, dtype: Any = float) -> Tensor:
+    """Room to be written into while something records; zeros until then."""
+    return zeros(shape, dtype)

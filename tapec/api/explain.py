@@ -1,0 +1,140 @@
+"""`f.explain(*args)`: what tapec knows about a call, for a person and, as `to_dict`, for a program."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tapec.autodiff.reasons import ancestors, dead_ends
+from tapec.ir import CONSTANT, Graph, Node, is_literal
+from tapec.ir.origin import place_of
+from tapec.trace.program import Guard, Program, TracedPath
+
+__all__ = ["Explanation", "explanation"]
+
+
+@dataclass
+class Explanation:
+    """The parts of an explanation; `str` puts them on a page."""
+
+    name: str
+    signature: list[str] = field(default_factory=list)
+    paths: list[dict[str, Any]] = field(default_factory=list)
+    captured: list[str] = field(default_factory=list)
+    literals: list[str] = field(default_factory=list)
+    gradients: list[str] = field(default_factory=list)
+    recorded_anew: str | None = None
+    compiled_because: str = ""
+    cost: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        lines = [self.name, *_block("arguments", self.signature)]
+        for k, path in enumerate(self.paths):
+            mark = " (taken by this call)" if path["taken"] else ""
+            lines.append(f"  path {k + 1} of {len(self.paths)}{mark}")
+            lines += [f"    {g}" for g in path["guards"]]
+        lines += _block("captured, read anew at each call", self.captured)
+        lines += _block("written into the code", self.literals)
+        lines += _block("gradients", self.gradients)
+        if self.recorded_anew:
+            lines.append(f"  recorded anew at each call, because {self.recorded_anew}")
+        if self.compiled_because:
+            lines.append(f"  last compiled because {self.compiled_because}")
+        lines += _block("cost", [f"{k}: {v}" for k, v in self.cost.items()])
+        lines += _block("notes", self.notes)
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+
+def _block(title: str, items: list[str]) -> list[str]:
+    return [f"  {title}", *[f"    {i}" for i in items]] if items else []
+
+
+def where(node_origin: Any) -> str:
+    """`model.py:7   np.sum(x) > 0`, as far as it is known."""
+    if node_origin is None:
+        return ""
+    place = place_of(node_origin)
+    return f"{place.short}   {place.text}".rstrip()
+
+
+def guard_text(guard: Guard) -> str:
+    kind = "" if guard.kind is bool else f"{guard.kind.__name__} "
+    return f"{where(guard.origin)}  is {kind}{guard.value}"
+
+
+def explanation(
+    name: str, info: Any, program: Program | None, path: TracedPath | None, volatile: str | None, why: str, wrt: Any
+) -> Explanation:
+    out = Explanation(name, recorded_anew=volatile, compiled_because=why)
+    out.signature = [f"{n}: {t}" for n, t in zip(info.names, info.types)]
+    out.signature += [f"{leaf!r} (static)" for leaf, p in zip(info.leaves, info.position) if p is None and leaf is not None]
+    if program is None or path is None:
+        return out
+    out.paths = [{"taken": p is path, "guards": [guard_text(g) for g in p.guards]} for p in program.paths]
+    for s in program.sources.values():
+        if s.kind == "path":
+            out.captured.append(f"{s.key.label}: {s.node.type}")
+        elif s.kind == "variable":
+            out.captured.append(f"{s.key.name}: {s.node.type} (Variable)")
+        elif s.kind == "kept":
+            out.captured.append(f"an array of unknown origin: {s.node.type} (changes in place are seen, rebinding is not)")
+    out.captured += [f"{p.label} = {_short(v)} (checked)" for p, v in program.checks.values()]
+    out.literals = literals(path.forward)
+    if wrt is not None:
+        out.gradients = gradient_states(path.forward, wrt, info.names)
+    if program.graph is not None:
+        out.cost = {"nodes before optimisation": len(program.stages["gradient"].nodes), "nodes": len(program.graph.nodes)}
+        cost = getattr(program.compiled, "cost", None)
+        if cost is not None:
+            out.cost.update({k: v for k, v in _as_dict(cost).items() if v is not None})
+    return out
+
+
+def _as_dict(cost: Any) -> dict[str, Any]:
+    return dict(cost) if isinstance(cost, dict) else {k: getattr(cost, k) for k in getattr(cost, "_fields", ())}
+
+
+def _short(value: Any) -> str:
+    text = getattr(value, "__qualname__", None) or repr(value)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def literals(graph: Graph) -> list[str]:
+    """Numbers and arrays that the run produced by itself and that are part of the code now."""
+    out = []
+    for node in graph.nodes:
+        if node.op is CONSTANT:
+            shown = repr(node.value) if is_literal(node) or node.type.size == 1 else f"an array {node.type}"
+            if shown not in out:
+                out.append(shown)
+    return out
+
+
+def gradient_states(graph: Graph, wrt: list[int], names: list[str]) -> list[str]:
+    """For each input differentiated by: does a derivative reach it, and if not, where do the paths die?"""
+    lines = []
+    for k in wrt:
+        source = graph.inputs[k]
+        target = graph.outputs[0]
+        dead = dead_ends(graph.nodes, source, [target])
+        if source not in ancestors(graph.nodes, [target]):
+            lines.append(f"{names[k]}: zero, since the result does not use it")
+        elif dead:
+            lines.append(f"{names[k]}: zero, since no derivative passes " + "; ".join(_dead_end(n) for n in dead[:3]))
+        else:
+            lines.append(f"{names[k]}: flows")
+    return lines
+
+
+def _dead_end(node: Node) -> str:
+    place = where(node.origin)
+    return f"{node.op.name} at {place}" if place else node.op.name
