@@ -17,11 +17,16 @@ from tapec.ops import (
     layout,
     linalg,
     loop,
+    nan,
     powers,
+    quantiles,
+    queries,
     reductions,
     repeating,
     rounding,
+    sorting,
     stacking,
+    statistics,
 )
 from tapec.ops.array import FUNCTIONS, METHODS, UFUNCS, ArrayLike, apply, implements, method
 from tapec.ops.symbol import Symbol
@@ -45,6 +50,11 @@ __all__ = [
     "indexing",
     "layout",
     "linalg",
+    "statistics",
+    "sorting",
+    "quantiles",
+    "queries",
+    "nan",
     "method",
     "powers",
     "reductions",

@@ -1,0 +1,238 @@
+"""Median, percentiles and quantiles, and the same leaving nan out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Type
+from tapec.ir.index import Slot
+from tapec.ops.array import ArrayLike, apply, implements
+from tapec.ops.define import axes_param, define, dtype_of, reduced_shape
+from tapec.ops.indexing import SCATTER
+from tapec.ops.kit import as_array
+from tapec.ops.reductions import mean_dtype, stored, unsupported
+from tapec.ops.samples import Case
+
+__all__ = ["MEDIAN", "QUANTILE", "median", "percentile", "quantile"]
+
+
+def _count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
+    n = 1
+    for k in axis:
+        n *= shape[k]
+    return n
+
+
+def _last(x: Any, axis: tuple[int, ...]) -> Any:
+    """x with the reduced axes as one, last, and the others as one, first."""
+    rest = [k for k in range(x.ndim) if k not in axis]
+    return np.reshape(np.transpose(x, (*rest, *axis)), (-1, _count(x.shape, axis)))
+
+
+def _back(rows: Any, shape: tuple[int, ...], axis: tuple[int, ...]) -> Any:
+    """Inverse of `_last`."""
+    order = [k for k in range(len(shape)) if k not in axis] + list(axis)
+    return np.transpose(np.reshape(rows, [shape[k] for k in order]), [order.index(k) for k in range(len(shape))])
+
+
+def _selected(ct: Any, x: Any, axis: tuple[int, ...], q: Any, method: str) -> Any:
+    """The cotangent of a quantile: it belongs to the one or two elements between which the quantile lies.
+
+    The quantile of 0, 1, ..., n - 1 is its own place among sorted numbers.
+    """
+    n = _count(x.shape, axis)
+    if not n:
+        return np.zeros_like(x)
+    places = np.ravel(np.quantile(np.arange(n, dtype=float), q, method=method))  # type: ignore[call-overload]
+    low = np.floor(places).astype(int)
+    high, share = np.ceil(places).astype(int), places - low
+    rows = _last(x, axis)
+    order = np.argpartition(rows, tuple(sorted({*low.tolist(), *high.tolist()})), 1)
+    cts = np.reshape(ct, (len(places), -1)).T
+    parts, picks = [cts * (1.0 - share)], [order[:, low]]
+    if share.any():
+        parts.append(cts * share)
+        picks.append(order[:, high])
+    values = np.concatenate(parts, 1) if len(parts) > 1 else parts[0]
+    pick = np.concatenate(picks, 1) if len(picks) > 1 else picks[0]
+    row = np.arange(rows.shape[0])[:, None]
+    found = apply(SCATTER, (values, row, pick), (("shape", rows.shape), ("index", (Slot(0), Slot(1)))))
+    return _back(found, x.shape, axis)
+
+
+def _median_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    return (_selected(ct, x, axis, 0.5, "linear"),)
+
+
+def _quantile_vjp(ct: Any, y: Any, x: Any, q: Any, axis: tuple[int, ...], keepdims: bool, method: str) -> Any:
+    return (_selected(ct, x, axis, q, method),)
+
+
+def _median_rule(t: Type, axis: tuple[int, ...], keepdims: bool) -> Type:
+    return Type(reduced_shape(t.shape, axis, keepdims), mean_dtype(t.dtype))
+
+
+def _quantile_rule(t: Type, q: Any, axis: tuple[int, ...], keepdims: bool, method: str) -> Type:
+    shape = reduced_shape(t.shape, axis, keepdims)
+    dtype = np.quantile(np.ones(1, t.dtype), q, method=method).dtype  # type: ignore[call-overload]
+    return Type((*np.shape(q), *shape), dtype)
+
+
+def _source(args: tuple[str, ...], node: Any) -> str:
+    axis, given = node.param("axis"), dict(node.params)
+    text = f"{args[0]}, {_written(given['q'])}" if "q" in given else args[0]
+    if len(axis) != node.inputs[0].type.ndim:
+        text += f", axis={axis[0] if len(axis) == 1 else axis}"
+    if node.param("keepdims"):
+        text += ", keepdims=True"
+    if given.get("method", "linear") != "linear":
+        text += f", method={given['method']!r}"
+    return f"np.{node.op.name}({text})"
+
+
+def _written(q: Any) -> str:
+    return f"[{', '.join(map(_written, q))}]" if isinstance(q, tuple) else repr(q)
+
+
+def _batch(run: Any) -> Any:
+    def batch(batched: Any, x: Any, axis: tuple[int, ...], keepdims: bool, q: Any = 0.5, **more: Any) -> Any:
+        y = run(x, q, tuple(k + 1 for k in axis), keepdims, **more)
+        return np.moveaxis(y, np.ndim(q), 0) if np.ndim(q) else y
+
+    return batch
+
+
+def _cases(**params: Any) -> Any:
+    def sample(rng: np.random.Generator) -> list[Case]:
+        x = rng.standard_normal((2, 3, 4))
+        axes: list[tuple[tuple[int, ...], bool]] = [((0, 1, 2), False), ((1,), False), ((0, 2), True)]
+        return [Case((x,), {**params, "axis": a, "keepdims": k}) for a, k in axes]
+
+    return sample
+
+
+def _quantile_cases(rng: np.random.Generator) -> list[Case]:
+    made = [_cases(q=0.3, method="linear"), _cases(q=(0.1, 0.9), method="linear"), _cases(q=0.4, method="midpoint")]
+    return [case for cases in made for case in cases(rng)]
+
+
+MEDIAN = define(
+    "median",
+    lambda x, axis, keepdims: np.median(x, axis=axis, keepdims=keepdims),
+    _median_rule,
+    "sorting",
+    vjp=_median_vjp,
+    batch=_batch(lambda x, q, axis, keepdims: np.median(x, axis=axis, keepdims=keepdims)),
+    source=_source,
+    sample=_cases(),
+    numpy=np.median,
+)
+QUANTILE = define(
+    "quantile",
+    lambda x, q, axis, keepdims, method: np.quantile(x, q, axis=axis, keepdims=keepdims, method=method),
+    _quantile_rule,
+    "sorting",
+    vjp=_quantile_vjp,
+    batch=_batch(lambda x, q, axis, keepdims, method: np.quantile(x, q, axis=axis, keepdims=keepdims, method=method)),
+    source=_source,
+    sample=_quantile_cases,
+    numpy=np.quantile,
+)
+
+
+@implements(np.median)
+def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+    a = as_array(a)
+    return stored(apply(MEDIAN, (a,), axes_param(a, axis, keepdims)), out)
+
+
+@implements(np.quantile)
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    if weights is not None:
+        raise unsupported("np.quantile with weights has no derivative here", "leave the weights out")
+    a = as_array(a)
+    if dtype_of(a).kind == "c":
+        raise TypeError("a must be an array of real numbers")
+    params = (("q", _fractions(q)), *axes_param(a, axis, keepdims), ("method", method))
+    return stored(apply(QUANTILE, (a,), params), out)
+
+
+def _fractions(q: Any) -> Any:
+    """Fractions as numbers or nested tuples of them."""
+    if isinstance(q, ArrayLike):
+        raise unsupported("the fraction of a quantile cannot be a tensor", "give a number or an array")
+    q = np.asarray(q, float)
+    if not np.all((q >= 0) & (q <= 1)):
+        raise ValueError("Quantiles must be in the range [0, 1]")
+    return _nested(q.tolist())
+
+
+def _nested(q: Any) -> Any:
+    return tuple(map(_nested, q)) if isinstance(q, list) else q
+
+
+@implements(np.percentile)
+def percentile(a: Any, q: Any, axis: Any = None, out: Any = None, *args: Any, **kwargs: Any) -> Any:
+    q = np.true_divide(q, 100)
+    if not isinstance(q, ArrayLike) and not np.all((q >= 0) & (q <= 1)):
+        raise ValueError("Percentiles must be in the range [0, 100]")
+    return quantile(a, q, axis, out, *args, **kwargs)
+
+
+# -- leaving nan out ------------------------------------------------------------------------------------------------
+@implements(np.nanmedian)
+def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+    return nanquantile(a, 0.5, axis, out, keepdims=keepdims)
+
+
+@implements(np.nanpercentile)
+def nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, *args: Any, **kwargs: Any) -> Any:
+    return nanquantile(a, np.true_divide(q, 100), axis, out, *args, **kwargs)
+
+
+@implements(np.nanquantile)
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """Sorting brings nan to the end; the quantile then lies at q times the number of others less one."""
+    if weights is not None or method != "linear":
+        raise unsupported("np.nanquantile has a derivative only unweighted and with method='linear'", "use that")
+    a = as_array(a)
+    axes = dict(axes_param(a, axis, keepdims))["axis"]
+    rows = np.sort(_last(a, axes), 1)
+    last = np.sum(~np.isnan(rows), axis=1) - 1
+    shape = reduced_shape(a.shape, axes, bool(keepdims))
+    fractions = np.asarray(_fractions(q))
+    found = [np.reshape(_nan_quantile(rows, last, float(f)), shape) for f in fractions.ravel()]
+    y = found[0] if not fractions.ndim else np.reshape(np.stack(found), (*fractions.shape, *shape))
+    return stored(y, out)
+
+
+def _nan_quantile(rows: Any, last: Any, fraction: float) -> Any:
+    place = np.maximum(last, 0) * fraction
+    low = np.floor(place)
+    share = (place - low).astype(rows.dtype)
+    k = low.astype(int)[:, None]
+    below = np.take_along_axis(rows, k, 1)[:, 0]
+    above = np.take_along_axis(rows, np.minimum(k + 1, np.maximum(last, 0)[:, None]), 1)[:, 0]
+    return below + share * (above - below)

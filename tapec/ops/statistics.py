@@ -1,0 +1,193 @@
+"""Spread, averages, quantiles, correlation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapec.ops.array import apply, implements, method
+from tapec.ops.define import as_operand, axes_param, spread
+from tapec.ops.kit import as_array
+from tapec.ops.reductions import (
+    count,
+    mean_dtype,
+    real_dtype,
+    reduction,
+    reduction_cases,
+    reduction_source,
+    stored,
+)
+
+__all__ = ["STD", "VAR", "average", "corrcoef", "cov"]
+
+
+# -- variance -----------------------------------------------------------------------------------------------------
+def _spread_dtype(dtype: np.dtype) -> np.dtype:
+    return real_dtype(mean_dtype(dtype))
+
+
+def _factor(x: Any, axis: tuple[int, ...], ddof: Any) -> float:
+    """One over the degrees of freedom; NumPy counts no less than none."""
+    free = max(count(x, axis) - ddof, 0)
+    return 1.0 / free if free else math.inf
+
+
+def _var_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool, ddof: Any) -> Any:
+    away = x - np.mean(x, axis=axis, keepdims=True)
+    return (spread(ct * (2.0 * _factor(x, axis, ddof)), x, axis, keepdims) * away,)
+
+
+def _std_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool, ddof: Any) -> Any:
+    """Zero where all values are equal: there the deviation counts as infinite."""
+    away = x - np.mean(x, axis=axis, keepdims=True)
+    scale = ct * _factor(x, axis, ddof) / np.where(y == 0, np.inf, y)
+    return (spread(scale, x, axis, keepdims) * away,)
+
+
+VAR = reduction(
+    "var", np.var, _spread_dtype, _var_vjp, sample=reduction_cases(ddof=0), source=reduction_source("var", "ddof")
+)
+STD = reduction(
+    "std", np.std, _spread_dtype, _std_vjp, sample=reduction_cases(ddof=0), source=reduction_source("std", "ddof")
+)
+
+
+def _moment(op: Any, a: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any, where: Any, mean: Any) -> Any:
+    a = as_array(a)
+    if dtype is not None:
+        a = a.astype(dtype)
+    if where is True and mean is None:
+        params = axes_param(a, axis, keepdims)
+        return stored(apply(op, (a,), (*params, ("ddof", ddof))), out)
+    where = np.broadcast_to(where, a.shape)
+    mean = np.mean(a, axis=axis, keepdims=True, where=where) if mean is None else mean
+    number = np.sum(where, axis=axis, keepdims=keepdims).astype(_spread_dtype(a.dtype))
+    squares = np.square(np.abs(a - mean)) if a.dtype.kind == "c" else np.square(a - mean)
+    y = np.sum(squares, axis=axis, keepdims=keepdims, where=where) / np.maximum(number - ddof, 0)
+    return stored(_root(y) if op is STD else y, out)
+
+
+def _root(y: Any) -> Any:
+    """The square root, with zero gradient at zero."""
+    flat = y == 0
+    return np.where(flat, 0, np.sqrt(np.where(flat, 1, y)))
+
+
+@method("var")
+@implements(np.var)
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    return _moment(VAR, a, axis, dtype, out, ddof if correction is None else correction, keepdims, where, mean)
+
+
+@method("std")
+@implements(np.std)
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    return _moment(STD, a, axis, dtype, out, ddof if correction is None else correction, keepdims, where, mean)
+
+
+# -- averages -----------------------------------------------------------------------------------------------------
+@implements(np.average)
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+    a = as_array(a)
+    if weights is None:
+        y = np.mean(a, axis=axis, keepdims=keepdims)
+        total = np.full_like(y, a.size / y.size if y.size else 0)
+        return (y, total) if returned else y
+    w = as_array(weights)
+    if w.shape != a.shape:
+        w = _aligned_weights(a, axis, w)
+    total = np.sum(w, axis=axis, keepdims=keepdims)
+    y = np.sum(a * w, axis=axis, keepdims=keepdims) / total
+    return (y, np.broadcast_to(total, y.shape)) if returned else y
+
+
+def _aligned_weights(a: Any, axis: Any, w: Any) -> Any:
+    """Weights along some axes, with ones in place of the others."""
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    axes = [k % a.ndim for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    if w.shape != tuple(a.shape[k] for k in axes):
+        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+    w = np.transpose(w, sorted(range(len(axes)), key=lambda k: axes[k]))
+    w = np.reshape(w, tuple(n if k in axes else 1 for k, n in enumerate(a.shape)))
+    return np.broadcast_to(w, a.shape)
+
+
+# -- correlation --------------------------------------------------------------------------------------------------
+@implements(np.cov)
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
+    if ddof is not None and ddof != int(ddof):
+        raise ValueError("ddof must be integer")
+    x = _variables(m, rowvar)
+    if y is not None:
+        x = np.concatenate([x, _variables(y, rowvar)], 0)
+    if dtype is not None or x.dtype.kind not in "fc":
+        x = x.astype(dtype or float)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    w = None
+    for given in (fweights, aweights):
+        if given is not None:
+            w = as_operand(given) if w is None else w * as_operand(given)
+    if w is None:
+        x = x - np.mean(x, axis=1, keepdims=True)
+        free = max(x.shape[1] - ddof, 0)
+        return np.squeeze(x @ np.conj(x.T) * (1.0 / free if free else math.nan))
+    total = np.sum(w)
+    x = x - np.sum(x * w, axis=1, keepdims=True) / total
+    lost = ddof if aweights is None else ddof * np.sum(w * as_operand(aweights)) / total
+    return np.squeeze((x * w) @ np.conj(x.T) / (total - lost))
+
+
+def _variables(m: Any, rowvar: bool) -> Any:
+    """One variable a row."""
+    m = as_array(m)
+    if m.ndim > 2:
+        raise ValueError("m has more than 2 dimensions")
+    m = np.reshape(m, (1, -1)) if m.ndim < 2 else m
+    return m.T if not rowvar and m.shape[0] != 1 else m
+
+
+@implements(np.corrcoef)
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    c = cov(x, y, rowvar, dtype=dtype)
+    if not c.ndim:
+        return c / c
+    d = np.sqrt(np.real(np.diagonal(c)))
+    c = c / d[:, None] / d[None, :]
+    if c.dtype.kind == "c":
+        return np.clip(c.real, -1, 1) + 1j * np.clip(c.imag, -1, 1)
+    return np.clip(c, -1, 1)
