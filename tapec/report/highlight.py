@@ -70,8 +70,9 @@ def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> 
 
 
 _GRAPH = re.compile(
-    r"""(?P<comment>\#[^\n]*|//[^\n]*)
-      | (?P<name>[%@][\w.$]+)
+    r"""(?P<comment>\#[^\n]*)
+      | (?P<name>[%@](?:[\w.]+|"[^"\n]*"))
+      | (?P<role>![a-z]\w*)
       | (?P<type>\b(?:[fciu]\d+|bool)\[[^\]\n]*\])
       | (?P<keyword>\b(?:graph|return)\b)
       | (?P<string>'[^'\n]*'|"[^"\n]*")
@@ -120,6 +121,7 @@ _ANSI = {
     "number": "33",
     "comment": "90",
     "name": "36",
+    "role": "90",
     "type": "32",
     "added": "32",
     "removed": "31",
@@ -151,7 +153,7 @@ CSS = """
 .tp-keyword { color: #8250df } .tp-definition { color: #0550ae; font-weight: 600 } .tp-builtin { color: #0a7ea4 }
 .tp-attribute { color: #0550ae } .tp-string { color: #116329 } .tp-number { color: #953800 }
 .tp-comment { color: #6e7781; font-style: italic } .tp-name { color: #0a7ea4 } .tp-type { color: #116329 }
-.tp-added { color: #116329 } .tp-removed { color: #a40e26 } .tp-hunk { color: #0a7ea4 }
+.tp-role { color: #bc4c00 } .tp-added { color: #116329 } .tp-removed { color: #a40e26 } .tp-hunk { color: #0a7ea4 }
 """.strip()
 
 
