@@ -1,4 +1,4 @@
-"""Creation: arrays made of nothing but a shape, a dtype and a number. They have no gradient."""
+"""Creation: arrays of nothing but a shape, a dtype and a number, without gradient; and ranges between two values."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Type
-from tapec.ops.array import ArrayLike, implements
+from tapec.ir import Type, broadcast_shapes
+from tapec.ops.array import ArrayLike, apply, implements
 from tapec.ops.define import as_operand, define, dtype_of, shape_of
 from tapec.ops.samples import Case
 
@@ -75,4 +75,79 @@ def full_like(
     return np.broadcast_to(value, _shape(a, shape)).astype(dtype)
 
 
-__all__ = ["FULL", "full_like", "ones_like", "zeros_like"]
+# -- ranges -------------------------------------------------------------------------------------------------------
+def _linspace_rule(start: Type, stop: Type, num: int, endpoint: bool) -> Type:
+    dtype = np.result_type(start.dtype, stop.dtype, float(num))
+    return Type((num, *broadcast_shapes(start.shape, stop.shape)), dtype)
+
+
+def _linspace_vjp(ct: Any, y: Any, start: Any, stop: Any, num: int, endpoint: bool) -> Any:
+    """Shares of both ends: 1 - t and t, where t runs from 0 to 1."""
+    t = ct._apply(LINSPACE, (0.0, 1.0), (("num", num), ("endpoint", endpoint)))
+    t = np.reshape(t, (num,) + (1,) * (ct.ndim - 1))
+    return np.sum(ct * (1 - t), axis=0), np.sum(ct * t, axis=0)
+
+
+def _linspace_source(args: tuple[str, ...], node: Any) -> str:
+    ends = "" if node.param("endpoint") else ", endpoint=False"
+    return f"np.linspace({args[0]}, {args[1]}, {node.param('num')}{ends})"
+
+
+LINSPACE = define(
+    "linspace",
+    lambda start, stop, num, endpoint: np.linspace(start, stop, num, endpoint),
+    _linspace_rule,
+    "creation",
+    vjp=_linspace_vjp,
+    linear=(0, 1),
+    source=_linspace_source,
+    sample=lambda rng: [
+        Case((rng.standard_normal(), rng.standard_normal()), {"num": 5, "endpoint": True}),
+        Case((rng.standard_normal((2, 1)), rng.standard_normal(3)), {"num": 4, "endpoint": False}),
+    ],
+    numpy=np.linspace,
+)
+
+
+@implements(np.linspace)
+def linspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    start, stop, num = as_operand(start), as_operand(stop), int(num)
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    y = apply(LINSPACE, (start, stop), (("num", num), ("endpoint", bool(endpoint))))
+    if axis != 0:
+        y = np.moveaxis(y, 0, axis)
+    if dtype is not None:
+        y = (np.floor(y) if np.dtype(dtype).kind in "iu" else y).astype(dtype)
+    gaps = num - 1 if endpoint else num
+    return (y, (stop - start) / gaps if gaps > 0 else np.nan) if retstep else y
+
+
+@implements(np.logspace)
+def logspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    y = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
+    return y if dtype is None else y.astype(dtype)
+
+
+@implements(np.geomspace)
+def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    """Even steps of the logarithm, from start on: right for negative and complex ends too."""
+    start = as_operand(start)
+    steps = linspace(np.zeros_like(start), np.log(as_operand(stop) / start), num, endpoint, axis=axis)
+    y = (start if axis == 0 or not np.ndim(start) else np.expand_dims(start, axis)) * np.exp(steps)
+    return y if dtype is None else y.astype(dtype)
+
+
+__all__ = ["FULL", "LINSPACE", "full_like", "geomspace", "linspace", "logspace", "ones_like", "zeros_like"]

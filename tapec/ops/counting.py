@@ -1,0 +1,81 @@
+"""Counting and histograms: integer, but differentiable in their weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Type
+from tapec.ops.array import apply, implements
+from tapec.ops.define import as_operand, define, dtype_of
+from tapec.ops.kit import as_array
+from tapec.ops.reductions import unsupported
+from tapec.ops.samples import Case
+
+__all__ = ["BINCOUNT", "bincount", "histogram", "histogram_bin_edges"]
+
+
+def _bincount(x: Any, *weights: Any, minlength: int) -> Any:
+    return np.bincount(x, weights[0] if weights else None, minlength)
+
+
+def _bincount_rule(x: Type, *weights: Type, minlength: int) -> Type:
+    """As long as there are values known to be needed: what is counted lies below `minlength` unless values say more."""
+    return Type((minlength,), float if weights else np.intp)
+
+
+def _bincount_cases(rng: np.random.Generator) -> list[Case]:
+    x = np.array([0, 2, 2, 1, 0])
+    return [Case((x, rng.standard_normal(5)), {"minlength": 4}), Case((x,), {"minlength": 3})]
+
+
+BINCOUNT = define(
+    "bincount",
+    _bincount,
+    _bincount_rule,
+    "dynamic",
+    vjp=lambda ct, y, x, *weights, minlength: (None, *[ct[x] for _ in weights]),
+    linear=(1,),
+    source=lambda args, node: f"np.bincount({', '.join(args)}, minlength={node.param('minlength')})",
+    sample=_bincount_cases,
+    numpy=np.bincount,
+)
+
+
+@implements(np.bincount)
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
+    x = as_array(x)
+    if dtype_of(x).kind not in "iub":
+        raise TypeError(f"Cannot cast array data from {dtype_of(x)!r} to dtype('int64') according to the rule 'safe'")
+    inputs = (x,) if weights is None else (x, as_array(weights))
+    return apply(BINCOUNT, inputs, (("minlength", int(minlength)),))
+
+
+@implements(np.histogram_bin_edges)
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    a = np.ravel(as_array(a))
+    if isinstance(bins, str):
+        raise unsupported("np.histogram of a tensor needs a number of bins or their edges", f"replace bins={bins!r}")
+    if np.ndim(bins):
+        return as_operand(bins)
+    low, high = (np.min(a), np.max(a)) if range is None else range
+    if range is None:  # NumPy widens an empty range
+        low, high = np.where(low == high, low - 0.5, low), np.where(low == high, high + 0.5, high)
+    return np.linspace(low, high, int(bins) + 1)
+
+
+@implements(np.histogram)
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    a = np.ravel(as_array(a))
+    edges = histogram_bin_edges(a, bins, range)
+    n = edges.shape[0] - 1
+    place = np.searchsorted(edges, a, side="right") - 1
+    place = np.where(a == edges[-1], n - 1, place)  # the last bin is closed
+    inside = (a >= edges[0]) & (a <= edges[-1])
+    place = np.where(inside, place, n)  # one more bin takes what lies outside, and is left out
+    w = None if weights is None else np.ravel(as_array(weights))
+    counts = np.bincount(place, w, minlength=n + 1)[:n]
+    if density:
+        return counts / np.diff(edges) / np.sum(counts), edges
+    return counts, edges
