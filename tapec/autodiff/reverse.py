@@ -150,7 +150,7 @@ def fit(builder: Builder, value: Any, t: Type) -> Any:
     if value.dtype.kind == "c" and t.dtype.kind == "f":
         value = np.real(value)
     if value.shape != t.shape:
-        if len(value.shape) >= len(t.shape):
+        if not _spreads(value.shape, t.shape):
             value = unbroadcast(value, t.shape)
         if value.shape != t.shape:
             value = np.broadcast_to(value, t.shape)
@@ -159,6 +159,13 @@ def fit(builder: Builder, value: Any, t: Type) -> Any:
             return filled(builder, plain(t), value.node.value)
         value = value.astype(t.dtype)
     return value
+
+
+def _spreads(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Does one shape broadcast to the other?"""
+    return len(shape) <= len(to) and all(
+        n in (1, m) for n, m in zip(reversed(shape), reversed(to), strict=False)
+    )
 
 
 def _accumulate(pending: dict[Node, Any], node: Node, ct: Any) -> None:

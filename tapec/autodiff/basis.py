@@ -1,0 +1,116 @@
+"""A linear program applied to every vector of a basis at once: how Jacobians are made.
+
+Batching over one-hot vectors would multiply zeros. Here a batched value remembers that it is diagonal in some of its
+axes, `V[b, a] = data[b, a] · δ(b_i, a_j)`, which elementwise operations keep and contractions resolve: the Jacobian of
+`tanh(w @ x)` comes out as `(1 - y²)[:, None] * w`, and no identity matrix is ever multiplied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapec.autodiff.batch import batch_node
+from tapec.autodiff.inline import inline_calls
+from tapec.autodiff.zeros import filled
+from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, Type
+from tapec.ops import Symbol, apply
+from tapec.ops.diagonals import DIAG, EYE
+
+__all__ = ["Basis", "Rows", "along_basis"]
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+class Rows(NamedTuple):
+    """A value for every basis vector: batch axes, then the body; a batch axis of length one stands for all.
+
+    `pairs` are the (batch axis, body axis) along which it is diagonal; such a batch axis has length one in `data`.
+    """
+
+    data: Any
+    pairs: Pairs
+
+
+class Basis:
+    """The basis of one array's space: a batch axis for each of its axes."""
+
+    def __init__(self, builder: Builder, shape: tuple[int, ...]):
+        self.builder = builder
+        self.shape = shape
+        self.rank = len(shape)
+
+    def seed(self, t: Type) -> Rows:
+        """Every unit vector."""
+        data = filled(self.builder, Type((1,) * self.rank + t.shape, t.dtype), 1.0)
+        return Rows(data, tuple((i, i) for i, n in enumerate(t.shape) if n != 1))
+
+    def body(self, x: Rows) -> tuple[int, ...]:
+        return x.data.shape[self.rank :]
+
+    def settled(self, x: Rows, keep: Sequence[tuple[int, int]] = ()) -> Rows:
+        """The same values with other pairs than `keep` written out, zeros off the diagonals."""
+        for i, j in x.pairs:
+            if (i, j) not in keep:
+                x = self._written(x, i, j)
+        return x
+
+    def _written(self, x: Rows, i: int, j: int) -> Rows:
+        n = self.shape[i]
+        rest = tuple(p for p in x.pairs if p != (i, j))
+        if x.data.shape == (1, n):
+            return Rows(apply(DIAG, (np.reshape(x.data, (n,)),), (("k", 0),)), rest)
+        spot = [1] * len(x.data.shape)
+        spot[i] = spot[self.rank + j] = n
+        eye = self.builder.emit(EYE, (), (("n", n), ("m", n), ("k", 0), ("dtype", np.dtype(bool))))
+        return Rows(np.where(np.reshape(Symbol(eye, self.builder), spot), x.data, 0), rest)
+
+    def full(self, x: Rows) -> Any:
+        """All of it as one array, batch axes first."""
+        data = self.settled(x).data
+        shape = (*self.shape, *self.body(x))
+        return data if data.shape == shape else np.broadcast_to(data, shape)
+
+    def flat(self, x: Rows) -> Any:
+        """The same with one batch axis."""
+        return np.reshape(self.full(x), (math.prod(self.shape), *self.body(x)))
+
+    def rows(self, flat: Any) -> Rows:
+        return Rows(np.reshape(flat, (*self.shape, *flat.shape[1:])), ())
+
+
+def along_basis(basis: Basis, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+    """Run a graph with `Rows` among its inputs; an output that depends on none of them is a symbol."""
+    from tapec.autodiff.basis_rules import RULES
+
+    graph = inline_calls(graph)
+    builder = basis.builder
+    known: dict[Node, Any] = dict(zip(graph.inputs, inputs, strict=True))
+    keep = builder.origin, builder.role
+    for node in graph.nodes:
+        builder.origin, builder.role = node.origin, node.role
+        xs = [known[i] for i in node.inputs]
+        if node.op is CONSTANT:
+            known[node] = Symbol(builder.constant(node.value, node.name), builder)
+        elif node.op is ITEM and isinstance(xs[0], tuple) and not isinstance(xs[0], Rows):
+            known[node] = xs[0][node.param("index")]
+        elif not any(isinstance(x, Rows) for x in xs):
+            new = tuple([x.node for x in xs])
+            known[node] = Symbol(builder.add(node if new == node.inputs else node.with_inputs(new)), builder)
+        else:
+            rule = RULES.get(node.op.name)
+            y = None if rule is None else rule(basis, node, xs)
+            known[node] = _in_general(basis, node, xs) if y is None else y
+    builder.origin, builder.role = keep
+    return [known[o] for o in graph.outputs]
+
+
+def _in_general(basis: Basis, node: Node, xs: list[Any]) -> Any:
+    """By the op's batching rule, on arrays with all their zeros."""
+    flags = tuple([isinstance(x, Rows) for x in xs])
+    flat = [basis.flat(x) if f else x for x, f in zip(xs, flags, strict=True)]
+    y = batch_node(basis.builder, node, flat, flags, math.prod(basis.shape))
+    return tuple([basis.rows(p) for p in y]) if isinstance(y, tuple) else basis.rows(y)

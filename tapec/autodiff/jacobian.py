@@ -1,0 +1,121 @@
+"""Jacobians as graphs: every output by every input, row by row or column by column, whichever is less work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tapec.autodiff.basis import Basis, Rows, along_basis
+from tapec.autodiff.forward import jvp_graph
+from tapec.autodiff.inline import copy_into, prune
+from tapec.autodiff.reverse import backward, plain, value_and_grad_graph
+from tapec.autodiff.zeros import Zero
+from tapec.ir import Builder, Graph, Node, Type, input_node
+from tapec.ir.types import is_differentiable
+from tapec.ops import Symbol
+
+__all__ = ["best_mode", "hessian_graph", "jacobian_graph"]
+
+
+def jacobian_graph(graph: Graph, wrt: Sequence[int], mode: str = "reverse", holomorphic: bool = False) -> Graph:
+    """The Jacobians of all differentiable outputs by the inputs `wrt`, output by output.
+
+    Each has the output's shape followed by the input's. `mode` is "reverse", "forward" or "auto".
+    """
+    if mode == "auto":
+        mode = best_mode(graph, wrt)
+    builder = Builder()
+    parts = (_by_rows if mode == "reverse" else _by_columns)(builder, graph, wrt, holomorphic)
+    return prune(builder.graph(graph.inputs, [p.node for p in parts], graph.name))
+
+
+def hessian_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
+    """The second derivatives of the first output, forward over reverse: for each input, by each input."""
+    joint = value_and_grad_graph(graph, wrt)
+    gradient = Graph(joint.inputs, joint.nodes, joint.outputs[len(graph.outputs) :], graph.name)
+    return jacobian_graph(gradient, wrt, "forward")
+
+
+def best_mode(graph: Graph, wrt: Sequence[int]) -> str:
+    """Reverse when there are no more outputs than inputs, in numbers."""
+    rows = sum(o.type.size for o in graph.outputs if is_differentiable(o.type))
+    return "reverse" if rows <= sum(graph.inputs[k].type.size for k in wrt) else "forward"
+
+
+# -- by rows ----------------------------------------------------------------------------------------------------------
+def _by_rows(builder: Builder, graph: Graph, wrt: Sequence[int], holomorphic: bool) -> list[Any]:
+    parts = []
+    for k, output in enumerate(graph.outputs):
+        if is_differentiable(output.type):
+            parts += _rows_of(builder, graph, wrt, k, holomorphic)
+    return parts
+
+
+def _rows_of(builder: Builder, graph: Graph, wrt: Sequence[int], k: int, holomorphic: bool) -> list[Any]:
+    """The Jacobians of one output: its pullback along every unit cotangent."""
+    t = plain(graph.outputs[k].type)
+    back, connected = _pullback_of(graph, wrt, k)
+    basis = Basis(builder, t.shape)
+    inputs = [*[Symbol(i, builder) for i in graph.inputs], basis.seed(t)]
+    found = iter(along_basis(basis, back, inputs))
+    parts = []
+    for w, is_connected in zip(wrt, connected, strict=True):
+        s = plain(graph.inputs[w].type)
+        part = _whole(basis, next(found), s.shape) if is_connected else Zero(Type(t.shape + s.shape, s.dtype), builder)
+        parts.append(np.conjugate(part) if holomorphic and is_connected else part)
+    return parts
+
+
+def _whole(basis: Basis, value: Any, shape: tuple[int, ...]) -> Any:
+    if isinstance(value, Rows):
+        return basis.full(value)
+    return np.broadcast_to(value, (*basis.shape, *shape))
+
+
+def _pullback_of(graph: Graph, wrt: Sequence[int], k: int) -> tuple[Graph, list[bool]]:
+    """From the inputs and a cotangent of the k-th output to the cotangents of inputs that a path leads to."""
+    builder = Builder()
+    target = copy_into(builder, graph, graph.inputs)[k]
+    seed = input_node("ct", plain(target.type))
+    sources = [graph.inputs[w] for w in wrt]
+    found = backward(builder, tuple(builder.nodes), [target], [Symbol(seed, builder)], sources, _same)
+    outputs = [c.node for c in found if c is not None]
+    return prune(builder.graph([*graph.inputs, seed], outputs, graph.name)), [c is not None for c in found]
+
+
+def _same(node: Node) -> Node:
+    return node
+
+
+# -- by columns -------------------------------------------------------------------------------------------------------
+def _by_columns(builder: Builder, graph: Graph, wrt: Sequence[int], holomorphic: bool) -> list[Any]:
+    columns = [_columns_of(builder, graph, w, holomorphic) for w in wrt]
+    return [part for row in zip(*columns, strict=True) for part in row]
+
+
+def _columns_of(builder: Builder, graph: Graph, w: int, holomorphic: bool) -> list[Any]:
+    """The Jacobians by one input: every differentiable output's tangent along every unit tangent."""
+    s = plain(graph.inputs[w].type)
+    moved = jvp_graph(graph, [w])
+    push = Graph(moved.inputs, moved.nodes, moved.outputs[len(graph.outputs) :], graph.name)
+    basis = Basis(builder, s.shape)
+
+    def columns(scale: complex) -> list[Any]:
+        seed = basis.seed(s)
+        seed = Rows(seed.data * scale, seed.pairs) if scale != 1 else seed
+        found = along_basis(basis, push, [*[Symbol(i, builder) for i in graph.inputs], seed])
+        return [_columns_last(basis, _whole(basis, f, o.type.shape)) for f, o in zip(found, push.outputs, strict=True)]
+
+    first = columns(1)
+    if holomorphic or (s.dtype.kind == "f" and all(o.type.dtype.kind == "f" for o in push.outputs)):
+        return first
+    if s.dtype.kind == "f":  # the gradient of the real part, as reverse mode has it
+        return [np.real(p) for p in first]
+    return [np.real(p) + 1j * np.real(q) for p, q in zip(first, columns(1j), strict=True)]
+
+
+def _columns_last(basis: Basis, x: Any) -> Any:
+    n, k = len(x.shape), basis.rank
+    return np.transpose(x, (*range(k, n), *range(k)))

@@ -1,0 +1,144 @@
+"""Jacobian graphs against differences, in both modes, and the structure that they must keep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tapec.autodiff.jacobian import hessian_graph, jacobian_graph
+from tapec.autodiff.reverse import vjp_graph
+from tapec.ir import Graph
+from tapec.ir.interpret import interpret
+from tests.autodiff.programs import draw_like, graph_of, programs, slope
+
+SEEDS = st.integers(0, 2**16)
+
+
+def everything(graph: Graph) -> list[int]:
+    return list(range(len(graph.inputs)))
+
+
+def by_differences(graph: Graph, values: list[Any]) -> list[np.ndarray]:
+    """For each output, for each input: the Jacobian, column by column."""
+    found = []
+    for k, v in enumerate(values):
+        columns = []
+        for place in np.ndindex(np.shape(v)):
+            direction = [np.zeros(np.shape(x)) for x in values]
+            direction[k][place] = 1.0
+            columns.append(slope(graph, values, direction))
+        found.append([np.reshape(np.stack(c, -1), np.shape(c[0]) + np.shape(v)) for c in zip(*columns, strict=True)])
+    return [found[k][n] for n in range(len(graph.outputs)) for k in range(len(values))]
+
+
+def close(a: Any, b: Any, tolerance: float = 1e-6) -> None:
+    assert np.shape(a) == np.shape(b)
+    np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * max(1.0, float(np.max(np.abs(b), initial=0.0))))
+
+
+@settings(max_examples=60)
+@given(programs(outputs=2), SEEDS, st.sampled_from(["reverse", "forward", "auto"]))
+def test_against_differences(graph: Graph, seed: int, mode: str) -> None:
+    values = draw_like(np.random.default_rng(seed), [i.type for i in graph.inputs])
+    found = interpret(jacobian_graph(graph, everything(graph), mode), *values)
+    for a, b in zip(found, by_differences(graph, values), strict=True):
+        close(a, b)
+
+
+@settings(max_examples=60)
+@given(programs(outputs=1, complex_=True), SEEDS, st.sampled_from(["reverse", "forward"]))
+def test_complex_jacobians_are_gradients_of_each_element(graph: Graph, seed: int, mode: str) -> None:
+    """TensorFlow's convention: the row of an output is its pullback of 1."""
+    values = draw_like(np.random.default_rng(seed), [i.type for i in graph.inputs])
+    found = interpret(jacobian_graph(graph, everything(graph), mode), *values)
+    back = vjp_graph(graph, everything(graph))
+    t = graph.outputs[0].type
+    for place in np.ndindex(t.shape):
+        unit = np.zeros(t.shape, t.dtype)
+        unit[place] = 1
+        for whole, row in zip(found, interpret(back, *values, unit[()]), strict=True):
+            close(whole[place], row, 1e-10)
+
+
+@settings(max_examples=40)
+@given(programs(), SEEDS)
+def test_hessians_are_symmetric_and_right(graph: Graph, seed: int) -> None:
+    def loss(*xs: Any) -> Any:
+        from tapec.autodiff.batch import batch_into
+        from tapec.ops import Symbol
+
+        (y, _), *_ = batch_into(xs[0].builder, graph, [(x, False) for x in xs], 1)
+        return np.sum(np.sin(y)) if isinstance(y, Symbol) else y
+
+    types = [i.type.shape for i in graph.inputs]
+    whole = graph_of(loss, *types)
+    values = draw_like(np.random.default_rng(seed), [i.type for i in whole.inputs])
+    found = interpret(hessian_graph(whole, everything(whole)), *values)
+    from tapec.autodiff.reverse import value_and_grad_graph
+
+    joint = value_and_grad_graph(whole, everything(whole))
+    gradient = Graph(joint.inputs, joint.nodes, joint.outputs[1:])
+    for a, b in zip(found, by_differences(gradient, values), strict=True):
+        close(a, b, 1e-5)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# structure: what must not be multiplied out
+# ---------------------------------------------------------------------------------------------------------------
+def ops_of(graph: Graph) -> set[str]:
+    return {n.op.name for n in graph.nodes}
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_an_elementwise_function_has_a_diagonal_jacobian(mode: str) -> None:
+    graph = jacobian_graph(graph_of(lambda x: np.exp(np.sin(x)) * 3.0, (5,)), [0], mode)
+    (diagonal,) = [n for n in graph.nodes if n.op.name == "diag"]
+    assert all(n.type.size <= 5 for n in graph.nodes[: graph.nodes.index(diagonal)])
+    assert not ops_of(graph) & {"matmul", "eye", "map"}
+
+
+def test_a_layer_has_no_product_of_matrices() -> None:
+    """The rows of tanh(w @ x) are those of w, scaled."""
+    graph = jacobian_graph(graph_of(lambda w, x: np.tanh(w @ x), (4, 3), (3,)), [1])
+    assert sum(n.op.name == "matmul" for n in graph.nodes) == 1  # w @ x itself
+    assert not ops_of(graph) & {"eye", "diag", "map"}
+
+
+def test_a_sum_resolves_the_diagonal() -> None:
+    graph = jacobian_graph(graph_of(lambda x: np.sum(x * x, axis=1), (4, 3)), [0])
+    assert "map" not in ops_of(graph) and "matmul" not in ops_of(graph)
+
+
+def test_an_input_without_a_path_has_zeros() -> None:
+    graph = graph_of(lambda x, y: np.sin(x), (2,), (3,))
+    for mode in ("reverse", "forward"):
+        (_, zeros) = interpret(jacobian_graph(graph, [0, 1], mode), np.ones(2), np.ones(3))
+        assert zeros.shape == (2, 3) and not zeros.any()
+
+
+def test_integer_outputs_are_left_out() -> None:
+    graph = graph_of(lambda x: (np.floor(x).astype(int), x * x), (3,))
+    (found,) = interpret(jacobian_graph(graph, [0]), np.arange(3.0))
+    np.testing.assert_array_equal(found, np.diag([0.0, 2.0, 4.0]))
+
+
+@pytest.mark.parametrize("shape", [(0,), (1, 0), (1,), (1, 1), ()])
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_degenerate_shapes(shape: tuple[int, ...], mode: str) -> None:
+    graph = graph_of(lambda x: np.sin(x) * 2.0, shape)
+    x = np.full(shape, 0.5)[()]
+    (found,) = interpret(jacobian_graph(graph, [0], mode), x)
+    expected = np.cos(0.5) * 2.0 * np.eye(x.size).reshape(shape + shape)
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+def test_holomorphic() -> None:
+    graph = graph_of(lambda z: z * z * 1j, ((2,), complex))
+    z = np.array([1 + 2j, -0.5j])
+    for mode in ("reverse", "forward"):
+        (found,) = interpret(jacobian_graph(graph, [0], mode, holomorphic=True), z)
+        np.testing.assert_allclose(found, np.diag(2j * z), rtol=1e-15)
