@@ -1,53 +1,106 @@
-"""Emission: one statement a node (to be replaced by the real one)."""
+"""Emission: from a graph to a Python function that a person can read."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Graph, is_literal
+from tapec.autodiff.inline import inline_calls
+from tapec.codegen.branches import items_of, results_of, segments_of
+from tapec.codegen.load import load
+from tapec.codegen.lower import Lowering, Results
+from tapec.codegen.module import Function, Layout
+from tapec.codegen.names import Names, identifier
+from tapec.codegen.plan import Plan
+from tapec.ir import CONSTANT, ITEM, Graph, Node, is_literal
+from tapec.ir.origin import variable_of
+from tapec.ir.tree import Tree
 
 __all__ = ["Compiled", "compile_graph"]
 
 
-@dataclass
 class Compiled:
-    """A generated function, its source and the graph it came from."""
+    """A generated function and the graph it came from; `source` is its text, made when somebody looks."""
+
+    __slots__ = ("__weakref__", "_layout", "_text", "constants", "function", "graph", "name")
 
     function: Callable[..., Any]
-    source: str
-    graph: Graph
+
+    def __init__(self, graph: Graph, name: str, layout: Layout, constants: dict[str, Any]):
+        self.graph = graph
+        self.name = name
+        self.constants = constants
+        self._layout: Layout | None = layout
+        self._text: str | None = None
+
+    @property
+    def source(self) -> str:
+        """The generated source."""
+        if self._text is None:
+            assert self._layout is not None
+            self._text = self._layout.text()
+            self._layout = None
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.name}>"
 
 
-def compile_graph(graph: Graph, name: str = "function", scalar: bool = False) -> Compiled:
+def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None) -> Compiled:
     """One Python function of the graph's inputs that returns the tuple of its outputs."""
-    names: dict[Any, str] = {n: n.name or f"a{i}" for i, n in enumerate(graph.inputs)}
+    graph = inline_calls(graph)
+    name = identifier(name)
+    names = Names((name,))
     space: dict[str, Any] = {"np": np, "math": math}
-    lines = [f"def {name}({', '.join(names[i] for i in graph.inputs)}):"]
-    for i, node in enumerate(graph.nodes):
-        if is_literal(node):
-            names[node] = f"({node.value!r})"
-        elif node.op is CONSTANT:
-            names[node] = f"c{i}"
-            space[f"c{i}"] = node.value
-        else:
-            names[node] = f"t{i}"
-            args = [names[k] for k in node.inputs]
-            if node.op.source is None:
-                space[f"run_{node.op.name}"] = node.op.run
-                text = f"run_{node.op.name}({', '.join(args)}, **{dict(node.params)!r})"
-                space[f"p{i}"] = dict(node.params)
-                text = f"run_{node.op.name}({', '.join([*args, f'**p{i}'])})"
-            elif callable(node.op.source):
-                text = node.op.source([f"({a})" if " " in a else a for a in args], node)
-            else:
-                text = node.op.source.format(*args, name=name, **dict(node.params))
-            lines.append(f"    {names[node]} = {text}")
-    lines.append(f"    return ({', '.join(names[o] for o in graph.outputs)},)")
-    source = "\n".join(lines) + "\n"
-    exec(compile(source, f"<{name}>", "exec"), space)
-    return Compiled(space[name], source, graph)
+    called = name_inputs(graph, names)
+    constants = name_constants(graph, names, called)
+    space.update(constants)
+    plan, items = straight(graph) if tree is None else branching(graph, tree)
+    params = tuple(called[i] for i in graph.inputs)
+    body = Lowering(plan, names, called, space).block(items)
+    layout = Layout()
+    layout.add(Function(name, params, body))
+    compiled = Compiled(graph, name, layout, constants)
+    compiled.function = load(layout.module(), name, space, _source_of(compiled))
+    return compiled
+
+
+def straight(graph: Graph) -> tuple[Plan, list[Any]]:
+    """The items of a program without choices."""
+    plan = Plan(graph.nodes, graph.outputs)
+    results = Results(graph.outputs, plan.nest_results(graph.outputs))
+    items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
+    return plan, [*items, results]
+
+
+def branching(graph: Graph, tree: Tree) -> tuple[Plan, list[Any]]:
+    """The items of a program with a decision tree over it."""
+    segments = segments_of(tree, graph.outputs)
+    plan = Plan(graph.nodes, results_of(segments))
+    return plan, items_of(graph, plan, segments)
+
+
+def _source_of(compiled: Compiled) -> Callable[[], str]:
+    return lambda: compiled.source
+
+
+def name_inputs(graph: Graph, names: Names) -> dict[Node, str]:
+    """Inputs keep their names; a recorded value is called as the user called it."""
+    called = {}
+    for node in graph.inputs:
+        wish = (variable_of(node.origin) if node.origin is not None else None) or node.name or "x"
+        called[node] = names.take(identifier(wish))
+    return called
+
+
+def name_constants(graph: Graph, names: Names, called: dict[Node, str]) -> dict[str, Any]:
+    """Arrays in the program become named constants of the module; numbers are written where they are used."""
+    constants = {}
+    for node in graph.nodes:
+        if node.op is CONSTANT and not is_literal(node):
+            called[node] = fixed = names.fix(identifier(node.name or "c"))
+            constants[fixed] = node.value
+    return constants

@@ -1,0 +1,189 @@
+"""Decision trees as code: plain `if`s, flat however long a chain of guards is.
+
+A tree is cut into segments, stretches of code without a choice. A value is computed in the last segment from which all
+that need it can be reached, so no path computes what only another one needs. Of the cases at the end of a segment all but
+the largest become an `if` that returns, and the largest goes on below: nesting is never deeper than the logarithm of
+the number of paths.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapec.codegen.lower import Fork, Results
+from tapec.codegen.plan import Plan
+from tapec.ir import CONSTANT, ITEM, Graph, Node
+from tapec.ir.tree import Branch, Leaf, Tree
+
+__all__ = ["Segment", "items_of", "results_of", "segments_of"]
+
+UNKNOWN = Results(None, ())
+
+
+class Segment:
+    """A stretch of code: guards that must hold in it, and at its end a leaf, or a test with a segment for each value."""
+
+    __slots__ = ("cases", "depth", "guards", "leaf", "nodes", "parent", "test")
+
+    def __init__(self, parent: Segment | None):
+        self.parent = parent
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.guards: list[tuple[Node, Any]] = []
+        self.nodes: list[Node] = []
+        self.leaf: tuple[Node, ...] | None = None
+        self.test: Node | None = None
+        self.cases: list[tuple[Any, Segment]] = []
+
+
+def segments_of(tree: Tree, outputs: tuple[Node, ...]) -> list[Segment]:
+    """The segments, every parent before its children; of the cases of a test the largest comes last."""
+    size = _sizes(tree)
+    made = [Segment(None)]
+    stack: list[tuple[Any, Segment]] = [(tree, made[0])]
+    while stack:
+        t, segment = stack.pop()
+        while type(t) is Branch and len(t.cases) == 1:
+            segment.guards.append((outputs[t.output], t.cases[0][0]))
+            t = t.cases[0][1]
+        if type(t) is Leaf:
+            segment.leaf = tuple([outputs[k] for k in t.outputs])
+            continue
+        segment.test = outputs[t.output]
+        for value, case in sorted(t.cases, key=lambda c: size[id(c[1])]):
+            child = Segment(segment)
+            segment.cases.append((value, child))
+            made.append(child)
+            stack.append((case, child))
+    return made
+
+
+def _sizes(tree: Tree) -> dict[int, int]:
+    """How many leaves each subtree has."""
+    order, stack = [], [tree]
+    while stack:
+        t = stack.pop()
+        order.append(t)
+        if type(t) is Branch:
+            stack.extend(case for _, case in t.cases)
+    size: dict[int, int] = {}
+    for t in reversed(order):
+        size[id(t)] = sum(size[id(case)] for _, case in t.cases) if type(t) is Branch else 1
+    return size
+
+
+def results_of(segments: list[Segment]) -> list[Node]:
+    """Everything that leaves and tests read, as often as the code will read it."""
+    read: list[Node] = []
+    for s in segments:
+        read.extend(test for test, _ in s.guards)
+        read.extend(s.leaf or ())
+        if s.test is not None:
+            read.extend([s.test] * _times_read(s))
+    return read
+
+
+def _times_read(s: Segment) -> int:
+    return len(s.cases) - 1 + (not _complete(s))
+
+
+def _complete(s: Segment) -> bool:
+    """Do the cases cover all values?"""
+    return {v for v, _ in s.cases if type(v) is bool} == {True, False}
+
+
+def items_of(graph: Graph, plan: Plan, segments: list[Segment]) -> list[Any]:
+    """The items of the whole function for `Lowering.block`."""
+    place = _placement(graph, segments)
+    for s in segments:
+        for test in [t for t, _ in s.guards] + ([s.test] if s.test is not None else []):
+            plan.nest_test(test)
+    results = {s: Results(s.leaf, plan.nest_results(s.leaf)) for s in segments if s.leaf is not None}
+    for node in plan.nodes:
+        place[node].nodes.append(node)
+    return _items(segments[0], plan, results)
+
+
+def _placement(graph: Graph, segments: list[Segment]) -> dict[Node, Segment]:
+    """The segment in which each value is computed."""
+    place: dict[Node, Segment] = {}
+
+    def need(node: Node, segment: Segment) -> None:
+        known = place.get(node)
+        place[node] = segment if known is None else _common(known, segment)
+
+    for s in segments:
+        for test, _ in s.guards:
+            need(test, s)
+        for node in s.leaf or ():
+            need(node, s)
+        if s.test is not None:
+            need(s.test, s)
+    for node in reversed(graph.nodes):
+        segment = place.get(node)
+        if segment is not None:
+            for i in node.inputs:
+                need(i, segment)
+    return place
+
+
+def _common(a: Segment, b: Segment) -> Segment:
+    """The last segment before both."""
+    while a is not b:
+        if a.depth < b.depth:
+            a, b = b, a
+        assert a.parent is not None
+        a = a.parent
+    return a
+
+
+def _items(segment: Segment, plan: Plan, results: dict[Segment, Results]) -> list[Any]:
+    items: list[Any] = []
+    while True:
+        items.extend(_own_items(segment, plan))
+        if segment.leaf is not None:
+            items.append(results[segment])
+            return items
+        test = segment.test
+        assert test is not None
+        for value, child in segment.cases[:-1]:
+            items.append(_fork(test, value, False, _items(child, plan, results), plan))
+        value, rest = segment.cases[-1]
+        if not _complete(segment):
+            items.append(_fork(test, value, True, [UNKNOWN], plan))
+        segment = rest
+
+
+def _own_items(segment: Segment, plan: Plan) -> list[Any]:
+    """The values of a segment in order, each guard as soon as what it tests is known."""
+    own = set(segment.nodes)
+    waiting = list(reversed(segment.guards))
+    items: list[Any] = []
+
+    def ask(computed: set[Node]) -> None:
+        while waiting and (waiting[-1][0] in computed or waiting[-1][0] not in own):
+            test, value = waiting.pop()
+            items.append(_fork(test, value, True, [UNKNOWN], plan))
+
+    computed: set[Node] = set()
+    ask(computed)
+    for node in segment.nodes:
+        if node not in plan.nested and node.op is not CONSTANT and node.op is not ITEM:
+            items.append(node)
+        if waiting:
+            computed.add(node)
+            ask(computed)
+    return items
+
+
+def _fork(test: Node, value: Any, negated: bool, inner: list[Any], plan: Plan) -> Fork:
+    """A fork with all that it reads from outside of itself."""
+    read = dict.fromkeys(plan.leaves[test] if test in plan.nested else (test,))
+    made: set[Node] = set()
+    for item in inner:
+        if type(item) is Node:
+            read.update(dict.fromkeys(plan.leaves[item]))
+            made.add(item)
+            made.update(plan.parts.get(item, {}).values())
+        else:
+            read.update(dict.fromkeys(item.leaves))
+    return Fork(test, value, negated, inner, tuple(n for n in read if n not in made))

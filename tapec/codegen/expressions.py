@@ -1,0 +1,182 @@
+"""Expressions: the source templates of ops, parsed once, and filled in as `ast`.
+
+An expression is small data: a name (str), a Python number, or an `Expr`, a template with its arguments. `to_ast` builds
+the syntax tree on a given line; parentheses need no thought, since they are the printer's business.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+__all__ = ["Expr", "Expression", "Template", "literal", "parse_template", "placed", "slots", "to_ast", "width"]
+
+LOAD = ast.Load()
+# no columns: on a line that was never text the interpreter has nothing to underline
+NO_COLUMN = {"col_offset": -1, "end_col_offset": -1}
+
+Build = Callable[[Sequence[ast.expr], int], Any]
+
+
+class Template(NamedTuple):
+    """A source template: builds `ast` from its arguments' `ast` and a line number.
+
+    `counts[k]` tells how often argument k is read, `objects` the arguments whose attributes or items are taken,
+    `width` how many characters it adds to those of its arguments at most, `compact` whether it binds tighter than
+    any operator.
+    """
+
+    build: Build
+    counts: tuple[int, ...]
+    objects: frozenset[int]
+    width: int
+    compact: bool
+
+
+class Expr(NamedTuple):
+    """A template filled in."""
+
+    template: Template
+    args: tuple[Any, ...]
+
+
+Expression = Any  # str: a name; float, int, bool, complex: a number; Expr
+
+_SLOTS = tuple([f"_{k}" for k in range(64)])
+
+
+def slots(n: int) -> tuple[str, ...]:
+    """The text that stands for the arguments in a template."""
+    return _SLOTS[:n] if n <= 64 else tuple([f"_{k}" for k in range(n)])
+
+
+@lru_cache(maxsize=8192)
+def parse_template(text: str, n: int) -> Template:
+    """Parse source text in which `_0`, `_1`, ... stand for `n` arguments."""
+    tree = ast.parse(text, mode="eval").body
+    number = {name: k for k, name in enumerate(slots(n))}
+    counts = [0] * n
+    objects = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in number:
+            counts[number[node.id]] += 1
+        elif isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.value, ast.Name):
+            objects.add(number.get(node.value.id, -1))
+    objects.discard(-1)
+    spare = sum(counts[k] * len(name) for name, k in number.items())
+    compact = isinstance(tree, (ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.List))
+    extra = 0 if compact else 2 * sum(counts)
+    return Template(_builder(tree, number), tuple(counts), frozenset(objects), len(text) - spare + extra, compact)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# from a parsed template to a function that builds it anew
+# ---------------------------------------------------------------------------------------------------------------
+def _builder(tree: Any, number: dict[str, int]) -> Build:
+    """The function (arguments, line) -> syntax tree for one node of a template; the frequent kinds written out."""
+    if isinstance(tree, ast.Name):
+        if tree.id in number:
+            k = number[tree.id]
+            return lambda args, line: args[k]
+        name = tree.id
+        return lambda args, line: ast.Name(name, LOAD, lineno=line, **NO_COLUMN)
+    if isinstance(tree, ast.Constant):
+        value = tree.value
+        return lambda args, line: ast.Constant(value, lineno=line, **NO_COLUMN)
+    if isinstance(tree, ast.BinOp):
+        left, right, op = _builder(tree.left, number), _builder(tree.right, number), tree.op
+        return lambda args, line: ast.BinOp(left(args, line), op, right(args, line), lineno=line, **NO_COLUMN)
+    if isinstance(tree, ast.Attribute):
+        value, attr = _builder(tree.value, number), tree.attr
+        return lambda args, line: ast.Attribute(value(args, line), attr, LOAD, lineno=line, **NO_COLUMN)
+    if isinstance(tree, ast.Call) and not tree.keywords:
+        func, parts = _builder(tree.func, number), [_builder(a, number) for a in tree.args]
+        return lambda args, line: ast.Call(
+            func(args, line), [p(args, line) for p in parts], [], lineno=line, **NO_COLUMN
+        )
+    return _any_builder(tree, number)
+
+
+def _any_builder(tree: Any, number: dict[str, int]) -> Build:
+    kind = type(tree)
+    placed = "lineno" in tree._attributes
+    fields = []
+    for name, value in ast.iter_fields(tree):
+        if isinstance(value, ast.AST):
+            fields.append((name, _builder(value, number)))
+        elif isinstance(value, list):
+            fields.append((name, _list_builder([_builder(v, number) for v in value])))
+        else:
+            fields.append((name, _same(value)))
+
+    def build(args: Sequence[ast.expr], line: int) -> Any:
+        made = {name: part(args, line) for name, part in fields}
+        return kind(**made, lineno=line, **NO_COLUMN) if placed else kind(**made)
+
+    return build
+
+
+def _list_builder(parts: list[Build]) -> Build:
+    return lambda args, line: [p(args, line) for p in parts]
+
+
+def _same(value: Any) -> Build:
+    return lambda args, line: value
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# from expressions to ast
+# ---------------------------------------------------------------------------------------------------------------
+def to_ast(expression: Expression, line: int) -> Any:
+    """The syntax tree of an expression. Nesting is bounded where expressions are made, so recursion is safe."""
+    kind = type(expression)
+    if kind is str:
+        return ast.Name(expression, LOAD, lineno=line, **NO_COLUMN)
+    if kind is Expr:
+        template, args = expression
+        return template.build([to_ast(a, line) for a in args], line)
+    return to_ast(literal(expression), line) if _awkward(expression) else _constant(expression, line)
+
+
+def _constant(value: Any, line: int) -> Any:
+    if type(value) in (float, int) and (value < 0 or (value == 0 and math.copysign(1.0, value) < 0)):
+        return ast.UnaryOp(
+            ast.USub(), ast.Constant(-value, lineno=line, **NO_COLUMN), lineno=line, **NO_COLUMN
+        )
+    return ast.Constant(value, lineno=line, **NO_COLUMN)
+
+
+def _awkward(value: Any) -> bool:
+    return type(value) is complex or (type(value) is float and not math.isfinite(value))
+
+
+def literal(value: Any) -> Expression:
+    """A Python number as an expression; those without a literal of their own are spelled with NumPy's names."""
+    if type(value) is complex:
+        return Expr(parse_template("complex(_0, _1)", 2), (value.real, value.imag))
+    if type(value) is float and not math.isfinite(value):
+        text = "np.nan" if value != value else "np.inf" if value > 0 else "-np.inf"
+        return Expr(parse_template(text, 0), ())
+    return value
+
+
+def width(expression: Expression) -> int:
+    """At most so many characters."""
+    if type(expression) is str:
+        return len(expression)
+    if type(expression) is Expr:
+        template, args = expression
+        return template.width + sum(n * width(a) for n, a in zip(template.counts, args))
+    return len(repr(expression))
+
+
+def placed(tree: Any, line: int) -> Any:
+    """A syntax tree made by hand, all of it on one line and without columns."""
+    for node in ast.walk(tree):
+        if "lineno" in node._attributes:
+            node.lineno = node.end_lineno = line
+            node.col_offset = node.end_col_offset = -1
+    return tree

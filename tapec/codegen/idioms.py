@@ -1,0 +1,133 @@
+"""How an op is written where there is a better way than its own source: shorter, or faster on small arrays.
+
+Measured on ten elements: `np.sum(x)` 1.5 µs, `x.sum()` 0.75; `x @ y` 0.6, `x.dot(y)` 0.25; `x.mean()` 1.8, `x.sum() / n` 0.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapec.codegen.expressions import Template, parse_template, slots
+from tapec.ir import Node, is_literal
+
+__all__ = ["IDIOMS", "is_weak", "out_template", "template_of"]
+
+SMALL_PRODUCT = 1 << 16  # multiplications; above, the call overhead of `@` is nothing
+SMALL = 1 << 16  # elements
+
+_TEXTS: dict[Any, Template] = {}
+
+
+def is_weak(node: Node) -> bool:
+    """Is the value a plain Python number when the code runs?"""
+    return is_literal(node) or getattr(node.type, "weak", False)
+
+
+def template_of(node: Node) -> Template | None:
+    """The source template of a node; None when its op has no source."""
+    op, params = node.op, node.params
+    idiom = IDIOMS.get(op.name)
+    if idiom is not None:
+        text = idiom(node)
+        if text is not None:
+            return parse_template(text, len(node.inputs))
+    elif op.kind == "elementwise" and all(map(is_weak, node.inputs)):
+        return function_template(node)  # two Python numbers must give NumPy's result
+    source = op.source
+    if type(source) is str:
+        try:
+            key = (op, params, len(node.inputs))
+            found = _TEXTS.get(key)
+            if found is None:
+                found = _TEXTS[key] = parse_template(filled(source, node), len(node.inputs))
+            return found
+        except TypeError:  # a parameter that does not hash
+            return parse_template(filled(source, node), len(node.inputs))
+    if source is None:
+        return None
+    return parse_template(source(list(slots(len(node.inputs))), node), len(node.inputs))
+
+
+def filled(source: str, node: Node) -> str:
+    params = dict(node.params)
+    listed = "".join(f", {k}={v!r}" for k, v in node.params)
+    return source.format(*slots(len(node.inputs)), name=node.name, params=listed, **params)
+
+
+def function_template(node: Node, out: bool = False) -> Template:
+    """The op as a call of its ufunc: `np.multiply(a, b)`, `np.multiply(a, b, out=c)`."""
+    n = len(node.inputs)
+    key = (node.op, out)
+    found = _TEXTS.get(key)
+    if found is None:
+        source = node.op.source
+        plain = filled(source, node) if type(source) is str else ""
+        head = plain[: plain.index("(")] if plain.endswith(")") and plain[0].isalpha() else f"np.{node.op.name}"
+        inner = ", ".join(slots(n))
+        tail = f", out=_{n}" if out else ""
+        found = _TEXTS[key] = parse_template(f"{head}({inner}{tail})", n + 1 if out else n)
+    return found
+
+
+def out_template(node: Node) -> Template:
+    """The op writing into its last argument."""
+    return function_template(node, out=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# idioms: op name -> (node -> text, or None for the op's own source)
+# ---------------------------------------------------------------------------------------------------------------
+def _reduction_params(node: Node) -> str:
+    axis, keepdims = node.param("axis"), node.param("keepdims")
+    parts = []
+    if len(axis) != node.inputs[0].type.ndim or not axis:
+        parts.append(f"axis={axis[0] if len(axis) == 1 else axis}")
+    if keepdims:
+        parts.append("keepdims=True")
+    return ", ".join(parts) if node.inputs[0].type.shape else ""
+
+
+def _method(name: str) -> Callable[[Node], str | None]:
+    """`x.sum(axis=0)`."""
+
+    def text(node: Node) -> str | None:
+        if [k for k, _ in node.params] != ["axis", "keepdims"]:
+            return None
+        return f"_0.{name}({_reduction_params(node)})"
+
+    return text
+
+
+def _mean(node: Node) -> str | None:
+    """`x.sum() / n` does what `x.mean()` does, in half the time when there is little to add up."""
+    if [k for k, _ in node.params] != ["axis", "keepdims"]:
+        return None
+    t = node.inputs[0].type
+    if t.dtype.kind not in "fc" or t.dtype.itemsize < 4 or t.size > SMALL or not node.type.size:
+        return f"_0.mean({_reduction_params(node)})"
+    return f"_0.sum({_reduction_params(node)}) / {t.size // node.type.size}"
+
+
+def _matmul(node: Node) -> str | None:
+    """Small products by the method that BLAS answers fastest."""
+    a, b = (i.type for i in node.inputs)
+    if a.dtype != b.dtype or a.dtype.kind not in "fc" or not 0 < a.ndim < 3 or not 0 < b.ndim < 3:
+        return None
+    return "_0.dot(_1)" if a.size * (b.shape[1] if b.ndim == 2 else 1) <= SMALL_PRODUCT else None
+
+
+IDIOMS: dict[str, Callable[[Node], str | None]] = {
+    "sum": _method("sum"),
+    "max": _method("max"),
+    "min": _method("min"),
+    "prod": _method("prod"),
+    "any": _method("any"),
+    "all": _method("all"),
+    "mean": _mean,
+    "matmul": _matmul,
+}
+
+__all__ += ["np"]

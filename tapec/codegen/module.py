@@ -1,0 +1,157 @@
+"""A generated module: functions laid out on lines, as `ast` at once and as text when somebody looks.
+
+The line numbers of the syntax tree are those of the text: a simple statement takes one line, and one that may be too
+wide is printed at once, to see how many it takes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tapec.codegen.expressions import NO_COLUMN, to_ast
+from tapec.codegen.statements import For, If, Statement, line_width, statement_ast
+from tapec.codegen.statements import STORE as STORE_CONTEXT
+from tapec.codegen.text import LIMIT, to_text, wrapped
+from tapec.ir.origin import Place, line_of, place_of
+
+__all__ = ["Function", "Layout"]
+
+COMMENT_COLUMN = 44  # where comments stand, when the lines are short enough
+WIDEST_COMMENT = 72
+
+
+class Function(NamedTuple):
+    """A function before it is laid out."""
+
+    name: str
+    params: tuple[str, ...]
+    body: list[Statement]
+    doc: str = ""
+
+
+class Line(NamedTuple):
+    """One statement as laid out; `text` when it had to be printed already."""
+
+    indent: int
+    tree: Any
+    origin: Any
+    note: str
+    text: tuple[str, ...]
+
+
+class Layout:
+    """Lines in order. `head` are finished lines of text: comments, imports, constants."""
+
+    def __init__(self, head: Sequence[str] = ()):
+        self.lines: list[Line] = [Line(0, None, None, "", (text,)) for text in head]
+        self.next = len(head) + 1
+        self.trees: list[Any] = []
+
+    def add(self, function: Function) -> None:
+        """Lay out a function after what is there."""
+        if self.lines:
+            self._text(0, ("",))
+            self._text(0, ("",))
+        line = self.next
+        self._text(0, tuple(signature(function.name, function.params)))
+        if function.doc:
+            self._text(4, (f'"""{function.doc}"""',))
+        body = self._block(function.body, 4)
+        tree = ast.parse(f"def {function.name}(): pass").body[0]
+        assert isinstance(tree, ast.FunctionDef)
+        tree.args.args = [ast.arg(p, lineno=line, **NO_COLUMN) for p in function.params]
+        tree.body = body
+        tree.lineno = tree.end_lineno = line
+        self.trees.append(tree)
+
+    def _text(self, indent: int, text: tuple[str, ...]) -> None:
+        self.lines.append(Line(indent, None, None, "", text))
+        self.next += len(text)
+
+    def _block(self, body: list[Statement], indent: int) -> list[Any]:
+        trees = []
+        for s in body:
+            line = self.next
+            if type(s) is If:
+                test = to_ast(s.test, line)
+                self.lines.append(Line(indent, ast.If(test, [], []), s.origin, s.note, ()))
+                self.next += 1
+                trees.append(ast.If(test, self._block(s.body, indent + 4), [], lineno=line, **NO_COLUMN))
+            elif type(s) is For:
+                values = to_ast(s.values, line)
+                target = ast.Name(s.target, STORE_CONTEXT, lineno=line, **NO_COLUMN)
+                self.lines.append(Line(indent, ast.For(target, values, [], []), s.origin, s.note, ()))
+                self.next += 1
+                inner = self._block(s.body, indent + 4)
+                trees.append(ast.For(target, values, inner, [], lineno=line, **NO_COLUMN))
+            else:
+                tree = statement_ast(s, line)
+                trees.append(tree)
+                text = tuple(wrapped(to_text(tree), indent)) if line_width(s) + indent > LIMIT else ()
+                self.lines.append(Line(indent, tree, s.origin, s.note, text))
+                self.next += len(text) or 1
+        return trees
+
+    def module(self) -> ast.Module:
+        return ast.Module(self.trees, [])
+
+    # -- text -------------------------------------------------------------------------------------------------------
+    def text(self) -> str:
+        """The source, with the user's lines beside it."""
+        rows: list[tuple[str, str]] = []
+        comments = group_comments(self.lines)
+        for line, comment in zip(self.lines, comments, strict=True):
+            texts = line.text or (header(line.tree),)
+            pad = " " * line.indent
+            rows.append((pad + texts[0] if texts[0] else "", comment))
+            rows.extend((f"{pad}    {t}", "") for t in texts[1:])
+        widest = max((len(t) for t, c in rows if c and len(t) < COMMENT_COLUMN), default=0)
+        return "".join(f"{t.ljust(widest)}  # {c}\n" if c else f"{t}\n" for t, c in rows)
+
+
+def header(tree: Any) -> str:
+    """The text of a simple statement, or the first line of one with a body."""
+    if isinstance(tree, ast.If):
+        return f"if {to_text(tree.test)}:"
+    if isinstance(tree, ast.For):
+        return f"for {to_text(tree.target)} in {to_text(tree.iter)}:"
+    return to_text(tree)
+
+
+def group_comments(lines: list[Line]) -> list[str]:
+    """What stands beside each line: the user's line once for each run of lines that come from it, and our own notes."""
+    comments = [line.note for line in lines]
+    start = 0
+    while start < len(lines):
+        origin = lines[start].origin
+        if origin is None:
+            start += 1
+            continue
+        end = start + 1
+        while end < len(lines) and _same_line(lines[end].origin, origin):
+            end += 1
+        places = [place_of(lines[k].origin) for k in range(start, end)]
+        own = f"{user_comment(max(places, key=lambda p: len(p.text)))}"
+        comments[start] = f"{own}  {comments[start]}".rstrip()
+        start = end
+    return comments
+
+
+def _same_line(a: Any, b: Any) -> bool:
+    return a is not None and a[0] is b[0] and (a[1] == b[1] or line_of(a) == line_of(b))
+
+
+def user_comment(place: Place) -> str:
+    """`model.py:7   np.tanh(x @ w)`."""
+    text = place.text
+    if len(text) > WIDEST_COMMENT:
+        text = text[: WIDEST_COMMENT - 4] + " ..."
+    return f"{place.short}   {text}" if text else place.short
+
+
+def signature(name: str, params: Sequence[str]) -> list[str]:
+    """`def f(a, b):`, on several lines when it is long."""
+    text = f"def {name}({', '.join(params)}):"
+    return [text] if len(text) <= LIMIT else wrapped(text, 0)

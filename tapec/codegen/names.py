@@ -1,0 +1,123 @@
+"""Names: the user's own where they are known, short and regular ones elsewhere; the same in every run."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import Any
+
+from tapec.ir import ITEM, Node
+from tapec.ir.origin import variable_of
+
+__all__ = ["Names", "generic_name", "identifier", "wished_name"]
+
+RESERVED = frozenset({*keyword.kwlist, "np", "math", "_"})
+SHADOWED = frozenset({*dir(builtins)})  # legal, and the user may write them; never chosen unasked
+
+# how an expert would call an intermediate result
+LETTERS = {
+    "exp": "e",
+    "log": "l",
+    "log1p": "l",
+    "sum": "s",
+    "mean": "m",
+    "max": "m",
+    "min": "m",
+    "matmul": "z",
+    "dot": "z",
+    "cholesky": "L",
+    "inv": "inverse",
+    "full": "g",
+    "scatter": "g",
+    "sqrt": "r",
+    "getitem": "v",
+    "transpose": "v",
+    "reshape": "v",
+    "where": "w",
+    "argmax": "i",
+    "argmin": "i",
+    "nonzero": "i",
+    "stack": "v",
+    "concatenate": "v",
+}
+
+
+def identifier(text: str) -> str:
+    """The nearest legal variable name."""
+    name = re.sub(r"\W+", "_", text).strip("_") or "x"
+    if name[0].isdigit():
+        name = f"v{name}"
+    return f"{name}_" if name in RESERVED or name in SHADOWED else name
+
+
+def wished_name(node: Node) -> str | None:
+    """The name a value ought to have: given to it, or of the variable that the user stored it in."""
+    if node.name is not None:
+        return node.name
+    if node.role is not None or node.origin is None:
+        return None
+    if node.op is ITEM:
+        return variable_of(node.origin, node.param("index"))
+    return variable_of(node.origin)
+
+
+def generic_name(node: Node) -> str:
+    """A letter for what the operation makes."""
+    kind = "g" if node.role is not None and node.op.kind != "creation" else "t"
+    return LETTERS.get(node.op.name, kind)
+
+
+class Names:
+    """Which names are in use. A name is free again when what it stood for is dead.
+
+    `count` is how many numbered names a stem has had, `freed` a heap of those numbers that are free again.
+    """
+
+    __slots__ = ("count", "fixed", "freed", "taken")
+
+    def __init__(self, fixed: Iterable[str] = ()):
+        self.fixed: set[str] = set(fixed) | RESERVED
+        self.taken: dict[str, tuple[str, int]] = {}
+        self.count: dict[str, int] = {}
+        self.freed: dict[str, list[int]] = {}
+
+    def fix(self, wish: str) -> str:
+        """A name for the whole module: a constant, a helper."""
+        name = self.take(wish)
+        self.fixed.add(name)
+        return name
+
+    def take(self, wish: str) -> str:
+        """The wished name, or the first of `name2`, `name3`, ... that is free."""
+        if wish not in self.taken and wish not in self.fixed:
+            self.taken[wish] = (wish, 0)
+            return wish
+        stem = f"{wish}_" if wish[-1].isdigit() else wish
+        freed = self.freed.get(stem)
+        while True:
+            if freed:
+                k = heappop(freed)
+            else:
+                k = self.count.get(stem, 1) + 1
+                self.count[stem] = k
+            name = f"{stem}{k}"
+            if name not in self.taken and name not in self.fixed:
+                self.taken[name] = (stem, k)
+                return name
+
+    def release(self, name: str) -> None:
+        """What the name stood for is dead."""
+        stem, k = self.taken.pop(name, (name, 0))
+        if k:
+            heappush(self.freed.setdefault(stem, []), k)
+
+    def branch(self) -> Names:
+        """The same state, for a part of the program that ends by itself."""
+        copy = Names(self.fixed)
+        copy.taken = dict(self.taken)
+        copy.count = dict(self.count)
+        copy.freed = {stem: list(heap) for stem, heap in self.freed.items()}
+        return copy

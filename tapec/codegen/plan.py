@@ -1,0 +1,177 @@
+"""Which values get a line of their own, and which are written inside the line that reads them.
+
+A value is nested when one place reads it, the line stays short, and nothing is lost by it: a big array keeps its own
+line, so that its memory can be used again, and nothing that frees a big array is put off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tapec.codegen.expressions import Template
+from tapec.codegen.idioms import template_of
+from tapec.codegen.names import wished_name
+from tapec.codegen.scatter import fused_operand, index_template, is_scatter
+from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
+
+__all__ = ["BIG", "Plan", "is_big", "is_view"]
+
+BIG = 8192  # bytes from which an array is worth its own buffer; below, NumPy's call costs more than the memory
+WIDE = 60  # characters of an expression with others nested in it
+DEEP = 6  # operations on one line
+NEAR = 8  # nodes to look over for what stands between a value and its reader
+
+
+def is_view(node: Node) -> bool:
+    """Does the result share memory with the first input?"""
+    return node.op.view and bool(node.inputs) and not (node.op.name == "getitem" and len(node.inputs) > 1)
+
+
+def is_big(t: Any) -> bool:
+    return not isinstance(t, tuple) and t.nbytes >= BIG
+
+
+class Plan:
+    """What emission knows of each node: readers, template, wished name, whether it is nested, what its line reads."""
+
+    def __init__(self, nodes: Sequence[Node], results: Iterable[Node], template: Callable[[Node], Any] = template_of):
+        self.uses = count_uses(nodes, results)
+        self.nested: set[Node] = set()
+        self.leaves: dict[Node, tuple[Node, ...]] = {}
+        self.templates: dict[Node, Template | None] = {}
+        self.wishes: dict[Node, str] = {}
+        self.fused: dict[Node, int] = {}  # sums with a scatter that is added in place: which operand it is
+        self.parts: dict[Node, dict[int, Node]] = {}  # the items of results of several
+        self._width: dict[Node, int] = {}
+        self._depth: dict[Node, int] = {}
+        self.nodes = [n for n in nodes if n in self.uses]
+        self._inner = inner_nodes(self.nodes)
+        self._place = {n: k for k, n in enumerate(self.nodes)}
+        for node in self.nodes:
+            self._settle(node, template)
+
+    # -- one node ---------------------------------------------------------------------------------------------------
+    def _settle(self, node: Node, template: Callable[[Node], Any]) -> None:
+        """Decide on the inputs of a node, all of whose own inputs are decided on."""
+        if node.op is CONSTANT:
+            self._width[node], self._depth[node] = 8, 0
+            self.leaves[node] = ()
+            return
+        found = None
+        if node.op is ITEM:
+            self.parts.setdefault(node.inputs[0], {})[node.param("index")] = node
+        elif is_scatter(node):
+            self.templates[node] = found = index_template(node)
+        else:
+            self.templates[node] = found = template(node)
+        if node not in self._inner:
+            wish = wished_name(node)
+            if wish is not None:
+                self.wishes[node] = wish
+        leaves: list[Node] = []
+        width, depth = (found.width if found is not None else 20), 1
+        scattered = fused_operand(node, self.uses)
+        if scattered is not None:
+            self.fused[node] = scattered
+            self.nested.add(node.inputs[scattered])
+        for k, i in enumerate(node.inputs):
+            if k == scattered:
+                leaves.extend(self.leaves[i])
+            elif found is not None and self.may_nest(i, node, found.counts[k] if k < len(found.counts) else 2):
+                w, d = width + self._width[i], depth + self._depth[i]
+                if w <= WIDE and d <= DEEP:
+                    self.nested.add(i)
+                    leaves.extend(self.leaves[i])
+                    width, depth = w, d
+                else:
+                    leaves.append(i)
+                    width += 6
+            elif not is_literal(i):
+                leaves.append(i)
+                width += 6
+        self.leaves[node] = tuple(leaves)
+        self._width[node], self._depth[node] = width, depth
+
+    def may_nest(self, i: Node, reader: Node, count: int) -> bool:
+        """May the value be written inside its reader's line, if there is room?"""
+        if self.uses[i] != 1 or count != 1 or i in self.wishes or self.templates.get(i) is None:
+            return False
+        if i.op.multi or i.op is ITEM or is_scatter(i) or i in self.fused:
+            return False
+        if is_view(i):
+            return True
+        if is_big(i.type):
+            return False
+        return not any(is_big(leaf.type) for leaf in self.leaves[i]) or self._next_line(i, reader)
+
+    def _next_line(self, i: Node, reader: Node) -> bool:
+        """Does no line stand between a value and its reader?"""
+        first, last = self._place[i] + 1, self._place[reader]
+        return last - first <= NEAR and all(
+            n in self.nested or n.op is CONSTANT for n in self.nodes[first:last]
+        )
+
+    def nest_test(self, node: Node) -> None:
+        """Write a condition that only its `if` reads into that line."""
+        if (
+            self.uses[node] == 1
+            and self.templates.get(node) is not None
+            and node not in self.wishes
+            and self._width[node] <= WIDE
+        ):
+            self.nested.add(node)
+
+    # -- what a return reads ----------------------------------------------------------------------------------------
+    def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
+        """Nest what only the return reads, where there is room; gives all that the return reads."""
+        leaves: list[Node] = []
+        room = WIDE
+        for node in results:
+            ok = self.uses.get(node) == 1 and node.op not in (INPUT, CONSTANT, ITEM) and not node.op.multi
+            ok = ok and not is_scatter(node) and node not in self.fused
+            ok = ok and node not in self.wishes and self.templates.get(node) is not None and self._width[node] <= room
+            if ok and is_big(node.type):
+                ok = node.op.kind != "elementwise" and not is_view(node)
+            if ok and any(is_big(leaf.type) for leaf in self.leaves[node]):
+                rest = self.nodes[self._place[node] :]
+                ok = len(rest) <= NEAR and all(n in self.nested or n in results for n in rest)
+            if ok:
+                self.nested.add(node)
+                leaves.extend(self.leaves[node])
+                room -= self._width[node]
+            else:
+                leaves.append(node)
+        return tuple(leaves)
+
+
+def count_uses(nodes: Sequence[Node], results: Iterable[Node]) -> dict[Node, int]:
+    """How many places read each value; what nothing needs is not in it."""
+    uses: dict[Node, int] = {}
+    for r in results:
+        uses[r] = uses.get(r, 0) + 1
+    for node in reversed(nodes):
+        if node in uses:
+            for i in node.inputs:
+                uses[i] = uses.get(i, 0) + 1
+    return uses
+
+
+def inner_nodes(nodes: Sequence[Node]) -> set[Node]:
+    """Values inside one user call that is several operations: the call's variable belongs to the last of them."""
+    inner: set[Node] = set()
+    for node in nodes:
+        origin = node.origin
+        if origin is not None and node.role is None:
+            for i in node.inputs:
+                other = i.origin
+                if (
+                    other is not None
+                    and i.role is None
+                    and other[1] == origin[1]
+                    and other[0] is origin[0]
+                    and i.op is not node.op
+                    and i.op is not INPUT
+                ):
+                    inner.add(i)
+    return inner

@@ -1,0 +1,91 @@
+"""Scatters as an expert writes them: `g = np.zeros(n); g[1:] += a; g[:-1] -= b`.
+
+A scatter that is only added to something is no array of its own: it is added in place, where it belongs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.codegen.expressions import Template, parse_template, slots
+from tapec.ir import CONSTANT, ITEM, Node
+from tapec.ops.indexing import index_source
+
+__all__ = ["fused_operand", "has_repeats", "index_template", "index_tuple", "is_scatter"]
+
+SMALL_INDEX = 1 << 20  # index arrays up to this size are looked through for repeated positions
+
+
+def is_scatter(node: Node) -> bool:
+    return node.op.name == "scatter"
+
+
+def fused_operand(node: Node, uses: dict[Node, int]) -> int | None:
+    """Which operand of a sum is a scatter that can be added in place to the other one."""
+    if node.op.name == "add":
+        order: tuple[int, ...] = (1, 0)
+    elif node.op.name == "subtract":
+        order = (1,)
+    else:
+        return None
+    for k in order:
+        i, other = node.inputs[k], node.inputs[1 - k]
+        if is_scatter(i) and uses[i] == 1 and i.type == node.type == other.type:
+            return k
+    return None
+
+
+def index_template(node: Node) -> Template:
+    """`_0[1:]`, `_0[:, _1]`: the place in the target, with the index arrays as arguments after it."""
+    arrays = slots(len(node.inputs))
+    return parse_template(f"_0[{index_source(node.param('index'), arrays[1:])}]", len(node.inputs))
+
+
+def index_tuple(node: Node) -> Template:
+    """`(slice(None), _0)`: the same place as a value, with the index arrays as arguments."""
+    arrays = slots(len(node.inputs) - 1)
+    target = parse_index(index_source(node.param("index"), arrays))
+    return parse_template(target, len(arrays))
+
+
+def parse_index(text: str) -> str:
+    """An index as an expression: slices are spelled out."""
+    import ast
+
+    index = ast.parse(f"x[{text}]", mode="eval").body.slice  # type: ignore[attr-defined]
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    spelled = []
+    for p in parts:
+        if isinstance(p, ast.Slice):
+            bounds = [None if b is None else ast.unparse(b) for b in (p.lower, p.upper, p.step)]
+            used = bounds if bounds[2] is not None else bounds[:2]
+            spelled.append("slice(None)" if bounds == [None] * 3 else f"slice({', '.join(map(str, used))})")
+        else:
+            spelled.append(ast.unparse(p))
+    return spelled[0] if len(spelled) == 1 else f"({', '.join(spelled)})"
+
+
+def has_repeats(node: Node) -> bool:
+    """May the same position occur twice?"""
+    arrays = node.inputs[1:]
+    if not arrays or any(_distinct(a) for a in arrays):
+        return False
+    sources = {a.inputs[0] if a.op is ITEM else None for a in arrays}
+    whole = sources.pop() if len(sources) == 1 else None
+    return whole is None or whole.op.name != "nonzero" or len(arrays) < len(whole.type)
+
+
+def _distinct(node: Node) -> bool:
+    """Is it a vector of positions that are all different?"""
+    if node.op.name == "arange":
+        return True
+    if node.op is not CONSTANT:
+        return False
+    value: Any = node.value
+    if not isinstance(value, np.ndarray) or value.ndim != 1 or value.size > SMALL_INDEX or value.dtype.kind not in "iu":
+        return False
+    if value.size and value.min() < 0 <= value.max():
+        return False
+    return len(np.unique(value)) == value.size

@@ -1,0 +1,137 @@
+"""Where the user wrote it: from a code object and an instruction offset to file, line, expression and variable.
+
+A node's origin is the pair `(code object, instruction offset)` of the user's frame when the operation ran. What it says
+is worked out only when somebody asks, and remembered.
+"""
+
+from __future__ import annotations
+
+import dis
+import linecache
+import os
+from bisect import bisect_right
+from functools import lru_cache
+from itertools import islice
+from types import CodeType
+from typing import Any, NamedTuple
+
+__all__ = ["Place", "line_of", "place_of", "variable_of"]
+
+Origin = tuple[CodeType, int]
+
+
+class Place(NamedTuple):
+    """A place in the user's source. `text` is the expression there, on one line, or empty when it cannot be read."""
+
+    file: str
+    line: int
+    text: str
+    variable: str | None
+
+    @property
+    def short(self) -> str:
+        """`model.py:7`."""
+        return f"{os.path.basename(self.file)}:{self.line}"
+
+
+@lru_cache(maxsize=4096)
+def line_of(origin: Origin) -> int:
+    """The line number; 0 when there is none."""
+    return _positions(origin)[0] or 0
+
+
+@lru_cache(maxsize=4096)
+def place_of(origin: Origin) -> Place:
+    """Everything known about an origin."""
+    code, _ = origin
+    line, end_line, column, end_column = _positions(origin)
+    text = _excerpt(code.co_filename, line, end_line, column, end_column) if line else ""
+    return Place(code.co_filename, line or 0, text, variable_of(origin))
+
+
+def _positions(origin: Origin) -> tuple[Any, ...]:
+    code, offset = origin
+    return next(islice(code.co_positions(), offset // 2, None), (None, None, None, None))
+
+
+def _excerpt(file: str, line: int, end_line: int | None, column: int | None, end_column: int | None) -> str:
+    """The source between two positions (columns count bytes), blanks and line breaks made one blank."""
+    if end_line is None or column is None or end_column is None:
+        return linecache.getline(file, line).strip()
+    lines = [linecache.getline(file, n).encode() for n in range(line, end_line + 1)]
+    if not lines[0] or not lines[-1]:
+        return ""
+    lines[-1] = lines[-1][:end_column]
+    lines[0] = lines[0][column:]
+    return " ".join(b" ".join(lines).decode(errors="replace").split())
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# the variable: the name of the store instruction that takes the value off the stack
+# ---------------------------------------------------------------------------------------------------------------
+_STORES = {"STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"}
+_FAR = 40  # instructions to look at; a value that travels farther has no name worth showing
+
+
+@lru_cache(maxsize=4096)
+def variable_of(origin: Origin, item: int | None = None) -> str | None:
+    """The variable (or attribute) that the value is stored to, `item` telling which of several results it is."""
+    code, offset = origin
+    following = _instructions(code)
+    start = bisect_right(_offsets(code), offset) - 1  # a frame that called Python code stands behind the call
+    depth = 0  # how many values lie on top of ours
+    for instruction in following[start + 1 : start + _FAR]:
+        name, arg = instruction.opname, instruction.arg or 0
+        if name == "UNPACK_SEQUENCE" and depth == 0:
+            if item is None:
+                return None
+            depth, item = item, None
+        elif name == "SWAP":
+            depth = arg - 1 if depth == 0 else 0 if depth == arg - 1 else depth
+        elif name == "COPY":
+            depth += 1
+        elif name in _STORES:
+            if depth == 0:
+                return instruction.argval if item is None else None
+            depth -= 1
+        elif name == "STORE_FAST_STORE_FAST":
+            if depth < 2:
+                return instruction.argval[depth] if item is None else None
+            depth -= 2
+        elif name == "STORE_FAST_LOAD_FAST":
+            if depth == 0:
+                return instruction.argval[0] if item is None else None
+        elif name == "STORE_ATTR":
+            if depth == 1:
+                return instruction.argval if item is None else None
+            depth -= 2
+        elif name not in _NEUTRAL:
+            effect = _effect(instruction)
+            pushed = 0 if name.startswith("POP_") or name == "STORE_SUBSCR" else 2 if "FAST_LOAD_FAST" in name else 1
+            if effect is None or pushed - effect > depth:
+                return None  # it jumps, or takes our value
+            depth += effect
+        if depth < 0:
+            return None
+    return None
+
+
+_NEUTRAL = {"CACHE", "NOP", "PRECALL", "EXTENDED_ARG", "KW_NAMES", "RESUME"}
+
+
+def _effect(instruction: Any) -> int | None:
+    """By how much an instruction changes the height of the stack; None for jumps and ends."""
+    name = instruction.opname
+    if "JUMP" in name or name.startswith(("RETURN", "RAISE", "YIELD", "FOR_ITER", "SEND")):
+        return None
+    return dis.stack_effect(instruction.opcode, instruction.arg if instruction.opcode >= dis.HAVE_ARGUMENT else None)
+
+
+@lru_cache(maxsize=256)
+def _instructions(code: CodeType) -> list[dis.Instruction]:
+    return list(dis.get_instructions(code))
+
+
+@lru_cache(maxsize=256)
+def _offsets(code: CodeType) -> list[int]:
+    return [instruction.offset for instruction in _instructions(code)]

@@ -1,0 +1,66 @@
+"""Graphs for the tests of emission: from functions on symbols, with or without their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapec.autodiff.reverse import value_and_grad_graph
+from tapec.codegen import compile_graph
+from tapec.ir import Builder, Graph, Type, input_node, type_of
+from tapec.ir.interpret import interpret
+from tapec.ops import Symbol
+from tapec.passes.pipeline import optimize
+
+
+def graph_of(function: Callable[..., Any], *values: Any, names: str = "x y z u v w a b c d") -> Graph:
+    """The graph of a function of values like these."""
+    builder = Builder()
+    inputs = [input_node(n, type_of(v)) for n, v in zip(names.split(), values, strict=False)]
+    made = function(*[Symbol(i, builder) for i in inputs])
+    outputs = made if isinstance(made, (tuple, list)) else (made,)
+    nodes = [o.node if isinstance(o, Symbol) else builder.constant(o) for o in outputs]
+    return builder.graph(inputs, nodes, "function")
+
+
+def gradient_of(function: Callable[..., Any], *values: Any, wrt: tuple[int, ...] | None = None) -> Graph:
+    """The graph of a function's value and gradients."""
+    graph = graph_of(function, *values)
+    return optimize(value_and_grad_graph(graph, tuple(range(len(values))) if wrt is None else wrt))
+
+
+def check(graph: Graph, *values: Any, **options: Any) -> Any:
+    """Compile, run, and hold against the interpreter: values, types, unwritten inputs, fresh outputs."""
+    compiled = compile_graph(graph, "function", **options)
+    kept = [np.copy(v) for v in values]
+    with np.errstate(all="ignore"):
+        got = compiled.function(*values)
+    wanted = interpret(graph, *values)
+    assert type(got) is tuple and len(got) == len(wanted), compiled.source
+    for g, w, node in zip(got, wanted, graph.outputs, strict=True):
+        t: Type = node.type
+        assert isinstance(g, np.ndarray if t.shape else np.generic), f"{type(g)} for {t}\n{compiled.source}"
+        assert g.shape == t.shape and g.dtype == t.dtype, f"{g.shape} {g.dtype} for {t}\n{compiled.source}"
+        close(g, w, compiled.source)
+    for v, k in zip(values, kept, strict=True):
+        np.testing.assert_array_equal(v, k, err_msg=f"an input was written\n{compiled.source}")
+    arrays = [g for g in got if g.ndim]
+    constants = list(compiled.constants.values())
+    for k, g in enumerate(arrays):
+        assert g.flags.writeable, compiled.source
+        for other in [*values, *constants, *arrays[:k]]:
+            assert not np.shares_memory(g, other), f"an output is not fresh\n{compiled.source}"
+    return compiled
+
+
+def close(got: Any, wanted: Any, source: str) -> None:
+    """Equal but for the rounding that another order of summation makes."""
+    dtype = np.asarray(wanted).dtype
+    if dtype.kind not in "fc":
+        np.testing.assert_array_equal(got, wanted, err_msg=source)
+        return
+    eps = np.finfo(dtype).eps
+    scale = np.max(np.abs(wanted), initial=0.0, where=np.isfinite(wanted))
+    np.testing.assert_allclose(got, wanted, rtol=256 * eps, atol=256 * eps * scale, err_msg=source)
