@@ -48,6 +48,13 @@ class Transform:
     def build(self, forward: Graph, info: Arguments, plan: Any) -> tuple[Graph, Template]:
         return forward, result_template(info, 0)
 
+    def examples(self, values: list[Any], plan: Any) -> list[Any]:
+        """The values to trace with, from those of the call."""
+        return values
+
+    def refuse(self, volatile: str) -> None:
+        """May raise when the function must be recorded anew at each call, for this reason."""
+
 
 Template = tuple[Any, list[Any]]
 
@@ -182,9 +189,11 @@ class CompiledFunction:
                         return found
             leaves = iter(objects)
             values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
+            values = self._transform.examples(values, entry.plan)
             recorded = run_traced(self._function, call.tree, values, call.dynamic, entry.info.names)
             self._misses += 1
             if recorded.trace.volatile is not None:
+                self._transform.refuse(recorded.trace.volatile)
                 entry.volatile = recorded.trace.volatile
             if entry.volatile is not None:
                 return self._run_recorded(entry, recorded, objects, as_tensors)
@@ -287,6 +296,16 @@ class CompiledFunction:
         program = self.locate(*args, **kwargs)[1]
         assert program is not None
         return program
+
+    def generated(self, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+        """The compiled code that a call with these arguments runs, and the values it is called with."""
+        entry, call = self._entry(args, kwargs)
+        _, program, _ = self.locate(*args, **kwargs)
+        objects = [x._tapec_read() if type(x) is Variable else x for x, m in zip(call.leaves, call.dynamic) if m]
+        read = None if program is None or entry.volatile is not None else program.read(objects)
+        if program is None or read is None:
+            raise TapecError(f"{self._name} is recorded anew at each call, because {entry.volatile}")
+        return program.compiled, [value_of(x) for x in read]
 
     def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
         """The graph of a call: "forward" is what was recorded, "gradient" what the transform made of it, "optimized"

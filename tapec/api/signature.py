@@ -45,7 +45,7 @@ class Arguments(NamedTuple):
 
     `spans` maps each argument (position or name) to the range of its leaves; `position[leaf]` is the input that a leaf
     is, None for a static one; `types` and `names` are by input; `result` is the structure of the function's result,
-    `statics` its leaves (LEAF for those that are outputs of the graph).
+    `statics` its leaves (LEAF for those that are outputs of the graph), `guards` the facts that the path relies on.
     """
 
     tree: Any
@@ -57,6 +57,7 @@ class Arguments(NamedTuple):
     names: list[str]
     result: Any = None
     statics: Any = ()
+    guards: Any = ()
 
     def with_result(self, tree: Any, statics: list[Any], values: list[Any]) -> Arguments:
         return self._replace(result=tree, statics=statics)

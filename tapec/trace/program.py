@@ -6,6 +6,7 @@ computed; the results of all paths are copied into one graph, where what they sh
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
 from collections import Counter
@@ -22,6 +23,7 @@ from tapec.ir import Builder, Graph, Node, input_node, type_of
 from tapec.ir.tree import Branch, Leaf, Tree
 from tapec.ops.layout import CAST
 from tapec.passes.pipeline import optimize
+from tapec.trace.adapter import Adapter
 from tapec.trace.capture import Captures, Path
 from tapec.trace.structure import LEAF, flatten, map_leaves, unflatten
 from tapec.trace.tensor import Tensor
@@ -105,22 +107,30 @@ def run_traced(
                 arguments.append(trace.input(value, names[len(arguments)]))
                 stand_ins.append(arguments[-1])
             else:
-                stand_ins.append(leaf)
+                stand_ins.append(captures.argument(leaf))
         trace.log.give(arguments)
         args, kwargs = unflatten(tree, stand_ins)
         try:
             out = prepared(function, captures)(*args, **kwargs)
         finally:
             captures.write_back()
+            captures.settle()
         out = map_leaves(settle, out)
     results: list[Any] = []
     out_tree = flatten(out, results)
     return Recorded(trace, captures, arguments, out_tree, results)
 
 
-def prepared(function: Any, captures: Captures) -> Callable[..., Any]:
+def prepared(function: Any, captures: Captures, name: str = "function") -> Callable[..., Any]:
     """The function as it is called while traced: a clone that reads its captured state through us."""
-    root = Path("function", "function", {"function": function}, lambda: function)
+    if type(function) is Adapter:
+        return functools.partial(function.call, *[prepared(f, captures, f"{name}{k}") for k, f in enumerate(function.functions)])
+    root = Path(name, name, {name: function}, lambda: function)
+    if isinstance(function, functools.partial):
+        inner = prepared(function.func, captures)
+        args = [captures.read(a, root.attribute("args").item(i)) for i, a in enumerate(function.args)]
+        keywords = {k: captures.read(v, root.attribute("keywords").item(k)) for k, v in function.keywords.items()}
+        return lambda *a, **k: inner(*args, *a, **{**keywords, **k})
     if hasattr(function, "__func__"):
         owner = captures.read(function.__self__, root.attribute("__self__"))
         clone = captures.function_of(function.__func__)
@@ -208,7 +218,7 @@ class Program:
                 statics.append(x)
         inputs = [s.node for s in self.sources.values()]
         forward = builder.graph(inputs, results, self.name)
-        info = info.with_result(recorded.tree, statics, recorded.results)
+        info = info.with_result(recorded.tree, statics, recorded.results)._replace(guards=guards)
         target, template = self.transform(forward, info)
         return TracedPath(forward, guards, info, target, template)
 

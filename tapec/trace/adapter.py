@@ -1,0 +1,33 @@
+"""`Adapter`: a function that calls users' functions in a way of its own, and is traced as they are."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Adapter"]
+
+
+class Adapter:
+    """`call(*functions, *args)`. When it is traced, each of the functions reads its captured state as usual.
+
+    `extra` names parameters that come after those of the first function.
+    """
+
+    def __init__(self, call: Callable[..., Any], *functions: Callable[..., Any], parameters: list[str] | None = None):
+        self.call = call
+        self.functions = functions
+        first = functions[0]
+        self.__name__ = getattr(first, "__name__", type(first).__name__)
+        self.__qualname__ = getattr(first, "__qualname__", self.__name__)
+        self.__doc__ = first.__doc__
+        if parameters is not None:
+            kind = inspect.Parameter.POSITIONAL_ONLY
+            self.__signature__ = inspect.Signature([inspect.Parameter(p, kind) for p in parameters])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(*self.functions, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<adapter of {self.__qualname__}>"
