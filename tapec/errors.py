@@ -29,6 +29,7 @@ __all__ = [
     "VerifyError",
     "at_user_line",
     "is_user_file",
+    "note_user_line",
     "user_frame",
     "user_line",
 ]
@@ -120,3 +121,12 @@ def at_user_line(message: str) -> str:
     """The message with the user's line before it."""
     line = user_line(3)
     return f"{line}: {message}" if line else message
+
+
+def note_user_line(error: BaseException) -> None:
+    """Let an error of NumPy's own kind say which line of the user's it came from; once is enough."""
+    if isinstance(error, TapecError) or any(note.startswith("at ") for note in getattr(error, "__notes__", ())):
+        return
+    line = user_line(3)
+    if line:
+        error.add_note(f"at {line}")

@@ -10,26 +10,78 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import UnsupportedError, at_user_line
+from tapec.errors import InPlaceError, UnsupportedError, at_user_line, note_user_line
 from tapec.ir import Op
 
-__all__ = ["FUNCTIONS", "METHODS", "UFUNCS", "ArrayLike", "apply", "implements", "method"]
+__all__ = ["FUNCTIONS", "LIKE", "METHODS", "UFUNCS", "ArrayLike", "apply", "deliver", "implements", "like", "method"]
 
-# NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...)
+# NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...);
+# NumPy function that makes arrays -> our function of (the stand-in given as `like=`, ...)
 UFUNCS: dict[Any, Op] = {}
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
+LIKE: dict[Any, Callable[..., Any]] = {}
+_OUT: dict[Any, int] = {}  # our function -> where `out` stands among its positional parameters
 
 
 def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function the meaning of these NumPy functions on stand-ins."""
+    """Make a function the meaning of these NumPy functions on stand-ins. `out=` is taken care of for all of them."""
 
     def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
         for function in functions:
             FUNCTIONS[function] = ours
+        _note_out(ours)
         return ours
 
     return enter
+
+
+def like(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function of (stand-in, ...) the meaning of these NumPy functions with `like=` that stand-in."""
+
+    def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
+        for function in functions:
+            LIKE[function] = ours
+        return ours
+
+    return enter
+
+
+def _note_out(ours: Callable[..., Any]) -> None:
+    code = getattr(ours, "__code__", None)
+    if code is not None and "out" in code.co_varnames[: code.co_argcount]:
+        _OUT[ours] = code.co_varnames.index("out")
+
+
+def run(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call our function as NumPy's was called: what was given as `out` gets the result, an error the user's line."""
+    try:
+        k = _OUT.get(ours)
+        if k is not None and len(args) > k and args[k] is not None:
+            return deliver(args[k], ours(*args[:k], None, *args[k + 1 :], **kwargs))
+        if "out" not in kwargs:
+            return ours(*args, **kwargs)
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out")
+        result = ours(*args, **kwargs)
+        return result if out is None else deliver(out, result, kwargs.get("casting", "same_kind"))
+    except Exception as error:
+        note_user_line(error)
+        raise
+
+
+def deliver(out: Any, result: Any, casting: str = "same_kind") -> Any:
+    """Put a result into the array that was given as `out`, and give that."""
+    if isinstance(out, tuple):
+        (out,) = out
+    if isinstance(out, ArrayLike):
+        return out._assign(result, casting)
+    if not isinstance(out, np.ndarray):
+        raise TypeError("output must be an array")
+    if isinstance(result, ArrayLike):
+        return result._write_into(out, casting)
+    np.copyto(out, result, casting=casting)  # type: ignore[arg-type]
+    return out
 
 
 def method(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -39,6 +91,7 @@ def method(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         for name in names:
             METHODS[name] = ours
             setattr(ArrayLike, name, _as_method(name, ours))
+        _note_out(ours)
         return ours
 
     return enter
@@ -46,7 +99,7 @@ def method(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def _as_method(name: str, ours: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return ours(self, *args, **kwargs)
+        return run(ours, (self, *args), kwargs)
 
     call.__name__ = name
     call.__qualname__ = f"ArrayLike.{name}"
@@ -71,9 +124,9 @@ def call_ufunc(ufunc: np.ufunc, *inputs: Any) -> Any:
 
 def ufunc_method(self: Any, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The general road of `__array_ufunc__`: keywords, `out`, `reduce` and its kin."""
-    from tapec.ops import ufuncs
+    from tapec.ops.ufuncs import call
 
-    return ufuncs.call(ufunc, method, inputs, kwargs)
+    return call(ufunc, method, inputs, kwargs)
 
 
 class ArrayLike:
@@ -91,6 +144,18 @@ class ArrayLike:
         """What stands for it in an operation: a Variable answers with its value."""
         return self
 
+    def _assign(self, result: Any, casting: str = "same_kind") -> Any:
+        """Take the elements of a result over, as `out=` asks for. Tensors can; others cannot be changed in place."""
+        raise InPlaceError(at_user_line(f"out= takes an array or a tensor, not a {type(self).__name__}"))
+
+    def _write_into(self, array: np.ndarray, casting: str = "same_kind") -> np.ndarray:
+        """Put the elements into a plain array, where that loses no gradient."""
+        raise UnsupportedError(at_user_line(f"out= cannot put a {type(self).__name__} into a plain array"))
+
+    def _constant(self, value: Any) -> Any:
+        """A plain array as a stand-in of this one's kind: what `like=` gives."""
+        return value
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
             op = UFUNCS.get(ufunc)
@@ -99,10 +164,13 @@ class ArrayLike:
         return ufunc_method(self, ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        maker = LIKE.get(func)
+        if maker is not None:
+            return run(maker, (self, *args), kwargs)
         ours = FUNCTIONS.get(func)
         if ours is None:
             raise UnsupportedError(at_user_line(_no_op(func)))
-        return ours(*args, **kwargs)
+        return run(ours, args, kwargs)
 
     # -- shape and type -------------------------------------------------------------------------------------------
     # subclasses give `shape` and `dtype`
@@ -202,6 +270,7 @@ _OPERATORS = {
     "xor": np.bitwise_xor,
     "lshift": np.left_shift,
     "rshift": np.right_shift,
+    "divmod": np.divmod,
 }
 for _name, _ufunc in _OPERATORS.items():
     _forward, _reflected = _binary(_ufunc)
@@ -234,18 +303,8 @@ for _name, _ufunc in {
     setattr(ArrayLike, f"__{_name}__", _unary(_ufunc))
 
 
-def _divmod(self: Any, other: Any) -> Any:
-    return self // other, self % other
-
-
-def _rdivmod(self: Any, other: Any) -> Any:
-    return other // self, other % self
-
-
 def _round(self: Any, ndigits: int | None = None) -> Any:
     return FUNCTIONS[np.round](self, 0 if ndigits is None else ndigits)
 
 
-ArrayLike.__divmod__ = _divmod  # type: ignore[attr-defined]
-ArrayLike.__rdivmod__ = _rdivmod  # type: ignore[attr-defined]
 ArrayLike.__round__ = _round  # type: ignore[attr-defined]
