@@ -21,7 +21,7 @@ from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.api.variable import Variable
 from tapec.config import settings
 from tapec.errors import TapecError, TapecWarning
-from tapec.ir import Graph
+from tapec.ir import Graph, Op
 from tapec.ops.control import CALL
 from tapec.runtime.cache import CacheInfo
 from tapec.trace.program import Program, RecordedProgram, TracedPath, run_traced
@@ -92,12 +92,14 @@ class CompiledFunction:
         *,
         static_argnums: Any = (),
         static_argnames: Any = (),
+        call_op: Op = CALL,
     ):
         if not callable(function):
             raise TypeError(f"{transform.name or 'compile'} takes a function, not {type(function).__name__}")
         self._function = function
         self._transform = transform
         self._static = (static_argnums, static_argnames)
+        self._call_op = call_op  # what a recording of a call records
         self._binder = Binder(function, static_argnums, static_argnames)
         self._entries: OrderedDict[Any, Entry] = OrderedDict()
         self._lock = RLock()
@@ -128,7 +130,11 @@ class CompiledFunction:
             return known[1]
         method = types.MethodType(self._function, owner)
         bound = CompiledFunction(
-            method, self._transform, static_argnums=self._static[0], static_argnames=self._static[1]
+            method,
+            self._transform,
+            static_argnums=self._static[0],
+            static_argnames=self._static[1],
+            call_op=self._call_op,
         )
         try:
             reference: Any = weakref.ref(owner, lambda _, key=id(owner): self._bound.pop(key, None))
@@ -176,7 +182,7 @@ class CompiledFunction:
             return MISS
         path = program.path_taken(outputs)
         if as_tensors or CURRENT.get() is not None:
-            outputs = recorded_outputs(path, read, outputs, as_tensors)
+            outputs = recorded_outputs(self._call_op, path, read, outputs, as_tensors)
         return path.pack(outputs)
 
     def _trace(self, entry: Entry, call: Call, objects: list[Any], as_tensors: bool) -> Any:
@@ -264,7 +270,7 @@ class CompiledFunction:
         read = program.objects(recorded, objects)
         outputs = program.function(*[value_of(x) for x in read])
         if as_tensors or CURRENT.get() is not None:
-            outputs = recorded_outputs(path, read, outputs, as_tensors)
+            outputs = recorded_outputs(self._call_op, path, read, outputs, as_tensors)
         return path.pack(outputs)
 
     # -- looking ----------------------------------------------------------------------------------------------------
@@ -342,6 +348,8 @@ class CompiledFunction:
             self._entries.clear()
             self._fast = ()
             self._roads = ()
+            self._last = None
+            self._hits = self._misses = self._compilations = self._fast_hits[0] = 0
 
     def __repr__(self) -> str:
         return f"<tapec {self._transform.name or 'compile'} of {getattr(self._function, '__qualname__', self._function)}>"
@@ -358,7 +366,7 @@ def signature_change(old: Arguments, new: Arguments) -> str:
     return ", ".join(parts) or "a static argument has another value"
 
 
-def recorded_outputs(path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:
+def recorded_outputs(op: Op, path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:
     """Tensors in place of outputs, recorded as one call by whatever records the inputs; guards go to an outer trace."""
     rec = CURRENT.get()
     watched = rec is not None and any(
@@ -371,7 +379,7 @@ def recorded_outputs(path: TracedPath, read: list[Any], outputs: Any, as_tensors
     if rec is not None and watched:
         conditions = [wrap(g.node.type.dtype.type(g.value)) for g in path.guards]
         objects = tuple(read[: len(path.joint.inputs)])
-        record(rec, CALL, objects, (("graph", path.joint),), tuple([*out, *conditions]))
+        record(rec, op, objects, (("graph", path.joint),), tuple([*out, *conditions]))
         if rec.trace is not None:
             for g, condition in zip(path.guards, conditions):
                 rec.trace.guard(g.kind, condition, g.value)

@@ -62,6 +62,7 @@ class Captures:
         self._globals: dict[int, _Globals] = {}
         self._cells: list[tuple[Any, Any, Any]] = []
         self._keep: list[Any] = []
+        self.generators: list[tuple[Any, Any]] = []
 
     # -- what a read answers ----------------------------------------------------------------------------------------
     def read(self, value: Any, path: Path) -> Any:
@@ -86,6 +87,9 @@ class Captures:
         if isinstance(value, _CHECKED):
             self.checks.setdefault(path.source, (path, value))
             return value
+        if isinstance(value, (np.random.Generator, np.random.RandomState)):
+            self.watch_generator(value)
+            return value
         if kind is types.FunctionType:
             self.checks.setdefault(path.source, (path, value))
             return self.clone(value) if is_own_code(value.__code__.co_filename) else value
@@ -104,6 +108,28 @@ class Captures:
         tensor = self.trace.input(inner, path.label)
         self.arrays[id(tensor)] = (path, tensor)
         return tensor
+
+    def argument(self, value: Any) -> Any:
+        """The stand-in for a static argument: functions read their captured state through us, generators are watched."""
+        if isinstance(value, (np.random.Generator, np.random.RandomState)):
+            self.watch_generator(value)
+        elif type(value) is types.FunctionType and is_own_code(value.__code__.co_filename):
+            return self.clone(value)
+        return value
+
+    def watch_generator(self, generator: Any) -> None:
+        self.generators.append((generator, generator_state(generator)))
+
+    def settle(self) -> None:
+        """After the run: draws make the trace volatile; facts that the function itself changed are no facts."""
+        if any(generator_state(g) != before for g, before in self.generators):
+            self.trace.volatile = "it draws random numbers"
+        for key, (path, value) in list(self.checks.items()):
+            try:
+                if path.get() is not value and not _same(path.get(), value):
+                    del self.checks[key]
+            except (AttributeError, KeyError, IndexError, ValueError, NameError):
+                del self.checks[key]
 
     # -- functions --------------------------------------------------------------------------------------------------
     def function_of(self, f: Any) -> Any:
@@ -180,6 +206,17 @@ class _Globals(dict):
 
 
 _OWN_KEYS = ("__builtins__", "__name__", "__package__", "__spec__", "__file__", "__loader__")
+
+
+def generator_state(generator: Any) -> str:
+    return repr(generator.bit_generator.state if hasattr(generator, "bit_generator") else generator.get_state(legacy=False))
+
+
+def _same(a: Any, b: Any) -> bool:
+    try:
+        return type(a) is type(b) and bool(a == b)
+    except (TypeError, ValueError):
+        return False
 
 
 def plain(value: Any) -> Any:

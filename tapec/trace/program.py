@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.inline import copy_into
 from tapec.codegen import Compiled, compile_graph
 from tapec.errors import TapecWarning
@@ -295,7 +296,7 @@ class Program:
                 outputs.append(builder.constant(number))
             trie.insert(steps, tuple(leaf))
         inputs = [s.node for s in self.sources.values()]
-        graph = builder.graph(inputs, outputs, self.name)
+        graph = inline_checkpoints(builder.graph(inputs, outputs, self.name))
         self.stages = {"gradient": graph}
         graph = optimize(graph)
         self.stages["optimized"] = graph

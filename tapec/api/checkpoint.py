@@ -1,0 +1,27 @@
+"""`checkpoint`: trade time for memory in a gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapec.api.functions import CompiledFunction, Transform
+from tapec.api.transforms import decorator
+from tapec.autodiff.checkpoint import CHECKPOINT
+
+__all__ = ["checkpoint"]
+
+
+def checkpoint(function: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
+    """The same function; a gradient through it keeps its arguments alone and computes the rest again.
+
+    >>> import numpy as np, tapec
+    >>> block = tapec.checkpoint(lambda x: np.tanh(np.sin(x)))
+    >>> tapec.grad(lambda x: np.sum(block(block(x))))(np.zeros(2))
+    array([1., 1.])
+    """
+    return decorator(
+        function,
+        lambda f: CompiledFunction(
+            f, Transform(), static_argnums=static_argnums, static_argnames=static_argnames, call_op=CHECKPOINT
+        ),
+    )

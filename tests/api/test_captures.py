@@ -1,0 +1,185 @@
+"""Captured state is read at each call."""
+
+import numpy as np
+import pytest
+
+import tapec
+
+W = np.ones(3)
+SCALE = 2.0
+CONFIG = {"w": np.ones(3), "rate": 0.5, "layers": 2}
+
+
+def helper(x):
+    return np.sum(W * x) * SCALE
+
+
+def test_globals_of_the_function_and_of_its_helpers(monkeypatch):
+    g = tapec.grad(lambda x: helper(x) * x[0])
+    x = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(g(x), [14.0, 2.0, 2.0])
+    monkeypatch.setitem(globals(), "W", np.array([0.0, 1.0, 0.0]))
+    np.testing.assert_allclose(g(x), [4.0, 2.0, 0.0])
+    monkeypatch.setitem(globals(), "SCALE", 10.0)
+    np.testing.assert_allclose(g(x), [20.0, 10.0, 0.0])
+    assert g.cache_info().compilations == 1
+    monkeypatch.setitem(globals(), "helper", lambda x: np.sum(x))
+    np.testing.assert_allclose(g(x), [7.0, 1.0, 1.0])
+
+
+def test_changes_in_place_are_seen():
+    w = np.ones(2)
+    g = tapec.grad(lambda x: np.sum(w * w * x))
+    np.testing.assert_array_equal(g(np.ones(2)), [1.0, 1.0])
+    w *= 3
+    np.testing.assert_array_equal(g(np.ones(2)), [9.0, 9.0])
+
+
+def test_what_is_computed_from_captured_state_alone_is_not_frozen():
+    w = np.ones(2)
+    g = tapec.grad(lambda x: np.sum(np.exp(w) * x))
+    g(np.ones(2))
+    w[:] = 0.0
+    np.testing.assert_array_equal(g(np.ones(2)), [1.0, 1.0])
+
+
+def test_another_shape_or_dtype_compiles_anew():
+    w = np.ones(2)
+    g = tapec.compile(lambda x: x * w)
+    g(1.0)
+    w = np.ones(3, np.float32)
+    assert g(1.0).shape == (3,)
+    assert g.cache_info().compilations == 2
+
+
+def test_items_of_captured_containers(monkeypatch):
+    g = tapec.grad(lambda x: np.sum(CONFIG["w"] * x) * CONFIG["rate"] ** CONFIG["layers"])
+    x = np.ones(3)
+    np.testing.assert_allclose(g(x), np.full(3, 0.25))
+    monkeypatch.setitem(CONFIG, "rate", 1.0)
+    np.testing.assert_allclose(g(x), np.ones(3))
+    monkeypatch.setitem(CONFIG, "layers", 3)
+    monkeypatch.setitem(CONFIG, "rate", 0.5)
+    np.testing.assert_allclose(g(x), np.full(3, 0.125))
+    monkeypatch.setitem(CONFIG, "w", np.zeros(3))
+    np.testing.assert_allclose(g(x), np.zeros(3))
+
+
+class Net:
+    def __init__(self):
+        self.w = np.array([2.0])
+        self.depth = 1
+
+    @property
+    def squared(self):
+        return self.w * self.w
+
+
+class Model:
+    def __init__(self):
+        self.net = Net()
+        self.calls = 0
+
+    def loss(self, x):
+        self.calls += 1
+        return np.sum(self.net.squared * x) * self.net.depth
+
+
+def test_attributes_deep_and_through_properties():
+    m = Model()
+    g = tapec.grad(m.loss)
+    x = np.ones(1)
+    assert g(x) == 4.0
+    assert m.calls == 1
+    m.net.w = np.array([3.0])
+    assert g(x) == 9.0
+    m.net.depth = 2
+    assert g(x) == 18.0
+    m.net = Net()
+    assert g(x) == 4.0
+
+
+def test_variables_are_read_at_each_call():
+    v = tapec.Variable(2.0)
+    f = tapec.compile(lambda x: v * x)
+    assert f(3.0) == 6.0
+    v.assign(5.0)
+    assert f(3.0) == 15.0
+    with tapec.GradientTape() as tape:
+        y = f(3.0)
+    assert tape.gradient(y, v).numpy() == 3.0
+
+
+def test_an_array_of_unknown_origin_is_named_once():
+    hidden = [np.ones(2)]
+    store = {"f": lambda: hidden[0]}
+
+    class Odd:
+        __slots__ = ("w",)
+
+        def __init__(self):
+            self.w = np.ones(2)
+
+    odd = Odd()
+    g = tapec.grad(lambda x: np.sum(odd.w * x))
+    with pytest.warns(tapec.TapecWarning, match="whose origin cannot be followed") as caught:
+        np.testing.assert_array_equal(g(np.ones(2)), [1.0, 1.0])
+    assert len(caught) == 1
+    odd.w *= 2
+    np.testing.assert_array_equal(g(np.ones(2)), [2.0, 2.0])
+    assert store
+
+
+def test_arrays_made_inside_are_part_of_the_code():
+    g = tapec.compile(lambda x: x @ np.eye(3) + np.arange(3.0))
+    np.testing.assert_array_equal(g(np.ones(3)), [1.0, 2.0, 3.0])
+
+
+def test_random_numbers_are_drawn_at_every_call():
+    generator = np.random.default_rng(0)
+    for draw in (lambda n: np.random.random(n), lambda n: generator.random(n)):
+
+        @tapec.value_and_grad
+        def f(w, draw=draw):
+            return np.sum(w * (draw(20) > 0.5))
+
+        seen = {f(np.ones(20))[0] for _ in range(10)}
+        assert len(seen) > 1
+        assert f.cache_info().compilations == 1
+
+
+def test_a_generator_argument():
+    @tapec.value_and_grad
+    def f(w, rng):
+        return np.sum(w * rng.normal(size=3))
+
+    rng, twin = np.random.default_rng(5), np.random.default_rng(5)
+    for _ in range(3):
+        value, g = f(np.ones(3), rng)
+        draw = twin.normal(size=3)
+        np.testing.assert_array_equal(g, draw)
+        assert value == pytest.approx(draw.sum())
+
+
+def test_nonlocal_counters_count():
+    n = 0
+
+    @tapec.compile
+    def f(x):
+        nonlocal n
+        n += 1
+        return x * 2.0
+
+    f(1.0)
+    f(2.0)
+    assert n == 1 or n == 2  # the function's own Python runs when it is traced
+    f(np.ones(2))
+    assert n >= 2
+
+
+def test_explain_lists_what_is_captured():
+    w = np.ones(3)
+    g = tapec.grad(lambda x: np.sum(w * x) * SCALE)
+    text = str(g.explain(np.ones(3)))
+    assert "w: f64[3]" in text
+    assert "SCALE: float" in text

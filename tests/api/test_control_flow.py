@@ -1,0 +1,164 @@
+"""Python control flow on traced values: guards, paths, and one decision tree."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import tapec
+
+
+def test_branches_follow_the_values():
+    @tapec.value_and_grad
+    def f(x):
+        if np.sum(x) > 0:
+            return np.sum(x * x)
+        return -np.sum(x)
+
+    a = np.array([1.0, 2.0])
+    for _ in range(2):
+        value, g = f(a)
+        assert value == 5.0
+        np.testing.assert_array_equal(g, [2.0, 4.0])
+        value, g = f(-a)
+        assert value == 3.0
+        np.testing.assert_array_equal(g, [-1.0, -1.0])
+    assert f.cache_info().compilations == 2
+
+
+def test_while_loops_and_early_return():
+    @tapec.grad
+    def root(a):
+        x = a
+        while abs(x * x - a) > 1e-12:
+            x = 0.5 * (x + a / x)
+            if x < 0:
+                return x
+        return x
+
+    for a in (2.0, 9.0, 2.0, 1e4):
+        assert root(a) == pytest.approx(0.5 / np.sqrt(a), rel=1e-9)
+
+
+def test_and_or_assert_and_chained_comparisons():
+    @tapec.grad
+    def f(x):
+        assert x > 0 or x < -1
+        if 0 < x < 1 and x * x < 0.5:
+            return x
+        return x * x
+
+    assert f(0.5) == 1.0
+    assert f(0.9) == 1.8
+    assert f(2.0) == 4.0
+    with pytest.raises(AssertionError):
+        f(-0.5)
+    assert f(-2.0) == -4.0
+
+
+def test_int_and_range():
+    @tapec.grad
+    def f(x, n):
+        y = x
+        for _ in range(int(n)):
+            y = y * x
+        return y
+
+    assert f(2.0, 2) == 12.0
+    assert f(2.0, 3.7) == 32.0
+    assert f(2.0, 0) == 1.0
+    assert f(2.0, 2) == 12.0
+
+
+def test_max_of_a_list_and_sorting():
+    @tapec.grad
+    def f(x):
+        return max([x[0], x[1], x[2]]) + sorted([x[0], x[1]])[0]
+
+    np.testing.assert_array_equal(f(np.array([1.0, 3.0, 2.0])), [1.0, 1.0, 0.0])
+    np.testing.assert_array_equal(f(np.array([5.0, 3.0, 2.0])), [1.0, 1.0, 0.0])
+    np.testing.assert_array_equal(f(np.array([1.0, 3.0, 9.0])), [1.0, 0.0, 1.0])
+
+
+def test_recursion():
+    def power(x, n):
+        return 1.0 if n == 0 else x * power(x, n - 1)
+
+    assert tapec.grad(lambda x: power(x, 5))(2.0) == 80.0
+
+
+def test_past_the_path_limit_it_runs_as_a_tape_would():
+    with tapec.settings(path_limit=3):
+
+        @tapec.grad
+        def f(x):
+            k = 0
+            while x * 0.5**k > 1:
+                k += 1
+            return x * float(k)
+
+        with pytest.warns(tapec.TapecWarning, match="more than 3 paths"):
+            for a in (1.5, 3.0, 6.0, 12.0, 24.0):
+                k = int(np.ceil(np.log2(a)))
+                assert f(a) == k
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert f(100.0) == 7.0
+            assert f(1.5) == 1.0
+
+
+def test_the_code_shows_the_branch_with_the_users_condition():
+    @tapec.compile
+    def f(x):
+        if np.sum(x) > 0:
+            return x * 2.0
+        return x * 3.0
+
+    f(np.ones(2))
+    f(-np.ones(2))
+    source = f.source(np.ones(2))
+    assert "if " in source
+    assert "np.sum(x) > 0" in source
+
+
+def test_guards_inside_transforms_and_tapes():
+    inner = tapec.grad(lambda y: y * y if y > 0 else y * y * y)
+
+    @tapec.grad
+    def outer(x):
+        return inner(x) * x
+
+    assert outer(2.0) == 8.0
+    assert outer(-2.0) == 36.0
+    assert outer(3.0) == 12.0
+    x = tapec.constant(-2.0)
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        y = inner(x)
+    assert tape.gradient(y, x).numpy() == -12.0
+
+
+def test_a_changed_integer_capture_is_seen():
+    n = 2
+
+    @tapec.grad
+    def f(x):
+        return x**n
+
+    assert f(3.0) == 6.0
+    n = 3
+    assert f(3.0) == 27.0
+
+
+def test_an_exception_in_one_path_leaves_the_others():
+    @tapec.grad
+    def f(x):
+        if x > 1:
+            raise ValueError("too large")
+        return x * x
+
+    assert f(0.5) == 1.0
+    with pytest.raises(ValueError, match="too large"):
+        f(2.0)
+    assert f(0.5) == 1.0
+    assert f.cache_info().compilations == 1

@@ -1,0 +1,340 @@
+"""Compiled functions: values, structures, signatures."""
+
+import functools
+import inspect
+from collections import namedtuple
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapec
+
+
+def rosenbrock(x):
+    """A valley."""
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+
+def differences(f, x, h=1e-6):
+    x = np.asarray(x, float)
+    out = np.zeros_like(x)
+    for i in np.ndindex(x.shape):
+        e = np.zeros_like(x)
+        e[i] = h
+        out[i] = (f(x + e) - f(x - e)) / (2 * h)
+    return out
+
+
+@pytest.fixture
+def x(rng):
+    return rng.normal(size=10)
+
+
+def test_value_and_gradient_agree_with_differences(x):
+    value, gradient = tapec.value_and_grad(rosenbrock)(x)
+    assert value == pytest.approx(rosenbrock(x), rel=1e-14)
+    np.testing.assert_allclose(gradient, differences(rosenbrock, x), rtol=1e-6, atol=1e-4)
+
+
+def test_decorators_with_and_without_arguments(x):
+    @tapec.grad
+    def plain(x):
+        return np.sum(x * x)
+
+    @tapec.grad(argnums=1)
+    def second(a, x):
+        return np.sum(a * x * x)
+
+    np.testing.assert_allclose(plain(x), 2 * x)
+    np.testing.assert_allclose(second(3.0, x), 6 * x)
+
+
+def test_wrapped_keeps_name_docstring_and_signature():
+    g = tapec.grad(rosenbrock)
+    assert g.__name__ == "rosenbrock"
+    assert g.__doc__ == "A valley."
+    assert str(inspect.signature(g)) == "(x)"
+
+
+@pytest.mark.parametrize("argnums, expected", [(0, 2.0), (1, 3.0), ((0, 1), (2.0, 3.0)), ([1], (3.0,)), ("y", 3.0), (-1, 3.0), (("y", "x"), (3.0, 2.0))])
+def test_argnums(argnums, expected):
+    g = tapec.grad(lambda x, y: 2.0 * x + 3.0 * y, argnums=argnums)
+    assert g(1.0, 1.0) == expected
+
+
+def test_argnums_of_keywords_defaults_and_variadic():
+    def f(a, *rest, scale=2.0, **options):
+        return a * scale + sum(rest) * options["k"]
+
+    assert tapec.grad(f)(1.0, k=3.0) == 2.0
+    assert tapec.grad(f, argnums="scale")(5.0, scale=1.0, k=3.0) == 5.0
+    assert tapec.grad(f, argnums="k")(5.0, 1.0, 6.0, k=3.0) == 7.0
+    assert tapec.grad(f, argnums=2)(5.0, 1.0, 6.0, k=3.0) == 3.0
+
+
+def test_argnums_that_do_not_exist():
+    with pytest.raises(ValueError, match="argument 2 was asked for, but there are 1"):
+        tapec.grad(lambda x: x, argnums=2)(1.0)
+    with pytest.raises(ValueError, match="no argument 'w'; the arguments are x"):
+        tapec.grad(lambda x: x, argnums="w")(1.0)
+
+
+Point = namedtuple("Point", "x y")
+
+
+@dataclass
+class State:
+    w: Any
+    tag: str
+    n: int
+
+
+def test_structures_in_and_out():
+    def f(p):
+        return p["a"] * p["s"].w * p["pt"].x + p["l"][0] * p["l"][1]
+
+    p = {"a": 2.0, "s": State(3.0, "tag", 4), "pt": Point(np.float64(5.0), None), "l": [7.0, 11.0, "text", True]}
+    value, g = tapec.value_and_grad(f)(p)
+    assert value == 2 * 3 * 5 + 77
+    assert g["a"] == 15.0
+    assert g["s"] == State(10.0, None, None)
+    assert g["pt"] == Point(6.0, None)
+    assert g["l"] == [11.0, 7.0, None, None]
+    assert isinstance(g["pt"], Point)
+
+
+def test_optree_registered_structures():
+    optree = pytest.importorskip("optree")
+
+    class Pair:
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+
+    optree.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, c: Pair(*c), namespace=optree.registry.__GLOBAL_NAMESPACE) if hasattr(
+        optree.registry, "__GLOBAL_NAMESPACE"
+    ) else pytest.skip("this optree has no global namespace to register in")
+    g = tapec.grad(lambda p: p.a * p.b)(Pair(2.0, 3.0))
+    assert isinstance(g, Pair)
+    assert (g.a, g.b) == (3.0, 2.0)
+
+
+def test_results_keep_their_structure_and_are_numpy_scalars():
+    f = tapec.compile(lambda x: {"s": np.sum(x), "l": [x, None, "text"], "t": (2 * x[0],)})
+    out = f(np.array([1.0, 2.0]))
+    assert type(out["s"]) is np.float64
+    assert type(out["t"][0]) is np.float64
+    assert out["l"][1:] == [None, "text"]
+    assert set(out) == {"s", "l", "t"}
+
+
+def test_an_output_is_never_an_input():
+    a = np.ones(3)
+    out = tapec.compile(lambda x: (x, x[:2], x.reshape(3, 1)))(a)
+    for y in out:
+        assert not np.shares_memory(a, y)
+
+
+def test_gradients_have_the_dtype_of_the_argument():
+    a = np.ones(3, np.float32)
+    g = tapec.grad(lambda x, y: np.sum(x * y), argnums=(0, 1))(a, np.ones(3))
+    assert [k.dtype for k in g] == [np.float32, np.float64]
+    assert tapec.grad(lambda x, y: np.sum(x * y))(a, 2.0).dtype == np.float32
+
+
+def test_python_scalars_are_weak_inputs():
+    f = tapec.compile(lambda x, s: x * s)
+    x = np.ones(3, np.float32)
+    assert f(x, 2.0).dtype == np.float32
+    with tapec.testing.assert_compiles(f, at_most=0):
+        np.testing.assert_array_equal(f(x, 3.0), np.full(3, 3.0, np.float32))
+
+
+def test_a_new_signature_is_a_new_compilation():
+    f = tapec.compile(lambda x, flag=True, mode="a": x if flag else -x)
+    x = np.ones(2)
+    f(x)
+    f(x)
+    assert f.cache_info().compilations == 1
+    f(x, False)
+    f(x, mode="b")
+    f(np.ones(3))
+    f(np.ones(2, np.float32))
+    assert f.cache_info().compilations == 5
+    assert f.cache_info()._fields == ("hits", "misses", "compilations", "size", "maxsize")
+    f.cache_clear()
+    assert f.cache_info()[:4] == (0, 0, 0, 0)
+
+
+def test_static_arguments():
+    @tapec.grad(static_argnums=1, static_argnames="how")
+    def f(x, n, how=("sum",)):
+        return getattr(np, how[0])(x**n)
+
+    np.testing.assert_allclose(f(np.array([1.0, 2.0]), 3), [3.0, 12.0])
+    np.testing.assert_allclose(f(np.array([1.0, 2.0]), 2, how=("prod",)), [8.0, 4.0])
+
+
+def test_gradient_of_what_is_not_used_is_zero():
+    g = tapec.grad(lambda x, y: np.sum(x), argnums=(0, 1))(np.ones(2), {"w": np.ones((2, 2)), "k": 1.0})
+    np.testing.assert_array_equal(g[1]["w"], np.zeros((2, 2)))
+    assert g[1]["k"] == 0.0
+
+
+def test_empty_structures_are_legal():
+    assert tapec.grad(lambda x, a, b: x * x, argnums=(0, 1, 2))(3.0, {}, ()) == (6.0, {}, ())
+
+
+def test_integers_have_no_gradient():
+    with pytest.raises(TypeError, match=r"argument 'x' is int, which has no gradient. Mend: pass a float \(x=2.0"):
+        tapec.grad(lambda x: x * x)(3)
+    with pytest.raises(TypeError, match="argument 'x' is i64"):
+        tapec.grad(lambda x: np.sum(x))(np.arange(3))
+    with pytest.raises(TypeError, match="holds no real or complex number"):
+        tapec.grad(lambda x: x * x)("text")
+
+
+@pytest.mark.parametrize(
+    "loss, found",
+    [
+        (lambda x: x, r"shape \(3,\) and dtype float64"),
+        (lambda x: np.sum(x) > 0, "dtype bool"),
+        (lambda x: np.sum(x) * 1j, "dtype complex128"),
+        (lambda x: np.argmax(x), "dtype int64"),
+        (lambda x: (np.sum(x), 1.0), "not a tuple"),
+        (lambda x: None, "returned None"),
+    ],
+)
+def test_a_loss_is_one_real_number(loss, found):
+    with pytest.raises(TypeError, match=found):
+        tapec.grad(loss)(np.ones(3))
+
+
+def test_a_loss_of_any_shape_of_size_one():
+    value, g = tapec.value_and_grad(lambda x: np.sum(x * x).reshape(1, 1))(np.ones(3))
+    assert value.shape == (1, 1)
+    np.testing.assert_array_equal(g, [2.0, 2.0, 2.0])
+
+
+def test_has_aux():
+    def f(x):
+        return np.sum(x * x), {"x": x, "note": "kept"}
+
+    g, aux = tapec.grad(f, has_aux=True)(np.ones(2))
+    np.testing.assert_array_equal(g, [2.0, 2.0])
+    assert aux["note"] == "kept"
+    (value, aux), g = tapec.value_and_grad(f, has_aux=True)(np.ones(2))
+    assert value == 2.0
+    np.testing.assert_array_equal(aux["x"], [1.0, 1.0])
+    with pytest.raises(TypeError, match="must return a pair"):
+        tapec.grad(lambda x: x * x, has_aux=True)(1.0)
+
+
+class Model:
+    def __init__(self):
+        self.w = np.array([1.0, 2.0])
+
+    @tapec.grad
+    def loss(self, x):
+        return np.sum(self.w * x * x)
+
+    @staticmethod
+    @tapec.grad
+    def static(x):
+        return x * x
+
+    def __call__(self, x):
+        return np.sum(self.w * x)
+
+
+def test_methods_static_methods_and_callable_objects():
+    m = Model()
+    x = np.array([3.0, 4.0])
+    np.testing.assert_array_equal(m.loss(x), [6.0, 16.0])
+    m.w = np.array([10.0, 10.0])
+    np.testing.assert_array_equal(m.loss(x), [60.0, 80.0])
+    assert Model.static(3.0) == m.static(3.0) == 6.0
+    g = tapec.grad(m)
+    np.testing.assert_array_equal(g(x), [10.0, 10.0])
+    np.testing.assert_array_equal(tapec.grad(m.__call__)(x), [10.0, 10.0])
+
+
+def test_partial():
+    g = tapec.grad(functools.partial(lambda w, x: np.sum(w * x), np.array([1.0, 2.0])))
+    np.testing.assert_array_equal(g(np.ones(2)), [1.0, 2.0])
+
+
+def test_composition_at_any_depth():
+    def f(x):
+        return x * x * x * x
+
+    c = tapec.compile(f)
+    assert tapec.grad(tapec.grad(c))(2.0) == 48.0
+    assert tapec.grad(tapec.grad(tapec.grad(f)))(2.0) == 48.0
+    assert tapec.compile(tapec.grad(tapec.compile(f)))(2.0) == 32.0
+    assert tapec.grad(lambda x: tapec.grad(lambda y: y * y * x)(x))(3.0) == 12.0
+
+
+def test_inside_tapes():
+    c = tapec.compile(lambda x: np.sin(x) * x)
+    x = tapec.constant(1.2)
+    with tapec.GradientTape() as outer:
+        outer.watch(x)
+        with tapec.GradientTape() as inner:
+            inner.watch(x)
+            y = c(x)
+        dy = inner.gradient(y, x)
+    assert isinstance(y, tapec.Tensor)
+    assert dy.numpy() == pytest.approx(np.sin(1.2) + 1.2 * np.cos(1.2), rel=1e-14)
+    assert outer.gradient(dy, x).numpy() == pytest.approx(2 * np.cos(1.2) - 1.2 * np.sin(1.2), rel=1e-14)
+
+
+def test_tensor_in_tensor_out():
+    assert isinstance(tapec.compile(lambda x: x * 2.0)(tapec.constant(1.0)), tapec.Tensor)
+
+
+def test_a_tape_inside_a_compiled_function():
+    def f(x):
+        with tapec.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x * x
+        return tape.gradient(y, x)
+
+    assert tapec.compile(f)(2.0) == 12.0
+    assert tapec.grad(f)(2.0) == 12.0
+
+
+def test_vjp_keeps_the_structure():
+    out, pullback = tapec.vjp(lambda x, w: {"y": x @ w, "s": np.sum(x)}, np.ones((2, 3)), np.ones((3, 2)))
+    assert out["s"] == 6.0
+    gx, gw = pullback({"y": np.ones((2, 2)), "s": 1.0})
+    np.testing.assert_array_equal(gx, np.full((2, 3), 3.0))
+    np.testing.assert_array_equal(gw, np.full((3, 2), 2.0))
+    with pytest.raises(ValueError, match="structure"):
+        pullback(1.0)
+    with pytest.raises(ValueError, match=r"shape \(3,\); it must have shape \(2, 2\)"):
+        pullback({"y": np.ones(3), "s": 1.0})
+
+
+def test_a_pullback_of_one_primal_gives_a_bare_value():
+    _, pullback = tapec.vjp(lambda x: x * x, 3.0)
+    assert pullback(1.0) == 6.0
+
+
+def test_an_error_of_the_user_surfaces_and_nothing_is_cached():
+    @tapec.grad
+    def f(x, fail):
+        if fail:
+            raise KeyError("mine")
+        return x * x
+
+    with pytest.raises(KeyError, match="mine"):
+        f(1.0, True)
+    assert f.cache_info().compilations == 0
+    assert f(1.0, False) == 2.0
+
+
+def test_not_a_function():
+    with pytest.raises(TypeError, match="takes a function, not int"):
+        tapec.grad(3)
