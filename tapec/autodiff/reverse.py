@@ -15,6 +15,7 @@ import numpy as np
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.zeros import Zero, filled, is_zero
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Type, input_node
+from tapec.ir.origin import variable_of
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.define import conj
@@ -65,12 +66,25 @@ def backward(
             _accumulate(pending, target, seed)
     keep = builder.origin, builder.role
     builder.role = CT
+    origin: Any = None
     for node in reversed(nodes):
         if node in pending and node in active and node.inputs:
-            builder.origin = node.origin
+            if node.origin is not origin:  # of several operations in one call, the last is what the user named
+                _christen(pending[node], node)
+            builder.origin = origin = node.origin
             _step(builder, node, pending, active, lift)
     builder.origin, builder.role = keep
+    for source in sources:
+        _christen(pending.get(source), source)
     return [pending.get(s) for s in sources]
+
+
+def _christen(ct: Any, node: Node) -> None:
+    """Call a cotangent after its value: `d_h` for `h`."""
+    if isinstance(ct, Symbol) and ct.node.name is None and ct.node.role is CT:
+        name = node.name or (variable_of(node.origin) if node.origin is not None else None)
+        if name is not None:
+            ct.node.name = f"d_{name}"
 
 
 def _step(

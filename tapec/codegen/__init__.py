@@ -1,6 +1,7 @@
 """From a lean graph to Python source, and from source to a function.
 
-Comes in: a graph.  Goes out: a `Compiled` with `function` and `source`.  Must not be imported here: runtime, trace, api.
+Comes in: a graph.  Goes out: a `Compiled` with `function` and `source`.
+Must not be imported here: runtime, trace, api.
 """
 
 from tapec.codegen.emit import Compiled, compile_graph

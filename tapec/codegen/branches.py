@@ -1,9 +1,9 @@
 """Decision trees as code: plain `if`s, flat however long a chain of guards is.
 
-A tree is cut into segments, stretches of code without a choice. A value is computed in the last segment from which all
-that need it can be reached, so no path computes what only another one needs. Of the cases at the end of a segment all but
-the largest become an `if` that returns, and the largest goes on below: nesting is never deeper than the logarithm of
-the number of paths.
+A tree is cut into segments, stretches of code without a choice. A value is computed in the last segment from which
+all that need it can be reached, so no path computes what only another one needs. Of the cases at the end of a segment
+all but the largest become an `if` that returns, and the largest goes on below: nesting is never deeper than the
+logarithm of the number of paths.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNKNOWN = Results(None, ())
 
 
 class Segment:
-    """A stretch of code: guards that must hold in it, and at its end a leaf, or a test with a segment for each value."""
+    """A stretch of code: guards that must hold, and at its end a leaf, or a test with a segment for each value."""
 
     __slots__ = ("cases", "depth", "guards", "leaf", "nodes", "parent", "test")
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-__all__ = ["Expr", "Expression", "Template", "literal", "parse_template", "placed", "slots", "to_ast", "width"]
+__all__ = ["Expr", "Expression", "Template", "literal", "parse_template", "slots", "to_ast", "width"]
 
 LOAD = ast.Load()
 # no columns: on a line that was never text the interpreter has nothing to underline
-NO_COLUMN = {"col_offset": -1, "end_col_offset": -1}
+NO_COLUMN: dict[str, Any] = {"col_offset": -1, "end_col_offset": -1}
 
 Build = Callable[[Sequence[ast.expr], int], Any]
 
@@ -84,8 +84,8 @@ def _builder(tree: Any, number: dict[str, int]) -> Build:
         name = tree.id
         return lambda args, line: ast.Name(name, LOAD, lineno=line, **NO_COLUMN)
     if isinstance(tree, ast.Constant):
-        value = tree.value
-        return lambda args, line: ast.Constant(value, lineno=line, **NO_COLUMN)
+        constant = tree.value
+        return lambda args, line: ast.Constant(constant, lineno=line, **NO_COLUMN)
     if isinstance(tree, ast.BinOp):
         left, right, op = _builder(tree.left, number), _builder(tree.right, number), tree.op
         return lambda args, line: ast.BinOp(left(args, line), op, right(args, line), lineno=line, **NO_COLUMN)
@@ -171,12 +171,3 @@ def width(expression: Expression) -> int:
         template, args = expression
         return template.width + sum(n * width(a) for n, a in zip(template.counts, args))
     return len(repr(expression))
-
-
-def placed(tree: Any, line: int) -> Any:
-    """A syntax tree made by hand, all of it on one line and without columns."""
-    for node in ast.walk(tree):
-        if "lineno" in node._attributes:
-            node.lineno = node.end_lineno = line
-            node.col_offset = node.end_col_offset = -1
-    return tree

@@ -51,8 +51,8 @@ class Lowering:
     """Turns items (nodes, forks, results) into statements.
 
     `name` is what each value is called, `root` the value whose memory it looks into, `owned` the arrays made here,
-    `pool` the names of dead big arrays by type, `last` the item in which a memory is read for the last time, `last_read`
-    the same for a value.
+    `pool` the names of dead big arrays by type, `last` the item in which a memory is read for the last time,
+    `last_read` the same for a value.
     """
 
     def __init__(self, plan: Plan, names: Names, name: dict[Node, str], space: dict[str, Any]):
@@ -261,8 +261,8 @@ class Lowering:
         arrays = [self._operand(i) for i in part.inputs[1:]]
         if op and arrays and has_repeats(part):
             place = Expr(index_tuple(part), tuple(arrays))
-            name = "add" if op == "+" else "subtract"
-            self.out.append(Do(Expr(parse_template(f"np.{name}.at(_0, _1, _2)", 3), (target, place, value)), part.origin))
+            at = parse_template("np.add.at(_0, _1, _2)" if op == "+" else "np.subtract.at(_0, _1, _2)", 3)
+            self.out.append(Do(Expr(at, (target, place, value)), part.origin))
         else:
             self.out.append(Store(Expr(index_template(part), (target, *arrays)), op, value, part.origin))
 
@@ -288,7 +288,7 @@ class Lowering:
                 return identifier(found)
             k = self.last.get(n)
             reader = items[k] if k is not None else None
-            if type(reader) is not Node or n not in reader.inputs or reader.type != n.type:
+            if type(reader) is not Node or n not in reader.inputs or reader.type != n.type or reader.role != n.role:
                 break
             if reader.op.kind != "elementwise" and reader not in self.plan.fused:
                 break

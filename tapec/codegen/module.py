@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tapec.codegen.expressions import NO_COLUMN, to_ast
-from tapec.codegen.statements import For, If, Statement, line_width, statement_ast
-from tapec.codegen.statements import STORE as STORE_CONTEXT
+from tapec.codegen.statements import STORE, For, If, Statement, line_width, statement_ast
 from tapec.codegen.text import LIMIT, to_text, wrapped
 from tapec.ir.origin import Place, line_of, place_of
 
@@ -71,7 +70,7 @@ class Layout:
         self.next += len(text)
 
     def _block(self, body: list[Statement], indent: int) -> list[Any]:
-        trees = []
+        trees: list[Any] = []
         for s in body:
             line = self.next
             if type(s) is If:
@@ -81,7 +80,7 @@ class Layout:
                 trees.append(ast.If(test, self._block(s.body, indent + 4), [], lineno=line, **NO_COLUMN))
             elif type(s) is For:
                 values = to_ast(s.values, line)
-                target = ast.Name(s.target, STORE_CONTEXT, lineno=line, **NO_COLUMN)
+                target = ast.Name(s.target, STORE, lineno=line, **NO_COLUMN)
                 self.lines.append(Line(indent, ast.For(target, values, [], []), s.origin, s.note, ()))
                 self.next += 1
                 inner = self._block(s.body, indent + 4)

@@ -7,7 +7,6 @@ import keyword
 import re
 from collections.abc import Iterable
 from heapq import heappop, heappush
-from typing import Any
 
 from tapec.ir import ITEM, Node
 from tapec.ir.origin import variable_of

@@ -8,9 +8,21 @@ from __future__ import annotations
 import ast
 from typing import Any, NamedTuple
 
-from tapec.codegen.expressions import LOAD, NO_COLUMN, Expr, Expression, parse_template, to_ast, width
+from tapec.codegen.expressions import LOAD, NO_COLUMN, Expr, Expression, to_ast, width
 
-__all__ = ["Assign", "Augment", "Do", "For", "If", "Return", "Statement", "Store", "body_ast", "line_width"]
+__all__ = [
+    "STORE",
+    "Assign",
+    "Augment",
+    "Do",
+    "For",
+    "If",
+    "Return",
+    "Statement",
+    "Store",
+    "line_width",
+    "statement_ast",
+]
 
 STORE = ast.Store()
 OPERATORS = {
@@ -139,8 +151,5 @@ def statement_ast(s: Any, line: int) -> Any:
 def _target(target: Any, line: int) -> Any:
     if type(target) is str:
         return ast.Name(target, STORE, lineno=line, **NO_COLUMN)
-    names = [ast.Name(t, STORE, lineno=line, **NO_COLUMN) for t in target]
+    names: list[ast.expr] = [ast.Name(t, STORE, lineno=line, **NO_COLUMN) for t in target]
     return ast.Tuple(names, STORE, lineno=line, **NO_COLUMN)
-
-
-__all__ += ["OPERATORS", "parse_template", "statement_ast"]
