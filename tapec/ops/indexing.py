@@ -1,165 +1,252 @@
 """Indexing: reading with anything NumPy takes, and its transpose, adding into zeros.
 
-An index is a static parameter, a tuple of ints, `None`, `...`, `Slice` and `Slot(k)`; the arrays in it are inputs, found
-by their `Slot`.
+An index is a static parameter, a tuple of ints, `None`, `...`, `Slice` and `Slot(k)`; the arrays in it are inputs,
+found by their `Slot`. Boolean masks become their positions; `unique` says that an index names no place twice.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tapec.errors import at_user_line
 from tapec.ir import Type, broadcast_shapes
 from tapec.ir.index import Slice, Slot
-from tapec.ops.array import apply, method
-from tapec.ops.define import as_operand, define, shape_of
-from tapec.ops.array import ArrayLike
+from tapec.ops.array import apply
+from tapec.ops.define import define, dtype_of, shape_of
+from tapec.ops.kit import both, constants, drawn
+
+__all__ = ["FULL_SLICE", "GETITEM", "SCATTER", "index_layout", "index_source", "real_index"]
+
+FULL_SLICE = Slice(None, None, None)
+REVERSED = Slice(None, None, -1)
+
+
+# -- what an index does to shapes -------------------------------------------------------------------------------------
+class Layout(NamedTuple):
+    """How x[index] is laid out: `rest` are the axes that slices and `None` leave, `front` those of the index arrays.
+
+    The front axes stand before `rest[place]`: where the arrays stood, if nothing stood between them, else first.
+    """
+
+    rest: tuple[int, ...]
+    front: tuple[int, ...]
+    place: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (*self.rest[: self.place], *self.front, *self.rest[self.place :])
+
+
+def index_layout(shape: tuple[int, ...], index: tuple[Any, ...], arrays: tuple[tuple[int, ...], ...]) -> Layout:
+    """NumPy's rule. Ints and arrays without axes count as index arrays only beside arrays that have axes."""
+    full = completed(len(shape), index)
+    advanced = any(arrays)
+    rest: list[int] = []
+    spots: list[int] = []
+    place = axis = 0
+    for i, part in enumerate(full):
+        if part is None or part is Ellipsis:
+            rest.extend([1] if part is None else [])
+            continue
+        if type(part) is Slice:
+            rest.append(len(range(*slice(*part).indices(shape[axis]))))
+        elif type(part) is Slot or _in_range(part, shape[axis], axis):
+            if advanced and not spots:
+                place = len(rest)
+            spots.append(i)
+        axis += 1
+    if not advanced:
+        return Layout(tuple(rest), (), 0)
+    together = spots[-1] - spots[0] == len(spots) - 1
+    return Layout(tuple(rest), _index_shape(arrays), place if together else 0)
+
+
+def completed(ndim: int, index: tuple[Any, ...]) -> list[Any]:
+    """The index with full slices in place of `...`, or at its end.
+
+    An ellipsis that stands for no axis stays: it still parts the index arrays on both its sides.
+    """
+    used = len(index) - index.count(None) - index.count(Ellipsis)
+    if used > ndim:
+        message = f"too many indices for array: array is {ndim}-dimensional, but {used} were indexed"
+        raise IndexError(at_user_line(message))
+    missing: list[Any] = [FULL_SLICE] * (ndim - used)
+    if Ellipsis not in index:
+        return [*index, *missing]
+    at = index.index(Ellipsis)
+    return [*index[:at], *(missing or [Ellipsis]), *index[at + 1 :]]
+
+
+def _in_range(i: int, n: int, axis: int) -> bool:
+    if not -n <= i < n:
+        raise IndexError(at_user_line(f"index {i} is out of bounds for axis {axis} with size {n}"))
+    return True
+
+
+def _index_shape(arrays: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    try:
+        return broadcast_shapes(*arrays)
+    except ValueError:
+        listed = " ".join(str(s).replace(" ", "") for s in arrays)
+        message = f"shape mismatch: indexing arrays could not be broadcast together with shapes {listed}"
+        raise IndexError(at_user_line(message)) from None
 
 
 def real_index(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """The index as NumPy takes it."""
-    return tuple(
-        slice(*p) if type(p) is Slice else arrays[p.k] if type(p) is Slot else p for p in index
-    )
+    return tuple([slice(*p) if type(p) is Slice else arrays[p.k] if type(p) is Slot else p for p in index])
 
 
-def slice_length(s: Slice, n: int) -> int:
-    return len(range(*slice(*s).indices(n)))
+# -- the ops ----------------------------------------------------------------------------------------------------------
+def _getitem_run(x: Any, *arrays: Any, index: tuple[Any, ...], unique: bool = False) -> Any:
+    return np.asarray(x)[real_index(index, arrays)]
 
 
-def indexed_shape(shape: tuple[int, ...], index: tuple[Any, ...], arrays: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
-    """NumPy's rule for the shape of x[index]: arrays broadcast, and stand where they stood if they stood together."""
-    used = sum(1 for p in index if p is not None and p is not Ellipsis)
-    full: list[Any] = []
-    for p in index:
-        full.extend([Slice(None, None, None)] * (len(shape) - used) if p is Ellipsis else [p])
-    if Ellipsis not in index:
-        full.extend([Slice(None, None, None)] * (len(shape) - used))
-    advanced = [i for i, p in enumerate(full) if type(p) is Slot]
-    ints_count = bool(advanced)
-    if ints_count:
-        advanced = [i for i, p in enumerate(full) if type(p) is Slot or isinstance(p, int)]
-    together = bool(advanced) and advanced == list(range(advanced[0], advanced[-1] + 1))
-    front = broadcast_shapes(*[arrays[full[i].k] if type(full[i]) is Slot else () for i in advanced]) if advanced else ()
-    out: list[int] = []
-    place = 0
-    axis = 0
-    for i, p in enumerate(full):
-        if advanced and i == advanced[0]:
-            place = len(out)
-        if p is None:
-            out.append(1)
-            continue
-        if type(p) is Slice:
-            out.append(slice_length(p, shape[axis]))
-        axis += 1
-    if not advanced:
-        return tuple(out)
-    place = place if together else 0
-    return (*out[:place], *front, *out[place:])
+def _getitem_rule(t: Type, *arrays: Type, index: tuple[Any, ...], unique: bool = False) -> Type:
+    return Type(index_layout(t.shape, index, tuple([a.shape for a in arrays])).shape, t.dtype)
 
 
-def _getitem_rule(t: Type, *indices: Type, index: tuple[Any, ...]) -> Type:
-    return Type(indexed_shape(t.shape, index, tuple(i.shape for i in indices)), t.dtype)
+def _getitem_vjp(ct: Any, y: Any, x: Any, *arrays: Any, index: tuple[Any, ...], unique: bool = False) -> Any:
+    none = (None,) * len(arrays)
+    if all(p in (FULL_SLICE, REVERSED) for p in index):  # a reflection is its own transpose
+        return apply(GETITEM, (ct,), (("index", index),)), *none
+    params = (("shape", x.shape), ("index", index))
+    return apply(SCATTER, (ct, *arrays), (*params, ("unique", True)) if unique else params), *none
 
 
 def index_source(index: tuple[Any, ...], args: tuple[str, ...]) -> str:
-    parts = []
-    for p in index:
-        if type(p) is Slice:
-            parts.append(repr(p))
-        elif type(p) is Slot:
-            parts.append(args[p.k])
-        else:
-            parts.append("..." if p is Ellipsis else repr(p))
+    """The text between the brackets."""
+    parts = [args[p.k] if type(p) is Slot else "..." if p is Ellipsis else repr(p) for p in index]
     return ", ".join(parts) if parts else "()"
 
 
-GETITEM = define(
-    "getitem",
-    lambda x, *arrays, index: np.asarray(x)[real_index(index, arrays)],
-    _getitem_rule,
-    "indexing",
-    vjp=lambda ct, y, x, *arrays, index: (
-        apply(SCATTER, (ct, *arrays), (("shape", x.shape), ("index", index))),
-        *[None for _ in arrays],
-    ),
-    linear=(0,),
-    source=lambda args, node: f"{args[0]}[{index_source(node.param('index'), args[1:])}]",
-    view=True,
-    sample=None,
-)
-
-
-def _scatter(ct: Any, *arrays: Any, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
-    out = np.zeros(shape, np.asarray(ct).dtype)
-    if arrays:
+def _scatter_run(ct: Any, *arrays: Any, shape: tuple[int, ...], index: tuple[Any, ...], unique: bool = False) -> Any:
+    out = np.zeros(shape, dtype_of(ct))
+    if arrays and not unique:
         np.add.at(out, real_index(index, arrays), ct)
     else:
-        out[real_index(index, ())] = ct
+        out[real_index(index, arrays)] = ct
     return out
 
 
+def _scatter_vjp(ct: Any, y: Any, x: Any, *arrays: Any, shape: Any, index: Any, unique: bool = False) -> Any:
+    params = (("index", index), ("unique", True)) if unique else (("index", index),)
+    return apply(GETITEM, (ct, *arrays), params), *[None for _ in arrays]
+
+
+# -- batch rules ------------------------------------------------------------------------------------------------------
+def _lead_arrays(batched: tuple[bool, ...], arrays: tuple[Any, ...], front: int) -> list[Any]:
+    """Index arrays that broadcast to (batch, *front)."""
+    return [
+        np.reshape(a, (a.shape[0], *(1,) * (front + 1 - a.ndim), *a.shape[1:])) if b else a
+        for a, b in zip(arrays, batched)
+    ]
+
+
+def _batched_index(index: tuple[Any, ...], arrays: list[Any], size: int, front: int) -> tuple[Any, ...]:
+    """The index for a batched operand, when arrays in it are batched: each row of them reads its own row."""
+    rows = np.reshape(np.arange(size), (size, *(1,) * front))
+    arrays.append(rows)
+    return (Slot(len(arrays) - 1), *index)
+
+
+def _moved(x: Any, start: int, count: int, to: int) -> Any:
+    """`count` axes from `start` on, moved together to `to`."""
+    if start == to or not count:
+        return x
+    return np.moveaxis(x, tuple(range(start, start + count)), tuple(range(to, to + count)))
+
+
+def _getitem_batch(batched: tuple[bool, ...], x: Any, *arrays: Any, index: Any, unique: bool = False) -> Any:
+    one = index_layout(
+        x.shape[1:] if batched[0] else x.shape,
+        index,
+        tuple([a.shape[1:] if b else shape_of(a) for a, b in zip(arrays, batched[1:])]),
+    )
+    front = len(one.front)
+    if not any(batched[1:]):
+        y = apply(GETITEM, (x, *arrays), (("index", (FULL_SLICE, *index)), ("unique", unique)))
+        return y if one.place or not front else _moved(y, _front_place(index, arrays, x.ndim), front, 1)
+    lead = _lead_arrays(batched[1:], arrays, front)
+    if batched[0]:
+        index = _batched_index(index, lead, x.shape[0], front)
+        y = apply(GETITEM, (x, *lead), (("index", index),))
+        return _moved(y, 1, front, 1 + one.place)
+    y = apply(GETITEM, (x, *lead), (("index", index),))
+    place = index_layout(x.shape, index, tuple([shape_of(a) for a in lead])).place
+    return _moved(_moved(y, place, 1 + front, 0), 1, front, 1 + one.place)
+
+
+def _front_place(index: tuple[Any, ...], arrays: Any, ndim: int) -> int:
+    """Where the axes of index arrays come to stand when a full slice is put before the index."""
+    return 1 if _starts_together(completed(ndim - 1, index)) else 0
+
+
+def _starts_together(full: list[Any]) -> bool:
+    spots = [i for i, p in enumerate(full) if type(p) in (Slot, int)]
+    return spots[-1] - spots[0] == len(spots) - 1
+
+
+def _scatter_batch(
+    batched: tuple[bool, ...], ct: Any, *arrays: Any, shape: Any, index: Any, unique: bool = False
+) -> Any:
+    size = next(x.shape[0] for x, b in zip((ct, *arrays), batched) if b)
+    one = index_layout(shape, index, tuple([a.shape[1:] if b else shape_of(a) for a, b in zip(arrays, batched[1:])]))
+    front = len(one.front)
+    if not batched[0]:
+        ct = np.broadcast_to(ct, (size, *ct.shape))
+    if not any(batched[1:]):
+        if front and not one.place:
+            ct = _moved(ct, 1, front, _front_place(index, arrays, len(shape) + 1))
+        index = (FULL_SLICE, *index)
+    else:
+        lead = _lead_arrays(batched[1:], arrays, front)
+        index = _batched_index(index, lead, size, front)
+        ct, arrays = _moved(ct, 1 + one.place, front, 1), tuple(lead)
+    return apply(SCATTER, (ct, *arrays), (("shape", (size, *shape)), ("index", index), ("unique", unique)))
+
+
+_ROWS = np.array([2, 0, 2])
+_INDICES = both(
+    drawn((4,), index=(1,)),
+    drawn((3, 4), index=(Slice(1, None, None), None, Slice(None, None, -2))),
+    drawn((2, 3, 4), index=(Ellipsis, -1)),
+    constants(_ROWS, first=(3, 2), index=(Slot(0),)),
+    constants(_ROWS, np.array([[1], [1]]), first=(3, 2, 2), index=(Slot(0), Slice(None, None, None), Slot(1))),
+    constants(_ROWS, first=(2, 3, 2), index=(1, Slot(0), Slice(0, 1, None))),
+    constants(_ROWS, first=(2, 3, 2), index=(1, None, Slot(0))),
+    constants(np.array([0, 2]), first=(3,), index=(Slot(0),), unique=True),
+    constants(np.int64(-1), first=(3, 2), index=(Slot(0),)),
+)
+_SPOTS = both(
+    drawn((), shape=(4,), index=(1,)),
+    drawn((2, 1, 2), shape=(3, 4), index=(Slice(1, None, None), None, Slice(None, None, -2))),
+    constants(_ROWS, first=(3, 2), shape=(3, 2), index=(Slot(0),)),
+    constants(_ROWS, np.array([[1], [1]]), first=(2, 3, 2), shape=(3, 2, 2), index=(Slot(0), FULL_SLICE, Slot(1))),
+    constants(_ROWS, first=(3, 1), shape=(2, 3, 2), index=(1, Slot(0), Slice(0, 1, None))),
+    constants(np.array([0, 2]), first=(2,), shape=(3,), index=(Slot(0),), unique=True),
+)
+GETITEM = define(
+    "getitem",
+    _getitem_run,
+    _getitem_rule,
+    "indexing",
+    vjp=_getitem_vjp,
+    linear=(0,),
+    batch=_getitem_batch,
+    source=lambda args, node: f"{args[0]}[{index_source(node.param('index'), args[1:])}]",
+    view=True,
+    sample=_INDICES,
+)
 SCATTER = define(
     "scatter",
-    _scatter,
-    lambda t, *indices, shape, index: Type(shape, t.dtype),
+    _scatter_run,
+    lambda t, *arrays, shape, index, unique=False: Type(shape, t.dtype),
     "indexing",
-    vjp=lambda ct, y, x, *arrays, shape, index: (
-        apply(GETITEM, (ct, *arrays), (("index", index),)),
-        *[None for _ in arrays],
-    ),
+    vjp=_scatter_vjp,
     linear=(0,),
-    source=None,
-    sample=None,
+    batch=_scatter_batch,
+    sample=_SPOTS,
 )
-
-
-def encode_index(x: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """An index as NumPy takes it, as static parts and arrays. Boolean masks become their nonzero positions."""
-    parts = index if isinstance(index, tuple) else (index,)
-    static: list[Any] = []
-    arrays: list[Any] = []
-
-    def slot(array: Any) -> None:
-        static.append(Slot(len(arrays)))
-        arrays.append(array)
-
-    for p in parts:
-        if p is None or p is Ellipsis:
-            static.append(p)
-        elif type(p) is slice:
-            static.append(Slice(*[None if b is None else int(b.__index__()) for b in (p.start, p.stop, p.step)]))
-        elif type(p) is int:
-            static.append(p)
-        elif isinstance(p, (bool, np.bool_)) or (getattr(p, "dtype", None) == bool) or isinstance(p, list):
-            p = as_operand(p)
-            if getattr(p, "dtype", np.asarray(p).dtype if not isinstance(p, ArrayLike) else None) == bool:
-                for positions in np.nonzero(p):
-                    slot(positions)
-            else:
-                slot(p if shape_of(p) != (0,) else np.asarray(p, np.intp))
-        elif isinstance(p, (ArrayLike, np.ndarray, np.generic)):
-            slot(p)
-        elif hasattr(p, "__index__"):
-            static.append(int(p.__index__()))
-        else:
-            slot(as_operand(p))
-    return tuple(static), tuple(arrays)
-
-
-def check_bounds(shape: tuple[int, ...], static: tuple[Any, ...]) -> None:
-    """NumPy's IndexError for an int out of range or too many indices."""
-    np.empty(0)
-    used = sum(1 for p in static if p is not None and p is not Ellipsis)
-    if used > len(shape):
-        raise IndexError(
-            f"too many indices for array: array is {len(shape)}-dimensional, but {used} were indexed"
-        )
-
-
-@method("__getitem__")
-def getitem(x: Any, index: Any) -> Any:
-    static, arrays = encode_index(x, index)
-    return apply(GETITEM, (x, *arrays), (("index", static),))
