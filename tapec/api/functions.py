@@ -20,7 +20,7 @@ from tapec.api.explain import Explanation, explanation
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.api.variable import Variable
 from tapec.config import settings
-from tapec.errors import TapecError, TapecWarning
+from tapec.errors import TapecWarning
 from tapec.ir import Graph, Op
 from tapec.ops.control import CALL
 from tapec.runtime.cache import CacheInfo
@@ -215,8 +215,9 @@ class CompiledFunction:
                 return self._run_recorded(entry, recorded, objects, as_tensors)
             self._add(entry, program, recorded)
             found = self._try(program, objects, as_tensors)
-            if found is MISS:
-                raise TapecError(f"{self._name}: a path that was just traced was not found again")
+            if found is MISS:  # a guard on a nan, or captured state that another thread is changing
+                entry.volatile = "what it relied on held no longer when it had been compiled"
+                return self._run_recorded(entry, recorded, objects, as_tensors)
             return found
 
     def _program_for(self, entry: Entry, objects: list[Any]) -> Program:
@@ -230,8 +231,7 @@ class CompiledFunction:
     def _add(self, entry: Entry, program: Program, recorded: Any) -> None:
         self._why = self._reason(entry, program, recorded)
         path = program.add(recorded, entry.info)
-        self._compilations += 1
-        self._last = program
+        self._compiled(program)
         path.pack = packer(path.template)
         if program not in entry.programs:
             entry.programs.append(program)
@@ -241,6 +241,11 @@ class CompiledFunction:
                 others = tuple(f for f in self._fast if f[0] is not program)
                 self._fast = ((program, fast), *others)[:_FAST_ROADS]
                 self._roads = tuple([f for _, f in self._fast])
+
+    def _compiled(self, program: Program) -> None:
+        with self._lock:
+            self._compilations += 1
+            self._last = program
 
     def _reason(self, entry: Entry, program: Program, recorded: Any) -> str:
         """Why something is compiled now."""
@@ -262,8 +267,7 @@ class CompiledFunction:
             program = RecordedProgram(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
             program.straight = True
             path = program.add(recorded, entry.info)
-            self._compilations += 1
-            self._last = program
+            self._compiled(program)
             path.pack = packer(path.template)
             entry.recorded[key] = program
         path = program.paths[0]

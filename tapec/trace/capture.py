@@ -105,7 +105,7 @@ class Captures:
 
     def _capture(self, value: Any, path: Path) -> Tensor:
         inner = value._value if type(value) is Tensor else value
-        tensor = self.trace.input(inner, path.label)
+        tensor = self.trace.input(inner, path.label, moving=type(value) is Tensor)
         self.arrays[id(tensor)] = (path, tensor)
         return tensor
 

@@ -32,6 +32,7 @@ class Trace:
         self.volatile: str | None = None
         self.variables: dict[int, tuple[Any, Tensor]] = {}
         self.inputs: dict[int, str] = {}
+        self.moving: set[int] = set()
 
     @contextmanager
     def recording(self) -> Any:
@@ -47,12 +48,25 @@ class Trace:
         if _moved(before):
             self.volatile = "it draws random numbers"
 
-    def input(self, value: Any, name: str = "") -> Tensor:
-        """A tensor that stands for an argument or a captured value, by reference."""
+    def input(self, value: Any, name: str = "", moving: bool = True) -> Tensor:
+        """A tensor that stands for an argument or a captured value, by reference.
+
+        `moving` inputs are those by which somebody may differentiate: arguments, and tensors of an outer recording.
+        """
         tensor = wrap(value)
         tensor._mark = self.token.mark
         self.inputs[id(tensor)] = name
+        if moving:
+            self.moving.add(id(tensor))
         return tensor
+
+    def is_fixed(self, tensor: Tensor) -> bool:
+        """Does a tensor hang on captured plain numbers alone? Then its value may be looked at, under a guard."""
+        moving = set(self.moving)
+        for entry in self.log.records:
+            if any(id(x) in moving for x in entry[1]):
+                moving.update(id(part) for part in (entry[3] if type(entry[3]) is tuple else (entry[3],)))
+        return id(tensor) not in moving
 
     def accessed(self, variable: Any) -> None:
         """A Variable was read."""
