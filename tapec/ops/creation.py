@@ -83,7 +83,9 @@ def _linspace_rule(start: Type, stop: Type, num: int, endpoint: bool) -> Type:
 
 def _linspace_vjp(ct: Any, y: Any, start: Any, stop: Any, num: int, endpoint: bool) -> Any:
     """Shares of both ends: 1 - t and t, where t runs from 0 to 1."""
-    t = ct._apply(LINSPACE, (0.0, 1.0), (("num", num), ("endpoint", endpoint)))
+    dtype = np.empty(0, ct.dtype).real.dtype
+    ends = (0.0, 1.0) if dtype is np.dtype(float) else (dtype.type(0), dtype.type(1))
+    t = ct._apply(LINSPACE, ends, (("num", num), ("endpoint", endpoint)))
     t = np.reshape(t, (num,) + (1,) * (ct.ndim - 1))
     return np.sum(ct * (1 - t), axis=0), np.sum(ct * t, axis=0)
 

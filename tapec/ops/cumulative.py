@@ -11,7 +11,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import conj, define, ndim_of
 from tapec.ops.kit import along, as_array, both, drawn, rolled
-from tapec.ops.reductions import stored, sum_dtype
+from tapec.ops.reductions import sum_dtype
 
 __all__ = ["CUMPROD", "CUMSUM", "RECURRENCE"]
 
@@ -119,28 +119,28 @@ CUMPROD = define(
 )
 
 
-def _along(op: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
+def _along(op: Any, a: Any, axis: Any, dtype: Any) -> Any:
     a = as_array(a)
     if axis is None:
         a, axis = np.ravel(a), 0
     if dtype is not None:
         a = a.astype(dtype)
-    return stored(apply(op, (a,), (("axis", normalize_axis(axis, ndim_of(a))),)), out)
+    return apply(op, (a,), (("axis", normalize_axis(axis, ndim_of(a))),))
 
 
 @method("cumsum")
 @implements(np.cumsum)
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return _along(CUMSUM, a, axis, dtype, out)
+    return _along(CUMSUM, a, axis, dtype)
 
 
 @method("cumprod")
 @implements(np.cumprod)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return _along(CUMPROD, a, axis, dtype, out)
+    return _along(CUMPROD, a, axis, dtype)
 
 
-def _cumulative(run: Any, first: int, x: Any, axis: Any, dtype: Any, out: Any, include_initial: bool) -> Any:
+def _cumulative(run: Any, first: int, x: Any, axis: Any, dtype: Any, include_initial: bool) -> Any:
     x = as_array(x)
     if axis is None:
         if x.ndim != 1:
@@ -151,18 +151,18 @@ def _cumulative(run: Any, first: int, x: Any, axis: Any, dtype: Any, out: Any, i
         axis = normalize_axis(axis, x.ndim)
         shape = tuple(1 if k == axis else n for k, n in enumerate(x.shape))
         y = np.concatenate([np.full_like(y, first, shape=shape), y], axis)
-    return stored(y, out)
+    return y
 
 
 @implements(np.cumulative_sum)
 def cumulative_sum(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Any:
-    return _cumulative(cumsum, 0, x, axis, dtype, out, include_initial)
+    return _cumulative(cumsum, 0, x, axis, dtype, include_initial)
 
 
 @implements(np.cumulative_prod)
 def cumulative_prod(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Any:
-    return _cumulative(cumprod, 1, x, axis, dtype, out, include_initial)
+    return _cumulative(cumprod, 1, x, axis, dtype, include_initial)

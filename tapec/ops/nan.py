@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
-from tapec.ops.array import apply, implements
+from tapec.ops.array import apply, deliver, implements
 from tapec.ops.define import define, dtype_of
 from tapec.ops.kit import as_array
-from tapec.ops.reductions import stored
 from tapec.ops.samples import Case
 
 __all__ = ["NAN_TO_NUM", "nan_to_num", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
@@ -27,51 +26,51 @@ def _without(a: Any, fill: Any) -> tuple[Any, Any]:
 
 @implements(np.nansum)
 def nansum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **more: Any) -> Any:
-    return np.sum(_without(a, 0)[0], axis, dtype, out, keepdims=keepdims, **more)
+    return np.sum(_without(a, 0)[0], axis, dtype, keepdims=keepdims, **more)
 
 
 @implements(np.nanprod)
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **more: Any) -> Any:
-    return np.prod(_without(a, 1)[0], axis, dtype, out, keepdims=keepdims, **more)
+    return np.prod(_without(a, 1)[0], axis, dtype, keepdims=keepdims, **more)
 
 
 @implements(np.nancumsum)
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return np.cumsum(_without(a, 0)[0], axis, dtype, out)
+    return np.cumsum(_without(a, 0)[0], axis, dtype)
 
 
 @implements(np.nancumprod)
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return np.cumprod(_without(a, 1)[0], axis, dtype, out)
+    return np.cumprod(_without(a, 1)[0], axis, dtype)
 
 
-def _nan_extreme(run: Any, fill: Any, a: Any, axis: Any, out: Any, keepdims: Any, more: Any) -> Any:
+def _nan_extreme(run: Any, fill: Any, a: Any, axis: Any, keepdims: Any, more: Any) -> Any:
     """nan where there is nothing but nan."""
     a, there = _without(a, fill)
     y = run(a, axis=axis, keepdims=keepdims, **more)
     if there is not None:
         y = np.where(np.any(there, axis=axis, keepdims=keepdims), y, np.nan)
-    return stored(y, out)
+    return y
 
 
 @implements(np.nanmax)
 def nanmax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **more: Any) -> Any:
-    return _nan_extreme(np.max, -np.inf, a, axis, out, keepdims, more)
+    return _nan_extreme(np.max, -np.inf, a, axis, keepdims, more)
 
 
 @implements(np.nanmin)
 def nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **more: Any) -> Any:
-    return _nan_extreme(np.min, np.inf, a, axis, out, keepdims, more)
+    return _nan_extreme(np.min, np.inf, a, axis, keepdims, more)
 
 
 @implements(np.nanargmax)
 def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    return np.argmax(_without(a, -np.inf)[0], axis, out, keepdims=keepdims)
+    return np.argmax(_without(a, -np.inf)[0], axis, keepdims=keepdims)
 
 
 @implements(np.nanargmin)
 def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    return np.argmin(_without(a, np.inf)[0], axis, out, keepdims=keepdims)
+    return np.argmin(_without(a, np.inf)[0], axis, keepdims=keepdims)
 
 
 def _both(there: Any, where: Any) -> Any:
@@ -83,7 +82,7 @@ def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
     a, there = _without(a, 0)
-    return np.mean(a, axis, dtype, out, keepdims, where=_both(True if there is None else there, where))
+    return np.mean(a, axis, dtype, None, keepdims, where=_both(True if there is None else there, where))
 
 
 def _nan_moment(run: Any, a: Any, where: Any, rest: Any, more: Any) -> Any:
@@ -137,4 +136,4 @@ NAN_TO_NUM = define(
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     x = as_array(x)
     y = apply(NAN_TO_NUM, (x,), (("nan", nan), ("posinf", posinf), ("neginf", neginf)))
-    return y if copy else stored(y, x)
+    return y if copy else deliver(x, y)

@@ -12,7 +12,7 @@ from tapec.ops.array import ArrayLike, apply, implements
 from tapec.ops.define import axes_param, define, dtype_of, reduced_shape
 from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import as_array
-from tapec.ops.reductions import mean_dtype, stored, unsupported
+from tapec.ops.reductions import mean_dtype, real_dtype, unsupported
 from tapec.ops.samples import Case
 
 __all__ = ["MEDIAN", "QUANTILE", "median", "percentile", "quantile"]
@@ -47,7 +47,7 @@ def _selected(ct: Any, x: Any, axis: tuple[int, ...], q: Any, method: str) -> An
         return np.zeros_like(x)
     places = np.ravel(np.quantile(np.arange(n, dtype=float), q, method=method))  # type: ignore[call-overload]
     low = np.floor(places).astype(int)
-    high, share = np.ceil(places).astype(int), places - low
+    high, share = np.ceil(places).astype(int), (places - low).astype(real_dtype(ct.dtype))
     rows = _last(x, axis)
     order = np.argpartition(rows, tuple(sorted({*low.tolist(), *high.tolist()})), 1)
     cts = np.reshape(ct, (len(places), -1)).T
@@ -145,7 +145,7 @@ QUANTILE = define(
 @implements(np.median)
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
     a = as_array(a)
-    return stored(apply(MEDIAN, (a,), axes_param(a, axis, keepdims)), out)
+    return apply(MEDIAN, (a,), axes_param(a, axis, keepdims))
 
 
 @implements(np.quantile)
@@ -166,7 +166,7 @@ def quantile(
     if dtype_of(a).kind == "c":
         raise TypeError("a must be an array of real numbers")
     params = (("q", _fractions(q)), *axes_param(a, axis, keepdims), ("method", method))
-    return stored(apply(QUANTILE, (a,), params), out)
+    return apply(QUANTILE, (a,), params)
 
 
 def _fractions(q: Any) -> Any:
@@ -194,7 +194,7 @@ def percentile(a: Any, q: Any, axis: Any = None, out: Any = None, *args: Any, **
 # -- leaving nan out ------------------------------------------------------------------------------------------------
 @implements(np.nanmedian)
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-    return nanquantile(a, 0.5, axis, out, keepdims=keepdims)
+    return nanquantile(a, 0.5, axis, keepdims=keepdims)
 
 
 @implements(np.nanpercentile)
@@ -225,7 +225,7 @@ def nanquantile(
     fractions = np.asarray(_fractions(q))
     found = [np.reshape(_nan_quantile(rows, last, float(f)), shape) for f in fractions.ravel()]
     y = found[0] if not fractions.ndim else np.reshape(np.stack(found), (*fractions.shape, *shape))
-    return stored(y, out)
+    return y
 
 
 def _nan_quantile(rows: Any, last: Any, fraction: float) -> Any:

@@ -75,14 +75,6 @@ def masked(a: Any, where: Any, fill: Any) -> Any:
     return a if where is True else np.where(where, a, fill)
 
 
-def stored(y: Any, out: Any) -> Any:
-    """The result, written into `out` when that is given."""
-    if out is None:
-        return y
-    out[...] = y
-    return out
-
-
 def count(x: Any, axis: tuple[int, ...]) -> int:
     n = 1
     for k in axis:
@@ -140,7 +132,7 @@ def sum_(
     if dtype is not None:
         a = a.astype(dtype)
     y = apply(SUM, (a,), axes_param(a, axis, keepdims))
-    return stored(y if initial is None else y + initial, out)
+    return y if initial is None else y + initial
 
 
 @method("mean")
@@ -154,8 +146,8 @@ def mean_(
     if where is not True:
         where = np.broadcast_to(where, a.shape)
         number = np.sum(where, axis=axis, keepdims=keepdims).astype(real_dtype(mean_dtype(a.dtype)))
-        return stored(np.sum(a, axis, keepdims=keepdims, where=where) / number, out)
-    return stored(apply(MEAN, (a,), axes_param(a, axis, keepdims)), out)
+        return np.sum(a, axis, keepdims=keepdims, where=where) / number
+    return apply(MEAN, (a,), axes_param(a, axis, keepdims))
 
 
 # -- products ---------------------------------------------------------------------------------------------------
@@ -191,7 +183,7 @@ def prod_(
     if dtype is not None:
         a = a.astype(dtype)
     y = apply(PROD, (a,), axes_param(a, axis, keepdims))
-    return stored(y if initial is None else y * initial, out)
+    return y if initial is None else y * initial
 
 
 # -- extremes ---------------------------------------------------------------------------------------------------
@@ -216,7 +208,7 @@ MAX = reduction("max", np.max, _same, _extreme_vjp, rule=_extreme_rule, out=True
 MIN = reduction("min", np.min, _same, _extreme_vjp, rule=_extreme_rule, out=True)
 
 
-def _extreme(op: Op, pair: Any, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
+def _extreme(op: Op, pair: Any, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     a = as_array(a)
     if where is not True:
         if initial is None:
@@ -226,7 +218,7 @@ def _extreme(op: Op, pair: Any, a: Any, axis: Any, out: Any, keepdims: Any, init
             )
         a = np.where(where, a, initial)
     y = apply(op, (a,), axes_param(a, axis, keepdims))
-    return stored(y if initial is None else pair(y, initial), out)
+    return y if initial is None else pair(y, initial)
 
 
 @method("max")
@@ -234,7 +226,7 @@ def _extreme(op: Op, pair: Any, a: Any, axis: Any, out: Any, keepdims: Any, init
 def max_(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
 ) -> Any:
-    return _extreme(MAX, np.maximum, a, axis, out, keepdims, initial, where)
+    return _extreme(MAX, np.maximum, a, axis, keepdims, initial, where)
 
 
 @method("min")
@@ -242,12 +234,12 @@ def max_(
 def min_(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
 ) -> Any:
-    return _extreme(MIN, np.minimum, a, axis, out, keepdims, initial, where)
+    return _extreme(MIN, np.minimum, a, axis, keepdims, initial, where)
 
 
 @implements(np.ptp)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return stored(np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims), out)
+    return np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims)
 
 
 # -- without gradient -------------------------------------------------------------------------------------------
@@ -268,14 +260,14 @@ COUNT_NONZERO = reduction("count_nonzero", np.count_nonzero, _index, sample=redu
 @implements(np.any)
 def any_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     a = masked(as_array(a), where, False)
-    return stored(apply(ANY, (a,), axes_param(a, axis, keepdims)), out)
+    return apply(ANY, (a,), axes_param(a, axis, keepdims))
 
 
 @method("all")
 @implements(np.all)
 def all_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     a = masked(as_array(a), where, True)
-    return stored(apply(ALL, (a,), axes_param(a, axis, keepdims)), out)
+    return apply(ALL, (a,), axes_param(a, axis, keepdims))
 
 
 @implements(np.count_nonzero)
@@ -299,31 +291,47 @@ def _arg_cases(rng: np.random.Generator) -> list[Case]:
     return [Case((x,), {"axis": a, "keepdims": k}) for a, k in axes]
 
 
-ARGMAX = reduction("argmax", _run_arg(np.argmax), _index, sample=_arg_cases, numpy=np.argmax)
-ARGMIN = reduction("argmin", _run_arg(np.argmin), _index, sample=_arg_cases, numpy=np.argmin)
+def _arg_batch(run: Any) -> Any:
+    """One axis stays one; of several, which are all there are, one is made."""
+
+    def batch(batched: tuple[bool, ...], x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+        if len(axis) == 1:
+            return run(x, axis[0] + 1, keepdims=keepdims)
+        y = run(np.reshape(x, (x.shape[0], -1)), 1)
+        return np.reshape(y, (x.shape[0], *[1] * len(axis))) if keepdims else y
+
+    return batch
 
 
-def _arg(op: Op, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+def _arg_op(run: Any) -> Op:
+    return reduction(run.__name__, _run_arg(run), _index, sample=_arg_cases, numpy=run, batch=_arg_batch(run))
+
+
+ARGMAX = _arg_op(np.argmax)
+ARGMIN = _arg_op(np.argmin)
+
+
+def _arg(op: Op, a: Any, axis: Any, keepdims: Any) -> Any:
     if isinstance(axis, (tuple, list)):
         raise TypeError(f"'{type(axis).__name__}' object cannot be interpreted as an integer")
     a = as_array(a)
-    return stored(apply(op, (a,), axes_param(a, axis, keepdims)), out)
+    return apply(op, (a,), axes_param(a, axis, keepdims))
 
 
 @method("argmax")
 @implements(np.argmax)
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    return _arg(ARGMAX, a, axis, out, keepdims)
+    return _arg(ARGMAX, a, axis, keepdims)
 
 
 @method("argmin")
 @implements(np.argmin)
 def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    return _arg(ARGMIN, a, axis, out, keepdims)
+    return _arg(ARGMIN, a, axis, keepdims)
 
 
 def unsupported(what: str, mend: str) -> UnsupportedError:
     return UnsupportedError(at_user_line(f"{what}. Mend: {mend}."))
 
 
-__all__ += ["masked", "mean_dtype", "reduction_source", "stored", "sum_dtype", "unsupported"]
+__all__ += ["masked", "mean_dtype", "reduction_source", "sum_dtype", "unsupported"]

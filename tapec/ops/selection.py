@@ -12,7 +12,6 @@ from tapec.ops.array import ArrayLike, apply, implements, method
 from tapec.ops.define import as_operand, define, ndim_of, shape_of
 from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import as_array
-from tapec.ops.reductions import stored
 from tapec.ops.samples import Case
 
 __all__ = ["CHOOSE", "INTERP", "choose", "compress", "extract", "interp", "piecewise", "select"]
@@ -65,7 +64,7 @@ CHOOSE = define(
 @implements(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     parts = [as_array(c) for c in choices]
-    return stored(apply(CHOOSE, (as_array(a), *parts), (("mode", mode),)), out)
+    return apply(CHOOSE, (as_array(a), *parts), (("mode", mode),))
 
 
 # -- among elements -----------------------------------------------------------------------------------------------
@@ -74,7 +73,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     a = as_array(a)
     if ndim_of(as_operand(condition)) != 1:
         raise ValueError("condition must be a 1-d array")
-    return stored(np.take(a, np.flatnonzero(condition), axis), out)
+    return np.take(a, np.flatnonzero(condition), axis)
 
 
 @method("compress")

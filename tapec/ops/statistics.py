@@ -17,7 +17,6 @@ from tapec.ops.reductions import (
     reduction,
     reduction_cases,
     reduction_source,
-    stored,
 )
 
 __all__ = ["STD", "VAR", "average", "corrcoef", "cov"]
@@ -54,19 +53,19 @@ STD = reduction(
 )
 
 
-def _moment(op: Any, a: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any, where: Any, mean: Any) -> Any:
+def _moment(op: Any, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any, mean: Any) -> Any:
     a = as_array(a)
     if dtype is not None:
         a = a.astype(dtype)
     if where is True and mean is None:
         params = axes_param(a, axis, keepdims)
-        return stored(apply(op, (a,), (*params, ("ddof", ddof))), out)
+        return apply(op, (a,), (*params, ("ddof", ddof)))
     where = np.broadcast_to(where, a.shape)
     mean = np.mean(a, axis=axis, keepdims=True, where=where) if mean is None else mean
     number = np.sum(where, axis=axis, keepdims=keepdims).astype(_spread_dtype(a.dtype))
     squares = np.square(np.abs(a - mean)) if a.dtype.kind == "c" else np.square(a - mean)
     y = np.sum(squares, axis=axis, keepdims=keepdims, where=where) / np.maximum(number - ddof, 0)
-    return stored(_root(y) if op is STD else y, out)
+    return _root(y) if op is STD else y
 
 
 def _root(y: Any) -> Any:
@@ -89,7 +88,7 @@ def var(
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
-    return _moment(VAR, a, axis, dtype, out, ddof if correction is None else correction, keepdims, where, mean)
+    return _moment(VAR, a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)
 
 
 @method("std")
@@ -106,7 +105,7 @@ def std(
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
-    return _moment(STD, a, axis, dtype, out, ddof if correction is None else correction, keepdims, where, mean)
+    return _moment(STD, a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)
 
 
 # -- averages -----------------------------------------------------------------------------------------------------
