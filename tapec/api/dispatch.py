@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapec.config import in_force
+from tapec.runtime.notes import annotate
 from tapec.trace.recorder import CURRENT
 from tapec.trace.structure import LEAF, build
 from tapec.trace.tensor import Tensor
@@ -123,6 +124,7 @@ def fast_call(info: Any, call: Any, program: Any, count: Any) -> Callable[..., A
     parameters = ", ".join([*[f"a{k}=MISS" for k in range(len(trees))], "*rest"])
     body = "\n        ".join(["if rest: return MISS", *w.lines])
     w.space["compiled"] = program.function
+    w.space["annotate"], w.space["program"] = annotate, program
     w.space["settings"], w.space["values"] = in_force, in_force()
     w.space["count"] = count
     tree = len(program.paths) > 1 or bool(program.paths[0].guards)
@@ -134,7 +136,11 @@ def fast_call(info: Any, call: Any, program: Any, count: Any) -> Callable[..., A
         {body}
     except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError):
         return MISS
-    r = compiled({', '.join(inputs)})
+    try:
+        r = compiled({', '.join(inputs)})
+    except Exception as error:
+        annotate(error, program.compiled)
+        raise
 {'    if r is None: return MISS' if tree else ''}
     count[0] += 1
     return {result}

@@ -177,7 +177,7 @@ class CompiledFunction:
         read = program.read(objects)
         if read is None:
             return MISS
-        outputs = program.function(*[value_of(x) for x in read])
+        outputs = program.run([value_of(x) for x in read])
         if outputs is None:
             return MISS
         path = program.path_taken(outputs)
@@ -272,7 +272,7 @@ class CompiledFunction:
             entry.recorded[key] = program
         path = program.paths[0]
         read = program.objects(recorded, objects)
-        outputs = program.function(*[value_of(x) for x in read])
+        outputs = program.run([value_of(x) for x in read])
         if as_tensors or CURRENT.get() is not None:
             outputs = recorded_outputs(self._call_op, path, read, outputs, as_tensors)
         return path.pack(outputs)
@@ -286,7 +286,7 @@ class CompiledFunction:
         for _ in range(2):
             for program in entry.programs if entry.volatile is None else ():
                 read = program.read(objects)
-                outputs = None if read is None else program.function(*[value_of(x) for x in read])
+                outputs = None if read is None else program.run([value_of(x) for x in read])
                 if outputs is not None:
                     return entry, program, program.path_taken(outputs)
             if entry.volatile is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,7 @@ __all__ = ["Compiled", "compile_graph"]
 class Compiled:
     """A generated function and the graph it came from; `source` is its text, made when somebody looks."""
 
-    __slots__ = ("__weakref__", "_layout", "_text", "constants", "function", "graph", "name")
+    __slots__ = ("__weakref__", "_layout", "_origins", "_text", "constants", "function", "graph", "name")
 
     function: Callable[..., Any]
 
@@ -35,6 +36,7 @@ class Compiled:
         self.constants = constants
         self._layout: Layout | None = layout
         self._text: str | None = None
+        self._origins: list[tuple[int, Any]] | None = None
 
     @property
     def source(self) -> str:
@@ -42,8 +44,17 @@ class Compiled:
         if self._text is None:
             assert self._layout is not None
             self._text = self._layout.text()
+            self._origins = self._layout.origins()
             self._layout = None
         return self._text
+
+    def origin_at(self, line: int) -> Any:
+        """The user's line that a line of the source came from; None when there is none."""
+        if self._origins is None:
+            assert self._layout is not None
+            self._origins = self._layout.origins()
+        at = bisect_right(self._origins, line, key=lambda entry: entry[0]) - 1
+        return self._origins[at][1] if at >= 0 else None
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}>"

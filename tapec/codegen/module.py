@@ -96,6 +96,15 @@ class Layout:
     def module(self) -> ast.Module:
         return ast.Module(self.trees, [])
 
+    def origins(self) -> list[tuple[int, Any]]:
+        """The first line of each statement, and where the user wrote it."""
+        found = []
+        line = 1
+        for entry in self.lines:
+            found.append((line, entry.origin))
+            line += len(entry.text) or 1
+        return found
+
     # -- text -------------------------------------------------------------------------------------------------------
     def text(self) -> str:
         """The source, with the user's lines beside it."""

@@ -25,6 +25,7 @@ from tapec.ir.tree import Branch, Leaf, Tree
 from tapec.ops.layout import CAST
 from tapec.passes.pipeline import optimize
 from tapec.trace.adapter import Adapter
+from tapec.runtime.notes import annotate
 from tapec.trace.capture import Captures, Path
 from tapec.trace.structure import LEAF, flatten, map_leaves, unflatten
 from tapec.trace.tensor import Tensor
@@ -310,6 +311,14 @@ class Program:
     def function(self) -> Callable[..., Any]:
         assert self.compiled is not None
         return self.compiled.function
+
+    def run(self, values: list[Any]) -> Any:
+        """The outputs for these values of the inputs, None on an unknown path; errors tell the user's line."""
+        try:
+            return self.function(*values)
+        except Exception as error:
+            annotate(error, self.compiled)
+            raise
 
     def path_taken(self, outputs: tuple[Any, ...]) -> TracedPath:
         """Which path gave these outputs; the last of them tells when there are several."""

@@ -338,3 +338,12 @@ def test_an_error_of_the_user_surfaces_and_nothing_is_cached():
 def test_not_a_function():
     with pytest.raises(TypeError, match="takes a function, not int"):
         tapec.grad(3)
+
+
+def test_an_error_inside_generated_code_names_the_users_line():
+    f = tapec.compile(lambda a: np.linalg.inv(a))
+    f(np.eye(2))
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        f(np.zeros((2, 2)))
+    assert "test_functions.py" in caught.value.__notes__[0]
+    assert "np.linalg.inv(a)" in caught.value.__notes__[0]
