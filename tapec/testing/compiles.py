@@ -1,0 +1,29 @@
+"""How often something compiles, as an assertion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["assert_compiles"]
+
+
+@contextmanager
+def assert_compiles(function: Any, at_most: int) -> Iterator[None]:
+    """Fail when a compiled function (or, given `tapec`, the tapes) compiles more often than this inside the block.
+
+    >>> import tapec
+    >>> f = tapec.grad(lambda x: x * x)
+    >>> with tapec.testing.assert_compiles(f, at_most=1):
+    ...     f(1.0), f(2.0)
+    (np.float64(2.0), np.float64(4.0))
+    """
+    before = function.cache_info().compilations
+    yield
+    made = function.cache_info().compilations - before
+    if made > at_most:
+        why = getattr(function, "_why", "")
+        raise AssertionError(
+            f"{made} generated functions were compiled, at most {at_most} allowed" + (f"; the last because {why}" if why else "")
+        )
