@@ -25,6 +25,7 @@ from tapec.ir.tree import Branch, Leaf, Tree
 from tapec.ops.layout import CAST
 from tapec.passes.pipeline import optimize
 from tapec.trace.adapter import Adapter
+from tapec.runtime.collector import resting_collector
 from tapec.runtime.notes import annotate
 from tapec.trace.capture import Captures, Path
 from tapec.trace.structure import LEAF, flatten, map_leaves, unflatten
@@ -183,10 +184,11 @@ class Program:
     # -- adding a path ----------------------------------------------------------------------------------------------
     def add(self, recorded: Recorded, info: Any) -> TracedPath:
         """Turn a trace into a path, and compile all paths together."""
-        path = self.path_of(recorded, info)
-        self.checks.update(recorded.captures.checks)
-        self.paths = [p for p in self.paths if not _same_guards(p, path)] + [path]
-        self.compile()
+        with resting_collector():
+            path = self.path_of(recorded, info)
+            self.checks.update(recorded.captures.checks)
+            self.paths = [p for p in self.paths if not _same_guards(p, path)] + [path]
+            self.compile()
         return path
 
     def path_of(self, recorded: Recorded, info: Any) -> TracedPath:
