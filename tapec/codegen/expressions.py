@@ -81,8 +81,8 @@ def _builder(tree: Any, number: dict[str, int]) -> Build:
         if tree.id in number:
             k = number[tree.id]
             return lambda args, line: args[k]
-        name = tree.id
-        return lambda args, line: ast.Name(name, LOAD, lineno=line, **NO_COLUMN)
+        name, context = tree.id, tree.ctx
+        return lambda args, line: ast.Name(name, context, lineno=line, **NO_COLUMN)
     if isinstance(tree, ast.Constant):
         constant = tree.value
         return lambda args, line: ast.Constant(constant, lineno=line, **NO_COLUMN)

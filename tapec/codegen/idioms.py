@@ -47,7 +47,8 @@ def template_of(node: Node) -> Template | None:
             return parse_template(filled(source, node), len(node.inputs))
     if source is None:
         return None
-    return parse_template(source(list(slots(len(node.inputs))), node), len(node.inputs))
+    text = source(list(slots(len(node.inputs))), node)
+    return None if text is None else parse_template(text, len(node.inputs))
 
 
 def filled(source: str, node: Node) -> str:

@@ -39,8 +39,8 @@ def _rule(*types: Type, op: str, params: Any, batched: tuple[bool, ...]) -> Any:
     return grown if isinstance(result, tuple) else grown[0]
 
 
-def _source(args: tuple[str, ...], node: Node) -> str:
-    """`np.stack([np.foo(e0, w) for e0 in x])`."""
+def _source(args: tuple[str, ...], node: Node) -> str | None:
+    """`np.stack([np.foo(e0, w) for e0 in x])`; None when the op itself has no source."""
     batched = node.param("batched")
     moving = [k for k, b in enumerate(batched) if b]
     names = [f"e{k}" for k in moving]
@@ -49,18 +49,24 @@ def _source(args: tuple[str, ...], node: Node) -> str:
     turn = list(args)
     for k, name in zip(moving, names, strict=True):
         turn[k] = name
-    text = f"[{_inner_source(node, turn)} for {inner} in {over}]"
+    body = _inner_source(node, turn)
+    if body is None:
+        return None
+    text = f"[{body} for {inner} in {over}]"
     return f"[np.stack(column) for column in zip(*{text})]" if node.op is MAPS else f"np.stack({text})"
 
 
-def _inner_source(node: Node, args: list[str]) -> str:
+def _inner_source(node: Node, args: list[str]) -> str | None:
     op: Op = get_op(node.param("op"))
     params = node.param("params")
     rows = _row_types(tuple([i.type for i in node.inputs]), node.param("batched"))
     inputs = tuple([input_node(a, t) for a, t in zip(args, rows, strict=True)])
     if callable(op.source):
         return op.source(tuple(args), Node(op, inputs, params, op.rule(*rows, **dict(params))))
-    return op.source.format(*args, **dict(params))
+    if op.source is None:
+        return None
+    listed = "".join(f", {k}={v!r}" for k, v in params)
+    return op.source.format(*args, params=listed, **dict(params))
 
 
 MAP = define("map", _run, _rule, "loop", gradient="yes", source=_source, sample=None)

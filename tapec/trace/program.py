@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.checkpoint import inline_checkpoints
-from tapec.autodiff.inline import copy_into
+from tapec.autodiff.inline import copy_into, prune
 from tapec.codegen import Compiled, compile_graph
 from tapec.errors import TapecWarning
 from tapec.ir import Builder, Graph, Node, input_node, type_of
 from tapec.ir.tree import Branch, Leaf, Tree
 from tapec.ops.layout import CAST
 from tapec.passes.pipeline import optimize
-from tapec.trace.adapter import Adapter
 from tapec.runtime.collector import resting_collector
 from tapec.runtime.notes import annotate
+from tapec.trace.adapter import Adapter
 from tapec.trace.capture import Captures, Path
 from tapec.trace.structure import LEAF, flatten, map_leaves, unflatten
 from tapec.trace.tensor import Tensor
@@ -73,14 +73,16 @@ class TracedPath:
     pack: Any = None
     _joint: Graph | None = None
 
+    def conditions(self) -> Graph:
+        """What the guards look at, and nothing else."""
+        return prune(Graph(self.forward.inputs, self.forward.nodes, [g.node for g in self.guards]))
+
     @property
     def joint(self) -> Graph:
         """What is computed together with the guards: what a recording of the call records."""
         if self._joint is None:
             builder = Builder()
-            conditions = copy_into(
-                builder, Graph(self.forward.inputs, self.forward.nodes, [g.node for g in self.guards]), self.forward.inputs
-            )
+            conditions = copy_into(builder, self.conditions(), self.forward.inputs)
             made = copy_into(builder, self.target, self.target.inputs)
             self._joint = builder.graph(self.target.inputs, [*made, *conditions], self.target.name)
         return self._joint
@@ -127,7 +129,8 @@ def run_traced(
 def prepared(function: Any, captures: Captures, name: str = "function") -> Callable[..., Any]:
     """The function as it is called while traced: a clone that reads its captured state through us."""
     if type(function) is Adapter:
-        return functools.partial(function.call, *[prepared(f, captures, f"{name}{k}") for k, f in enumerate(function.functions)])
+        made = [prepared(f, captures, f"{name}{k}") for k, f in enumerate(function.functions)]
+        return functools.partial(function.call, *made)
     root = Path(name, name, {name: function}, lambda: function)
     if isinstance(function, functools.partial):
         inner = prepared(function.func, captures)
@@ -283,10 +286,7 @@ class Program:
         outputs: list[Node] = []
         trie = _Trie()
         for number, path in enumerate(self.paths):
-            inputs = path.forward.inputs
-            conditions = copy_into(
-                builder, Graph(inputs, path.forward.nodes, [g.node for g in path.guards]), inputs
-            )
+            conditions = copy_into(builder, path.conditions(), path.forward.inputs)
             steps = []
             for g, node in () if self.straight else zip(path.guards, conditions):
                 steps.append((len(outputs), (node, g.kind), g.value))

@@ -1,0 +1,221 @@
+"""`jacobian`, `jacrev`, `jacfwd` and `hessian`: all derivatives, as nested as results and arguments are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tapec.api.functions import CompiledFunction, Out, Template, Transform, result_template
+from tapec.api.signature import Arguments, Binder
+from tapec.api.transforms import Wrt, check_loss, decorator, gradient_template, wrt_plan
+from tapec.autodiff.inline import copy_into
+from tapec.autodiff.jacobian import hessian_graph, jacobian_graph
+from tapec.errors import at_user_line
+from tapec.ir import Builder, Graph
+from tapec.ir.types import is_differentiable
+from tapec.trace.structure import LEAF, Branch
+
+__all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
+
+_MODES = {"reverse": "reverse", "forward": "forward", "auto": "auto"}
+
+
+class Jacobian(Transform):
+    """The Jacobian of every result leaf by every argument leaf, and the auxiliary results."""
+
+    def __init__(self, name: str, argnums: Any, mode: str, has_aux: bool, holomorphic: bool):
+        if mode not in _MODES:
+            raise ValueError(at_user_line(f"{name}: mode must be 'reverse', 'forward' or 'auto', not {mode!r}"))
+        self.name = name
+        self.argnums = argnums
+        self.mode = mode
+        self.has_aux = has_aux
+        self.holomorphic = holomorphic
+
+    def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
+        plan = wrt_plan(self.name, self.argnums, binder, info, args, kwargs)
+        if self.holomorphic and any(info.types[k].dtype.kind != "c" for k in plan.inputs):
+            raise TypeError(at_user_line(f"{self.name} with holomorphic=True differentiates by complex numbers alone"))
+        return plan
+
+    def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
+        tree, statics, aux = split_aux(self.name, info, self.has_aux)
+        n = sum(s is LEAF for s in statics)
+        ends = Graph(forward.inputs, forward.nodes, forward.outputs[:n], forward.name)
+        if not any(is_differentiable(o.type) for o in ends.outputs):
+            raise TypeError(at_user_line(_no_result(self.name, ends)))
+        whole = jacobian_graph(ends, plan.inputs, self.mode, self.holomorphic)
+        parts: list[Template] = []
+        k = 0
+        outputs = iter(ends.outputs)
+        for s in statics:
+            if s is LEAF and is_differentiable(next(outputs).type):
+                parts.append(gradient_template(info, plan, k))
+                k += len(plan.inputs)
+            else:
+                parts.append((LEAF, [None]))
+        template = graft(tree, iter(parts)), [leaf for _, leaves in parts for leaf in leaves]
+        if aux is None:
+            return whole, template
+        builder = Builder()
+        rest = Graph(forward.inputs, forward.nodes, forward.outputs[n:], forward.name)
+        made = [*copy_into(builder, whole, forward.inputs), *copy_into(builder, rest, forward.inputs)]
+        leaves = [*template[1], *_numbered(info.statics[len(statics) :], k)]
+        return builder.graph(forward.inputs, made, forward.name), (Branch(tuple, None, (template[0], aux)), leaves)
+
+
+def split_aux(what: str, info: Arguments, has_aux: bool) -> tuple[Any, list[Any], Any]:
+    """The structure of the result and its leaves, and the structure of what is auxiliary (None when nothing is)."""
+    tree = info.result
+    if not has_aux:
+        return tree, list(info.statics), None
+    if tree is LEAF or tree.kind is not tuple or len(tree.children) != 2:
+        raise TypeError(at_user_line(f"{what} with has_aux=True: the function must return a pair (result, aux)"))
+    return tree.children[0], list(info.statics[: count(tree.children[0])]), tree.children[1]
+
+
+def count(tree: Any) -> int:
+    """The number of leaves of a structure."""
+    return 1 if tree is LEAF else sum(map(count, tree.children))
+
+
+def graft(tree: Any, parts: Iterator[Template]) -> Any:
+    """A structure in the place of each leaf of another."""
+    if tree is LEAF:
+        return next(parts)[0]
+    return Branch(tree.kind, tree.meta, tuple([graft(c, parts) for c in tree.children]))
+
+
+def _numbered(statics: Any, k: int) -> list[Any]:
+    out = []
+    for s in statics:
+        out.append(Out(k) if s is LEAF else s)
+        k += s is LEAF
+    return out
+
+
+def _no_result(what: str, ends: Graph) -> str:
+    shown = ", ".join(str(o.type) for o in ends.outputs) or "nothing that is an array"
+    return f"{what}: the function returned {shown}, which has no derivative. Mend: return real or complex numbers."
+
+
+class Hessian(Transform):
+    """Second derivatives of a loss: by each argument leaf, by each argument leaf."""
+
+    name = "hessian"
+
+    def __init__(self, argnums: Any, has_aux: bool):
+        self.argnums = argnums
+        self.has_aux = has_aux
+
+    def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
+        plan = wrt_plan("hessian", self.argnums, binder, info, args, kwargs)
+        if any(info.types[k].dtype.kind == "c" for k in plan.inputs):
+            raise TypeError(
+                at_user_line("hessian takes real arguments. Mend: differentiate by real and imaginary part apart.")
+            )
+        return plan
+
+    def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
+        check_loss("hessian", info, self.has_aux, forward)
+        whole = hessian_graph(forward, plan.inputs)
+        outer, leaves = gradient_template(info, plan, 0)
+        width = len(plan.inputs)
+        parts = [(LEAF, [None]) if s is None else gradient_template(info, plan, s.k * width) for s in leaves]
+        template = graft(outer, iter(parts)), [leaf for _, inner in parts for leaf in inner]
+        if not self.has_aux:
+            return whole, template
+        builder = Builder()
+        made = [*copy_into(builder, whole, forward.inputs), *copy_into(builder, forward, forward.inputs)[1:]]
+        tree, aux = result_template(info, width * width - 1)
+        both = Branch(tuple, None, (template[0], tree.children[1]))
+        return builder.graph(forward.inputs, made, forward.name), (both, [*template[1], *aux[1:]])
+
+
+# -- public -----------------------------------------------------------------------------------------------------------
+def jacobian(
+    function: Any = None,
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *,
+    mode: str = "reverse",
+    holomorphic: bool = False,
+    sparse: bool = False,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Any:
+    """The Jacobian of a function, `jac[result_leaf][argument_leaf]`, each of shape result + argument.
+
+    `mode` is "reverse" (a row at a time, in one batch), "forward" (a column at a time), or "auto" (whichever is less
+    work for the shapes). With `sparse=True` the function takes one array and returns one, and the Jacobian is a
+    `scipy.sparse` CSR matrix, see `tapec.sparsity`.
+
+    >>> import numpy as np, tapec
+    >>> tapec.jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
+    if sparse:
+        from tapec.api.sparse import sparse_jacobian
+
+        return decorator(function, lambda f: sparse_jacobian(f, argnums, mode, static_argnums, static_argnames))
+    transform = Jacobian("jacobian", argnums, mode, has_aux, holomorphic)
+    return _compiled(function, transform, static_argnums, static_argnames)
+
+
+def jacrev(
+    function: Any = None,
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *,
+    holomorphic: bool = False,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Any:
+    """The Jacobian in reverse mode: one pullback a row, all in one batch. For more inputs than outputs."""
+    transform = Jacobian("jacrev", argnums, "reverse", has_aux, holomorphic)
+    return _compiled(function, transform, static_argnums, static_argnames)
+
+
+def jacfwd(
+    function: Any = None,
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *,
+    holomorphic: bool = False,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Any:
+    """The Jacobian in forward mode: one tangent a column, all in one batch. For more outputs than inputs."""
+    transform = Jacobian("jacfwd", argnums, "forward", has_aux, holomorphic)
+    return _compiled(function, transform, static_argnums, static_argnames)
+
+
+def hessian(
+    function: Any = None,
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *,
+    sparse: bool = False,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Any:
+    """The Hessian of a function that returns one real number: `hess[leaf][leaf]`.
+
+    >>> import numpy as np, tapec
+    >>> tapec.hessian(lambda x: np.sum(x ** 3))(np.array([1.0, 2.0]))
+    array([[ 6.,  0.],
+           [ 0., 12.]])
+    """
+    if sparse:
+        from tapec.api.sparse import sparse_hessian
+
+        return decorator(function, lambda f: sparse_hessian(f, argnums, static_argnums, static_argnames))
+    return _compiled(function, Hessian(argnums, has_aux), static_argnums, static_argnames)
+
+
+def _compiled(function: Any, transform: Transform, static_argnums: Any, static_argnames: Any) -> Any:
+    def make(f: Callable[..., Any]) -> CompiledFunction:
+        return CompiledFunction(f, transform, static_argnums=static_argnums, static_argnames=static_argnames)
+
+    return decorator(function, make)
