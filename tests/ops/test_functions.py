@@ -1,0 +1,148 @@
+"""NumPy's functions and methods on tensors against the same on arrays, and their derivatives against differences."""
+
+import numpy as np
+import pytest
+
+from tests.ops.derivatives import check
+
+RNG = np.random.default_rng(7)
+A = (RNG.permutation(24).reshape(2, 3, 4) - 11.6) * 0.17  # far from each other, and from where branches meet
+P = RNG.uniform(0.4, 2.0, (2, 3, 4))
+V = np.array([0.7, -1.3, 2.1, 0.2, -0.6])
+W = np.array([0.5, 1.5, 0.3, 0.9, 2.0])
+Z = RNG.standard_normal((3, 4)) + 1j * RNG.standard_normal((3, 4))
+HOLES = np.where(RNG.uniform(size=(2, 3, 4)) < 0.3, np.nan, A)
+MASK = A > 0
+
+ONE = {
+    # powers
+    "x ** 2": (lambda x: x**2, A),
+    "x ** 3": (lambda x: x**3, A),
+    "x ** -1": (lambda x: x**-1.0, P),
+    "x ** 0.5": (lambda x: x**0.5, P),
+    "x ** 0": (lambda x: x**0 + x, A),
+    "2 ** x": (lambda x: 2.0**x, A),
+    "x ** x": (lambda x: x**x, P),
+    "x ** [0 1 2 3]": (lambda x: x ** np.arange(4), A),
+    "float_power": (lambda x: np.float_power(x, 2.5), P),
+    "z ** 2": (lambda z: z**2, Z),
+    "z ** (1+1j)": (lambda z: z ** (1 + 1j), Z),
+    # operators
+    "divmod": (lambda x: divmod(x, 0.7), A),
+    "np.divmod": (lambda x: np.divmod(x, 0.7), A),
+    "modf frexp": (lambda x: [*np.modf(x), np.frexp(x)[0]], A),
+    "%": (lambda x: x % 0.7 + 3.0 % x, P),
+    "abs round": (lambda x: [abs(x), x * np.round(x), np.fix(x) * x, np.around(x, 1) * x + x.round(1)], V * 1.1),
+    # extremes
+    "clip": (lambda x: np.clip(x, -0.5, 0.5), A),
+    "clip one": (lambda x: np.clip(x, 0.1, None) + x.clip(max=0.3) + x.clip(-1), A),
+    "clip keywords": (lambda x: np.clip(x, min=0.1, max=0.5), A),
+    "clip bounds": (lambda x: np.clip(x, -abs(x[0]), abs(x[1])), A),
+    "maximum": (lambda x: np.maximum(x, 0) * np.minimum(x, x[::-1]), A),
+    # complex
+    "real imag": (lambda z: [z.real, z.imag, np.real(z), np.imag(z)], Z),
+    "angle abs": (lambda z: [np.angle(z), np.angle(z, deg=True), abs(z), np.abs(z)], Z),
+    "conj": (lambda z: z.conj() * z.conjugate() * np.conj(z), Z),
+    "sign": (lambda z: np.sign(z), Z),
+    "real of real": (lambda x: [np.real(x), x.real, np.conj(x)], A),
+    "real_if_close": (lambda x: np.real_if_close(x + 0j) + np.real_if_close(x), A),
+    # reductions
+    "sum": (lambda x: [x.sum(), np.sum(x, 1), x.sum((0, -1), keepdims=True), np.sum(x, initial=2.0, where=MASK)], A),
+    "mean": (lambda x: [x.mean(), np.mean(x, (0, 2)), np.mean(x, 1, keepdims=True, where=P > 0.6)], A),
+    "prod": (lambda x: [np.prod(x), x.prod((0, 2)), np.prod(x, 1, where=MASK, initial=3.0)], P),
+    "prod complex": (lambda z: [np.prod(z), z.prod(0)], Z),
+    "max min": (lambda x: [x.max(), np.min(x, 1), np.max(x, (0, 2), initial=0.1, where=MASK), np.amin(x)], A),
+    "var std": (lambda x: [x.var(), np.std(x, 1, ddof=1), np.var(x, (0, 2), keepdims=True), np.std(x, correction=2)], A),
+    "var where": (lambda x: [np.var(x, 1, where=P > 0.6), np.std(x, where=MASK)], A),
+    "var complex": (lambda z: [z.var(), np.std(z, 0)], Z),
+    "ptp": (lambda x: [np.ptp(x), np.ptp(x, 1)], A),
+    "any all": (lambda x: [np.any(x > 0), (x > 0).all(1), np.count_nonzero(x > 0, axis=0), x.sum()], A),
+    "argmax": (lambda x: [x.argmax(), np.argmin(x, 1), x.argmax(-1, keepdims=True), x.sum()], A),
+    "average": (lambda x: [np.average(x), np.average(x, 2, np.arange(1.0, 5.0)), np.average(x, weights=P)], A),
+    "average returned": (lambda x: np.average(x, (0, 2), weights=P[:, 0], returned=True), A),
+    "average weights": (lambda w: np.average(A, weights=w), P),
+    "median": (lambda x: [np.median(x), np.median(x, 1), np.median(x, (0, 2), keepdims=True)], A),
+    "quantile": (lambda x: [np.quantile(x, 0.3), np.quantile(x, [[0.1], [0.8]], axis=1), np.percentile(x, 40, 2)], A),
+    "quantile methods": (lambda x: [np.quantile(x, 0.37, method=m) for m in ("lower", "nearest", "weibull")], A),
+    "nan sums": (lambda x: [np.nansum(x), np.nanprod(x, 1), np.nancumsum(x, 2), np.nancumprod(x, 2)], HOLES),
+    "nan means": (lambda x: [np.nanmean(x, 1), np.nanvar(x), np.nanstd(x, (0, 2), ddof=1)], HOLES),
+    "nan extremes": (lambda x: [np.nanmax(x, 2), np.nanmin(x), np.nanargmax(x), np.nansum(x)], HOLES),
+    "nan quantiles": (lambda x: [np.nanmedian(x), np.nanquantile(x, [0.2, 0.6], axis=2), np.nanpercentile(x, 30)], HOLES),
+    "nan_to_num": (lambda x: np.nan_to_num(x, nan=2.0) * 3, HOLES),
+    # along an axis
+    "cumsum": (lambda x: [x.cumsum(), np.cumsum(x, 1), np.cumulative_sum(x, axis=2, include_initial=True)], A),
+    "cumprod": (lambda x: [x.cumprod(), np.cumprod(x, 1), np.cumulative_prod(x, axis=0)], P),
+    "cumprod complex": (lambda z: np.cumprod(z, 1), Z),
+    "diff": (lambda x: [np.diff(x), np.diff(x, 2, 1), np.diff(x, axis=0, prepend=0.5, append=x[:1])], A),
+    "ediff1d": (lambda x: np.ediff1d(x, to_begin=1.0, to_end=[2.0, 3.0]), A),
+    "gradient": (lambda x: [*np.gradient(x), np.gradient(x, 0.5, axis=1), *np.gradient(x, 2.0, axis=(1, 2))], A),
+    "gradient edges": (lambda x: np.gradient(x, axis=2, edge_order=2), A),
+    "gradient uneven": (lambda x: [np.gradient(x, W.cumsum(), edge_order=k) for k in (1, 2)], V),
+    "gradient at": (lambda h: np.gradient(V, np.cumsum(h)), W),
+    "trapezoid": (lambda x: [np.trapezoid(x), np.trapezoid(x, dx=0.5, axis=1), np.trapezoid(x, [1.0, 2, 4, 7])], A),
+    "trapezoid at": (lambda h: np.trapezoid(V, np.cumsum(h)), W),
+    "unwrap": (lambda x: np.unwrap(8 * x), V),
+    # sorting
+    "sort": (lambda x: [np.sort(x), np.sort(x, 0), np.sort(x, None)], A),
+    "argsort": (lambda x: [x.argsort(), np.argsort(x, 0), np.lexsort((x[0, 0], x[1, 1])), x.sum()], A),
+    "partition": (lambda x: [np.partition(x, 2), np.partition(x, (0, 1), axis=1)], A),
+    "searchsorted": (lambda x: [np.searchsorted(np.sort(x), W), np.digitize(x, [-1.0, 0.0, 1.0]), x.sum()], V),
+    "sort complex": (lambda z: [np.sort(z), np.sort_complex(z)], Z),
+    # selection
+    "where": (lambda x: np.where(x > 0, x, x[0] ** 2), A),
+    "select": (lambda x: np.select([x > 1, x > 0], [x**3, x**2], default=-1.0), A),
+    "choose": (lambda x: [np.choose(np.array([0, 1, 1, 0]), [x[0], x[1]]), np.choose([3, 1], x[0, :, :2], mode="wrap")], A),
+    "compress": (lambda x: [np.compress([True, False, True], x, 1), x.compress([0, 1, 1])], A),
+    "extract": (lambda x: np.extract(x > 0, x), A),
+    "piecewise": (lambda x: np.piecewise(x, [x < -0.5, x > 0.5], [lambda t: t**2, lambda t: t**3, 0.25]), A),
+    "piecewise one": (lambda x: np.piecewise(x, [x > 0], [lambda t: np.sqrt(t), lambda t: -t]), A),
+    "interp": (lambda x: np.interp(x, [-1.0, 0.0, 1.5], [2.0, 0.0, 1.0]), A),
+    "interp points": (lambda f: np.interp(W, [0.0, 0.6, 1.2, 1.8, 2.4], f, left=0.0), V),
+    "interp period": (lambda x: np.interp(x, [0.1, 1.0, 2.5], [2.0, 0.0, 1.0], period=3.0), A),
+    # products
+    "convolve": (lambda x: [np.convolve(x, W[:3], m) for m in ("full", "same", "valid")], V),
+    "convolve self": (lambda x: np.convolve(x, x[:2]), V),
+    "correlate": (lambda x: [np.correlate(x, W[:3], m) for m in ("full", "same", "valid")], V),
+    "correlate shorter": (lambda x: [np.correlate(x[:2], W, m) for m in ("full", "same", "valid")], V),
+    "convolve complex": (lambda z: [np.convolve(z[0], z[1, :2]), np.correlate(z[0], z[1], "same")], Z),
+    "cross": (lambda x: [np.cross(x[..., :3], x[..., 1:]), np.cross(x[:, 0, :3], x[1, 1, 1:])], A),
+    "cross axes": (lambda x: [np.cross(x, x[::-1], axis=1), np.linalg.cross(x, x[::-1], axis=1)], A),
+    "kron": (lambda x: [np.kron(x[0], x[1, :2]), np.kron(x[0, 0], x)], A),
+    "cov": (lambda x: [np.cov(x[0]), np.cov(x[0], x[1]), np.cov(x[0, 0]), np.cov(x[0], rowvar=False, bias=True)], A),
+    "cov weights": (lambda x: np.cov(x[0], fweights=[1, 2, 1, 3], aweights=[0.1, 0.5, 0.2, 0.4]), A),
+    "cov complex": (lambda z: [np.cov(z), np.corrcoef(z)], Z),
+    "corrcoef": (lambda x: [np.corrcoef(x[0]), np.corrcoef(x[0, 0], x[1, 0])], A),
+    # counting
+    "bincount": (lambda w: np.bincount([0, 2, 2, 1, 0], w, minlength=4), V),
+    "histogram": (lambda w: np.histogram(V, 3, weights=w)[0], W),
+    "histogram edges": (lambda x: [np.histogram(x, 3)[1], np.histogram(x, [-2.0, 0.0, 3.0])[0]], V),
+    # functions and ranges
+    "sinc i0": (lambda x: [np.sinc(x), np.i0(x)], A),
+    "vander": (lambda x: [np.vander(x), np.vander(x, 3, increasing=True)], V),
+    "linspace": (lambda x: [np.linspace(x[0], 3.0, 5), np.linspace(x, 2 * x + 1, 3, axis=1, endpoint=False)], V),
+    "geomspace": (lambda x: [np.geomspace(x[0], 3.0, 5), np.logspace(x, 2 * x, 3, base=2.0)], W),
+    "likes": (lambda x: np.ones_like(x) * x + np.full_like(x, 2.5) + np.zeros_like(x, dtype=int) + np.full_like(x, x[0, 0, 0]), A),
+    "heaviside": (lambda x: [np.heaviside(x, 0.5), x * np.copysign(x, -1.0), np.ldexp(x, 2)], A),
+    "degrees": (lambda x: np.degrees(x) + np.rad2deg(x) + np.radians(x) + np.deg2rad(x), A),
+    "aliases": (lambda x: np.asin(x / 3) + np.atan2(x, 2.0) + np.pow(abs(x), 2.0) + np.acosh(x * x + 2), A),
+}
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_one(name):
+    f, x = ONE[name]
+    with np.errstate(all="ignore"):
+        check(f, x)
+
+
+def test_answers_are_plain():
+    import tapec
+
+    x = tapec.constant(A)
+    assert np.shape(x) == (2, 3, 4) and np.ndim(x) == 3 and np.size(x) == 24 and np.size(x, 1) == 3
+    assert np.result_type(x, np.float32) == np.float64 and np.can_cast(x.dtype, np.complex128)
+    assert np.iscomplexobj(x) is False and np.isrealobj(x) is True
+    assert np.allclose(x, A) and np.array_equal(x, A) and not np.array_equal(x, A[0]) and np.array_equiv(x, A)
+    assert np.isclose(x, A).numpy().all()
+    assert np.array2string(x) == np.array2string(A)
+    assert np.min_scalar_type(x) == np.float64 and np.common_type(x, np.float32(1)) is np.float64
