@@ -10,7 +10,7 @@ from itertools import pairwise
 from tapec.ir import Graph
 from tapec.report.layout import Box, Drawing, Frame, Wire, layout
 
-__all__ = ["draw", "svg"]
+__all__ = ["HEAD", "STYLE", "draw", "svg"]
 
 Point = tuple[float, float]
 
@@ -30,22 +30,25 @@ STYLE = """
 .tp .wire { fill: none; stroke: #6ea8e0; stroke-width: 1.3 } .tp .wire.d { stroke: #eaa274 }
 """.strip()
 
+HEAD = (  # of arrows
+    '<marker id="tp-head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
+    '<path d="M0 0.5 L8 4 L0 7.5 z" fill="#8c959f"/></marker>'
+)
+
 
 def svg(graph: Graph, limit: int = 400) -> str:
     """The picture of a graph. Above `limit` nodes, each line becomes one box."""
     return draw(layout(graph, limit), graph.name)
 
 
-def draw(drawing: Drawing, title: str = "graph") -> str:
-    """SVG text of a drawing."""
+def draw(drawing: Drawing, title: str = "graph", alone: bool = True) -> str:
+    """SVG text of a drawing. If not alone, the page around it brings STYLE and HEAD."""
     width, height = drawing.width + 2 * EDGE, drawing.height + 2 * EDGE
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="tp" viewBox="0 0 {_n(width)} {_n(height)}"'
         f' width="{_n(width)}" height="{_n(height)}" role="img">',
         f"<title>{escape(title)}</title>",
-        f"<style>{STYLE}</style>",
-        '<defs><marker id="tp-head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
-        '<path d="M0 0.5 L8 4 L0 7.5 z" fill="#8c959f"/></marker></defs>',
+        *([f"<style>{STYLE}</style>", f"<defs>{HEAD}</defs>"] if alone else []),
         f'<rect width="{_n(width)}" height="{_n(height)}" rx="6" fill="#fff"/>',
         f'<g transform="translate({_n(EDGE)} {_n(EDGE)})">',
     ]
