@@ -50,6 +50,8 @@ class Settings:
 
     __slots__ = ()
 
+    now = property(lambda self: _CURRENT.get(), doc="All of them, as one value that does not change.")
+
     # One property a setting: a type checker sees them, and reading costs one ContextVar look-up.
     verify = property(lambda self: _CURRENT.get().verify)
     debug = property(lambda self: _CURRENT.get().debug)

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-import enum
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
-import numpy as np
-
-from tapec.api.gradient import TapeGradient, tape_gradient
+from tapec.api import inspection, tape_jacobian
+from tapec.api.arguments import (
+    UnconnectedGradients,
+    flat_sources,
+    flat_targets,
+    one_tensor,
+    seeds_for,
+    wants_zero,
+    watched_leaves,
+    zeros_of,
+)
+from tapec.api.gradient import tape_gradient
 from tapec.api.variable import Variable
-from tapec.errors import TapeError
+from tapec.errors import TapeError, TapeValueError, at_user_line
 from tapec.trace.log import Log
 from tapec.trace.recorder import CURRENT, Mark, Token, pop, push
 from tapec.trace.tensor import Tensor
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
 
+_MARKING = Lock()  # a tensor may be watched by tapes of several threads
 
-class UnconnectedGradients(enum.Enum):
-    """What a gradient is where no path leads: nothing, or zeros."""
-
-    NONE = "none"
-    ZERO = "zero"
+_USED_UP = (
+    "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). "
+    "Mend: tapec.GradientTape(persistent=True), or ask for all gradients in one call"
+)
 
 
 class GradientTape:
     """Records operations for differentiation.
+
+    Trainable Variables are watched when they are read, unless `watch_accessed_variables=False`; tensors when `watch`
+    says so. A tape gives one gradient, a `persistent` one as many as are asked for.
 
     >>> import tapec
     >>> x = tapec.constant(3.0)
@@ -39,53 +53,132 @@ class GradientTape:
     is_trace = False
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True):
+        self.token = Token()
+        self.log = Log()
         self._persistent = persistent
         self._auto = watch_accessed_variables
-        self.log = Log()
-        self.token = Token()
+        self._entered = False  # holds a recording, which may go on
         self._recording = False
         self._used = False
-        self._entered = False
+        self._busy = False  # runs a user's gradient function
         self._variables: dict[int, tuple[Variable, list[Tensor]]] = {}
+        self.shown: Any = None  # what its last gradient ran
 
-    # -- recording --------------------------------------------------------------------------------------------------
+    # -- life -------------------------------------------------------------------------------------------------------
     def __enter__(self) -> GradientTape:
         if self._recording:
-            raise ValueError("Tape is still recording. This can happen if you try to re-enter an already-active tape.")
-        self._recording = self._entered = True
-        push(self)
+            raise TapeValueError(
+                at_user_line(
+                    "Tape is still recording. This can happen if you try to re-enter an already-active tape. "
+                    "Mend: leave its block first, or make another tape"
+                )
+            )
+        self._start()
         return self
 
     def __exit__(self, *exc: Any) -> None:
         if self._recording:
-            self._stop()
+            self._recording = False
+            pop(self)
+
+    def _start(self) -> None:
+        """Go on recording; a tape that was used up begins anew."""
+        if self._used:
+            self._forget()
+        self._recording = self._entered = True
+        push(self)
 
     def _stop(self) -> None:
+        if not self._recording:
+            raise TapeValueError(at_user_line("Tape is not recording. Mend: do this inside its `with` block"))
+        self._here()
         self._recording = False
         pop(self)
 
+    def _here(self) -> None:
+        """A tape that records can be asked only where it records."""
+        rec = CURRENT.get()
+        if rec is None or self not in rec.tapes:
+            raise TapeError(
+                at_user_line(
+                    "this tape is recording in another thread or task. Mend: ask it there, or after its block"
+                )
+            )
+
+    def _forget(self) -> None:
+        self._end()
+        self.token = Token()
+        self._variables = {}
+        self._used = False
+
+    def _end(self) -> None:
+        """Let go of the recording. Which Variables were watched is still known."""
+        self.token.alive = False
+        self.log.clear()
+        for _, tensors in self._variables.values():
+            tensors.clear()
+
+    def __del__(self) -> None:
+        token = getattr(self, "token", None)
+        if token is not None:
+            token.alive = False
+
+    def reset(self) -> None:
+        """Forget all that was recorded, and go on recording."""
+        self._stop()
+        self._forget()
+        self._start()
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Record nothing inside this block.
+
+        >>> import tapec
+        >>> x = tapec.Variable(3.0)
+        >>> with tapec.GradientTape(persistent=True) as tape:
+        ...     y = x * x
+        ...     with tape.stop_recording():
+        ...         slope = tape.gradient(y, x)
+        """
+        if not self._entered or self._used:
+            raise TapeError(
+                at_user_line("Trying to stop recording a tape which is not recording. Mend: enter it first")
+            )
+        self._stop()
+        try:
+            yield
+        finally:
+            self._start()
+
+    # -- watching ---------------------------------------------------------------------------------------------------
     def watch(self, tensor: Any) -> None:
         """Make sure that tensors, Variables, or nested structures of them are recorded."""
-        for t in _leaves(tensor):
-            if isinstance(t, Variable):
-                self._watch_variable(t)
-            elif type(t) is Tensor:
-                self._mark(t)
+        if type(tensor) is Tensor and not self._used:
+            self._mark(tensor)
+            return
+        leaves = watched_leaves(tensor)
+        if self._used:
+            raise TapeError(at_user_line(f"{_USED_UP}; entering it again begins a new recording"))
+        for leaf in leaves:
+            if isinstance(leaf, Variable):
+                self._watch_variable(leaf)
             else:
-                raise ValueError(f"Passed in object {t!r} of type {type(t).__name__!r}, not tapec.Tensor or tapec.Variable")
+                self._mark(leaf)
 
     def _mark(self, t: Tensor) -> None:
-        mark = t._mark
-        if mark is None:
-            t._mark = self.token.mark
-        elif self.token not in mark.tokens:
-            alive = frozenset(k for k in mark.tokens if k.alive) | {self.token}
-            rec = CURRENT.get()
-            t._mark = rec.mark if rec is not None and rec.tokens == alive else Mark(alive)
+        token = self.token
+        with _MARKING:
+            mark = t._mark
+            if mark is None:
+                t._mark = token.mark
+            elif token not in mark.tokens:
+                alive = frozenset([k for k in mark.tokens if k.alive] + [token])
+                rec = CURRENT.get()
+                t._mark = rec.mark if rec is not None and rec.tokens == alive else Mark(alive)
 
     def accessed(self, variable: Variable) -> None:
-        """A trainable variable was read while this tape records."""
-        if self._auto:
+        """A Variable was read while this tape records."""
+        if (self._auto and variable.trainable) or id(variable) in self._variables:
             self._watch_variable(variable)
 
     def _watch_variable(self, variable: Variable) -> None:
@@ -96,7 +189,7 @@ class GradientTape:
             known.append(tensor)
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """The variables watched, in the order in which they were made."""
+        """The Variables watched, in the order in which they were made."""
         return tuple(sorted((v for v, _ in self._variables.values()), key=lambda v: v._serial))
 
     # -- gradients --------------------------------------------------------------------------------------------------
@@ -107,34 +200,144 @@ class GradientTape:
         output_gradients: Any = None,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
     ) -> Any:
-        """The gradient of the target(s) with respect to each of the sources, in the sources' structure."""
-        if self._used:
+        """The gradient of the target(s) with respect to each of the sources, in the sources' structure.
+
+        `output_gradients` has, for each target, the gradient to start from instead of ones. Where no path leads, the
+        gradient is None, or zeros when `unconnected_gradients` is "zero".
+        """
+        zero = unconnected_gradients is not UnconnectedGradients.NONE and wants_zero(unconnected_gradients)
+        self._ready()
+        targets = [target] if type(target) is Tensor else flat_targets(target)
+        flat, rebuild = ([sources], None) if type(sources) is Tensor else flat_sources(sources)
+        seeds = None if output_gradients is None else seeds_for(targets, output_gradients)
+        found = self._run(tape_gradient, targets, seeds, flat)
+        if zero:
+            found = [zeros_of(s) if g is None else g for g, s in zip(found, flat)]
+        return found[0] if rebuild is None else rebuild(found)
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivative of each element of the target by each element of the sources: shape target + source.
+
+        It is computed for all elements at once, for `parallel_iterations` of them at a time, or, without
+        `experimental_use_pfor`, one by one.
+
+        >>> import tapec
+        >>> x = tapec.constant([1.0, 2.0])
+        >>> with tapec.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.jacobian(y, x).numpy()
+        array([[2., 0.],
+               [0., 4.]])
+        """
+        zero = wants_zero(unconnected_gradients)
+        self._ready()
+        self._check_loop(experimental_use_pfor)
+        target = one_tensor(target, "target")
+        flat, rebuild = flat_sources(sources)
+        chunk = tape_jacobian.chunk(parallel_iterations, experimental_use_pfor)
+        found = self._run(tape_jacobian.jacobian, target, flat, chunk)
+        if zero:
+            found = [tape_jacobian.zeros(target, s) if g is None else g for g, s in zip(found, flat)]
+        return found[0] if rebuild is None else rebuild(found)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """One Jacobian for each example, where `target[i]` depends on `source[i]` alone: shape (b, target, source).
+
+        >>> import tapec
+        >>> x = tapec.constant([[1.0, 2.0], [3.0, 4.0]])
+        >>> with tapec.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.batch_jacobian(y, x).numpy()
+        array([[[2., 0.],
+                [0., 4.]],
+        <BLANKLINE>
+               [[6., 0.],
+                [0., 8.]]])
+        """
+        wants_zero(unconnected_gradients)
+        self._ready()
+        self._check_loop(experimental_use_pfor)
+        target, source = one_tensor(target, "target"), one_tensor(source, "source")
+        tape_jacobian.check_batch(target, source)
+        chunk = tape_jacobian.chunk(parallel_iterations, experimental_use_pfor)
+        return self._run(tape_jacobian.batch_jacobian, target, source, chunk)
+
+    # -- seeing it --------------------------------------------------------------------------------------------------
+    def source(self, target: Any, sources: Any) -> str:
+        """The Python source that `gradient(target, sources)` runs. It does not use the tape up."""
+        return inspection.source(self._inspected(target, sources))
+
+    def ir(self, target: Any, sources: Any, stage: str = "optimized") -> Any:
+        """The graph behind `gradient(target, sources)`: "forward", "gradient" or "optimized"."""
+        return inspection.graph(self._inspected(target, sources), stage)
+
+    def _inspected(self, target: Any, sources: Any) -> Any:
+        targets, flat = flat_targets(target), flat_sources(sources)[0]
+        if not self._used:
+            self._ready()
+            return inspection.segments_of(self, targets, flat)
+        return inspection.last_segments(self, targets, flat)
+
+    # -- when it may be asked -----------------------------------------------------------------------------------------
+    def _ready(self) -> None:
+        """Is there a recording, and may it be asked now?"""
+        if self._busy:
             raise TapeError(
-                "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
+                at_user_line(
+                    "this tape is asked from inside a gradient function that it runs. "
+                    "Mend: compute with tensors there, or use a tape of its own"
+                )
             )
-        if self._recording and not self._persistent:
-            self._stop()
-        one = isinstance(sources, (Tensor, Variable))
-        flat = [sources] if one else _leaves(sources)
-        targets = [target] if isinstance(target, (Tensor, Variable)) else _leaves(target)
-        found = tape_gradient(self, targets, flat, output_gradients, False)
+        if self._used or not self._entered:
+            raise TapeError(at_user_line(_USED_UP if self._used else f"{_USED_UP}; this one was never entered"))
+
+    def _check_loop(self, vectorized: bool) -> None:
+        if not vectorized and not self._persistent:
+            raise TapeError(
+                at_user_line(
+                    "GradientTape must be created with persistent=True to compute the jacobian with eager execution "
+                    "enabled and with experimental_use_pfor set to False"
+                )
+            )
+
+    def _run(self, compute: Callable[..., Any], *what: Any) -> Any:
+        """Compute gradients; what fails leaves the tape as it was, what succeeds uses it up."""
+        recording = self._recording
+        if recording:
+            if self._persistent:
+                self._here()
+            else:
+                self._stop()
+        try:
+            found = compute(self, *what)
+        except BaseException:
+            if recording and not self._recording:
+                self._start()
+            raise
         if not self._persistent:
             self._used = True
-            self._release()
-        return found[0] if one else found
+            self._end()
+        return found
 
-    def _release(self) -> None:
-        self.token.alive = False
-        self.log.clear()
-
-    def __del__(self) -> None:
-        self.token.alive = False
-
-
-def _leaves(structure: Any) -> list[Any]:
-    if isinstance(structure, (list, tuple)):
-        return [leaf for item in structure for leaf in _leaves(item)]
-    return [structure]
-
-
-__all__ += ["TapeGradient", "np"]
+    def tensors_of(self, source: Any) -> tuple[Tensor, ...]:
+        """The tensors that stand for a source: itself, or all values that a Variable was read at."""
+        if type(source) is Tensor:
+            return (source,)
+        known = self._variables.get(id(source))
+        return tuple(known[1]) if known is not None else ()

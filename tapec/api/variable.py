@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+import operator
+from typing import Any, NoReturn
 
 import numpy as np
 
-from tapec.ops import ArrayLike
+from tapec.api.slices import IndexedSlices
+from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line
+from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import apply
 from tapec.trace.recorder import CURRENT
-from tapec.trace.tensor import Tensor, plain_value, wrap
+from tapec.trace.tensor import Tensor, plain_value, record, show, wrap
 
 __all__ = ["Variable"]
 
@@ -26,12 +29,16 @@ class Variable(ArrayLike):
     ...     loss = w * w
     >>> tape.gradient(loss, w)
     tapec.Tensor(6.0, shape=(), dtype=float64)
+    >>> w.assign_sub(0.5)
+    <tapec.Variable 'Variable:0' shape=() dtype=float64, value=2.5>
     """
 
     __slots__ = ("__weakref__", "_name", "_serial", "_tensor", "_trainable")
     _rank = 3
 
     def __init__(self, initial_value: Any, trainable: bool = True, name: str | None = None, dtype: Any = None):
+        if callable(initial_value):
+            initial_value = initial_value()
         self._tensor = wrap(plain_value(initial_value, dtype))
         self._trainable = bool(trainable)
         self._serial = next(_serial)
@@ -39,20 +46,29 @@ class Variable(ArrayLike):
 
     # -- reading ------------------------------------------------------------------------------------------------
     def _tapec_read(self) -> Tensor:
-        """The current value as a tensor; tapes that watch what is accessed get to know it."""
+        """The current value as a tensor; what records gets to know that it was read."""
         tensor = self._tensor
         rec = CURRENT.get()
-        if rec is not None and self._trainable and tensor._mark is not rec.mark:
+        if rec is not None and tensor._mark is not rec.mark:
             for tape in rec.tapes:
                 tape.accessed(self)
         return tensor
 
-    def read_value(self) -> Tensor:
-        return self._tapec_read()
+    @property
+    def _value(self) -> Any:
+        return self._tapec_read()._value
 
-    value = read_value
+    def read_value(self) -> Tensor:
+        """The current value, as a tensor of its own."""
+        tensor = self._tapec_read()
+        return +tensor if tensor.dtype.kind != "b" else wrap(tensor._value)
+
+    def value(self) -> Tensor:
+        """The same as `read_value`."""
+        return self.read_value()
 
     def numpy(self) -> Any:
+        """The current value: an array of its own, or a NumPy scalar."""
         return self._tensor.numpy()
 
     @property
@@ -69,22 +85,52 @@ class Variable(ArrayLike):
 
     @property
     def trainable(self) -> bool:
+        """Do tapes watch it when it is read?"""
         return self._trainable
 
     # -- assignment -----------------------------------------------------------------------------------------------
     def assign(self, value: Any) -> Variable:
-        """Give it a new value of the same shape; earlier reads keep theirs."""
-        new = np.asarray(value._tapec_read()._value if isinstance(value, Variable) else plain_value(value))
-        if new.shape != self.shape:
-            raise ValueError(f"cannot assign a value of shape {new.shape} to variable {self._name!r} of shape {self.shape}")
-        self._tensor = wrap(plain_value(new, self.dtype))
+        """Give it a new value of the same shape; what was computed before keeps the old one."""
+        self._set(_plain(value, self), "assign")
         return self
 
     def assign_add(self, delta: Any) -> Variable:
-        return self.assign(self._tensor._value + plain_value(_dense(delta)))
+        """Add to it. IndexedSlices change their rows alone."""
+        self._set(self._moved(delta, np.add), "assign_add")
+        return self
 
     def assign_sub(self, delta: Any) -> Variable:
-        return self.assign(self._tensor._value - plain_value(_dense(delta)))
+        """Subtract from it. IndexedSlices change their rows alone."""
+        self._set(self._moved(delta, np.subtract), "assign_sub")
+        return self
+
+    def _moved(self, delta: Any, ufunc: np.ufunc) -> Any:
+        old = self._tensor._value
+        if not isinstance(delta, IndexedSlices):
+            return ufunc(old, _plain(delta, self))
+        if delta.shape != self.shape:
+            raise TapeValueError(at_user_line(_misfit(self, delta.shape)))
+        new = old.copy()
+        ufunc.at(new, delta.indices._value, delta.values._value)
+        return new
+
+    def _set(self, value: Any, what: str) -> None:
+        rec = CURRENT.get()
+        if rec is not None and rec.trace is not None:
+            raise InPlaceError(
+                at_user_line(
+                    f"{what} on Variable {self._name!r} inside a traced function would happen when it is traced, and "
+                    f"not when it runs. Mend: return the new value, and assign it outside"
+                )
+            )
+        new = np.asarray(value)
+        if new.shape != self.shape:
+            raise TapeValueError(at_user_line(_misfit(self, new.shape)))
+        if new.dtype.kind == "c" and self.dtype.kind != "c":
+            raise TapeTypeError(
+                at_user_line(f"a complex value cannot be assigned to Variable {self._name!r} of dtype {self.dtype}")
+            )
+        self._tensor = wrap(np.array(new, self.dtype))
 
     # -- as an array ------------------------------------------------------------------------------------------------
     def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
@@ -102,14 +148,114 @@ class Variable(ArrayLike):
     def __int__(self) -> int:
         return int(self._tapec_read())
 
-    def __repr__(self) -> str:
-        from tapec.trace.tensor import show
+    def __index__(self) -> int:
+        return operator.index(self._tapec_read())
 
+    def __complex__(self) -> complex:
+        return complex(self._tapec_read())
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise InPlaceError(
+            at_user_line(
+                f"elements of Variable {self._name!r} cannot be written one by one. "
+                f"Mend: variable.assign(value) with all of them"
+            )
+        )
+
+    def __repr__(self) -> str:
         return (
             f"<tapec.Variable {self._name!r} shape={self.shape} dtype={self.dtype.name}, "
             f"value={show(self._tensor._value)}>"
         )
 
+    def __format__(self, spec: str) -> str:
+        return format(self._tensor, spec) if spec else repr(self)
 
-def _dense(value: Any) -> Any:
-    return value._tapec_read() if isinstance(value, Variable) else getattr(value, "dense", lambda: value)()
+    def __copy__(self) -> Variable:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        return Variable(self._tensor._value, self._trainable, self._name.removesuffix(":0"))
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._tensor._value, self._trainable, self._name.removesuffix(":0"))
+
+
+def _plain(value: Any, variable: Variable) -> Any:
+    """The value to assign; nothing flows through it."""
+    if isinstance(value, Variable):
+        return value._tensor._value
+    if isinstance(value, ArrayLike):
+        return value._tapec_read()._value
+    if isinstance(value, (str, bytes)) or value is None:
+        raise TapeTypeError(at_user_line(f"{value!r} cannot be assigned to Variable {variable.name!r}"))
+    return plain_value(value)
+
+
+def _misfit(variable: Variable, shape: tuple[int, ...]) -> str:
+    return (
+        f"a value of shape {shape} does not fit Variable {variable.name!r} of shape {variable.shape}. "
+        f"Mend: give it that shape, or make a new Variable"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# operators
+# ---------------------------------------------------------------------------------------------------------------
+_BINARY = {
+    "add": (np.add, operator.add),
+    "sub": (np.subtract, operator.sub),
+    "mul": (np.multiply, operator.mul),
+    "truediv": (np.divide, operator.truediv),
+    "pow": (np.power, operator.pow),
+    "matmul": (np.matmul, operator.matmul),
+}
+_INPLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
+_SCALARS = (int, float)
+
+
+def _binary(ufunc: np.ufunc, compute: Any, general: Any, swapped: bool) -> Any:
+    """The fast road for two Variables, a Variable and a tensor, or a number; the general one for all else."""
+    op = UFUNCS[ufunc]
+
+    def call(self: Variable, other: Any) -> Any:
+        kind = type(other)
+        if kind is Tensor:
+            right = other
+            value = other._value
+        elif kind in _SCALARS:
+            right = value = other
+        elif isinstance(other, Variable):
+            right = other._tapec_read()
+            value = right._value
+        else:
+            return general(self, other)
+        left = self._tapec_read()
+        out = wrap(compute(value, left._value) if swapped else compute(left._value, value))
+        rec = CURRENT.get()
+        if rec is not None:
+            record(rec, op, (right, left) if swapped else (left, right), (), out)
+        return out
+
+    return call
+
+
+def _refusal(symbol: str) -> Any:
+    def call(self: Variable, other: Any) -> NoReturn:
+        raise InPlaceError(
+            at_user_line(
+                f"`variable {symbol} value` would change Variable {self._name!r} in place. Mend: variable.assign, "
+                f"assign_add or assign_sub to change it, or `out = variable {symbol[:-1]} value` for a new tensor"
+            )
+        )
+
+    return call
+
+
+_SYMBOLS = ("+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=", ">>=")
+for _name, (_ufunc, _compute) in _BINARY.items():
+    for _prefix, _swapped in (("", False), ("r", True)):
+        _method = f"__{_prefix}{_name}__"
+        setattr(Variable, _method, _binary(_ufunc, _compute, getattr(ArrayLike, _method), _swapped))
+for _name, _symbol in zip(_INPLACE, _SYMBOLS):
+    setattr(Variable, f"__i{_name}__", _refusal(_symbol))

@@ -7,11 +7,14 @@ from collections.abc import Callable, Hashable
 from threading import RLock
 from typing import Any, NamedTuple
 
+from tapec.config import settings
+
 __all__ = ["Cache", "CacheInfo"]
 
 
 class CacheInfo(NamedTuple):
-    """How often a structure was known, how often not, how many functions were compiled, how many are kept."""
+    """How often something compiled was found, how often not, how many functions were compiled, how many structures
+    are kept, and how many at most."""
 
     hits: int
     misses: int
@@ -21,43 +24,52 @@ class CacheInfo(NamedTuple):
 
 
 class Cache:
-    """Least recently used entries go first. Looking up takes no lock; making takes one, so each is made once."""
+    """What was used since it last was the oldest is kept. Looking up takes no lock; making takes one, so each entry
+    is made once. Entries have an attribute `used`, which whoever uses one sets.
 
-    def __init__(self, maxsize: int = 1024):
+    Its size is `maxsize`, or else the setting `cache_size`.
+    """
+
+    def __init__(self, maxsize: int | None = None):
         self._entries: OrderedDict[Hashable, Any] = OrderedDict()
-        self._lock = RLock()
-        self.maxsize = maxsize
+        self._maxsize = maxsize
+        self.lock = RLock()
         self.hits = self.misses = self.compilations = 0
+        self.get = self._entries.get
 
-    def get(self, key: Hashable) -> Any:
-        found = self._entries.get(key)
-        if found is not None:
-            self.hits += 1
-        return found
+    @property
+    def maxsize(self) -> int:
+        return settings.cache_size if self._maxsize is None else self._maxsize
 
     def make(self, key: Hashable, build: Callable[[], Any]) -> Any:
         """The entry, made under the lock unless another thread has just made it."""
-        with self._lock:
+        with self.lock:
             found = self._entries.get(key)
             if found is None:
-                self.misses += 1
-                found = build()
-                self._entries[key] = found
-                while len(self._entries) > self.maxsize:
-                    self._entries.popitem(last=False)
-            else:
-                self.hits += 1
+                found = self._entries[key] = build()
+                self._shrink()
             return found
 
+    def _shrink(self) -> None:
+        """Drop the oldest entries; one that was used since it came gets a second chance."""
+        entries, most = self._entries, self.maxsize
+        while len(entries) > most:
+            key, entry = entries.popitem(last=False)
+            if entry.used:
+                entry.used = False
+                entries[key] = entry
+
     def compiled(self) -> None:
-        """Count one generated function."""
-        with self._lock:
+        """Count one generated function, which was asked for in vain before."""
+        with self.lock:
             self.compilations += 1
+            self.misses += 1
 
     def info(self) -> CacheInfo:
         return CacheInfo(self.hits, self.misses, self.compilations, len(self._entries), self.maxsize)
 
     def clear(self) -> None:
-        with self._lock:
+        """Forget everything, and start counting anew."""
+        with self.lock:
             self._entries.clear()
             self.hits = self.misses = self.compilations = 0

@@ -47,6 +47,11 @@ class Log:
         self.key: list[Any] = []
         self.scalars: list[tuple[int, Any]] = []
 
+    @property
+    def behind(self) -> bool:
+        """Have records come since the last scan?"""
+        return self._scanned != len(self.records)
+
     def scan(self) -> None:
         """Take in the records made since the last scan."""
         records = self.records

@@ -1,0 +1,146 @@
+"""The recorded program as nodes, and the names that the user's variables give to its inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.api.variable import Variable
+from tapec.errors import user_frame
+from tapec.ir import CONSTANT, ITEM, Builder, Node, input_node
+from tapec.ir.origin import variable_of
+from tapec.ir.types import type_of
+from tapec.ops import ArrayLike
+from tapec.ops.custom import CUSTOM
+
+__all__ = ["Forward", "Lifter"]
+
+
+class Forward:
+    """The nodes of a log, in order, and the node of each slot.
+
+    `literals` gives, by slot, the Python numbers that are written into the program; others are inputs.
+    """
+
+    def __init__(self, log: Any, literals: dict[int, Any]):
+        self.builder = Builder()
+        self._names = _names_in_sight()
+
+        def leaf(slot: int, x: Any) -> Node:
+            if slot in literals:
+                return self.builder.constant(literals[slot])
+            return input_node(self._names.get(id(x), f"v{slot}"), type_of(log.values[slot]))
+
+        self.slots: list[Node] = log.graph(self.builder, leaf)
+
+    @property
+    def nodes(self) -> list[Node]:
+        return self.builder.nodes
+
+    def stretches(self) -> list[list[Node]]:
+        """The nodes before, between and after those whose gradient is Python code, which a program is cut at."""
+        out: list[list[Node]] = [[]]
+        for node in self.nodes:
+            if node.op is CUSTOM:
+                out.append([])
+            elif node.op is not ITEM or node.inputs[0].op is not CUSTOM:
+                out[-1].append(node)
+        return out
+
+    def name_of(self, slot: int) -> str | None:
+        """The user's name for a recorded value, if it has one."""
+        node = self.slots[slot]
+        return variable_of(node.origin) if node.origin is not None else node.name
+
+
+class Lifter:
+    """Gives the node that stands for a forward value in the gradient graph.
+
+    A recorded value is an input. A value inside a call that was recorded as a whole is computed again.
+    `inputs` are the inputs made so far, each with its slot.
+    """
+
+    def __init__(self, builder: Builder, slots: list[Node]):
+        self.builder = builder
+        self.known: dict[Node, Node] = {}
+        self.inputs: dict[Node, int] = {}
+        self.slots: dict[Node, int] = {}
+        self.items: dict[Node, list[Node]] = {}
+        for k, node in enumerate(slots):
+            if node is not None and node not in self.slots:
+                self.slots[node] = k
+                if node.op is ITEM:
+                    self.items.setdefault(node.inputs[0], []).append(node)
+
+    def __call__(self, node: Node) -> Node:
+        found = self.known.get(node)
+        if found is None:
+            stack = [node]
+            while stack:
+                self._lift(stack)
+            found = self.known[node]
+        return found
+
+    def _lift(self, stack: list[Node]) -> None:
+        """Settle the node on top of the stack, or put what it needs on top of it."""
+        node = stack[-1]
+        if node in self.known:
+            stack.pop()
+        elif node.op is CONSTANT:
+            self.known[stack.pop()] = self.builder.constant(node.value, node.name)
+        elif node in self.slots:
+            self.known[stack.pop()] = self._input(node)
+        elif node in self.items:
+            self.known[stack.pop()] = self._whole(node)
+        else:
+            missing = [i for i in node.inputs if i not in self.known]
+            if missing:
+                stack.extend(missing)
+                return
+            inputs = tuple([self.known[i] for i in node.inputs])
+            self.known[stack.pop()] = self.builder.add(node.with_inputs(inputs))
+
+    def _input(self, node: Node) -> Node:
+        found = self.known.get(node)
+        if found is None:
+            found = self.known[node] = input_node(node.name, node.type, node.origin)  # type: ignore[arg-type]
+            self.inputs[found] = self.slots[node]
+        return found
+
+    def _whole(self, node: Node) -> Node:
+        """A node with several results, all of them recorded: it is not computed again, its items are inputs."""
+        whole = Node(node.op, (), node.params, node.type, node.origin)
+        for item in self.items[node]:
+            self.builder.know(ITEM, (whole,), item.params, self._input(item))
+        return whole
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# names
+# ---------------------------------------------------------------------------------------------------------------
+def _names_in_sight() -> dict[int, str]:
+    """By identity, what the user calls the tensors, arrays and Variables that their code can see right now.
+
+    Locals, then globals, then what stands one level down in dicts and objects. A name is given once.
+    """
+    frame = user_frame(3)
+    if frame is None:
+        return {}
+    names: dict[str, int] = {}
+    for space in (frame.f_locals, frame.f_globals):
+        for name, value in list(space.items()):
+            _enter(names, name, value)
+    for value in list(frame.f_locals.values()):
+        parts = value if type(value) is dict else getattr(value, "__dict__", None)
+        if type(parts) is dict and len(parts) < 1000:
+            for name, part in list(parts.items()):
+                _enter(names, name, part)
+    return {known: name for name, known in reversed(names.items())}
+
+
+def _enter(names: dict[str, int], name: Any, value: Any) -> None:
+    if isinstance(value, Variable):
+        value = value._tensor
+    if isinstance(value, (ArrayLike, np.ndarray)) and isinstance(name, str) and name.isidentifier():
+        names.setdefault(name, id(value))

@@ -1,0 +1,225 @@
+"""`Segment`: a stretch of a recorded program, differentiated, optimised and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapec.api.forward import Forward, Lifter
+from tapec.api.slices import IndexedSlices, concatenated
+from tapec.autodiff.inline import prune
+from tapec.autodiff.reverse import backward, filled, fit, input_cotangents, plain
+from tapec.codegen import compile_graph
+from tapec.ir import CT, INPUT, Builder, Graph, Node, input_node
+from tapec.ir.index import Slice, Slot
+from tapec.ir.types import is_differentiable
+from tapec.ops import Symbol
+from tapec.ops.control import CALL
+from tapec.passes.pipeline import optimize
+from tapec.trace.recorder import CURRENT
+from tapec.trace.tensor import Tensor, record, wrap
+
+__all__ = ["Derivation", "Rows", "Segment", "Span", "run", "segment"]
+
+
+class Span(NamedTuple):
+    """What a segment does: carry cotangents of `targets` through a stretch of the program to `sources`. All are slots.
+
+    `given` tells which targets have a cotangent to start from; the others start from one.
+    """
+
+    stretch: int
+    targets: tuple[int, ...]
+    given: tuple[bool, ...]
+    sources: tuple[int, ...]
+
+
+class Rows(NamedTuple):
+    """A cotangent by rows: outputs of the function, and for each the slot of the indices it belongs to."""
+
+    parts: tuple[tuple[int, int], ...]
+    shape: tuple[int, ...]
+
+
+class Segment:
+    """A compiled stretch.
+
+    `function` takes the values of the slots in `fetch`; `~k` in it is the k-th given cotangent. `gives` has, for each
+    source that a path leads to, the number of an output, or `Rows`. `graph` is the same before any pass, and reads
+    `reads`: an outer recording keeps it as one call.
+    """
+
+    __slots__ = ("fetch", "forward", "function", "gives", "graph", "lean", "reads", "source", "span")
+
+    def __init__(self, graph: Graph, origins: dict[Node, int], gives: dict[int, int | Rows], span: Span):
+        self.span = span
+        self.gives = gives
+        self.graph, self.reads = _with_inputs(graph, origins)
+        self.lean, self.fetch = _with_inputs(optimize(self.graph), origins)
+        self.forward: Graph | None = None
+        self.function: Callable[..., tuple[Any, ...]] = _nothing
+        self.source = ""
+        if graph.outputs:
+            code = compile_graph(self.lean, graph.name)
+            self.function, self.source = code.function, code.source
+
+
+def _with_inputs(graph: Graph, origins: dict[Node, int]) -> tuple[Graph, list[int]]:
+    """The graph with the inputs it uses, and where their values come from."""
+    used = {i for n in graph.nodes for i in n.inputs} | set(graph.outputs)
+    reads = {node: k for node, k in origins.items() if node in used}
+    return Graph(reads, graph.nodes, graph.outputs, graph.name), list(reads.values())
+
+
+def segment(forward: Forward, span: Span, name: str) -> Segment:
+    """Differentiate and compile a stretch."""
+    derived = Derivation(forward, span)
+    made = Segment(derived.graph(name), derived.origins, derived.gives, span)
+    ends = [forward.slots[k] for k in span.targets]
+    nodes = forward.stretches()[span.stretch]
+    made.forward = prune(Graph([n for n in forward.slots if n is not None and n.op is INPUT], nodes, ends, "forward"))
+    return made
+
+
+def run(segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None) -> dict[int, Any]:
+    """Cotangents by slot. Whatever records now, records all of it as one call."""
+    values = log.values
+    if seeds is None:
+        results = segment.function(*[values[k] for k in segment.fetch])
+    else:
+        results = segment.function(*[values[k] if k >= 0 else seeds[~k]._value for k in segment.fetch])
+    out = [wrap(r) for r in results]
+    rec = CURRENT.get()
+    if rec is not None and segment.reads:
+        objects = log.objects
+        given = tuple([objects[k] if k >= 0 else seeds[~k] for k in segment.reads])  # type: ignore[index]
+        record(rec, CALL, given, (("graph", segment.graph),), tuple(out))
+    return {
+        slot: out[k] if type(k) is int else _indexed(k, out, log)  # type: ignore[arg-type]
+        for slot, k in segment.gives.items()
+    }
+
+
+def _indexed(rows: Rows, out: list[Tensor], log: Any) -> IndexedSlices:
+    """Rows with the indices they belong to, counted from the front."""
+    parts = []
+    for k, slot in rows.parts:
+        index = np.array(log.values[slot], dtype=np.int64).ravel()
+        index[index < 0] += rows.shape[0]
+        parts.append(IndexedSlices(out[k], wrap(index), rows.shape))
+    return concatenated(parts)
+
+
+def _nothing(*_: Any) -> tuple[Any, ...]:
+    return ()
+
+
+class Derivation:
+    """One run of reverse mode over a stretch. Without `rows`, what gathers read gets dense cotangents too."""
+
+    def __init__(self, forward: Forward, span: Span, rows: bool = True):
+        self.span = span
+        self.builder = Builder()
+        self.lift = Lifter(self.builder, forward.slots)
+        self.seeds: dict[Node, int] = {}
+        self.outputs: list[Node] = []
+        self.gives: dict[int, int | Rows] = {}
+        slots = forward.slots
+        sources = {k: slots[k] for k in span.sources if is_differentiable(slots[k].type)}
+        nodes = forward.stretches()[span.stretch]
+        gathers = _gathers(nodes, list(sources.values())) if rows else {}
+        apart = {g for found in gathers.values() for g, _ in found}
+        ends = list(dict.fromkeys([*sources.values(), *apart]))
+        found = backward(
+            self.builder,
+            [n for n in nodes if n not in apart] if apart else nodes,
+            [slots[k] for k in span.targets],
+            [self.seed(slots[k], forward.name_of(k), given) for k, given in zip(span.targets, span.given)],
+            ends,
+            self.lift,
+        )
+        cotangents = dict(zip(ends, found))
+        for k, node in sources.items():
+            self.give(k, node, cotangents[node], [(g, i, cotangents[g]) for g, i in gathers.get(node, ())])
+
+    def seed(self, target: Node, name: str | None, given: bool) -> Symbol:
+        """What the way back starts from."""
+        if not given:
+            return filled(self.builder, plain(target.type), 1.0)
+        node = input_node(f"d_{name or 'y'}", plain(target.type))
+        self.seeds[node] = ~len(self.seeds)
+        return Symbol(node, self.builder)
+
+    def give(self, slot: int, source: Node, ct: Any, gathered: list[tuple[Node, Node, Any]]) -> None:
+        """Make the cotangent of a source an output: by rows when only gathers read it."""
+        gathered = [(g, index, c) for g, index, c in gathered if c is not None]
+        if ct is None and gathered and all(index in self.lift.slots for _, index, _ in gathered):
+            parts = [(self.output(_rows(c, index, source)), self.lift.slots[index]) for _, index, c in gathered]
+            self.gives[slot] = Rows(tuple(parts), source.type.shape)
+            return
+        self.builder.role = CT
+        for gather, _, c in gathered:
+            xs = [Symbol(self.lift(i), self.builder) for i in gather.inputs]
+            part = fit(self.builder, input_cotangents(gather, c, None, xs)[0], source.type)
+            ct = part if ct is None else ct + part
+        self.builder.role = None
+        if ct is not None:
+            self.gives[slot] = self.output(ct)
+
+    def output(self, ct: Any) -> int:
+        self.outputs.append(ct.node)
+        return len(self.outputs) - 1
+
+    @property
+    def origins(self) -> dict[Node, int]:
+        """Where the values of inputs come from."""
+        return {**self.lift.inputs, **self.seeds}
+
+    def graph(self, name: str) -> Graph:
+        return prune(Graph((), self.builder.nodes, self.outputs, name))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# gathers
+# ---------------------------------------------------------------------------------------------------------------
+def _gathers(nodes: Sequence[Node], sources: list[Node]) -> dict[Node, list[tuple[Node, Node]]]:
+    """For each source that rows are gathered from: the gathers, and their indices.
+
+    A source that hangs on another one is left out: its own cotangent has to flow on, in full.
+    """
+    found: dict[Node, list[tuple[Node, Node]]] = {}
+    wanted = set(sources)
+    for node in nodes:
+        if node.inputs and node.inputs[0] in wanted:
+            index = _gathered(node)
+            if index is not None:
+                found.setdefault(node.inputs[0], []).append((node, index))
+    if found and any(s.inputs for s in found):
+        reached: set[Node] = set()
+        for node in nodes:
+            if any(i in wanted or i in reached for i in node.inputs):
+                reached.add(node)
+        found = {s: g for s, g in found.items() if s not in reached}
+    return found
+
+
+_WHOLE = Slice(None, None, None)
+
+
+def _gathered(node: Node) -> Node | None:
+    """The indices, if a node gathers rows along axis 0: `x[i]`, `x[i, :]`, `np.take(x, i, axis=0)`."""
+    if node.op.name == "getitem":
+        index = node.param("index")
+        if not index or type(index[0]) is not Slot or any(p != _WHOLE and p is not Ellipsis for p in index[1:]):
+            return None
+    elif node.op.name != "take" or node.param("axis") != 0:
+        return None
+    rows = node.inputs[1]
+    return rows if rows.type.ndim and rows.type.dtype.kind in "iu" else None
+
+
+def _rows(ct: Any, index: Node, source: Node) -> Any:
+    """A gather's cotangent, one row for each index."""
+    return np.reshape(ct, (index.type.size, *source.type.shape[1:]))

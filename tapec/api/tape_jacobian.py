@@ -1,0 +1,185 @@
+"""Jacobians of what a tape recorded: the gradient's program, run along all unit vectors of the target."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapec.api.cuts import cuts_of
+from tapec.api.forward import Forward
+from tapec.api.gradient import Request, name_of, tape_gradient
+from tapec.api.segment import Derivation, Segment, Span, run
+from tapec.autodiff.basis import Basis, Rows, along_basis
+from tapec.autodiff.batch import batch_graph
+from tapec.errors import TapeValueError, UnsupportedError, at_user_line
+from tapec.ir import Builder, Graph
+from tapec.ir.types import Type
+from tapec.ops import Symbol
+from tapec.trace.tensor import Tensor, wrap
+
+__all__ = ["batch_jacobian", "check_batch", "chunk", "jacobian", "zeros"]
+
+
+def chunk(parallel_iterations: Any, vectorized: bool) -> int:
+    """How many rows to compute at a time: 0 for all of them, 1 for a loop."""
+    if not vectorized:
+        return 1
+    if parallel_iterations is None:
+        return 0
+    if not isinstance(parallel_iterations, int) or parallel_iterations < 1:
+        raise TapeValueError(at_user_line(f"parallel_iterations must be 1 or more, not {parallel_iterations!r}"))
+    return parallel_iterations
+
+
+def check_batch(target: Any, source: Any) -> None:
+    """Both have a batch axis, and the same."""
+    for what, x in (("target", target), ("source", source)):
+        if len(x.shape) < 2:
+            raise TapeValueError(
+                at_user_line(
+                    f"batch_jacobian needs a {what} of rank 2 or more, with the examples along the first axis; "
+                    f"this one has shape {x.shape}. Mend: tape.jacobian"
+                )
+            )
+    if target.shape[0] != source.shape[0]:
+        raise TapeValueError(
+            at_user_line(
+                f"Need first dimension of target shape {target.shape} and source shape {source.shape} to match. "
+                f"Mend: tape.jacobian, if the examples do not belong together"
+            )
+        )
+
+
+def zeros(target: Any, source: Any) -> Tensor:
+    return wrap(np.zeros(target.shape + source.shape, source.dtype))
+
+
+def jacobian(tape: Any, target: Any, sources: list[Any], at_once: int) -> list[Any]:
+    """For each source the Jacobian, None where no path leads."""
+    found = _along(tape, target, sources, at_once, 0)
+    return [g if g is None else np.reshape(g, target.shape + s.shape) for g, s in zip(found, sources)]
+
+
+def batch_jacobian(tape: Any, target: Any, source: Any, at_once: int) -> Any:
+    """One Jacobian for each example; zeros where no path leads."""
+    [found] = _along(tape, target, [source], at_once, 1)
+    shape = (target.shape[0], *target.shape[1:], *source.shape[1:])
+    if found is None:
+        return wrap(np.zeros(shape, source.dtype))
+    return np.reshape(np.swapaxes(found, 0, 1), shape)
+
+
+def _along(tape: Any, target: Any, sources: list[Any], at_once: int, skip: int) -> list[Any]:
+    """For each source, its gradients from every unit vector of the target, stacked along a new first axis.
+
+    The unit vectors are those of the target's axes after the first `skip`; along those all entries are one.
+    """
+    request = tape.shown = Request(tape, [target], None, sources)
+    structure = request.structure
+    if structure.cuts is None:
+        structure.cuts = cuts_of(request.log)
+    vectors = math.prod(target.shape[skip:])
+    if at_once != 1 and request.targets and not structure.cuts:
+        try:
+            if at_once == 0 or at_once >= vectors:
+                return _all_at_once(request, skip)
+            return _in_chunks(request, target, skip, at_once)
+        except UnsupportedError:  # something that has no batched form
+            pass
+    return _one_by_one(tape, target, sources, skip)
+
+
+def _derived(forward: Forward, request: Request) -> Derivation:
+    """The gradient's program, from a cotangent of the target that is given."""
+    slots = tuple(dict.fromkeys([k for group in request.sources for k in group]))
+    return Derivation(forward, Span(0, request.targets, (True,), slots), rows=False)
+
+
+def _by_source(request: Request, code: Segment, found: dict[int, Any]) -> list[Any]:
+    """Add up what a Variable got at several values."""
+    request.segments.append(code)
+    out = []
+    for group in request.sources:
+        parts = [found[k] for k in group if k in found]
+        out.append(sum(parts[1:], parts[0]) if parts else None)
+    return out
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# all rows at once
+# ---------------------------------------------------------------------------------------------------------------
+def _all_at_once(request: Request, skip: int) -> list[Any]:
+    code = request.structure.find(request.log, ("rows", skip), lambda forward: _rows(forward, request, skip))
+    return _by_source(request, code, run(code, request.log))
+
+
+def _rows(forward: Forward, request: Request, skip: int) -> Segment:
+    """The gradient's graph along the whole basis, which knows what of it is diagonal."""
+    derived = _derived(forward, request)
+    graph = derived.graph(f"{name_of(forward, request)}s")
+    builder = Builder()
+    t = forward.slots[request.targets[0]].type
+    basis = Basis(builder, t.shape[skip:])
+    seed = _unit_vectors(basis, Type(t.shape, t.dtype), skip)
+    inputs = list(derived.origins)
+    given = Graph(inputs, graph.nodes, graph.outputs, graph.name)
+    found = along_basis(basis, given, [seed if i in derived.seeds else Symbol(i, builder) for i in inputs])
+    outputs = [(basis.flat(y) if isinstance(y, Rows) else _repeated(y, math.prod(basis.shape))).node for y in found]
+    return Segment(builder.graph((), outputs, graph.name), derived.lift.inputs, derived.gives, derived.span)
+
+
+def _unit_vectors(basis: Basis, t: Type, skip: int) -> Rows:
+    seed = basis.seed(t)
+    pairs = tuple([(i, i + skip) for i, n in enumerate(basis.shape) if n != 1])
+    return Rows(seed.data, pairs)
+
+
+def _repeated(y: Any, n: int) -> Any:
+    return np.broadcast_to(y, (n, *y.shape))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# some rows at a time
+# ---------------------------------------------------------------------------------------------------------------
+def _in_chunks(request: Request, target: Any, skip: int, size: int) -> list[Any]:
+    code = request.structure.find(request.log, ("chunk", size), lambda forward: _chunk(forward, request, size))
+    vectors = _vectors(target, skip)
+    parts = []
+    for start in range(0, len(vectors), size):
+        some = np.zeros((size, *target.shape), target.dtype)
+        some[: len(vectors) - start] = vectors[start : start + size]
+        parts.append(_by_source(request, code, run(code, request.log, [wrap(some)])))
+    return [None if column[0] is None else np.concatenate(column)[: len(vectors)] for column in zip(*parts)]
+
+
+def _chunk(forward: Forward, request: Request, size: int) -> Segment:
+    derived = _derived(forward, request)
+    graph = derived.graph(f"{name_of(forward, request)}s")
+    inputs = list(derived.origins)
+    flags = [i in derived.seeds for i in inputs]
+    batched, has_axis = batch_graph(Graph(inputs, graph.nodes, graph.outputs, graph.name), flags, size)
+    builder = Builder()
+    builder.nodes.extend(batched.nodes)
+    outputs = [
+        o if axis else _repeated(Symbol(o, builder), size).node for o, axis in zip(batched.outputs, has_axis)
+    ]
+    origins = {new: derived.origins[old] for new, old in zip(batched.inputs, inputs)}
+    return Segment(builder.graph((), outputs, graph.name), origins, derived.gives, derived.span)
+
+
+def _vectors(target: Any, skip: int) -> np.ndarray:
+    """Unit vectors of the axes after the first `skip`, ones along those."""
+    n = math.prod(target.shape[skip:])
+    unit = np.eye(n, dtype=target.dtype).reshape(n, *(1,) * skip, *target.shape[skip:])
+    return np.broadcast_to(unit, (n, *target.shape))
+
+
+def _one_by_one(tape: Any, target: Any, sources: list[Any], skip: int) -> list[Any]:
+    vectors = _vectors(target, skip)
+    if not len(vectors):
+        found = tape_gradient(tape, [target], [wrap(np.zeros(target.shape, target.dtype))], sources)
+        return [None if g is None else wrap(np.zeros((0, *s.shape), s.dtype)) for g, s in zip(found, sources)]
+    rows = [tape_gradient(tape, [target], [wrap(v)], sources) for v in vectors]
+    return [None if column[0] is None else np.stack([g._tapec_read() for g in column]) for column in zip(*rows)]
