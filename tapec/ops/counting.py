@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -70,12 +71,51 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     a = np.ravel(as_array(a))
     edges = histogram_bin_edges(a, bins, range)
     n = edges.shape[0] - 1
-    place = np.searchsorted(edges, a, side="right") - 1
-    place = np.where(a == edges[-1], n - 1, place)  # the last bin is closed
-    inside = (a >= edges[0]) & (a <= edges[-1])
-    place = np.where(inside, place, n)  # one more bin takes what lies outside, and is left out
     w = None if weights is None else np.ravel(as_array(weights))
-    counts = np.bincount(place, w, minlength=n + 1)[:n]
+    counts = np.bincount(_place(a, edges), w, minlength=n + 1)[:n]
     if density:
         return counts / np.diff(edges) / np.sum(counts), edges
+    return counts, edges
+
+
+def _place(a: Any, edges: Any) -> Any:
+    """The bin of each number. The last bin is closed; one more takes what lies outside, and is left out later."""
+    n = edges.shape[0] - 1
+    place = np.where(a == edges[-1], n - 1, np.searchsorted(edges, a, side="right") - 1)
+    return np.where((a >= edges[0]) & (a <= edges[-1]), place, n)
+
+
+@implements(np.histogram2d)
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Any, Any, Any]:
+    if np.ndim(bins) == 1 and len(bins) != 2:
+        bins = [bins, bins]
+    counts, edges = histogramdd([x, y], bins, range, density, weights)
+    return counts, edges[0], edges[1]
+
+
+@implements(np.histogramdd)
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Any, Any]:
+    """Each point's bins along all axes as one number, counted, and taken apart again."""
+    columns = list(as_array(sample).T) if np.ndim(sample) == 2 and not isinstance(sample, (list, tuple)) else sample
+    columns = [np.ravel(as_array(c)) for c in columns]
+    bins = [bins] * len(columns) if not np.ndim(bins) and not isinstance(bins, (list, tuple)) else bins
+    ranges = [None] * len(columns) if range is None else range
+    edges = [histogram_bin_edges(c, b, r) for c, b, r in zip(columns, bins, ranges, strict=True)]
+    sizes = [e.shape[0] for e in edges]  # one more than bins: the last takes what lies outside
+    total: Any = 0
+    for column, edge, size in zip(columns, edges, sizes, strict=True):
+        total = total * size + _place(column, edge)
+    w = None if weights is None else np.ravel(as_array(weights))
+    flat = np.bincount(total, w, minlength=math.prod(sizes))
+    counts: Any = np.reshape(flat, sizes)[tuple(slice(0, n - 1) for n in sizes)]
+    counts = counts if weights is not None else counts.astype(float)
+    if density:
+        whole = np.sum(counts)
+        for k, edge in enumerate(edges):
+            counts = counts / np.reshape(np.diff(edge), (-1,) + (1,) * (len(edges) - 1 - k))
+        counts = counts / whole
     return counts, edges

@@ -1,0 +1,196 @@
+"""Sets and bits: no gradient, and mostly a result whose shape depends on values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import UnsupportedError
+from tapec.ir import Op, Type, type_of
+from tapec.ops.array import apply, implements
+from tapec.ops.define import define
+from tapec.ops.kit import as_array
+from tapec.ops.samples import Case
+
+__all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "trim_zeros", "union1d", "unique"]
+
+
+# -- results of unknown shape -------------------------------------------------------------------------------------
+def _no_rule(*types: Type, **params: Any) -> Any:
+    raise UnsupportedError("the shape of this result depends on values, which are not known here")
+
+
+def _dynamic(run: Callable[..., Any]) -> Op:
+    """An op of several results whose shapes depend on values; `flags` are NumPy's keywords."""
+
+    def call(*xs: Any, flags: tuple[tuple[str, Any], ...]) -> Any:
+        found = run(*xs, **dict(flags))
+        return tuple(found) if isinstance(found, tuple) else (found,)
+
+    def source(args: tuple[str, ...], node: Any) -> str:
+        text = f"np.{run.__name__}({', '.join([*args, *[f'{k}={v!r}' for k, v in node.param('flags')]])})"
+        return text if len(node.type) > 1 else f"({text},)"
+
+    def sample(rng: np.random.Generator) -> list[Case]:
+        xs = [np.array([3.0, 1.0, 2.0, 1.0]), np.array([2.0, 5.0, 3.0])]
+        return [Case(tuple(xs[: 1 if run is np.unique else 2]), {"flags": ()})]
+
+    return define(run.__name__, call, _no_rule, "dynamic", source=source, sample=sample, numpy=run, multi=True)
+
+
+_UNIQUE, _INTERSECT, _UNION = _dynamic(np.unique), _dynamic(np.intersect1d), _dynamic(np.union1d)
+_DIFFERENCE, _XOR = _dynamic(np.setdiff1d), _dynamic(np.setxor1d)
+
+
+def _sets(op: Op, *xs: Any, **flags: Any) -> Any:
+    given = tuple((k, v) for k, v in flags.items() if v not in (None, False) or k == "equal_nan")
+    found = apply(op, tuple(map(as_array, xs)), (("flags", given),))
+    return found if len(found) > 1 else found[0]
+
+
+@implements(np.unique)
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
+    flags = {"return_index": return_index, "return_inverse": return_inverse, "return_counts": return_counts}
+    if not equal_nan:
+        flags["equal_nan"] = False
+    return _sets(_UNIQUE, ar, **flags, axis=axis)
+
+
+@implements(np.unique_values)
+def unique_values(x: Any) -> Any:
+    return unique(x, equal_nan=False)
+
+
+@implements(np.unique_counts)
+def unique_counts(x: Any) -> Any:
+    return _named("UniqueCountsResult", unique(x, return_counts=True, equal_nan=False))
+
+
+@implements(np.unique_inverse)
+def unique_inverse(x: Any) -> Any:
+    return _named("UniqueInverseResult", unique(x, return_inverse=True, equal_nan=False))
+
+
+@implements(np.unique_all)
+def unique_all(x: Any) -> Any:
+    return _named("UniqueAllResult", unique(x, True, True, True, equal_nan=False))
+
+
+def _named(name: str, found: Any) -> Any:
+    """NumPy's own named tuple."""
+    from numpy.lib import _arraysetops_impl as sets
+
+    return getattr(sets, name)(*found)
+
+
+@implements(np.intersect1d)
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    return _sets(_INTERSECT, ar1, ar2, assume_unique=assume_unique, return_indices=return_indices)
+
+
+@implements(np.union1d)
+def union1d(ar1: Any, ar2: Any) -> Any:
+    return _sets(_UNION, ar1, ar2)
+
+
+@implements(np.setdiff1d)
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    return _sets(_DIFFERENCE, ar1, ar2, assume_unique=assume_unique)
+
+
+@implements(np.setxor1d)
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    return _sets(_XOR, ar1, ar2, assume_unique=assume_unique)
+
+
+@implements(np.trim_zeros)
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """Differentiable: what is left keeps its gradient; where the zeros end becomes part of the path."""
+    x = as_array(filt)
+    axes = range(x.ndim) if axis is None else [k % x.ndim for k in (axis if isinstance(axis, tuple) else (axis,))]
+    index = [slice(None)] * x.ndim
+    for k in axes:
+        there = np.flatnonzero(np.any(x != 0, axis=tuple(j for j in range(x.ndim) if j != k)))
+        if there.shape[0] == 0:
+            index[k] = slice(0, 0)
+            continue
+        start = int(there[0]) if "f" in trim.lower() else 0
+        stop = int(there[-1]) + 1 if "b" in trim.lower() else x.shape[k]
+        index[k] = slice(start, stop)
+    return x[tuple(index)]
+
+
+# -- results of known shape ---------------------------------------------------------------------------------------
+def _by_example(run: Callable[..., Any]) -> Callable[..., Any]:
+    """The type rule of an integer function: what it gives for zeros of these types."""
+
+    def rule(*types: Type, **params: Any) -> Any:
+        found = run(*[np.zeros(t.shape, t.dtype) for t in types], **params)
+        return tuple(map(type_of, found)) if isinstance(found, tuple) else type_of(found)
+
+    return rule
+
+
+def _integer(run: Callable[..., Any], sample: Any, *, multi: bool = False) -> Op:
+    def source(args: tuple[str, ...], node: Any) -> str:
+        given = [f"{k}={v!r}" for k, v in node.params]
+        return f"np.{run.__name__}({', '.join([*args, *given])})"
+
+    return define(run.__name__, run, _by_example(run), "integer", source=source, sample=sample, numpy=run, multi=multi)
+
+
+_ISIN = _integer(np.isin, lambda rng: [Case((np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([2.0, 4.0])), {})])
+_PACK = _integer(np.packbits, lambda rng: [Case((np.array([[1, 0, 1]], bool),), {"axis": 1})])
+_UNPACK = _integer(np.unpackbits, lambda rng: [Case((np.array([[2], [7]], np.uint8),), {"axis": 1})])
+_UNRAVEL = _integer(np.unravel_index, lambda rng: [Case((np.array([3, 5]),), {"shape": (2, 3)})], multi=True)
+
+
+@implements(np.isin)
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> Any:
+    found = apply(_ISIN, (as_array(element), as_array(test_elements)))
+    return ~found if invert else found
+
+
+@implements(np.packbits)
+def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> Any:
+    return apply(_PACK, (as_array(a),), (("axis", axis), ("bitorder", bitorder)))
+
+
+@implements(np.unpackbits)
+def unpackbits(a: Any, /, axis: Any = None, count: Any = None, bitorder: str = "big") -> Any:
+    return apply(_UNPACK, (as_array(a),), (("axis", axis), ("count", count), ("bitorder", bitorder)))
+
+
+@implements(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
+    shape = tuple(shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    params = (("shape", shape),) if order == "C" else (("shape", shape), ("order", order))
+    return apply(_UNRAVEL, (as_array(indices),), params)
+
+
+@implements(np.ravel_multi_index)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    """Each index times the number of elements that one step of it passes over."""
+    dims = tuple(dims) if isinstance(dims, (tuple, list)) else (int(dims),)
+    modes = mode if isinstance(mode, tuple) else (mode,) * len(dims)
+    total, step = 0, 1
+    axes = range(len(dims)) if order == "F" else range(len(dims) - 1, -1, -1)
+    for k in axes:
+        index = as_array(multi_index[k])
+        if modes[k] != "raise":
+            index = index % dims[k] if modes[k] == "wrap" else np.clip(index, 0, dims[k] - 1)
+        total, step = total + index * step, step * dims[k]
+    return total
