@@ -15,7 +15,7 @@ from tapec.codegen.expressions import Expr, Expression, parse_template
 from tapec.codegen.idioms import is_weak, out_template
 from tapec.codegen.names import Names, generic_name, identifier
 from tapec.codegen.plan import Plan, is_big, is_view
-from tapec.codegen.scatter import has_repeats, index_template, index_tuple, is_scatter
+from tapec.codegen.scatter import has_repeats, index_arrays, index_tuple, is_scatter, is_write, place_template
 from tapec.codegen.statements import Assign, Augment, Do, If, Return, Statement, Store
 from tapec.ir import CONSTANT, Node, is_literal
 
@@ -135,11 +135,23 @@ class Lowering:
             self._add_scatter(node, leaves)
         elif is_scatter(node):
             self._scatter(node, leaves)
+        elif is_write(node):
+            self._write(node, leaves)
         elif not self._overwrite(node, leaves):
-            expression = self._reuse(node) or self._express(node)
-            self._bury(leaves)
-            self.out.append(Assign(self._call(node), expression, node.origin))
-            self._own(node)
+            self._assign(node, leaves)
+
+    def _assign(self, node: Node, leaves: Sequence[Node]) -> None:
+        """`name = expression`, or the expression alone when it writes into an array of that name."""
+        buffer = self._reuse(node)
+        if buffer is None:
+            value = self._express(node)
+        else:
+            value = Expr(out_template(node), (*map(self._operand, node.inputs), buffer))
+            self.names.release(buffer)
+        self._bury(leaves)
+        name = self._call(node, buffer)
+        self.out.append(Do(value, node.origin) if name == buffer else Assign(name, value, node.origin))
+        self._own(node)
 
     def _own(self, node: Node) -> None:
         if node.type.shape and not is_view(node):
@@ -206,22 +218,18 @@ class Lowering:
         self.name[node] = self.name[victim]
         self._bury(leaves, victim)
 
-    def _reuse(self, node: Node) -> Expression | None:
-        """Compute into a dead big array of the same type."""
+    def _reuse(self, node: Node) -> str | None:
+        """The name of a dead big array of the same type to compute into."""
         op = node.op
         if not op.out or not is_big(node.type) or op.kind not in ("elementwise", "product"):
             return None
         free = self.pool.get(node.type)
         if not free:
             return None
-        name = free.pop()
+        wish = self.plan.wishes.get(node)
+        name = free.pop(free.index(wish) if wish in free else -1)
         del self.pooled[name]
-        value = Expr(out_template(node), (*[self._operand(i) for i in node.inputs], name))
-        self.names.release(name)
-        self._wish_instead = name
-        return value
-
-    _wish_instead: str | None = None
+        return name
 
     # -- scatters ---------------------------------------------------------------------------------------------------
     def _scatter(self, node: Node, leaves: Sequence[Node]) -> None:
@@ -239,39 +247,43 @@ class Lowering:
     def _add_scatter(self, node: Node, leaves: Sequence[Node]) -> None:
         """`g[1:] += a` for the sum of an array and a scatter."""
         k = self.plan.fused[node]
-        part, other = node.inputs[k], node.inputs[1 - k]
+        self._change(node, node.inputs[1 - k], "+" if node.op.name == "add" else "-", node.inputs[k], leaves)
+
+    def _write(self, node: Node, leaves: Sequence[Node]) -> None:
+        """`y[1:] = v` for a copy in which some places hold something else."""
+        self._change(node, node.inputs[0], "", node, leaves)
+
+    def _change(self, node: Node, base: Node, op: str, part: Node, leaves: Sequence[Node]) -> None:
+        """Change places of an array in place: of the array itself when it dies here, else of a copy."""
         wish = self.plan.wishes.get(node)
-        if self._dies(other, node.type) and (wish is None or identifier(wish) == self.name[other]):
-            target = self.name[other]
-            self._put(target, "+" if node.op.name == "add" else "-", part)
-            self._become(node, other, leaves)
+        if self._dies(base, node.type) and (wish is None or identifier(wish) == self.name[base]):
+            self._put(self.name[base], op, part)
+            self._become(node, base, leaves)
             return
-        value = self._operand(other)
-        if other not in self.plan.nested or is_view(other):
+        value = self._operand(base)
+        if base not in self.plan.nested or is_view(base):
             value = Expr(COPY, (value,))
         target = self._call(node)
         self.out.append(Assign(target, value, node.origin))
-        self._put(target, "+" if node.op.name == "add" else "-", part)
+        self._put(target, op, part)
         self._own(node)
         self._bury(leaves)
 
     def _put(self, target: str, op: str, part: Node) -> None:
-        """Store or add the values of a scatter where they belong."""
-        value = self._operand(part.inputs[0])
-        arrays = [self._operand(i) for i in part.inputs[1:]]
+        """Store or add the values of a scatter, or of a write, where they belong."""
+        value = self._operand(part.inputs[0 if is_scatter(part) else 1])
+        arrays = [self._operand(i) for i in index_arrays(part)]
         if op and arrays and has_repeats(part):
             place = Expr(index_tuple(part), tuple(arrays))
             at = parse_template("np.add.at(_0, _1, _2)" if op == "+" else "np.subtract.at(_0, _1, _2)", 3)
             self.out.append(Do(Expr(at, (target, place, value)), part.origin))
         else:
-            self.out.append(Store(Expr(index_template(part), (target, *arrays)), op, value, part.origin))
+            self.out.append(Store(Expr(place_template(part), (target, *arrays)), op, value, part.origin))
 
     # -- names and the dead -----------------------------------------------------------------------------------------
-    def _call(self, node: Node) -> str:
-        """Name a new value."""
-        wish = self._wish_instead if node not in self.plan.wishes else None
-        self._wish_instead = None
-        wish = wish or self._wish(node)
+    def _call(self, node: Node, old: str | None = None) -> str:
+        """Name a new value; `old` is what its memory was called."""
+        wish = self._wish(node) if old is None or node in self.plan.wishes else old
         if wish in self.pooled:
             self.pool[self.pooled.pop(wish)].remove(wish)
             self.names.release(wish)

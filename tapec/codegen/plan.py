@@ -12,7 +12,7 @@ from typing import Any
 from tapec.codegen.expressions import Template
 from tapec.codegen.idioms import template_of
 from tapec.codegen.names import wished_name
-from tapec.codegen.scatter import fused_operand, index_template, is_scatter
+from tapec.codegen.scatter import fused_operand, is_scatter, is_write, line_template
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
 
 __all__ = ["BIG", "Plan", "is_big", "is_view"]
@@ -25,7 +25,9 @@ NEAR = 8  # nodes to look over for what stands between a value and its reader
 
 def is_view(node: Node) -> bool:
     """Does the result share memory with the first input?"""
-    return node.op.view and bool(node.inputs) and not (node.op.name == "getitem" and len(node.inputs) > 1)
+    if not node.inputs or not (node.op.view or node.op.name in ("real", "imag")):
+        return False
+    return node.op.name != "getitem" or not any(i.type.shape for i in node.inputs[1:])
 
 
 def is_big(t: Any) -> bool:
@@ -61,8 +63,8 @@ class Plan:
         found = None
         if node.op is ITEM:
             self.parts.setdefault(node.inputs[0], {})[node.param("index")] = node
-        elif is_scatter(node):
-            self.templates[node] = found = index_template(node)
+        elif is_scatter(node) or is_write(node):
+            self.templates[node] = found = line_template(node)
         else:
             self.templates[node] = found = template(node)
         if node not in self._inner:
@@ -97,7 +99,7 @@ class Plan:
         """May the value be written inside its reader's line, if there is room?"""
         if self.uses[i] != 1 or count != 1 or i in self.wishes or self.templates.get(i) is None:
             return False
-        if i.op.multi or i.op is ITEM or is_scatter(i) or i in self.fused:
+        if i.op.multi or i.op is ITEM or is_scatter(i) or is_write(i) or i in self.fused:
             return False
         if is_view(i):
             return True
@@ -129,7 +131,7 @@ class Plan:
         room = WIDE
         for node in results:
             ok = self.uses.get(node) == 1 and node.op not in (INPUT, CONSTANT, ITEM) and not node.op.multi
-            ok = ok and not is_scatter(node) and node not in self.fused
+            ok = ok and not is_scatter(node) and not is_write(node) and node not in self.fused
             ok = ok and node not in self.wishes and self.templates.get(node) is not None and self._width[node] <= room
             if ok and is_big(node.type):
                 ok = node.op.kind != "elementwise" and not is_view(node)

@@ -1,4 +1,4 @@
-"""Scatters as an expert writes them: `g = np.zeros(n); g[1:] += a; g[:-1] -= b`.
+"""Scatters and writes as an expert has them: `g = np.zeros(n); g[1:] += a; g[:-1] -= b; g[0] = c`.
 
 A scatter that is only added to something is no array of its own: it is added in place, where it belongs.
 """
@@ -13,13 +13,32 @@ from tapec.codegen.expressions import Template, parse_template, slots
 from tapec.ir import CONSTANT, ITEM, Node
 from tapec.ops.indexing import index_source
 
-__all__ = ["fused_operand", "has_repeats", "index_template", "index_tuple", "is_scatter"]
+__all__ = [
+    "fused_operand",
+    "has_repeats",
+    "index_arrays",
+    "index_tuple",
+    "is_scatter",
+    "is_write",
+    "line_template",
+    "place_template",
+]
 
 SMALL_INDEX = 1 << 20  # index arrays up to this size are looked through for repeated positions
 
 
 def is_scatter(node: Node) -> bool:
     return node.op.name == "scatter"
+
+
+def is_write(node: Node) -> bool:
+    """A copy of the first operand in which some places hold the second."""
+    return node.op.name == "setitem" and bool(node.type.shape)
+
+
+def index_arrays(node: Node) -> tuple[Node, ...]:
+    """The inputs that stand in the index."""
+    return node.inputs[1:] if is_scatter(node) else node.inputs[2:]
 
 
 def fused_operand(node: Node, uses: dict[Node, int]) -> int | None:
@@ -37,15 +56,20 @@ def fused_operand(node: Node, uses: dict[Node, int]) -> int | None:
     return None
 
 
-def index_template(node: Node) -> Template:
+def place_template(node: Node) -> Template:
     """`_0[1:]`, `_0[:, _1]`: the place in the target, with the index arrays as arguments after it."""
-    arrays = slots(len(node.inputs))
-    return parse_template(f"_0[{index_source(node.param('index'), arrays[1:])}]", len(node.inputs))
+    arrays = slots(len(index_arrays(node)) + 1)
+    return parse_template(f"_0[{index_source(node.param('index'), arrays[1:])}]", len(arrays))
+
+
+def line_template(node: Node) -> Template:
+    """What the line of a scatter or a write costs, for those who count; every operand is read once."""
+    return place_template(node)._replace(counts=(1,) * len(node.inputs), objects=frozenset())
 
 
 def index_tuple(node: Node) -> Template:
     """`(slice(None), _0)`: the same place as a value, with the index arrays as arguments."""
-    arrays = slots(len(node.inputs) - 1)
+    arrays = slots(len(index_arrays(node)))
     target = parse_index(index_source(node.param("index"), arrays))
     return parse_template(target, len(arrays))
 
@@ -69,8 +93,8 @@ def parse_index(text: str) -> str:
 
 def has_repeats(node: Node) -> bool:
     """May the same position occur twice?"""
-    arrays = node.inputs[1:]
-    if not arrays or any(_distinct(a) for a in arrays):
+    arrays = index_arrays(node)
+    if not arrays or any(_distinct(a) for a in arrays) or dict(node.params).get("unique"):
         return False
     sources = {a.inputs[0] if a.op is ITEM else None for a in arrays}
     whole = sources.pop() if len(sources) == 1 else None
