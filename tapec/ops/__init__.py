@@ -16,6 +16,7 @@ from tapec.ops import (
     custom,
     diagonals,
     differences,
+    einsum,
     elementwise,
     encoding,
     extremes,
@@ -26,6 +27,7 @@ from tapec.ops import (
     loop,
     nan,
     powers,
+    products,
     quantiles,
     queries,
     reading,
@@ -38,6 +40,7 @@ from tapec.ops import (
     signals,
     sorting,
     stacking,
+    tensordot,
     statistics,
 )
 from tapec.ops.array import FUNCTIONS, METHODS, UFUNCS, ArrayLike, apply, implements, method
@@ -58,6 +61,7 @@ __all__ = [
     "encoding",
     "cumulative",
     "differences",
+    "einsum",
     "elementwise",
     "extremes",
     "functions",
@@ -77,9 +81,11 @@ __all__ = [
     "nan",
     "method",
     "powers",
+    "products",
     "reading",
     "reductions",
     "repeating",
     "stacking",
+    "tensordot",
     "rounding",
 ]

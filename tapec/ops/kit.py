@@ -11,7 +11,19 @@ from tapec.ir import Type
 from tapec.ops.define import as_operand, ndim_of
 from tapec.ops.samples import Case
 
-__all__ = ["along", "as_array", "both", "constants", "drawn", "lead", "permuted", "rolled", "same_type", "weak"]
+__all__ = [
+    "along",
+    "as_array",
+    "both",
+    "constants",
+    "drawn",
+    "lead",
+    "lined_up",
+    "permuted",
+    "rolled",
+    "same_type",
+    "weak",
+]
 
 Sample = Callable[[np.random.Generator], list[Case]]
 ALL = slice(None)
@@ -87,3 +99,13 @@ def permuted(x: Any, source: int, destination: int) -> Any:
     order = [k for k in range(ndim_of(x)) if k != source]
     order.insert(destination, source)
     return np.transpose(x, order)
+
+
+def lined_up(batched: tuple[bool, ...], xs: tuple[Any, ...], core: tuple[int, ...]) -> list[Any]:
+    """Inputs that broadcast over all axes but their last ones (`core` many), with ones behind the batch axis."""
+    loops = max(ndim_of(x) - b - c for x, b, c in zip(xs, batched, core))
+    out = []
+    for x, b, c in zip(xs, batched, core):
+        missing = loops + c + 1 - ndim_of(x)
+        out.append(np.reshape(x, (x.shape[0], *(1,) * missing, *x.shape[1:])) if b and missing else x)
+    return out
