@@ -44,9 +44,10 @@ class Basis:
         self.rank = len(shape)
 
     def seed(self, t: Type) -> Rows:
-        """Every unit vector."""
+        """Every unit vector; for a type with more axes in front, the same for all along these."""
         data = filled(self.builder, Type((1,) * self.rank + t.shape, t.dtype), 1.0)
-        return Rows(data, tuple((i, i) for i, n in enumerate(t.shape) if n != 1))
+        more = t.ndim - self.rank
+        return Rows(data, tuple((i, i + more) for i, n in enumerate(self.shape) if n != 1))
 
     def body(self, x: Rows) -> tuple[int, ...]:
         return x.data.shape[self.rank :]

@@ -198,7 +198,8 @@ def _contracted(basis: Basis, node: Node, xs: list[Any], names: Any, out: list[s
     return Rows(np.reshape(y, (*lengths, *node.type.shape)), tuple(pairs))
 
 
-_LINEAR = "multiply divide add subtract where negative positive conjugate real imag cast".split()
+_LINEAR = ["multiply", "divide", "add", "subtract", "where", "negative", "positive"]
+_LINEAR += ["conjugate", "real", "imag", "cast"]
 RULES: dict[str, Callable[[Basis, Node, list[Any]], Rows | None]] = {
     **dict.fromkeys(_LINEAR, _elementwise),
     "sum": _sum,
