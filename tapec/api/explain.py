@@ -8,7 +8,8 @@ from typing import Any
 from tapec.autodiff.reasons import ancestors, dead_ends
 from tapec.ir import CONSTANT, Graph, Node, is_literal
 from tapec.ir.origin import place_of
-from tapec.trace.program import Guard, Program, TracedPath
+from tapec.trace.paths import Guard, TracedPath
+from tapec.trace.program import Program
 
 __all__ = ["Explanation", "explanation"]
 
@@ -76,7 +77,8 @@ def explanation(
 ) -> Explanation:
     out = Explanation(name, recorded_anew=volatile, compiled_because=why)
     out.signature = [f"{n}: {t}" for n, t in zip(info.names, info.types)]
-    out.signature += [f"{leaf!r} (static)" for leaf, p in zip(info.leaves, info.position) if p is None and leaf is not None]
+    static = [leaf for leaf, position in zip(info.leaves, info.position) if position is None and leaf is not None]
+    out.signature += [f"{leaf!r} (static)" for leaf in static]
     if program is None or path is None:
         return out
     out.paths = [{"taken": p is path, "guards": [guard_text(g) for g in p.guards]} for p in program.paths]
@@ -86,13 +88,15 @@ def explanation(
         elif s.kind == "variable":
             out.captured.append(f"{s.key.name}: {s.node.type} (Variable)")
         elif s.kind == "kept":
-            out.captured.append(f"an array of unknown origin: {s.node.type} (changes in place are seen, rebinding is not)")
+            what = f"an array of unknown origin: {s.node.type}"
+            out.captured.append(f"{what} (changes in place are seen, rebinding is not)")
     out.captured += [f"{p.label} = {_short(v)} (checked)" for p, v in program.checks.values()]
     out.literals = literals(path.forward)
     if wrt is not None:
         out.gradients = gradient_states(path.forward, wrt, info.names)
     if program.graph is not None:
-        out.cost = {"nodes before optimisation": len(program.stages["gradient"].nodes), "nodes": len(program.graph.nodes)}
+        before, after = len(program.stages["gradient"].nodes), len(program.graph.nodes)
+        out.cost = {"nodes before optimisation": before, "nodes": after}
         cost = getattr(program.compiled, "cost", None)
         if cost is not None:
             out.cost.update({k: v for k, v in _as_dict(cost).items() if v is not None})

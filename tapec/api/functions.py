@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import types
 import warnings
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import RLock
@@ -24,8 +23,12 @@ from tapec.errors import TapecWarning
 from tapec.ir import Graph, Op
 from tapec.ops.control import CALL
 from tapec.runtime.cache import CacheInfo
-from tapec.trace.program import Program, RecordedProgram, TracedPath, run_traced
+from tapec.trace.capture import CACHE_KEY
+from tapec.trace.anew import RecordedProgram
+from tapec.trace.paths import TracedPath
+from tapec.trace.program import Program
 from tapec.trace.recorder import CURRENT
+from tapec.trace.run import run_traced
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor, record, wrap
 
@@ -109,7 +112,7 @@ class CompiledFunction:
         self._last: Program | None = None
         self._why = ""
         self._hits = self._misses = self._compilations = 0
-        self._bound: dict[int, tuple[Any, CompiledFunction]] = {}
+        self._bound: dict[str, CompiledFunction] = {}
         functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
 
     # -- calling ----------------------------------------------------------------------------------------------------
@@ -122,26 +125,26 @@ class CompiledFunction:
         return self._call(args, kwargs)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
-        """As a method: compiled for each instance, which is captured state and no argument."""
+        """As a method: compiled for each instance, which is captured state and no argument.
+
+        What was compiled is kept in the instance's own `__dict__`, and goes when it goes.
+        """
         if owner is None:
             return self
-        known = self._bound.get(id(owner))
-        if known is not None and known[0]() is owner:
-            return known[1]
-        method = types.MethodType(self._function, owner)
-        bound = CompiledFunction(
-            method,
-            self._transform,
-            static_argnums=self._static[0],
-            static_argnames=self._static[1],
-            call_op=self._call_op,
-        )
-        try:
-            reference: Any = weakref.ref(owner, lambda _, key=id(owner): self._bound.pop(key, None))
-        except TypeError:
-            reference = lambda: owner  # noqa: E731
-        self._bound[id(owner)] = (reference, bound)
-        return bound
+        space = getattr(owner, "__dict__", None)
+        if not isinstance(space, dict):  # an object with slots alone: kept for good
+            space = self._bound
+        key = f"{CACHE_KEY}_{id(self)}_{id(owner)}"
+        known = space.get(key)
+        if known is None or known._function.__self__ is not owner:
+            known = space[key] = CompiledFunction(
+                types.MethodType(self._function, owner),
+                self._transform,
+                static_argnums=self._static[0],
+                static_argnames=self._static[1],
+                call_op=self._call_op,
+            )
+        return known
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         entry, call = self._entry(args, kwargs)

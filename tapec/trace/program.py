@@ -6,86 +6,34 @@ computed; the results of all paths are copied into one graph, where what they sh
 
 from __future__ import annotations
 
-import functools
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tapec.autodiff.checkpoint import inline_checkpoints
-from tapec.autodiff.inline import copy_into, prune
+from tapec.autodiff.inline import copy_into
 from tapec.codegen import Compiled, compile_graph
 from tapec.errors import TapecWarning
 from tapec.ir import Builder, Graph, Node, input_node, type_of
-from tapec.ir.tree import Branch, Leaf, Tree
+from tapec.ir.tree import Tree
 from tapec.ops.layout import CAST
 from tapec.passes.pipeline import optimize
 from tapec.runtime.collector import resting_collector
 from tapec.runtime.notes import annotate
-from tapec.trace.adapter import Adapter
-from tapec.trace.capture import Captures, Path
-from tapec.trace.structure import LEAF, flatten, map_leaves, unflatten
+from tapec.trace.capture import Path
+from tapec.trace.paths import Guard, TracedPath, Trie, same_guards
+from tapec.trace.run import Recorded
+from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
-from tapec.trace.trace import Trace
 
-__all__ = ["Guard", "Program", "Recorded", "RecordedProgram", "TracedPath", "run_traced"]
+__all__ = ["Program", "Source"]
 
-_NUMBERS = (float, int, bool, complex)
-
-
-@dataclass(frozen=True)
-class Guard:
-    """`kind(node)` was `value`, at this place in the user's code."""
-
-    node: Node
-    kind: type
-    value: Any
-    origin: Any
-
-
-@dataclass
-class Recorded:
-    """One run of the user's function: its trace, what it captured, and the structure and leaves of its result."""
-
-    trace: Trace
-    captures: Captures
-    arguments: list[Tensor]
-    tree: Any
-    results: list[Any]
-
-
-@dataclass
-class TracedPath:
-    """One path as graphs: the forward program, its guards, and what the transform made of it.
-
-    `template` is the structure of what the caller gets, `pack` the function that builds it from the outputs.
-    """
-
-    forward: Graph
-    guards: list[Guard]
-    info: Any
-    target: Graph
-    template: Any = None
-    pack: Any = None
-    _joint: Graph | None = None
-
-    def conditions(self) -> Graph:
-        """What the guards look at, and nothing else."""
-        return prune(Graph(self.forward.inputs, self.forward.nodes, [g.node for g in self.guards]))
-
-    @property
-    def joint(self) -> Graph:
-        """What is computed together with the guards: what a recording of the call records."""
-        if self._joint is None:
-            builder = Builder()
-            conditions = copy_into(builder, self.conditions(), self.forward.inputs)
-            made = copy_into(builder, self.target, self.target.inputs)
-            self._joint = builder.graph(self.target.inputs, [*made, *conditions], self.target.name)
-        return self._joint
+NUMBERS = (float, int, bool, complex)
 
 
 @dataclass
@@ -95,70 +43,6 @@ class Source:
     kind: str
     key: Any
     node: Node
-
-
-def run_traced(
-    function: Callable[..., Any], tree: Any, leaves: list[Any], dynamic: list[bool], names: list[str]
-) -> Recorded:
-    """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs)."""
-    trace = Trace()
-    captures = Captures(trace)
-    with trace.recording():
-        arguments: list[Tensor] = []
-        stand_ins = []
-        for leaf, moving in zip(leaves, dynamic):
-            if moving:
-                value = leaf._value if type(leaf) is Tensor else leaf
-                arguments.append(trace.input(value, names[len(arguments)]))
-                stand_ins.append(arguments[-1])
-            else:
-                stand_ins.append(captures.argument(leaf))
-        trace.log.give(arguments)
-        args, kwargs = unflatten(tree, stand_ins)
-        try:
-            out = prepared(function, captures)(*args, **kwargs)
-        finally:
-            captures.write_back()
-            captures.settle()
-        out = map_leaves(settle, out)
-    results: list[Any] = []
-    out_tree = flatten(out, results)
-    return Recorded(trace, captures, arguments, out_tree, results)
-
-
-def prepared(function: Any, captures: Captures, name: str = "function") -> Callable[..., Any]:
-    """The function as it is called while traced: a clone that reads its captured state through us."""
-    if type(function) is Adapter:
-        made = [prepared(f, captures, f"{name}{k}") for k, f in enumerate(function.functions)]
-        return functools.partial(function.call, *made)
-    root = Path(name, name, {name: function}, lambda: function)
-    if isinstance(function, functools.partial):
-        inner = prepared(function.func, captures)
-        args = [captures.read(a, root.attribute("args").item(i)) for i, a in enumerate(function.args)]
-        keywords = {k: captures.read(v, root.attribute("keywords").item(k)) for k, v in function.keywords.items()}
-        return lambda *a, **k: inner(*args, *a, **{**keywords, **k})
-    if hasattr(function, "__func__"):
-        owner = captures.read(function.__self__, root.attribute("__self__"))
-        clone = captures.function_of(function.__func__)
-        return lambda *a, **k: clone(owner, *a, **k)
-    if hasattr(function, "__code__"):
-        return captures.function_of(function)
-    call = type(function).__dict__.get("__call__")
-    if call is not None and hasattr(call, "__code__"):
-        owner = captures.read(function, root)
-        clone = captures.function_of(call)
-        return lambda *a, **k: clone(owner, *a, **k)
-    return function
-
-
-def settle(x: Any) -> Any:
-    """A result as it leaves the function: object arrays fold back into tensors, Variables are read."""
-    if isinstance(x, np.ndarray) and x.dtype == object:
-        from tapec.ops.define import fold_objects
-
-        return fold_objects(x)
-    read = getattr(x, "_tapec_read", None)
-    return x if read is None else read()
 
 
 class Program:
@@ -190,7 +74,7 @@ class Program:
         with resting_collector():
             path = self.path_of(recorded, info)
             self.checks.update(recorded.captures.checks)
-            self.paths = [p for p in self.paths if not _same_guards(p, path)] + [path]
+            self.paths = [p for p in self.paths if not same_guards(p, path)] + [path]
             self.compile()
         return path
 
@@ -199,13 +83,14 @@ class Program:
         log.scan()
         builder = Builder()
         guards: list[Guard] = []
+        known: set[Any] = set()
 
         def guard(node: Node, kind: type, value: Any, origin: Any) -> None:
             if kind is int and node.type.dtype.kind not in "iub":
                 node = builder.emit(CAST, (node,), (("dtype", np.dtype(np.int64)),), origin)
-            known = Guard(node, kind, value, origin)
-            if not any(g.node is node and g.kind is kind for g in guards):
-                guards.append(known)
+            if (node, kind) not in known:
+                known.add((node, kind))
+                guards.append(Guard(node, kind, value, origin))
 
         leaf = self.leaf_maker(recorded, builder)
         nodes = log.graph(builder, leaf, guard)
@@ -237,7 +122,7 @@ class Program:
         uses = Counter(id(x) for entry in trace.log.records for x in entry[1] if type(x) is np.ndarray)
 
         def leaf(slot: int, x: Any) -> Node:
-            if type(x) in _NUMBERS:
+            if type(x) in NUMBERS:
                 return builder.constant(x)
             if id(x) in position:
                 i = position[id(x)]
@@ -266,8 +151,9 @@ class Program:
         """An array that somebody else holds too: read by reference, since it may change in place."""
         if ("kept", id(x)) not in self.sources:
             warnings.warn(
-                f"{self.name} uses an array of shape {x.shape} whose origin cannot be followed: changes in place are seen, "
-                f"rebinding it is not. Mend: pass it as an argument, or read it from a global, a closure or an attribute.",
+                f"{self.name} uses an array of shape {x.shape} whose origin cannot be followed: changes in place are "
+                f"seen, rebinding it is not. Mend: pass it as an argument, or read it from a global, a closure or an "
+                f"attribute.",
                 TapecWarning,
                 stacklevel=2,
             )
@@ -284,7 +170,7 @@ class Program:
     def compile(self) -> None:
         builder = Builder()
         outputs: list[Node] = []
-        trie = _Trie()
+        trie = Trie()
         for number, path in enumerate(self.paths):
             conditions = copy_into(builder, path.conditions(), path.forward.inputs)
             steps = []
@@ -386,7 +272,7 @@ def _equal(a: Any, b: Any) -> bool:
 def _fits(x: Any, node: Node) -> bool:
     """Is a captured value still of the type that was compiled for?"""
     value = x._value if type(x) is Tensor else x
-    if isinstance(value, (np.ndarray, np.generic)) or type(value) in _NUMBERS:
+    if isinstance(value, (np.ndarray, np.generic)) or type(value) in NUMBERS:
         return type_of(value) == node.type
     return False
 
@@ -395,83 +281,3 @@ def _identifier(label: str) -> str:
     """The last name in `self.net.w` or `cfg['w']`."""
     word = "".join(c if c.isalnum() or c == "_" else " " for c in label).split()
     return word[-1] if word and not word[-1].isdigit() else "_".join(word) or "captured"
-
-
-def _same_guards(a: TracedPath, b: TracedPath) -> bool:
-    return [(g.kind, g.value) for g in a.guards] == [(g.kind, g.value) for g in b.guards] and len(a.guards) == len(b.guards)
-
-
-@dataclass
-class _Trie:
-    """Paths by their guards, as they are put in; `tree` turns it into the data that codegen reads."""
-
-    root: dict[str, Any] | None = None
-    made: list[dict[str, Any]] = field(default_factory=list)
-
-    def node(self) -> dict[str, Any]:
-        new: dict[str, Any] = {"output": None, "test": None, "cases": {}, "leaf": None}
-        self.made.append(new)
-        return new
-
-    def insert(self, steps: list[tuple[int, Any, Any]], leaf: tuple[int, ...]) -> None:
-        here = self.root = self.root or self.node()
-        for output, test, value in steps:
-            if here["test"] is None:
-                here["output"], here["test"] = output, test
-            elif here["test"] != test:  # the run did not do again what it did before: the newer knowledge wins
-                here["output"], here["test"], here["cases"] = output, test, {}
-            here["leaf"] = None
-            child = here["cases"].get(value)
-            if child is None:
-                child = here["cases"][value] = self.node()
-            here = child
-        here["leaf"], here["cases"], here["test"] = leaf, {}, None
-
-    def tree(self) -> Tree:
-        done: dict[int, Tree] = {}
-        for node in reversed(self.made):  # children were made after their parents
-            if node["leaf"] is not None:
-                done[id(node)] = Leaf(node["leaf"])
-            else:
-                done[id(node)] = Branch(node["output"], tuple((v, done[id(c)]) for v, c in node["cases"].items()))
-        return done[id(self.root)]
-
-
-
-class RecordedProgram(Program):
-    """One recorded structure, for functions that must be recorded anew at each call: every array is an input.
-
-    `slots` are the log's slots that the compiled function reads.
-    """
-
-    def leaf_maker(self, recorded: Recorded, builder: Builder) -> Callable[[int, Any], Node]:
-        position = {id(t): i for i, t in enumerate(recorded.arguments)}
-        log = recorded.trace.log
-        self.slots: list[int] = [log.index[id(t)] for t in recorded.arguments]
-
-        def leaf(slot: int, x: Any) -> Node:
-            if type(x) in _NUMBERS:
-                return builder.constant(x)
-            if id(x) in position:
-                return self.source("argument", position[id(x)], x._value, "")
-            self.slots.append(slot)
-            return self.source("slot", slot, log.values[slot], "drawn")
-
-        return leaf
-
-    @staticmethod
-    def key(recorded: Recorded) -> Any:
-        """What must be equal for two runs to share compiled code."""
-        log = recorded.trace.log
-        log.scan()
-        results = tuple([log.slot_of(x) if type(x) is Tensor else None for x in recorded.results])
-        statics = tuple([None if type(x) is Tensor else repr(x) for x in recorded.results])
-        return (tuple(log.key), tuple([(k, repr(v)) for k, v in log.scalars]), results, statics, recorded.tree)
-
-    def objects(self, recorded: Recorded, arguments: list[Any]) -> list[Any]:
-        """The objects to compute with: the caller's own where they are arguments or captured."""
-        log = recorded.trace.log
-        outer = {id(t): x for t, x in zip(recorded.arguments, arguments)}
-        for path, tensor in recorded.captures.arrays.values():
-            outer[id(tensor)] = path.get()
-        return [outer.get(id(log.objects[k]), log.objects[k]) for k in self.slots]

@@ -1,0 +1,92 @@
+"""One run of the user's function with stand-ins for its arguments and captured state."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tapec.ops.define import fold_objects
+from tapec.trace.adapter import Adapter
+from tapec.trace.capture import Captures, Path
+from tapec.trace.structure import flatten, map_leaves, unflatten
+from tapec.trace.tensor import Tensor
+from tapec.trace.trace import Trace
+
+__all__ = ["Recorded", "run_traced"]
+
+
+@dataclass
+class Recorded:
+    """One run of the user's function: its trace, what it captured, and the structure and leaves of its result."""
+
+    trace: Trace
+    captures: Captures
+    arguments: list[Tensor]
+    tree: Any
+    results: list[Any]
+
+
+def run_traced(
+    function: Callable[..., Any], tree: Any, leaves: list[Any], dynamic: list[bool], names: list[str]
+) -> Recorded:
+    """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs)."""
+    trace = Trace()
+    captures = Captures(trace)
+    with trace.recording():
+        arguments: list[Tensor] = []
+        stand_ins = []
+        for leaf, moving in zip(leaves, dynamic):
+            if moving:
+                value = leaf._value if type(leaf) is Tensor else leaf
+                arguments.append(trace.input(value, names[len(arguments)]))
+                stand_ins.append(arguments[-1])
+            else:
+                stand_ins.append(captures.argument(leaf))
+        trace.log.give(arguments)
+        args, kwargs = unflatten(tree, stand_ins)
+        try:
+            out = prepared(function, captures)(*args, **kwargs)
+        finally:
+            captures.write_back()
+            captures.settle()
+        out = map_leaves(settle, out)
+    results: list[Any] = []
+    out_tree = flatten(out, results)
+    return Recorded(trace, captures, arguments, out_tree, results)
+
+
+def prepared(function: Any, captures: Captures, name: str = "function") -> Callable[..., Any]:
+    """The function as it is called while traced: a clone that reads its captured state through us."""
+    if type(function) is Adapter:
+        made = [prepared(f, captures, f"{name}{k}") for k, f in enumerate(function.functions)]
+        return functools.partial(function.call, *made)
+    root = Path(name, name, {name: function}, lambda: function)
+    if isinstance(function, functools.partial):
+        inner = prepared(function.func, captures)
+        args = [captures.read(a, root.attribute("args").item(i)) for i, a in enumerate(function.args)]
+        keywords = {k: captures.read(v, root.attribute("keywords").item(k)) for k, v in function.keywords.items()}
+        return lambda *a, **k: inner(*args, *a, **{**keywords, **k})
+    if hasattr(function, "__func__"):
+        owner = captures.read(function.__self__, root.attribute("__self__"))
+        clone = captures.function_of(function.__func__)
+        return lambda *a, **k: clone(owner, *a, **k)
+    if hasattr(function, "__code__"):
+        return captures.function_of(function)
+    call = type(function).__dict__.get("__call__")
+    if call is not None and hasattr(call, "__code__"):
+        owner = captures.read(function, root)
+        clone = captures.function_of(call)
+        return lambda *a, **k: clone(owner, *a, **k)
+    return function
+
+
+def settle(x: Any) -> Any:
+    """A result as it leaves the function: object arrays fold back into tensors, Variables are read."""
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return fold_objects(x)
+    read = getattr(x, "_tapec_read", None)
+    return x if read is None else read()
