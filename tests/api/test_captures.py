@@ -183,3 +183,15 @@ def test_explain_lists_what_is_captured():
     text = str(g.explain(np.ones(3)))
     assert "w: f64[3]" in text
     assert "SCALE: float" in text
+
+
+def test_a_captured_plain_number_may_be_looked_at():
+    import math
+
+    scale = 4.0
+    g = tapec.grad(lambda x: x * x * math.sqrt(scale))
+    assert g(1.0) == 4.0
+    scale = 9.0
+    assert g(1.0) == 6.0
+    with pytest.raises(tapec.DetachError):
+        tapec.grad(lambda x: x * math.sqrt(x))(4.0)
