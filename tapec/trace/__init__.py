@@ -3,3 +3,6 @@
 Comes in: NumPy calls on tensors.  Goes out: graphs and the values of their nodes.
 Must not be imported here: api, compat, cli, report.
 """
+
+from tapec.trace import tensor  # isort: skip
+from tapec.trace import convert, views, inplace, writers  # isort: skip  they give Tensor its methods

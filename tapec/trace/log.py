@@ -15,7 +15,7 @@ from tapec.autodiff.inline import copy_into
 from tapec.ir import Builder, Node
 from tapec.ir.types import type_of
 from tapec.ops.control import CALL, GUARD
-from tapec.trace.tensor import Tensor
+from tapec.trace.tensor import Tensor, raw_value
 
 __all__ = ["Log"]
 
@@ -27,10 +27,11 @@ class Log:
 
     `objects[s]` and `values[s]` are what slot s holds, `index` finds the slot of an object by identity, `key` is the
     structure so far, `scalars` lists (slot, number) of the Python numbers, which are no part of the key. The first
-    `given` slots were given before anything was recorded: the arguments of a traced function.
+    `given` slots were given before anything was recorded: the arguments of a traced function. `leaves` are the slots of
+    what was given or found, the others were computed.
     """
 
-    __slots__ = ("_scanned", "given", "index", "key", "objects", "records", "scalars", "values")
+    __slots__ = ("_scanned", "given", "index", "key", "leaves", "objects", "records", "scalars", "values")
 
     def __init__(self) -> None:
         self.records: list[tuple[Any, ...]] = []
@@ -42,6 +43,7 @@ class Log:
         self._scanned = 0
         self.given = 0
         self.index: dict[int, int] = {}
+        self.leaves: set[int] = set()
         self.objects: list[Any] = []
         self.values: list[Any] = []
         self.key: list[Any] = []
@@ -68,16 +70,28 @@ class Log:
                 slot = get(id(x)) if type(x) not in _NUMBERS else None
                 key.append(self.leaf(x) if slot is None else slot)
             if len(entry) == 7:  # an in-place change: the slot that the object had keeps the old value
-                old = index[id(out)]
-                values[old] = entry[6]
-                objects[old] = _kept(entry[6], out)
+                self._keep(out, entry[6])
             for part in out if type(out) is tuple else (out,):
                 index[id(part)] = len(objects)
                 objects.append(part)
-                values.append(part._value)
+                values.append(part._value if type(part) is Tensor else raw_value(part))
             if op.kind == "dynamic":  # the shape of the result hangs on values
                 key.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
         self._scanned = len(records)
+
+    def _keep(self, out: Any, before: Tensor) -> None:
+        """A tensor changed in place: another one stands for what it was until then."""
+        old = self.index.get(id(out))
+        if old is not None:
+            self.index[id(before)] = old
+            self.objects[old] = before
+            self.values[old] = before._value
+
+    def made(self, x: Any) -> bool:
+        """Was it computed in this recording, and not given to it?"""
+        self.scan()
+        slot = self.index.get(id(x))
+        return slot is not None and slot not in self.leaves
 
     def give(self, tensors: list[Tensor]) -> None:
         """Let these tensors have the first slots, used or not."""
@@ -89,9 +103,10 @@ class Log:
         """A slot for something that was not made in this log."""
         slot = len(self.objects)
         self.objects.append(x)
-        if type(x) is Tensor:
+        self.leaves.add(slot)
+        if isinstance(x, Tensor):
             self.index[id(x)] = slot
-            x = x._value
+            x = raw_value(x)
             self.key.append(_scalar_kind(x) if type(x) in _NUMBERS else (x.shape, x.dtype))
         elif type(x) in _NUMBERS:
             self.scalars.append((slot, x))
@@ -131,7 +146,7 @@ class Log:
                 if k is None:
                     k = slot
                     slot += 1
-                    nodes[k] = leaf(k, x)
+                    nodes[k] = leaf(k, self.objects[k])
                     if type(x) not in _NUMBERS:
                         index[id(x)] = k
                 ins.append(nodes[k])
@@ -139,6 +154,8 @@ class Log:
                 if guard is not None:
                     guard(ins[0], params[0][1], params[1][1], (code, lasti))
                 continue
+            if len(entry) == 7 and id(out) in index:
+                index[id(entry[6])] = index[id(out)]
             outs = out if type(out) is tuple else (out,)
             if op is CALL:
                 made = copy_into(builder, dict(params)["graph"], tuple(ins), merge=False)
@@ -151,15 +168,6 @@ class Log:
                 index[id(part)] = slot
                 slot += 1
         return nodes
-
-
-def _kept(value: Any, tensor: Tensor) -> Tensor:
-    """A tensor for the value that another had before an in-place change, watched as that one is."""
-    from tapec.trace.tensor import wrap
-
-    old = wrap(value)
-    old._mark = tensor._mark
-    return old
 
 
 def _scalar_kind(x: Any) -> Any:

@@ -1,8 +1,11 @@
 """`Tensor`: the array a user computes with while something records. It has its value at once; recording is a side effect.
 
 Recording one operation is the hot path of the tape. A record is the tuple
-    (op, inputs, params, output, code object, instruction offset[, value before an in-place change])
-appended to the list of every recording that watches one of the inputs.
+    (op, inputs, params, output, code object, instruction offset[, tensor of the value before an in-place change])
+appended to the list of every recording that watches one of the inputs; in-place changes are appended to all of them.
+
+What tensors answer to `float()`, NumPy's `__array__` and the like stands in `convert`, how they change in place in
+`inplace` and `views`.
 """
 
 from __future__ import annotations
@@ -13,17 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import UnsupportedError, at_user_line
+from tapec.errors import UnsupportedError, at_user_line, note_user_line
 from tapec.ir import Op, type_of
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import ufunc_method
 from tapec.ops.define import as_operand
+from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT, Mark, Recorder
 
-__all__ = ["Tensor", "record", "unwrap"]
+__all__ = ["Tensor", "perform", "plain_value", "raw_value", "record", "record_change", "unwrap", "wrap"]
 
 _new = object.__new__
 _NUMBERS = (float, int, complex, bool)  # a traced Python number stays one, weak as NEP 50 has it
+_NUMERIC = frozenset("fciub")
 _PLAIN = frozenset(
     {float, int, bool, complex, np.float64, np.float32, np.float16, np.longdouble, np.complex64, np.complex128, np.bool_}
     | {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
@@ -44,13 +49,14 @@ class Tensor(ArrayLike):
 
     _value: Any
     _mark: Mark | None  # the recordings that watch it
-    _link: Any  # what an in-place change must reach: the tensor it is a view of, its own views
+    _link: Any  # who shares its memory (`views.Link`), or the token of the trace in which it was made unwatched
 
     def __new__(cls, value: Any, dtype: Any = None) -> Tensor:
         self = _new(cls)
         self._value = plain_value(value, dtype)
         self._mark = None
-        self._link = None
+        rec = CURRENT.get()
+        self._link = None if rec is None or rec.trace is None else rec.trace.token
         return self
 
     @property
@@ -63,16 +69,11 @@ class Tensor(ArrayLike):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        return self._value.strides
+        return np.asarray(self._value).strides
 
     @property
     def flags(self) -> Any:
-        return self._value.flags
-
-    def numpy(self) -> Any:
-        """The value: an array of its own, or a NumPy scalar."""
-        value = self._value
-        return value.copy() if type(value) is np.ndarray else value
+        return np.asarray(self._value).flags
 
     def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         return perform(op, inputs, params)
@@ -85,12 +86,16 @@ class Tensor(ArrayLike):
         for x in inputs:
             if type(x) is Tensor:
                 values.append(x._value)
-            elif type(x) in _PLAIN or (type(x) is np.ndarray and x.dtype != object):
+            elif type(x) in _PLAIN or (type(x) is np.ndarray and x.dtype.kind in _NUMERIC):
                 values.append(x)
             else:
                 return perform(op, inputs, ())
         out = _new(Tensor)
-        out._value = ufunc(*values)
+        try:
+            out._value = ufunc(*values)
+        except Exception as error:
+            note_user_line(error)
+            raise
         out._link = None
         rec = CURRENT.get()
         if rec is None:
@@ -111,14 +116,20 @@ class Tensor(ArrayLike):
         return Tensor, (self._value,)
 
     def __copy__(self) -> Tensor:
-        return self
+        return self.copy()
 
     def __deepcopy__(self, memo: Any) -> Tensor:
-        return Tensor(np.array(self._value))
+        return self.copy()
+
+    def _constant(self, value: Any) -> Tensor:
+        return Tensor(value)
 
 
 def show(value: Any) -> str:
     return np.array2string(value, separator=", ") if isinstance(value, np.ndarray) and value.ndim else str(value)
+
+
+raw_value = Tensor._value.__get__  # also of a view whose memory has changed since: the value that was recorded last
 
 
 def plain_value(value: Any, dtype: Any = None) -> Any:
@@ -150,15 +161,36 @@ def unwrap(x: Any) -> Any:
 def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
     """Compute an op at once and record it: the general road."""
     inputs = tuple([x if type(x) is Tensor else as_operand(x) for x in inputs])
-    values = [x._value if type(x) is Tensor else x for x in inputs]
-    if any(isinstance(v, ArrayLike) for v in values):
-        raise UnsupportedError(at_user_line(f"{op.name} of a tensor and a symbol"))
-    value = op.run(*values, **dict(params)) if params else op.run(*values)
+    value = computed(op, inputs, params)
     out: Any = tuple([wrap(v) for v in value]) if op.multi else wrap(value)
     rec = CURRENT.get()
     if rec is not None:
         record(rec, op, inputs, params, out)
+    if type(value) is np.ndarray and value.base is not None and inputs and type(inputs[0]) is Tensor:
+        share(out, inputs[0], (op, params, inputs[1:]))
     return out
+
+
+def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
+    """The value of an op, by NumPy; its errors carry the user's line."""
+    values = [x._value if type(x) is Tensor else x for x in inputs]
+    try:
+        return op.run(*values, **dict(params)) if params else op.run(*values)
+    except Exception as error:
+        check_operands(op, values)
+        note_user_line(error)
+        raise
+
+
+def check_operands(op: Op, values: list[Any]) -> None:
+    """Say so when an operand holds no numbers."""
+    for v in values:
+        if isinstance(v, ArrayLike):
+            raise UnsupportedError(at_user_line(f"{op.name} of a tensor and a symbol"))
+        if isinstance(v, np.ndarray) and v.dtype.kind not in "fciub":
+            raise UnsupportedError(
+                at_user_line(f"{op.name} of an array of dtype {v.dtype}. Mend: give an array of numbers, `.astype(float)`")
+            )
 
 
 def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any) -> None:
@@ -169,10 +201,10 @@ def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any
             break
     else:
         mark = _common_mark(rec, inputs)
+    if mark is None and rec.trace is not None:
+        mark = _unwatched(rec.trace.token, inputs, out)
     if mark is not None:
-        frame = _getframe(2)
-        while frame.f_back is not None and not frame.f_code.co_filename.startswith("<") and _own_file(frame):
-            frame = frame.f_back
+        frame = _user_frame()
         entry = (op, inputs, params, out, frame.f_code, frame.f_lasti)
         if rec.append is not None:
             rec.append(entry)
@@ -185,6 +217,33 @@ def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any
             part._mark = mark
     else:
         out._mark = mark
+
+
+def record_change(
+    rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Tensor, before: Tensor
+) -> None:
+    """Append an in-place change to all recordings: any of them may have read what was there before."""
+    frame = _user_frame()
+    entry = (op, inputs, params, out, frame.f_code, frame.f_lasti, before)
+    for _, append in rec.sinks:
+        append(entry)
+    out._mark = rec.mark
+
+
+def _unwatched(token: Any, inputs: tuple[Any, ...], out: Any) -> Mark | None:
+    """In a traced function what is made of nothing (`np.zeros_like(x)`) is part of it; constants know where they are from."""
+    if not inputs:
+        return token.mark
+    for part in out if type(out) is tuple else (out,):
+        part._link = token
+    return None
+
+
+def _user_frame() -> Any:
+    frame: Any = _getframe(3)
+    while frame.f_back is not None and not frame.f_code.co_filename.startswith("<") and _own_file(frame):
+        frame = frame.f_back
+    return frame
 
 
 _OWN_FILES: dict[Any, bool] = {}
@@ -221,12 +280,16 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
     def forward(self: Tensor, other: Any) -> Any:
         kind = type(other)
         out = _new(Tensor)
-        if kind is Tensor:
-            out._value = compute(self._value, other._value)
-        elif kind in _PLAIN or (kind is np.ndarray and other.dtype != object):
-            out._value = compute(self._value, other)
-        else:
-            return _mixed(op, self, other, False)
+        try:
+            if kind is Tensor:
+                out._value = compute(self._value, other._value)
+            elif kind in _PLAIN or (kind is np.ndarray and other.dtype.kind in _NUMERIC):
+                out._value = compute(self._value, other)
+            else:
+                return _mixed(op, self, other, False)
+        except Exception as error:
+            note_user_line(error)
+            raise
         out._link = None
         rec = CURRENT.get()
         if rec is None:
@@ -243,10 +306,14 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
 
     def reflected(self: Tensor, other: Any) -> Any:
         kind = type(other)
-        if kind not in _PLAIN and (kind is not np.ndarray or other.dtype == object):
+        if kind not in _PLAIN and (kind is not np.ndarray or other.dtype.kind not in _NUMERIC):
             return _mixed(op, self, other, True)
         out = _new(Tensor)
-        out._value = compute(other, self._value)
+        try:
+            out._value = compute(other, self._value)
+        except Exception as error:
+            note_user_line(error)
+            raise
         out._link = None
         rec = CURRENT.get()
         if rec is None:
@@ -266,33 +333,35 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
 
 def _mixed(op: Op, self: Tensor, other: Any, swapped: bool) -> Any:
     """An operand that is neither a tensor nor a plain array: a Variable, a list, somebody else's class."""
-    if getattr(other, "__array_ufunc__", 0) is None or isinstance(other, (str, bytes, dict, set)) or other is None:
+    if getattr(other, "__array_ufunc__", 0) is None:
         return NotImplemented
+    if other is None or isinstance(other, (str, bytes, dict, set)):
+        if op.name not in ("equal", "not_equal"):
+            return NotImplemented
+        same = op.name == "not_equal"  # as ndarrays have it: nothing is equal to what is no number
+        return wrap(np.full(self.shape, same)[()])
     return perform(op, (other, self) if swapped else (self, other), ())
 
 
-def install_operators() -> None:
-    """Give Tensor the fast operators for every ufunc that has an op."""
-    table = {
-        "add": (np.add, operator.add),
-        "sub": (np.subtract, operator.sub),
-        "mul": (np.multiply, operator.mul),
-        "truediv": (np.divide, operator.truediv),
-        "pow": (np.power, operator.pow),
-        "matmul": (np.matmul, operator.matmul),
-        "lt": (np.less, operator.lt),
-        "le": (np.less_equal, operator.le),
-        "gt": (np.greater, operator.gt),
-        "ge": (np.greater_equal, operator.ge),
-        "eq": (np.equal, operator.eq),
-        "ne": (np.not_equal, operator.ne),
-    }
-    for name, (ufunc, compute) in table.items():
-        if ufunc in UFUNCS:
-            forward, reflected = _fast_binary(ufunc, compute)
-            setattr(Tensor, f"__{name}__", forward)
-            if name in ("add", "sub", "mul", "truediv", "pow", "matmul"):
-                setattr(Tensor, f"__r{name}__", reflected)
-
-
-install_operators()
+_TABLE = {
+    "add": (np.add, operator.add),
+    "sub": (np.subtract, operator.sub),
+    "mul": (np.multiply, operator.mul),
+    "truediv": (np.divide, operator.truediv),
+    "pow": (np.power, operator.pow),
+    "matmul": (np.matmul, operator.matmul),
+    "lt": (np.less, operator.lt),
+    "le": (np.less_equal, operator.le),
+    "gt": (np.greater, operator.gt),
+    "ge": (np.greater_equal, operator.ge),
+    "eq": (np.equal, operator.eq),
+    "ne": (np.not_equal, operator.ne),
+}
+FAST_OPERATORS: list[str] = []
+for _name, (_ufunc, _compute) in _TABLE.items():
+    _forward, _reflected = _fast_binary(_ufunc, _compute)
+    setattr(Tensor, f"__{_name}__", _forward)
+    FAST_OPERATORS.append(f"__{_name}__")
+    if f"__r{_name}__" in vars(ArrayLike):
+        setattr(Tensor, f"__r{_name}__", _reflected)
+        FAST_OPERATORS.append(f"__r{_name}__")

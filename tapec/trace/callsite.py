@@ -1,0 +1,99 @@
+"""What the user's line was doing when Python or NumPy asked a tensor for a plain number.
+
+`t.__float__()` does not say who asked: `float(t)`, `math.sin(t)` and `arr[0] = t` all end there. The instruction of the
+user's frame does, and from its position the name of the function that is called.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+from types import CodeType, FrameType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapec.errors import user_frame
+
+__all__ = ["Site", "call_site"]
+
+
+class Site(NamedTuple):
+    """`kind` is "call", "store" (`arr[i] = t`), or "" for anything else; `name` is the callee as it is written."""
+
+    kind: str
+    name: str = ""
+    function: Any = None
+
+
+_LOADS = ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW")
+_SEEN: dict[tuple[CodeType, int], tuple[str, tuple[str, ...]]] = {}
+
+
+def call_site() -> Site:
+    """What the innermost frame of the user's own code is doing."""
+    frame = user_frame(2)
+    if frame is None:
+        return Site("")
+    key = (frame.f_code, frame.f_lasti)
+    known = _SEEN.get(key)
+    if known is None:
+        if len(_SEEN) > 1024:
+            _SEEN.clear()
+        known = _SEEN[key] = _read(frame.f_code, frame.f_lasti)
+    kind, names = known
+    if kind != "call" or not names:
+        return Site(kind)
+    return Site("call", ".".join(names), _resolve(frame, names))
+
+
+def _read(code: CodeType, lasti: int) -> tuple[str, tuple[str, ...]]:
+    """The kind of instruction at this place, and the names that lead to what it calls."""
+    before: list[dis.Instruction] = []
+    for instruction in dis.get_instructions(code):
+        if instruction.offset >= lasti:
+            break
+        before.append(instruction)
+    else:
+        return "", ()
+    name = instruction.opname
+    if name.startswith("STORE_SUBSCR") or name.startswith("STORE_SLICE"):
+        return "store", ()
+    if not name.startswith("CALL"):
+        return "", ()
+    at = instruction.positions
+    if at is None or at.lineno is None:
+        return "call", ()
+    return "call", _callee(before, (at.lineno, at.col_offset), (at.end_lineno, at.end_col_offset))
+
+
+def _callee(before: list[dis.Instruction], start: Any, end: Any) -> tuple[str, ...]:
+    """Names of the expression that starts where the call starts and ends before it does."""
+    names: list[str] = []
+    for instruction in before:
+        at = instruction.positions
+        if at is None or (at.lineno, at.col_offset) != start or (at.end_lineno, at.end_col_offset) == end:
+            continue
+        if instruction.opname in _LOADS:
+            names = [str(instruction.argval)]
+        elif names and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            names.append(str(instruction.argval))
+        elif names and instruction.opname.startswith("CALL"):
+            names[-1] += "()"
+    return tuple(names)
+
+
+def _resolve(frame: FrameType, names: tuple[str, ...]) -> Any:
+    """The object, where reading it again runs nobody's code: through modules, classes and NumPy's objects."""
+    first = names[0]
+    for space in (frame.f_locals, frame.f_globals, builtins.__dict__):
+        if first in space:
+            found = space[first]
+            break
+    else:
+        return None
+    for name in names[1:]:
+        if not isinstance(found, (ModuleType, type, np.ndarray, np.random.Generator, np.random.RandomState)):
+            return None
+        found = getattr(found, name, None)
+    return found

@@ -1,0 +1,163 @@
+"""Tensors that share memory: views, as NumPy has them, and what an in-place change does to them.
+
+A view knows its `base`, a tensor that is nobody's view, and the steps that lead there: ops with their parameters. Its
+value is a real NumPy view of the base's value, so what is a view and what a copy is NumPy's own decision. Values never
+change in place, since recordings hold them: a write gives the base a new array.
+
+When the base has changed, its views turn `Stale`, all at once and each once, and read themselves anew when they are next
+used. So a loop that reads a row and writes the next one stays linear.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from tapec.ir import Op
+from tapec.ir.index import Slot
+from tapec.ops.array import apply
+from tapec.ops.layout import RESHAPE, TRANSPOSE, inverse
+from tapec.ops.indexing import GETITEM
+from tapec.ops.setitem import SETITEM
+from tapec.trace import tensor as core
+from tapec.trace.links import Link, Step, link_of
+from tapec.trace.recorder import CURRENT
+from tapec.trace.tensor import Tensor, raw_value, record_change, wrap
+
+__all__ = ["Stale", "carry", "expire", "kept"]
+
+# -- views of memory that changed -------------------------------------------------------------------------------------
+class Stale(Tensor):
+    """A view whose base has changed since it was read. It reads itself anew, and is a `Tensor` again, when it is used.
+
+    It cannot while a tape that knows it no longer records: then a new view stands in for it.
+    """
+
+    __slots__ = ()
+    _rank = 3  # it must be read before anything is done with it
+
+    @property
+    def _value(self) -> Any:  # type: ignore[override]
+        return self._tapec_read()._value
+
+    @_value.setter
+    def _value(self, value: Any) -> None:
+        _set_value(self, value)
+
+    def _tapec_read(self) -> Tensor:
+        link, rec, mark = self._link, CURRENT.get(), self._mark
+        active = rec.tokens if rec is not None else ()
+        if mark is not None and any(token.alive and token not in active for token in mark.tokens):
+            return replayed(link.base, link.steps)
+        parent = replayed(link.base, link.steps[:-1])
+        op, params, more = link.steps[-1]
+        value = core.computed(op, (parent, *more), params)
+        before = kept(self)
+        self.__class__ = Tensor
+        self._value = value
+        link_of(link.base).add(self)
+        if rec is not None:
+            record_change(rec, op, (parent, *more), params, self, before)
+        else:
+            self._mark = None
+        return self
+
+    def _apply(self, op: Op, inputs: tuple[Any, ...], params: Any) -> Any:
+        return apply(op, tuple([x._tapec_read() if type(x) is Stale else x for x in inputs]), params)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        fresh = [x._tapec_read() if type(x) is Stale else x for x in inputs]
+        return getattr(ufunc, method)(*fresh, **kwargs)
+
+
+_set_value = Tensor._value.__set__  # type: ignore[attr-defined]
+
+
+def _reading(name: str) -> Any:
+    def call(self: Stale, *args: Any) -> Any:
+        return getattr(self._tapec_read(), name)(*args)
+
+    return call
+
+
+for _name in core.FAST_OPERATORS:
+    setattr(Stale, _name, _reading(_name))
+
+
+def kept(t: Tensor) -> Tensor:
+    """A tensor for the value that another had, watched as that one was."""
+    old = wrap(raw_value(t))
+    old._mark = t._mark
+    return old
+
+
+def replayed(base: Tensor, steps: tuple[Step, ...]) -> Tensor:
+    """The view that these steps lead to, recorded."""
+    for op, params, more in steps:
+        base = core.perform(op, (base, *more), params)
+    return base
+
+
+def expire(base: Tensor, keep: Tensor | None = None) -> None:
+    """The base has changed: all its views but one must be read anew."""
+    link = base._link
+    if type(link) is not Link or not link.views:
+        return
+    for reference in link.views:
+        view = reference()
+        if view is not None and view is not keep:
+            view.__class__ = Stale
+    link.views = [] if keep is None else [ref(keep)]
+
+
+# -- writing through a view -------------------------------------------------------------------------------------------
+def carry(view: Tensor) -> None:
+    """A view has got a new value: so does its base, and with it every other view."""
+    link = view._link
+    base, steps = link.base, link.steps
+    parents = [base]
+    for op, params, more in steps[:-1]:
+        parents.append(core.perform(op, (parents[-1], *more), params))
+    content: Any = view
+    for step, parent in zip(reversed(steps[1:]), reversed(parents[1:])):
+        content = core.perform(*put_back(step, parent, content))
+    op, inputs, params = put_back(steps[0], base, content)
+    inputs = tuple([x if type(x) is Tensor else core.as_operand(x) for x in inputs])
+    before = kept(base)
+    _renew(base, view, steps, op, inputs, params)
+    rec = CURRENT.get()
+    if rec is not None:
+        record_change(rec, op, inputs, params, base, before)
+    expire(base, view)
+
+
+def _renew(base: Tensor, view: Tensor, steps: tuple[Step, ...], op: Op, inputs: Any, params: Any) -> None:
+    """A new array for the base, laid out as the old one, and in it the view's memory."""
+    whole = base._value.copy(order="K")
+    part = whole
+    for step, given, more in steps:
+        part = step.run(part, *map(core.unwrap, more), **dict(given))
+    if np.may_share_memory(part, whole):
+        part[...] = view._value
+        base._value, view._value = whole, part
+    else:  # NumPy copies where it did not before: the memory of the old base had gaps
+        base._value = core.computed(op, inputs, params)
+
+
+def put_back(step: Step, parent: Tensor, content: Any) -> tuple[Op, tuple[Any, ...], Any]:
+    """The op that makes the parent anew from the new content of what a step took from it."""
+    op, params, more = step
+    given = dict(params)
+    if op is GETITEM:
+        return SETITEM, (parent, content, *more), params
+    if op is RESHAPE:
+        return RESHAPE, (content,), (("shape", parent.shape),)
+    if op is TRANSPOSE:
+        return TRANSPOSE, (content,), (("axes", inverse(given["axes"])),)
+    places = op.run(np.arange(parent.size).reshape(parent.shape), *map(core.unwrap, more), **given)
+    flat = core.perform(RESHAPE, (parent,), (("shape", (parent.size,)),))
+    index = (("index", (Slot(0),)), ("unique", True))
+    written = core.perform(SETITEM, (flat, np.reshape(content, -1), np.ravel(places)), index)
+    return RESHAPE, (written,), (("shape", parent.shape),)
