@@ -20,7 +20,9 @@ from tapec.ir import CONSTANT, ITEM, Graph, Node, is_literal
 from tapec.ir.origin import variable_of
 from tapec.ir.tree import Tree
 
-__all__ = ["Compiled", "compile_graph"]
+__all__ = ["WATCHERS", "Compiled", "compile_graph"]
+
+WATCHERS: list[Callable[[Compiled], None]] = []  # told of everything that is compiled: `tapec run` lists it
 
 
 class Compiled:
@@ -76,6 +78,8 @@ def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None
     layout.add(Function(name, params, body))
     compiled = Compiled(graph, name, layout, constants)
     compiled.function = load(layout.module(), name, space, _source_of(compiled))
+    for watch in WATCHERS:
+        watch(compiled)
     return compiled
 
 
