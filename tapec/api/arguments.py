@@ -46,7 +46,12 @@ def wants_zero(value: Any) -> bool:
 
 
 def is_tensor(x: Any) -> bool:
-    return type(x) is Tensor or isinstance(x, Variable)
+    return isinstance(x, (Tensor, Variable))
+
+
+def settled(x: Any) -> Any:
+    """A tensor that changed in place, or whose base did, as what it is now."""
+    return x._tapec_read() if isinstance(x, Tensor) else x
 
 
 def leaves_of(structure: Any) -> list[Any]:
@@ -71,13 +76,13 @@ def watched_leaves(structure: Any) -> list[Any]:
                     f"tapec.Variable. Mend: make it one with tapec.constant before it is used"
                 )
             )
-    return leaves
+    return [settled(leaf) for leaf in leaves]
 
 
 def flat_sources(sources: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | None]:
     """The sources, and what puts gradients into their structure (None: there is just one)."""
     if is_tensor(sources):
-        return [sources], None
+        return [settled(sources)], None
     leaves: list[Any] = []
     tree = flatten(sources, leaves)
     for leaf in leaves:
@@ -88,7 +93,7 @@ def flat_sources(sources: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | 
                     f"{_shown(leaf)} of type {type(leaf).__name__!r}. Mend: make it one before it is used, and watch it"
                 )
             )
-    return leaves, lambda found: unflatten(tree, found)
+    return [settled(leaf) for leaf in leaves], lambda found: unflatten(tree, found)
 
 
 def flat_targets(target: Any) -> list[Any]:
@@ -108,7 +113,7 @@ def one_tensor(x: Any, role: str) -> Any:
     if isinstance(x, IndexedSlices):
         return x._tapec_read()
     if is_tensor(x):
-        return x
+        return settled(x)
     mend = "compute it from tensors, inside the tape's block; float(), .numpy() and np.asarray leave the recording"
     raise TapeTypeError(
         at_user_line(f"the {role} is {_shown(x)} of type {type(x).__name__!r}, which no tape records. Mend: {mend}")

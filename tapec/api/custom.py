@@ -18,7 +18,8 @@ from tapec.api.arguments import is_tensor
 from tapec.api.variable import Variable
 from tapec.api.watcher import BackwardTrace, VariableWatcher
 from tapec.errors import TapeTypeError, TapeValueError, at_user_line, user_frame
-from tapec.ops import UFUNCS, ArrayLike
+from tapec.ops import ArrayLike
+from tapec.ops.copying import COPY
 from tapec.ops.custom import CUSTOM, CUSTOM_GRAPH, Opaque
 from tapec.trace.recorder import CURRENT, Mark, Recorder
 from tapec.trace.structure import flatten, unflatten
@@ -109,7 +110,7 @@ class PythonGradient:
     # -- forward ------------------------------------------------------------------------------------------------
     def outputs(self) -> list[Tensor]:
         """The results as new tensors, recorded as made from the arguments alone."""
-        outputs = [wrap(_own(x._value)) for x in self.results]
+        outputs = [wrap(x._value) for x in self.results]  # values never change
         rec = CURRENT.get()
         if rec is not None:
             for k, recording in enumerate(rec.tapes):
@@ -117,7 +118,7 @@ class PythonGradient:
                     self._record(rec, k, outputs)
                 elif _watches(recording, self.results):  # through what the function captured
                     for x, out in zip(self.results, outputs):
-                        recording.log.records.append((_IDENTITY, (x,), (), out, *_place()))
+                        recording.log.records.append((COPY, (x,), (), out, *_place()))
             mark = _mark_of(rec, [*self.given, *self.results])
             for out in outputs:
                 out._mark = mark
@@ -183,9 +184,6 @@ class PythonGradient:
             ) from None
 
 
-_IDENTITY = UFUNCS[np.positive]
-
-
 def _place() -> tuple[Any, int]:
     """The user's line that called the function."""
     frame = user_frame()
@@ -199,10 +197,6 @@ def _read(x: Any) -> Any:
     if isinstance(x, (np.ndarray, np.generic, int, float, complex)):
         return wrap(plain_value(x))
     return wrap(np.zeros((), bool))  # a string, a function: it takes a place among the gradients
-
-
-def _own(value: Any) -> Any:
-    return value.copy() if type(value) is np.ndarray else value
 
 
 def _zeros(x: Tensor) -> Tensor:

@@ -12,10 +12,11 @@ from tapec.api.slices import IndexedSlices
 from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import apply
+from tapec.ops.copying import COPY
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import Tensor, plain_value, record, show, wrap
 
-__all__ = ["Variable"]
+__all__ = ["Variable", "same"]
 
 _serial = itertools.count()
 
@@ -60,8 +61,7 @@ class Variable(ArrayLike):
 
     def read_value(self) -> Tensor:
         """The current value, as a tensor of its own."""
-        tensor = self._tapec_read()
-        return +tensor if tensor.dtype.kind != "b" else wrap(tensor._value)
+        return same(self._tapec_read())
 
     def value(self) -> Tensor:
         """The same as `read_value`."""
@@ -179,6 +179,15 @@ class Variable(ArrayLike):
 
     def __reduce__(self) -> Any:
         return type(self), (self._tensor._value, self._trainable, self._name.removesuffix(":0"))
+
+
+def same(tensor: Tensor) -> Tensor:
+    """A new tensor of the same value, which may be shared since values never change; recorded as a copy."""
+    out = wrap(tensor._value)
+    rec = CURRENT.get()
+    if rec is not None:
+        record(rec, COPY, (tensor,), (), out)
+    return out
 
 
 def _plain(value: Any, variable: Variable) -> Any:
