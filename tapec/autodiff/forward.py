@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.inline import copy_into, prune
 from tapec.autodiff.linear import is_multilinear, linear_inputs
 from tapec.autodiff.reverse import backward, fit, input_cotangents, plain
@@ -21,6 +22,7 @@ from tapec.errors import GraphError
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
+from tapec.ops.define import Missing
 
 __all__ = ["jvp_graph", "pushforward"]
 
@@ -31,7 +33,7 @@ def jvp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
     Each of the inputs `wrt` gives one more input: its tangent. An output to which no path leads gets zeros.
     """
     builder = Builder()
-    outputs = copy_into(builder, graph, graph.inputs)
+    outputs = copy_into(builder, inline_checkpoints(graph), graph.inputs)
     sources = [graph.inputs[k] for k in wrt]
     given = [input_node(f"t_{s.name}", plain(s.type)) for s in sources]
     tangents = {s: Symbol(t, builder) for s, t in zip(sources, given, strict=True)}
@@ -109,6 +111,8 @@ def _scaled(t: Any, partial: Any) -> Any:
         return t if partial == 1 else -t
     if isinstance(partial, Symbol) and partial.dtype == bool:
         return np.where(partial, t, 0)
+    if isinstance(partial, Missing):
+        partial.refuse()
     return t * partial
 
 

@@ -18,7 +18,7 @@ from tapec.ir import CT, ITEM, Builder, Graph, Node, Type, input_node
 from tapec.ir.origin import variable_of
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
-from tapec.ops.define import conj
+from tapec.ops.define import Missing, conj
 from tapec.ops.layout import unbroadcast
 
 __all__ = [
@@ -147,8 +147,11 @@ def scaled(ct: Any, partial: Any) -> Any:
         if partial in (0, 1):
             return ct if partial else 0
         return -ct if partial == -1 else ct * partial
-    if isinstance(partial, Symbol) and partial.dtype == bool:
-        return np.where(partial, ct, 0)
+    if isinstance(partial, Symbol):
+        if partial.dtype == bool:
+            return np.where(partial, ct, 0)
+    elif isinstance(partial, Missing):
+        return partial
     return ct * conj(partial)
 
 
@@ -160,6 +163,8 @@ def fit(builder: Builder, value: Any, t: Type) -> Any:
     if is_zero(value):
         return Zero(plain(t), builder)
     if not isinstance(value, Symbol):
+        if isinstance(value, Missing):
+            value.refuse()
         value = Symbol(builder.constant(value), builder)
     if value.dtype.kind == "c" and t.dtype.kind == "f":
         value = np.real(value)

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type, broadcast_shapes, register
 from tapec.ir.types import normalize_axes
 from tapec.ops.array import FUNCTIONS, UFUNCS, ArrayLike, apply
 
 __all__ = [
+    "Missing",
     "as_operand",
     "conj",
     "define",
@@ -148,6 +150,21 @@ def fold_objects(x: np.ndarray) -> Any:
         return np.array(x.tolist())
     flat = FUNCTIONS[np.stack](items)
     return FUNCTIONS[np.reshape](flat, x.shape)
+
+
+class Missing:
+    """A derivative that exists but that nobody knows how to compute; an error where it would be used."""
+
+    def __init__(self, what: str):
+        self.what = what
+
+    def refuse(self) -> Any:
+        raise UnsupportedError(
+            at_user_line(
+                f"the derivative of {self.what} is not known in closed form. Mend: hold that argument constant "
+                f"(tapec.stop_gradient), or give the function a tapec.custom_gradient."
+            )
+        )
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
