@@ -198,6 +198,14 @@ def _contracted(basis: Basis, node: Node, xs: list[Any], names: Any, out: list[s
     return Rows(np.reshape(y, (*lengths, *node.type.shape)), tuple(pairs))
 
 
+# -- barriers -------------------------------------------------------------------------------------------------------
+def _again(basis: Basis, node: Node, xs: list[Any]) -> Any:
+    """A value that waits for a cotangent depends on no basis vector by that."""
+    x, ct = [v.data if isinstance(v, Rows) else v for v in xs]
+    y = apply(node.op, (x, ct))
+    return Rows(y, xs[0].pairs) if isinstance(xs[0], Rows) else y
+
+
 _LINEAR = ["multiply", "divide", "add", "subtract", "where", "negative", "positive"]
 _LINEAR += ["conjugate", "real", "imag", "cast"]
 RULES: dict[str, Callable[[Basis, Node, list[Any]], Rows | None]] = {
@@ -210,4 +218,5 @@ RULES: dict[str, Callable[[Basis, Node, list[Any]], Rows | None]] = {
     "getitem": _getitem,
     "scatter": _scatter,
     "matmul": _matmul,
+    "again": _again,
 }

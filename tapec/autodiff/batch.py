@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff.checkpoint import AGAIN
 from tapec.autodiff.inline import inline_calls, prune
 from tapec.autodiff.reverse import fit, input_cotangents
 from tapec.autodiff.zeros import filled
@@ -61,6 +62,8 @@ def _batched(builder: Builder, node: Node, inputs: list[Value], size: int) -> Va
     if not any(flags):
         new = tuple([x.node for x, _ in inputs])
         return Symbol(builder.add(node if new == node.inputs else node.with_inputs(new)), builder), False
+    if node.op is AGAIN:  # a value that waits for a cotangent is batched when it is itself
+        return apply(AGAIN, tuple([x for x, _ in inputs])), flags[0]
     return batch_node(builder, node, [x for x, _ in inputs], flags, size), True
 
 
@@ -163,3 +166,5 @@ def turn_vjp(op: Op, rows: tuple[Type, ...], params: Any) -> tuple[Graph, list[i
 
 
 MAP.vjp = MAPS.vjp = _map_vjp
+
+from tapec.autodiff import batch_graphs  # noqa: E402, F401  # operations with graphs in them get their rules
