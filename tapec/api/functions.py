@@ -207,6 +207,9 @@ class CompiledFunction:
             if entry.volatile is not None:
                 return self._run_recorded(entry, recorded, objects, as_tensors)
             program = self._program_for(entry, objects)
+            if sum(any(g.kind is len for g in p.guards) for p in program.paths) >= _LENGTHS:
+                entry.volatile = "the shapes of its values hang on values"
+                return self._run_recorded(entry, recorded, objects, as_tensors)
             if len(program.paths) >= settings.path_limit:
                 entry.volatile = f"it has more than {settings.path_limit} paths"
                 warnings.warn(
@@ -362,7 +365,8 @@ class CompiledFunction:
         return f"<tapec {self._transform.name or 'compile'} of {getattr(self._function, '__qualname__', self._function)}>"
 
 
-_FAST_ROADS = 4
+_FAST_ROADS = 4  # signatures that are told apart by generated code; others are looked up
+_LENGTHS = 8  # paths that differ in the length of `x[mask]` and the like, before it is recorded at each call
 
 
 def signature_change(old: Arguments, new: Arguments) -> str:

@@ -55,3 +55,6 @@ CALL = define(
 
 
 GUARD = define("guard", lambda x, kind, value: (), lambda t, kind, value: (), "guard")
+
+# the length of a value whose shape hangs on values: what is compiled for one length is guarded by it
+LENGTH = define("length", lambda x: np.int64(len(x)), lambda t: Type((), np.dtype(np.int64)), "shape", source="len({0})")

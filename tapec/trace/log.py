@@ -14,7 +14,7 @@ from typing import Any
 from tapec.autodiff.inline import copy_into
 from tapec.ir import Builder, Node
 from tapec.ir.types import type_of
-from tapec.ops.control import CALL, GUARD
+from tapec.ops.control import CALL, GUARD, LENGTH
 from tapec.trace.tensor import Tensor, raw_value
 
 __all__ = ["Log"]
@@ -163,11 +163,19 @@ class Log:
                 types = tuple([type_of(self.values[slot + j]) for j in range(len(outs))])
                 node = builder.append(Node(op, tuple(ins), params, types if op.multi else types[0], (code, lasti)))
                 made = list(builder.items(node)) if op.multi else [node]
+                if op.kind == "dynamic" and guard is not None:
+                    self._guard_lengths(builder, op, made, guard, (code, lasti))
             for part, node in zip(outs, made):
                 nodes[slot] = node
                 index[id(part)] = slot
                 slot += 1
         return nodes
+
+    def _guard_lengths(self, builder: Builder, op: Any, made: list[Node], guard: Any, origin: Any) -> None:
+        """What follows is written for the shapes that these results had."""
+        for node in made[:1] if op.name == "nonzero" else made:
+            if node.type.shape:
+                guard(builder.emit(LENGTH, (node,), (), origin), len, node.type.shape[0], origin)
 
 
 def _scalar_kind(x: Any) -> Any:

@@ -162,3 +162,21 @@ def test_an_exception_in_one_path_leaves_the_others():
         f(2.0)
     assert f(0.5) == 1.0
     assert f.cache_info().compilations == 1
+
+
+def test_shapes_that_hang_on_values():
+    @tapec.value_and_grad
+    def f(x):
+        y = x * x
+        y[y > 4] *= 2.0
+        return np.sum(y) + np.sum(x[x > 0] ** 3)
+
+    def expected(x):
+        y = np.where(x * x > 4, 2 * x * x, x * x)
+        return np.sum(y) + np.sum(np.where(x > 0, x, 0) ** 3)
+
+    for n in (0, 1, 3, 2, 5, 4, 7, 6, 8, 10, 9, 0, 3):
+        x = np.where(np.arange(10) < n, 3.0, -1.0)
+        value, g = f(x)
+        assert value == pytest.approx(expected(x))
+        np.testing.assert_allclose(g, np.where(x * x > 4, 4 * x, 2 * x) + np.where(x > 0, 3 * x * x, 0))
