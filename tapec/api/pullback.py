@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,10 +31,10 @@ __all__ = ["Later", "cached", "vjp"]
 class Later:
     """A graph that waits for some of its inputs: compiled when first called, then called with what was kept."""
 
-    def __init__(self, graph: Graph, template: Template, types: list[Type]):
+    def __init__(self, graph: Graph, template: Template, types: Sequence[Any]):
         self.graph = graph
         self.template = template
-        self.types = types  # of the inputs that come later
+        self.types = types  # of the leaves that come later, None for those that are no inputs
         self._run: Callable[..., Any] | None = None
         self._pack = packer(template)
 
@@ -79,7 +79,9 @@ class Vjp(Transform):
         grad_tree, grad_leaves = gradient_template(info, plan, 0)
         if len(plan.keys) == 1:
             grad_tree = grad_tree.children[0]
-        types = [o.type for o in ends.outputs]
+        ends_leaves = info.statics[: _count(tree.children[0])] if self.has_aux else info.statics
+        outputs = iter(ends.outputs)
+        types = [next(outputs).type if s is LEAF else None for s in ends_leaves]  # a static leaf has no cotangent
         later = Later(late, (grad_tree, grad_leaves), types)
         kept = [Out(n + k) for k in range(len(early.outputs) - n)]
         template = Branch(tuple, None, (tree, Branch(tuple, None, (LEAF,) * len(kept)), LEAF))
@@ -105,7 +107,7 @@ class Pullback:
             raise ValueError(at_user_line("the cotangent must have the structure of the function's result"))
         given = []
         for leaf, t in zip(leaves, self._later.types):
-            if is_differentiable(t):
+            if t is not None and is_differentiable(t):
                 given.append(fitted(leaf, t))
         return self._later(self._kept, given)
 
