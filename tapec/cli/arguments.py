@@ -1,0 +1,71 @@
+"""`--args`: words into arguments. A word is a type (`f64[32,4]`), or a Python expression (`np.ones(3)`, `w=2.0`)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tapec.cli.problem import Problem
+from tapec.ir.types import Type, dtype_from_name
+
+__all__ = ["parse_words", "sample_value"]
+
+_TYPE = re.compile(r"([a-z]\w*)\[\s*((?:\d+\s*(?:,\s*\d+\s*)*,?)?)\s*\]")
+_WEAK = {"float": 0.5, "int": 1, "complex": 0.5 + 0.5j, "bool": True}
+_KEYWORD = re.compile(r"([A-Za-z_]\w*)=(?!=)(.*)", re.DOTALL)
+
+
+def parse_words(words: Sequence[str], names: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments; expressions see NumPy, tapec and `names`."""
+    rng = np.random.default_rng(0)
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for word in words:
+        keyword = _KEYWORD.fullmatch(word)
+        if keyword:
+            kwargs[keyword.group(1)] = _value(keyword.group(2), names, rng)
+        else:
+            args.append(_value(word, names, rng))
+    return tuple(args), kwargs
+
+
+def _value(word: str, names: Mapping[str, Any], rng: np.random.Generator) -> Any:
+    if word in _WEAK:
+        return _WEAK[word]
+    found = _TYPE.fullmatch(word)
+    return _expression(word, names) if found is None else sample_value(_type(word, found), rng)
+
+
+def _type(word: str, found: re.Match[str]) -> Type:
+    try:
+        dtype = dtype_from_name(found.group(1))
+    except KeyError:
+        known = "f64, f32, f16, c128, c64, i64, i32, u8, bool"
+        raise Problem(f"--args {word!r}: no dtype is called {found.group(1)!r}; there are {known}") from None
+    return Type(tuple(int(n) for n in re.findall(r"\d+", found.group(2))), dtype)
+
+
+def _expression(word: str, names: Mapping[str, Any]) -> Any:
+    import tapec
+
+    try:
+        return eval(word, {**names, "np": np, "numpy": np, "math": math, "tapec": tapec})
+    except Exception as e:
+        hint = "a word is a type such as 'f64[32,4]', or a Python expression"
+        raise Problem(f"--args {word!r}: {type(e).__name__}: {e}; {hint}") from e
+
+
+def sample_value(t: Type, rng: np.random.Generator) -> Any:
+    """A value of a type, inside the domain of most functions: floats lie between 0.1 and 0.9, integers are 0 or 1."""
+    if t.weak:
+        return _WEAK[{"f": "float", "i": "int", "c": "complex"}[t.dtype.kind]]
+    if t.dtype.kind not in "fc":
+        return np.asarray(rng.integers(0, 2, t.shape)).astype(t.dtype)[()]
+    value = np.asarray(rng.uniform(0.1, 0.9, t.shape))
+    if t.dtype.kind == "c":
+        value = value + 1j * rng.uniform(0.1, 0.9, t.shape)
+    return value.astype(t.dtype)[()]

@@ -1,0 +1,1 @@
+"""The commands, one file each: `HELP`, `EXAMPLES`, `configure(parser)`, `run(options) -> exit code or None`."""

@@ -1,0 +1,125 @@
+"""Measure the generated code against the same gradient without the optimiser, and against differences."""
+
+from __future__ import annotations
+
+import argparse
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapec.cli.subject import FunctionSubject, Subject, add_target, subject_of
+from tapec.cli.terminal import show, show_json, styled, table, working
+from tapec.report.units import bytes_text, time_text
+
+HELP = "measure time and memory"
+EXAMPLES = """\
+examples:
+  tapec bench model.py:loss
+  tapec bench model.py:loss --args 'f64[1000]' --seconds 1
+  tapec bench model.py:loss --json
+
+cold: from the decorated function to its first result. warm: the least of several means, call overhead included."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_target(parser)
+    parser.add_argument("--seconds", type=float, default=0.3, help="how long to measure each (default: 0.3)")
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(options: argparse.Namespace) -> None:
+    subject = subject_of(options)
+    with working("measuring"):
+        found = measurements(subject, options.seconds)
+    if options.json:
+        show_json(found)
+        return
+    base = found["generated"]["warm"]
+    rows = [
+        [
+            name,
+            time_text(m["cold"]) if m["cold"] is not None else "",
+            time_text(m["warm"]),
+            f"{m['warm'] / base:.2f}",
+            bytes_text(m["memory"]) if m["memory"] is not None else "",
+        ]
+        for name, m in found.items()
+    ]
+    show(table(rows, ("", "cold", "warm", "ratio", "memory"), " rrrr"))
+    show(styled("memory: the most that one call holds at a time, results included", "dim"))
+
+
+def measurements(subject: Subject, seconds: float) -> dict[str, dict[str, Any]]:
+    from tapec.codegen import compile_graph
+
+    code, _, values = subject.generated()
+    start = time.perf_counter()
+    plain = compile_graph(subject.gradient, subject.name).function
+    plain(*values[: len(subject.gradient.inputs)])
+    plain_cold = time.perf_counter() - start
+    found = {}
+    forward: Callable[[], Any] | None = None
+    if isinstance(subject, FunctionSubject):
+        compiled, args, kwargs = subject.compiled, subject.args, subject.kwargs
+        call = lambda: compiled(*args, **kwargs)
+        cold = cold_time(compiled, call)
+        found["generated"] = measured(call, seconds, cold)
+        function = subject.function
+        if not hasattr(function, "_transform"):
+            forward = lambda: function(*args, **kwargs)
+    else:
+        found["generated"] = measured(lambda: code(*values), seconds, None)
+    inputs = values[: len(subject.gradient.inputs)]
+    found["unoptimised"] = measured(lambda: plain(*inputs), seconds, plain_cold)
+    if forward is not None:
+        found["the function itself"] = measured(forward, seconds, None)
+        numbers = sum(o.type.size for o in subject.gradient.outputs)
+        one = found["the function itself"]["warm"]
+        found[f"differences ({2 * numbers} calls)"] = {"cold": None, "warm": 2 * numbers * one, "memory": None}
+    return found
+
+
+def cold_time(compiled: Any, call: Callable[[], Any]) -> float:
+    compiled.cache_clear()
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def measured(call: Callable[[], Any], seconds: float, cold: float | None) -> dict[str, Any]:
+    """Time and memory of one call."""
+    return {"cold": cold, "warm": warm_time(call, seconds), "memory": memory(call)}
+
+
+def warm_time(call: Callable[[], Any], seconds: float) -> float:
+    """The least mean time of several rounds."""
+    call()
+    start = time.perf_counter()
+    call()
+    once = max(time.perf_counter() - start, 1e-7)
+    rounds = 7
+    count = max(1, int(seconds / rounds / once))
+    means = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(count):
+            call()
+        means.append((time.perf_counter() - start) / count)
+    return float(np.min(means))
+
+
+def memory(call: Callable[[], Any]) -> int:
+    """The most that one call holds at a time; NumPy tells tracemalloc about its arrays."""
+    tracemalloc.start()
+    try:
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        result = call()
+        peak = tracemalloc.get_traced_memory()[1]
+        del result
+    finally:
+        tracemalloc.stop()
+    return max(peak - before, 0)

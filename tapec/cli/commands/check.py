@@ -1,0 +1,160 @@
+"""Check the gradient against values alone: complex step or extrapolated differences, along random directions."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tapec.cli.problem import Problem
+from tapec.cli.subject import add_target, argnums_of, arguments_of
+from tapec.cli.target import load_function
+from tapec.cli.terminal import show, show_json, styled, table, working
+from tapec.report.checking import Verdict, check_direction
+
+HELP = "check the gradient against differences"
+EXAMPLES = """\
+examples:
+  tapec check model.py:loss                          exit code 1 when a gradient is wrong: for CI
+  tapec check model.py:loss --wrt w --directions 20
+  tapec check model.py:loss --json
+
+A kink (abs at 0, a tie in max) is no error: the gradient must lie between the slopes to its sides."""
+
+_STYLE = {"ok": "good", "kink": "note", "wrong": "bad", "undefined": "bad"}
+_ORDER = ("ok", "kink", "undefined", "wrong")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_target(parser, transform=False)
+    parser.add_argument("--directions", type=int, default=5, help="random directions for each argument (default: 5)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random directions (default: 0)")
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.directions < 1:
+        raise Problem("--directions must be at least 1")
+    target = load_function(options.target)
+    args, kwargs = arguments_of(target, options.args)
+    checked = Checked(target.function, args, kwargs, options.wrt)
+    rng = np.random.default_rng(options.seed)
+    with working("checking"):
+        found = {name: [v for _ in range(options.directions) for v in check(rng)] for name, check in checked.leaves()}
+    worst = {name: max(vs, key=lambda v: (_ORDER.index(v.status), v.error)) for name, vs in found.items()}
+    good = all(v.status in ("ok", "kink") for v in worst.values())
+    if options.json:
+        show_json({"ok": good, "arguments": {name: v._asdict() for name, v in worst.items()}})
+    else:
+        show(
+            table([row(name, v) for name, v in worst.items()], ("argument", "", "gradient", "measured", "error", "by"))
+        )
+        for name, v in worst.items():
+            if v.status in ("wrong", "undefined"):
+                show(styled(complaint(target.word, name, v), "bad"))
+    return 0 if good else 1
+
+
+def row(name: str, v: Verdict) -> list[str]:
+    error = "" if v.status == "kink" else f"{v.error:.1e}"
+    return [name, v.status, f"{v.predicted:.8g}", f"{v.measured:.8g}", error, v.how]
+
+
+def complaint(word: str, name: str, v: Verdict) -> str:
+    if v.status == "undefined":
+        return f"{word}: near these arguments there are values that are not finite, so nothing is known about {name}"
+    return (
+        f"{word}: the gradient by {name} is wrong: along a random direction it says {v.predicted!r}, not {v.measured!r}"
+    )
+
+
+class Checked:
+    """A function at its arguments: its value as a number (a random combination if it has many), and its gradient."""
+
+    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: str | None):
+        import tapec
+        from tapec.api.check import map_numbers, numbers
+        from tapec.api.signature import Binder
+        from tapec.trace.structure import flatten, paths, unflatten
+
+        self.unflatten, self.numbers = unflatten, numbers
+        binder = Binder(function)
+        bound, self.kwargs = binder.bind(args, kwargs)
+        self.function, self.args = function, bound
+        self.which = _arguments(binder, bound, self.kwargs, wrt)
+        values = tuple(bound[k] for k in self.which)
+        out, pullback = tapec.vjp(self.at, *values)
+        rng = np.random.default_rng(1)
+        self.weights = map_numbers(lambda y: _direction(y, rng), out)
+        gradient = pullback(self.weights)
+        self.names = [n for k in self.which for n in paths(bound[k], binder.name_of(k))]
+        self.values: list[Any] = []
+        self.tree = flatten(values, self.values)
+        self.gradients: list[Any] = []
+        flatten(gradient if len(values) > 1 else (gradient,), self.gradients)
+
+    def at(self, *values: Any) -> Any:
+        """The function of the arguments that are checked."""
+        args = list(self.args)
+        for k, v in zip(self.which, values):
+            args[k] = v
+        return self.function(*args, **self.kwargs)
+
+    def number(self, leaves: list[Any]) -> Any:
+        """One number out of all results."""
+        out = self.at(*self.unflatten(self.tree, leaves))
+        return sum(np.sum(np.conj(w) * y) for w, y in zip(self.numbers(self.weights), self.numbers(out)))
+
+    def leaves(self) -> Iterator[tuple[str, Any]]:
+        """The name of each leaf that has a gradient, and what checks it along a direction drawn from a generator."""
+        for k, (name, value) in enumerate(zip(self.names, self.values)):
+            if np.asarray(value).dtype.kind in "fc":
+                yield name, lambda rng, k=k: [self.check(k, rng)]
+
+    def check(self, k: int, rng: np.random.Generator) -> Verdict:
+        value = np.asarray(self.values[k])
+        v = _direction(value, rng)
+        predicted = np.sum((np.conj(self.gradients[k]) * v).real)
+        size = float(np.max(np.abs(value), initial=0.0)) or 1.0
+
+        def along(t: complex) -> Any:
+            moved = value + t * v if isinstance(t, complex) and t.imag else (value + t * v).astype(value.dtype)
+            return self.number([*self.values[:k], moved[()], *self.values[k + 1 :]])
+
+        by_steps = along if value.dtype.kind == "f" else _real_steps(along)
+        return check_direction(by_steps, predicted, float(np.finfo(value.dtype).eps), size)
+
+
+def _real_steps(along: Any) -> Any:
+    """For complex arguments the complex step is another derivative: refuse it."""
+
+    def only_real(t: complex) -> Any:
+        if isinstance(t, complex):
+            raise TypeError("real steps only")
+        return np.real(along(t))
+
+    return only_real
+
+
+def _direction(x: Any, rng: np.random.Generator) -> Any:
+    x = np.asarray(x)
+    v = rng.standard_normal(x.shape)
+    return (v + 1j * rng.standard_normal(x.shape) if x.dtype.kind == "c" else v).astype(x.dtype)[()]
+
+
+def _arguments(binder: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: str | None) -> list[int]:
+    """Positions of the arguments to check: those of --wrt, or all that hold real or complex numbers."""
+    from tapec.api.check import numbers
+
+    if wrt is not None:
+        wanted = argnums_of(wrt)
+        keys = [binder.resolve(w, len(args), kwargs) for w in (wanted if isinstance(wanted, tuple) else (wanted,))]
+        if any(isinstance(k, str) for k in keys):
+            raise Problem("--wrt: check takes positional arguments only")
+        return keys
+    found = [k for k, a in enumerate(args) if numbers(a)]
+    if not found:
+        raise Problem("none of the arguments holds a real or complex number, so there is no gradient to check")
+    return found

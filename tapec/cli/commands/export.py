@@ -1,0 +1,29 @@
+"""Write the generated code as a module that needs NumPy alone: no tapec where it runs."""
+
+from __future__ import annotations
+
+import argparse
+
+from tapec.cli.problem import Problem
+from tapec.cli.subject import FunctionSubject, add_target, subject_of
+from tapec.cli.terminal import show
+
+HELP = "write a module that needs NumPy alone"
+EXAMPLES = """\
+examples:
+  tapec export model.py:loss -o loss_gradient.py
+  tapec export model.py:loss --transform value_and_grad -o loss_gradient.py
+  python -c 'import loss_gradient'"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_target(parser)
+    parser.add_argument("-o", "--output", metavar="MODULE.py", required=True, help="the file to write")
+
+
+def run(options: argparse.Namespace) -> None:
+    subject = subject_of(options)
+    if not isinstance(subject, FunctionSubject):
+        raise Problem("export is for functions; `tapec source` prints the code of a graph")
+    subject.compiled.export(options.output, *subject.args, **subject.kwargs)
+    show(f"wrote {options.output}")

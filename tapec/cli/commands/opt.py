@@ -1,0 +1,47 @@
+"""Run passes on graph text, and print what comes out."""
+
+from __future__ import annotations
+
+import argparse
+
+from tapec.cli.problem import Problem
+from tapec.cli.target import read_graph
+from tapec.cli.terminal import show_code
+
+HELP = "run passes on graph text"
+EXAMPLES = """\
+examples:
+  tapec opt graph.ir                      the whole pipeline
+  tapec opt --passes fold,cse graph.ir    two passes, in this order
+  tapec ir model.py:loss --stage gradient | tapec opt -
+  tapec opt --list                        the names of the passes, in their order"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", default="-", help="a file with graph text; - (or nothing) reads stdin")
+    parser.add_argument("--passes", metavar="A,B", help="the passes to run, in this order (default: all)")
+    parser.add_argument("--list", action="store_true", help="list the passes and stop")
+
+
+def run(options: argparse.Namespace) -> None:
+    from tapec.ir.verify import verify
+    from tapec.passes.pipeline import PIPELINE
+
+    if options.list:
+        for name, function in PIPELINE:
+            print(f"{name:<14} {_about(function)}")
+        return
+    passes = dict(PIPELINE)
+    names = [n.strip() for n in options.passes.split(",")] if options.passes is not None else list(passes)
+    for name in names:
+        if name not in passes:
+            raise Problem(f"no pass is called {name!r}; there are {', '.join(passes)}")
+    graph = read_graph(options.file)
+    for name in names:
+        graph = verify(passes[name](graph))
+    show_code(str(graph), "graph")
+
+
+def _about(function: object) -> str:
+    """The first sentence of a pass's docstring."""
+    return (function.__doc__ or "").strip().split("\n")[0]

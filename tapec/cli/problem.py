@@ -1,0 +1,56 @@
+"""What is wrong with a call, in one message; and tracebacks that show the user's frames alone."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import runpy
+import sysconfig
+import traceback
+from types import TracebackType
+
+from tapec.errors import TapecError, is_user_file
+
+__all__ = ["Problem", "describe", "user_traceback"]
+
+
+class Problem(Exception):
+    """Something is wrong with the call; exit code 2."""
+
+
+def describe(error: BaseException) -> str:
+    """One message for an error of the user's code or of tapec, with the user's line when it does not name one."""
+    text = str(error) or type(error).__name__
+    if not isinstance(error, TapecError):
+        text = f"{type(error).__name__}: {text}"
+    line = _last_user_line(error.__traceback__)
+    notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
+    return (text if not line or line in text else f"{line}: {text}") + notes
+
+
+def _last_user_line(tb: TracebackType | None) -> str:
+    frames = [f for f in traceback.extract_tb(tb) if is_shown(f.filename) and not f.filename.startswith(_LIBRARY)]
+    return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+
+
+def user_traceback(error: BaseException) -> str:
+    """The traceback as Python prints it, without frames of tapec or of the import machinery."""
+    report = traceback.TracebackException.from_exception(error)
+    todo: list[traceback.TracebackException | None] = [report]
+    seen: set[int] = set()
+    while todo:
+        part = todo.pop()
+        if part is not None and id(part) not in seen:
+            seen.add(id(part))
+            part.stack = traceback.StackSummary.from_list([f for f in part.stack if is_shown(f.filename)])
+            todo += [part.__cause__, part.__context__]
+    return "".join(report.format())
+
+
+_LIBRARY = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "purelib", "platlib")})
+_MACHINERY = (runpy.__file__, os.path.dirname(importlib.__file__) + os.sep)
+
+
+def is_shown(filename: str) -> bool:
+    """Files of the user and of libraries, and generated code."""
+    return is_user_file(filename) and not filename.startswith(_MACHINERY)

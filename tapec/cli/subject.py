@@ -1,0 +1,265 @@
+"""What a command looks at: a TARGET with arguments, transformed; and the words that describe it on every command."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tapec.cli.arguments import parse_words, sample_value
+from tapec.cli.problem import Problem
+from tapec.cli.target import Target, load_target
+from tapec.ir import Graph
+from tapec.ir.types import is_differentiable
+
+__all__ = ["TRANSFORMS", "FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of"]
+
+TRANSFORMS = ("grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "hessian", "hvp", "jvp", "vjp", "compile")
+
+
+def add_target(parser: argparse.ArgumentParser, transform: bool = True) -> None:
+    """The words that all commands on a TARGET share."""
+    parser.add_argument("target", metavar="TARGET", help="model.py:loss, package.module:loss, a graph-text file, or -")
+    parser.add_argument(
+        "--args",
+        nargs="*",
+        metavar="WORD",
+        help="the arguments to trace it with: types ('f64[32,4]'), expressions ('np.ones(3)'), or NAME=WORD; "
+        "without it, the function's attribute example_args serves",
+    )
+    parser.add_argument(
+        "--wrt", metavar="W,B", help="differentiate by these arguments, by name or position (default: 0)"
+    )
+    if transform:
+        parser.add_argument(
+            "--transform",
+            metavar="NAME",
+            choices=TRANSFORMS,
+            help=f"what to compute: {', '.join(TRANSFORMS)} (default: grad, or what the function is already)",
+        )
+
+
+class Subject:
+    """Graphs, source and running code of what a command looks at."""
+
+    name: str
+    forward: Graph
+    gradient: Graph
+    optimized: Graph
+    source: str
+
+    def stage(self, name: str) -> Graph:
+        return getattr(self, name)
+
+    @property
+    def given(self) -> int:
+        """How many of the values are arguments; the others are captured."""
+        return len(self.generated()[2])
+
+    def generated(self) -> tuple[Callable[..., Any], str, list[Any]]:
+        """The generated function, the source of its module, and the values it is called with."""
+        raise NotImplementedError
+
+
+class FunctionSubject(Subject):
+    """A transformed function with arguments."""
+
+    def __init__(self, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any], function: Any):
+        self.compiled, self.args, self.kwargs, self.function = compiled, args, kwargs, function
+        self.name = getattr(function, "__name__", None) or type(function).__name__
+
+    @cached_property
+    def forward(self) -> Graph:  # type: ignore[override]
+        return self.compiled.ir(*self.args, stage="forward", **self.kwargs)
+
+    @cached_property
+    def gradient(self) -> Graph:  # type: ignore[override]
+        return self.compiled.ir(*self.args, stage="gradient", **self.kwargs)
+
+    @cached_property
+    def optimized(self) -> Graph:  # type: ignore[override]
+        return self.compiled.ir(*self.args, stage="optimized", **self.kwargs)
+
+    @cached_property
+    def source(self) -> str:  # type: ignore[override]
+        return self.compiled.source(*self.args, **self.kwargs)
+
+    @property
+    def given(self) -> int:
+        entry, _, _ = self.compiled.locate(*self.args, **self.kwargs)
+        return len(entry.info.types)
+
+    def generated(self) -> tuple[Callable[..., Any], str, list[Any]]:
+        code, values = self.compiled.generated(*self.args, **self.kwargs)
+        return code.function, code.source, values
+
+
+class GraphSubject(Subject):
+    """A graph, and what a transform makes of it."""
+
+    def __init__(self, name: str, forward: Graph, gradient: Graph):
+        self.name, self.forward, self.gradient = name, forward, gradient
+
+    @cached_property
+    def optimized(self) -> Graph:  # type: ignore[override]
+        from tapec.passes.pipeline import optimize
+
+        return optimize(self.gradient)
+
+    @cached_property
+    def _code(self) -> Any:
+        from tapec.codegen import compile_graph
+
+        return compile_graph(self.optimized, self.name)
+
+    @property
+    def source(self) -> str:  # type: ignore[override]
+        return self._code.source
+
+    def generated(self) -> tuple[Callable[..., Any], str, list[Any]]:
+        rng = np.random.default_rng(0)
+        return self._code.function, self.source, [sample_value(i.type, rng) for i in self.optimized.inputs]
+
+
+def subject_of(options: argparse.Namespace, transform: str | None = None) -> Subject:
+    """What the words on the command line stand for. `transform` wins over --transform."""
+    target = load_target(options.target)
+    transform = transform or getattr(options, "transform", None)
+    if target.graph is not None:
+        if options.args:
+            raise Problem("--args are for functions; the inputs of a graph have their types in its text")
+        return graph_subject(target.graph, transform, options.wrt)
+    args, kwargs = arguments_of(target, options.args)
+    return function_subject(target, transform, options.wrt, args, kwargs)
+
+
+def arguments_of(target: Target, words: list[str] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments from --args, or from `example_args`."""
+    if words is not None:
+        return parse_words(words, target.names)
+    example = getattr(target.function, "example_args", None)
+    if example is None:
+        try:
+            signature = str(inspect.signature(target.function))
+        except (TypeError, ValueError):
+            signature = "(...)"
+        if signature == "()":
+            return (), {}
+        name = getattr(target.function, "__name__", "function")
+        raise Problem(
+            f"{target.word} is {name}{signature}: which arguments? Give types or values, --args 'f64[3]' 'np.eye(3)', "
+            f"or set {name}.example_args = (...) in its file"
+        )
+    found = example() if callable(example) else example
+    return (tuple(found), {}) if isinstance(found, (tuple, list)) else ((found,), {})
+
+
+def function_subject(
+    target: Target, transform: str | None, wrt: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Subject:
+    import tapec
+
+    function = target.function
+    done = getattr(function, "_transform", None)
+    if transform is None:
+        if done is not None and done.name:
+            if wrt is not None:
+                raise Problem(f"{target.word} is a {done.name} already: drop --wrt, or apply another with --transform")
+            return FunctionSubject(function, args, kwargs, function)
+        transform = "grad"
+    if transform in ("jvp", "vjp"):  # they take tangents and cotangents besides: shown as graphs
+        return graph_subject(tapec.compile(function).ir(*args, stage="forward", **kwargs), transform, wrt)
+    if transform == "compile":
+        made = function if done is not None and not done.name else tapec.compile(function)
+    else:
+        made = getattr(tapec, transform)(function, argnums=argnums_of(wrt))
+    if transform == "hvp":
+        args = with_direction(function, argnums_of(wrt), args, kwargs)
+    return FunctionSubject(made, args, kwargs, function)
+
+
+def with_direction(function: Any, argnums: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of an hvp: the function's own and a direction, which is the argument itself when none is given."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:  # there is one more argument than the function takes
+        return args
+    given = list(bound.arguments.values())
+
+    def one(which: Any) -> Any:
+        return given[which] if isinstance(which, int) else bound.arguments[which]
+
+    return (*args, tuple(map(one, argnums)) if isinstance(argnums, tuple) else one(argnums))
+
+
+def argnums_of(wrt: str | None) -> Any:
+    """`0`, `w`, or several of them parted by commas."""
+    if wrt is None:
+        return 0
+    parts = [int(p) if p.lstrip("-").isdigit() else p for p in (part.strip() for part in wrt.split(",")) if p]
+    return parts[0] if len(parts) == 1 and "," not in wrt else tuple(parts)
+
+
+def graph_subject(graph: Graph, transform: str | None, wrt: str | None) -> GraphSubject:
+    """A graph as it is, or transformed."""
+    if transform in (None, "compile"):
+        if wrt is not None:
+            raise Problem("--wrt needs a --transform: graph text is shown as it is")
+        return GraphSubject(graph.name, graph, graph)
+    if transform not in _ON_GRAPHS:
+        raise Problem(
+            f"--transform {transform} is for functions; graph text takes {', '.join(sorted(_ON_GRAPHS))}, compile"
+        )
+    return GraphSubject(f"{graph.name}_{transform}", graph, _ON_GRAPHS[transform](graph, inputs_of(graph, wrt)))
+
+
+def inputs_of(graph: Graph, wrt: str | None) -> list[int]:
+    """Positions of the inputs to differentiate by; without --wrt, all that have a derivative."""
+    if wrt is None:
+        return [k for k, i in enumerate(graph.inputs) if is_differentiable(i.type)]
+    wanted = argnums_of(wrt)
+    names = [i.name for i in graph.inputs]
+    found = []
+    for w in wanted if isinstance(wanted, tuple) else (wanted,):
+        if w not in names and not (isinstance(w, int) and -len(names) <= w < len(names)):
+            raise Problem(f"--wrt {w}: the graph's inputs are {', '.join(map(str, names))}")
+        found.append(w % len(names) if isinstance(w, int) else names.index(w))
+    return found
+
+
+def _grad(graph: Graph, wrt: list[int]) -> Graph:
+    joint = _value_and_grad(graph, wrt)
+    return Graph(joint.inputs, joint.nodes, joint.outputs[len(graph.outputs) :], joint.name)
+
+
+def _value_and_grad(graph: Graph, wrt: list[int]) -> Graph:
+    from tapec.autodiff.reverse import value_and_grad_graph
+
+    t = graph.outputs[0].type
+    if t.size != 1 or t.dtype.kind != "f":
+        raise Problem(f"the first output is {t}; a gradient is of one real number (vjp and jvp take any output)")
+    return value_and_grad_graph(graph, wrt)
+
+
+def _vjp(graph: Graph, wrt: list[int]) -> Graph:
+    from tapec.autodiff.reverse import vjp_graph
+
+    return vjp_graph(graph, wrt)
+
+
+def _jvp(graph: Graph, wrt: list[int]) -> Graph:
+    from tapec.autodiff.forward import jvp_graph
+
+    return jvp_graph(graph, wrt)
+
+
+_ON_GRAPHS: Mapping[str, Callable[[Graph, list[int]], Graph]] = {
+    "grad": _grad,
+    "value_and_grad": _value_and_grad,
+    "vjp": _vjp,
+    "jvp": _jvp,
+}

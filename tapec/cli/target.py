@@ -1,0 +1,122 @@
+"""TARGET: `path/file.py:function`, `package.module:function`, a graph-text file, or `-` for graph text from stdin."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from tapec.cli.problem import Problem, describe, user_traceback
+from tapec.errors import ParseError, TapecError
+from tapec.ir import Graph
+
+__all__ = ["Target", "load_function", "load_target", "read_graph"]
+
+
+class Target(NamedTuple):
+    """What a word stands for: a function of a module, or a graph."""
+
+    word: str
+    function: Any = None
+    names: Any = None
+    graph: Graph | None = None
+
+
+def load_target(word: str) -> Target:
+    """What the word stands for; `Problem` when nothing."""
+    if word == "-" or (":" not in word and Path(word).suffix != ".py"):
+        return Target(word, graph=read_graph(word))
+    return load_function(word)
+
+
+def load_function(word: str) -> Target:
+    where, colon, name = word.rpartition(":")
+    if not colon or not where or not name:
+        shown = word.rstrip(":")
+        raise Problem(f"{word}: which function? Write {shown}:NAME{_offer(shown)}")
+    module = load_file(where) if where.endswith(".py") else load_module(where)
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise Problem(f"{where} has no {name!r}{_close(part, found)}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise Problem(f"{word} is no function but {type(found).__name__} {found!r:.60}")
+    return Target(word, found, vars(module))
+
+
+def read_graph(word: str) -> Graph:
+    """The graph in a file, or on stdin."""
+    from tapec.ir.reader import parse
+    from tapec.ir.verify import verify
+
+    try:
+        text = sys.stdin.read() if word == "-" else Path(word).read_text(encoding="utf-8")
+    except OSError as e:
+        hint = "" if os.path.exists(word) else ". A function is written FILE.py:NAME or MODULE:NAME"
+        raise Problem(f"{word}: {e.strerror}{hint}") from e
+    except UnicodeDecodeError as e:
+        raise Problem(f"{word} is no text: {e}") from e
+    try:
+        return verify(parse(text))
+    except ParseError as e:
+        raise Problem(f"{'stdin' if word == '-' else word}, {e}") from e
+    except TapecError as e:
+        raise Problem(f"{'stdin' if word == '-' else word}: {e}") from e
+
+
+def load_file(path: str) -> ModuleType:
+    """Run a file as a module, with its folder importable as when it is run as a script."""
+    file = Path(path)
+    if not file.is_file():
+        raise Problem(f"there is no file {path}")
+    folder = str(file.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    name = file.stem if file.stem not in sys.modules else f"{file.stem}_target"
+    spec = importlib.util.spec_from_file_location(name, file.resolve())
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as e:
+        del sys.modules[name]
+        raise Problem(f"{path} cannot be imported\n{user_traceback(e).rstrip()}") from e
+    return module
+
+
+def load_module(name: str) -> ModuleType:
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as e:
+        if e.name is not None and (name == e.name or name.startswith(e.name + ".")):
+            raise Problem(f"there is no module {name} (and no file of that name: a file's name ends in .py)") from e
+        raise Problem(f"{name} cannot be imported: {describe(e)}") from e
+    except (Exception, SystemExit) as e:
+        raise Problem(f"{name} cannot be imported\n{user_traceback(e).rstrip()}") from e
+
+
+def _close(name: str, owner: Any) -> str:
+    names = [n for n in dir(owner) if not n.startswith("_") and callable(getattr(owner, n, None))]
+    close = difflib.get_close_matches(name, names, n=3)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def _offer(path: str) -> str:
+    """The functions that a file defines, without running it."""
+    import ast
+
+    try:
+        body = ast.parse(Path(path).read_text(encoding="utf-8")).body
+    except (OSError, SyntaxError, UnicodeDecodeError, ValueError):
+        return ""
+    names = [n.name for n in body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_")]
+    return f" (it has {', '.join(names)})" if names else ""

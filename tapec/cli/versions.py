@@ -1,0 +1,133 @@
+"""One version of a function, taken in a process of its own: files of the same name can differ between versions.
+
+Run as a script, it writes what it found to a file: `python -m tapec.cli.versions` is the other half of `snapshot`.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import subprocess
+import sys
+import tarfile
+import tempfile
+from argparse import Namespace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tapec.cli.problem import Problem
+from tapec.ir import Graph
+
+__all__ = ["Snapshot", "parse_version", "snapshot"]
+
+
+class Version(NamedTuple):
+    """A TARGET, as it is (revision None) or as it was."""
+
+    revision: str | None
+    target: str
+
+    def __str__(self) -> str:
+        return self.target if self.revision is None else f"{self.revision}:{self.target}"
+
+
+class Snapshot(NamedTuple):
+    """The graphs of a version, as text that any process can read, and the constants they refer to.
+
+    `values` are those of all inputs: first the arguments, `given` in number, then what was captured.
+    """
+
+    forward: str
+    gradient: str
+    tables: tuple[dict[str, Any], dict[str, Any]]
+    values: list[Any]
+    given: int
+
+    def graphs(self) -> tuple[Graph, Graph]:
+        from tapec.ir.reader import parse
+
+        return parse(self.forward, self.tables[0]), parse(self.gradient, self.tables[1])
+
+
+def parse_version(word: str, other: str) -> Version:
+    """`file.py:f`, `REVISION:file.py:f`, or a revision alone of the other word's target."""
+    parts = word.split(":")
+    if len(parts) == 3:
+        return Version(parts[0], ":".join(parts[1:]))
+    if len(parts) == 2:
+        return Version(None, word)
+    others = other.split(":")
+    if len(others) < 2:
+        raise Problem(f"neither {word} nor {other} names a function: write FILE.py:NAME")
+    return Version(word, ":".join(others[-2:]))
+
+
+def snapshot(version: Version, options: Namespace) -> Snapshot:
+    """Take a version: in the working tree, or in a copy of the tree as it was at the revision."""
+    with tempfile.TemporaryDirectory() as folder:
+        where = os.getcwd() if version.revision is None else extract(version.revision, Path(folder) / "tree")
+        out = Path(folder) / "snapshot"
+        job = {"target": version.target, "args": options.args, "wrt": options.wrt, "transform": options.transform}
+        run = subprocess.run(
+            [sys.executable, "-m", "tapec.cli.versions", repr(job), str(out)],
+            cwd=where,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([p for p in sys.path if p])},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if run.returncode:
+            raise Problem(f"{version}: {run.stderr.strip()}")
+        return Snapshot(*pickle.loads(out.read_bytes()))
+
+
+def extract(revision: str, folder: Path) -> str:
+    """Unpack the tree of a git revision; gives the folder in it that stands for the current one."""
+    archive = git(
+        "archive", "--format=tar", f"{revision}^{{tree}}", cwd=git("rev-parse", "--show-toplevel").decode().strip()
+    )
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(folder, filter="data")
+    return str(folder / git("rev-parse", "--show-prefix").decode().strip())
+
+
+def git(*words: str, cwd: str | None = None) -> bytes:
+    try:
+        run = subprocess.run(["git", *words], cwd=cwd, capture_output=True, check=False)
+    except FileNotFoundError:
+        raise Problem("git is not installed, so versions can be files only") from None
+    if run.returncode:
+        raise Problem(f"git {words[0]}: {run.stderr.decode().strip()}")
+    return run.stdout
+
+
+def take(job: dict[str, Any]) -> Snapshot:
+    """In the other process: load, trace, and write down."""
+    from tapec.cli.subject import subject_of
+    from tapec.ir.text import constant_table
+    from tapec.passes.pipeline import optimize
+
+    subject = subject_of(Namespace(**job))
+    forward, gradient = optimize(subject.forward), subject.optimized
+    tables = constant_table(forward), constant_table(gradient)
+    return Snapshot(str(forward), str(gradient), tables, subject.generated()[2], subject.given)
+
+
+def main() -> int:
+    import ast
+
+    from tapec.cli.problem import describe
+
+    try:
+        found = take(ast.literal_eval(sys.argv[1]))
+    except Exception as e:
+        print(e if isinstance(e, Problem) else describe(e), file=sys.stderr)
+        return 2
+    Path(sys.argv[2]).write_bytes(pickle.dumps(tuple(found)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

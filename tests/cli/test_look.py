@@ -1,0 +1,195 @@
+"""source, ir, passes, explain, graph, explore, opt: what they show."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+import tapec as tapec_module
+from tapec.ir.reader import parse
+from tapec.passes.pipeline import PIPELINE
+
+GRAPH = """\
+graph(%x: f64[3], %w: f64[3]) {
+  %0: f64[3] = multiply %x, %w
+  %1: f64[3] = multiply %x, %x
+  %2: f64[] = sum %0 {axis=(0,), keepdims=False}
+  return %2
+}
+"""
+
+
+def function_in(source: str, name: str):
+    space = {"np": np}
+    exec("import math\n" + source, space)
+    return space[name]
+
+
+# -- source ------------------------------------------------------------------------------------------------------
+def test_source_is_the_gradient_and_runs(tapec, model):
+    source = tapec("source", "model.py:total", "--args", "f64[3]").out
+    grad = function_in(source, "total_grad")
+    assert np.allclose(grad(np.array([1.0, 2.0, 3.0])), [[2.0, 4.0, 6.0]])
+
+
+def test_source_is_what_the_function_says_itself(tapec, model):
+    out = tapec("source", "model.py:loss").out
+    import model as user
+
+    assert out == tapec_module.grad(user.loss).source(*user.loss.example_args).rstrip("\n") + "\n"
+    assert "# model.py:6 " in out
+
+
+def test_source_forward_wrt_and_transform(tapec, model):
+    assert "def loss(w, b, x, y):" in tapec("source", "model.py:loss", "--forward").out
+    both = tapec("source", "model.py:loss", "--wrt", "w,b").out
+    assert "d_w" in both and "d_b" in both
+    assert tapec("source", "model.py:loss", "--wrt", "1").out == tapec("source", "model.py:loss", "--wrt", "b").out
+    assert "def loss_value_and_grad(" in tapec("source", "model.py:loss", "--transform", "value_and_grad").out
+
+
+@pytest.mark.parametrize("transform", ["jacobian", "jacfwd", "jacrev", "jvp", "vjp", "hvp", "hessian"])
+def test_other_transforms(tapec, model, transform):
+    target = "model.py:total" if transform in ("hvp", "hessian") else "model.py:vector"
+    result = tapec("source", target, "--args", "f64[3]", "--transform", transform)
+    assert result.code == 0, result.err
+    assert "def " in result.out and "return" in result.out
+
+
+def test_hvp_takes_a_direction(tapec, model):
+    given = tapec("source", "model.py:total", "--args", "f64[3]", "np.ones(3)", "--transform", "hvp")
+    assert (
+        given.code == 0 and given.out == tapec("source", "model.py:total", "--args", "f64[3]", "--transform", "hvp").out
+    )
+
+
+def test_source_into_a_file(tapec, model):
+    assert tapec("source", "model.py:loss", "-o", "gradient.py").out == ""
+    assert (model.parent / "gradient.py").read_text().startswith("def loss_grad(")
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["f64[3]"], "%x: f64[3]"),
+        (["f32[2,3]"], "%x: f32[2,3]"),
+        (["f64[]"], "%x: f64[]"),
+        (["2.0"], "%x: float"),
+        (["-2.0"], "%x: float"),
+        (["float"], "%x: float"),
+        (["np.ones(3)"], "%x: f64[3]"),
+        (["x=np.ones(3)"], "%x: f64[3]"),
+        (["np.float32(2)"], "%x: f32[]"),
+        (["loss.example_args[0]"], "%x: f64[4,2]"),
+    ],
+)
+def test_arguments_are_types_or_expressions(tapec, model, words, shown):
+    result = tapec("ir", "model.py:total", "--stage", "forward", "--args", *words)
+    assert result.code == 0, result.err
+    assert shown in result.out
+
+
+def test_example_args_may_be_made_when_needed(tapec, model):
+    model.write_text(model.read_text() + "\ntotal.example_args = lambda: (np.ones(7),)\n")
+    assert "f64[7]" in tapec("ir", "model.py:total").out
+
+
+def test_a_decorated_function_is_shown_as_it_is(tapec, model):
+    text = model.read_text().replace("import numpy as np", "import numpy as np\nimport tapec")
+    model.write_text(text.replace("def total", "@tapec.value_and_grad\ndef total"))
+    assert "def total_value_and_grad(" in tapec("source", "model.py:total", "--args", "f64[3]").out
+    result = tapec("source", "model.py:total", "--args", "f64[3]", "--wrt", "x")
+    assert result.code == 2 and "model.py:total is a value_and_grad already: drop --wrt" in result.err
+
+
+# -- ir and opt --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("stage", ["forward", "gradient", "optimized"])
+def test_ir_is_text_that_parses(tapec, model, stage):
+    out = tapec("ir", "model.py:loss", "--stage", stage).out
+    graph = parse(out)
+    assert [i.name for i in graph.inputs] == ["w", "b", "x", "y"]
+    assert ("!ct" in out) == (stage != "forward")
+
+
+def test_ir_of_graph_text(tapec, model, tapec_process):
+    (model.parent / "g.ir").write_text(GRAPH)
+    assert "multiply %x, %x" in tapec("ir", "g.ir", "--stage", "forward").out
+    lean = tapec("ir", "g.ir").out
+    assert "multiply %x, %x" not in lean and "multiply %x, %w" in lean
+    grad = tapec("ir", "g.ir", "--transform", "grad", "--wrt", "w").out
+    assert len(parse(grad).outputs) == 1
+    assert tapec_process("ir", "-", stdin=GRAPH).out == lean
+
+
+def test_opt_runs_named_passes(tapec, model, tapec_process):
+    (model.parent / "g.ir").write_text(GRAPH)
+    out = tapec("opt", "--passes", "dce", "g.ir").out
+    assert out.count("multiply") == 1
+    assert (
+        tapec_process("opt", stdin=GRAPH).out == tapec_process("opt", "-", stdin=GRAPH).out == tapec("opt", "g.ir").out
+    )
+    listed = tapec("opt", "--list").out
+    assert [line.split()[0] for line in listed.splitlines()] == [name for name, _ in PIPELINE]
+    piped = tapec_process("opt", stdin=tapec("ir", "model.py:loss", "--stage", "gradient").out)
+    assert piped.code == 0 and parse(piped.out)
+
+
+def test_errors_of_graph_text_name_line_and_column(tapec, model):
+    (model.parent / "g.ir").write_text(GRAPH.replace("multiply %x, %w", "multiplyy %x, %w"))
+    result = tapec("opt", "g.ir")
+    assert result.code == 2
+    assert result.err.startswith(
+        "tapec opt: g.ir, line 2, column 16: no op is called 'multiplyy'. Did you mean multiply"
+    )
+    (model.parent / "g.ir").write_text(GRAPH.replace("f64[] = sum", "f64[2] = sum"))
+    result = tapec("opt", "g.ir")
+    assert result.code == 2 and "should have the type f64[]" in result.err
+
+
+# -- passes and explain ---------------------------------------------------------------------------------------------
+def test_passes_shows_diffs_and_a_table(tapec, model):
+    out = tapec("passes", "model.py:loss").out
+    assert "── " in out
+    assert re.search(r"^-  %", out, re.MULTILINE)
+    table = out[out.index("pass ") :].splitlines()
+    assert [line.split()[0] for line in table] == ["pass", "forward", "gradient", *[name for name, _ in PIPELINE]]
+    only = tapec("passes", "model.py:loss", "--table").out
+    assert "── " not in only and only.startswith("pass ")
+
+
+def test_passes_for_programs(tapec, model):
+    found = json.loads(tapec("passes", "model.py:loss", "--json").out)
+    assert [s["pass"] for s in found] == ["forward", "gradient", *[name for name, _ in PIPELINE]]
+    assert all({"nodes", "flops", "bytes", "peak", "seconds", "rules", "changed"} <= set(s) for s in found)
+    assert found[-1]["nodes"] <= found[1]["nodes"]
+
+
+def test_explain_tells_arguments_gradients_and_cost(tapec, model):
+    out = tapec("explain", "model.py:loss").out
+    assert "w: f64[4,2]" in out
+    assert "w: flows" in out
+    assert re.search(r"gradient, optimised +\d+ +\d+", out)
+    found = json.loads(tapec("explain", "model.py:loss", "--json").out)
+    assert found["cost"]["optimized"]["flops"] <= found["cost"]["gradient"]["flops"]
+    assert found["signature"][0] == "w: f64[4,2]"
+
+
+# -- pictures ------------------------------------------------------------------------------------------------------
+def test_graph_as_svg_and_dot(tapec, model):
+    assert tapec("graph", "model.py:loss", "-o", "g.svg").code == 0
+    tree = ET.parse(model.parent / "g.svg")
+    labels = ["".join(e.itertext()) for e in tree.iter("{http://www.w3.org/2000/svg}text")]
+    assert any("model.py:6" in label and "h = np.tanh(x @ w + b)" in label for label in labels)
+    assert tapec("graph", "model.py:loss").out.startswith('digraph "')
+    assert tapec("graph", "model.py:loss", "-o", "g.dot").code == 0
+    assert (model.parent / "g.dot").read_text() == tapec("graph", "model.py:loss").out
+
+
+def test_explore_writes_a_page(tapec, model):
+    result = tapec("explore", "model.py:loss", "-o", "page.html")
+    assert (result.code, result.out) == (0, "wrote page.html\n")
+    page = (model.parent / "page.html").read_text()
+    assert page.startswith("<!DOCTYPE html>") and 'data-at="model.py:6"' in page
+    assert tapec("explore", "model.py:loss", "--no-times").out == "wrote explore.html\n"

@@ -1,0 +1,100 @@
+"""check, bench, profile."""
+
+import json
+
+import numpy as np
+import pytest
+
+WRONG = """
+import tapec
+
+@tapec.custom_gradient
+def off(x):
+    return np.sin(x), lambda ct: ct * np.cos(x) * 1.001
+
+def wrong(x, y):
+    return np.sum(off(x) * y)
+"""
+
+
+def test_a_right_gradient_passes(tapec, model):
+    result = tapec("check", "model.py:loss")
+    assert result.code == 0
+    rows = [line.split()[:2] for line in result.out.splitlines()[1:]]
+    assert rows == [["w", "ok"], ["b", "ok"], ["x", "ok"], ["y", "ok"]]
+    assert "complex step" in result.out
+
+
+def test_a_gradient_wrong_by_a_thousandth_fails(tapec, model):
+    model.write_text(model.read_text() + WRONG)
+    words = ["check", "model.py:wrong", "--args", "np.array([0.5, 2.0])", "np.array([1.0, -3.0])"]
+    result = tapec(*words)
+    assert result.code == 1
+    assert "x         wrong" in result.out and "y         ok" in result.out
+    assert "model.py:wrong: the gradient by x is wrong: along a random direction it says" in result.out
+    assert tapec(*words, "--wrt", "y").code == 0
+    found = json.loads(tapec(*words, "--json").out)
+    assert not found["ok"]
+    assert found["arguments"]["x"]["status"] == "wrong"
+    assert found["arguments"]["x"]["error"] == pytest.approx(1e-3, rel=0.01)
+
+
+def test_a_kink_is_no_error(tapec, model):
+    result = tapec("check", "model.py:kinked", "--args", "np.array([0.0, 1.0])")
+    assert result.code == 0
+    assert "kink" in result.out and "slopes" in result.out
+    assert "kink" not in tapec("check", "model.py:kinked", "--args", "np.array([0.5, 1.0])").out
+
+
+def test_values_that_are_not_finite_fail(tapec, model):
+    model.write_text(model.read_text() + "\ndef bad(x):\n    return np.sum(np.log(x - 5.0))\n")
+    result = tapec("check", "model.py:bad", "--args", "f64[3]")
+    assert result.code == 1 and "not finite" in result.out
+
+
+def test_results_of_any_shape_and_nested_arguments(tapec, model):
+    model.write_text(model.read_text() + "\ndef layer(p, x, k):\n    return {'y': k * np.tanh(x @ p['w']), 'n': 3}\n")
+    words = ["{'w': np.ones((2, 3)), 'name': 'a'}", "np.ones(2)", "2"]
+    result = tapec("check", "model.py:layer", "--args", *words)
+    assert result.code == 0, result.out + result.err
+    assert "p['w']" in result.out and "\nk" not in result.out
+
+
+def test_single_precision_and_complex(tapec, model):
+    assert tapec("check", "model.py:total", "--args", "f32[3]").code == 0
+    model.write_text(model.read_text() + "\ndef power(z):\n    return np.sum(np.abs(z * z) ** 2)\n")
+    assert tapec("check", "model.py:power", "--args", "c128[3]").code == 0
+
+
+def test_nothing_to_check(tapec, model):
+    result = tapec("check", "model.py:total", "--args", "i64[3]")
+    assert result.code == 2 and "none of the arguments holds a real or complex number" in result.err
+
+
+def test_bench(tapec, model):
+    words = ["bench", "model.py:loss", "--seconds", "0.01"]
+    out = tapec(*words).out
+    assert out.splitlines()[0].split() == ["cold", "warm", "ratio", "memory"]
+    found = json.loads(tapec(*words, "--json").out)
+    assert list(found) == ["generated", "unoptimised", "the function itself", "differences (16 calls)"]
+    assert all(m["warm"] > 0 for m in found.values())
+    assert found["generated"]["cold"] > 0
+    assert found["generated"]["memory"] >= np.zeros((4, 2)).nbytes
+
+
+def test_bench_of_a_graph(tapec, model):
+    from tests.cli.test_look import GRAPH
+
+    (model.parent / "g.ir").write_text(GRAPH)
+    found = json.loads(tapec("bench", "g.ir", "--seconds", "0.01", "--json").out)
+    assert list(found) == ["generated", "unoptimised"]
+
+
+def test_profile_puts_times_beside_lines(tapec, model):
+    out = tapec("profile", "model.py:loss", "--seconds", "0.01").out.splitlines()
+    source = tapec("source", "model.py:loss").out.splitlines()
+    assert [line[25:] for line in out[: len(source)]] == source
+    assert all(line[:8].strip() for line in out[1 : len(source)])
+    assert "a call, mean of" in out[-1]
+    found = json.loads(tapec("profile", "model.py:loss", "--seconds", "0.01", "--json").out)
+    assert found["seconds"] == pytest.approx(sum(line["seconds"] for line in found["lines"]))
