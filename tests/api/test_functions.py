@@ -317,6 +317,13 @@ def test_vjp_keeps_the_structure():
         pullback({"y": np.ones(3), "s": 1.0})
 
 
+def test_a_pullback_passes_over_leaves_that_were_never_traced():
+    out, pullback = tapec.vjp(lambda x: {"y": 2.0 * x, "label": "a", "n": 3, "m": [None, x]}, np.ones(2))
+    assert out["label"] == "a" and out["n"] == 3
+    found = pullback({"y": np.ones(2), "label": None, "n": 0, "m": [None, np.full(2, 5.0)]})
+    assert np.array_equal(found, np.full(2, 7.0))
+
+
 def test_a_pullback_of_one_primal_gives_a_bare_value():
     _, pullback = tapec.vjp(lambda x: x * x, 3.0)
     assert pullback(1.0) == 6.0
