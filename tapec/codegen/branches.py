@@ -8,6 +8,7 @@ logarithm of the number of paths.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tapec.codegen.lower import Fork, Results
@@ -15,7 +16,7 @@ from tapec.codegen.plan import Plan
 from tapec.ir import CONSTANT, ITEM, Graph, Node
 from tapec.ir.tree import Branch, Leaf, Tree
 
-__all__ = ["Segment", "items_of", "results_of", "segments_of"]
+__all__ = ["Segment", "items_of", "leaves_of", "results_of", "segments_of"]
 
 UNKNOWN = Results(None, ())
 
@@ -35,20 +36,23 @@ class Segment:
         self.cases: list[tuple[Any, Segment]] = []
 
 
-def segments_of(tree: Tree, outputs: tuple[Node, ...]) -> list[Segment]:
-    """The segments, every parent before its children; of the cases of a test the largest comes last."""
+def segments_of(tree: Tree, outputs: Sequence[Node], tests: Sequence[Node]) -> list[Segment]:
+    """The segments, every parent before its children; of the cases of a test the largest comes last.
+
+    `outputs` are what leaves give, `tests` what branches look at.
+    """
     size = _sizes(tree)
     made = [Segment(None)]
     stack: list[tuple[Any, Segment]] = [(tree, made[0])]
     while stack:
         t, segment = stack.pop()
         while type(t) is Branch and len(t.cases) == 1:
-            segment.guards.append((outputs[t.output], t.cases[0][0]))
+            segment.guards.append((tests[t.output], t.cases[0][0]))
             t = t.cases[0][1]
         if type(t) is Leaf:
             segment.leaf = tuple([outputs[k] for k in t.outputs])
             continue
-        segment.test = outputs[t.output]
+        segment.test = tests[t.output]
         for value, case in sorted(t.cases, key=lambda c: size[id(c[1])]):
             child = Segment(segment)
             segment.cases.append((value, child))
@@ -69,6 +73,19 @@ def _sizes(tree: Tree) -> dict[int, int]:
     for t in reversed(order):
         size[id(t)] = sum(size[id(case)] for _, case in t.cases) if type(t) is Branch else 1
     return size
+
+
+def leaves_of(tree: Tree) -> tuple[int, ...]:
+    """The outputs that leaves give, each once."""
+    found: dict[int, None] = {}
+    stack: list[Any] = [tree]
+    while stack:
+        t = stack.pop()
+        if type(t) is Branch:
+            stack.extend(case for _, case in t.cases)
+        else:
+            found.update(dict.fromkeys(t.outputs))
+    return tuple(sorted(found))
 
 
 def results_of(segments: list[Segment]) -> list[Node]:

@@ -1,4 +1,4 @@
-"""From a syntax tree to functions, registered with `linecache` so that tracebacks, pdb and profilers find the source.
+"""From syntax trees to functions, registered with `linecache` so that tracebacks, pdb and profilers find the source.
 
 The text is made when somebody asks for a line of it. Generated files have names inside the package, so that they are
 nobody's user code.
@@ -7,35 +7,68 @@ nobody's user code.
 from __future__ import annotations
 
 import ast
-import itertools
 import linecache
+import math
 import os
 import weakref
 from collections import Counter
 from collections.abc import Callable
+from threading import RLock
 from typing import Any
 
-__all__ = ["file_name", "load"]
+import numpy as np
+
+__all__ = ["Space"]
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "generated")
 _used: Counter[str] = Counter()
-_lock_free = itertools.count()
+_lock = RLock()
 
 
-def file_name(name: str) -> str:
+def _file_name(name: str) -> str:
     """A name that no other generated module has."""
-    _used[name] += 1
-    k = _used[name]
+    with _lock:
+        _used[name] += 1
+        k = _used[name]
     return os.path.join(_FOLDER, f"{name}.py" if k == 1 else f"{name}_{k}.py")
 
 
-def load(tree: ast.Module, name: str, space: dict[str, Any], text: Callable[[], str]) -> Any:
-    """Run a module in a namespace; gives the function of this name. `text` is asked for the source later, if ever."""
-    file = file_name(name)
-    code = compile(tree, file, "exec", dont_inherit=True)
-    space["__name__"] = f"tapec.generated.{name}"
-    exec(code, space)
-    function = space[name]
-    linecache.cache[file] = (text,)  # type: ignore[assignment]  # lazy: one callable instead of the lines
-    weakref.finalize(function, linecache.cache.pop, file, None).atexit = False
-    return function
+class Space:
+    """The namespace of a generated module: what its functions can see, and what is compiled only when it is called.
+
+    `text` is asked for the source later, if ever.
+    """
+
+    def __init__(self, name: str, text: Callable[[], str]):
+        self.file = _file_name(name)
+        self.names: dict[str, Any] = {"np": np, "math": math, "__name__": f"tapec.generated.{name}"}
+        self.constants: dict[str, Any] = {}
+        self._text = text
+        self._late: dict[str, Callable[[], Any]] = {}
+
+    def define(self, tree: ast.stmt) -> None:
+        """Compile a function and put it into the namespace."""
+        exec(compile(ast.Module([tree], []), self.file, "exec", dont_inherit=True), self.names)
+
+    def later(self, name: str, make: Callable[[], ast.stmt]) -> None:
+        """A function that is compiled when it is called for the first time, or when somebody looks."""
+
+        def stub(*args: Any) -> Any:
+            self.complete()
+            return self.names[name](*args)
+
+        self._late[name] = make
+        self.names[name] = stub
+
+    def complete(self) -> None:
+        """Compile what was put off."""
+        with _lock:
+            while self._late:
+                name, make = next(iter(self._late.items()))
+                self.define(make())
+                del self._late[name]
+
+    def register(self, function: Callable[..., Any]) -> None:
+        """Make the source known, for as long as the function lives."""
+        linecache.cache[self.file] = (self._text,)  # type: ignore[assignment]  # lazy: a callable in place of lines
+        weakref.finalize(function, linecache.cache.pop, self.file, None).atexit = False

@@ -13,6 +13,7 @@ import numpy as np
 
 from tapec.codegen.expressions import Expr, Expression, parse_template
 from tapec.codegen.idioms import is_weak, out_template
+from tapec.codegen.load import Space
 from tapec.codegen.names import Names, generic_name, identifier
 from tapec.codegen.plan import Plan, is_big, is_view
 from tapec.codegen.scatter import has_repeats, index_arrays, index_tuple, is_scatter, is_write, place_template
@@ -27,6 +28,7 @@ AS_ARRAY = parse_template("np.asarray(_0)", 1)
 NOT = parse_template("not _0", 1)
 EQUAL = parse_template("_0 == _1", 2)
 UNEQUAL = parse_template("_0 != _1", 2)
+TO_INT = parse_template("int(_0)", 1)
 AHEAD = 8  # operations to look through for the name that a buffer ends up with
 
 
@@ -55,7 +57,7 @@ class Lowering:
     `last_read` the same for a value.
     """
 
-    def __init__(self, plan: Plan, names: Names, name: dict[Node, str], space: dict[str, Any]):
+    def __init__(self, plan: Plan, names: Names, name: dict[Node, str], space: Space):
         self.plan = plan
         self.names = names
         self.name = name
@@ -112,6 +114,8 @@ class Lowering:
         if type(fork.value) is bool:
             condition = Expr(NOT, (test,)) if fork.value is fork.negated else test
         else:
+            if type(fork.value) is int and fork.test.type.dtype.kind in "fc":
+                test = Expr(TO_INT, (test,))
             condition = Expr(UNEQUAL if fork.negated else EQUAL, (test, fork.value))
         self.out.append(If(condition, self._branch().block(fork.items), fork.test.origin))
         self._bury(fork.leaves)
@@ -343,7 +347,7 @@ class Lowering:
         name = self.names.fix(node.op.name)
         params = dict(node.params)
         run = node.op.run
-        self.space[name] = (lambda *values: run(*values, **params)) if params else run
+        self.space.names[name] = (lambda *values: run(*values, **params)) if params else run
         slots = ", ".join(f"_{k}" for k in range(len(node.inputs)))
         return Expr(parse_template(f"{name}({slots})", len(node.inputs)), tuple(map(self._operand, node.inputs)))
 
@@ -376,7 +380,7 @@ class Lowering:
 
 def _gives_scalar(node: Node) -> bool:
     """Does its source give a NumPy scalar by itself, not an array of no dimensions?"""
-    return isinstance(node.op.numpy, np.ufunc) or node.op.kind in ("reduction", "product", "creation", "input")
+    return isinstance(node.op.numpy, np.ufunc) or node.op.kind in ("reduction", "creation", "input")
 
 
 def _frozen(node: Node) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tapec.codegen.expressions import NO_COLUMN, to_ast
-from tapec.codegen.statements import STORE, For, If, Statement, line_width, statement_ast
+from tapec.codegen.statements import STORE, For, If, Statement, Try, line_width, statement_ast, try_ast
 from tapec.codegen.text import LIMIT, to_text, wrapped
 from tapec.ir.origin import Place, line_of, place_of
 
@@ -46,10 +46,9 @@ class Layout:
     def __init__(self, head: Sequence[str] = ()):
         self.lines: list[Line] = [Line(0, None, None, "", (text,)) for text in head]
         self.next = len(head) + 1
-        self.trees: list[Any] = []
 
-    def add(self, function: Function) -> None:
-        """Lay out a function after what is there."""
+    def add(self, function: Function) -> ast.FunctionDef:
+        """Lay out a function after what is there; gives its syntax tree."""
         if self.lines:
             self._text(0, ("",))
             self._text(0, ("",))
@@ -63,21 +62,28 @@ class Layout:
         tree.args.args = [ast.arg(p, lineno=line, **NO_COLUMN) for p in function.params]
         tree.body = body
         tree.lineno = tree.end_lineno = line
-        self.trees.append(tree)
+        return tree
 
     def _text(self, indent: int, text: tuple[str, ...]) -> None:
         self.lines.append(Line(indent, None, None, "", text))
         self.next += len(text)
 
-    def _block(self, body: list[Statement], indent: int) -> list[Any]:
+    def _block(self, statements: list[Statement], indent: int) -> list[Any]:
         trees: list[Any] = []
-        for s in body:
+        for s in statements:
             line = self.next
             if type(s) is If:
                 test = to_ast(s.test, line)
                 self.lines.append(Line(indent, ast.If(test, [], []), s.origin, s.note, ()))
                 self.next += 1
                 trees.append(ast.If(test, self._block(s.body, indent + 4), [], lineno=line, **NO_COLUMN))
+            elif type(s) is Try:
+                self._text(indent, ("try:",))
+                body = self._block(s.body, indent + 4)
+                errors = self.next
+                self._text(indent, (f"except ({', '.join(s.errors)}):",))
+                handler = self._block(s.handler, indent + 4)
+                trees.append(try_ast(body, s.errors, handler, line, errors))
             elif type(s) is For:
                 values = to_ast(s.values, line)
                 target = ast.Name(s.target, STORE, lineno=line, **NO_COLUMN)
@@ -92,9 +98,6 @@ class Layout:
                 self.lines.append(Line(indent, tree, s.origin, s.note, text))
                 self.next += len(text) or 1
         return trees
-
-    def module(self) -> ast.Module:
-        return ast.Module(self.trees, [])
 
     def origins(self) -> list[tuple[int, Any]]:
         """The first line of each statement, and where the user wrote it."""

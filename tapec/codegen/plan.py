@@ -69,7 +69,7 @@ class Plan:
             self.templates[node] = found = template(node)
         if node not in self._inner:
             wish = wished_name(node)
-            if wish is not None:
+            if wish:
                 self.wishes[node] = wish
         leaves: list[Node] = []
         width, depth = (found.width if found is not None else 20), 1

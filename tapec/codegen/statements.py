@@ -20,8 +20,10 @@ __all__ = [
     "Return",
     "Statement",
     "Store",
+    "Try",
     "line_width",
     "statement_ast",
+    "try_ast",
 ]
 
 STORE = ast.Store()
@@ -80,9 +82,9 @@ class Do(NamedTuple):
 
 
 class Return(NamedTuple):
-    """`return (a, b)`; None returns None."""
+    """`return (a, b)`, or one expression that is the whole result; None returns None."""
 
-    values: tuple[Expression, ...] | None
+    values: tuple[Expression, ...] | Expr | None
     origin: Any = None
     note: str = ""
 
@@ -92,6 +94,16 @@ class If(NamedTuple):
 
     test: Expression
     body: list[Any]
+    origin: Any = None
+    note: str = ""
+
+
+class Try(NamedTuple):
+    """`try: body`, `except (...): handler`."""
+
+    body: list[Any]
+    errors: tuple[str, ...]
+    handler: list[Any]
     origin: Any = None
     note: str = ""
 
@@ -106,7 +118,7 @@ class For(NamedTuple):
     note: str = ""
 
 
-Statement = Assign | Augment | Store | Do | Return | If | For
+Statement = Assign | Augment | Store | Do | Return | If | Try | For
 
 
 def line_width(s: Any) -> int:
@@ -122,7 +134,7 @@ def line_width(s: Any) -> int:
     if kind is Do:
         return width(s.value)
     if kind is Return:
-        return 10 + sum(width(v) + 2 for v in s.values or ())
+        return 10 + (width(s.values) if type(s.values) is Expr else sum(width(v) + 2 for v in s.values or ()))
     return 6 + width(s.test if kind is If else s.values)
 
 
@@ -144,8 +156,17 @@ def statement_ast(s: Any, line: int) -> Any:
         return ast.Assign([target], to_ast(s.value, line), lineno=line, **NO_COLUMN)
     if s.values is None:
         return ast.Return(ast.Constant(None, lineno=line, **NO_COLUMN), lineno=line, **NO_COLUMN)
+    if type(s.values) is Expr:
+        return ast.Return(to_ast(s.values, line), lineno=line, **NO_COLUMN)
     values = ast.Tuple([to_ast(v, line) for v in s.values], LOAD, lineno=line, **NO_COLUMN)
     return ast.Return(values, lineno=line, **NO_COLUMN)
+
+
+def try_ast(body: list[Any], errors: tuple[str, ...], handler: list[Any], line: int, errors_line: int) -> ast.Try:
+    """The syntax tree of a `try` with one handler."""
+    kinds = ast.Tuple([to_ast(e, errors_line) for e in errors], LOAD, lineno=errors_line, **NO_COLUMN)
+    caught = ast.ExceptHandler(kinds, None, handler, lineno=errors_line, **NO_COLUMN)
+    return ast.Try(body, [caught], [], [], lineno=line, **NO_COLUMN)
 
 
 def _target(target: Any, line: int) -> Any:

@@ -1,0 +1,57 @@
+"""A graph as a function on arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapec.codegen.branches import items_of, results_of, segments_of
+from tapec.codegen.load import Space
+from tapec.codegen.lower import Lowering, Results
+from tapec.codegen.module import Function
+from tapec.codegen.names import Names, identifier
+from tapec.codegen.plan import Plan
+from tapec.ir import CONSTANT, ITEM, Graph, Node, is_literal
+from tapec.ir.origin import variable_of
+from tapec.ir.tree import Tree
+
+__all__ = ["array_function", "items_for", "name_inputs"]
+
+
+def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> Function:
+    """The function on arrays, ready to be laid out. Constants and helpers go into the namespace."""
+    names = Names((name,))
+    called = name_inputs(graph, names)
+    params = tuple(called[i] for i in graph.inputs)
+    name_constants(graph, names, called, space)
+    plan, items = items_for(graph, tree, graph.outputs)
+    body = Lowering(plan, names, called, space).block(items)
+    return Function(name, params, body)
+
+
+def items_for(graph: Graph, tree: Tree | None, tests: tuple[Node, ...]) -> tuple[Plan, list[Any]]:
+    """What is to be lowered, in order; `tests` are what the tree branches on."""
+    if tree is not None:
+        segments = segments_of(tree, graph.outputs, tests)
+        plan = Plan(graph.nodes, results_of(segments))
+        return plan, items_of(graph, plan, segments)
+    plan = Plan(graph.nodes, graph.outputs)
+    results = Results(graph.outputs, plan.nest_results(graph.outputs))
+    items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
+    return plan, [*items, results]
+
+
+def name_inputs(graph: Graph, names: Names) -> dict[Node, str]:
+    """Inputs keep their names; a recorded value is called as the user called it."""
+    called = {}
+    for node in graph.inputs:
+        wish = (variable_of(node.origin) if node.origin is not None else None) or node.name or "x"
+        called[node] = names.take(identifier(wish))
+    return called
+
+
+def name_constants(graph: Graph, names: Names, called: dict[Node, str], space: Space) -> None:
+    """Arrays in the program become named constants of the module; numbers are written where they are used."""
+    for node in graph.nodes:
+        if node.op is CONSTANT and not is_literal(node):
+            called[node] = fixed = names.fix(identifier(node.name or "c"))
+            space.constants[fixed] = space.names[fixed] = node.value

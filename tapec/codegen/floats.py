@@ -1,0 +1,214 @@
+"""Programs on 0-d values and tiny arrays as plain Python floats: `p0, p1 = p.tolist()`, arithmetic, `math.*`, pack.
+
+Done for a whole program, when every value in it is small, float64 and known element by element, and when it pays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapec.codegen.arrays import items_for, name_inputs
+from tapec.codegen.elements import BOOL, FLOAT, RULES, Elements, spelled
+from tapec.codegen.expressions import Expr, parse_template, slots
+from tapec.codegen.idioms import is_weak
+from tapec.codegen.load import Space
+from tapec.codegen.lower import Lowering
+from tapec.codegen.module import Function
+from tapec.codegen.names import Names, wished_name
+from tapec.codegen.plan import inner_nodes, is_view
+from tapec.codegen.statements import Assign, Return, Try
+from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
+from tapec.ir.tree import Tree
+from tapec.ir.types import Type
+
+__all__ = ["FloatProgram", "as_floats", "float_function"]
+
+TINY = 8  # elements
+NUMPY_COST = {"elementwise": 0.3, "reduction": 0.8, "product": 0.5, "creation": 0.2, "indexing": 0.3, "layout": 0.4}
+SCALAR_COST, FLOAT_COST = 0.04, 0.02  # microseconds: arithmetic on NumPy scalars, on floats
+ARITHMETIC = {"add", "subtract", "multiply", "divide", "negative", "greater", "less", "greater_equal", "less_equal"}
+
+
+class FloatProgram(NamedTuple):
+    """The same program on floats.
+
+    `inputs` has, for each input of the original, the nodes of its elements, None for those that nothing reads; `tests`
+    the element of each output, to branch on; `risky` tells whether the code may raise where NumPy would not.
+    """
+
+    graph: Graph
+    inputs: tuple[tuple[Node | None, ...], ...]
+    tests: tuple[Node, ...]
+    risky: bool
+
+
+def as_floats(graph: Graph, leaves: Sequence[int]) -> FloatProgram | None:
+    """The program on floats, or None. `leaves` are the indices of the outputs that are given out, others are tests."""
+    if not all(map(_fits, graph.inputs)) or not all(map(_fits, graph.nodes)):
+        return None
+    made = Elements()
+    elements: dict[Node, list[Any]] = {
+        i: [input_node("", FLOAT if i.type.dtype.kind != "b" else BOOL) for _ in range(i.type.size)]
+        for i in graph.inputs
+    }
+    for node in graph.nodes:
+        found = _values(made, node, elements)
+        if found is None:
+            return None
+        elements[node] = found
+    tests = tuple([_node(made, elements[o][0]) for o in graph.outputs])
+    given = set(leaves)
+    outputs = [_packed(made, o, elements[o]) if k in given else tests[k] for k, o in enumerate(graph.outputs)]
+    if _numpy_cost(graph) < FLOAT_COST * len(made.nodes) + _packing_cost(graph, given):
+        return None
+    _christen(graph, elements)
+    literals = [n for n in made.known.values() if n.op is CONSTANT]
+    packs = list(dict.fromkeys(outputs[k] for k in leaves))
+    read = {i for n in (*made.nodes, *packs) for i in n.inputs} | set(tests)
+    inputs = tuple([tuple([e if e in read else None for e in elements[i]]) for i in graph.inputs])
+    flat = [e for group in inputs for e in group if e is not None]
+    return FloatProgram(Graph(flat, [*literals, *made.nodes, *packs], outputs, graph.name), inputs, tests, made.risky)
+
+
+def _fits(node: Node) -> bool:
+    t = node.type
+    if isinstance(t, tuple) or not 0 < t.size <= TINY:
+        return False
+    if t.dtype.kind == "f":
+        return t.dtype.itemsize == 8
+    return t.dtype.kind == "b" or is_weak(node)
+
+
+def _values(made: Elements, node: Node, elements: dict[Node, list[Any]]) -> list[Any] | None:
+    """The elements of a node."""
+    if node.op is CONSTANT:
+        return [node.value] if is_literal(node) else np.asarray(node.value).ravel().tolist()
+    rule = RULES.get(node.op.name)
+    if rule is None or (node.type.dtype.kind not in "fb"):
+        return None
+    made.origin, made.role = node.origin, node.role
+    return rule(made, node, [elements[i] for i in node.inputs])
+
+
+def _node(made: Elements, element: Any) -> Node:
+    return element if isinstance(element, Node) else made.number(spelled(element))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# does it pay?
+# ---------------------------------------------------------------------------------------------------------------
+def _numpy_cost(graph: Graph) -> float:
+    total = 0.0
+    for node in graph.nodes:
+        if is_view(node):
+            total += 0.08
+        elif node.op is not CONSTANT:
+            scalar = node.op.name in ARITHMETIC and not node.type.shape
+            total += SCALAR_COST if scalar else NUMPY_COST.get(node.op.kind, 0.5)
+    return total
+
+
+def _packing_cost(graph: Graph, given: set[int]) -> float:
+    unpacking = sum(0.1 if i.type.shape else 0.02 for i in graph.inputs if not i.type.weak)
+    return unpacking + sum(0.25 if graph.outputs[k].type.shape else 0.06 for k in given)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# names, packing, unpacking
+# ---------------------------------------------------------------------------------------------------------------
+def _christen(graph: Graph, elements: dict[Node, list[Any]]) -> None:
+    """Elements are called after the arrays they belong to: `h`, `y0`, `y1`."""
+    inner = inner_nodes(graph.nodes)
+    for node in graph.nodes:
+        wish = None if node in inner or node.op is CONSTANT else wished_name(node)
+        if wish:
+            names = element_names(wish, node.type)
+            for name, e in zip(names, elements[node]):
+                if isinstance(e, Node) and e.name == "":
+                    e.name = name
+
+
+def element_names(name: str, t: Type) -> list[str]:
+    """`x` for a scalar; `x0`, `x1`, ... for the elements of an array."""
+    stem = f"{name}_" if name[-1].isdigit() else name
+    return [f"{stem}{k}" for k in range(t.size)] if t.shape else [name]
+
+
+_PACKS: dict[Any, Op] = {}
+
+
+def _packed(made: Elements, output: Node, values: list[Any]) -> Node:
+    """An array, or a NumPy scalar, of elements."""
+    t = output.type
+    key = (t.shape, t.dtype)
+    op = _PACKS.get(key)
+    if op is None:
+        op = _PACKS[key] = Op(name=f"pack {t}", run=_pack, rule=_pack, kind="creation", source=_pack_source(t))
+    inputs = tuple([_node(made, v) for v in values])
+    return Node(op, inputs, (), Type(t.shape, t.dtype), output.origin, output.name, output.role)
+
+
+def _pack(*values: Any) -> Any:
+    raise TypeError("packing runs in generated code alone")
+
+
+def _pack_source(t: Type) -> str:
+    if not t.shape:
+        return f"np.{t.dtype.name}({{0}})"
+    inner = ", ".join(f"{{{k}}}" for k in range(t.size))
+    dtype = "" if t.size else f", dtype=np.{t.dtype.name}"
+    return f"np.array([{inner}]{dtype})" if t.ndim == 1 else f"np.array([{inner}]{dtype}).reshape({t.shape})"
+
+
+def float_function(
+    program: FloatProgram, graph: Graph, name: str, tree: Tree | None, space: Space, arrays: str
+) -> Function:
+    """The function on floats; where it may raise, the function on arrays takes over."""
+    names = Names((name, arrays))
+    params = tuple(name_inputs(graph, names).values())
+    names.fixed.update(params)
+    called: dict[Node, str] = {}
+    body = unpack(program, graph, params, names, called)
+    plan, items = items_for(program.graph, tree, program.tests)
+    body += Lowering(plan, names, called, space).block(items)
+    if not program.risky:
+        return Function(name, params, body)
+    again = [Expr(AS_SCALAR[i.type.dtype.kind], (p,)) if _is_scalar(i) else p for i, p in zip(graph.inputs, params)]
+    call = parse_template(f"{arrays}({', '.join(slots(len(again)))})", len(again))
+    note = "inf and nan are NumPy's business"
+    handler = [Return(Expr(call, tuple(again)), None, note)]
+    return Function(name, params, [Try(body, ("ArithmeticError", "ValueError"), handler)])
+
+
+AS_SCALAR = {"f": parse_template("np.float64(_0)", 1), "b": parse_template("np.bool_(_0)", 1)}
+TO_PYTHON = {"f": parse_template("float(_0)", 1), "b": parse_template("bool(_0)", 1)}
+
+
+def _is_scalar(node: Node) -> bool:
+    return not node.type.shape and not node.type.weak
+
+
+def unpack(
+    program: FloatProgram, graph: Graph, params: Sequence[str], names: Names, called: dict[Node, str]
+) -> list[Any]:
+    """The first lines: arrays into floats. Python numbers are what they should be already."""
+    lines: list[Any] = []
+    for node, param, group in zip(graph.inputs, params, program.inputs, strict=True):
+        if not any(group):
+            continue
+        if not node.type.shape:
+            called[group[0]] = param  # type: ignore[index]
+            if _is_scalar(node):
+                lines.append(Assign(param, Expr(TO_PYTHON[node.type.dtype.kind], (param,))))
+            continue
+        targets = []
+        for e, wish in zip(group, element_names(param, node.type)):
+            targets.append("_" if e is None else names.fix(wish))
+            if e is not None:
+                called[e] = targets[-1]
+        text = "_0.tolist()" if node.type.ndim == 1 else "_0.ravel().tolist()"
+        lines.append(Assign(tuple(targets), Expr(parse_template(text, 1), (param,))))
+    return lines
