@@ -45,7 +45,9 @@ class Builder:
         """Take a finished node whose inputs are already here; gives the equal node that was here before, if any."""
         if node.op is CONSTANT:
             return self.constant(node.value, node.name)
-        key = (node.op, node.inputs, node.params)
+        key: Any = (node.op, node.inputs, node.params)
+        if node.op.kind == "dynamic":  # compiled for one shape among several
+            key = (*key, node.type)
         known = self._known.get(key)
         if known is not None:
             if node.role is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Graph, Type, broadcast_shapes
+from tapec.ir import Graph, Node, Type, broadcast_shapes, get_op
 from tapec.ops.array import apply, implements
 from tapec.ops.define import as_operand, define
 from tapec.ops.samples import any_real
@@ -56,5 +56,22 @@ CALL = define(
 
 GUARD = define("guard", lambda x, kind, value: (), lambda t, kind, value: (), "guard")
 
-# the length of a value whose shape hangs on values: what is compiled for one length is guarded by it
-LENGTH = define("length", lambda x: np.int64(len(x)), lambda t: Type((), np.dtype(np.int64)), "shape", source="len({0})")
+def _length(*values: Any, op: str, params: Any, index: int) -> Any:
+    return np.int64(len(get_op(op).run(*values, **dict(params))[index]))
+
+
+def _length_source(args: tuple[str, ...], node: Any) -> str:
+    if node.param("op") == "nonzero":
+        return f"np.count_nonzero({args[0]})"
+    inner = Node(get_op(node.param("op")), node.inputs, node.param("params"), node.type)
+    return f"len({inner.op.source(args, inner) if callable(inner.op.source) else inner.op.source.format(*args)}[{node.param('index')}])"
+
+
+# the length of a result whose shape hangs on values: what is compiled for one length is guarded by it
+LENGTH = define(
+    "length",
+    _length,
+    lambda *types, op, params, index: Type((), np.dtype(np.int64)),
+    "shape",
+    source=_length_source,
+)

@@ -48,8 +48,19 @@ def ufunc_dtypes(ufunc: np.ufunc, types: tuple[Type, ...]) -> tuple[np.dtype, ..
     return found
 
 
+# Python's own arithmetic: of Python numbers it makes Python numbers, which are weak again
+WEAK = frozenset(
+    {np.add, np.subtract, np.multiply, np.divide, np.floor_divide, np.remainder, np.power}
+    | {np.negative, np.positive, np.absolute}
+)
+
+
 def ufunc_rule(ufunc: np.ufunc) -> Callable[..., Any]:
+    stays_weak = ufunc in WEAK
+
     def rule(*types: Type) -> Any:
+        if stays_weak and types[0].weak and types[-1].weak:
+            return Type((), ufunc_dtypes(ufunc, types)[0], True)
         shape = broadcast_shapes(*[t.shape for t in types])
         dtypes = ufunc_dtypes(ufunc, types)
         if len(dtypes) == 1:
@@ -203,4 +214,4 @@ def axes_param(x: Any, axis: Any, keepdims: Any) -> tuple[tuple[str, Any], ...]:
     return (("axis", normalize_axes(axis, ndim_of(x))), ("keepdims", bool(keepdims)))
 
 
-__all__ += ["apply", "axes_param", "dtype_of", "fold_objects", "holds_stand_in", "ufunc_dtypes", "ufunc_rule"]
+__all__ += ["WEAK", "apply", "axes_param", "dtype_of", "fold_objects", "holds_stand_in", "ufunc_dtypes", "ufunc_rule"]

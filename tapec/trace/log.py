@@ -164,18 +164,20 @@ class Log:
                 node = builder.append(Node(op, tuple(ins), params, types if op.multi else types[0], (code, lasti)))
                 made = list(builder.items(node)) if op.multi else [node]
                 if op.kind == "dynamic" and guard is not None:
-                    self._guard_lengths(builder, op, made, guard, (code, lasti))
+                    self._guard_lengths(builder, node, made, guard)
             for part, node in zip(outs, made):
                 nodes[slot] = node
                 index[id(part)] = slot
                 slot += 1
         return nodes
 
-    def _guard_lengths(self, builder: Builder, op: Any, made: list[Node], guard: Any, origin: Any) -> None:
+    def _guard_lengths(self, builder: Builder, node: Node, made: list[Node], guard: Any) -> None:
         """What follows is written for the shapes that these results had."""
-        for node in made[:1] if op.name == "nonzero" else made:
-            if node.type.shape:
-                guard(builder.emit(LENGTH, (node,), (), origin), len, node.type.shape[0], origin)
+        for k, result in enumerate(made[:1] if node.op.name == "nonzero" else made):
+            if result.type.shape:
+                what = (("op", node.op.name), ("params", node.params), ("index", k))
+                length = builder.emit(LENGTH, node.inputs, what, node.origin)
+                guard(length, len, result.type.shape[0], node.origin)
 
 
 def _scalar_kind(x: Any) -> Any:

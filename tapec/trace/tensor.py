@@ -20,13 +20,14 @@ from tapec.errors import UnsupportedError, at_user_line, note_user_line
 from tapec.ir import Op, type_of
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import ufunc_method
-from tapec.ops.define import as_operand
+from tapec.ops.define import WEAK, as_operand
 from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT, Mark, Recorder
 
 __all__ = ["Tensor", "perform", "plain_value", "raw_value", "record", "record_change", "unwrap", "wrap"]
 
 _new = object.__new__
+_STRONG = frozenset({np.float64, np.int64, np.complex128})  # what Python's numbers become in NumPy
 _NUMBERS = (float, int, complex, bool)  # a traced Python number stays one, weak as NEP 50 has it
 _NUMERIC = frozenset("fciub")
 _PLAIN = frozenset(
@@ -92,7 +93,8 @@ class Tensor(ArrayLike):
                 return perform(op, inputs, ())
         out = _new(Tensor)
         try:
-            out._value = ufunc(*values)
+            value = ufunc(*values)
+            out._value = as_weak(ufunc, values, value) if type(value) in _STRONG else value
         except Exception as error:
             note_user_line(error)
             raise
@@ -108,6 +110,9 @@ class Tensor(ArrayLike):
         return f"tapec.Tensor({show(self._value)}, shape={self.shape}, dtype={self.dtype.name})"
 
     __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return rich("tensor_html", self)
 
     def __format__(self, spec: str) -> str:
         return format(self._value if np.ndim(self._value) else self._value.item(), spec) if spec else str(self)
@@ -171,11 +176,19 @@ def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]
     return out
 
 
+def as_weak(ufunc: Any, values: list[Any], value: Any) -> Any:
+    """Arithmetic of Python numbers alone gives a Python number, as it does without NumPy."""
+    if ufunc in WEAK and all([type(v) in _NUMBERS for v in values]):
+        return value.item()
+    return value
+
+
 def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
     """The value of an op, by NumPy; its errors carry the user's line."""
     values = [x._value if type(x) is Tensor else x for x in inputs]
     try:
-        return op.run(*values, **dict(params)) if params else op.run(*values)
+        value = op.run(*values, **dict(params)) if params else op.run(*values)
+        return as_weak(op.numpy, values, value) if type(value) in _STRONG else value
     except Exception as error:
         check_operands(op, values)
         note_user_line(error)
