@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["OPS", "Op", "get_op", "register"]
+__all__ = ["FAMILIES", "OPS", "Op", "get_op", "register"]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -70,5 +70,16 @@ def register(op: Op) -> Op:
     return op
 
 
+# families whose ops are defined when first asked for: the beginning of their names, and who finds them
+FAMILIES: dict[str, Callable[[str], Op | None]] = {}
+
+
 def get_op(name: str) -> Op:
-    return OPS[name]
+    """The op of a name; KeyError when there is none."""
+    op = OPS.get(name)
+    if op is None:
+        family = next((find for head, find in FAMILIES.items() if name.startswith(head)), None)
+        op = family(name) if family is not None else None
+    if op is None:
+        raise KeyError(name)
+    return op

@@ -16,7 +16,7 @@ import numpy as np
 from tapec.errors import ParseError
 from tapec.ir.graph import CONSTANT, CT, INPUT, ITEM, Graph, Node, constant, input_node
 from tapec.ir.index import Slice, Slot
-from tapec.ir.op import OPS
+from tapec.ir.op import OPS, get_op
 from tapec.ir.types import Type, dtype_from_name, weak_type
 
 __all__ = ["parse"]
@@ -26,6 +26,7 @@ _END = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|$)")
 _NAME = re.compile(r'%([A-Za-z0-9_.]+|"(?:[^"\\]|\\.)*")')
 _LABEL = re.compile(r'[A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*"')
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_OP = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 _TYPE = re.compile(r"\w+(?:\[[\d, ]*\])?|\((?:\w+(?:\[[\d, ]*\])?(?:, ?|(?=\))))*\)")
 _ONE_TYPE = re.compile(r"(\w+)(\[[\d, ]*\])?")
 _NUMBER = re.compile(
@@ -190,9 +191,12 @@ class _Parser:
             index = self.number(self.match(_NUMBER, "an index"))
             self.need("]")
             return self.node(ITEM, (whole,), (("index", index),), t, pos)
-        name = self.match(_WORD, "an op").group()
-        op = OPS.get(name)
-        if op is None or op is INPUT:
+        name = self.match(_OP, "an op").group()
+        try:
+            op = get_op(name)
+        except KeyError:
+            op = INPUT
+        if op is INPUT:
             raise self.error(_unknown_op(name), pos)
         inputs = tuple(self.operands())
         params = self.params() if self.take("{") else ()

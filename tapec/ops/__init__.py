@@ -39,9 +39,10 @@ from tapec.ops import (
     sets,
     signals,
     sorting,
+    special,
     stacking,
-    tensordot,
     statistics,
+    tensordot,
 )
 from tapec.ops.array import FUNCTIONS, METHODS, UFUNCS, ArrayLike, apply, implements, method
 from tapec.ops.symbol import Symbol
@@ -71,6 +72,7 @@ __all__ = [
     "linalg",
     "statistics",
     "sorting",
+    "special",
     "applying",
     "sets",
     "counting",

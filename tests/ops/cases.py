@@ -11,13 +11,13 @@ from tapec.ops.samples import Case, Domain
 WITHOUT_SAMPLE = {"input", "constant", "item", "call", "guard", "loop"}  # what a program is made of, not what it does
 REAL = [np.dtype(c) for c in "efdg"]
 COMPLEX = [np.dtype(c) for c in "FD"]
-_SHAPES = {  # by the number of inputs
-    "base": [(2, 3), (2, 3), (2, 3)],
-    "0-d": [(), (), ()],
-    "empty": [(0, 3), (0, 3), (0, 3)],
-    "broadcast": [(2, 1), (1, 3), (3,)],
-    "0-d and more": [(), (2, 2), (2,)],
-    "4-d": [(2, 1, 3, 2), (1, 2, 3, 1), (2,)],
+_SHAPES = {  # of as many inputs as there are
+    "base": [(2, 3), (2, 3), (2, 3), (2, 3)],
+    "0-d": [(), (), (), ()],
+    "empty": [(0, 3), (0, 3), (0, 3), (0, 3)],
+    "broadcast": [(2, 1), (1, 3), (3,), ()],
+    "0-d and more": [(), (2, 2), (2,), ()],
+    "4-d": [(2, 1, 3, 2), (1, 2, 3, 1), (2,), (1, 1)],
 }
 
 
@@ -48,6 +48,8 @@ def odd(x: np.ndarray) -> np.ndarray:
 
 def takes_complex(op: Op) -> bool:
     """Has the op a meaning for complex numbers?"""
+    if not op.facts.get("complex", True):
+        return False
     if isinstance(op.numpy, np.ufunc):
         loops = [t.split("->")[0] for t in op.numpy.types]
         return "D" * op.numpy.nin in loops
@@ -55,7 +57,7 @@ def takes_complex(op: Op) -> bool:
 
 
 def domain_case(op: Op, shapes: list[tuple[int, ...]], dtype: np.dtype, rng: np.random.Generator) -> Case:
-    pairs = zip(op.sample, shapes, strict=False)
+    pairs = list(zip(op.sample, shapes, strict=False))
     kinds = [np.dtype(complex) if d.kind == "c" and dtype.kind != "c" else dtype for d in op.sample]
     return Case(tuple([draw(d, s, t, rng) for (d, s), t in zip(pairs, kinds, strict=True)]))
 

@@ -1,0 +1,330 @@
+"""Derivatives of the ufuncs of scipy.special, written with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapec.ops.define import Missing, conj
+from tapec.ops.samples import Domain, any_real, nonzero, positive, unit
+
+__all__ = ["RULES", "Rule"]
+
+
+class _Special:
+    """scipy.special, imported when a rule runs: never before SciPy is there."""
+
+    def __getattr__(self, name: str) -> Any:
+        module = import_module("scipy.special")
+        return getattr(module, name) if hasattr(module, name) else getattr(module._ufuncs, name)
+
+
+sp = _Special()
+
+
+class Rule(NamedTuple):
+    """What `elementwise` is given for a ufunc, and where its samples lie."""
+
+    derivative: dict[str, Any]
+    sample: tuple[Domain, ...]
+    facts: dict[str, Any]
+
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(name: str, *sample: Domain, complex: bool = True, **derivative: Any) -> None:
+    """`complex=False`: derivatives are known for real numbers alone, though NumPy's loop takes complex ones."""
+    RULES[name] = Rule(derivative, sample, {} if complex else {"complex": False})
+
+
+half_open = Domain(0.1, 0.9)  # probabilities
+order = Domain(0, 3, kind="i")
+small = Domain(0.5, 3.0)
+shape = Domain(1, 3, kind="i")  # parameters without a derivative
+ROOT_PI, ROOT_2PI = math.sqrt(math.pi), math.sqrt(2 * math.pi)
+
+
+def unknown(name: str) -> Missing:
+    return Missing(f"scipy.special.{name}")
+
+
+def together(slopes: Callable[..., Any]) -> Callable[..., Any]:
+    """The vjp of a ufunc with several results of one operand, from the derivative of each."""
+    return lambda ct, y, x: (sum(c * conj(s) for c, s in zip(ct, slopes(y, x))),)
+
+
+# -- gamma and its kin --------------------------------------------------------------------------------------------
+def _psi_partials(y: Any, x: Any) -> Any:
+    return (unknown("psi of complex numbers") if x.dtype.kind == "c" else sp.zeta(2, x),)
+
+
+rule("gamma", positive, complex=False, partials=lambda y, x: (y * sp.psi(x),))
+rule("gammaln", positive, partials=lambda y, x: (sp.psi(x),))
+rule("loggamma", positive, complex=False, partials=lambda y, x: (sp.psi(x),))
+rule("rgamma", positive, complex=False, partials=lambda y, x: (-y * sp.psi(x),))
+rule("gammasgn", nonzero)
+rule("psi", positive, complex=False, partials=_psi_partials)
+rule("_zeta", Domain(2, 4, kind="i"), positive, partials=lambda y, n, q: (unknown("zeta in n"), -n * sp.zeta(n + 1, q)))
+rule("_riemann_zeta", Domain(2, 4, kind="i"), partials=lambda y, n: (unknown("zeta"),))
+rule("poch", positive, positive, partials=lambda y, z, m: (y * (sp.psi(z + m) - sp.psi(z)), y * sp.psi(z + m)))
+
+
+def _beta_partials(y: Any, a: Any, b: Any) -> Any:
+    both = sp.psi(a + b)
+    return y * (sp.psi(a) - both), y * (sp.psi(b) - both)
+
+
+def _betaln_partials(y: Any, a: Any, b: Any) -> Any:
+    both = sp.psi(a + b)
+    return sp.psi(a) - both, sp.psi(b) - both
+
+
+def _binom_partials(y: Any, n: Any, k: Any) -> Any:
+    rest = sp.psi(n - k + 1)
+    return y * (sp.psi(n + 1) - rest), y * (rest - sp.psi(k + 1))
+
+
+rule("beta", positive, positive, partials=_beta_partials)
+rule("betaln", positive, positive, partials=_betaln_partials)
+rule("binom", Domain(3.0, 5.0), Domain(0.5, 2.5), partials=_binom_partials)
+
+
+# -- incomplete gamma and beta ------------------------------------------------------------------------------------
+def _gamma_density(a: Any, x: Any) -> Any:
+    return np.exp(sp.xlogy(a - 1, x) - x - sp.gammaln(a))
+
+
+def _beta_density(a: Any, b: Any, x: Any) -> Any:
+    return np.exp(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b))
+
+
+rule("gammainc", shape, small, partials=lambda y, a, x: (unknown("gammainc in a"), _gamma_density(a, x)))
+rule("gammaincc", shape, small, partials=lambda y, a, x: (unknown("gammaincc in a"), -_gamma_density(a, x)))
+rule("gammaincinv", shape, half_open, partials=lambda y, a, p: (unknown("gammaincinv in a"), 1 / _gamma_density(a, y)))
+rule(
+    "gammainccinv", shape, half_open, partials=lambda y, a, p: (unknown("gammainccinv in a"), -1 / _gamma_density(a, y))
+)
+
+
+def _betainc(name: str, sign: int) -> Any:
+    return lambda y, a, b, x: (unknown(f"{name} in a"), unknown(f"{name} in b"), sign * _beta_density(a, b, x))
+
+
+def _betaincinv(name: str, sign: int) -> Any:
+    return lambda y, a, b, p: (unknown(f"{name} in a"), unknown(f"{name} in b"), sign / _beta_density(a, b, y))
+
+
+rule("betainc", shape, shape, half_open, partials=_betainc("betainc", 1))
+rule("betaincc", shape, shape, half_open, partials=_betainc("betaincc", -1))
+rule("betaincinv", shape, shape, half_open, partials=_betaincinv("betaincinv", 1))
+rule("betainccinv", shape, shape, half_open, partials=_betaincinv("betainccinv", -1))
+
+# -- error functions ----------------------------------------------------------------------------------------------
+rule("erf", any_real, partials=lambda y, x: (2 / ROOT_PI * np.exp(-x * x),))
+rule("erfc", any_real, partials=lambda y, x: (-2 / ROOT_PI * np.exp(-x * x),))
+rule("erfcx", any_real, partials=lambda y, x: (2 * x * y - 2 / ROOT_PI,))
+rule("erfi", any_real, partials=lambda y, x: (2 / ROOT_PI * np.exp(x * x),))
+rule("dawsn", any_real, partials=lambda y, x: (1 - 2 * x * y,))
+rule("wofz", any_real, partials=lambda y, x: (2j / ROOT_PI - 2 * x * y,))
+rule("erfinv", unit, partials=lambda y, x: (ROOT_PI / 2 * np.exp(y * y),))
+rule("erfcinv", Domain(0.2, 1.8), partials=lambda y, x: (-ROOT_PI / 2 * np.exp(y * y),))
+rule("fresnel", any_real, vjp=together(lambda y, x: (np.sin(math.pi / 2 * (x * x)), np.cos(math.pi / 2 * (x * x)))))
+
+
+# -- the normal distribution, and logistic functions --------------------------------------------------------------
+rule("ndtr", any_real, partials=lambda y, x: (np.exp(-0.5 * (x * x)) / ROOT_2PI,))
+rule("log_ndtr", any_real, partials=lambda y, x: (np.exp(-0.5 * (x * x) - y) / ROOT_2PI,))
+rule("ndtri", half_open, partials=lambda y, p: (ROOT_2PI * np.exp(0.5 * (y * y)),))
+rule("ndtri_exp", Domain(-2.0, -0.2), partials=lambda y, x: (ROOT_2PI * np.exp(x + 0.5 * (y * y)),))
+rule("expit", any_real, partials=lambda y, x: (y * (1 - y),))
+rule("log_expit", any_real, partials=lambda y, x: (sp.expit(-x),))
+rule("logit", half_open, partials=lambda y, x: (1 / (x * (1 - x)),))
+
+
+# -- entropies: finite at zero where the functions are ------------------------------------------------------------
+def _xlogy_partials(y: Any, a: Any, b: Any) -> Any:
+    base = np.where((a == 0) & (b == 0), 1, b)
+    return np.log(base), a / base
+
+
+def _xlog1py_partials(y: Any, a: Any, b: Any) -> Any:
+    base = np.where((a == 0) & (b == -1), 0, b)
+    return np.log1p(base), a / (1 + base)
+
+
+rule("xlogy", nonzero, positive, partials=_xlogy_partials)
+rule("xlog1py", nonzero, unit, partials=_xlog1py_partials)
+rule("entr", positive, partials=lambda y, x: (-np.log(x) - 1,))
+rule("rel_entr", positive, positive, partials=lambda y, a, b: (np.log(a / b) + 1, -a / b))
+rule("kl_div", positive, positive, partials=lambda y, a, b: (np.log(a / b), 1 - a / b))
+rule(
+    "huber",
+    Domain(0.8, 1.2),
+    Domain(-2.0, 2.0),
+    partials=lambda y, d, r: (np.maximum(np.abs(r) - d, 0), np.clip(r, -d, d)),
+)
+
+
+def _pseudo_huber_partials(y: Any, d: Any, r: Any) -> Any:
+    root = np.sqrt(1 + (r / d) ** 2)
+    return 2 * d * (root - 1) - r * r / (d * root), r / root
+
+
+rule("pseudo_huber", positive, any_real, partials=_pseudo_huber_partials)
+
+
+# -- powers and exponentials --------------------------------------------------------------------------------------
+def _boxcox(x_log: Callable[[Any], Any], shift: int) -> Any:
+    """(b^c - 1) / c with b = x + shift; its limit log b, and log²b / 2, where c is zero."""
+
+    def partials(y: Any, x: Any, c: Any) -> Any:
+        log_b = x_log(x)
+        flat = c == 0
+        safe = np.where(flat, 1, c)
+        slope = np.where(flat, 0.5 * log_b * log_b, (np.exp(c * log_b) * log_b - y) / safe)
+        return np.exp((c - 1) * log_b), slope
+
+    return partials
+
+
+def _inv_boxcox(shift: int) -> Any:
+    """(1 + c z)^(1 / c), less the shift."""
+
+    def partials(y: Any, z: Any, c: Any) -> Any:
+        flat, whole = c == 0, y + shift
+        base, safe = 1 + c * z, np.where(flat, 1, c)
+        curved = z / (safe * base) - np.log(np.where(flat, 1, base)) / (safe * safe)
+        return whole / base, whole * np.where(flat, -0.5 * z * z, curved)
+
+    return partials
+
+
+def _exprel_partials(y: Any, x: Any) -> Any:
+    """(e^x - y) / x; its series where that cancels."""
+    near = np.abs(x) < 1e-2
+    series = 0.5 + x / 3 * (1 + 3 / 8 * x * (1 + 4 / 15 * x * (1 + 5 / 24 * x)))
+    return (np.where(near, series, (np.exp(x) - y) / np.where(near, 1, x)),)
+
+
+rule("boxcox", positive, nonzero, partials=_boxcox(np.log, 0))
+rule("boxcox1p", unit, nonzero, partials=_boxcox(np.log1p, 1))
+rule("inv_boxcox", Domain(0.1, 1.0), positive, partials=_inv_boxcox(0))
+rule("inv_boxcox1p", Domain(0.1, 1.0), positive, partials=_inv_boxcox(1))
+rule("exprel", nonzero, partials=_exprel_partials)
+rule("exp2", any_real, partials=lambda y, x: (y * math.log(2.0),))
+rule("exp10", any_real, partials=lambda y, x: (y * math.log(10.0),))
+rule("expm1", any_real, partials=lambda y, x: (y + 1,))
+rule("log1p", unit, partials=lambda y, x: (1 / (1 + x),))
+rule("cbrt", nonzero, partials=lambda y, x: (1 / (3 * y * y),))
+rule("powm1", positive, any_real, partials=lambda y, x, p: (p * x ** (p - 1), (y + 1) * np.log(x)))
+rule("cosm1", any_real, partials=lambda y, x: (-np.sin(x),))
+rule("sindg", any_real, partials=lambda y, x: (math.pi / 180 * sp.cosdg(x),))
+rule("cosdg", any_real, partials=lambda y, x: (-math.pi / 180 * sp.sindg(x),))
+rule("tandg", any_real, partials=lambda y, x: (math.pi / 180 * (1 + y * y),))
+rule("cotdg", Domain(20.0, 60.0), partials=lambda y, x: (-math.pi / 180 * (1 + y * y),))
+rule("round", any_real)
+
+# -- integrals ----------------------------------------------------------------------------------------------------
+rule("expi", positive, partials=lambda y, x: (np.exp(x) / x,))
+rule("exp1", positive, partials=lambda y, x: (-np.exp(-x) / x,))
+rule("expn", Domain(3, 5, kind="i"), positive, partials=lambda y, n, x: (unknown("expn in n"), -sp.expn(n - 1, x)))
+rule("sici", positive, vjp=together(lambda y, x: (np.sin(x) / x, np.cos(x) / x)))
+rule("shichi", positive, vjp=together(lambda y, x: (np.sinh(x) / x, np.cosh(x) / x)))
+rule("spence", Domain(0.2, 0.8), partials=lambda y, x: (np.log(x) / (1 - x),))
+rule("ellipe", half_open, partials=lambda y, m: ((y - sp.ellipk(m)) / (2 * m),))
+rule("ellipk", half_open, partials=lambda y, m: ((sp.ellipe(m) / (1 - m) - y) / (2 * m),))
+
+
+def _owens_t_partials(y: Any, h: Any, a: Any) -> Any:
+    across = np.exp(-0.5 * (h * h) * (1 + a * a)) / (2 * math.pi * (1 + a * a))
+    return -np.exp(-0.5 * (h * h)) * sp.erf(a * h / math.sqrt(2)) / (2 * ROOT_2PI), across
+
+
+rule("owens_t", any_real, any_real, partials=_owens_t_partials)
+rule("wrightomega", any_real, partials=lambda y, x: (y / (1 + y),))
+rule(
+    "_lambertw",
+    positive,
+    Domain(0, 0, kind="i"),
+    Domain(1e-8, 1e-8),
+    partials=lambda y, z, k, tol: (1 / (np.exp(y) * (1 + y)), None, 0),
+)
+
+
+# -- Bessel functions: neighbours in the order --------------------------------------------------------------------
+def _between(name: str, below: float, above: float) -> Any:
+    """below * f(n - 1) + above * f(n + 1)."""
+
+    def partials(y: Any, n: Any, x: Any) -> Any:
+        f = getattr(sp, name)
+        return unknown(f"{name} in its order"), below * f(n - 1, x) + above * f(n + 1, x)
+
+    return partials
+
+
+rule("jv", order, positive, partials=_between("jv", 0.5, -0.5))
+rule("yv", order, positive, partials=_between("yv", 0.5, -0.5))
+rule("yn", order, positive, partials=_between("yv", 0.5, -0.5))
+rule("iv", order, positive, partials=_between("iv", 0.5, 0.5))
+rule("kv", order, positive, partials=_between("kv", -0.5, -0.5))
+rule("kn", Domain(1, 3, kind="i"), positive, partials=_between("kv", -0.5, -0.5))
+rule("hankel1", order, positive, partials=_between("hankel1", 0.5, -0.5))
+rule("hankel2", order, positive, partials=_between("hankel2", 0.5, -0.5))
+
+
+def _ive_partials(y: Any, n: Any, x: Any) -> Any:
+    return unknown("ive in its order"), 0.5 * (sp.ive(n - 1, x) + sp.ive(n + 1, x)) - np.sign(x) * y
+
+
+def _kve_partials(y: Any, n: Any, x: Any) -> Any:
+    return unknown("kve in its order"), y - 0.5 * (sp.kve(n - 1, x) + sp.kve(n + 1, x))
+
+
+rule("ive", order, positive, partials=_ive_partials)
+rule("kve", order, positive, partials=_kve_partials)
+rule("j0", any_real, partials=lambda y, x: (-sp.j1(x),))
+rule("j1", any_real, partials=lambda y, x: (0.5 * (sp.j0(x) - sp.jv(2, x)),))
+rule("y0", positive, partials=lambda y, x: (-sp.y1(x),))
+rule("y1", positive, partials=lambda y, x: (0.5 * (sp.y0(x) - sp.yv(2, x)),))
+rule("i0", any_real, partials=lambda y, x: (sp.i1(x),))
+rule("i1", any_real, partials=lambda y, x: (0.5 * (sp.i0(x) + sp.iv(2, x)),))
+rule("i0e", nonzero, partials=lambda y, x: (sp.i1e(x) - np.sign(x) * y,))
+rule("i1e", nonzero, partials=lambda y, x: (0.5 * (sp.i0e(x) + sp.ive(2, x)) - np.sign(x) * y,))
+rule("k0", positive, partials=lambda y, x: (-sp.k1(x),))
+rule("k1", positive, partials=lambda y, x: (-0.5 * (sp.k0(x) + sp.kv(2, x)),))
+rule("k0e", positive, partials=lambda y, x: (y - sp.k1e(x),))
+rule("k1e", positive, partials=lambda y, x: (y - 0.5 * (sp.k0e(x) + sp.kve(2, x)),))
+rule("airy", any_real, vjp=together(lambda y, x: (y[1], x * y[0], y[3], x * y[2])))
+
+
+# -- distributions, and hypergeometric functions: shape parameters have no closed form ---------------------------
+def _student_density(df: Any, t: Any) -> Any:
+    log_scale = sp.gammaln(0.5 * (df + 1)) - sp.gammaln(0.5 * df) - 0.5 * np.log(math.pi * df)
+    return np.exp(log_scale - 0.5 * (df + 1) * np.log1p(t * t / df))
+
+
+rule("stdtr", shape, any_real, partials=lambda y, v, t: (unknown("stdtr in df"), _student_density(v, t)))
+rule("stdtrit", shape, half_open, partials=lambda y, v, p: (unknown("stdtrit in df"), 1 / _student_density(v, y)))
+rule("chdtr", shape, small, partials=lambda y, v, x: (unknown("chdtr in v"), 0.5 * _gamma_density(0.5 * v, 0.5 * x)))
+rule("chdtrc", shape, small, partials=lambda y, v, x: (unknown("chdtrc in v"), -0.5 * _gamma_density(0.5 * v, 0.5 * x)))
+rule("pdtr", order, small, partials=lambda y, k, m: (unknown("pdtr in k"), -_gamma_density(np.floor(k) + 1, m)))
+rule("pdtrc", order, small, partials=lambda y, k, m: (unknown("pdtrc in k"), _gamma_density(np.floor(k) + 1, m)))
+
+
+def _hyp1f1_partials(y: Any, a: Any, b: Any, x: Any) -> Any:
+    return unknown("hyp1f1 in a"), unknown("hyp1f1 in b"), a / b * sp.hyp1f1(a + 1, b + 1, x)
+
+
+def _hyp2f1_partials(y: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
+    slope = a * b / c * sp.hyp2f1(a + 1, b + 1, c + 1, x)
+    return unknown("hyp2f1 in a"), unknown("hyp2f1 in b"), unknown("hyp2f1 in c"), slope
+
+
+rule("hyp0f1", shape, any_real, partials=lambda y, b, x: (unknown("hyp0f1 in b"), sp.hyp0f1(b + 1, x) / b))
+rule("hyp1f1", shape, shape, any_real, partials=_hyp1f1_partials)
+rule("hyp2f1", shape, shape, shape, unit, partials=_hyp2f1_partials)

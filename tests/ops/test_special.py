@@ -1,0 +1,73 @@
+"""The ufuncs of scipy.special: every rule through the checks of every op, and the edges."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import special
+
+import tapec
+from tapec.errors import UnsupportedError
+from tapec.ops.special import define_all
+from tests.ops.cases import cases
+from tests.ops.test_conformance import CHECKS
+
+FOUND = {op.name.rpartition(".")[2]: op for op in define_all()}
+FOUND.pop("_lambertw")  # has its own test: differences cannot move its tolerance
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("name", sorted(FOUND))
+def test_op(name, check):
+    op = FOUND[name]
+    for case in cases(op).values():
+        check(op, case)
+
+
+def grad(f, x):
+    x = tapec.constant(x)
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.gradient(y, x)
+
+
+def test_lambertw():
+    x = np.array([0.3, 1.7])
+    y = special.lambertw(x).real
+    found = grad(lambda x: np.sum(np.real(special.lambertw(x))), x)
+    np.testing.assert_allclose(found.numpy(), y / (x * (1 + y)), rtol=1e-12)
+
+
+def test_scipy_is_not_imported_for_it():
+    code = "import sys, tapec, numpy as np; tapec.constant(1.0) + 1; sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_generated_source_calls_scipy():
+    x = tapec.constant([0.5, 1.0])
+    with tapec.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = np.sum(special.gammaln(x))
+    assert "scipy.special.psi(" in tape.source(y, x)
+
+
+def test_finite_at_the_edges():
+    zero = np.zeros(2)
+    assert (grad(lambda x: np.sum(special.xlogy(x, x)), zero).numpy() == 0).all()
+    assert (grad(lambda x: np.sum(special.xlogy(x, 3.0)), zero).numpy() == np.log(3.0)).all()
+    assert (grad(lambda x: np.sum(special.xlogy(0.0, x)), zero).numpy() == 0).all()
+    assert (grad(lambda x: np.sum(special.xlog1py(x, x - 1)), zero).numpy() == 0).all()
+
+
+def test_what_nobody_knows_is_an_error_that_says_so():
+    with pytest.raises(UnsupportedError, match=r"the derivative of scipy.special.gammainc in a is not known"):
+        grad(lambda a: special.gammainc(a, 2.0), 1.5)
+    density = np.exp(-2) * 2**0.5 / special.gamma(1.5)
+    assert grad(lambda x: special.gammainc(1.5, x), 2.0).numpy() == pytest.approx(density)
+
+
+def test_a_ufunc_without_a_rule_is_named():
+    with pytest.raises(UnsupportedError, match="kolmogorov"):
+        special.kolmogorov(tapec.constant(0.5))
