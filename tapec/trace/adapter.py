@@ -22,6 +22,8 @@ class Adapter:
         self.__name__ = getattr(first, "__name__", type(first).__name__)
         self.__qualname__ = getattr(first, "__qualname__", self.__name__)
         self.__doc__ = first.__doc__
+        if hasattr(first, "__self__"):
+            self.__self__ = first.__self__
         if parameters is not None:
             kind = inspect.Parameter.POSITIONAL_ONLY
             self.__signature__ = inspect.Signature([inspect.Parameter(p, kind) for p in parameters])
