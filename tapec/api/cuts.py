@@ -17,7 +17,7 @@ from tapec.ir import ITEM, Node
 from tapec.ops.custom import CUSTOM
 from tapec.trace.tensor import wrap
 
-__all__ = ["Cut", "cuts_of", "run_in_stretches", "segments_ahead"]
+__all__ = ["Cut", "cuts_known", "run_in_stretches", "segments_ahead"]
 
 
 class Cut(NamedTuple):
@@ -33,6 +33,14 @@ class Cuts(NamedTuple):
 
     calls: tuple[Cut, ...]
     same: dict[int, int]
+
+
+def cuts_known(request: Any) -> bool:
+    """Is the program cut? Finds out where, the first time."""
+    structure = request.structure
+    if structure.cuts is None:
+        structure.cuts = cuts_of(request.log)
+    return bool(structure.cuts)
 
 
 def cuts_of(log: Any) -> Cuts | tuple[()]:
@@ -67,7 +75,7 @@ def run_in_stretches(tape: Any, request: Any) -> dict[int, Any]:
     log = request.log
     pending = _starts(request)
     done: dict[int, Any] = {}
-    sources = {same.get(k, k) for group in request.sources for k in group}
+    sources = {same.get(k, k) for k in request.wanted}
     for j in reversed(range(len(calls) + 1)):
         if pending:
             _stretch(request, j, pending)
@@ -113,7 +121,7 @@ def _segment(forward: Forward, request: Any, j: int, pending: tuple[int, ...]) -
     slot_of = _slot_of(forward)
     here = set(nodes[j])
     same = request.structure.cuts.same
-    wanted = {same.get(k, k) for group in request.sources for k in group}
+    wanted = {same.get(k, k) for k in request.wanted}
     active = dependents(forward.nodes, [forward.slots[k] for k in wanted])
     before = {i for node in nodes[j] for i in node.inputs if i in active and i not in here}
     targets = tuple([k for k in pending if forward.slots[k] in here])

@@ -7,77 +7,85 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.cuts import cuts_of, run_in_stretches
+from tapec.api.cuts import cuts_known, run_in_stretches
 from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
 from tapec.api.structures import Structure, structure_of
 from tapec.trace.tensor import Tensor, wrap
 
-__all__ = ["Request", "tape_gradient", "whole"]
+__all__ = ["Request", "done", "name_of", "tape_gradient", "whole"]
 
 _SCANNING = Lock()
+_NO_SLOT = (None,)
+
 
 class Request:
     """What is asked of a recording: the slots of targets and sources, and the structure they make with it.
 
     A target that was not recorded has a gradient with respect to itself alone: `apart` has, with the gradient to start
-    from, those that are a source too. `segments` are those that ran.
+    from, those that are a source too. `segments` are those that ran. When it is done it holds no values any more.
     """
 
-    __slots__ = ("apart", "ids", "log", "seeds", "segments", "sources", "structure", "targets")
+    __slots__ = ("apart", "get", "log", "read", "seeds", "segments", "sources", "structure", "targets")
 
     def __init__(self, tape: Any, targets: list[Any], seeds: list[Tensor] | None, sources: list[Any]):
         log = self.log = tape.log
         if log.behind:
             with _SCANNING:
                 log.scan()
-        get = log.index.get
+        self.get = log.index.get
+        self.read: dict[int, tuple[Any, Any]] | None = None
         self.seeds = seeds
         self.apart: Any = ()
-        self.segments: list[Segment] = []
-        self.ids = tuple([id(t) for t in targets]), tuple([id(s) for s in sources])
-        slots: list[Any] = [get(id(t)) for t in targets]
-        if None in slots:
-            slots = self._part(tape, targets, slots, sources)
-        self.targets: tuple[int, ...] = tuple(slots)
-        self.sources = tuple([_slots(get, tape.tensors_of(s)) for s in sources])
-        self.structure: Structure = structure_of(log, (self.targets, self.sources, self.seeds is None))
+        self.segments: list[Any] = []
+        self.targets, self.sources = self.slots(tape, targets, sources)
+        if None in self.targets:
+            self._set_apart(targets, sources)
+        self.structure: Structure = structure_of(log, (self.targets, self.sources, seeds is None))
 
-    def _part(self, tape: Any, targets: list[Any], slots: list[Any], sources: list[Any]) -> list[int]:
-        """Set unrecorded targets apart; gives the slots of the others. A Variable is where it was read last."""
-        for n, t in enumerate(targets):
-            if type(t) is not Tensor and any(x is t._tensor for x in tape.tensors_of(t)):
-                slots[n] = self.log.index.get(id(t._tensor))
-        seeds = self.seeds or [None] * len(targets)
+    def slots(self, tape: Any, targets: list[Any], sources: list[Any]) -> tuple[Any, Any]:
+        """The slot of each target, and those of each source; None for what was not recorded."""
+        get = self.get
+        return (
+            tuple([get(id(t)) if type(t) is Tensor else self._read(tape, t)[1] for t in targets]),
+            tuple([(get(id(s)),) if type(s) is Tensor else self._read(tape, s)[0] for s in sources]),
+        )
+
+    def _read(self, tape: Any, variable: Any) -> tuple[Any, Any]:
+        """The slots of all values that a Variable was read at, and that of its value now."""
+        if self.read is None:
+            self.read = {}
+        found = self.read.get(id(variable))
+        if found is None:
+            slots = {id(t): self.get(id(t)) for t in tape.all_read(variable)}
+            group = tuple([k for k in slots.values() if k is not None]) or _NO_SLOT
+            found = self.read[id(variable)] = (group, slots.get(id(variable._tensor)))
+        return found
+
+    def _set_apart(self, targets: list[Any], sources: list[Any]) -> None:
+        """Leave the unrecorded targets to `apart`."""
+        slots, seeds = self.targets, self.seeds
+        given = [None] * len(slots) if seeds is None else seeds
+        self.targets = tuple([slot for slot in slots if slot is not None])
+        if seeds is not None:
+            self.seeds = [seed for slot, seed in zip(slots, seeds) if slot is not None]
         self.apart = [
-            (k, _one(t) if seed is None else seed)
-            for slot, t, seed in zip(slots, targets, seeds)
+            (k, wrap(np.ones(t.shape, t.dtype)) if seed is None else seed)
+            for slot, t, seed in zip(slots, targets, given)
             for k, s in enumerate(sources)
             if slot is None and s is t and t.dtype.kind in "fc"
         ]
-        if self.seeds is not None:
-            self.seeds = [seed for slot, seed in zip(slots, self.seeds) if slot is not None]
-        return [slot for slot in slots if slot is not None]
 
-
-def _slots(get: Any, tensors: tuple[Tensor, ...]) -> tuple[int, ...]:
-    if len(tensors) == 1:
-        slot = get(id(tensors[0]))
-        return () if slot is None else (slot,)
-    return tuple([slot for t in tensors if (slot := get(id(t))) is not None])
-
-
-def _one(target: Any) -> Tensor:
-    return wrap(np.ones(target.shape, target.dtype))
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        """The slots of all sources, each once."""
+        return tuple(dict.fromkeys([k for group in self.sources for k in group if k is not None]))
 
 
 def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any]) -> list[Any]:
     """For each source its gradient: a tensor, IndexedSlices, or None where no path leads."""
-    request = tape.shown = Request(tape, targets, seeds, sources)
-    structure = request.structure
-    if structure.cuts is None:
-        structure.cuts = cuts_of(request.log)
-    if structure.cuts:
+    request = Request(tape, targets, seeds, sources)
+    if cuts_known(request):
         found = run_in_stretches(tape, request)
     else:
         code = whole(request)
@@ -86,8 +94,14 @@ def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any])
     grads = [found.get(group[0]) if len(group) == 1 else _added(found, group) for group in request.sources]
     for k, ct in request.apart:
         grads[k] = ct if grads[k] is None else grads[k] + ct
-    request.seeds = None
+    return done(tape, request, grads)
+
+
+def done(tape: Any, request: Request, grads: list[Any]) -> list[Any]:
+    """The tape remembers what ran, but no values."""
+    request.log = request.seeds = None
     request.apart = ()
+    tape.shown = request
     return grads
 
 
@@ -97,9 +111,8 @@ def whole(request: Request) -> Segment:
 
 
 def _whole(forward: Forward, request: Request) -> Segment:
-    given = request.seeds is not None
-    slots = tuple(dict.fromkeys([k for group in request.sources for k in group]))
-    return segment(forward, Span(0, request.targets, (given,) * len(request.targets), slots), name_of(forward, request))
+    given = (request.seeds is not None,) * len(request.targets)
+    return segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request))
 
 
 def name_of(forward: Forward, request: Request) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapec.api.cuts import cuts_of, segments_ahead
+from tapec.api.cuts import cuts_known, segments_ahead
 from tapec.api.gradient import Request, whole
 from tapec.api.segment import Segment
 from tapec.errors import TapeError, TapeValueError, at_user_line
 from tapec.ir import Graph
+from tapec.ir.display import Source
 
 __all__ = ["graph", "last_segments", "segments_of", "source"]
 
@@ -16,27 +17,24 @@ __all__ = ["graph", "last_segments", "segments_of", "source"]
 def segments_of(tape: Any, targets: list[Any], sources: list[Any]) -> list[Segment]:
     """What `gradient` would run, compiled if it is not yet, but not run."""
     request = Request(tape, targets, None, sources)
-    structure = request.structure
-    if structure.cuts is None:
-        structure.cuts = cuts_of(request.log)
-    return segments_ahead(request) if structure.cuts else [whole(request)]
+    return segments_ahead(request) if cuts_known(request) else [whole(request)]
 
 
 def last_segments(tape: Any, targets: list[Any], sources: list[Any]) -> list[Segment]:
     """What the gradient that used a tape up ran."""
-    ids = tuple([id(t) for t in targets]), tuple([id(s) for s in sources])
-    if tape.shown is None or tape.shown.ids != ids:
+    shown = tape.shown
+    if shown is None or shown.slots(tape, targets, sources) != (shown.targets, shown.sources):
         raise TapeError(
             at_user_line(
                 "this tape is used up: it can show the gradient that it gave, and no other. "
                 "Mend: tapec.GradientTape(persistent=True)"
             )
         )
-    return tape.shown.segments
+    return shown.segments
 
 
 def source(segments: list[Segment]) -> str:
-    return "\n\n".join([s.source for s in segments if s.source])
+    return Source("\n\n".join([s.source for s in segments if s.source]))
 
 
 def graph(segments: list[Segment], stage: str) -> Graph:

@@ -27,6 +27,7 @@ from tapec.trace.tensor import Tensor
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
 
+_NOTHING = Log()  # of a tape that is used up
 _MARKING = Lock()  # a tensor may be watched by tapes of several threads
 
 _USED_UP = (
@@ -106,15 +107,18 @@ class GradientTape:
             )
 
     def _forget(self) -> None:
-        self._end()
+        """Begin anew."""
+        self.token.alive = False
         self.token = Token()
+        self.log = Log()
         self._variables = {}
         self._used = False
 
-    def _end(self) -> None:
+    def _use_up(self) -> None:
         """Let go of the recording. Which Variables were watched is still known."""
+        self._used = True
         self.token.alive = False
-        self.log.clear()
+        self.log = _NOTHING
         for _, tensors in self._variables.values():
             tensors.clear()
 
@@ -331,13 +335,10 @@ class GradientTape:
                 self._start()
             raise
         if not self._persistent:
-            self._used = True
-            self._end()
+            self._use_up()
         return found
 
-    def tensors_of(self, source: Any) -> tuple[Tensor, ...]:
-        """The tensors that stand for a source: itself, or all values that a Variable was read at."""
-        if type(source) is Tensor:
-            return (source,)
-        known = self._variables.get(id(source))
-        return tuple(known[1]) if known is not None else ()
+    def all_read(self, variable: Variable) -> list[Tensor]:
+        """The tensors of all values that a Variable was read at."""
+        known = self._variables.get(id(variable))
+        return known[1] if known is not None else []

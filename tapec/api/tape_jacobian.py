@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.cuts import cuts_of
+from tapec.api.cuts import cuts_known
 from tapec.api.forward import Forward
-from tapec.api.gradient import Request, name_of, tape_gradient
+from tapec.api.gradient import Request, done, name_of, tape_gradient
 from tapec.api.segment import Derivation, Segment, Span, run
 from tapec.autodiff.basis import Basis, Rows, along_basis
 from tapec.autodiff.batch import batch_graph
@@ -76,16 +76,14 @@ def _along(tape: Any, target: Any, sources: list[Any], at_once: int, skip: int) 
 
     The unit vectors are those of the target's axes after the first `skip`; along those all entries are one.
     """
-    request = tape.shown = Request(tape, [target], None, sources)
-    structure = request.structure
-    if structure.cuts is None:
-        structure.cuts = cuts_of(request.log)
+    request = Request(tape, [target], None, sources)
+    cut = cuts_known(request)
     vectors = math.prod(target.shape[skip:])
-    if at_once != 1 and request.targets and not structure.cuts:
+    if at_once != 1 and request.targets and not cut:
         try:
             if at_once == 0 or at_once >= vectors:
-                return _all_at_once(request, skip)
-            return _in_chunks(request, target, skip, at_once)
+                return done(tape, request, _all_at_once(request, skip))
+            return done(tape, request, _in_chunks(request, target, skip, at_once))
         except UnsupportedError:  # something that has no batched form
             pass
     return _one_by_one(tape, target, sources, skip)
@@ -93,8 +91,7 @@ def _along(tape: Any, target: Any, sources: list[Any], at_once: int, skip: int) 
 
 def _derived(forward: Forward, request: Request) -> Derivation:
     """The gradient's program, from a cotangent of the target that is given."""
-    slots = tuple(dict.fromkeys([k for group in request.sources for k in group]))
-    return Derivation(forward, Span(0, request.targets, (True,), slots), rows=False)
+    return Derivation(forward, Span(0, request.targets, (True,), request.wanted), rows=False)
 
 
 def _by_source(request: Request, code: Segment, found: dict[int, Any]) -> list[Any]:

@@ -44,12 +44,20 @@ class Recorder:
 
     def __init__(self, tapes: tuple[Any, ...]):
         self.tapes = tapes
-        self.sinks = tuple((t.token, t.log.records.append) for t in tapes)
-        self.tokens = frozenset(t.token for t in tapes)
-        single = len(tapes) == 1
-        self.mark = tapes[0].token.mark if single else Mark(self.tokens)
-        self.append: Callable[[Any], None] | None = self.sinks[0][1] if single else None
-        self.trace = next((t for t in reversed(tapes) if t.is_trace), None)
+        self.append: Callable[[Any], None] | None = None
+        if len(tapes) == 1:
+            [tape] = tapes
+            token = tape.token
+            self.append = tape.log.records.append
+            self.sinks: tuple[tuple[Token, Callable[[Any], None]], ...] = ((token, self.append),)
+            self.mark = token.mark
+            self.tokens = token.mark.tokens
+            self.trace = tape if tape.is_trace else None
+        else:
+            self.sinks = tuple([(t.token, t.log.records.append) for t in tapes])
+            self.tokens = frozenset([t.token for t in tapes])
+            self.mark = Mark(self.tokens)
+            self.trace = next((t for t in reversed(tapes) if t.is_trace), None)
 
 
 CURRENT: ContextVar[Recorder | None] = ContextVar("tapec_recorder", default=None)
@@ -64,7 +72,7 @@ def push(tape: Any) -> None:
 def pop(tape: Any) -> None:
     """Take a recording out, wherever it stands; no error when it is not there."""
     current = CURRENT.get()
-    if current is not None:
-        rest = tuple(t for t in current.tapes if t is not tape)
-        if len(rest) != len(current.tapes):
-            CURRENT.set(Recorder(rest) if rest else None)
+    if current is not None and tape in current.tapes:
+        rest = tuple([t for t in current.tapes if t is not tape])
+        CURRENT.set(Recorder(rest) if rest else None)
+        tape.log.scan()  # while every tensor still has the value that was recorded
