@@ -21,6 +21,7 @@ from tapec.api.variable import Variable
 from tapec.config import settings
 from tapec.errors import TapecWarning
 from tapec.ir import Graph, Op
+from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
 from tapec.runtime.cache import CacheInfo
 from tapec.trace.capture import CACHE_KEY
@@ -304,7 +305,7 @@ class CompiledFunction:
 
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The generated code that a call with these arguments runs; without arguments, the code compiled last."""
-        return self._program(args, kwargs).compiled.source  # type: ignore[union-attr]
+        return Source(self._program(args, kwargs).compiled.source)  # type: ignore[union-attr]
 
     def _program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         if not args and not kwargs and self._last is not None:
@@ -360,6 +361,13 @@ class CompiledFunction:
             self._roads = ()
             self._last = None
             self._hits = self._misses = self._compilations = self._fast_hits[0] = 0
+
+    def last_source(self) -> str | None:
+        """The code compiled last; None when nothing was compiled yet."""
+        return None if self._last is None or self._last.compiled is None else self._last.compiled.source
+
+    def _repr_html_(self) -> str:
+        return rich("function_html", self)
 
     def __repr__(self) -> str:
         return f"<tapec {self._transform.name or 'compile'} of {getattr(self._function, '__qualname__', self._function)}>"

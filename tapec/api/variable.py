@@ -10,6 +10,7 @@ import numpy as np
 
 from tapec.api.slices import IndexedSlices
 from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line
+from tapec.ir.display import rich
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import apply
 from tapec.ops.copying import COPY
@@ -161,6 +162,9 @@ class Variable(ArrayLike):
                 f"Mend: variable.assign(value) with all of them"
             )
         )
+
+    def _repr_html_(self) -> str:
+        return rich("tensor_html", self)
 
     def __repr__(self) -> str:
         return (

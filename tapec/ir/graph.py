@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.ir.display import rich
 from tapec.ir.op import Op, register
 from tapec.ir.types import Type, type_of
 
@@ -133,6 +134,9 @@ class Graph:
         from tapec.ir.text import print_graph
 
         return print_graph(self)
+
+    def _repr_svg_(self) -> str:
+        return rich("graph_svg", self)
 
     def __repr__(self) -> str:
         return f"<graph {self.name}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"

@@ -18,6 +18,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line, note_user_line
 from tapec.ir import Op, type_of
+from tapec.ir.display import rich
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import ufunc_method
 from tapec.ops.define import WEAK, as_operand
