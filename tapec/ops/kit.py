@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from tapec.errors import at_user_line
 from tapec.ir import Type
-from tapec.ops.define import as_operand, ndim_of
+from tapec.ops.define import as_operand, conj, ndim_of
 from tapec.ops.samples import Case
 
 __all__ = [
+    "adjoint",
     "along",
     "as_array",
     "both",
     "constants",
     "drawn",
+    "lapack_dtype",
     "lead",
     "lined_up",
+    "natively",
     "permuted",
+    "real_dtype",
+    "regular",
+    "result_class",
     "rolled",
     "same_type",
+    "stacked",
     "weak",
 ]
 
@@ -109,3 +118,58 @@ def lined_up(batched: tuple[bool, ...], xs: tuple[Any, ...], core: tuple[int, ..
         missing = loops + c + 1 - ndim_of(x)
         out.append(np.reshape(x, (x.shape[0], *(1,) * missing, *x.shape[1:])) if b and missing else x)
     return out
+
+
+# -- matrices ---------------------------------------------------------------------------------------------------------
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose of matrices."""
+    return conj(np.swapaxes(x, -1, -2))
+
+
+def lapack_dtype(*types: Type) -> np.dtype:
+    """The dtype of what LAPACK computes: single or double precision, real or complex."""
+    kinds = [t.dtype if t.dtype.kind in "fc" else np.dtype(float) for t in types]
+    for d in kinds:
+        if d.char not in "fdFD":
+            raise TypeError(at_user_line(f"array type {d.name} is unsupported in linalg"))
+    return np.result_type(*kinds)
+
+
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    return np.zeros(0, dtype).real.dtype
+
+
+def stacked(t: Type, square: bool = True) -> tuple[int, ...]:
+    """The shape of a stack of matrices; NumPy's LinAlgError when it is none."""
+    if t.ndim < 2:
+        message = f"{t.ndim}-dimensional array given. Array must be at least two-dimensional"
+        raise np.linalg.LinAlgError(at_user_line(message))
+    if square and t.shape[-1] != t.shape[-2]:
+        raise np.linalg.LinAlgError(at_user_line("Last 2 dimensions of the array must be square"))
+    return t.shape
+
+
+@lru_cache
+def result_class(function: Any) -> Any:
+    """The named tuple in which a function of a square matrix gives its results."""
+    return type(function(np.eye(1)))
+
+
+def natively(run: Callable[..., Any]) -> Callable[..., Any]:
+    """The batch rule of a one-input function of stacks of matrices: a batch is one more axis of the stack."""
+    return lambda batched, x, **params: run(x, **params)
+
+
+def regular(*shape: int, complex: bool = False, symmetric: bool = False, **params: Any) -> Sample:
+    """A case with one matrix, or a stack of them, far from singular; `symmetric` makes it positive definite."""
+
+    def sample(rng: np.random.Generator) -> list[Case]:
+        a = rng.standard_normal(shape) + 0j
+        if complex:
+            a = a + 1j * rng.standard_normal(shape)
+        if symmetric:
+            a = a @ np.conj(a.swapaxes(-1, -2))
+        a = a + 2 * np.eye(shape[-2], shape[-1])
+        return [Case((a if complex else a.real.copy(),), params)]
+
+    return sample

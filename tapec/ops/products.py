@@ -211,7 +211,7 @@ def matrix_power(a: Any, n: int) -> Any:
     if n != int(n):
         raise TypeError(at_user_line("exponent must be an integer"))
     if n == 0:
-        return np.broadcast_to(np.eye(shape_of(a)[-1], dtype=a.dtype), shape_of(a))
+        return np.zeros_like(a) + np.eye(shape_of(a)[-1], dtype=a.dtype)
     if n < 0:
         a, n = np.linalg.inv(a), -n
     result = None

@@ -86,9 +86,15 @@ def graph_of(op: Op, case: Case) -> Graph:
     """The graph of one operation on inputs of the case's types; all its results are outputs."""
     builder = Builder()
     inputs = [input_node(f"x{k}", type_of(x)) for k, x in enumerate(case.inputs)]
-    node = builder.emit(op, tuple(inputs), tuple(case.params.items()))
+    given = [hermitian(Symbol(i, builder)).node for i in inputs] if op.facts.get("hermitian") else inputs
+    node = builder.emit(op, tuple(given), tuple(case.params.items()))
     outputs = builder.items(node) if op.multi else [node]
     return builder.graph(inputs, outputs, op.name)
+
+
+def hermitian(x: Symbol) -> Symbol:
+    """For an op that takes Hermitian matrices alone, and whose gradient is one."""
+    return 0.5 * (x + np.conj(np.swapaxes(x, -1, -2)))
 
 
 def symbols_of(graph: Graph, builder: Builder) -> list[Symbol]:

@@ -1,0 +1,220 @@
+"""Eigenvalues and eigenvectors.
+
+Where eigenvalues coincide, the vectors that belong to them are free to turn among themselves. A loss that does not
+depend on that has no cotangent along it, so the terms that would be divided by the vanishing gap are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import at_user_line
+from tapec.ir import Type
+from tapec.ops.array import apply, implements
+from tapec.ops.define import conj, define
+from tapec.ops.diagonals import eye
+from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, regular, result_class, stacked
+from tapec.ops.samples import Case
+from tapec.ops.symbol import Symbol
+
+__all__ = ["EIG", "EIGH", "EIGVALS", "EIGVALSH", "reciprocal_gaps"]
+
+
+def reciprocal_gaps(w: Any) -> Any:
+    """1 / (w_k - w_j) at (j, k); zero where the two are equal, up to rounding."""
+    gaps = w[..., None, :] - w[..., None]
+    n = w.shape[-1]
+    if not n:
+        return gaps
+    scale = np.max(np.abs(w), axis=-1)[..., None, None]
+    apart = np.abs(gaps) > 8 * n * float(np.finfo(w.dtype).eps) * scale
+    return np.where(apart, 1.0 / np.where(apart, gaps, 1.0), 0.0)
+
+
+def scaled_columns(v: Any, w: Any) -> Any:
+    """v diag(w)"""
+    return v * w[..., None, :]
+
+
+# -- Hermitian matrices -----------------------------------------------------------------------------------------------
+def _spectrum_rule(t: Type, UPLO: str) -> Any:
+    shape, dtype = stacked(t), lapack_dtype(t)
+    return Type(shape[:-1], real_dtype(dtype)), Type(shape, dtype)
+
+
+def _eigh_vjp(ct: Any, y: Any, a: Any, UPLO: str) -> Any:
+    (gw, gv), (w, v) = ct, y
+    vh = adjoint(v)
+    turn = vh @ gv
+    inner = reciprocal_gaps(w) * (0.5 * (turn - adjoint(turn)))
+    return (onto_triangle(scaled_columns(v, gw) @ vh + v @ inner @ vh, UPLO),)
+
+
+def onto_triangle(g: Any, UPLO: str) -> Any:
+    """The gradient of a function of one triangle: an element off the diagonal stands for two."""
+    both_sides = g + adjoint(g)
+    triangle = np.tril(both_sides) if UPLO == "L" else np.triu(both_sides)
+    return triangle * (1.0 - 0.5 * eye(g, g.shape[-1], dtype=real_dtype(g.dtype)))
+
+
+def _uplo(args: tuple[str, ...], node: Any) -> str:
+    return f"np.linalg.{node.op.name}({args[0]}{', UPLO=%r' % 'U' if node.param('UPLO') == 'U' else ''})"
+
+
+def _hermitian(*shape: int, complex: bool = False, UPLO: str = "L") -> Any:
+    """A Hermitian matrix with eigenvalues well apart."""
+
+    def sample(rng: np.random.Generator) -> list[Case]:
+        a = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if complex else 0.0)
+        a = 0.3 * (a + np.conj(a.swapaxes(-1, -2))) + np.diag(2.0 * np.arange(shape[-1]))
+        return [Case((a,), {"UPLO": UPLO})]
+
+    return sample
+
+
+_REAL = both(_hermitian(3, 3), _hermitian(2, 2, 2), _hermitian(3, 3, UPLO="U"), _hermitian(1, 1))
+EIGH = define(
+    "eigh",
+    lambda a, UPLO: tuple(np.linalg.eigh(a, UPLO)),
+    _spectrum_rule,
+    "linalg",
+    multi=True,
+    vjp=_eigh_vjp,
+    batch=lambda batched, a, UPLO: tuple(np.linalg.eigh(a, UPLO)),
+    source=_uplo,
+    sample=_REAL,  # the phase of complex vectors is free
+    numpy=np.linalg.eigh,
+)
+
+
+def _eigvalsh_vjp(ct: Any, y: Any, a: Any, UPLO: str) -> Any:
+    _, v = np.linalg.eigh(a, UPLO)
+    return (onto_triangle(scaled_columns(v, ct) @ adjoint(v), UPLO),)
+
+
+EIGVALSH = define(
+    "eigvalsh",
+    lambda a, UPLO: np.linalg.eigvalsh(a, UPLO),
+    lambda t, UPLO: _spectrum_rule(t, UPLO)[0],
+    "linalg",
+    vjp=_eigvalsh_vjp,
+    batch=lambda batched, a, UPLO: np.linalg.eigvalsh(a, UPLO),
+    source=_uplo,
+    sample=both(_REAL, _hermitian(3, 3, complex=True)),
+    numpy=np.linalg.eigvalsh,
+)
+
+
+def _checked_uplo(UPLO: str) -> str:
+    if UPLO.upper() not in ("L", "U"):
+        raise ValueError(at_user_line("UPLO argument must be 'L' or 'U'"))
+    return UPLO.upper()
+
+
+@implements(np.linalg.eigh)
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    return result_class(np.linalg.eigh)(*apply(EIGH, (as_array(a),), (("UPLO", _checked_uplo(UPLO)),)))
+
+
+@implements(np.linalg.eigvalsh)
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    return apply(EIGVALSH, (as_array(a),), (("UPLO", _checked_uplo(UPLO)),))
+
+
+# -- general matrices -------------------------------------------------------------------------------------------------
+def _complex_dtype(t: Type) -> np.dtype:
+    return np.result_type(lapack_dtype(t), np.complex64)
+
+
+def _eig_run(a: Any) -> Any:
+    """Always complex, so that the type does not hang on values."""
+    w, v = np.linalg.eig(a)
+    return (w, v) if a.dtype.kind == "c" else (w + 0j, v + 0j)
+
+
+def _eig_vjp(ct: Any, y: Any, a: Any) -> Any:
+    """The vectors have length one, and nothing fixes their phase."""
+    (gw, gv), (w, v) = ct, y
+    vh = adjoint(v)
+    turn = vh @ gv
+    lengths = (vh @ v) * np.real(np.diagonal(turn, axis1=-2, axis2=-1))[..., None, :]
+    inner = conj(reciprocal_gaps(w)) * (turn - lengths)
+    inner = inner + eye(w, w.shape[-1], dtype=real_dtype(w.dtype)) * gw[..., None, :]
+    return (np.linalg.solve(vh, inner @ vh),)
+
+
+def _as_complex(name: str) -> Any:
+    def source(args: tuple[str, ...], node: Any) -> str:
+        call = f"np.linalg.{name}({args[0]})"
+        if node.inputs[0].type.dtype.kind == "c":
+            return call
+        return f"[x + 0j for x in {call}]" if name == "eig" else f"{call} + 0j"
+
+    return source
+
+
+def _general(*shape: int, complex: bool = False) -> Any:
+    """A matrix with eigenvalues well apart."""
+
+    def sample(rng: np.random.Generator) -> list[Case]:
+        a = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if complex else 0.0)
+        return [Case((0.2 * a + np.diag(2.0 * np.arange(shape[-1])),), {})]
+
+    return sample
+
+
+_SPIN = lambda rng: [Case((np.array([[0.3, -1.2], [1.5, 0.1]]) + 0.1 * rng.standard_normal((2, 2)),), {})]
+EIG = define(
+    "eig",
+    _eig_run,
+    lambda t: (Type(stacked(t)[:-1], _complex_dtype(t)), Type(stacked(t), _complex_dtype(t))),
+    "linalg",
+    multi=True,
+    vjp=_eig_vjp,
+    batch=lambda batched, a: apply(EIG, (a,)),
+    source=_as_complex("eig"),
+    sample=both(_general(3, 3), _general(2, 2, 2)),
+    numpy=np.linalg.eig,
+)
+
+
+def _eigvals_vjp(ct: Any, y: Any, a: Any) -> Any:
+    _, v = apply(EIG, (a,))
+    vh = adjoint(v)
+    return (np.linalg.solve(vh, ct[..., None] * vh),)
+
+
+EIGVALS = define(
+    "eigvals",
+    lambda a: np.linalg.eigvals(a) if a.dtype.kind == "c" else np.linalg.eigvals(a) + 0j,
+    lambda t: Type(stacked(t)[:-1], _complex_dtype(t)),
+    "linalg",
+    vjp=_eigvals_vjp,
+    batch=lambda batched, a: apply(EIGVALS, (a,)),
+    source=_as_complex("eigvals"),
+    sample=both(_general(3, 3), _SPIN, _general(2, 2, 2), _general(3, 3, complex=True)),
+    numpy=np.linalg.eigvals,
+)
+
+
+def _all_real(a: Any, w: Any) -> bool:
+    """NumPy gives real results for a real matrix all of whose eigenvalues are real: a fact about values."""
+    return a.dtype.kind != "c" and not isinstance(w, Symbol) and bool(np.all(np.imag(w) == 0))
+
+
+@implements(np.linalg.eig)
+def eig(a: Any) -> Any:
+    a = as_array(a)
+    w, v = apply(EIG, (a,))
+    if _all_real(a, w):
+        w, v = np.real(w), np.real(v)
+    return result_class(np.linalg.eig)(w, v)
+
+
+@implements(np.linalg.eigvals)
+def eigvals(a: Any) -> Any:
+    a = as_array(a)
+    w = apply(EIGVALS, (a,))
+    return np.real(w) if _all_real(a, w) else w

@@ -1,0 +1,200 @@
+"""Inverses, linear systems and determinants."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import at_user_line
+from tapec.ir import Type, broadcast_shapes
+from tapec.ops.array import apply, implements
+from tapec.ops.define import conj, define, ndim_of, shape_of
+from tapec.ops.kit import (
+    adjoint,
+    as_array,
+    both,
+    lapack_dtype,
+    lined_up,
+    natively,
+    real_dtype,
+    regular,
+    result_class,
+    stacked,
+)
+from tapec.ops.samples import Case
+
+__all__ = ["DET", "INV", "SLOGDET", "SOLVE"]
+
+
+# -- inverse ----------------------------------------------------------------------------------------------------------
+def _inv_vjp(ct: Any, y: Any, a: Any) -> Any:
+    """d(a⁻¹) = -a⁻¹ da a⁻¹"""
+    yh = adjoint(y)
+    return (-(yh @ ct @ yh),)
+
+
+INV = define(
+    "inv",
+    lambda a: np.linalg.inv(a),
+    lambda t: Type(stacked(t), lapack_dtype(t)),
+    "linalg",
+    vjp=_inv_vjp,
+    jvp=lambda ts, y, a: -(y @ ts[0] @ y),
+    batch=natively(np.linalg.inv),
+    source="np.linalg.inv({0})",
+    sample=both(regular(3, 3), regular(2, 2, 2), regular(2, 2, complex=True), regular(1, 1)),
+    numpy=np.linalg.inv,
+)
+
+
+@implements(np.linalg.inv)
+def inv(a: Any) -> Any:
+    return apply(INV, (as_array(a),))
+
+
+# -- solve ------------------------------------------------------------------------------------------------------------
+def _solve_rule(a: Type, b: Type) -> Type:
+    """A right-hand side of one axis is a vector, any other a stack of matrices."""
+    shape = stacked(a)
+    dtype = lapack_dtype(a, b)
+    n = shape[-1]
+    if not b.shape or b.shape[-1 if b.ndim == 1 else -2] != n:
+        raise ValueError(at_user_line(f"solve: a right-hand side of shape {b.shape} does not fit {n} unknowns"))
+    if b.ndim == 1:
+        return Type(shape[:-1], dtype)
+    return Type((*broadcast_shapes(shape[:-2], b.shape[:-2]), n, b.shape[-1]), dtype)
+
+
+def _solve_vjp(ct: Any, y: Any, a: Any, b: Any) -> Any:
+    """a y = b: the cotangent of b solves the adjoint system, that of a is its product with y."""
+    ah = adjoint(a)
+    if b.ndim > 1:
+        gb = np.linalg.solve(ah, ct)
+        return -(gb @ adjoint(y)), gb
+    gb = np.linalg.solve(ah, ct) if a.ndim == 2 else np.linalg.solve(ah, ct[..., None])[..., 0]
+    return -(gb[..., None] * conj(y)[..., None, :]), gb
+
+
+def _solve_batch(batched: tuple[bool, ...], a: Any, b: Any) -> Any:
+    """Many right-hand sides of one system are solved at once."""
+    rank = ndim_of(b) - batched[1]
+    if not batched[0] and a.ndim == 2 and rank == 1:
+        return np.transpose(np.linalg.solve(a, np.transpose(b)))
+    if rank > 1:
+        return np.linalg.solve(*lined_up(batched, (a, b), (2, 2)))
+    return np.linalg.solve(*lined_up(batched, (a, b[..., None]), (2, 2)))[..., 0]
+
+
+def systems(*shapes: tuple[tuple[int, ...], tuple[int, ...]], complex: bool = False) -> Any:
+    """Cases of a regular matrix, or a stack of them, and a right-hand side."""
+
+    def sample(rng: np.random.Generator) -> list[Case]:
+        cases = []
+        for m, v in shapes:
+            a = regular(*m, complex=complex)(rng)[0].inputs[0]
+            b = rng.standard_normal(v)
+            cases.append(Case((a, b + 1j * rng.standard_normal(v) if complex else b), {}))
+        return cases
+
+    return sample
+
+
+SOLVE = define(
+    "solve",
+    lambda a, b: np.linalg.solve(a, b),
+    _solve_rule,
+    "linalg",
+    vjp=_solve_vjp,
+    batch=_solve_batch,
+    source="np.linalg.solve({0}, {1})",
+    sample=both(
+        systems(((3, 3), (3,)), ((3, 3), (3, 2)), ((2, 3, 3), (3,)), ((2, 2, 2), (2, 3)), ((2, 2), (3, 2, 1))),
+        systems(((2, 2), (2,)), ((2, 2), (2, 2)), complex=True),
+    ),
+    numpy=np.linalg.solve,
+)
+
+
+@implements(np.linalg.solve)
+def solve(a: Any, b: Any) -> Any:
+    return apply(SOLVE, (as_array(a), as_array(b)))
+
+
+@implements(np.linalg.tensorsolve)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    a, b = as_array(a), as_array(b)
+    if axes is not None:
+        order = [k for k in range(ndim_of(a)) if k not in axes]
+        a = np.transpose(a, (*order, *axes))
+    rest = shape_of(a)[ndim_of(b) :]
+    n = math.prod(rest)
+    if a.size != n * n:
+        message = "Input arrays must satisfy the requirement prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
+        raise np.linalg.LinAlgError(at_user_line(message))
+    return np.reshape(np.linalg.solve(np.reshape(a, (n, n)), np.ravel(b)), rest)
+
+
+@implements(np.linalg.tensorinv)
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    a = as_array(a)
+    if ind <= 0:
+        raise ValueError(at_user_line("Invalid ind argument."))
+    old = shape_of(a)
+    rows = math.prod(old[:ind])
+    return np.reshape(np.linalg.inv(np.reshape(a, (rows, -1))), (*old[ind:], *old[:ind]))
+
+
+# -- determinants -----------------------------------------------------------------------------------------------------
+DET = define(
+    "det",
+    lambda a: np.linalg.det(a),
+    lambda t: Type(stacked(t)[:-2], lapack_dtype(t)),
+    "linalg",
+    vjp=lambda ct, y, a: ((ct * conj(y))[..., None, None] * adjoint(np.linalg.inv(a)),),
+    batch=natively(np.linalg.det),
+    source="np.linalg.det({0})",
+    sample=both(regular(3, 3), regular(2, 2, 2), regular(2, 2, complex=True)),
+    numpy=np.linalg.det,
+)
+
+
+@implements(np.linalg.det)
+def det(a: Any) -> Any:
+    return apply(DET, (as_array(a),))
+
+
+def _slogdet_rule(t: Type) -> Any:
+    shape, dtype = stacked(t)[:-2], lapack_dtype(t)
+    return Type(shape, dtype), Type(shape, real_dtype(dtype))
+
+
+def _slogdet_vjp(ct: Any, y: Any, a: Any) -> Any:
+    """d log det a = tr(a⁻¹ da): its real part moves the logarithm, its imaginary part turns the sign."""
+    ct_sign, ct_log = ct
+    weight = ct_log
+    if a.dtype.kind == "c":
+        weight = weight + 1j * np.imag(ct_sign * conj(y[0]))
+    return (weight[..., None, None] * adjoint(np.linalg.inv(a)),)
+
+
+SLOGDET = define(
+    "slogdet",
+    lambda a: tuple(np.linalg.slogdet(a)),
+    _slogdet_rule,
+    "linalg",
+    multi=True,
+    vjp=_slogdet_vjp,
+    batch=lambda batched, a: tuple(np.linalg.slogdet(a)),
+    source="np.linalg.slogdet({0})",
+    sample=both(regular(3, 3), regular(2, 2, 2), regular(2, 2, complex=True)),
+    numpy=np.linalg.slogdet,
+)
+
+
+@implements(np.linalg.slogdet)
+def slogdet(a: Any) -> Any:
+    return result_class(np.linalg.slogdet)(*apply(SLOGDET, (as_array(a),)))
+
+
