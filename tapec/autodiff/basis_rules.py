@@ -10,6 +10,7 @@ import numpy as np
 
 from tapec.autodiff.basis import Basis, Rows
 from tapec.autodiff.contract import contract
+from tapec.autodiff.products import axis_names
 from tapec.ir import Node
 from tapec.ir.index import Slice
 from tapec.ops import apply
@@ -158,28 +159,16 @@ def _axis_map(index: tuple[Any, ...]) -> dict[int, int]:
 
 
 # -- products -------------------------------------------------------------------------------------------------------
-def _matmul(basis: Basis, node: Node, xs: list[Any]) -> Rows | None:
-    a, b = [i.type.shape for i in node.inputs]
-    if len(a) > 2 and len(b) > 2 and a[:-2] != b[:-2]:
+def _product(basis: Basis, node: Node, xs: list[Any]) -> Rows | None:
+    """A product with one batched operand; a diagonal axis that is summed over becomes a batch axis."""
+    found = axis_names(node)
+    if found is None or sum(isinstance(x, Rows) for x in xs) != 1:
         return None
-    stack = [f"s{k}" for k in range(max(len(a), len(b)) - 2)]
-    left = [*stack[len(stack) - max(len(a) - 2, 0) :], *(["m"] if len(a) > 1 else []), "c"]
-    right = [*stack[len(stack) - max(len(b) - 2, 0) :], "c", *(["n"] if len(b) > 1 else [])]
-    if len(a) > 2 and len(b) > 2 and len(a) != len(b):
-        return None
-    out = [*stack, *(["m"] if len(a) > 1 else []), *(["n"] if len(b) > 1 else [])]
-    return _contracted(basis, node, xs, (left, right), out)
-
-
-def _contracted(basis: Basis, node: Node, xs: list[Any], names: Any, out: list[str]) -> Rows | None:
-    """A product with one batched operand, its axes named; a diagonal axis that is summed over becomes a batch axis."""
-    if sum(isinstance(x, Rows) for x in xs) != 1:
-        return None
+    names, out = found
     w = 0 if isinstance(xs[0], Rows) else 1
     x, k = xs[w], basis.rank
     operands = [list(names[0]), list(names[1])]
-    batch = [f"b{i}" for i in range(k)]
-    here = list(batch)
+    batch = [f"batch{i}" for i in range(k)]
     pairs: list[tuple[int, int]] = []
     rename: dict[str, str] = {}
     for i, j in x.pairs:
@@ -190,7 +179,7 @@ def _contracted(basis: Basis, node: Node, xs: list[Any], names: Any, out: list[s
     dropped = [i for i in range(k) if x.data.shape[i] == 1]
     data = np.reshape(x.data, tuple(n for i, n in enumerate(x.data.shape) if i not in dropped))
     axes = [[rename.get(a, a) for a in names_] for names_ in operands]
-    axes[w] = [b for i, b in enumerate(here) if i not in dropped] + axes[w]
+    axes[w] = [b for i, b in enumerate(batch) if i not in dropped] + axes[w]
     present = [b for b in batch if b in axes[w]]
     given = [data if v == w else xs[v] for v in (0, 1)]
     y = contract(given[0], axes[0], given[1], axes[1], [*present, *out])
@@ -217,6 +206,6 @@ RULES: dict[str, Callable[[Basis, Node, list[Any]], Rows | None]] = {
     "broadcast_to": _broadcast_to,
     "getitem": _getitem,
     "scatter": _scatter,
-    "matmul": _matmul,
+    **dict.fromkeys(["matmul", "einsum", "tensordot"], _product),
     "again": _again,
 }

@@ -142,3 +142,22 @@ def test_holomorphic() -> None:
     for mode in ("reverse", "forward"):
         (found,) = interpret(jacobian_graph(graph, [0], mode, holomorphic=True), z)
         np.testing.assert_allclose(found, np.diag(2j * z), rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.einsum("ij,kj->ik", np.sin(x), x),
+        lambda x: np.tensordot(np.cos(x), x, ((1,), (1,))),
+        lambda x: np.tensordot(x * 2.0, np.ones((2, 3, 4)), ((0, 1), (0, 1))),
+        lambda x: np.einsum("ij,ij->ji", np.sin(x), np.exp(x)),
+        lambda x: np.exp(x) @ x[0],
+        lambda x: np.stack([x, x]) @ np.sin(x).T,
+    ],
+)
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_products(f: Any, mode: str) -> None:
+    graph = graph_of(f, (2, 3))
+    values = draw_like(np.random.default_rng(0), [i.type for i in graph.inputs])
+    (found,) = interpret(jacobian_graph(graph, [0], mode), *values)
+    close(found, by_differences(graph, values)[0])
