@@ -2,9 +2,7 @@
 
 import json
 import subprocess
-import sys
 
-import numpy as np
 import pytest
 
 SCRIPT = """\

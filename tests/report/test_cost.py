@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tapec.ir import Graph
+from tapec.passes.dce import dce
 from tapec.report.cost import cost_of, flops
 from tapec.report.stages import graph_diff, stages
 from tapec.report.units import bytes_text, count_text, time_text
@@ -56,8 +57,22 @@ def test_diff_shows_lines_that_differ():
     a = graph_of(lambda x: np.sin(x) * 2.0, x=(3,))
     b = graph_of(lambda x: np.cos(x) * 2.0, x=(3,))
     changed = [line for line in graph_diff(a, b).splitlines() if line[0] in "+-"]
-    assert changed == ["-  %0: f64[3] = sin %x", "+  %0: f64[3] = cos %x"]
+    assert changed == [
+        "-  %0: f64[3] = sin %x",
+        "-  %1: f64[3] = multiply %0, 2.0",
+        "-  return %1",
+        "+  %2: f64[3] = cos %x",
+        "+  %3: f64[3] = multiply %2, 2.0",
+        "+  return %3",
+    ]
     assert graph_diff(a, a) == ""
+
+
+def test_a_value_keeps_its_number_in_a_diff():
+    a = graph_of(lambda x: (np.sum(np.sin(x)), np.exp(np.cos(x)))[1] + 1.0, x=(3,))
+    b = dce(a)
+    changed = [line for line in graph_diff(a, b).splitlines() if line[0] in "+-"]
+    assert changed == ["-  %0: f64[3] = sin %x", "-  %1: f64[] = sum %0 {axis=(0,), keepdims=False}"]
 
 
 def test_units():

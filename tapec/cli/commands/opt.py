@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from tapec.ir.verify import verify
-    from tapec.passes.pipeline import PIPELINE
+    from tapec.passes.pipeline import PIPELINE, run_passes
 
     if options.list:
         for name, function in PIPELINE:
@@ -36,10 +36,8 @@ def run(options: argparse.Namespace) -> None:
     for name in names:
         if name not in passes:
             raise Problem(f"no pass is called {name!r}; there are {', '.join(passes)}")
-    graph = read_graph(options.file)
-    for name in names:
-        graph = verify(passes[name](graph))
-    show_code(str(graph), "graph")
+    graph = run_passes(read_graph(options.file), names)
+    show_code(str(verify(graph)), "graph")
 
 
 def _about(function: object) -> str:
