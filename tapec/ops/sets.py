@@ -45,7 +45,7 @@ _DIFFERENCE, _XOR = _dynamic(np.setdiff1d), _dynamic(np.setxor1d)
 
 
 def _sets(op: Op, *xs: Any, **flags: Any) -> Any:
-    given = tuple((k, v) for k, v in flags.items() if v not in (None, False) or k == "equal_nan")
+    given = tuple((k, v) for k, v in flags.items() if not (v is None or v is False) or k == "equal_nan")
     found = apply(op, tuple(map(as_array, xs)), (("flags", given),))
     return found if len(found) > 1 else found[0]
 

@@ -8,7 +8,8 @@ from tapec.ir import Builder, Graph, Op, input_node, type_of
 from tapec.ops import Symbol
 from tapec.ops.samples import Case, Domain
 
-WITHOUT_SAMPLE = {"input", "constant", "item", "call", "guard", "loop"}  # what a program is made of, not what it does
+# what a program is made of, not what it does
+WITHOUT_SAMPLE = {"input", "constant", "item", "call", "guard", "loop", "custom", "barrier", "shape"}
 REAL = [np.dtype(c) for c in "efdg"]
 COMPLEX = [np.dtype(c) for c in "FD"]
 _SHAPES = {  # of as many inputs as there are
@@ -78,8 +79,10 @@ def cases(op: Op) -> dict[str, Case]:
 def cast(case: Case, dtype: np.dtype) -> Case:
     """The case with its real inputs in another real dtype, its complex ones in the complex dtype of that size."""
     to = {"f": dtype, "c": np.result_type(dtype, np.complex64)}
-    return Case(tuple([x.astype(to[x.dtype.kind]) if x.dtype.kind in to else x for x in map(np.asarray, case.inputs)]),
-                case.params)
+    return Case(
+        tuple([x.astype(to[x.dtype.kind]) if x.dtype.kind in to else x for x in map(np.asarray, case.inputs)]),
+        case.params,
+    )
 
 
 def graph_of(op: Op, case: Case) -> Graph:
