@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.reverse import backward
 from tapec.autodiff.zeros import Zero
@@ -11,6 +13,7 @@ from tapec.ir import Builder, Graph, Node, Type
 from tapec.ops.array import apply
 from tapec.ops.control import CALL
 from tapec.ops.define import define
+from tapec.ops.samples import Case
 
 __all__ = ["AGAIN", "CHECKPOINT", "inline_checkpoints"]
 
@@ -22,8 +25,10 @@ AGAIN = define(
     "barrier",
     vjp=lambda g, y, x, ct: (g, None),
     jvp=lambda ts, y, x, ct: ts[0],
+    batch=lambda batched, x, ct: x if batched[0] else np.broadcast_to(x, (ct.shape[0], *x.shape)),
     source="{0}",
     view=True,
+    sample=lambda rng: [Case((rng.normal(size=(2, 3)), rng.normal(size=4)), {})],
 )
 
 
