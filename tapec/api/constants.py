@@ -44,7 +44,7 @@ def ones(shape: Any, dtype: Any = float) -> Tensor:
 def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
     """One number, or tensor, everywhere; it can be written into while something records."""
     if isinstance(value, (Tensor, Variable)):
-        filled = np.broadcast_to(convert_to_tensor(value), shape)
+        filled: Any = np.broadcast_to(convert_to_tensor(value), shape)
         return filled if dtype is None else filled.astype(dtype)
     return wrap(np.full(shape, value, dtype))
 

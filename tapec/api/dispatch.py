@@ -128,7 +128,8 @@ def fast_call(info: Any, call: Any, program: Any, count: Any) -> Callable[..., A
     w.space["settings"], w.space["values"] = in_force, in_force()
     w.space["count"] = count
     tree = len(program.paths) > 1 or bool(program.paths[0].guards)
-    result = "packs[int(r[-1])](r)" if len(program.paths) > 1 else result_text(*program.paths[0].template, w)
+    tree_of, leaves_of = program.paths[0].template
+    result = "packs[int(r[-1])](r)" if len(program.paths) > 1 else result_text(tree_of, leaves_of, w)
     w.space["packs"] = [p.pack for p in program.paths]
     text = f"""def fast({parameters}):
     try:

@@ -19,7 +19,7 @@ from tapec.api.explain import Explanation, explanation
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.api.variable import Variable
 from tapec.config import settings
-from tapec.errors import TapecWarning
+from tapec.errors import TapecError, TapecWarning
 from tapec.ir import Graph, Op
 from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
@@ -82,7 +82,7 @@ class Entry:
         self.plan = plan
         self.programs: list[Program] = []
         self.volatile: str | None = None
-        self.recorded: dict[Any, Program] = {}
+        self.recorded: dict[Any, RecordedProgram] = {}
         self.lock = RLock()
 
 
@@ -136,7 +136,7 @@ class CompiledFunction:
         if not isinstance(space, dict):  # an object with slots alone: kept for good
             space = self._bound
         key = f"{CACHE_KEY}_{id(self)}_{id(owner)}"
-        known = space.get(key)
+        known: Any = space.get(key)
         if known is None or known._function.__self__ is not owner:
             known = space[key] = CompiledFunction(
                 types.MethodType(self._function, owner),

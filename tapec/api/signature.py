@@ -117,7 +117,8 @@ class Binder:
         leaves: list[Any] = []
         fixed: list[bool] = []
         trees = []
-        for k, value in [*enumerate(args), *sorted(kwargs.items())]:
+        items: list[tuple[Any, Any]] = [*enumerate(args), *sorted(kwargs.items())]
+        for k, value in items:
             start = len(leaves)
             static = self.static and self.is_static(k)
             if static:
@@ -144,7 +145,7 @@ class Binder:
         labels: list[str] = []
         start = 0
         branches = [*call.tree.children[0].children, *call.tree.children[1].children]
-        items = [*enumerate(args), *sorted(kwargs.items())]
+        items: list[tuple[Any, Any]] = [*enumerate(args), *sorted(kwargs.items())]
         for (k, value), tree in zip(items, branches):
             name = self.name_of(k) if isinstance(k, int) else k
             here = [name] if self.is_static(k) else paths(value, name)
@@ -153,7 +154,8 @@ class Binder:
             subtrees[k] = tree
             start += len(here)
         position: list[int | None] = []
-        types, names = [], []
+        types: list[Type] = []
+        names: list[str] = []
         for leaf, moving, label in zip(call.leaves, call.dynamic, labels):
             position.append(len(types) if moving else None)
             if moving:

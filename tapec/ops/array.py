@@ -6,7 +6,7 @@ Operators, methods and NumPy's two protocols all end in `_apply(op, inputs, para
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -136,6 +136,10 @@ class ArrayLike:
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]  # == is elementwise
     _rank = 0  # who performs the op when kinds are mixed
+
+    if TYPE_CHECKING:  # ndarray's methods and operators are put in by the modules that define them
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         raise NotImplementedError

@@ -12,6 +12,7 @@ import sys
 import sysconfig
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,7 @@ class Captures:
             except ValueError:  # an empty cell: the name is not bound yet
                 continue
             key = f"cell_{name}_{id(cell)}"
-            path = Path(name, f"{key}.cell_contents", {key: cell}, lambda cell=cell: cell.cell_contents)
+            path = Path(name, f"{key}.cell_contents", {key: cell}, partial(getattr, cell, "cell_contents"))
             fresh.cell_contents = self.read(value, path)
             self._cells.append((cell, fresh, fresh.cell_contents))
         return new
@@ -268,7 +269,7 @@ def _object_proxy(captures: Captures, value: Any, path: Path) -> Any:
         return object.__getattribute__(self, name)
 
     proxy_class = type(kind.__name__, (kind,), {"__getattribute__": __getattribute__, "__module__": kind.__module__})
-    proxy = object.__new__(proxy_class)
+    proxy: Any = object.__new__(proxy_class)
     object.__setattr__(proxy, "__dict__", state)
     return proxy
 

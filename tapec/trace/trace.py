@@ -12,6 +12,7 @@ import numpy as np
 from tapec.errors import is_user_file
 from tapec.ops.control import GUARD
 from tapec.trace.log import Log
+from tapec.trace.mends import surface
 from tapec.trace.recorder import CURRENT, Mark, Recorder, Token
 from tapec.trace.tensor import Tensor, wrap
 
@@ -42,6 +43,9 @@ class Trace:
         before = _random_state()
         try:
             yield self
+        except Exception as error:
+            surface(error)
+            raise
         finally:
             CURRENT.set(outer)
             self.token.alive = False
@@ -102,7 +106,7 @@ def _user_position() -> tuple[Any, int]:
     return frame.f_code, frame.f_lasti
 
 
-def _random_state() -> tuple[Any, Any]:
+def _random_state() -> Any:
     state = np.random.get_state(legacy=False)
     return state["state"]["pos"], state["state"]["key"][0], hash(random.getstate())
 
