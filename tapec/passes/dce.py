@@ -1,4 +1,4 @@
-"""Dead code: drop what no output needs."""
+"""Dead code: what no output needs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ __all__ = ["dce"]
 
 
 def dce(graph: Graph) -> Graph:
+    """Drop what no output needs."""
     live: set[Node] = set(graph.outputs)
     kept = []
     for node in reversed(graph.nodes):

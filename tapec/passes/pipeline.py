@@ -2,17 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from time import perf_counter
+from typing import Any
 
-from tapec.ir import Graph
+from tapec.config import settings
+from tapec.ir import Graph, verify
+from tapec.passes.cse import cse
 from tapec.passes.dce import dce
+from tapec.passes.report import PassReport, Report
+from tapec.passes.rewrite import Rewrite, RuleSet
+from tapec.passes.rules import (
+    ALGEBRA,
+    FAST,
+    FOLD,
+    INDEXING,
+    LAYOUT,
+    MASKS,
+    POWERS,
+    REDUCTIONS,
+    SCALES,
+    STABILITY,
+    ZEROS,
+)
 
-__all__ = ["PIPELINE", "optimize"]
+__all__ = ["PIPELINE", "optimize", "run_passes"]
 
-PIPELINE: tuple[tuple[str, Callable[[Graph], Graph]], ...] = (("dce", dce),)
+Pass = Callable[[Graph], Graph]
+SHAPES = (LAYOUT, INDEXING, REDUCTIONS, FOLD)
+NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, FAST, FOLD)
+
+PIPELINE: tuple[tuple[str, Pass], ...] = (
+    ("dce", dce),
+    ("masks", RuleSet("Keep the branch that was not taken out of gradients.", MASKS)),
+    ("fold", RuleSet("Compute constants now.", FOLD)),
+    ("layout", RuleSet("Compose and drop changes of shape; never build what is only spread out.", *SHAPES)),
+    ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS)),
+    ("stability", RuleSet("Use forms that lose fewer digits.", STABILITY)),
+    ("cse", cse),
+)
 
 
-def optimize(graph: Graph) -> Graph:
-    for _name, run in PIPELINE:
-        graph = run(graph)
+def optimize(graph: Graph, report: Report | None = None) -> Graph:
+    """The graph after all passes; `report` is told what they did."""
+    for name, run in PIPELINE:
+        graph = run_pass(name, run, graph, report)
     return graph
+
+
+def run_passes(graph: Graph, names: Iterable[str], report: Report | None = None) -> Graph:
+    """The graph after the passes of these names, in this order; KeyError for a name that is none."""
+    passes = dict(PIPELINE)
+    for name in names:
+        graph = run_pass(name, passes[name], graph, report)
+    return graph
+
+
+def run_pass(name: str, run: Pass, graph: Graph, report: Report | None) -> Graph:
+    if report is None:
+        new = run(graph)
+    else:
+        new = reported(name, run, graph, report)
+    return verify(new) if settings.verify and new is not graph else new
+
+
+def reported(name: str, run: Any, graph: Graph, report: Report) -> Graph:
+    """Run a pass, and note what it did."""
+    entry = PassReport(name, len(graph.nodes), 0, 0.0)
+
+    def note(rewrite: Rewrite) -> None:
+        entry.hits[rewrite.rule] += 1
+        if report.keep:
+            entry.rewrites.append(rewrite)
+
+    start = perf_counter()
+    new = run(graph, note) if isinstance(run, RuleSet) else run(graph)
+    entry.seconds = perf_counter() - start
+    entry.after = len(new.nodes)
+    report.passes.append(entry)
+    return new

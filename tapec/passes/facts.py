@@ -1,0 +1,61 @@
+"""What is known of a node's value without computing it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import CONSTANT, Node
+
+__all__ = ["is_nonnegative", "is_power_of_two", "is_zero", "uniform_value"]
+
+_NUMBERS = (float, int, bool, complex)
+
+
+def uniform_value(node: Node) -> Any:
+    """The number that a node is everywhere: a Python number, a scalar constant, or a `full`. None for anything else."""
+    op = node.op
+    if op is CONSTANT:
+        value = node.params[0][1]
+        if type(value) in _NUMBERS:
+            return value
+        return value.item() if isinstance(value, np.generic) and value.dtype.char not in "gG" else None
+    if op.name == "full":
+        value = node.param("value")
+        dtype = node.type.dtype
+        if dtype == np.float64 and type(value) is float:
+            return value
+        return dtype.type(value).item() if dtype.char not in "gG" else None
+    return None
+
+
+def is_zero(node: Node) -> bool:
+    """Is it zero everywhere, of whichever sign?"""
+    value = uniform_value(node)
+    return value is not None and value == 0
+
+
+def is_power_of_two(k: Any) -> bool:
+    """Is multiplying by it, and by its inverse, exact?"""
+    return math.isfinite(k) and abs(math.frexp(k)[0]) == 0.5 and 2.0**-1000 < abs(k) < 2.0**1000
+
+
+# Ops whose result has no sign bit: always, or when all their operands have none.
+_NEVER_NEGATIVE = {"absolute", "fabs", "exp", "exp2", "cosh", "hypot"}
+_KEEP = {"add", "multiply", "divide", "power", "sqrt", "sum", "mean", "max", "min", "maximum", "minimum"}
+_KEEP |= {"reshape", "broadcast_to", "transpose", "getitem"}
+
+
+def is_nonnegative(node: Node, depth: int = 4) -> bool:
+    """Is it known that no element is negative or -0.0? (It may be nan.)"""
+    name = node.op.name
+    if node.op.multi or node.type.dtype.kind != "f":
+        return False
+    if name in _NEVER_NEGATIVE or (name in ("multiply", "square") and node.inputs[0] is node.inputs[-1]):
+        return True
+    value = uniform_value(node)
+    if value is not None:
+        return type(value) is not complex and math.copysign(1.0, value) > 0
+    return bool(depth) and name in _KEEP and all([is_nonnegative(i, depth - 1) for i in node.inputs[:2]])

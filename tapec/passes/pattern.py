@@ -1,0 +1,196 @@
+"""Patterns: what a rewrite rule looks for, written with the same operators and functions as code.
+
+    a, b = variables("a b")
+    k = number("k")
+    np.log(1.0 + a)      a * k      np.where(a, b, 0)      np.reshape(np.reshape(a, params), params)
+
+A variable stands for any value, and for the same one wherever it occurs; a number variable for a Python number, or an
+array that is one number everywhere. Ops are named by NumPy's names, and looked up when a rule is first tried; static
+parameters are left to guards and replacements, `params` stands for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import CONSTANT, OPS, Node, Op
+from tapec.passes.facts import uniform_value
+
+__all__ = ["Call", "Number", "Pattern", "Some", "Variable", "named_ops", "number", "params", "variables"]
+
+params: Any = ...
+_OP_NAMES = {"astype": "cast", "amax": "max", "amin": "min", "abs": "absolute"}
+
+
+class Pattern:
+    """Base of all patterns; knows the operators."""
+
+    __hash__ = object.__hash__
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Call:
+        return call(ufunc.__name__, *args)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Call:
+        return call(func.__name__, *args)
+
+    def __getitem__(self, index: Any) -> Call:
+        return call("getitem", self)
+
+    def __neg__(self) -> Call:
+        return call("negative", self)
+
+    def __add__(self, other: Any) -> Call:
+        return call("add", self, other)
+
+    def __radd__(self, other: Any) -> Call:
+        return call("add", other, self)
+
+    def __sub__(self, other: Any) -> Call:
+        return call("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Call:
+        return call("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Call:
+        return call("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Call:
+        return call("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Call:
+        return call("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Call:
+        return call("divide", other, self)
+
+    def __pow__(self, other: Any) -> Call:
+        return call("power", self, other)
+
+    def __matmul__(self, other: Any) -> Call:
+        return call("matmul", self, other)
+
+    def variants(self) -> Iterator[Pattern]:
+        """The pattern itself, and what it is with the operands of commutative ops swapped."""
+        yield self
+
+    def fits(self, op: Op) -> bool:
+        """Could a node of this op match?"""
+        return True
+
+    def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
+        """Does the node match? Then `found` holds what the variables stand for, `inner` the nodes of the pattern."""
+        raise NotImplementedError
+
+
+class Variable(Pattern):
+    """Any value."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
+        return found.setdefault(self.name, node) is node
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Number(Pattern):
+    """One number everywhere: a given one, zeros told apart by their signs; or any, which is bound to a name."""
+
+    def __init__(self, name: str | None, value: Any = None):
+        self.name = name
+        self.value = value
+
+    def fits(self, op: Op) -> bool:
+        return op is CONSTANT or op.name == "full"
+
+    def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
+        value = uniform_value(node)
+        if value is None or type(value) is bool:
+            return False
+        if self.name is None:
+            return value == self.value and (value != 0 or _is_negative(value) == _is_negative(self.value))
+        return repr(found.setdefault(self.name, value)) == repr(value)
+
+    def __repr__(self) -> str:
+        return self.name or repr(self.value)
+
+
+class Call(Pattern):
+    """An op of these operands."""
+
+    def __init__(self, name: str, args: tuple[Pattern, ...]):
+        self.name = name
+        self.args = args
+
+    def variants(self) -> Iterator[Pattern]:
+        op = OPS.get(self.name)
+        swap = op is not None and op.commutative and len(self.args) == 2 and repr(self.args[0]) != repr(self.args[1])
+        for args in product(*[tuple(a.variants()) for a in self.args]):
+            yield Call(self.name, args)
+            if swap:
+                yield Call(self.name, args[::-1])
+
+    def fits(self, op: Op) -> bool:
+        return op.name == self.name
+
+    def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
+        inputs, args = node.inputs, self.args
+        if node.op.name != self.name or len(inputs) != len(args):
+            return False
+        inner.append(node)
+        return all([part.matches(i, found, inner) for part, i in zip(args, inputs)])
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(map(repr, self.args))})"
+
+
+class Some(Pattern):
+    """A node of one of these ops, or of ops of these kinds, with an operand of one of the ops `of`."""
+
+    def __init__(self, *ops: str, kinds: tuple[str, ...] = (), of: tuple[str, ...] = ()):
+        self.ops = ops
+        self.kinds = kinds
+        self.of = of
+
+    def fits(self, op: Op) -> bool:
+        return (op.name in self.ops or op.kind in self.kinds) and not op.multi
+
+    def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
+        inner.append(node)
+        return True
+
+    def __repr__(self) -> str:
+        return f"{'|'.join(self.ops + self.kinds)}({'|'.join(self.of)} ...)"
+
+
+def _is_negative(zero: Any) -> bool:
+    return math.copysign(1.0, complex(zero).real) < 0
+
+
+def variables(names: str) -> list[Any]:
+    """Variables of these names."""
+    return [Variable(name) for name in names.split()]
+
+
+def number(name: str) -> Any:
+    """A number variable."""
+    return Number(name)
+
+
+def call(name: str, *args: Any) -> Call:
+    parts = [a if isinstance(a, Pattern) else Number(None, a) for a in args if a is not Ellipsis]
+    return Call(_OP_NAMES.get(name, name), tuple(parts))
+
+
+def named_ops(pattern: Pattern) -> set[str]:
+    """The ops without which nothing can match."""
+    if not isinstance(pattern, Call):
+        return set()
+    return {pattern.name}.union(*[named_ops(a) for a in pattern.args])

@@ -1,0 +1,224 @@
+"""The engine: applies a set of rules in one walk over a graph.
+
+Nodes are visited in order, so operands are in their final form when a node is looked at; what a rule makes is rewritten
+as it is made. Rules are found by the ops of a node and its operands, so most nodes cost one look-up. The type of a
+result never changes: a rule that would change it does not fire, except that a smaller shape is broadcast back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tapec.config import settings
+from tapec.errors import GraphError
+from tapec.ir import Builder, Graph, Node, Op, broadcast_shapes
+from tapec.ops.layout import BROADCAST_TO
+from tapec.passes.dce import dce
+from tapec.passes.pattern import Pattern, Some, named_ops
+from tapec.passes.rule import Rule
+
+__all__ = ["Rewrite", "RuleSet"]
+
+DEPTH = 64  # rules firing inside what rules make: more means that rules undo one another
+
+
+class Rewrite(NamedTuple):
+    """One firing of a rule."""
+
+    rule: str
+    before: Node
+    after: Node
+
+
+class RuleSet:
+    """Rules with an index by ops, filled as ops are met. Calling it rewrites a graph."""
+
+    def __init__(self, about: str, *groups: Sequence[Rule]):
+        self.__doc__ = about
+        self.rules = tuple([rule for group in groups for rule in group])
+        self._needs = [(rule, named_ops(rule.pattern)) for rule in self.rules]
+        self._variants: list[tuple[Rule, Pattern]] = []
+        self._index: dict[Any, tuple[tuple[Rule, Pattern], ...]] = {}
+        if len({rule.name for rule in self.rules}) != len(self.rules):
+            raise ValueError("two rules of one name")
+
+    def __call__(self, graph: Graph, note: Callable[[Rewrite], None] | None = None) -> Graph:
+        """The graph in its simplest form by these rules; `note` is told of each firing."""
+        if not self._may_fire(graph):
+            return graph
+        return Rewriter(self, graph, note).run()
+
+    def _may_fire(self, graph: Graph) -> bool:
+        """Is any rule's every op there?"""
+        ops = {node.op for node in graph.nodes}
+        names = {op.name for op in ops}
+        for rule, needed in self._needs:
+            if needed <= names and (type(rule.pattern) is not Some or any(map(rule.pattern.fits, ops))):
+                return True
+        return False
+
+    def candidates(self, key: tuple[Op, ...]) -> tuple[tuple[Rule, Pattern], ...]:
+        """The rules that may match a node of the op `key[0]` on operands of the other ops."""
+        found = self._index.get(key)
+        if found is None:
+            if not self._variants:
+                self._variants = [(rule, v) for rule in self.rules for v in rule.pattern.variants()]
+            found = self._index[key] = tuple([v for v in self._variants if _could_match(v[1], key)])
+        return found
+
+
+def _could_match(pattern: Any, key: tuple[Op, ...]) -> bool:
+    if not pattern.fits(key[0]):
+        return False
+    if type(pattern) is Some:
+        return not pattern.of or any([op.name in pattern.of for op in key[1:]])
+    return len(key) - 1 == len(pattern.args) and all([p.fits(op) for p, op in zip(pattern.args, key[1:])])
+
+
+class Rewriter(Builder):
+    """One walk. As a builder it makes nodes that are already rewritten.
+
+    `uses` counts how often a node is used by what will be left; `new` tells what has taken a node's place.
+    """
+
+    __slots__ = ("depth", "fast", "note", "rules", "start", "uses")
+
+    def __init__(self, rules: RuleSet, graph: Graph, note: Callable[[Rewrite], None] | None):
+        super().__init__()
+        self.rules = rules
+        self.start = graph
+        self.note = note
+        self.fast = settings.fast_math
+        self.depth = 0
+        self.uses: dict[Node, int] = {}
+
+    def run(self) -> Graph:
+        graph, uses = self.start, self.uses
+        for node in graph.nodes:
+            for i in node.inputs:
+                uses[i] = uses.get(i, 0) + 1
+        for node in graph.outputs:
+            uses[node] = uses.get(node, 0) + 1
+        new: dict[Node, Node] = {}
+        for node in graph.nodes:
+            result = self.visit(node, new)
+            if result is not node:
+                new[node] = result
+        if not new:
+            return graph
+        return dce(Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name))
+
+    def visit(self, node: Node, new: dict[Node, Node]) -> Node:
+        """What takes the place of a node of the graph: itself, itself on new operands, or what rules make of it."""
+        current, result = node, None
+        if new:
+            for i in node.inputs:
+                if i in new:
+                    current = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
+                    key = (current.op, current.inputs, current.params)
+                    result = self._known.setdefault(key, current)
+                    break
+        if result is None or result is current:
+            result = self.simplified(current)
+        if result is current:
+            self.nodes.append(current)
+        if result is not node:
+            self.uses[result] = self.uses.get(result, 0) + self.uses.get(node, 0)
+        if result is not current:
+            self.release(current)
+        return result
+
+    # -- as a builder -----------------------------------------------------------------------------------------------
+    def emit(self, op: Op, inputs: tuple[Node, ...], params: Any = (), origin: Any = None) -> Node:
+        key = (op, inputs, params)
+        known = self._known.get(key)
+        if known is not None:
+            if self.role is None:
+                known.role = None
+            return known
+        t = op.rule(*[i.type for i in inputs], **dict(params))
+        node = Node(op, inputs, params, t, self.origin if origin is None else origin, None, self.role)
+        uses = self.uses
+        for i in inputs:
+            uses[i] = uses.get(i, 0) + 1
+        result = self.simplified(node)
+        self._known[key] = result
+        if result is node:
+            self.nodes.append(node)
+        else:
+            uses[result] = uses.get(result, 0) + 1  # hold it while the node that led to it goes
+            self.release(node)
+            uses[result] -= 1
+        return result
+
+    def release(self, node: Node) -> None:
+        """A node will not be used: its operands lose a use, and go too if that was the last one."""
+        uses = self.uses
+        stack = [node]
+        while stack:
+            for i in stack.pop().inputs:
+                uses[i] -= 1
+                if not uses[i]:
+                    stack.append(i)
+
+    # -- rules ------------------------------------------------------------------------------------------------------
+    def simplified(self, node: Node) -> Node:
+        """What the rules make of a node whose operands are in their final form."""
+        inputs = node.inputs
+        n = len(inputs)
+        if n == 2:
+            key: tuple[Op, ...] = (node.op, inputs[0].op, inputs[1].op)
+        elif n == 1:
+            key = (node.op, inputs[0].op)
+        else:
+            key = (node.op, *[i.op for i in inputs[:3]])
+        found = self.rules._index.get(key)
+        if found is None:
+            found = self.rules.candidates(key)
+        for rule, pattern in found:
+            result = self.apply(rule, pattern, node)
+            if result is not None:
+                return result
+        return node
+
+    def apply(self, rule: Rule, pattern: Pattern, node: Node) -> Node | None:
+        """Fire a rule at a node, if it may."""
+        if rule.only is not None and node.role is None:
+            return None
+        if rule.changes == "fast-math" and not self.fast:
+            return None
+        found: dict[str, Any] = {}
+        inner: list[Node] = []
+        if not pattern.matches(node, found, inner) or not rule.allows(inner, found, self.uses):
+            return None
+        if self.depth > DEPTH:
+            if settings.verify:
+                raise GraphError(f"rules undo one another; the last to fire would be {rule.name!r} at {node!r}")
+            return None
+        keep = self.origin, self.role
+        self.origin, self.role = node.origin, node.role
+        self.depth += 1
+        try:
+            result = rule.build(node, found, self)
+            if result is not None:
+                result = self.fitted(result, node)
+        finally:
+            self.origin, self.role = keep
+            self.depth -= 1
+        if result is None or result is node:
+            return None
+        if self.note is not None:
+            self.note(Rewrite(rule.name, node, result))
+        return result
+
+    def fitted(self, result: Node, node: Node) -> Node | None:
+        """The result in the shape of what it replaces; None, and nothing left of it, when its type is another."""
+        have, want = result.type, node.type
+        if have == want:
+            return result
+        if have.dtype == want.dtype and not have.weak and broadcast_shapes(have.shape, want.shape) == want.shape:
+            return self.emit(BROADCAST_TO, (result,), (("shape", want.shape),))
+        if not self.uses.get(result):
+            self.release(result)
+        return None

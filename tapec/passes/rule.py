@@ -1,0 +1,88 @@
+"""Rewrite rules: data that the engine in `rewrite.py` applies.
+
+    Rule("log1p", np.log(1.0 + x), np.log1p(x), changes="rounding")
+    Rule("power-half", x**0.5, np.sqrt(x), guard=lambda x: is_nonnegative(x), changes="rounding")
+    Rule("power-3", x**3, lambda x: x * x * x, changes="rounding")
+
+A replacement is a pattern, or a function in NumPy on symbols; a guard is a function of nodes. Both take by name what
+the pattern's variables stand for, and `y` for the whole; a replacement may give None to decline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tapec.ir import Builder, Node
+from tapec.ops import Symbol
+from tapec.passes.pattern import Call, Number, Pattern, Variable
+
+__all__ = ["Rule"]
+
+CHANGES = ("", "rounding", "zeros", "fast-math")
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A pattern, what takes its place, and when.
+
+    `only="cotangents"`: only where all nodes of the pattern were made by derivative rules.
+    `once`: only if nothing else uses the nodes below the root.
+    `kinds`: the dtype kinds that all nodes of the pattern must have.
+    `changes`: what may differ in the result. Nothing: equal bit for bit. "rounding": the last digits, or the order in
+    which sums are added up. "zeros": also the signs of zeros, and a zero known to be one stays one whatever it is
+    multiplied by; only among cotangents. "fast-math": what holds for numbers but not for nan, inf, overflow; such a
+    rule runs only when the setting is on.
+    """
+
+    name: str
+    pattern: Any  # Pattern; NumPy's own stubs do not know what its functions give for one
+    replacement: Any  # Pattern, or a function
+    guard: Callable[..., Any] | None = None
+    only: str | None = None
+    once: bool = False
+    kinds: str = "f"
+    changes: str = ""
+
+    def __post_init__(self) -> None:
+        if self.changes not in CHANGES or self.only not in (None, "cotangents"):
+            raise ValueError(f"rule {self.name}: {self.changes!r}, {self.only!r}")
+
+    def allows(self, inner: list[Node], found: dict[str, Any], uses: dict[Node, int]) -> bool:
+        """May it fire on these nodes of the pattern, the root first, with these values of the variables?"""
+        for node in inner:
+            if node.type.dtype.kind not in self.kinds or (self.only is not None and node.role is None):
+                return False
+        if self.once and any([uses.get(node, 0) > 1 for node in inner[1:]]):
+            return False
+        return self.guard is None or bool(self.guard(*bound(self.guard, inner[0], found)))
+
+    def build(self, node: Node, found: dict[str, Any], builder: Builder) -> Node | None:
+        """The replacement, made in the builder."""
+        if isinstance(self.replacement, Pattern):
+            return built(self.replacement, found, builder)
+        values = [Symbol(v, builder) if type(v) is Node else v for v in bound(self.replacement, node, found)]
+        result = self.replacement(*values)
+        if result is None:
+            return None
+        return result.node if type(result) is Symbol else builder.constant(result)
+
+
+def bound(function: Any, y: Node, found: dict[str, Any]) -> list[Any]:
+    """What a function of a rule takes: the values of the variables that its parameters name, and `y`."""
+    code = function.__code__
+    return [y if name == "y" else found[name] for name in code.co_varnames[: code.co_argcount]]
+
+
+def built(pattern: Pattern, found: dict[str, Any], builder: Builder) -> Node:
+    """The node that a pattern describes."""
+    from tapec.ir import get_op
+
+    if isinstance(pattern, Variable):
+        return found[pattern.name]
+    if isinstance(pattern, Number):
+        return builder.constant(pattern.value if pattern.name is None else found[pattern.name])
+    if isinstance(pattern, Call):
+        return builder.emit(get_op(pattern.name), tuple([built(a, found, builder) for a in pattern.args]))
+    raise TypeError(f"{pattern!r} is no replacement")

@@ -1,0 +1,27 @@
+"""The rewrite rules, a table for each subject."""
+
+from tapec.passes.rules.algebra import ALGEBRA
+from tapec.passes.rules.fast import FAST
+from tapec.passes.rules.fold import FOLD
+from tapec.passes.rules.indexing import INDEXING
+from tapec.passes.rules.layout import LAYOUT
+from tapec.passes.rules.masks import MASKS
+from tapec.passes.rules.powers import POWERS
+from tapec.passes.rules.reductions import REDUCTIONS
+from tapec.passes.rules.scales import SCALES
+from tapec.passes.rules.stability import STABILITY
+from tapec.passes.rules.zeros import ZEROS
+
+__all__ = [
+    "ALGEBRA",
+    "FAST",
+    "FOLD",
+    "INDEXING",
+    "LAYOUT",
+    "MASKS",
+    "POWERS",
+    "REDUCTIONS",
+    "SCALES",
+    "STABILITY",
+    "ZEROS",
+]

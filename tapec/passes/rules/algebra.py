@@ -1,0 +1,71 @@
+"""Neutral elements, signs, and what cancels: equal bit for bit, for nan, infinities and both zeros."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapec.passes.facts import is_nonnegative, is_power_of_two, uniform_value
+from tapec.passes.pattern import number, variables
+from tapec.passes.rule import Rule
+
+__all__ = ["ALGEBRA"]
+
+a, b, c, d, x = variables("a b c d x")
+j, k = number("j"), number("k")
+
+ALGEBRA = (
+    # neutral elements; x + 0.0 is not x when x is -0.0
+    Rule("times-one", x * 1, x, kinds="fiu"),
+    Rule("over-one", x / 1, x),
+    Rule("minus-zero", x - 0, x, kinds="fiu"),
+    Rule("plus-negative-zero", x + -0.0, x),
+    Rule("plus-integer-zero", x + 0, x, kinds="iu"),
+    Rule("positive", np.positive(x), x, kinds="fciu"),
+    # signs: a negation moves outwards until it meets a sum, a number, or another negation
+    Rule("times-minus-one", x * -1, -x, kinds="fi"),
+    Rule("over-minus-one", x / -1, -x),
+    Rule("negative-of-negative", np.negative(-x), x, kinds="fci"),
+    Rule("plus-negative", a + -b, a - b, kinds="fc"),
+    Rule("minus-negative", a - -b, a + b, kinds="fc"),
+    Rule("negatives-multiplied", -a * -b, a * b),
+    Rule("negatives-divided", -a / -b, a / b),
+    Rule("negative-times-number", -x * k, lambda x, k: x * -k),
+    Rule("negative-over-number", -x / k, lambda x, k: x / -k),
+    Rule("number-over-negative", k / -x, lambda x, k: -k / x),
+    Rule("negative-of-product", -(x * k), lambda x, k: x * -k, once=True),
+    Rule("negative-of-quotient", -(x / k), lambda x, k: x / -k, once=True),
+    Rule("negative-of-reciprocal", -(k / x), lambda x, k: -k / x, once=True),
+    Rule("negative-times", -a * b, -(a * b), once=True),
+    Rule("negative-over", -a / b, -(a / b), once=True),
+    Rule("over-negative", a / -b, -(a / b), once=True),
+    Rule("negative-of-difference", -(a - b), b - a, only="cotangents", changes="zeros", once=True),
+    # absolute values and squares
+    Rule("absolute-of-nonnegative", np.absolute(x), x, guard=lambda x: is_nonnegative(x)),
+    Rule("absolute-of-negative", np.absolute(-x), np.absolute(x), kinds="f"),
+    Rule("square", np.square(x), x * x, kinds="fiu"),
+    Rule("absolute-squared", np.absolute(x) * np.absolute(x), x * x),
+    # sums of the same
+    Rule("twice", x + x, x * 2.0),
+    # selection
+    Rule("where-both-same", np.where(c, x, x), x, kinds="fciub"),
+    Rule("where-same-condition-then", np.where(c, np.where(c, a, b), d), np.where(c, a, d), kinds="fciub"),
+    Rule("where-same-condition-else", np.where(c, a, np.where(c, b, d)), np.where(c, a, d), kinds="fciub"),
+    Rule(
+        "where-constant-condition",
+        np.where(c, a, b),
+        lambda c, a, b: a if uniform_value(c.node) else b,
+        guard=lambda c: uniform_value(c) is not None,
+        kinds="fciub",
+    ),
+    # exact changes of numbers
+    Rule("over-power-of-two", x / k, lambda x, k: x * (1.0 / k), guard=lambda k: is_power_of_two(k)),
+    Rule(
+        "powers-of-two-gathered",
+        x * j * k,
+        lambda x, j, k: x * (j * k),
+        guard=lambda j, k: is_power_of_two(j) and is_power_of_two(k) and abs(j) >= 1 and abs(k) >= 1,
+    ),
+    # complex parts of reals
+    Rule("conjugate-of-conjugate", np.conjugate(np.conjugate(x)), x, kinds="c"),
+    Rule("conjugate-of-real", np.conjugate(x), x, kinds="fiu"),
+)

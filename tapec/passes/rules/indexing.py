@@ -1,0 +1,71 @@
+"""Reading from what was just put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.ir.index import Slot
+from tapec.ops import Symbol, apply
+from tapec.passes.pattern import Some, variables
+from tapec.passes.rule import Rule
+
+__all__ = ["INDEXING"]
+
+(x,) = variables("x")
+OF_SCATTER = Some("getitem", of=("scatter",))
+OF_STACK = Some("getitem", of=("stack",))
+
+
+def _is_basic(node: Node) -> bool:
+    return len(node.inputs) == 1 and not any([type(p) is Slot for p in node.param("index")])
+
+
+def _ints_then_basic(y: Node) -> bool:
+    return _is_basic(y) and all([type(p) is int for p in y.inputs[0].param("index")])
+
+
+def index_of_index(y: Symbol, x: Symbol) -> Any:
+    first, second = y.node.inputs[0].param("index"), y.node.param("index")
+    return apply(y.node.op, (x,), (("index", (*first, *second)),))
+
+
+def _takes_one(y: Node) -> bool:
+    """Is it `stack([...])[i]` or `stack([...])[i, ...]`?"""
+    index = y.param("index")
+    return y.inputs[0].param("axis") == 0 and bool(index) and type(index[0]) is int and _is_basic(y)
+
+
+def index_of_stack(y: Symbol) -> Any:
+    index = y.node.param("index")
+    part = Symbol(y.node.inputs[0].inputs[index[0]], y.builder)
+    return apply(y.node.op, (part,), (("index", index[1:]),)) if len(index) > 1 else part
+
+
+def _same_place(y: Node) -> bool:
+    """Is it read where it was written? Index arrays may name a place twice."""
+    return _is_basic(y) and y.inputs[0].param("index") == y.param("index")
+
+
+def _other_place(y: Node) -> bool:
+    """Do scatter and index name two different rows?"""
+    scatter = y.inputs[0]
+    written, read = scatter.param("index"), y.param("index")
+    if len(scatter.inputs) > 1 or not written or not read or type(written[0]) is not int or type(read[0]) is not int:
+        return False
+    n = scatter.type.shape[0]
+    return written[0] % n != read[0] % n
+
+
+INDEXING = (
+    Rule("index-of-index", x[...][...], index_of_index, _ints_then_basic, kinds="fciub"),
+    Rule("index-of-stack", OF_STACK, index_of_stack, _takes_one, kinds="fciub"),
+    Rule("index-of-scatter", OF_SCATTER, lambda y: _written(y), _same_place, kinds="fc"),
+    Rule("index-beside-scatter", OF_SCATTER, lambda y: np.zeros_like(y), _other_place, kinds="fc"),
+)
+
+
+def _written(y: Symbol) -> Symbol:
+    return Symbol(y.node.inputs[0].inputs[0], y.builder)

@@ -1,0 +1,119 @@
+"""Changes of shape, order and dtype: composed, dropped, or moved to where they cost least. No element changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node, broadcast_shapes
+from tapec.ops import Symbol, apply
+from tapec.passes.pattern import Some, params, variables
+from tapec.passes.rule import Rule
+
+__all__ = ["LAYOUT"]
+
+(x,) = variables("x")
+ELEMENTWISE = ("elementwise",)
+
+
+# -- elementwise operations on what was only spread out ---------------------------------------------------------------
+def _spread_from(node: Node) -> Node:
+    """What a `broadcast_to` was made from; a Python number stays, since an array of it is not weak."""
+    if node.op.name == "broadcast_to" and not node.inputs[0].type.weak:
+        return node.inputs[0]
+    return node
+
+
+def _something_spread(y: Node) -> bool:
+    return any([_spread_from(i) is not i for i in y.inputs])
+
+
+def without_broadcasts(y: Symbol) -> Any:
+    """NumPy broadcasts operands by itself; where all were spread out, the result is spread out instead."""
+    return _again(y, [_spread_from(i) for i in y.node.inputs])
+
+
+def _without_ones(node: Node) -> Node:
+    """What a reshape was made from that only adds axes of length one in front."""
+    if node.op.name != "reshape":
+        return node
+    inner = node.inputs[0]
+    ones = node.type.ndim - inner.type.ndim
+    return inner if ones > 0 and not inner.type.weak and node.type.shape == (1,) * ones + inner.type.shape else node
+
+
+def _has_leading_ones(y: Node) -> bool:
+    """Is there such an operand, and others that keep the shape of the result?"""
+    new = [_without_ones(i) for i in y.inputs]
+    if all([n is i for n, i in zip(new, y.inputs)]):
+        return False
+    return broadcast_shapes(*[n.type.shape for n in new]) == y.type.shape
+
+
+def without_leading_ones(y: Symbol) -> Any:
+    """An operand with axes of length one in front is broadcast just the same without them."""
+    return _again(y, [_without_ones(i) for i in y.node.inputs])
+
+
+def _again(y: Symbol, inputs: list[Node]) -> Any:
+    """The op of y on other operands."""
+    return apply(y.node.op, tuple([Symbol(i, y.builder) for i in inputs]), y.node.params)
+
+
+# -- facts ------------------------------------------------------------------------------------------------------------
+def _keeps_type(y: Node) -> bool:
+    return y.type == y.inputs[0].type
+
+
+def _keeps_order(y: Node) -> bool:
+    axes = y.param("axes")
+    return axes == tuple(range(len(axes)))
+
+
+def _is_strong(x: Node) -> bool:
+    return not x.type.weak
+
+
+def _only_adds_ones(y: Node, x: Node) -> bool:
+    return _without_ones(y.inputs[0]) is x
+
+
+def _is_lossless(y: Node, x: Node) -> bool:
+    """Does the dtype in the middle hold every value of the first, so that it can be left out?"""
+    middle = y.inputs[0].type.dtype
+    if x.type.weak or not np.can_cast(x.type.dtype, middle, "safe"):
+        return False
+    return middle.kind == x.type.dtype.kind or y.type.dtype == middle
+
+
+def transpose_of_transpose(y: Symbol, x: Symbol) -> Any:
+    inner, outer = y.node.inputs[0].param("axes"), y.node.param("axes")
+    return np.transpose(x, [inner[k] for k in outer])
+
+
+def _layout(name: str, pattern: Any, replacement: Any, guard: Any = None) -> Rule:
+    return Rule(name, pattern, replacement, guard, kinds="fciub")
+
+
+SPREAD = Some(kinds=ELEMENTWISE, of=("broadcast_to",))
+RESHAPED = Some(kinds=ELEMENTWISE, of=("reshape",))
+RESHAPE_TWICE = np.reshape(np.reshape(x, params), params)
+BROADCAST_TWICE = np.broadcast_to(np.broadcast_to(x, params), params)
+BROADCAST_RESHAPED = np.broadcast_to(np.reshape(x, params), params)
+CAST_TWICE = np.astype(np.astype(x, params), params)
+
+LAYOUT = (
+    _layout("reshape-to-itself", np.reshape(x, params), x, _keeps_type),
+    _layout("reshape-of-reshape", RESHAPE_TWICE, lambda y, x: np.reshape(x, y.shape)),
+    _layout("transpose-to-itself", np.transpose(x), x, _keeps_order),
+    _layout("transpose-of-transpose", np.transpose(np.transpose(x)), transpose_of_transpose),
+    _layout("broadcast-to-itself", np.broadcast_to(x, params), x, _keeps_type),
+    _layout("broadcast-of-broadcast", BROADCAST_TWICE, lambda y, x: np.broadcast_to(x, y.shape), _is_strong),
+    _layout("broadcast-of-leading-ones", BROADCAST_RESHAPED, lambda y, x: np.broadcast_to(x, y.shape), _only_adds_ones),
+    _layout("cast-to-itself", np.astype(x, params), x, _keeps_type),
+    _layout("cast-of-cast", CAST_TWICE, lambda y, x: x.astype(y.dtype), _is_lossless),
+    _layout("copy", np.copy(x), x),
+    _layout("operand-of-broadcast", SPREAD, without_broadcasts, _something_spread),
+    _layout("operand-with-leading-ones", RESHAPED, without_leading_ones, _has_leading_ones),
+)

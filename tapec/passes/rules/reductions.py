@@ -1,0 +1,142 @@
+"""Sums of sums, of what was only spread out, and products with arrays that are one number everywhere."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.ops import Symbol
+from tapec.ops.define import reduced_shape
+from tapec.passes.facts import uniform_value
+from tapec.passes.pattern import Some, number, params, variables
+from tapec.passes.rule import Rule
+
+__all__ = ["REDUCTIONS"]
+
+a, b, x = variables("a b x")
+k = number("k")
+
+
+# -- sum(broadcast_to(x)) ---------------------------------------------------------------------------------------------
+def sum_of_broadcast(y: Symbol, x: Symbol) -> Any:
+    """n equal summands are one, n times; only the axes that x itself has are added up."""
+    axes, keepdims = y.node.param("axis"), y.node.param("keepdims")
+    shape = y.node.inputs[0].type.shape
+    own = (1,) * (len(shape) - x.ndim) + x.shape
+    true = tuple([i for i in axes if own[i] == shape[i] != 1])
+    count = math.prod([shape[i] for i in axes if i not in true])
+    total: Any = np.sum(np.reshape(x, own), axis=true, keepdims=True) if true else x
+    if count != 1:
+        total = total * float(count)
+    left = tuple([1 if i in true else n for i, n in enumerate(own)])
+    return np.reshape(total, reduced_shape(left, axes, keepdims))
+
+
+def _spreads_something(y: Node, x: Node) -> bool:
+    shape = y.inputs[0].type.shape
+    own = (1,) * (len(shape) - x.type.ndim) + x.type.shape
+    return bool(y.inputs[0].type.size) and not x.type.weak and any([own[i] != shape[i] for i in y.param("axis")])
+
+
+# -- sums of sums -----------------------------------------------------------------------------------------------------
+def _joined_axes(y: Node) -> tuple[int, ...] | None:
+    """The axes that sum(sum(x)) adds up; None when no single sum has that result."""
+    inner = y.inputs[0]
+    first, second = inner.param("axis"), y.param("axis")
+    if inner.param("keepdims"):
+        both = tuple(sorted({*first, *second}))
+        return both if y.param("keepdims") or set(first) <= set(second) else None
+    if y.param("keepdims"):
+        return None
+    left = [i for i in range(inner.inputs[0].type.ndim) if i not in first]
+    return tuple(sorted([*first, *[left[i] for i in second]]))
+
+
+def _has_joined_axes(y: Node) -> bool:
+    return _joined_axes(y) is not None
+
+
+def sum_of_sum(y: Symbol, x: Symbol) -> Any:
+    return np.sum(x, axis=_joined_axes(y.node), keepdims=y.node.param("keepdims"))
+
+
+def _is_whole(y: Node) -> bool:
+    """Does it add up everything, to a scalar?"""
+    return not y.type.shape and len(y.param("axis")) == y.inputs[0].type.ndim
+
+
+def _adds_single_elements(y: Node) -> bool:
+    shape = y.inputs[0].type.shape
+    return all([shape[i] == 1 for i in y.param("axis")])
+
+
+def _is_keepdims_shape(y: Node) -> bool:
+    total = y.inputs[0]
+    return not total.param("keepdims") and y.type.shape == reduced_shape(
+        total.inputs[0].type.shape, total.param("axis"), True
+    )
+
+
+def negative_sum(y: Symbol, x: Symbol) -> Any:
+    return -np.sum(x, axis=y.node.param("axis"), keepdims=y.node.param("keepdims"))
+
+
+def reshaped(y: Symbol, x: Symbol) -> Any:
+    return np.reshape(x, y.shape)
+
+
+def sum_of_all(y: Symbol) -> Any:
+    return np.sum(Symbol(y.node.inputs[0].inputs[0], y.builder))
+
+
+def with_keepdims(y: Symbol, x: Symbol) -> Any:
+    return np.sum(x, axis=y.node.inputs[0].param("axis"), keepdims=True)
+
+
+# -- products ---------------------------------------------------------------------------------------------------------
+def product_with_uniform(y: Symbol, a: Symbol, k: Any) -> Any:
+    """a @ full(k): each column is k times the sums of a's rows."""
+    total = np.sum(a, axis=-1, keepdims=True) * k
+    return np.reshape(total, total.shape[:-1]) if y.node.inputs[1].type.ndim == 1 else total
+
+
+def uniform_times_product(y: Symbol, a: Symbol, k: Any) -> Any:
+    total = np.sum(a, axis=-2, keepdims=True) * k
+    return np.reshape(total, (*total.shape[:-2], total.shape[-1])) if y.node.inputs[0].type.ndim == 1 else total
+
+
+def _is_matrix(a: Node) -> bool:
+    return a.type.ndim > 1 and uniform_value(a) is None
+
+
+def transpose_of_product(a: Symbol, b: Symbol) -> Any:
+    return np.transpose(b) @ np.transpose(a)
+
+
+def _are_matrices(y: Node, a: Node, b: Node) -> bool:
+    return a.type.ndim == b.type.ndim == 2 and y.param("axes") == (1, 0)
+
+
+def _rule(name: str, pattern: Any, replacement: Any, guard: Any = None, changes: str = "rounding", **more: Any) -> Rule:
+    return Rule(name, pattern, replacement, guard, kinds="fc", changes=changes, **more)
+
+
+CT: Any = {"only": "cotangents"}
+RESHAPED_SUM = Some("sum", of=("reshape", "transpose"))
+
+REDUCTIONS = (
+    _rule("sum-of-broadcast", np.sum(np.broadcast_to(x, params)), sum_of_broadcast, _spreads_something),
+    _rule("sum-of-sum", np.sum(np.sum(x)), sum_of_sum, _has_joined_axes, once=True),
+    _rule("sum-of-reshape", RESHAPED_SUM, sum_of_all, _is_whole),
+    _rule("keepdims", np.reshape(np.sum(x), params), with_keepdims, _is_keepdims_shape, changes="", once=True),
+    _rule("reshape-of-negative", np.reshape(-x, params), lambda y, x: -np.reshape(x, y.shape), changes="", once=True),
+    # among cotangents
+    _rule("sum-of-negative", np.sum(-x), negative_sum, changes="zeros", once=True, **CT),
+    _rule("sum-of-single-elements", np.sum(x), reshaped, _adds_single_elements, changes="zeros", **CT),
+    _rule("product-with-uniform", a @ k, product_with_uniform, _is_matrix, **CT),
+    _rule("uniform-times-product", np.matmul(k, a), uniform_times_product, _is_matrix, **CT),
+    _rule("transpose-of-product", np.transpose(a @ b), transpose_of_product, _are_matrices, once=True, **CT),
+)

@@ -1,0 +1,76 @@
+"""Constant factors among cotangents: gathered into one, so that `2 * r / n` costs one multiplication.
+
+Multiplying by one number instead of two changes last digits, and may save an intermediate result from overflow, but
+brings no new infinity: the product lies in size between or beyond the factors, on the side where the two steps would
+have ended. Factors beyond what `is_mild` allows are left alone. What the user wrote is never touched.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tapec.ir import Node
+from tapec.passes.pattern import number, variables
+from tapec.passes.rule import Rule
+
+__all__ = ["SCALES"]
+
+a, b, x = variables("a b x")
+j, k = number("j"), number("k")
+
+
+def is_mild(y: Node, *factors: Any) -> bool:
+    """Are these numbers so far from the largest and the smallest floats that no product with them is in danger?"""
+    if y.type.dtype.char not in "fd":
+        return False
+    limit = 170 if y.type.dtype.char == "d" else 21
+    return all(math.isfinite(f) and f != 0 and abs(math.frexp(f)[1]) <= limit for f in factors)
+
+
+def _same_size(y: Node, a: Node) -> bool:
+    return a.type.shape == y.type.shape
+
+
+def _scale(name: str, pattern: Any, replacement: Any, guard: Any, once: bool = False) -> Rule:
+    return Rule(name, pattern, replacement, guard, only="cotangents", changes="rounding", once=once)
+
+
+SCALES = (
+    _scale("factors-gathered", x * j * k, lambda x, j, k: x * (j * k), lambda y, j, k: is_mild(y, j, k)),
+    _scale("over-number", x / k, lambda x, k: x * (1.0 / k), lambda y, k: is_mild(y, k)),
+    _scale("number-over-times", k / x * j, lambda x, j, k: j * k / x, lambda y, j, k: is_mild(y, j, k)),
+    _scale("number-over-product", k / (x * j), lambda x, j, k: k / j / x, lambda y, j, k: is_mild(y, j, k), once=True),
+    _scale("times-reciprocal", a * (1 / b), a / b, lambda y: is_mild(y), once=True),
+    _scale("times-number-over", a * (k / b), lambda a, b, k: a / b * k, lambda y, k: is_mild(y, k), once=True),
+    # outwards, where it costs no bigger multiplication; into the smaller operand, where it saves one
+    _scale(
+        "factor-outwards",
+        x * k * b,
+        lambda x, b, k: x * b * k,
+        lambda y, x, b, k: is_mild(y, k) and _same_size(y, x),
+        once=True,
+    ),
+    _scale(
+        "factor-outwards-of-quotient",
+        x * k / b,
+        lambda x, b, k: x / b * k,
+        lambda y, x, b, k: is_mild(y, k) and _same_size(y, x),
+        once=True,
+    ),
+    _scale(
+        "factor-into-smaller",
+        a * b * k,
+        lambda a, b, k: a * (b * k),
+        lambda y, a, b, k: is_mild(y, k) and a.type.shape == y.type.shape and b.type.size < a.type.size,
+        once=True,
+    ),
+    # a + a * k and its like
+    _scale("multiples-added", x * j + x * k, lambda x, j, k: x * (j + k), lambda y, j, k: _same_sign(y, j, k)),
+    _scale("multiple-and-itself", x * k + x, lambda x, k: x * (k + 1.0), lambda y, k: _same_sign(y, 1.0, k)),
+)
+
+
+def _same_sign(y: Node, j: Any, k: Any) -> bool:
+    """Only then is x * j + x * k infinite, or nan, just where x * (j + k) is."""
+    return is_mild(y, j, k) and (j > 0) == (k > 0)

@@ -1,0 +1,46 @@
+"""Zeros among cotangents: where nothing flows there is nothing, whatever it would be multiplied by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.ops.creation import FULL
+from tapec.passes.facts import is_zero
+from tapec.passes.pattern import Some, variables
+from tapec.passes.rule import Rule
+
+__all__ = ["ZEROS"]
+
+a, x, z = variables("a x z")
+
+
+def is_nothing(node: Node) -> bool:
+    """An array of zeros that a derivative rule made. A zero that the user wrote is a number like any other."""
+    return node.op is FULL and node.role is not None and is_zero(node)
+
+
+def _cotangent(name: str, pattern: Any, replacement: Any, **more: Any) -> Rule:
+    return Rule(name, pattern, replacement, only="cotangents", changes="zeros", kinds="fc", **more)
+
+
+ZEROS = (
+    _cotangent("plus-zero", x + z, x, guard=lambda z: is_zero(z)),
+    _cotangent("minus-any-zero", x - z, x, guard=lambda z: is_zero(z)),
+    _cotangent("zero-minus", z - x, -x, guard=lambda z: is_zero(z)),
+    _cotangent("times-one-complex", x * 1, x),
+    _cotangent(
+        "of-nothing",
+        Some("multiply", "matmul", of=("full",)),
+        lambda y: np.zeros_like(y),
+        guard=lambda y: any([is_nothing(i) for i in y.inputs]),
+    ),
+    _cotangent(
+        "of-nothing-alone",
+        Some("divide", "negative", "scatter", "conjugate", "real", "imag", "cast", of=("full",)),
+        lambda y: np.zeros_like(y),
+        guard=lambda y: is_nothing(y.inputs[0]),
+    ),
+)

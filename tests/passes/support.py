@@ -1,0 +1,48 @@
+"""Short writing for tests of rules, and a table that each rule must stand in."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tapec.testing import check_rewrite, check_unchanged
+
+
+class Case(NamedTuple):
+    """Where a rule fires, and where it must not.
+
+    Each entry is a body in short form, `op operands; op operands; ...`: the first line's value is `%0`, and so on, the
+    last is returned, or what stands there with a `%` in front. `fires` pairs bodies before and after.
+    """
+
+    inputs: str
+    fires: Sequence[tuple[str, str]]
+    stays: Sequence[str] = ()
+    others: Sequence[tuple[str, str]] = ()  # (inputs, body) that must stay, where the inputs differ
+
+
+def text(inputs, body):
+    """Graph text from its short form."""
+    lines = [line.strip() for line in body.split(";")]
+    returned = lines.pop().removeprefix("return ") if lines[-1].startswith(("%", "return ")) else f"%{len(lines) - 1}"
+    named = [f"  %{k} = {line}" for k, line in enumerate(lines)]
+    return "\n".join([f"graph({inputs}) {{", *named, f"  return {returned}", "}"])
+
+
+def check_case(name, case, rules):
+    """The rule fires where it should, with the result that it should have; and nowhere else."""
+    (rule,) = [r for r in rules if r.name == name]
+    for before, after in case.fires:
+        fired = check_rewrite(text(case.inputs, before), text(case.inputs, after), [rule])
+        assert fired[name] > 0, f"{name} did not fire at {before}"
+    for body in case.stays:
+        check_unchanged(text(case.inputs, body), [rule])
+    for inputs, body in case.others:
+        check_unchanged(text(inputs, body), [rule])
+
+
+def check_table(cases, rules):
+    """Each rule has a case in which it fires and one in which it stays away."""
+    missing = {r.name for r in rules} - set(cases)
+    assert not missing, f"rules without a test: {missing}"
+    assert not set(cases) - {r.name for r in rules}
+    for name, case in cases.items():
+        assert case.fires and (case.stays or case.others), name

@@ -1,0 +1,174 @@
+"""Exact algebra: each rule where it fires and where it must not."""
+
+import pytest
+
+from tapec.passes.rules import ALGEBRA
+from tests.passes.support import Case, check_case, check_table
+
+F = "%x: f64[3], %y: f64[3]"
+INT = "%x: i64[3], %y: i64[3]"
+COMPLEX = "%x: c128[3], %y: c128[3]"
+UNSIGNED = "%x: f64[3], %y: u8[3]"
+
+CASES = {
+    "times-one": Case(
+        F,
+        [
+            ("multiply %x, 1.0", "%x"),
+            ("multiply 1, %x", "%x"),
+            ("full {shape=(3,), value=1.0, dtype=f64}; multiply %0, %x", "%x"),
+            ("full {shape=(2,3), value=1.0, dtype=f64}; multiply %0, %x", "broadcast_to %x {shape=(2, 3)}"),
+            ("constant {value=1.0}; multiply %0, %x", "%x"),
+        ],
+        ["multiply %x, 1.5", "multiply %x, %y", "multiply %x, True"],
+        [
+            ("%x: f32[3]", "constant {value=1.0}; multiply %x, %0"),  # the result is f64
+            ("%x: float", "full {shape=(), value=1.0, dtype=f64}; multiply %x, %0"),  # the result is no Python number
+            (COMPLEX, "multiply %x, 1.0"),  # inf * (1 + 0j) is nan
+            ("%x: bool[3]", "multiply %x, 1"),
+        ],
+    ),
+    "over-one": Case(F, [("divide %x, 1.0", "%x")], ["divide 1.0, %x"], [(INT, "divide %x, 1")]),
+    "minus-zero": Case(F, [("subtract %x, 0.0", "%x")], ["subtract %x, -0.0", "subtract 0.0, %x"]),
+    "plus-negative-zero": Case(F, [("add %x, -0.0", "%x"), ("add -0.0, %x", "%x")], ["add %x, 0.0"]),
+    "plus-integer-zero": Case(INT, [("add %x, 0", "%x")], ["add %x, 1"], [(F, "add %x, 0"), (INT, "add %x, 0.0")]),
+    "positive": Case(F, [("positive %x", "%x")], ["negative %x"]),
+    "times-minus-one": Case(
+        F, [("multiply %x, -1.0", "negative %x")], ["multiply %x, 1.0"], [(COMPLEX, "multiply %x, -1")]
+    ),
+    "over-minus-one": Case(F, [("divide %x, -1", "negative %x")], ["divide -1, %x"]),
+    "negative-of-negative": Case(
+        F, [("negative %x; negative %0", "%x")], ["negative %x"], [(UNSIGNED, "negative %y; negative %0")]
+    ),
+    "plus-negative": Case(
+        F,
+        [("negative %y; add %x, %0", "subtract %x, %y"), ("negative %y; add %0, %x", "subtract %x, %y")],
+        ["negative %y; subtract %x, %0"],
+        [(UNSIGNED, "negative %y; add %x, %0")],  # -1 is 255 there
+    ),
+    "minus-negative": Case(
+        F,
+        [("negative %y; subtract %x, %0", "add %x, %y")],
+        ["negative %x; subtract %0, %y"],
+        [(UNSIGNED, "negative %y; subtract %x, %0")],
+    ),
+    "negatives-multiplied": Case(
+        F,
+        [("negative %x; negative %y; multiply %0, %1", "multiply %x, %y")],
+        ["negative %x; multiply %0, %y"],
+        [(COMPLEX, "negative %x; negative %y; multiply %0, %1")],
+    ),
+    "negatives-divided": Case(
+        F, [("negative %x; negative %y; divide %0, %1", "divide %x, %y")], ["negative %x; divide %0, %y"]
+    ),
+    "negative-times-number": Case(
+        F, [("negative %x; multiply %0, 3.0", "multiply %x, -3.0")], ["negative %x; multiply %0, %y"]
+    ),
+    "negative-over-number": Case(
+        F, [("negative %x; divide %0, 3.0", "divide %x, -3.0")], ["negative %x; divide 3.0, %0"]
+    ),
+    "number-over-negative": Case(
+        F, [("negative %x; divide 3.0, %0", "divide -3.0, %x")], ["negative %x; divide %0, 3.0"]
+    ),
+    "negative-of-product": Case(
+        F,
+        [("multiply %x, 3.0; negative %0", "multiply %x, -3.0")],
+        ["multiply %x, %y; negative %0", "multiply %x, 3.0; negative %0; return %0, %1"],
+    ),
+    "negative-of-quotient": Case(
+        F, [("divide %x, 3.0; negative %0", "divide %x, -3.0")], ["divide %x, 3.0; negative %0; return %0, %1"]
+    ),
+    "negative-of-reciprocal": Case(
+        F, [("divide 3.0, %x; negative %0", "divide -3.0, %x")], ["divide 3.0, %x; negative %0; return %0, %1"]
+    ),
+    "negative-times": Case(
+        F,
+        [
+            ("negative %x; multiply %0, %y", "multiply %x, %y; negative %0"),
+            ("negative %x; multiply %y, %0", "multiply %x, %y; negative %0"),
+        ],
+        ["negative %x; multiply %0, %y; return %0, %1"],
+        [(COMPLEX, "negative %x; multiply %0, %y")],  # zeros may change their signs
+    ),
+    "negative-over": Case(
+        F, [("negative %x; divide %0, %y", "divide %x, %y; negative %0")], ["negative %x; divide %0, %y; return %0, %1"]
+    ),
+    "over-negative": Case(
+        F, [("negative %x; divide %y, %0", "divide %y, %x; negative %0")], ["negative %x; divide %y, %0; return %0, %1"]
+    ),
+    "negative-of-difference": Case(
+        F,
+        [("subtract %x, %y !ct; negative %0 !ct", "subtract %y, %x !ct")],
+        [
+            "subtract %x, %y; negative %0",  # where x is y, -(x - y) is -0.0
+            "subtract %x, %y !ct; negative %0",
+            "subtract %x, %y !ct; negative %0 !ct; return %0, %1",
+        ],
+    ),
+    "absolute-of-nonnegative": Case(
+        F,
+        [
+            ("exp %x; absolute %0", "exp %x"),
+            ("multiply %x, %x; add %0, 1.0; sqrt %1; absolute %2", "multiply %x, %x; add %0, 1.0; sqrt %1"),
+        ],
+        ["absolute %x", "multiply %x, %y; absolute %0", "multiply %x, %x; sqrt %x; add %0, %1; absolute %2"],
+    ),
+    "absolute-of-negative": Case(F, [("negative %x; absolute %0", "absolute %x")], ["absolute %x; negative %0"]),
+    "square": Case(F, [("square %x", "multiply %x, %x")], ["multiply %x, %x"], [(COMPLEX, "square %x")]),
+    "absolute-squared": Case(
+        F, [("absolute %x; multiply %0, %0", "multiply %x, %x")], ["absolute %x; multiply %0, %x"]
+    ),
+    "twice": Case(
+        F, [("add %x, %x", "multiply %x, 2.0")], ["add %x, %y"], [(COMPLEX, "add %x, %x"), (INT, "add %x, %x")]
+    ),
+    "where-both-same": Case(
+        "%c: bool[3], %x: f64[3], %y: f64[3]",
+        [("where %c, %x, %x", "%x")],
+        ["where %c, %x, %y"],
+        [("%c: bool[3], %x: float", "where %c, %x, %x")],
+    ),
+    "where-same-condition-then": Case(
+        "%c: bool[3], %d: bool[3], %x: f64[3], %y: f64[3]",
+        [("where %c, %x, %y; where %c, %0, 1.0", "where %c, %x, 1.0")],
+        ["where %d, %x, %y; where %c, %0, 1.0", "where %c, %x, %y; where %c, 1.0, %0"],
+    ),
+    "where-same-condition-else": Case(
+        "%c: bool[3], %d: bool[3], %x: f64[3], %y: f64[3]",
+        [("where %c, %x, %y; where %c, 1.0, %0", "where %c, 1.0, %y")],
+        ["where %d, %x, %y; where %c, 1.0, %0", "where %c, %x, %y; where %c, %0, 1.0"],
+    ),
+    "where-constant-condition": Case(
+        F,
+        [
+            ("where True, %x, %y", "%x"),
+            ("where 0.0, %x, %y", "%y"),
+            ("full {shape=(3,), value=False, dtype=bool}; where %0, %x, %y", "%y"),
+        ],
+        ["where %x, %x, %y"],
+        [("%c: bool[3], %x: f64[3]", "where %c, %x, 0.0"), ("%x: f32[3]", "constant {value=0.0}; where True, %x, %0")],
+    ),
+    "over-power-of-two": Case(
+        F,
+        [("divide %x, 4.0", "multiply %x, 0.25"), ("divide %x, -0.5", "multiply %x, -2.0")],
+        ["divide %x, 3.0", "divide %x, 0.0", "divide %x, 5e-324", "divide %x, inf", "divide 4.0, %x"],
+    ),
+    "powers-of-two-gathered": Case(
+        F,
+        [
+            ("multiply %x, 2.0; multiply %0, -4.0", "multiply %x, -8.0"),
+            ("multiply 2.0, %x; multiply 4.0, %0", "multiply %x, 8.0"),
+        ],
+        ["multiply %x, 3.0; multiply %0, 2.0", "multiply %x, 0.5; multiply %0, 2.0"],  # 0.5 * TINY is 0.0
+    ),
+    "conjugate-of-conjugate": Case(COMPLEX, [("conjugate %x; conjugate %0", "%x")], ["conjugate %x"]),
+    "conjugate-of-real": Case(F, [("conjugate %x", "%x")], [], [(COMPLEX, "conjugate %x")]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rule(name):
+    check_case(name, CASES[name], ALGEBRA)
+
+
+def test_each_rule_has_a_case():
+    check_table(CASES, ALGEBRA)

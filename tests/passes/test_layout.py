@@ -1,0 +1,251 @@
+"""Layout, indexing and reductions: each rule where it fires and where it must not."""
+
+import pytest
+
+from tapec.passes.rules import INDEXING, LAYOUT, REDUCTIONS
+from tests.passes.support import Case, check_case, check_table
+
+X = "%x: f64[3,4], %y: f64[3,4], %v: f64[4], %s: f64[], %p: f64[2,3]"
+SUM = "sum {} {{axis=({}), keepdims={}}}".format
+RULES = (*LAYOUT, *INDEXING, *REDUCTIONS)
+WEAK = "%t: float, %h: f32[3]"
+
+CASES = {
+    "reshape-to-itself": Case(
+        X,
+        [("reshape %x {shape=(3, 4)}", "%x")],
+        ["reshape %x {shape=(4, 3)}"],
+        [("%t: float", "reshape %t {shape=()}")],
+    ),
+    "reshape-of-reshape": Case(
+        X,
+        [("reshape %x {shape=(12,)}; reshape %0 {shape=(4, 3)}", "reshape %x {shape=(4, 3)}")],
+        ["transpose %x {axes=(1, 0)}; reshape %0 {shape=(12,)}"],
+    ),
+    "transpose-to-itself": Case(X, [("transpose %v {axes=(0,)}", "%v")], ["transpose %x {axes=(1, 0)}"]),
+    "transpose-of-transpose": Case(
+        "%x: f64[2,3,4]",
+        [
+            ("transpose %x {axes=(1, 2, 0)}; transpose %0 {axes=(2, 0, 1)}", "%x"),
+            ("transpose %x {axes=(1, 2, 0)}; transpose %0 {axes=(1, 0, 2)}", "transpose %x {axes=(2, 1, 0)}"),
+        ],
+        ["reshape %x {shape=(6, 4)}; transpose %0 {axes=(1, 0)}"],
+    ),
+    "broadcast-to-itself": Case(
+        X,
+        [("broadcast_to %x {shape=(3, 4)}", "%x")],
+        ["broadcast_to %v {shape=(3, 4)}"],
+        [("%t: float", "broadcast_to %t {shape=()}")],
+    ),
+    "broadcast-of-broadcast": Case(
+        X,
+        [("broadcast_to %v {shape=(1, 4)}; broadcast_to %0 {shape=(3, 4)}", "broadcast_to %v {shape=(3, 4)}")],
+        ["broadcast_to %v {shape=(3, 4)}; reshape %0 {shape=(12,)}"],
+    ),
+    "broadcast-of-leading-ones": Case(
+        X,
+        [("reshape %v {shape=(1, 4)}; broadcast_to %0 {shape=(3, 4)}", "broadcast_to %v {shape=(3, 4)}")],
+        ["reshape %v {shape=(4, 1)}; broadcast_to %0 {shape=(4, 3)}"],
+    ),
+    "cast-to-itself": Case(
+        X, [("cast %x {dtype=f64}", "%x")], ["cast %x {dtype=f32}"], [(WEAK, "cast %t {dtype=f64}")]
+    ),
+    "cast-of-cast": Case(
+        "%h: f32[3], %x: f64[3], %n: i32[3]",
+        [
+            ("cast %h {dtype=f64}; cast %0 {dtype=f32}", "%h"),
+            ("cast %n {dtype=i64}; cast %0 {dtype=f32}", "cast %n {dtype=f32}"),
+        ],
+        [
+            "cast %x {dtype=f32}; cast %0 {dtype=f64}",
+            "cast %n {dtype=f32}; cast %0 {dtype=i32}",
+            "cast %n {dtype=f64}; cast %0 {dtype=f32}",  # rounds once where this rounded twice
+        ],
+    ),
+    "copy": Case(X, [("copy %x", "%x")], ["negative %x"], [(WEAK, "copy %t")]),
+    "operand-of-broadcast": Case(
+        X,
+        [
+            ("broadcast_to %v {shape=(3, 4)}; multiply %0, %x", "multiply %v, %x"),
+            ("broadcast_to %v {shape=(3, 4)}; multiply %0, 2.0", "multiply %v, 2.0; broadcast_to %0 {shape=(3, 4)}"),
+            (
+                "broadcast_to %s {shape=(4,)}; broadcast_to %s {shape=(3, 4)}; add %0, %1",
+                "add %s, %s; broadcast_to %0 {shape=(3, 4)}",
+            ),
+            ("broadcast_to %s {shape=(3, 4)}; greater %x, 0.0; where %1, %0, %x", "greater %x, 0.0; where %0, %s, %x"),
+        ],
+        ["multiply %v, %x", "broadcast_to %v {shape=(3, 4)}; matmul %p, %0"],
+        [(WEAK, "broadcast_to %t {shape=(3,)}; multiply %0, %h")],
+    ),
+    "operand-with-leading-ones": Case(
+        X,
+        [
+            ("reshape %v {shape=(1, 4)}; multiply %0, %x", "multiply %v, %x"),
+            ("reshape %s {shape=(1, 1)}; multiply %x, %0", "multiply %x, %s"),
+        ],
+        [
+            "reshape %v {shape=(1, 4)}; multiply %0, %v",
+            "reshape %v {shape=(4, 1)}; multiply %0, %v",
+            "reshape %v {shape=(1, 4)}; negative %0",
+        ],
+    ),
+    "index-of-index": Case(
+        "%x: f64[3,4,5], %i: i64[2]",
+        [
+            ("getitem %x {index=(1,)}; getitem %0 {index=(2,)}", "getitem %x {index=(1, 2)}"),
+            ("getitem %x {index=(-1,)}; getitem %0 {index=(1:3, None)}", "getitem %x {index=(-1, 1:3, None)}"),
+        ],
+        ["getitem %x {index=(:2,)}; getitem %0 {index=(1,)}"],
+        [("%x: f64[3,4,5]", "constant {value=[0, 1]}; getitem %x {index=(1,)}; getitem %1, %0 {index=($0,)}")],
+    ),
+    "index-of-stack": Case(
+        X,
+        [
+            ("stack %x, %y {axis=0}; getitem %0 {index=(1,)}", "%y"),
+            ("stack %x, %y {axis=0}; getitem %0 {index=(-2, 0)}", "getitem %x {index=(0,)}"),
+        ],
+        ["stack %x, %y {axis=1}; getitem %0 {index=(1,)}", "stack %x, %y {axis=0}; getitem %0 {index=(:,)}"],
+        [("%x: f64[], %h: f32[]", "stack %x, %h {axis=0}; getitem %0 {index=(1,)}")],
+    ),
+    "index-of-scatter": Case(
+        X,
+        [("scatter %v {shape=(3, 4), index=(1,)}; getitem %0 {index=(1,)}", "%v")],
+        ["scatter %v {shape=(3, 4), index=(1,)}; getitem %0 {index=(0,)}"],
+        [
+            (
+                "%v: f64[2]",
+                "constant {value=[0, 0]}; scatter %v, %0 {shape=(3,), index=($0,)}; getitem %1, %0 {index=($0,)}",
+            )
+        ],
+    ),
+    "index-beside-scatter": Case(
+        X,
+        [
+            (
+                "scatter %v {shape=(3, 4), index=(1,)}; getitem %0 {index=(-1,)}",
+                "full {shape=(4,), value=0.0, dtype=f64}",
+            )
+        ],
+        [
+            "scatter %v {shape=(3, 4), index=(1,)}; getitem %0 {index=(-2,)}",
+            "scatter %v {shape=(3, 4), index=(1,)}; getitem %0 {index=(:, 2)}",
+        ],
+    ),
+    "sum-of-broadcast": Case(
+        X,
+        [
+            (f"broadcast_to %s {{shape=(3, 4)}}; {SUM('%0', '0, 1', False)}", "multiply %s, 12.0"),
+            (f"broadcast_to %v {{shape=(3, 4)}}; {SUM('%0', '0,', False)}", "multiply %v, 3.0"),
+            (
+                f"broadcast_to %v {{shape=(3, 4)}}; {SUM('%0', '0, 1', True)}",
+                f"reshape %v {{shape=(1, 4)}}; {SUM('%0', '1,', True)}; multiply %1, 3.0",
+            ),
+            (
+                f"broadcast_to %v {{shape=(2, 3, 4)}}; {SUM('%0', '0,', False)}",
+                "multiply %v, 2.0; reshape %0 {shape=(1, 4)}; broadcast_to %1 {shape=(3, 4)}",
+            ),
+        ],
+        [
+            f"broadcast_to %v {{shape=(3, 4)}}; {SUM('%0', '1,', False)}",
+            f"broadcast_to %v {{shape=(0, 4)}}; {SUM('%0', '0,', False)}",
+        ],
+        [("%n: i32[]", f"broadcast_to %n {{shape=(3,)}}; {SUM('%0', '0,', False)}")],
+    ),
+    "sum-of-sum": Case(
+        "%x: f64[2,3,4]",
+        [
+            (f"{SUM('%x', '1,', False)}; {SUM('%0', '1,', False)}", SUM("%x", "1, 2", False)),
+            (f"{SUM('%x', '0,', True)}; {SUM('%0', '2,', True)}", SUM("%x", "0, 2", True)),
+            (f"{SUM('%x', '0,', True)}; {SUM('%0', '0, 2', False)}", SUM("%x", "0, 2", False)),
+        ],
+        [
+            f"{SUM('%x', '0,', True)}; {SUM('%0', '2,', False)}",
+            f"{SUM('%x', '0,', False)}; {SUM('%0', '1,', True)}",
+            f"{SUM('%x', '0,', False)}; {SUM('%0', '0,', False)}; return %0, %1",
+        ],
+    ),
+    "sum-of-reshape": Case(
+        X,
+        [
+            (f"reshape %x {{shape=(12,)}}; {SUM('%0', '0,', False)}", SUM("%x", "0, 1", False)),
+            (f"transpose %x {{axes=(1, 0)}}; {SUM('%0', '0, 1', False)}", SUM("%x", "0, 1", False)),
+        ],
+        [
+            f"reshape %x {{shape=(6, 2)}}; {SUM('%0', '0,', False)}",
+            f"reshape %x {{shape=(12,)}}; {SUM('%0', '0,', True)}",
+        ],
+    ),
+    "sum-of-negative": Case(
+        X,
+        [(f"negative %x !ct; {SUM('%0', '0,', False)} !ct", f"{SUM('%x', '0,', False)} !ct; negative %0 !ct")],
+        [f"negative %x; {SUM('%0', '0,', False)}", f"negative %x !ct; {SUM('%0', '0,', False)} !ct; return %0, %1"],
+    ),
+    "reshape-of-negative": Case(
+        X,
+        [("negative %v; reshape %0 {shape=(4, 1)}", "reshape %v {shape=(4, 1)}; negative %0")],
+        ["negative %v; reshape %0 {shape=(4, 1)}; return %0, %1", "reshape %v {shape=(4, 1)}; negative %0"],
+    ),
+    "keepdims": Case(
+        X,
+        [(f"{SUM('%x', '1,', False)}; reshape %0 {{shape=(3, 1)}}", SUM("%x", "1,", True))],
+        [
+            f"{SUM('%x', '1,', False)}; reshape %0 {{shape=(1, 3)}}",
+            f"{SUM('%x', '1,', False)}; reshape %0 {{shape=(3, 1)}}; return %0, %1",
+        ],
+    ),
+    "sum-of-single-elements": Case(
+        "%x: f64[3,1,4]",
+        [(SUM("%x", "1,", False) + " !ct", "reshape %x {shape=(3, 4)} !ct")],
+        [SUM("%x", "1,", False), SUM("%x", "0, 1", False) + " !ct"],  # the sum of -0.0 is 0.0
+    ),
+    "product-with-uniform": Case(
+        X,
+        [
+            (
+                "full {shape=(3,5), value=2.0, dtype=f64} !ct; matmul %p, %0 !ct",
+                "sum %p {axis=(1,), keepdims=True} !ct; multiply %0, 2.0 !ct; broadcast_to %1 {shape=(2, 5)} !ct",
+            ),
+            (
+                "full {shape=(3,), value=2.0, dtype=f64} !ct; matmul %p, %0 !ct",
+                "sum %p {axis=(1,), keepdims=True} !ct; multiply %0, 2.0 !ct; reshape %1 {shape=(2,)} !ct",
+            ),
+        ],
+        ["full {shape=(3,5), value=2.0, dtype=f64}; matmul %p, %0", "matmul %p, %x !ct"],
+    ),
+    "uniform-times-product": Case(
+        X,
+        [
+            (
+                "full {shape=(5,2), value=2.0, dtype=f64} !ct; matmul %0, %p !ct",
+                "sum %p {axis=(0,), keepdims=True} !ct; multiply %0, 2.0 !ct; broadcast_to %1 {shape=(5, 3)} !ct",
+            ),
+            (
+                "full {shape=(2,), value=2.0, dtype=f64} !ct; matmul %0, %p !ct",
+                "sum %p {axis=(0,), keepdims=True} !ct; multiply %0, 2.0 !ct; reshape %1 {shape=(3,)} !ct",
+            ),
+        ],
+        ["full {shape=(5,2), value=2.0, dtype=f64}; matmul %0, %p", "matmul %p, %x !ct"],
+    ),
+    "transpose-of-product": Case(
+        X,
+        [
+            (
+                "matmul %p, %x !ct; transpose %0 {axes=(1, 0)} !ct",
+                "transpose %x {axes=(1, 0)} !ct; transpose %p {axes=(1, 0)} !ct; matmul %0, %1 !ct",
+            )
+        ],
+        [
+            "matmul %p, %x; transpose %0 {axes=(1, 0)}",
+            "matmul %p, %x !ct; transpose %0 {axes=(1, 0)} !ct; return %0, %1",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rule(name):
+    check_case(name, CASES[name], RULES)
+
+
+def test_each_rule_has_a_case():
+    check_table(CASES, RULES)

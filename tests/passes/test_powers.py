@@ -1,0 +1,70 @@
+"""Powers: each rule where it fires and where it must not."""
+
+import pytest
+
+from tapec.passes.rules import POWERS
+from tests.passes.support import Case, check_case, check_table
+
+X = "%x: f64[3], %y: f64[3]"
+SCALAR = "%x: f64[]"
+INT = "%n: i64[3]"
+NONNEGATIVE = "multiply %x, %x; "
+
+CASES = {
+    "power-0": Case(
+        X, [("power %x, 0.0", "full {shape=(3,), value=1.0, dtype=f64}")], ["power 0.0, %x"], [(INT, "power %n, 0")]
+    ),
+    "power-1": Case(X, [("power %x, 1.0", "%x"), ("power %x, 1", "%x")], ["power %x, %y"], [(INT, "power %n, 1.0")]),
+    "power-2-3-4": Case(
+        X,
+        [
+            ("power %x, 2", "multiply %x, %x"),
+            ("power %x, 3.0", "multiply %x, %x; multiply %0, %x"),
+            ("power %x, 4", "multiply %x, %x; multiply %0, %0"),
+        ],
+        ["power %x, 2.5", "power %x, 5", "power 2.0, %x"],
+        [(INT, "power %n, 3"), ("%z: c128[3]", "power %z, 2")],
+    ),
+    "integer-power-2": Case(INT, [("power %n, 2", "multiply %n, %n")], ["power %n, 3"], [(X, "power %x, 2")]),
+    "power-minus-1": Case(
+        X,
+        [("power %x, -1.0", "divide 1.0, %x")],
+        ["power -1.0, %x"],
+        [("%h: f32[3]", "constant {value=-1.0}; power %h, %0")],
+    ),
+    "power-minus-2-3-4": Case(
+        X,
+        [
+            ("power %x, -2.0", "divide 1.0, %x; multiply %0, %0"),
+            ("power %x, -3", "divide 1.0, %x; multiply %0, %0; multiply %1, %0"),
+        ],
+        ["power %x, -2.5", "power %x, -5"],
+    ),
+    "power-half": Case(
+        X,
+        [("power %x, 0.5", "sqrt %x")],
+        ["power %x, 0.25"],
+        [(SCALAR, "power %x, 0.5")],  # (-inf) ** 0.5 is inf, and (-0.0) ** 0.5 is 0.0
+    ),
+    "power-minus-half": Case(
+        X, [(NONNEGATIVE + "power %0, -0.5", NONNEGATIVE + "sqrt %0; divide 1.0, %1")], ["power %x, -0.5"]
+    ),
+    "power-3-halves": Case(
+        X, [(NONNEGATIVE + "power %0, 1.5", NONNEGATIVE + "sqrt %0; multiply %0, %1")], ["power %x, 1.5"]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rule(name):
+    check_case(name, CASES[name], POWERS)
+
+
+def test_the_root_of_a_scalar_that_is_known_not_to_be_negative():
+    inputs = ["exp %x; power %0, 0.5"]
+    case = Case(SCALAR, [(inputs[0], "exp %x; sqrt %0")])
+    check_case("power-half", case, POWERS)
+
+
+def test_each_rule_has_a_case():
+    check_table(CASES, POWERS)

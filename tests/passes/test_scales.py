@@ -1,0 +1,116 @@
+"""Constant factors among cotangents: each rule where it fires and where it must not."""
+
+import pytest
+
+from tapec.passes.rules import SCALES
+from tests.passes.support import Case, check_case, check_table
+
+X = "%x: f64[3], %y: f64[3], %m: f64[2,3]"
+HALF = "%h: f16[3], %g: f16[3]"
+
+
+def shared(body):
+    """The same with a second use of the first value."""
+    return f"{body}; return %0, %1"
+
+
+CASES = {
+    "factors-gathered": Case(
+        X,
+        [
+            ("multiply %x, 3.0 !ct; multiply %0, 5.0 !ct", "multiply %x, 15.0 !ct"),
+            ("multiply 3.0, %x !ct; multiply -5, %0 !ct", "multiply %x, -15.0 !ct"),
+        ],
+        [
+            "multiply %x, 3.0; multiply %0, 5.0",
+            "multiply %x, 3.0 !ct; multiply %0, 5.0",
+            "multiply %x, 3.0 !ct; multiply %0, 1e200 !ct",
+            "multiply %x, 3.0 !ct; multiply %0, 0.0 !ct",
+            "multiply %x, 3.0 !ct; multiply %0, inf !ct",
+        ],
+        [(HALF, "multiply %h, 3.0 !ct; multiply %0, 5.0 !ct")],
+    ),
+    "over-number": Case(
+        X,
+        [("divide %x, 3.0 !ct", "multiply %x, 0.3333333333333333 !ct")],
+        ["divide %x, 3.0", "divide %x, 0.0 !ct", "divide 3.0, %x !ct"],
+    ),
+    "number-over-times": Case(
+        X,
+        [("divide 3.0, %x !ct; multiply %0, 2.0 !ct", "divide 6.0, %x !ct")],
+        ["divide 3.0, %x; multiply %0, 2.0", "divide 3.0, %x !ct; multiply %0, %y !ct"],
+    ),
+    "number-over-product": Case(
+        X,
+        [("multiply %x, 2.0 !ct; divide 3.0, %0 !ct", "divide 1.5, %x !ct")],
+        ["multiply %x, 2.0; divide 3.0, %0", shared("multiply %x, 2.0 !ct; divide 3.0, %0 !ct")],
+    ),
+    "times-reciprocal": Case(
+        X,
+        [("divide 1, %y !ct; multiply %x, %0 !ct", "divide %x, %y !ct")],
+        [
+            "divide 1, %y; multiply %x, %0",
+            shared("divide 1, %y !ct; multiply %x, %0 !ct"),
+            "divide %y, %x !ct; multiply %x, %0 !ct",
+        ],
+        [(HALF, "divide 1, %h !ct; multiply %g, %0 !ct")],
+    ),
+    "times-number-over": Case(
+        X,
+        [("divide 0.5, %y !ct; multiply %x, %0 !ct", "divide %x, %y !ct; multiply %0, 0.5 !ct")],
+        ["divide 0.5, %y; multiply %x, %0", shared("divide 0.5, %y !ct; multiply %x, %0 !ct")],
+    ),
+    "factor-outwards": Case(
+        X,
+        [("multiply %x, 3.0 !ct; multiply %0, %y !ct", "multiply %x, %y !ct; multiply %0, 3.0 !ct")],
+        [
+            "multiply %x, 3.0; multiply %0, %y",
+            shared("multiply %x, 3.0 !ct; multiply %0, %y !ct"),
+            "multiply %x, 3.0 !ct; multiply %0, %m !ct",  # the product is bigger
+        ],
+    ),
+    "factor-outwards-of-quotient": Case(
+        X,
+        [("multiply %x, 3.0 !ct; divide %0, %y !ct", "divide %x, %y !ct; multiply %0, 3.0 !ct")],
+        [
+            "multiply %x, 3.0; divide %0, %y",
+            shared("multiply %x, 3.0 !ct; divide %0, %y !ct"),
+            "multiply %x, 3.0 !ct; divide %0, %m !ct",
+        ],
+    ),
+    "factor-into-smaller": Case(
+        X,
+        [("multiply %m, %x !ct; multiply %0, 3.0 !ct", "multiply %x, 3.0 !ct; multiply %m, %0 !ct")],
+        [
+            "multiply %m, %x; multiply %0, 3.0",
+            "multiply %x, %y !ct; multiply %0, 3.0 !ct",
+            shared("multiply %m, %x !ct; multiply %0, 3.0 !ct"),
+        ],
+    ),
+    "multiples-added": Case(
+        X,
+        [("multiply %x, 3.0 !ct; multiply %x, 2.0 !ct; add %0, %1 !ct", "multiply %x, 5.0 !ct")],
+        [
+            "multiply %x, 3.0; multiply %x, 2.0; add %0, %1",
+            "multiply %x, 3.0 !ct; multiply %x, -2.0 !ct; add %0, %1 !ct",  # inf - inf is nan
+            "multiply %x, 3.0 !ct; multiply %y, 2.0 !ct; add %0, %1 !ct",
+        ],
+    ),
+    "multiple-and-itself": Case(
+        X,
+        [
+            ("multiply %x, 3.0 !ct; add %0, %x !ct", "multiply %x, 4.0 !ct"),
+            ("multiply %x, 3.0 !ct; add %x, %0 !ct", "multiply %x, 4.0 !ct"),
+        ],
+        ["multiply %x, 3.0; add %0, %x", "multiply %x, -3.0 !ct; add %0, %x !ct"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rule(name):
+    check_case(name, CASES[name], SCALES)
+
+
+def test_each_rule_has_a_case():
+    check_table(CASES, SCALES)
