@@ -25,6 +25,12 @@ def is_weak(node: Node) -> bool:
     return is_literal(node) or getattr(node.type, "weak", False)
 
 
+def _python_complex(node: Node) -> bool:
+    """Would `1j * x` with a NumPy scalar be done by Python's complex, which knows floats, and give one?"""
+    first = node.inputs[0]
+    return is_weak(first) and first.type.dtype.kind == "c" and not node.op.multi and not node.type.shape
+
+
 def template_of(node: Node) -> Template | None:
     """The source template of a node; None when its op has no source."""
     op, params = node.op, node.params
@@ -33,7 +39,7 @@ def template_of(node: Node) -> Template | None:
         text = idiom(node)
         if text is not None:
             return parse_template(text, len(node.inputs))
-    elif op.kind == "elementwise" and all(map(is_weak, node.inputs)):
+    elif op.kind == "elementwise" and (all(map(is_weak, node.inputs)) or _python_complex(node)):
         return function_template(node)  # two Python numbers must give NumPy's result
     source = op.source
     if type(source) is str:

@@ -15,7 +15,7 @@ from tapec.ir import Type
 from tapec.ops.array import apply, implements
 from tapec.ops.define import conj, define
 from tapec.ops.diagonals import eye
-from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, regular, result_class, stacked
+from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, result_class, stacked
 from tapec.ops.samples import Case
 from tapec.ops.symbol import Symbol
 
@@ -60,7 +60,8 @@ def onto_triangle(g: Any, UPLO: str) -> Any:
 
 
 def _uplo(args: tuple[str, ...], node: Any) -> str:
-    return f"np.linalg.{node.op.name}({args[0]}{', UPLO=%r' % 'U' if node.param('UPLO') == 'U' else ''})"
+    upper = ', UPLO="U"' if node.param("UPLO") == "U" else ""
+    return f"np.linalg.{node.op.name}({args[0]}{upper})"
 
 
 def _hermitian(*shape: int, complex: bool = False, UPLO: str = "L") -> Any:
@@ -90,7 +91,7 @@ EIGH = define(
 
 
 def _eigvalsh_vjp(ct: Any, y: Any, a: Any, UPLO: str) -> Any:
-    _, v = np.linalg.eigh(a, UPLO)
+    _, v = apply(EIGH, (a,), (("UPLO", UPLO),))
     return (onto_triangle(scaled_columns(v, ct) @ adjoint(v), UPLO),)
 
 
@@ -165,7 +166,19 @@ def _general(*shape: int, complex: bool = False) -> Any:
     return sample
 
 
-_SPIN = lambda rng: [Case((np.array([[0.3, -1.2], [1.5, 0.1]]) + 0.1 * rng.standard_normal((2, 2)),), {})]
+def _spin(rng: np.random.Generator) -> list[Case]:
+    """A real matrix with a pair of complex eigenvalues."""
+    return [Case((np.array([[0.3, -1.2], [1.5, 0.1]]) + 0.1 * rng.standard_normal((2, 2)),), {})]
+
+
+def _eig_batch(batched: tuple[bool, ...], a: Any) -> Any:
+    return apply(EIG, (a,))
+
+
+def _eigvals_batch(batched: tuple[bool, ...], a: Any) -> Any:
+    return apply(EIGVALS, (a,))
+
+
 EIG = define(
     "eig",
     _eig_run,
@@ -173,7 +186,7 @@ EIG = define(
     "linalg",
     multi=True,
     vjp=_eig_vjp,
-    batch=lambda batched, a: apply(EIG, (a,)),
+    batch=_eig_batch,
     source=_as_complex("eig"),
     sample=both(_general(3, 3), _general(2, 2, 2)),
     numpy=np.linalg.eig,
@@ -192,9 +205,9 @@ EIGVALS = define(
     lambda t: Type(stacked(t)[:-1], _complex_dtype(t)),
     "linalg",
     vjp=_eigvals_vjp,
-    batch=lambda batched, a: apply(EIGVALS, (a,)),
+    batch=_eigvals_batch,
     source=_as_complex("eigvals"),
-    sample=both(_general(3, 3), _SPIN, _general(2, 2, 2), _general(3, 3, complex=True)),
+    sample=both(_general(3, 3), _spin, _general(2, 2, 2), _general(3, 3, complex=True)),
     numpy=np.linalg.eigvals,
 )
 

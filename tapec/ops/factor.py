@@ -100,7 +100,9 @@ QR = define(
     vjp=_qr_vjp,
     batch=lambda batched, a: tuple(np.linalg.qr(a)),
     source="np.linalg.qr({0})",
-    sample=both(regular(3, 3), regular(4, 2), regular(2, 2, 4), regular(3, 2, complex=True), regular(2, 3, complex=True)),
+    sample=both(
+        regular(3, 3), regular(4, 2), regular(2, 2, 4), regular(3, 2, complex=True), regular(2, 3, complex=True)
+    ),
     numpy=np.linalg.qr,
 )
 
@@ -116,5 +118,3 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         raise UnsupportedError(at_user_line(f"np.linalg.qr with mode={mode!r} {why}. Mend: use mode='reduced'."))
     q, r = apply(QR, (a,))
     return r if mode == "r" else result_class(np.linalg.qr)(q, r)
-
-

@@ -196,5 +196,3 @@ SLOGDET = define(
 @implements(np.linalg.slogdet)
 def slogdet(a: Any) -> Any:
     return result_class(np.linalg.slogdet)(*apply(SLOGDET, (as_array(a),)))
-
-
