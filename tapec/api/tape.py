@@ -22,6 +22,7 @@ from tapec.api.gradient import tape_gradient
 from tapec.api.variable import Variable
 from tapec.errors import TapeError, TapeValueError, at_user_line
 from tapec.trace.log import Log
+from tapec.trace.mends import surface
 from tapec.trace.recorder import CURRENT, Mark, Token, pop, push
 from tapec.trace.tensor import Tensor
 
@@ -77,10 +78,12 @@ class GradientTape:
         self._start()
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, kind: Any = None, error: BaseException | None = None, traceback: Any = None) -> None:
         if self._recording:
             self._recording = False
             pop(self)
+        if error is not None:
+            surface(error)
 
     def _start(self) -> None:
         """Go on recording; a tape that was used up begins anew."""

@@ -26,7 +26,15 @@ class Site(NamedTuple):
     function: Any = None
 
 
-_LOADS = ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW")
+_LOADS = (
+    "LOAD_NAME",
+    "LOAD_GLOBAL",
+    "LOAD_FAST",
+    "LOAD_DEREF",
+    "LOAD_CLASSDEREF",
+    "LOAD_FAST_CHECK",
+    "LOAD_FAST_BORROW",
+)
 _SEEN: dict[tuple[CodeType, int], tuple[str, tuple[str, ...]]] = {}
 
 
@@ -57,9 +65,9 @@ def _read(code: CodeType, lasti: int) -> tuple[str, tuple[str, ...]]:
     else:
         return "", ()
     name = instruction.opname
-    if name.startswith("STORE_SUBSCR") or name.startswith("STORE_SLICE"):
+    if name in ("STORE_SUBSCR", "STORE_SLICE"):
         return "store", ()
-    if not name.startswith("CALL"):
+    if not name.startswith(("CALL", "PRECALL")):  # Python 3.11 calls some built-ins in PRECALL
         return "", ()
     at = instruction.positions
     if at is None or at.lineno is None:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.ops import UFUNCS
 from tapec.ops.indexing import GETITEM
 from tapec.trace.mends import detach_error, detaches
 from tapec.trace.recorder import CURRENT
@@ -173,7 +174,7 @@ def _whole(function: Any, rounding: Any) -> Any:
 def _round(self: Tensor, ndigits: int | None = None) -> Any:
     """As for NumPy's scalars: an int, or a tensor when digits are given."""
     if ndigits is None and not self.shape:
-        return to_int(np.rint(self)) if _inexact(self) else to_int(self)
+        return to_int(perform(UFUNCS[np.rint], (self,), ())) if _inexact(self) else to_int(self)
     return np.round(self, ndigits or 0)
 
 
@@ -217,8 +218,8 @@ def _object_loop(ufunc: np.ufunc) -> Any:
 
 
 _OBJECT_LOOPS = (
-    "arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt cos cosh deg2rad degrees exp exp2 expm1 fabs fmod hypot log "
-    "log10 log1p log2 logical_xor rad2deg radians rint sin sinh sqrt tan tanh"
+    "arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt cos cosh deg2rad degrees exp exp2 expm1 fabs fmod hypot "
+    "log log10 log1p log2 logical_xor rad2deg radians rint sin sinh sqrt tan tanh"
 )
 for _name in _OBJECT_LOOPS.split():
     setattr(Tensor, _name, _object_loop(getattr(np, _name)))

@@ -1,6 +1,6 @@
 """In-place code on tensors: `y[i] = v`, `y += z`, `out=y`, `y.sort()`, `np.copyto` and the like.
 
-Underneath everything is pure: the tensor object stands for a new value from then on, and each recording notes the change
+Underneath everything is pure: the tensor object stands for a new value from then on, and recordings note the change
 together with what was there before. Tensors that share memory (`views`) change with it.
 
 Refused is what would change something behind a recording's back: arguments and captured state of a traced function,
@@ -22,9 +22,8 @@ from tapec.ops.array import ArrayLike
 from tapec.ops.control import WHERE
 from tapec.ops.copying import COPY
 from tapec.ops.define import as_operand, shape_of
-from tapec.ops.indexing import real_index
-from tapec.ops.layout import CAST
 from tapec.ops.encoding import encode_index
+from tapec.ops.indexing import real_index
 from tapec.ops.setitem import SETITEM
 from tapec.trace.convert import recordings
 from tapec.trace.links import Link, base_of, made_in
@@ -81,7 +80,9 @@ def _whose(tape: Any, t: Tensor) -> str:
 
 def _refusal(reason: str) -> InPlaceError:
     return InPlaceError(
-        at_user_line(f"in-place change refused: {reason}. Mend: take a copy first, `y = x.copy()`, or write `x = x + ...`")
+        at_user_line(
+            f"in-place change refused: {reason}. Mend: take a copy first, `y = x.copy()`, or write `x = x + ...`"
+        )
     )
 
 
@@ -144,7 +145,9 @@ def _storable(v: Any, t: Tensor) -> Any:
 
 def _holds_flag(index: Any) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
-    return any(isinstance(p, (bool, np.bool_)) or (isinstance(p, Tensor) and not p.shape and p.dtype == bool) for p in parts)
+    return any(
+        isinstance(p, (bool, np.bool_)) or (isinstance(p, Tensor) and not p.shape and p.dtype == bool) for p in parts
+    )
 
 
 def unwrap_index(index: Any) -> Any:
@@ -153,8 +156,11 @@ def unwrap_index(index: Any) -> Any:
 
 
 def _is_mask(index: Any, t: Tensor) -> bool:
-    return isinstance(index, (ArrayLike, np.ndarray)) and index.dtype == bool and 0 < index.ndim and (
-        index.shape == t.shape[: index.ndim]
+    return (
+        isinstance(index, (ArrayLike, np.ndarray))
+        and index.dtype == bool
+        and index.ndim > 0
+        and (index.shape == t.shape[: index.ndim])
     )
 
 
@@ -189,7 +195,9 @@ def assign(self: Tensor, result: Any, casting: str = "same_kind") -> Tensor:
         message = f"Cannot cast output from {dtype!r} to {t.dtype!r} with casting rule {casting!r}"
         raise TypeError(at_user_line(message))
     if np.broadcast_shapes(shape_of(r), t.shape) != t.shape:
-        message = f"non-broadcastable output operand with shape {t.shape} doesn't match the broadcast shape {shape_of(r)}"
+        message = (
+            f"non-broadcastable output operand with shape {t.shape} doesn't match the broadcast shape {shape_of(r)}"
+        )
         raise ValueError(at_user_line(message))
     r = _cast(r, t)
     r = np.broadcast_to(r, t.shape) if shape_of(r) != t.shape else r
@@ -243,7 +251,7 @@ def write_into(self: Tensor, array: np.ndarray, casting: str = "same_kind") -> n
     return array
 
 
-Tensor.__setitem__ = write  # type: ignore[attr-defined]
+setattr(Tensor, "__setitem__", write)  # noqa: B010
 Tensor._assign = assign  # type: ignore[method-assign, assignment]
 Tensor._write_into = write_into  # type: ignore[method-assign, assignment]
 for _name, _ufunc in {

@@ -11,10 +11,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tapec.autodiff.inline import copy_into
 from tapec.ir import Builder, Node
 from tapec.ir.types import type_of
 from tapec.ops.control import CALL, GUARD, LENGTH
+from tapec.trace.snapshot import Snapshot
 from tapec.trace.tensor import Tensor, raw_value
 
 __all__ = ["Log"]
@@ -29,9 +32,10 @@ class Log:
     structure so far, `scalars` lists (slot, number) of the Python numbers, which are no part of the key. The first
     `given` slots were given before anything was recorded: the arguments of a traced function. `leaves` are the slots of
     what was given or found, the others were computed.
+    Plain arrays may change in place after they were recorded: `seen` keeps what they held.
     """
 
-    __slots__ = ("_scanned", "given", "index", "key", "leaves", "objects", "records", "scalars", "values")
+    __slots__ = ("_arrays", "_scanned", "given", "index", "key", "leaves", "objects", "records", "scalars", "values")
 
     def __init__(self) -> None:
         self.records: list[tuple[Any, ...]] = []
@@ -41,6 +45,7 @@ class Log:
         """Forget everything, and let go of every array."""
         self.records.clear()
         self._scanned = 0
+        self._arrays: dict[int, Snapshot] = {}
         self.given = 0
         self.index: dict[int, int] = {}
         self.leaves: set[int] = set()
@@ -87,6 +92,18 @@ class Log:
             self.objects[old] = before
             self.values[old] = before._value
 
+    def seen(self, array: np.ndarray) -> np.ndarray:
+        """What stands for a plain array in a record: itself, or a copy when it has changed since it was first read."""
+        known = self._arrays.get(id(array))
+        if known is None:
+            self._arrays[id(array)] = Snapshot(array)
+            return array
+        return known.current()
+
+    def copied(self, array: np.ndarray) -> bool:
+        """Is it a copy that `seen` made, which nobody else holds?"""
+        return id(array) not in self._arrays
+
     def made(self, x: Any) -> bool:
         """Was it computed in this recording, and not given to it?"""
         self.scan()
@@ -113,6 +130,8 @@ class Log:
             self.key.append(_scalar_kind(x))
         else:
             self.index[id(x)] = slot
+            known = self._arrays.get(id(x))
+            x = x if known is None else known.first()
             self.key.append((x.shape, x.dtype))
         self.values.append(x)
         return slot

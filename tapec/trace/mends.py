@@ -9,7 +9,7 @@ import numpy as np
 from tapec.errors import DetachError, at_user_line
 from tapec.trace.callsite import Site, call_site
 
-__all__ = ["detach_error", "detaches", "math_mend"]
+__all__ = ["detach_error", "detaches", "math_mend", "surface"]
 
 _NAMES = {  # where NumPy's or SciPy's name is not that of `math`
     "fabs": "np.abs",
@@ -59,52 +59,71 @@ def _is_numpy(function: Any) -> bool:
 
 def detach_error(tensor: Any, asked: str, dtype: Any = None) -> DetachError:
     """The error for this line; `asked` says what Python or NumPy wanted: "float", "array", ..."""
-    site = call_site()
-    what, mend = _explain(site, asked, dtype, tensor)
+    what, mend = _explain(call_site(), asked, dtype)
     kind = f"a recorded tensor of shape {tensor.shape}" if tensor.shape else "a recorded tensor"
-    return DetachError(at_user_line(f"{what} would turn {kind} into plain numbers, and its gradient would be lost. Mend: {mend}"))
+    return DetachError(at_user_line(f"{what} would turn {kind} into plain numbers and lose its gradient. Mend: {mend}"))
 
 
-def _explain(site: Site, asked: str, dtype: Any, tensor: Any) -> tuple[str, str]:
+_NEW = "np.zeros_like(x) or np.zeros(n, like=x), with x a recorded tensor"
+_MENDS = {  # by what was asked for: how to call it, and what to do instead
+    "out": (
+        "writing into a plain NumPy array",
+        f"give a tensor as `out`, such as {_NEW}; or `a = a + x` in place of `a += x`",
+    ),
+    "size": (
+        "an object array of so many elements",
+        "np.stack, np.concatenate and NumPy's other functions take tensors as they are",
+    ),
+    "numpy": (".numpy()", "return from the function what is to be seen outside"),
+    "item": (".item()", "use the tensor itself: it computes and compares as a number does"),
+    "float": (
+        "float()",
+        "use the tensor itself: it computes and compares as a number does; `if x > 0` and `int(x)` may look at it",
+    ),
+    "complex": ("complex()", "use the tensor itself, it computes as a number does; np.real and np.imag give its parts"),
+}
+
+
+def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
+    """What the line does, and its mend."""
     function, name = site.function, site.name
     if site.kind == "store":
-        return "storing into a plain NumPy array", (
-            "make the array a tensor, `np.zeros_like(x)` or `np.zeros(n, like=x)` with x recorded, and then store into it; "
-            "or collect the parts in a list and np.stack them"
+        return (
+            "storing into a plain NumPy array",
+            f"make that array a tensor: {_NEW}; or collect the parts and np.stack them",
         )
     counterpart = math_mend(function)
     if counterpart is not None:
-        return f"{name}()", f"{counterpart}, which works on tensors and numbers alike"
+        return f"{name}()", f"{counterpart} works on tensors and on numbers"
     if isinstance(function, type) and issubclass(function, np.generic):
-        return f"{name}()", f"`.astype({name})`"
+        return f"{name}()", f"`x.astype({name})`"
     owner = getattr(function, "__self__", None)
-    if isinstance(owner, (np.random.Generator, np.random.RandomState)) or name.startswith(("np.random", "numpy.random")):
-        return f"{name}()", (
-            "draw standard numbers and shift and scale them: `mean + std * rng.standard_normal(n)`; "
-            "or tapec.stop_gradient(x) when no gradient is meant to flow into the parameters"
+    if isinstance(owner, (np.random.Generator, np.random.RandomState)) or "random" in name:
+        return f"{name}()", "draw standard numbers, then shift and scale them: `mean + std * rng.standard_normal(n)`"
+    if isinstance(owner, np.ndarray) and asked == "float":
+        return f"{name}()", f"make the array a tensor: {_NEW}"
+    if dtype is not None:
+        cast = f".astype(np.{np.dtype(dtype).name})"
+        mend = f"`x{cast}` casts a tensor, `np.stack([...]){cast}` makes one of a list of tensors"
+        return f"{name}()" if name else "an array of forced dtype", mend
+    what, mend = _MENDS[asked]
+    if asked == "float" and _is_numpy(function):
+        mend = "np.stack([...]) makes one tensor of a list of tensors"
+    return f"{name}()" if name and asked != "out" else what, mend
+
+
+def surface(error: BaseException) -> None:
+    """Raise what an error that leaves a recording is about, where NumPy has hidden it.
+
+    `arr[0] = t` ends in a ValueError whatever `t.__float__` raises; and there is much that NumPy cannot compute with
+    object arrays.
+    """
+    cause = error.__cause__
+    if isinstance(cause, DetachError) and isinstance(error, ValueError):
+        raise cause.with_traceback(error.__traceback__) from None
+    text = str(error)
+    if isinstance(error, TypeError) and ("dtype('O')" in text or "loop of ufunc does not support argument" in text):
+        error.add_note(
+            "If this is an object array that np.array made of recorded tensors: np.stack([...]) makes one tensor, "
+            "and so does np.array([...], like=x) with x among them."
         )
-    if isinstance(owner, np.ndarray) and getattr(function, "__name__", "") in ("fill", "put", "itemset"):
-        return f"{name}()", "make the array a tensor first: `np.zeros_like(x)` or `np.zeros(n, like=x)` with x recorded"
-    return f"{name}()" if name else _wanted(asked, dtype), _general(asked, dtype, tensor, function)
-
-
-def _wanted(asked: str, dtype: Any) -> str:
-    if asked == "out":
-        return "writing into a plain NumPy array"
-    return f"an array of dtype {dtype}" if dtype is not None else f"a plain {asked}"
-
-
-def _general(asked: str, dtype: Any, tensor: Any, function: Any) -> str:
-    if asked == "out":
-        return "`out=` a tensor, such as np.zeros_like(x) with x recorded; or `arr = arr + x` in place of `arr += x`"
-    if asked == "size":
-        return "np.stack, np.concatenate and the other functions of NumPy take tensors as they are"
-    if asked == "array" and dtype is not None:
-        cast = f"`.astype(np.{np.dtype(dtype).name})`"
-        return f"{cast} on the tensor; for a list of tensors np.stack([...]), then {cast}"
-    if asked in ("float", "complex", "item", "numpy"):
-        return (
-            "use the tensor itself, it computes and compares as a number does; `if x > 0` and `int(x)` may look at values. "
-            "Return from the function what is to be seen outside"
-        )
-    return "np.stack for lists of tensors, NumPy's own functions for arrays"

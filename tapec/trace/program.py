@@ -135,9 +135,9 @@ class Program:
                 return self.source("variable", id(variable), x._value, variable.name.split(":")[0], variable)
             if type(x) is Tensor:
                 return self.constant_leaf(x, builder)
-            if isinstance(x, np.ndarray) and _held_elsewhere(x, uses[id(x)]):
+            if isinstance(x, np.ndarray) and not trace.log.copied(x) and _held_elsewhere(x, uses[id(x)]):
                 return self.kept(x)
-            return builder.constant(x)
+            return builder.constant(trace.log.values[slot])
 
         return leaf
 
@@ -255,7 +255,7 @@ def _held_elsewhere(x: np.ndarray, uses: int) -> bool:
     return sys.getrefcount(x) > _OWN_REFERENCES + uses
 
 
-_OWN_REFERENCES = 6  # the log's two lists, and the variables of the functions that are looking at it
+_OWN_REFERENCES = 6  # the log's list, its snapshot, and the variables of the functions that are looking at it
 
 
 def _is_number_like(x: Any) -> bool:

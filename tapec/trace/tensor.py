@@ -1,4 +1,4 @@
-"""`Tensor`: the array a user computes with while something records. It has its value at once; recording is a side effect.
+"""`Tensor`: the array a user computes with while something records. It has its value at once, recording is aside.
 
 Recording one operation is the hot path of the tape. A record is the tuple
     (op, inputs, params, output, code object, instruction offset[, tensor of the value before an in-place change])
@@ -28,13 +28,20 @@ from tapec.trace.recorder import CURRENT, Mark, Recorder
 __all__ = ["Tensor", "perform", "plain_value", "raw_value", "record", "record_change", "unwrap", "wrap"]
 
 _new = object.__new__
+_ndarray = np.ndarray
 _STRONG = frozenset({np.float64, np.int64, np.complex128})  # what Python's numbers become in NumPy
 _NUMBERS = (float, int, complex, bool)  # a traced Python number stays one, weak as NEP 50 has it
 _NUMERIC = frozenset("fciub")
 _PLAIN = frozenset(
-    {float, int, bool, complex, np.float64, np.float32, np.float16, np.longdouble, np.complex64, np.complex128, np.bool_}
+    {float, int, bool, complex, np.bool_, np.complex64, np.complex128}
+    | {np.float64, np.float32, np.float16, np.longdouble}
     | {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
 )
+
+
+# NumPy's mean, var and std of object arrays end in `y.dtype.type(y)` if y has a dtype: a tensor would become a number
+_METHODS: Any = np._core._methods  # type: ignore[attr-defined]
+_MEANS = frozenset([f.__code__ for f in (_METHODS._mean, _METHODS._var, _METHODS._std)])
 
 
 class Tensor(ArrayLike):
@@ -67,7 +74,12 @@ class Tensor(ArrayLike):
 
     @property
     def dtype(self) -> np.dtype:
-        return type_of(self._value).dtype if type(self._value) in _NUMBERS else self._value.dtype
+        value = self._value
+        if type(value) is _ndarray:
+            return value.dtype
+        if self._mark is not None and _getframe(1).f_code in _MEANS:
+            raise AttributeError("dtype")
+        return type_of(value).dtype if type(value) in _NUMBERS else value.dtype
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -88,14 +100,14 @@ class Tensor(ArrayLike):
         for x in inputs:
             if type(x) is Tensor:
                 values.append(x._value)
-            elif type(x) in _PLAIN or (type(x) is np.ndarray and x.dtype.kind in _NUMERIC):
+            elif type(x) in _PLAIN or (type(x) is _ndarray and x.dtype.kind in _NUMERIC):
                 values.append(x)
             else:
                 return perform(op, inputs, ())
         out = _new(Tensor)
         try:
             value = ufunc(*values)
-            out._value = as_weak(ufunc, values, value) if type(value) in _STRONG else value
+            out._value = as_weak(values, value) if type(value) in _STRONG and ufunc in WEAK else value
         except Exception as error:
             note_user_line(error)
             raise
@@ -135,7 +147,7 @@ def show(value: Any) -> str:
     return np.array2string(value, separator=", ") if isinstance(value, np.ndarray) and value.ndim else str(value)
 
 
-raw_value = Tensor._value.__get__  # also of a view whose memory has changed since: the value that was recorded last
+raw_value = Tensor.__dict__["_value"].__get__  # what was recorded last, also of a view whose memory has changed
 
 
 def plain_value(value: Any, dtype: Any = None) -> Any:
@@ -151,7 +163,7 @@ def plain_value(value: Any, dtype: Any = None) -> Any:
 def wrap(value: Any) -> Tensor:
     """A tensor around a value that is known to be an array or a NumPy scalar."""
     out = _new(Tensor)
-    if type(value) is np.ndarray and not value.ndim:
+    if type(value) is _ndarray and not value.ndim:
         value = value[()]
     out._value = value
     out._mark = None
@@ -172,16 +184,14 @@ def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]
     rec = CURRENT.get()
     if rec is not None:
         record(rec, op, inputs, params, out)
-    if type(value) is np.ndarray and value.base is not None and inputs and type(inputs[0]) is Tensor:
+    if type(value) is _ndarray and value.base is not None and inputs and type(inputs[0]) is Tensor:
         share(out, inputs[0], (op, params, inputs[1:]))
     return out
 
 
-def as_weak(ufunc: Any, values: list[Any], value: Any) -> Any:
+def as_weak(values: list[Any], value: Any) -> Any:
     """Arithmetic of Python numbers alone gives a Python number, as it does without NumPy."""
-    if ufunc in WEAK and all([type(v) in _NUMBERS for v in values]):
-        return value.item()
-    return value
+    return value.item() if all([type(v) in _NUMBERS for v in values]) else value
 
 
 def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
@@ -189,7 +199,7 @@ def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...
     values = [x._value if type(x) is Tensor else x for x in inputs]
     try:
         value = op.run(*values, **dict(params)) if params else op.run(*values)
-        return as_weak(op.numpy, values, value) if type(value) in _STRONG else value
+        return as_weak(values, value) if type(value) in _STRONG and op.numpy in WEAK else value
     except Exception as error:
         check_operands(op, values)
         note_user_line(error)
@@ -203,7 +213,7 @@ def check_operands(op: Op, values: list[Any]) -> None:
             raise UnsupportedError(at_user_line(f"{op.name} of a tensor and a symbol"))
         if isinstance(v, np.ndarray) and v.dtype.kind not in "fciub":
             raise UnsupportedError(
-                at_user_line(f"{op.name} of an array of dtype {v.dtype}. Mend: give an array of numbers, `.astype(float)`")
+                at_user_line(f"{op.name} of an array of dtype {v.dtype}. Mend: an array of numbers, `.astype(float)`")
             )
 
 
@@ -218,6 +228,10 @@ def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any
     if mark is None and rec.trace is not None:
         mark = _unwatched(rec.trace.token, inputs, out)
     if mark is not None:
+        for x in inputs:
+            if type(x) is _ndarray:
+                inputs = as_seen(rec, inputs)
+                break
         frame = _user_frame()
         entry = (op, inputs, params, out, frame.f_code, frame.f_lasti)
         if rec.append is not None:
@@ -238,14 +252,22 @@ def record_change(
 ) -> None:
     """Append an in-place change to all recordings: any of them may have read what was there before."""
     frame = _user_frame()
-    entry = (op, inputs, params, out, frame.f_code, frame.f_lasti, before)
+    entry = (op, as_seen(rec, inputs), params, out, frame.f_code, frame.f_lasti, before)
     for _, append in rec.sinks:
         append(entry)
     out._mark = rec.mark
 
 
+def as_seen(rec: Recorder, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands of a record: plain arrays as they are now, whatever happens to them later."""
+    for tape in rec.tapes:
+        seen = tape.log.seen
+        inputs = tuple([seen(x) if type(x) is _ndarray else x for x in inputs])
+    return inputs
+
+
 def _unwatched(token: Any, inputs: tuple[Any, ...], out: Any) -> Mark | None:
-    """In a traced function what is made of nothing (`np.zeros_like(x)`) is part of it; constants know where they are from."""
+    """In a traced function what is made of nothing (np.zeros_like) is recorded; constants know where they are from."""
     if not inputs:
         return token.mark
     for part in out if type(out) is tuple else (out,):
@@ -297,7 +319,7 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
         try:
             if kind is Tensor:
                 out._value = compute(self._value, other._value)
-            elif kind in _PLAIN or (kind is np.ndarray and other.dtype.kind in _NUMERIC):
+            elif kind in _PLAIN or (kind is _ndarray and other.dtype.kind in _NUMERIC):
                 out._value = compute(self._value, other)
             else:
                 return _mixed(op, self, other, False)
@@ -311,6 +333,8 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
             return out
         mark = rec.mark
         if rec.append is not None and (self._mark is mark or (kind is Tensor and other._mark is mark)):
+            if kind is _ndarray:
+                other = rec.tapes[0].log.seen(other)
             frame = _getframe(1)
             rec.append((op, (self, other), (), out, frame.f_code, frame.f_lasti))
             out._mark = mark
@@ -320,8 +344,8 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
 
     def reflected(self: Tensor, other: Any) -> Any:
         kind = type(other)
-        if kind not in _PLAIN and (kind is not np.ndarray or other.dtype.kind not in _NUMERIC):
-            return _mixed(op, self, other, True)
+        if kind is complex or kind not in _PLAIN and (kind is not _ndarray or other.dtype.kind not in _NUMERIC):
+            return _mixed(op, self, other, True)  # Python's complex would take a NumPy float for one of its own
         out = _new(Tensor)
         try:
             out._value = compute(other, self._value)
@@ -335,6 +359,8 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
             return out
         mark = rec.mark
         if rec.append is not None and self._mark is mark:
+            if kind is _ndarray:
+                other = rec.tapes[0].log.seen(other)
             frame = _getframe(1)
             rec.append((op, (other, self), (), out, frame.f_code, frame.f_lasti))
             out._mark = mark

@@ -4,8 +4,8 @@ A view knows its `base`, a tensor that is nobody's view, and the steps that lead
 value is a real NumPy view of the base's value, so what is a view and what a copy is NumPy's own decision. Values never
 change in place, since recordings hold them: a write gives the base a new array.
 
-When the base has changed, its views turn `Stale`, all at once and each once, and read themselves anew when they are next
-used. So a loop that reads a row and writes the next one stays linear.
+When the base has changed, its views turn `Stale`, all at once and each once, and read themselves anew when next used.
+So a loop that reads a row and writes the next one stays linear.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from tapec.ir import Op
 from tapec.ir.index import Slot
 from tapec.ops.array import apply
-from tapec.ops.layout import RESHAPE, TRANSPOSE, inverse
 from tapec.ops.indexing import GETITEM
+from tapec.ops.layout import RESHAPE, TRANSPOSE, inverse
 from tapec.ops.setitem import SETITEM
 from tapec.trace import tensor as core
 from tapec.trace.links import Link, Step, link_of
@@ -27,6 +27,7 @@ from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import Tensor, raw_value, record_change, wrap
 
 __all__ = ["Stale", "carry", "expire", "kept"]
+
 
 # -- views of memory that changed -------------------------------------------------------------------------------------
 class Stale(Tensor):
@@ -55,7 +56,7 @@ class Stale(Tensor):
         op, params, more = link.steps[-1]
         value = core.computed(op, (parent, *more), params)
         before = kept(self)
-        self.__class__ = Tensor
+        self.__class__ = Tensor  # type: ignore[assignment]
         self._value = value
         link_of(link.base).add(self)
         if rec is not None:
@@ -72,7 +73,7 @@ class Stale(Tensor):
         return getattr(ufunc, method)(*fresh, **kwargs)
 
 
-_set_value = Tensor._value.__set__  # type: ignore[attr-defined]
+_set_value = Tensor.__dict__["_value"].__set__
 
 
 def _reading(name: str) -> Any:

@@ -184,12 +184,15 @@ def _set_imag(self: Tensor, value: Any) -> None:
     assign(self, self.real + 1j * as_operand(value), "unsafe")
 
 
-Tensor.fill = _fill  # type: ignore[attr-defined]
-Tensor.put = _put  # type: ignore[attr-defined]
-Tensor.sort = _sort  # type: ignore[attr-defined]
-Tensor.partition = _partition  # type: ignore[attr-defined]
-Tensor.resize = _refused("resize", "np.resize makes a new array")  # type: ignore[attr-defined]
-Tensor.byteswap = _refused("byteswap", "`.numpy().byteswap()`")  # type: ignore[attr-defined]
-Tensor.flat = property(Flat, _set_flat)  # type: ignore[method-assign, assignment]
-Tensor.real = property(ArrayLike.real.fget, _set_real)  # type: ignore[method-assign, assignment, arg-type]
-Tensor.imag = property(ArrayLike.imag.fget, _set_imag)  # type: ignore[method-assign, assignment, arg-type]
+for _name, _given in {
+    "fill": _fill,
+    "put": _put,
+    "sort": _sort,
+    "partition": _partition,
+    "resize": _refused("resize", "np.resize makes a new array"),
+    "byteswap": _refused("byteswap", "`.numpy().byteswap()`"),
+    "flat": property(Flat, _set_flat),
+    "real": property(lambda self: np.real(self), _set_real),
+    "imag": property(lambda self: np.imag(self), _set_imag),
+}.items():
+    setattr(Tensor, _name, _given)
