@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Op
-from tapec.ir.op import FAMILIES
 from tapec.ops.array import UFUNCS
 from tapec.ops.define import elementwise
 
@@ -60,8 +59,6 @@ def find(name: str) -> Op | None:
         ufunc = getattr(special._ufuncs, key, None)
     return None if ufunc is None else UFUNCS.get(ufunc) or define(ufunc)
 
-
-FAMILIES[HOME] = find
 
 
 def define_all() -> list[Op]:

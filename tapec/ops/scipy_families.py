@@ -1,0 +1,31 @@
+"""Ops that need SciPy, by the beginning of their names: their modules are imported when one is first asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from tapec.ir import Op
+from tapec.ir.op import FAMILIES, OPS
+
+__all__: list[str] = []
+
+
+def _family(module: str) -> Any:
+    def find(name: str) -> Op | None:
+        import_module(module)
+        return OPS.get(name)
+
+    return find
+
+
+def _special(name: str) -> Op | None:
+    from tapec.ops.special import find
+
+    return find(name)
+
+
+FAMILIES["scipy.special."] = _special
+FAMILIES["scipy.sparse."] = _family("tapec.ops.scipy_sparse")
+FAMILIES["scipy.linalg."] = _family("tapec.ops.scipy_linalg")
+FAMILIES["scipy.signal."] = _family("tapec.ops.scipy_signal")

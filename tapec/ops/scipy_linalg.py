@@ -1,0 +1,247 @@
+"""What only scipy.linalg has: triangular and banded systems, functions of matrices, Sylvester's equation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Type
+from tapec.ops.array import apply
+from tapec.ops.define import conj, define
+from tapec.ops.kit import adjoint, as_array, both, drawn, lapack_dtype, regular
+from tapec.ops.samples import Case
+
+__all__ = ["EXPM", "LOGM", "SOLVE_BANDED", "SOLVE_SYLVESTER", "SOLVE_TRIANGULAR", "SQRTM"]
+
+FACTS = {"imports": "scipy.linalg"}
+
+
+def _linalg(name: str) -> Any:
+    """A function of scipy.linalg, imported when it runs."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        import scipy.linalg
+
+        return getattr(scipy.linalg, name)(*args, **kwargs)
+
+    return call
+
+
+# -- triangular systems -------------------------------------------------------------------------------------------
+_ADJOINT = {0: 2, 1: 0, 2: 0}  # solving with Aᴴ: for trans=1, on the conjugate
+
+
+def _triangular_run(a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bool) -> Any:
+    return _linalg("solve_triangular")(a, b, trans, lower, unit_diagonal)
+
+
+def _system_rule(a: Type, b: Type, **params: Any) -> Type:
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise ValueError("expected square matrix")
+    if b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
+        raise ValueError(f"shapes of a {a.shape} and b {b.shape} are incompatible")
+    return Type(b.shape, lapack_dtype(a, b))
+
+
+def _triangular_vjp(ct: Any, y: Any, a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bool) -> Any:
+    """As for any system, but only the triangle that is read has a gradient."""
+    inner = conj(a) if trans == 1 else a
+    gb = solve_triangular(inner, ct, _ADJOINT[trans], lower, unit_diagonal)
+    if trans == 0:
+        ga = _outer(gb, conj(y))
+    else:
+        ga = _outer(conj(y), gb) if trans == 1 else _outer(y, conj(gb))
+    keep = 1 if unit_diagonal else 0
+    return -(np.tril(ga, -keep) if lower else np.triu(ga, keep)), gb
+
+
+def _outer(u: Any, v: Any) -> Any:
+    """The sum of the outer products of columns."""
+    return u[:, None] * v if u.ndim == 1 else u @ np.transpose(v)
+
+
+def _triangular_source(args: tuple[str, ...], node: Any) -> str:
+    given = {"trans": 0, "lower": False, "unit_diagonal": False}
+    more = [f", {k}={node.param(k)!r}" for k, default in given.items() if node.param(k) != default]
+    return f"scipy.linalg.solve_triangular({args[0]}, {args[1]}{''.join(more)})"
+
+
+def _triangular_cases(rng: np.random.Generator) -> list[Case]:
+    a = regular(3, 3)(rng)[0].inputs[0] + 2 * np.eye(3)
+    z = a + 1j * rng.standard_normal((3, 3))
+    plain = {"trans": 0, "lower": False, "unit_diagonal": False}
+    cases = [Case((a, rng.standard_normal(3)), plain), Case((a, rng.standard_normal((3, 2))), {**plain, "lower": True})]
+    cases += [Case((a, rng.standard_normal(3)), {**plain, "trans": 1, "unit_diagonal": True})]
+    return cases + [Case((z, z[0]), {**plain, "trans": t, "lower": True}) for t in (0, 1, 2)]
+
+
+SOLVE_TRIANGULAR = define(
+    "scipy.linalg.solve_triangular",
+    _triangular_run,
+    _system_rule,
+    "linalg",
+    vjp=_triangular_vjp,
+    source=_triangular_source,
+    sample=_triangular_cases,
+    facts=FACTS,
+)
+
+
+def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
+    trans = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
+    params = (("trans", int(trans)), ("lower", bool(lower)), ("unit_diagonal", bool(unit_diagonal)))
+    return apply(SOLVE_TRIANGULAR, (as_array(a), as_array(b)), params)
+
+
+# -- banded systems -----------------------------------------------------------------------------------------------
+def _banded_run(ab: Any, b: Any, l_and_u: tuple[int, int]) -> Any:
+    return _linalg("solve_banded")(l_and_u, ab, b)
+
+
+def _banded_rule(ab: Type, b: Type, l_and_u: tuple[int, int]) -> Type:
+    if ab.shape[-1] != b.shape[0]:
+        raise ValueError("shapes of ab and b are not compatible.")
+    if sum(l_and_u) + 1 != ab.shape[0]:
+        raise ValueError("invalid values for the number of lower and upper diagonals: l+u+1 does not equal ab.shape[0]")
+    return Type(b.shape, lapack_dtype(ab, b))
+
+
+def _bands(l_and_u: tuple[int, int], n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The row of the matrix that stands at each place of ab, in the column of that place; and which places count."""
+    lower, upper = l_and_u
+    rows = np.arange(n) - upper + np.arange(lower + upper + 1)[:, None]
+    return np.clip(rows, 0, n - 1), (rows >= 0) & (rows < n)
+
+
+def _mirrored(ab: Any, l_and_u: tuple[int, int]) -> Any:
+    """The bands of the transpose: those of the matrix from the last to the first, each moved along."""
+    n = ab.shape[1]
+    rows, there = _bands(l_and_u[::-1], n)
+    band = np.arange(ab.shape[0])[::-1][:, None]
+    return np.where(there, ab[np.broadcast_to(band, rows.shape), rows], 0)
+
+
+def _banded_vjp(ct: Any, y: Any, ab: Any, b: Any, l_and_u: tuple[int, int]) -> Any:
+    gb = solve_banded(l_and_u[::-1], conj(_mirrored(ab, l_and_u)), ct)
+    rows, there = _bands(l_and_u, ab.shape[1])
+    met = gb[rows] * conj(y) if y.ndim == 1 else np.sum(gb[rows] * conj(y), axis=-1)
+    return np.where(there, -met, 0), gb
+
+
+def _banded_cases(rng: np.random.Generator) -> list[Case]:
+    ab = rng.standard_normal((3, 5)) + np.array([[0.0], [4.0], [0.0]])
+    wide = rng.standard_normal((4, 5)) + np.array([[0.0], [0.0], [5.0], [0.0]])
+    cases = [Case((ab, rng.standard_normal(5)), {"l_and_u": (1, 1)})]
+    cases += [Case((wide, rng.standard_normal((5, 2))), {"l_and_u": (1, 2)})]
+    return [*cases, Case((ab + 0.5j, rng.standard_normal(5) + 1j), {"l_and_u": (1, 1)})]
+
+
+SOLVE_BANDED = define(
+    "scipy.linalg.solve_banded",
+    _banded_run,
+    _banded_rule,
+    "linalg",
+    vjp=_banded_vjp,
+    source=lambda args, node: f"scipy.linalg.solve_banded({node.param('l_and_u')}, {args[0]}, {args[1]})",
+    sample=_banded_cases,
+    facts=FACTS,
+)
+
+
+def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
+    lower, upper = l_and_u
+    return apply(SOLVE_BANDED, (as_array(ab), as_array(b)), (("l_and_u", (int(lower), int(upper))),))
+
+
+# -- Sylvester's equation -----------------------------------------------------------------------------------------
+def _sylvester_vjp(ct: Any, y: Any, a: Any, b: Any, q: Any) -> Any:
+    """a y + y b = q: the cotangent of q solves the adjoint equation."""
+    gq = solve_sylvester(adjoint(a), adjoint(b), ct)
+    return -(gq @ adjoint(y)), -(adjoint(y) @ gq), gq
+
+
+def _sylvester_cases(rng: np.random.Generator) -> list[Case]:
+    a, b = rng.standard_normal((3, 3)) + 3 * np.eye(3), rng.standard_normal((2, 2)) + 3 * np.eye(2)
+    q = rng.standard_normal((3, 2))
+    return [Case((a, b, q)), Case((a + 0.5j, b - 0.3j, q + 1j * q[::-1]))]
+
+
+SOLVE_SYLVESTER = define(
+    "scipy.linalg.solve_sylvester",
+    lambda a, b, q: _linalg("solve_sylvester")(a, b, q),
+    lambda a, b, q: Type((a.shape[0], b.shape[0]), lapack_dtype(a, b, q)),
+    "linalg",
+    vjp=_sylvester_vjp,
+    source="scipy.linalg.solve_sylvester({0}, {1}, {2})",
+    sample=_sylvester_cases,
+    facts=FACTS,
+)
+
+
+def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    return apply(SOLVE_SYLVESTER, (as_array(a), as_array(b), as_array(q)))
+
+
+# -- functions of matrices ----------------------------------------------------------------------------------------
+def _derivative(f: Any, a: Any, e: Any) -> Any:
+    """f([[A, E], [0, A]]) = [[f(A), Df(A) E], [0, f(A)]]"""
+    n = a.shape[0]
+    block = np.concatenate([np.concatenate([a, e], 1), np.concatenate([np.zeros_like(e), a], 1)], 0)
+    return f(block)[:n, n:]
+
+
+def _sqrtm_vjp(ct: Any, y: Any, a: Any) -> Any:
+    yh = adjoint(y)
+    return (solve_sylvester(yh, yh, ct),)
+
+
+def _of_matrix(name: str, sample: Any, **derivative: Any) -> Any:
+    return define(
+        f"scipy.linalg.{name}",
+        lambda a: np.asarray(_linalg(name)(a), lapack_dtype(Type(a.shape, a.dtype))),
+        lambda a: Type(a.shape, lapack_dtype(a)),
+        "linalg",
+        source=f"scipy.linalg.{name}({{0}})",
+        sample=sample,
+        facts=FACTS,
+        **derivative,
+    )
+
+
+def _by_blocks(f: Any) -> dict[str, Any]:
+    """The adjoint of the derivative is the derivative at the adjoint."""
+    return {
+        "vjp": lambda ct, y, a: (_derivative(f, adjoint(a), ct),),
+        "jvp": lambda ts, y, a: _derivative(f, a, ts[0]),
+    }
+
+
+def _positive(rng: np.random.Generator) -> list[Case]:
+    m = rng.standard_normal((3, 3)) * 0.4
+    a = m @ m.T + np.eye(3) + 0.1 * m
+    return [Case((a,)), Case((a + 0.1j * m,))]
+
+
+def expm(a: Any) -> Any:
+    return apply(EXPM, (_square(a),))
+
+
+def logm(a: Any) -> Any:
+    return apply(LOGM, (_square(a),))
+
+
+def sqrtm(a: Any) -> Any:
+    return apply(SQRTM, (_square(a),))
+
+
+def _square(a: Any) -> Any:
+    a = as_array(a)
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise ValueError("expected a square matrix")
+    return a
+
+
+EXPM = _of_matrix("expm", both(drawn((3, 3)), drawn((2, 2), complex=True)), **_by_blocks(expm))
+LOGM = _of_matrix("logm", _positive, **_by_blocks(logm))
+SQRTM = _of_matrix("sqrtm", _positive, vjp=_sqrtm_vjp)

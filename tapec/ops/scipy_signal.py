@@ -1,0 +1,88 @@
+"""Convolution of arrays of any number of axes, as scipy.signal has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Type
+from tapec.ops.array import apply
+from tapec.ops.define import conj, define, ufunc_dtypes
+from tapec.ops.kit import as_array, both, drawn
+
+__all__ = ["CONVOLVE", "convolve", "correlate"]
+
+
+def _run(a: Any, v: Any, mode: str, method: str) -> Any:
+    import scipy.signal
+
+    return scipy.signal.convolve(a, v, mode, method)
+
+
+def _extent(n: int, m: int, mode: str) -> tuple[int, int]:
+    """Where a mode's result starts in the full convolution along one axis, and how long it is."""
+    if mode == "full":
+        return 0, n + m - 1
+    return ((m - 1) // 2, n) if mode == "same" else (min(n, m) - 1, abs(n - m) + 1)
+
+
+def _rule(a: Type, v: Type, mode: str, method: str) -> Type:
+    if a.ndim != v.ndim:
+        raise ValueError("volume and kernel should have the same dimensionality")
+    pairs = list(zip(a.shape, v.shape))
+    if mode == "valid" and not (all(n >= m for n, m in pairs) or all(n <= m for n, m in pairs)):
+        raise ValueError("For 'valid' mode, one must be at least as large as the other in every dimension")
+    shape = tuple(_extent(n, m, mode)[1] for n, m in pairs)
+    return Type(shape, ufunc_dtypes(np.multiply, (a, v))[0])
+
+
+def _vjp(ct: Any, y: Any, a: Any, v: Any, mode: str, method: str) -> Any:
+    """Correlation with the other factor, of the cotangent put back where it lay in the full convolution."""
+    if not a.ndim:
+        return ct * conj(v), ct * conj(a)
+    if mode != "full":
+        around = []
+        for n, m in zip(a.shape, v.shape):
+            start, length = _extent(n, m, mode)
+            around.append((start, n + m - 1 - start - length))
+        ct = np.pad(ct, around)
+    turned = tuple(slice(None, None, -1) for _ in a.shape)
+    return convolve(ct, conj(v)[turned], "valid", method), convolve(ct, conj(a)[turned], "valid", method)
+
+
+def _source(args: tuple[str, ...], node: Any) -> str:
+    mode, method = node.param("mode"), node.param("method")
+    more = "" if method == "auto" else f", method={method!r}"
+    return f"scipy.signal.convolve({args[0]}, {args[1]}, {mode!r}{more})"
+
+
+CONVOLVE = define(
+    "scipy.signal.convolve",
+    _run,
+    _rule,
+    "product",
+    vjp=_vjp,
+    linear=(0, 1),
+    source=_source,
+    sample=both(
+        drawn((4, 3), (2, 2), mode="full", method="direct"),
+        drawn((5,), (3,), mode="same", method="direct"),
+        drawn((4, 3), (3, 2), mode="same", method="auto"),
+        drawn((4, 5), (2, 3), mode="valid", method="direct"),
+        drawn((2, 3), (4, 3), mode="valid", method="direct"),
+        drawn((4,), (2,), mode="same", method="direct", complex=True),
+    ),
+    facts={"imports": "scipy.signal"},
+)
+
+
+def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    if mode not in ("full", "same", "valid"):
+        raise ValueError("Acceptable mode flags are 'valid', 'same', or 'full'.")
+    return apply(CONVOLVE, (as_array(in1), as_array(in2)), (("mode", mode), ("method", method)))
+
+
+def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    v = as_array(in2)
+    return convolve(in1, conj(v)[tuple(slice(None, None, -1) for _ in v.shape)], mode, method)
