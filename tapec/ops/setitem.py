@@ -90,8 +90,8 @@ def _batch(batched: tuple[bool, ...], x: Any, v: Any, *arrays: Any, index: Any, 
     front = len(one.front)
     value = shape_of(v)[1:] if batched[1] else shape_of(v)
     value = value[max(0, len(value) - len(one.shape)) :]
-    if batched[1]:
-        v = np.reshape(v, (size, *(1,) * (len(one.shape) - len(value)), *value))
+    own = (*(1,) * (len(one.shape) - len(value)), *value)
+    v = np.reshape(v, (size, *own) if batched[1] else own)
     v = np.broadcast_to(v, (size, *one.shape))
     if any(batched[2:]):
         rows = np.arange(size).reshape((size,) + (1,) * front)
