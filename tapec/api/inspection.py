@@ -37,7 +37,7 @@ def source(segments: list[Segment]) -> str:
     return Source("\n\n".join([s.source for s in segments if s.source]))
 
 
-def graph(segments: list[Segment], stage: str) -> Graph:
+def graph(segments: list[Segment], stage: str) -> Graph | None:
     if stage not in ("forward", "gradient", "optimized"):
         raise TapeValueError(at_user_line(f"no stage is called {stage!r}: take 'forward', 'gradient' or 'optimized'"))
     if len(segments) != 1:

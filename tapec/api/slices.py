@@ -80,7 +80,7 @@ class IndexedSlices(ArrayLike):
         return IndexedSlices(values, self.indices, self.dense_shape)
 
     def __neg__(self) -> IndexedSlices:
-        return self._with(-self.values)
+        return self._with(np.negative(self.values))
 
     def __mul__(self, other: Any) -> Any:
         return self._with(self.values * other) if _is_scalar(other) else self._tapec_read() * other

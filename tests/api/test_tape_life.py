@@ -119,9 +119,13 @@ def test_stop_recording_on_a_used_tape():
 
 
 def test_stop_recording_inside_stop_recording():
-    with GradientTape() as tape, tape.stop_recording():
-        with pytest.raises(ValueError, match="Tape is not recording"), tape.stop_recording():
-            pass
+    with (
+        GradientTape() as tape,
+        tape.stop_recording(),
+        pytest.raises(ValueError, match="Tape is not recording"),
+        tape.stop_recording(),
+    ):
+        pass
 
 
 def test_nothing_is_recorded_while_recording_is_stopped():

@@ -18,7 +18,7 @@ def recorded(f, *xs, persistent=True):
     return tape, y
 
 
-# -- a target that is a source ------------------------------------------------------------------------------------------
+# -- a target that is a source ---------------------------------------------------------------------------------------
 def test_the_gradient_of_an_unwatched_constant_by_itself_is_one():
     x = constant([3.0, 4.0])
     with GradientTape() as tape:
@@ -77,7 +77,7 @@ def test_an_integer_by_itself_has_no_gradient():
     assert tape.gradient(x, x) is None
 
 
-# -- targets ------------------------------------------------------------------------------------------------------------
+# -- targets ---------------------------------------------------------------------------------------------------------
 def test_no_target():
     x = constant(3.0)
     with GradientTape() as tape:
@@ -136,7 +136,7 @@ def test_a_target_computed_after_the_block_has_no_gradient():
     assert tape.gradient(y * 2.0, x) is None
 
 
-# -- output gradients -----------------------------------------------------------------------------------------------------
+# -- output gradients ------------------------------------------------------------------------------------------------
 def test_output_gradients_are_what_the_way_back_starts_from():
     x = constant([1.0, 2.0, 3.0])
     tape, y = recorded(lambda x: x * x, x)
@@ -199,7 +199,7 @@ def test_gradients_flow_into_output_gradients():
     assert outer.gradient(slope, seed).numpy() == 6.0
 
 
-# -- sources --------------------------------------------------------------------------------------------------------------
+# -- sources ---------------------------------------------------------------------------------------------------------
 def test_gradients_come_in_the_structure_of_the_sources():
     x, y = constant(3.0), constant(4.0)
     tape, z = recorded(lambda x, y: x * x * y, x, y)
@@ -290,7 +290,7 @@ def test_structures_registered_with_optree_are_taken_apart():
         optree.unregister_pytree_node(Box, namespace=everywhere)
 
 
-# -- unconnected gradients --------------------------------------------------------------------------------------------------
+# -- unconnected gradients -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("zero", ["zero", UnconnectedGradients.ZERO])
 def test_unconnected_gradients_may_be_zeros(zero):
     x, y = constant([3.0, 4.0]), constant(np.ones((2, 3), np.float32))
@@ -325,7 +325,7 @@ def test_a_boolean_source_has_no_gradient():
     assert tape.gradient(y, x).numpy().tolist() == [1.0, 0.0]
 
 
-# -- watching ---------------------------------------------------------------------------------------------------------------
+# -- watching --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("value", [3.0, 1, True, "x", None, 1j], ids=repr)
 @pytest.mark.parametrize("entered", [True, False])
 def test_only_tensors_and_variables_can_be_watched(value, entered):

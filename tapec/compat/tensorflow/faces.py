@@ -1,0 +1,309 @@
+"""Tensors as TensorFlow has them: float32 by default, no mixing of dtypes, and its way of printing.
+
+A face stands before a tapec tensor, which does all the work; operations look through to it and put a face on the
+result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from tapec.api.slices import IndexedSlices as PlainSlices
+from tapec.api.variable import Variable as PlainVariable
+from tapec.errors import TapecError, at_user_line
+from tapec.ops import FUNCTIONS, ArrayLike
+from tapec.ops.array import apply
+from tapec.trace.structure import map_leaves
+from tapec.trace.tensor import Tensor as PlainTensor
+from tapec.trace.tensor import wrap
+
+__all__ = ["Face", "IndexedSlices", "InvalidArgumentError", "Tensor", "Variable", "constant", "face", "faces", "plain"]
+
+
+class InvalidArgumentError(TapecError, TypeError, ValueError):
+    """Operands that TensorFlow does not take together."""
+
+
+class Face(ArrayLike):
+    """Base of what this module shows to the user."""
+
+    __slots__ = ("__weakref__", "_inner")
+    _rank = 5
+    _inner: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._inner.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._inner.dtype
+
+    @property
+    def _value(self) -> Any:
+        return self._inner._tapec_read()._value
+
+    def numpy(self) -> Any:
+        return self._inner.numpy()
+
+    def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
+        return face(apply(op, lowered(op, inputs), params))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self._inner.__array__(dtype, copy)
+
+    def __bool__(self) -> bool:
+        return bool(self._inner)
+
+    def __int__(self) -> int:
+        return int(self._inner)
+
+    def __index__(self) -> int:
+        return self._inner.__index__()
+
+    def __float__(self) -> float:
+        return float(self._inner)
+
+    def __complex__(self) -> complex:
+        return complex(self._inner)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._value.item(), spec) if spec and not self.shape else str(self)
+
+
+class Tensor(Face):
+    """`tf.Tensor`."""
+
+    __slots__ = ()
+
+    def __init__(self, inner: PlainTensor):
+        self._inner = inner
+
+    def __str__(self) -> str:
+        return f"tf.Tensor({self._value!s}, shape={self.shape}, dtype={self.dtype.name})"
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={_shown(self._value)}>"
+
+
+class Variable(Face):
+    """`tf.Variable`."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, initial_value: Any = None, trainable: bool = True, name: str | None = None, dtype: Any = None, **_: Any
+    ):
+        if isinstance(initial_value, PlainVariable):
+            self._inner = initial_value
+        else:
+            value = initial_value() if callable(initial_value) else initial_value
+            self._inner = PlainVariable(constant(value, dtype)._value, trainable, name)
+        _VARIABLES[id(self._inner)] = self
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def trainable(self) -> bool:
+        return self._inner.trainable
+
+    def value(self) -> Tensor:
+        return face(self._inner.read_value())
+
+    read_value = value
+
+    def assign(self, value: Any, **_: Any) -> Variable:
+        self._inner.assign(self._given(value))
+        return self
+
+    def assign_add(self, delta: Any, **_: Any) -> Variable:
+        self._inner.assign_add(self._given(delta))
+        return self
+
+    def assign_sub(self, delta: Any, **_: Any) -> Variable:
+        self._inner.assign_sub(self._given(delta))
+        return self
+
+    def _given(self, value: Any) -> Any:
+        if isinstance(value, Face):
+            if value.dtype != self.dtype:
+                raise _mixed(self.dtype, value.dtype)
+            return value._inner
+        return constant(value, self.dtype)._inner
+
+    def __repr__(self) -> str:
+        shown = _shown(self._inner.numpy())
+        return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}, numpy={shown}>"
+
+    __str__ = __repr__
+
+
+_VARIABLES: WeakValueDictionary[int, Variable] = WeakValueDictionary()
+
+
+class IndexedSlices(Face):
+    """`tf.IndexedSlices`."""
+
+    __slots__ = ()
+
+    def __init__(self, values: Any, indices: Any = None, dense_shape: Any = None):
+        if not isinstance(values, PlainSlices):
+            values = PlainSlices(plain(constant(values)), plain(constant(indices)), dense_shape)
+        self._inner = values
+
+    @property
+    def values(self) -> Tensor:
+        return face(self._inner.values)
+
+    @property
+    def indices(self) -> Tensor:
+        return face(self._inner.indices)
+
+    @property
+    def dense_shape(self) -> Tensor | None:
+        shape = self._inner.dense_shape
+        return None if shape is None else constant(shape, np.int64)
+
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(-self._inner)
+
+    def __repr__(self) -> str:
+        return f"IndexedSlices(indices={self.indices}, values={self.values}, dense_shape={self.dense_shape})"
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# from faces to tapec's own, and back
+# ---------------------------------------------------------------------------------------------------------------
+def plain(structure: Any) -> Any:
+    """What stands behind the faces of a structure."""
+    if isinstance(structure, Face):
+        return structure._inner
+    return map_leaves(lambda x: x._inner if isinstance(x, Face) else x, structure)
+
+
+def face(x: Any) -> Any:
+    """A face for a result."""
+    if isinstance(x, PlainTensor):
+        return Tensor(x)
+    if isinstance(x, tuple):
+        return tuple([face(part) for part in x])
+    if isinstance(x, (np.ndarray, np.generic)):
+        return Tensor(wrap(x))
+    if isinstance(x, PlainVariable):
+        return _VARIABLES.get(id(x)) or Variable(x)
+    return IndexedSlices(x) if isinstance(x, PlainSlices) else x
+
+
+def faces(structure: Any) -> Any:
+    """Faces for all leaves of a structure."""
+    return map_leaves(face, structure)
+
+
+# -- operands --------------------------------------------------------------------------------------------------------
+_ALIKE = {"matmul", "concatenate", "stack", "dot", "tensordot", "einsum", "vdot", "inner", "outer", "convolve"}
+
+
+def lowered(op: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands of an operation: all of one dtype where that matters; arrays take the dtype of tensors."""
+    alike = op.kind == "elementwise" or op.name in _ALIKE
+    checked = inputs[1:] if op.name in ("where", "select") else inputs
+    dtype = None
+    if alike and len(checked) > 1:
+        for x in checked:
+            if isinstance(x, Face):
+                if dtype is not None and x.dtype != dtype:
+                    raise _mixed(dtype, x.dtype)
+                dtype = x.dtype
+    if dtype is None:
+        return tuple([x._inner if isinstance(x, Face) else x for x in inputs])
+    skipped = len(inputs) - len(checked)
+    return tuple([_operand(x, dtype if k >= skipped else None) for k, x in enumerate(inputs)])
+
+
+def _operand(x: Any, dtype: Any) -> Any:
+    if isinstance(x, Face):
+        return x._inner
+    if dtype is None or isinstance(x, PlainTensor):
+        return x
+    if type(x) in (int, bool, float, complex) and (dtype.kind in "fc" or type(x) in (int, bool)):
+        return x  # weak: it takes the dtype by itself
+    return _converted(x, dtype)
+
+
+def _mixed(first: np.dtype, second: np.dtype) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        at_user_line(f"tensors of dtype {first} and {second} do not go together. Mend: tf.cast one of them")
+    )
+
+
+# -- constants -------------------------------------------------------------------------------------------------------
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None) -> Any:
+    """A tensor: Python floats become float32, ints int32; arrays keep their dtype."""
+    if isinstance(value, Face):
+        return _kept(value, dtype)
+    if isinstance(value, PlainTensor):
+        return Tensor(value)
+    if isinstance(value, (list, tuple)) and any(isinstance(x, Face) for x in value):
+        dtypes = [x.dtype for x in value if isinstance(x, Face)]
+        return FUNCTIONS[np.stack]([constant(x, dtype or dtypes[0]) for x in value])
+    array = _converted(value, np.dtype(dtype or _default(value)))
+    if shape is not None:
+        array = np.reshape(array, shape) if np.size(array) != 1 else np.full(shape, array, np.asarray(array).dtype)
+    return Tensor(PlainTensor(array))
+
+
+def _kept(value: Face, dtype: Any) -> Any:
+    if dtype is not None and np.dtype(dtype) != value.dtype:
+        raise InvalidArgumentError(
+            at_user_line(f"a tensor of dtype {value.dtype} where one of {np.dtype(dtype)} is asked for. Mend: tf.cast")
+        )
+    return Tensor(value._inner._tapec_read()) if isinstance(value, (Variable, IndexedSlices)) else value
+
+
+def _default(value: Any) -> Any:
+    """The dtype that TensorFlow gives a value."""
+    if isinstance(value, (list, tuple)):
+        array = np.asarray(value)
+        plain_numbers = not any(isinstance(x, np.generic) for x in _items(value))
+    else:
+        array = np.asarray(value)
+        plain_numbers = not isinstance(value, (np.ndarray, np.generic))
+    if plain_numbers and array.dtype == np.float64:
+        return np.float32
+    if plain_numbers and array.dtype == np.int64:
+        return np.int32
+    return array.dtype
+
+
+def _items(value: Any) -> Any:
+    for x in value:
+        if isinstance(x, (list, tuple)):
+            yield from _items(x)
+        elif isinstance(x, np.ndarray):
+            yield from x.ravel()[:1]
+        else:
+            yield x
+
+
+def _converted(value: Any, dtype: np.dtype) -> Any:
+    """A value as an array of a dtype, if nothing but precision is lost."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fciub":
+        raise InvalidArgumentError(at_user_line(f"a tensor holds numbers; this is of dtype {array.dtype}: {value!r}"))
+    order = "biufc"
+    if order.index(array.dtype.kind.replace("u", "i")) > order.index(dtype.kind.replace("u", "i")):
+        raise InvalidArgumentError(
+            at_user_line(f"Cannot convert {value!r} to a tensor of dtype {dtype}. Mend: tf.cast, or a wider dtype")
+        )
+    return array.astype(dtype)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return ("\n" if value.ndim > 1 else "") + repr(value)
+    return str(value)

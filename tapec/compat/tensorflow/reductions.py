@@ -1,0 +1,94 @@
+"""Reductions over axes, and running ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapec.compat.tensorflow.faces import constant
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "cumprod",
+    "cumsum",
+    "reduce_all",
+    "reduce_any",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_std",
+    "reduce_sum",
+    "reduce_variance",
+]
+
+
+def _axis(axis: Any) -> Any:
+    return tuple([int(k) for k in axis]) if isinstance(axis, (list, tuple, np.ndarray)) else axis
+
+
+def _reduction(f: Callable[..., Any], name: str, keeps_integers: bool = False) -> Callable[..., Any]:
+    def call(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
+        x = constant(input_tensor)
+        y = f(x, axis=_axis(axis), keepdims=keepdims)
+        return y.astype(x.dtype) if keeps_integers and x.dtype.kind in "iu" else y
+
+    call.__name__ = name
+    return call
+
+
+def _mean(x: Any, axis: Any, keepdims: bool) -> Any:
+    """The mean of integers is an integer."""
+    return np.mean(x, axis=axis, keepdims=keepdims) if x.dtype.kind not in "iu" else np.trunc(
+        np.mean(x, axis=axis, keepdims=keepdims)
+    )
+
+
+def _logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
+    from tapec.compat.tensorflow.tape import stop_gradient
+
+    top = stop_gradient(np.max(x, axis=axis, keepdims=True))
+    top = np.where(np.isfinite(top), top, 0)
+    y = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True)) + top
+    return y if keepdims else np.squeeze(y, axis=tuple(range(len(x.shape))) if axis is None else axis)
+
+
+reduce_sum = _reduction(np.sum, "reduce_sum", True)
+reduce_prod = _reduction(np.prod, "reduce_prod", True)
+reduce_mean = _reduction(_mean, "reduce_mean", True)
+reduce_max = _reduction(np.max, "reduce_max")
+reduce_min = _reduction(np.min, "reduce_min")
+reduce_any = _reduction(np.any, "reduce_any")
+reduce_all = _reduction(np.all, "reduce_all")
+reduce_std = _reduction(np.std, "reduce_std")
+reduce_variance = _reduction(np.var, "reduce_variance")
+reduce_logsumexp = _reduction(_logsumexp, "reduce_logsumexp")
+
+
+def argmax(input: Any, axis: Any = None, output_type: Any = np.int64, name: Any = None) -> Any:
+    return np.argmax(constant(input), axis=0 if axis is None else axis).astype(output_type)
+
+
+def argmin(input: Any, axis: Any = None, output_type: Any = np.int64, name: Any = None) -> Any:
+    return np.argmin(constant(input), axis=0 if axis is None else axis).astype(output_type)
+
+
+def _running(f: Callable[..., Any], start: int) -> Callable[..., Any]:
+    def call(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: Any = None) -> Any:
+        x = constant(x)
+        y = np.flip(x, axis) if reverse else x
+        if exclusive:
+            first = np.full_like(np.take(y._value, [0], axis), start)
+            y = np.concatenate([constant(first), y[(slice(None),) * (axis % len(y.shape)) + (slice(None, -1),)]], axis)
+        y = f(y, axis=axis).astype(x.dtype)
+        return np.flip(y, axis) if reverse else y
+
+    return call
+
+
+cumsum = _running(np.cumsum, 0)
+cumprod = _running(np.cumprod, 1)

@@ -1,0 +1,63 @@
+"""Activations that NumPy has no name for, written as NumPy would write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Type
+from tapec.ops.array import apply
+from tapec.ops.define import as_operand, define
+from tapec.ops.samples import Domain, nonzero
+
+__all__ = ["relu", "relu6", "sigmoid"]
+
+
+def _same(t: Type) -> Type:
+    return Type(t.shape, t.dtype)
+
+
+# The second derivatives are zero, not missing: sign says so.
+RELU = define(
+    "relu",
+    lambda x: np.maximum(x, 0),
+    _same,
+    "elementwise",
+    partials=lambda y, x: (np.sign(y),),
+    source="np.maximum({0}, 0)",
+    sample=(nonzero,),
+)
+RELU6 = define(
+    "relu6",
+    lambda x: np.minimum(np.maximum(x, 0), 6),
+    _same,
+    "elementwise",
+    partials=lambda y, x: (np.sign(y * (6 - y)),),
+    source="np.minimum(np.maximum({0}, 0), 6)",
+    sample=(nonzero,),
+)
+SIGMOID = define(
+    "sigmoid",
+    lambda x: 1 / (1 + np.exp(-x)),
+    _same,
+    "elementwise",
+    partials=lambda y, x: (y * (1 - y),),
+    source="1 / (1 + np.exp(-{0}))",
+    sample=(Domain(-2.0, 2.0),),
+)
+
+
+def relu(x: Any) -> Any:
+    """max(x, 0), with derivative 0 at 0."""
+    return apply(RELU, (as_operand(x),))
+
+
+def relu6(x: Any) -> Any:
+    """x between 0 and 6, with derivative 0 at both."""
+    return apply(RELU6, (as_operand(x),))
+
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x)), with a derivative that is finite everywhere."""
+    return apply(SIGMOID, (as_operand(x),))
