@@ -15,6 +15,8 @@ from threading import RLock
 from typing import Any
 
 from tapec.api.dispatch import MISS, Out, fast_call, packer
+from tapec.api.export import write_module
+from tapec.api.saved import load_saved, saved_state
 from tapec.api.explain import Explanation, explanation
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.api.variable import Variable
@@ -334,6 +336,17 @@ class CompiledFunction:
         if stage == "forward":
             return path.forward
         return path.target if stage == "gradient" else program.stages["optimized"]
+
+    def export(self, path: Any, *args: Any, **kwargs: Any) -> None:
+        """Write a module of its own, for the signature of these arguments, that needs NumPy (and `math`) alone.
+
+        Captured values are baked in as named constants; a path that was never traced is an error there.
+        """
+        write_module(self, path, args, kwargs)
+
+    def __reduce__(self) -> Any:
+        """Pickled as generated code: what it knows now, without the user's module and without tracing."""
+        return load_saved, saved_state(self)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """What tapec knows about a call with these arguments: paths, guards, captured state, gradients that vanish."""

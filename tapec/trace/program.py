@@ -19,7 +19,7 @@ from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.inline import copy_into
 from tapec.codegen import Compiled, compile_graph
 from tapec.errors import TapecWarning
-from tapec.ir import Builder, Graph, Node, input_node, type_of
+from tapec.ir import INPUT, Builder, Graph, Node, input_node, type_of
 from tapec.ir.tree import Tree
 from tapec.ops.layout import CAST
 from tapec.passes.pipeline import optimize
@@ -110,7 +110,8 @@ class Program:
                 statics.append(x)
         inputs = [s.node for s in self.sources.values()]
         forward = builder.graph(inputs, results, self.name)
-        info = info.with_result(recorded.tree, statics, recorded.results)._replace(guards=guards)
+        whole = {n: v for n, v in zip(nodes, log.values) if n is not None and n.op is INPUT and n.dtype.kind in "iub"}
+        info = info.with_result(recorded.tree, statics, recorded.results)._replace(guards=guards, integers=whole)
         target, template = self.transform(forward, info)
         return TracedPath(forward, guards, info, target, template)
 
@@ -190,10 +191,15 @@ class Program:
         graph = optimize(graph)
         self.stages["optimized"] = graph
         self.graph, self.tree = graph, trie.tree()
-        if len(self.paths) > 1 or (self.paths[0].guards and not self.straight):
+        if self.branches:
             self.compiled = compile_graph(graph, self.name, tree=self.tree)
         else:
             self.compiled = compile_graph(graph, self.name)
+
+    @property
+    def branches(self) -> bool:
+        """Is the compiled function a decision tree?"""
+        return len(self.paths) > 1 or bool(self.paths[0].guards and not self.straight)
 
     @property
     def function(self) -> Callable[..., Any]:

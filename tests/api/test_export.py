@@ -1,0 +1,182 @@
+"""Standalone modules and pickles."""
+
+import pickle
+import subprocess
+import sys
+import textwrap
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import tapec
+
+W = np.linspace(-1.0, 1.0, 6).reshape(3, 2)
+RATE = 0.5
+
+
+def loss(params, x, power=2, mode="mean"):
+    """Mean or summed power of a layer."""
+    h = np.tanh(x @ params["w"] + params["b"]) @ W.T
+    total = np.sum(h**power) * RATE
+    return total / h.size if mode == "mean" else total
+
+
+@pytest.fixture
+def arguments(rng):
+    return {"w": rng.normal(size=(4, 2)), "b": np.zeros(2)}, rng.normal(size=(5, 4))
+
+
+def load(path, name):
+    space = {"__name__": "exported"}
+    exec(compile(path.read_text(), str(path), "exec"), space)
+    return space[name], space
+
+
+def assert_same(a, b):
+    (va, ga), (vb, gb) = a, b
+    assert va == vb
+    for k in ga:
+        np.testing.assert_array_equal(ga[k], gb[k])
+
+
+def test_an_exported_gradient_runs_where_there_is_no_tapec(tmp_path, arguments):
+    f = tapec.value_and_grad(loss)
+    expected = f(*arguments)
+    target = tmp_path / "gradient.py"
+    f.export(target, *arguments)
+    np.savez(tmp_path / "data.npz", w=arguments[0]["w"], b=arguments[0]["b"], x=arguments[1])
+    script = textwrap.dedent(
+        """
+        import sys
+        sys.modules["tapec"] = None
+        import numpy as np
+        from gradient import loss_value_and_grad
+        d = np.load("data.npz")
+        value, g = loss_value_and_grad({"w": d["w"], "b": d["b"]}, d["x"])
+        print(repr(float(value)), repr(g["w"].tolist()))
+        assert "Mean or summed power" in loss_value_and_grad.__doc__
+        """
+    )
+    out = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == f"{float(expected[0])!r} {expected[1]['w'].tolist()!r}"
+
+
+def test_it_is_the_same_to_the_byte_each_time(tmp_path, arguments):
+    texts = []
+    for k in range(2):
+        f = tapec.grad(loss)
+        f.export(tmp_path / f"m{k}.py", *arguments)
+        texts.append((tmp_path / f"m{k}.py").read_text())
+    assert texts[0] == texts[1]
+    imports = [line for line in texts[0].splitlines() if "import" in line.split("#")[0].split() and not line.startswith('"')]
+    assert set(imports) <= {"import numpy as np", "import math"}
+    assert "W = np.array" in texts[0]
+
+
+def test_names_tell_what_is_computed(tmp_path):
+    for f, name in (
+        (tapec.compile(loss), "loss"),
+        (tapec.grad(loss), "loss_grad"),
+        (tapec.value_and_grad(loss), "loss_value_and_grad"),
+    ):
+        f.export(tmp_path / "m.py", {"w": np.ones((4, 2)), "b": np.zeros(2)}, np.ones((5, 4)))
+        load(tmp_path / "m.py", name)
+    tapec.compile(lambda x: x * 2.0).export(tmp_path / "m.py", 1.0)
+    function, _ = load(tmp_path / "m.py", "function")
+    assert function(3.0) == 6.0
+
+
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (lambda p, x: (p, x.astype(np.float32)), r"x is float32\[5, 4\]; this code was generated for float64\[5, 4\]"),
+        (lambda p, x: (p, x[:, :3]), r"x is float64\[5, 3\]"),
+        (lambda p, x: ({"w": p["w"]}, x), "params must be a dict with the keys 'b', 'w'"),
+        (lambda p, x: (p, x, 3.0), "power is float; this code was generated for int"),
+        (lambda p, x: (p, x, 2, "sum"), "mode must be 'mean'"),
+    ],
+)
+def test_other_arguments_are_refused(tmp_path, arguments, spoil, message):
+    f = tapec.grad(loss)
+    f.export(tmp_path / "m.py", *arguments)
+    exported, _ = load(tmp_path / "m.py", "loss_grad")
+    with pytest.raises(TypeError, match=message):
+        exported(*spoil(*arguments))
+
+
+def test_a_path_that_was_never_traced_names_its_condition(tmp_path):
+    @tapec.grad
+    def f(x):
+        if np.sum(x) > 0:
+            return np.sum(x * x)
+        return np.sum(x)
+
+    a = np.ones(3)
+    f.export(tmp_path / "m.py", a)
+    exported, _ = load(tmp_path / "m.py", "f_grad")
+    np.testing.assert_array_equal(exported(a), [2.0, 2.0, 2.0])
+    with pytest.raises(ValueError, match=r"never traced.*np\.sum\(x\) > 0"):
+        exported(-a)
+    f(-a)
+    f.export(tmp_path / "m.py", a)
+    exported, _ = load(tmp_path / "m.py", "f_grad")
+    np.testing.assert_array_equal(exported(-a), [1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(exported(a), [2.0, 2.0, 2.0])
+
+
+Point = namedtuple("Point", "x y")
+
+
+def test_classes_of_arguments_come_back(tmp_path):
+    f = tapec.grad(lambda p: p.x * p.y)
+    f.export(tmp_path / "m.py", Point(2.0, 3.0))
+    exported, _ = load(tmp_path / "m.py", "function_grad")
+    assert exported(Point(2.0, 3.0)) == Point(3.0, 2.0)
+
+
+def test_variadic_and_keyword_arguments(tmp_path):
+    def f(a, *rest, scale=2.0):
+        return a * rest[0] * rest[1] * scale
+
+    g = tapec.grad(f)
+    g.export(tmp_path / "m.py", 1.0, 2.0, 3.0, scale=5.0)
+    exported, _ = load(tmp_path / "m.py", "f_grad")
+    assert exported(1.0, 2.0, 3.0, scale=7.0) == 42.0
+    assert exported(1.0, 2.0, 3.0) == 12.0
+
+
+def test_big_constants(tmp_path):
+    big = np.random.default_rng(0).normal(size=(50, 7)).astype(np.float32)
+    f = tapec.compile(lambda x: x @ big)
+    f.export(tmp_path / "m.py", np.ones(50, np.float32))
+    exported, _ = load(tmp_path / "m.py", "function")
+    np.testing.assert_array_equal(exported(np.ones(50, np.float32)), f(np.ones(50, np.float32)))
+
+
+def test_a_function_that_draws_cannot_be_exported(tmp_path):
+    f = tapec.compile(lambda x: x * np.random.random())
+    with pytest.raises(tapec.TapecError, match="cannot be exported: it draws random numbers"):
+        f.export(tmp_path / "m.py", 1.0)
+    assert not list(tmp_path.iterdir())
+
+
+def test_pickles_serve_the_signatures_they_knew(arguments):
+    f = tapec.value_and_grad(loss)
+    expected = f(*arguments)
+    g = pickle.loads(pickle.dumps(f))
+    assert_same(g(*arguments), expected)
+    assert_same(pickle.loads(pickle.dumps(g))(*arguments), expected)
+    with pytest.raises(tapec.TapecError, match=r"knows these signatures alone: \(params\['b'\]: f64\[2\], params\['w'\]"):
+        g(arguments[0], arguments[1][:2])
+
+
+def test_a_pickle_needs_neither_the_module_nor_a_trace(tmp_path, arguments):
+    module = tmp_path / "users_module.py"
+    module.write_text("import numpy as np\nimport tapec\n\n@tapec.grad\ndef f(x):\n    return np.sum(np.sin(x))\n")
+    make = "import users_module, numpy as np, pickle; users_module.f(np.zeros(3)); pickle.dump(users_module.f, open('f.pkl', 'wb'))"
+    subprocess.run([sys.executable, "-c", make], cwd=tmp_path, check=True)
+    module.unlink()
+    use = "import pickle, numpy as np; print(pickle.load(open('f.pkl', 'rb'))(np.zeros(3)))"
+    out = subprocess.run([sys.executable, "-c", use], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[1. 1. 1.]"
