@@ -39,7 +39,7 @@ def _vjp(ct: Any, y: Any, x: Any, ord: float, axis: tuple[int, ...], keepdims: b
 
 def _run(x: Any, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
     if len(axis) == ndim_of(x) <= 2 and ord == 2:
-        return np.linalg.norm(x, keepdims=keepdims)
+        return np.linalg.norm(x, keepdims=bool(keepdims))  # type: ignore[call-overload]
     if len(axis) == 1:
         return np.linalg.norm(x, None if ord == 2 else ord, axis[0], keepdims)
     return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
