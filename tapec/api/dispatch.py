@@ -138,11 +138,11 @@ def fast_call(info: Any, call: Any, program: Any, count: Any) -> Callable[..., A
     except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError):
         return MISS
     try:
-        r = compiled({', '.join(inputs)})
+        r = compiled({", ".join(inputs)})
     except Exception as error:
         annotate(error, program.compiled)
         raise
-{'    if r is None: return MISS' if tree else ''}
+{"    if r is None: return MISS" if tree else ""}
     count[0] += 1
     return {result}
 """

@@ -263,7 +263,7 @@ def constant_text(value: Any) -> str:
     array = np.asarray(value)
     if array.ndim == 0:
         return f"np.{array.dtype.name}({_float_text(array.item())})"
-    if array.size <= 64 and array.dtype.itemsize <= 8 or array.size <= 8:
+    if (array.size <= 64 and array.dtype.itemsize <= 8) or array.size <= 8:
         usual = array.dtype in (np.dtype(float), np.dtype(int), np.dtype(bool))
         dtype = "" if usual else f", {array.dtype.name!r}"
         text = f"np.array({_list_text(array.tolist())}{dtype})"

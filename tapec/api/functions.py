@@ -15,9 +15,9 @@ from threading import RLock
 from typing import Any
 
 from tapec.api.dispatch import MISS, Out, fast_call, packer
+from tapec.api.explain import Explanation, explanation
 from tapec.api.export import write_module
 from tapec.api.saved import load_saved, saved_state
-from tapec.api.explain import Explanation, explanation
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.api.variable import Variable
 from tapec.config import settings
@@ -26,8 +26,8 @@ from tapec.ir import Graph, Op
 from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
 from tapec.runtime.cache import CacheInfo
-from tapec.trace.capture import CACHE_KEY
 from tapec.trace.anew import RecordedProgram
+from tapec.trace.capture import CACHE_KEY
 from tapec.trace.paths import TracedPath
 from tapec.trace.program import Program
 from tapec.trace.recorder import CURRENT
@@ -216,8 +216,9 @@ class CompiledFunction:
             if len(program.paths) >= settings.path_limit:
                 entry.volatile = f"it has more than {settings.path_limit} paths"
                 warnings.warn(
-                    f"{self._name} has more than {settings.path_limit} paths for one signature; from now on it is recorded at "
-                    f"each call, as a tape would. Mend: write the branch with np.where, or raise TAPEC_PATH_LIMIT.",
+                    f"{self._name} has more than {settings.path_limit} paths for one signature; from now on it is "
+                    f"recorded at each call, as a tape would. Mend: write the branch with np.where, or raise "
+                    f"TAPEC_PATH_LIMIT.",
                     TapecWarning,
                     stacklevel=4,
                 )
@@ -383,7 +384,8 @@ class CompiledFunction:
         return rich("function_html", self)
 
     def __repr__(self) -> str:
-        return f"<tapec {self._transform.name or 'compile'} of {getattr(self._function, '__qualname__', self._function)}>"
+        own = getattr(self._function, "__qualname__", self._function)
+        return f"<tapec {self._transform.name or 'compile'} of {own}>"
 
 
 _FAST_ROADS = 4  # signatures that are told apart by generated code; others are looked up

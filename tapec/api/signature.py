@@ -20,7 +20,7 @@ _NUMBERS = (float, int, complex)
 
 
 def is_dynamic(x: Any) -> bool:
-    """Is a leaf an input? Numbers and numeric arrays are; bools, strings, None and other objects are part of the signature."""
+    """Is a leaf an input? Numbers and numeric arrays are; bools, strings, None and other objects are static."""
     kind = type(x)
     if kind is np.ndarray or kind is Tensor or kind in _NUMBERS or kind is Variable:
         return kind is not np.ndarray or x.dtype.kind in "fciub"
@@ -28,11 +28,11 @@ def is_dynamic(x: Any) -> bool:
         if isinstance(x, np.ma.MaskedArray):
             raise TypeError(at_user_line("masked arrays are not supported: pass data and mask as two arrays"))
         return x.dtype.kind in "fciub"
-    return isinstance(x, np.generic) and x.dtype.kind in "fciub" or isinstance(x, float)
+    return (isinstance(x, np.generic) and x.dtype.kind in "fciub") or isinstance(x, float)
 
 
 class Call(NamedTuple):
-    """A call taken apart: the structure of (args, kwargs), its leaves, which are inputs, and the key of its signature."""
+    """A call taken apart: structure of (args, kwargs), leaves, which of them are inputs, and the signature's key."""
 
     tree: Any
     leaves: list[Any]
@@ -45,7 +45,8 @@ class Arguments(NamedTuple):
 
     `spans` maps each argument (position or name) to the range of its leaves; `position[leaf]` is the input that a leaf
     is, None for a static one; `types` and `names` are by input; `result` is the structure of the function's result,
-    `statics` its leaves (LEAF for those that are outputs of the graph), `guards` the facts that the path relies on.
+    `statics` its leaves (LEAF for those that are outputs of the graph), `guards` the facts that the path relies on,
+    `integers` the values that integer and boolean inputs had when it was traced.
     """
 
     tree: Any
@@ -58,6 +59,7 @@ class Arguments(NamedTuple):
     result: Any = None
     statics: Any = ()
     guards: Any = ()
+    integers: Any = None
 
     def with_result(self, tree: Any, statics: list[Any], values: list[Any]) -> Arguments:
         return self._replace(result=tree, statics=statics)
@@ -99,7 +101,8 @@ class Binder:
             raise ValueError(at_user_line(f"there is no argument {which!r}; the arguments are {', '.join(self.names)}"))
         k = which + n_args if which < 0 else which
         if not 0 <= k < n_args:
-            raise ValueError(at_user_line(f"argument {which} was asked for, but there are {n_args} positional arguments"))
+            found = f"there are {n_args} positional arguments"
+            raise ValueError(at_user_line(f"argument {which} was asked for, but {found}"))
         return k
 
     def is_static(self, key: int | str) -> bool:

@@ -54,10 +54,8 @@ def _no_leaf(what: str, name: str, info: Arguments, key: Any) -> str:
     kinds = [info.types[p] for leaf in info.spans[key] if (p := info.position[leaf]) is not None]
     shown = f"is {kinds[0]}" if len(info.spans[key]) == 1 and kinds else "holds no real or complex number"
     integer = any(k.dtype.kind in "iu" for k in kinds)
-    mend = (
-        f"Mend: pass a float ({name}=2.0, {name}.astype(float))." if integer else "Mend: choose another argument with argnums."
-    )
-    return f"{what}: argument {name!r} {shown}, which has no gradient. {mend}"
+    mend = f"pass a float ({name}=2.0, {name}.astype(float))" if integer else "choose another argument with argnums"
+    return f"{what}: argument {name!r} {shown}, which has no gradient. Mend: {mend}."
 
 
 class Grad(Transform):

@@ -95,7 +95,8 @@ class Captures:
             self.checks.setdefault(path.source, (path, value))
             return self.clone(value) if is_own_code(value.__code__.co_filename) else value
         if kind is types.MethodType:
-            return types.MethodType(self.function_of(value.__func__), self.read(value.__self__, path.attribute("__self__")))
+            owner = self.read(value.__self__, path.attribute("__self__"))
+            return types.MethodType(self.function_of(value.__func__), owner)
         if kind is dict or kind is list or kind is tuple:
             return _container(self, value, path)
         if kind is types.ModuleType:
@@ -111,7 +112,7 @@ class Captures:
         return tensor
 
     def argument(self, value: Any) -> Any:
-        """The stand-in for a static argument: functions read their captured state through us, generators are watched."""
+        """The stand-in for a static argument: functions read their captured state through us, draws are noticed."""
         if isinstance(value, (np.random.Generator, np.random.RandomState)):
             self.watch_generator(value)
         elif type(value) is types.FunctionType and is_own_code(value.__code__.co_filename):
@@ -198,7 +199,10 @@ class _Globals(dict):
         return dict.__contains__(self, name) or name in self.real
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
     def write_back(self) -> None:
         for name, value in dict.items(self):
@@ -210,7 +214,8 @@ _OWN_KEYS = ("__builtins__", "__name__", "__package__", "__spec__", "__file__", 
 
 
 def generator_state(generator: Any) -> str:
-    return repr(generator.bit_generator.state if hasattr(generator, "bit_generator") else generator.get_state(legacy=False))
+    bits = getattr(generator, "bit_generator", None)
+    return repr(generator.get_state(legacy=False) if bits is None else bits.state)
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -229,7 +234,7 @@ def plain(value: Any) -> Any:
 # objects, modules and containers
 # ---------------------------------------------------------------------------------------------------------------
 _ABSENT = object()
-_ATOMS = frozenset({int, bool, str, bytes, type(None), type(np), types.BuiltinFunctionType, type, np.ufunc} - {type(np)})
+_ATOMS = frozenset({int, bool, str, bytes, type(None), types.BuiltinFunctionType, type, np.ufunc})
 _PATHS = {k: v for k, v in sysconfig.get_paths().items() if k in ("stdlib", "platstdlib", "purelib", "platlib")}
 _LIBRARIES = tuple({p + "/" for p in _PATHS.values()})
 _OWN_CLASS: dict[type, bool] = {}

@@ -38,7 +38,7 @@ NUMBERS = (float, int, bool, complex)
 
 @dataclass
 class Source:
-    """What an input of a program reads at each call: an argument leaf, a captured path, a Variable, or an array kept."""
+    """What an input of a program reads at each call: an argument, a captured path, a Variable, or an array kept."""
 
     kind: str
     key: Any
@@ -79,7 +79,7 @@ class Program:
         return path
 
     def path_of(self, recorded: Recorded, info: Any) -> TracedPath:
-        trace, log = recorded.trace, recorded.trace.log
+        log = recorded.trace.log
         log.scan()
         builder = Builder()
         guards: list[Guard] = []

@@ -69,7 +69,7 @@ def test_it_is_the_same_to_the_byte_each_time(tmp_path, arguments):
         f.export(tmp_path / f"m{k}.py", *arguments)
         texts.append((tmp_path / f"m{k}.py").read_text())
     assert texts[0] == texts[1]
-    imports = [line for line in texts[0].splitlines() if "import" in line.split("#")[0].split() and not line.startswith('"')]
+    imports = [line for line in texts[0].splitlines() if line.startswith(("import", "from"))]
     assert set(imports) <= {"import numpy as np", "import math"}
     assert "W = np.array" in texts[0]
 
@@ -167,14 +167,14 @@ def test_pickles_serve_the_signatures_they_knew(arguments):
     g = pickle.loads(pickle.dumps(f))
     assert_same(g(*arguments), expected)
     assert_same(pickle.loads(pickle.dumps(g))(*arguments), expected)
-    with pytest.raises(tapec.TapecError, match=r"knows these signatures alone: \(params\['b'\]: f64\[2\], params\['w'\]"):
+    with pytest.raises(tapec.TapecError, match=r"these signatures alone: \(params\['b'\]: f64\[2\], params"):
         g(arguments[0], arguments[1][:2])
 
 
 def test_a_pickle_needs_neither_the_module_nor_a_trace(tmp_path, arguments):
     module = tmp_path / "users_module.py"
     module.write_text("import numpy as np\nimport tapec\n\n@tapec.grad\ndef f(x):\n    return np.sum(np.sin(x))\n")
-    make = "import users_module, numpy as np, pickle; users_module.f(np.zeros(3)); pickle.dump(users_module.f, open('f.pkl', 'wb'))"
+    make = "import users_module as m, numpy as np, pickle; m.f(np.zeros(3)); pickle.dump(m.f, open('f.pkl', 'wb'))"
     subprocess.run([sys.executable, "-c", make], cwd=tmp_path, check=True)
     module.unlink()
     use = "import pickle, numpy as np; print(pickle.load(open('f.pkl', 'rb'))(np.zeros(3)))"

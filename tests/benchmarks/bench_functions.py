@@ -1,6 +1,6 @@
 """What compiled functions cost: calls, first calls, control flow. Run as a script; prints microseconds and ratios.
 
-    python tests/benchmarks/bench_functions.py
+python tests/benchmarks/bench_functions.py
 """
 
 from __future__ import annotations
@@ -119,9 +119,7 @@ def peers() -> dict[str, Callable[[Any], Any]]:
         jax.config.update("jax_enable_x64", True)
         import jax.numpy as jnp
 
-        fast = jax.jit(
-            jax.value_and_grad(lambda x: jnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2))
-        )
+        fast = jax.jit(jax.value_and_grad(lambda x: jnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)))
         found["jax.jit"] = lambda x: [np.asarray(r) for r in fast(x)]
     except ImportError:
         pass
@@ -139,7 +137,12 @@ def peers() -> dict[str, Callable[[Any], Any]]:
 
 def first_calls() -> None:
     tapec.grad(twenty)(np.ones(4))  # what is imported and remembered once is not counted
-    row("first call of a 20-operation function", once(lambda: tapec.grad(lambda x: 2.0 * twenty(x))(np.ones(5))), "ms", "<= 5")
+    row(
+        "first call of a 20-operation function",
+        once(lambda: tapec.grad(lambda x: 2.0 * twenty(x))(np.ones(5))),
+        "ms",
+        "<= 5",
+    )
     p, y = np.array([1.5, 1.0, 3.0, 1.0]), np.array([1.0, 1.0])
     for steps, budget in ((10, "<= 150"), (200, "<= 3000")):
         g = tapec.value_and_grad(lotka_volterra(steps), argnums=(0, 1))
