@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 __all__ = ["FAMILIES", "OPS", "Op", "get_op", "register"]
@@ -75,8 +76,14 @@ FAMILIES: dict[str, Callable[[str], Op | None]] = {}
 
 
 def get_op(name: str) -> Op:
-    """The op of a name; KeyError when there is none."""
+    """The op of a name; KeyError when there is none.
+
+    Whoever reads a graph, from text or from a pickle, may be the first to need the ops: they enter themselves.
+    """
     op = OPS.get(name)
+    if op is None:
+        import_module("tapec.ops")
+        op = OPS.get(name)
     if op is None:
         family = next((find for head, find in FAMILIES.items() if name.startswith(head)), None)
         op = family(name) if family is not None else None
