@@ -291,6 +291,34 @@ for _name, _ufunc in {
     setattr(ArrayLike, f"__{_name}__", _binary(_ufunc)[0])
 
 
+def sparse_product(op: Op, x: Any, matrix: Any, swapped: bool) -> Any:
+    """x @ matrix, or matrix @ x, with a matrix of scipy.sparse, whose older kind writes that as `*`."""
+    from tapec.ops.scipy_sparse import is_matrix, left_product, right_product
+
+    if op.name != "matmul" and not (op.name == "multiply" and is_matrix(matrix)):
+        raise UnsupportedError(
+            at_user_line(f"{op.name} of a tensor and a sparse matrix. Mend: use matrix.toarray(), or matrix @ x")
+        )
+    return left_product(matrix, x) if swapped else right_product(x, matrix)
+
+
+def _matmul(self: Any, other: Any) -> Any:
+    if hasattr(other, "tocsr"):
+        return sparse_product(UFUNCS[np.matmul], self, other, False)
+    return _dense_matmul(self, other)
+
+
+def _rmatmul(self: Any, other: Any) -> Any:
+    if hasattr(other, "tocsr"):
+        return sparse_product(UFUNCS[np.matmul], self, other, True)
+    return _dense_rmatmul(self, other)
+
+
+_dense_matmul, _dense_rmatmul = _binary(np.matmul)
+ArrayLike.__matmul__ = _matmul  # type: ignore[attr-defined, operator]
+ArrayLike.__rmatmul__ = _rmatmul  # type: ignore[attr-defined, operator]
+
+
 def _unary(ufunc: np.ufunc) -> Any:
     def call(self: Any) -> Any:
         return apply(UFUNCS[ufunc], (self,))

@@ -11,12 +11,14 @@ from tapec.ops.array import apply
 from tapec.ops.define import as_operand, conj, define, ndim_of, ufunc_dtypes
 from tapec.ops.samples import Case
 
-__all__ = ["MATMUL", "is_sparse", "left_product", "right_product"]
+__all__ = ["MATMUL", "is_matrix", "left_product", "right_product"]
 
 
-def is_sparse(x: Any) -> bool:
-    """Is it one of scipy.sparse's matrices or arrays, or of the same form?"""
-    return hasattr(x, "tocsr") and hasattr(x, "nnz")
+def is_matrix(x: Any) -> bool:
+    """Is it of the older kind, `scipy.sparse.csr_matrix` and the like?"""
+    from scipy import sparse
+
+    return isinstance(x, sparse.spmatrix)
 
 
 def _matrix(data: Any, indices: Any, indptr: Any, shape: tuple[int, int], transposed: bool) -> Any:

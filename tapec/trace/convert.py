@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import math
 import operator
+import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,8 @@ from tapec.trace.tensor import Tensor, perform
 
 __all__ = ["LIMIT", "elements", "recordings", "to_array", "to_bool", "to_float", "to_index", "to_int"]
 
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_SPARSE = os.path.join("scipy", "sparse", "")
 LIMIT = 10_000  # elements that an object array may have: each is a node
 
 
@@ -124,7 +128,7 @@ def to_array(t: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarr
     if _inexact(t):
         if dtype is not None and np.dtype(dtype) != object:
             raise detach_error(t, "array", dtype)
-        return elements(t)
+        return _itself(t) if _asked_by_sparse() else elements(t)
     for trace in watching:
         if trace.is_trace:
             if t.shape:
@@ -132,6 +136,21 @@ def to_array(t: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarr
             else:
                 trace.guard(bool if t.dtype.kind == "b" else int, t, t._value)
     return plain_array(t._value, dtype, copy)
+
+
+def _asked_by_sparse() -> bool:
+    """Is it an operator of scipy.sparse that asks? It steps back from what is no array: the tensor's operator acts."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_OWN):
+        frame = frame.f_back
+    return frame is not None and _SPARSE in frame.f_code.co_filename
+
+
+def _itself(t: Tensor) -> np.ndarray:
+    """The tensor as one object."""
+    box = np.empty((), dtype=object)
+    box[()] = t
+    return box
 
 
 def plain_array(value: Any, dtype: Any, copy: bool | None) -> np.ndarray:

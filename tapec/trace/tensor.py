@@ -20,7 +20,7 @@ from tapec.errors import UnsupportedError, at_user_line, note_user_line
 from tapec.ir import Op, type_of
 from tapec.ir.display import rich
 from tapec.ops import UFUNCS, ArrayLike
-from tapec.ops.array import ufunc_method
+from tapec.ops.array import sparse_product, ufunc_method
 from tapec.ops.define import WEAK, as_operand
 from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT, Mark, Recorder
@@ -380,6 +380,8 @@ def _mixed(op: Op, self: Tensor, other: Any, swapped: bool) -> Any:
             return NotImplemented
         same = op.name == "not_equal"  # as ndarrays have it: nothing is equal to what is no number
         return wrap(np.full(self.shape, same)[()])
+    if hasattr(other, "tocsr"):
+        return sparse_product(op, self, other, swapped)
     return perform(op, (other, self) if swapped else (self, other), ())
 
 
