@@ -138,7 +138,7 @@ def jacobian(
     argnums: Any = 0,
     has_aux: bool = False,
     *,
-    mode: str = "reverse",
+    mode: str | None = None,
     holomorphic: bool = False,
     sparse: bool = False,
     static_argnums: Any = (),
@@ -146,9 +146,9 @@ def jacobian(
 ) -> Any:
     """The Jacobian of a function, `jac[result_leaf][argument_leaf]`, each of shape result + argument.
 
-    `mode` is "reverse" (a row at a time, in one batch), "forward" (a column at a time), or "auto" (whichever is less
-    work for the shapes). With `sparse=True` the function takes one array and returns one, and the Jacobian is a
-    `scipy.sparse` CSR matrix, see `tapec.sparsity`.
+    `mode` is "reverse" (by rows, all in one batch), "forward" (by columns), or "auto" (whichever is less work); dense
+    Jacobians are by rows unless told otherwise. With `sparse=True` the function takes one array and returns one, and
+    the Jacobian is a `scipy.sparse` CSR matrix, see `tapec.sparsity`.
 
     >>> import numpy as np, tapec
     >>> tapec.jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
@@ -158,8 +158,9 @@ def jacobian(
     if sparse:
         from tapec.api.sparse import sparse_jacobian
 
-        return decorator(function, lambda f: sparse_jacobian(f, argnums, mode, static_argnums, static_argnames))
-    transform = Jacobian("jacobian", argnums, mode, has_aux, holomorphic)
+        how = mode or "auto"
+        return decorator(function, lambda f: sparse_jacobian(f, argnums, how, static_argnums, static_argnames))
+    transform = Jacobian("jacobian", argnums, mode or "reverse", has_aux, holomorphic)
     return _compiled(function, transform, static_argnums, static_argnames)
 
 
