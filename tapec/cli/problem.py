@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import runpy
 import sysconfig
 import traceback
@@ -20,12 +21,17 @@ class Problem(Exception):
 
 def describe(error: BaseException) -> str:
     """One message for an error of the user's code or of tapec, with the user's line when it does not name one."""
+    line = _last_user_line(error.__traceback__)
     text = str(error) or type(error).__name__
+    if not line:  # no line of the user's was running: a line that the message begins with is one of ours
+        text = _LINE.sub("", text)
     if not isinstance(error, TapecError):
         text = f"{type(error).__name__}: {text}"
-    line = _last_user_line(error.__traceback__)
     notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
     return (text if not line or line in text else f"{line}: {text}") + notes
+
+
+_LINE = re.compile(r"\A[\w.\-]+:\d+: ")
 
 
 def _last_user_line(tb: TracebackType | None) -> str:

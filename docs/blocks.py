@@ -1,0 +1,224 @@
+"""The code in the pages: found, run in order, and held against the output that the pages show.
+
+    python            runs; all blocks of a page share one namespace
+    python + text     runs, and must print the text; a text like `ValueError: ...` is the error that it must raise
+    python, first line `# file: model.py`     is written to that file
+    console           lines after `$ ` run in a shell, the other lines are what they must print
+    markdown comment `<!-- not run: why -->`  before a block: the block is shown only
+
+A page runs in an empty folder of its own. In output, `...` stands for anything, numbers agree to the digits shown, and
+blanks count as one. `python -m docs.blocks --write` puts into the pages what their code really prints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import linecache
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import Any, NamedTuple
+
+__all__ = ["Block", "Mismatch", "blocks_of", "matches", "pages", "run_page"]
+
+ROOT = Path(__file__).resolve().parent.parent
+_FENCE = re.compile(
+    r"^(?P<note><!-- not run:.*?-->\n+)?(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```[ ]*$",
+    re.MULTILINE | re.DOTALL,
+)
+_ERROR = re.compile(r"(?:[\w.]*(?:Error|Exception|Warning)): ")
+
+
+class Block(NamedTuple):
+    """A fenced block of a page; `start` and `end` are the place of its text in the page."""
+
+    language: str
+    text: str
+    line: int
+    start: int
+    end: int
+    shown_only: bool
+
+
+class Mismatch(AssertionError):
+    """A page shows what its code does not do."""
+
+
+def pages() -> list[Path]:
+    """README and all pages of the documentation."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks_of(text: str) -> list[Block]:
+    found = []
+    for m in _FENCE.finditer(text):
+        start = m.start("text")
+        content = "".join(line.removeprefix(m["indent"]) for line in m["text"].splitlines(keepends=True))
+        found.append(
+            Block(m["language"], content, text.count("\n", 0, start) + 1, start, m.end("text"), bool(m["note"]))
+        )
+    return found
+
+
+def matches(expected: str, got: str) -> bool:
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | _NUMBER
+    return _Checker().check_output(expected.strip() + "\n", got.strip() + "\n", flags)
+
+
+_NUMBER = doctest.register_optionflag("NUMBER_IN_DOCS")
+_DIGITS = re.compile(r"(?<![\w.])[+-]?\d+\.\d*(?:[eE][+-]?\d+)?")
+
+
+class _Checker(doctest.OutputChecker):
+    """Numbers with a point agree when they do to the digits shown."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        if super().check_output(want, got, optionflags):
+            return True
+        wanted, found = _DIGITS.findall(want), _DIGITS.findall(got)
+        if len(wanted) != len(found):
+            return False
+        numbers = iter([w if _agrees(w, f) else f for w, f in zip(wanted, found)])
+        return super().check_output(want, _DIGITS.sub(lambda _: next(numbers), got), optionflags)
+
+
+def _agrees(want: str, got: str) -> bool:
+    mantissa, _, exponent = want.lower().partition("e")
+    digits = len(mantissa.partition(".")[2])
+    return abs(float(want) - float(got)) <= 0.501 * 10.0 ** (int(exponent or 0) - digits)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# running
+# ---------------------------------------------------------------------------------------------------------------
+def run_page(path: Path, write: bool = False) -> int:
+    """Run all blocks of a page; gives how many ran. With `write`, puts the real output into the page."""
+    text = path.read_text(encoding="utf-8")
+    replaced: list[tuple[Block, str]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        ran = _Page(path.name, Path(folder)).run(blocks_of(text), replaced if write else None)
+    for block, new in reversed(replaced):
+        text = text[: block.start] + new.rstrip("\n") + "\n" + text[block.end :]
+    if write:
+        path.write_text(text, encoding="utf-8")
+    return ran
+
+
+class _Page:
+    """Runs the blocks of one page."""
+
+    def __init__(self, name: str, folder: Path):
+        self.name = name
+        self.folder = folder
+        self.space: dict[str, Any] = {"__name__": "__main__"}
+
+    def run(self, blocks: list[Block], replaced: list[tuple[Block, str]] | None) -> int:
+        ran = 0
+        with contextlib.chdir(self.folder), _importable(self.folder):
+            for k, block in enumerate(blocks):
+                if block.shown_only:
+                    continue
+                follows = blocks[k + 1] if k + 1 < len(blocks) and blocks[k + 1].language == "text" else None
+                if block.language == "python":
+                    ran += 1
+                    got = self.python(block, follows)
+                    if follows is not None and not follows.shown_only:
+                        self.compare(follows, got, replaced)
+                elif block.language == "console":
+                    ran += 1
+                    self.compare(block, self.console(block), replaced)
+        return ran
+
+    def compare(self, block: Block, got: str, replaced: list[tuple[Block, str]] | None) -> None:
+        if matches(block.text, got):
+            return
+        if replaced is None:
+            raise Mismatch(f"{self.name}:{block.line} shows\n{block.text}\nbut the code gives\n{got}")
+        replaced.append((block, got))
+
+    def python(self, block: Block, follows: Block | None) -> str:
+        """Run a block; gives what it prints, or the error that the page announces."""
+        first = block.text.partition("\n")[0]
+        if first.startswith("# file: "):
+            (self.folder / first.removeprefix("# file: ").strip()).write_text(block.text, encoding="utf-8")
+            return ""
+        name = f"{self.name}:{block.line}"
+        source = "\n" * (block.line - 1) + block.text
+        shown = self.name.removesuffix(".md") + ".py"  # what line comments of generated code call it
+        linecache.cache[shown] = (len(source), None, source.splitlines(keepends=True), shown)
+        out = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(out):
+                exec(compile(source, shown, "exec"), self.space)
+        except Exception as e:
+            if follows is not None and _ERROR.match(follows.text):
+                return out.getvalue() + f"{_error_name(follows.text, e)}: {e}"
+            raise Mismatch(f"{name} fails\n{traceback.format_exc()}") from e
+        return out.getvalue()
+
+    def console(self, block: Block) -> str:
+        """Run the commands; gives the block as it should read."""
+        shown = []
+        for line in block.text.splitlines():
+            if line.startswith("$ "):
+                shown += [line, *self.command(line[2:], block).splitlines()]
+        return "\n".join(shown)
+
+    def command(self, line: str, block: Block) -> str:
+        python = shlex.quote(sys.executable)
+        setup = f'tapec() {{ {python} -m tapec "$@"; }}; python() {{ {python} "$@"; }}; '
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "100"}
+        run = subprocess.run(
+            ["bash", "-c", setup + line], capture_output=True, text=True, env=env, cwd=self.folder, check=False
+        )
+        return run.stdout + run.stderr
+
+
+def _error_name(expected: str, error: BaseException) -> str:
+    """The class as the page spells it: with its module or without."""
+    kind = type(error)
+    spelled = expected.partition(": ")[0]
+    return (
+        spelled
+        if spelled in (kind.__name__, f"{kind.__module__}.{kind.__name__}", f"tapec.{kind.__name__}")
+        else kind.__name__
+    )
+
+
+@contextlib.contextmanager
+def _importable(folder: Path):
+    """Files that a page writes can be imported by it, and by nobody after it."""
+    keep = sys.path[:], set(sys.modules)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path[:] = keep[0]
+        for name in set(sys.modules) - keep[1]:
+            if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)):
+                del sys.modules[name]
+
+
+def main(words: list[str]) -> int:
+    write = "--write" in words
+    chosen = [Path(w).resolve() for w in words if not w.startswith("-")] or pages()
+    wrong = 0
+    for path in chosen:
+        try:
+            print(f"{path.relative_to(ROOT)}: {run_page(path, write)} blocks")
+        except Mismatch as e:
+            wrong += 1
+            print(e, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,94 @@
+"""All code in the pages runs and prints what they show; generated pages are up to date; links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.blocks import ROOT, Mismatch, blocks_of, matches, pages, run_page
+
+NAMES = [str(p.relative_to(ROOT)) for p in pages()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_code_runs_and_prints_what_the_page_shows(name):
+    run_page(ROOT / name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_somewhere(name):
+    page = ROOT / name
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not target.startswith(("http://", "https://", "#")):
+            path, _, anchor = target.partition("#")
+            there = (page.parent / path).resolve()
+            assert there.exists(), f"{name} links to {target}"
+            if anchor and there.suffix == ".md":
+                assert anchor in anchors(there), f"{name} links to {target}, which has no such heading"
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors that GitHub gives to headings."""
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).strip().replace(" ", "-") for h in heads}
+
+
+# -- the runner itself -----------------------------------------------------------------------------------------------
+def page(tmp_path, text: str) -> Path:
+    path = tmp_path / "page.md"
+    path.write_text(text)
+    return path
+
+
+def test_runner_finds_blocks(tmp_path):
+    text = "a\n```python\nx = 1\n```\n<!-- not run: why -->\n```python\n1 / 0\n```\n- item\n\n  ```text\n  out\n  ```\n"
+    found = [(b.language, b.text, b.line, b.shown_only) for b in blocks_of(text)]
+    assert found == [("python", "x = 1\n", 3, False), ("python", "1 / 0\n", 7, True), ("text", "out\n", 12, False)]
+
+
+def test_runner_shares_a_namespace_and_checks_output(tmp_path):
+    good = "```python\nx = 1\n```\n```python\nprint(x + 1)\n```\n```text\n2\n```\n"
+    assert run_page(page(tmp_path, good)) == 2
+    with pytest.raises(Mismatch, match=r"page.md:8 shows\n3\n\nbut the code gives\n2"):
+        run_page(page(tmp_path, good.replace("\n2\n", "\n3\n")))
+
+
+def test_runner_checks_announced_errors(tmp_path):
+    text = "```python\n{}['key']\n```\n```text\nKeyError: 'key'\n```\n"
+    run_page(page(tmp_path, text))
+    with pytest.raises(Mismatch):
+        run_page(page(tmp_path, text.replace("KeyError: 'key'", "ValueError: 'key'")))
+    with pytest.raises(Mismatch, match="ZeroDivisionError"):
+        run_page(page(tmp_path, "```python\n1 / 0\n```\n"))
+
+
+def test_runner_writes_files_and_runs_commands(tmp_path):
+    text = "```python\n# file: m.py\nA = 5\n```\n```console\n$ cat m.py | head -1\n# file: m.py\n$ false || echo no\nno\n```\n"
+    run_page(page(tmp_path, text + "```python\nimport m\nassert m.A == 5\n```\n"))
+    with pytest.raises(Mismatch):
+        run_page(page(tmp_path, text.replace("\nno\n", "\nyes\n")))
+
+
+def test_runner_can_write_the_real_output(tmp_path):
+    path = page(tmp_path, "```python\nprint('b')\n```\n```text\na\n```\n\n```console\n$ echo c\nwrong\n```\nend\n")
+    run_page(path, write=True)
+    assert path.read_text() == "```python\nprint('b')\n```\n```text\nb\n```\n\n```console\n$ echo c\nc\n```\nend\n"
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "same"),
+    [
+        ("1.23", "1.2345", True),
+        ("1.23", "1.2451", False),
+        ("[1.  2.5]", "[1. 2.5000001]", True),
+        ("3", "4", False),
+        ("a ... d", "a b c d", True),
+        ("1.5e-07", "1.52e-07", True),
+        ("1.5e-07", "1.62e-07", False),
+        ("x1.5", "x1.6", False),
+    ],
+)
+def test_runner_compares_numbers_to_the_digits_shown(expected, got, same):
+    assert matches(expected, got) == same
