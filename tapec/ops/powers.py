@@ -36,7 +36,7 @@ def _base_partial(y: Any, x: Any, n: Any, power: Any) -> Any:
     if known == 0:
         return 0
     if known == 1:
-        return 1
+        return power(x, 0)  # one, of which the next derivative is zero and not missing
     if known == 2:
         return 2 * x
     if known == 0.5:

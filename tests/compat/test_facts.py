@@ -1,0 +1,347 @@
+"""Facts about TensorFlow's gradients that are easy to get wrong, measured there, one test each."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import tapec.compat.tensorflow as tf
+
+
+def gradient(f, *values, dtype=tf.float32, **options):
+    """The gradients of f at constants of these values: one, or a list."""
+    xs = [tf.constant(v, dtype=dtype if dtype is not None else None) for v in values]
+    with tf.GradientTape() as tape:
+        tape.watch(xs)
+        y = f(*xs)
+    found = tape.gradient(y, xs, **options)
+    return found[0] if len(found) == 1 else found
+
+
+def second(f, value):
+    x = tf.constant(value)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x)
+        slope = inner.gradient(y, x)
+    return outer.gradient(slope, x)
+
+
+def close(found, expected, rtol=1e-6):
+    assert isinstance(found, tf.Tensor)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=rtol, atol=1e-7)
+
+
+# -- second derivatives ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: 3 * x,
+        lambda x: x + 1,
+        lambda x: x / 2,
+        lambda x: -x,
+        tf.reduce_sum,
+        tf.reduce_mean,
+        tf.identity,
+        lambda x: tf.reshape(x, [1, 2]),
+        lambda x: x[0],
+        lambda x: tf.concat([x, x], 0),
+    ],
+)
+def test_the_second_derivative_of_a_linear_function_is_none(f):
+    assert second(f, [1.0, 2.0]) is None
+
+
+def test_the_third_derivative_of_a_square_is_none():
+    x = tf.constant(3.0)
+    with tf.GradientTape() as third:
+        third.watch(x)
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = x * x
+            first = inner.gradient(y, x)
+        curvature = outer.gradient(first, x)
+    assert first.numpy() == 6.0 and curvature.numpy() == 2.0
+    assert third.gradient(curvature, x) is None
+
+
+@pytest.mark.parametrize("f", [tf.abs, tf.nn.relu, tf.nn.relu6])
+def test_the_second_derivative_of_abs_and_relu_is_a_zero_tensor(f):
+    found = second(f, [-1.0, 0.5, 2.0])
+    assert found.dtype == tf.float32 and found.numpy().tolist() == [0.0, 0.0, 0.0]
+
+
+# -- ties ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("f", [tf.maximum, tf.minimum])
+def test_a_tie_of_maximum_and_minimum_goes_to_the_first_argument(f):
+    first, other = gradient(f, [1.0, 2.0], [1.0, 2.0])
+    assert first.numpy().tolist() == [1.0, 1.0] and other.numpy().tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("f", [tf.reduce_max, tf.reduce_min])
+def test_a_tie_of_a_reduction_splits_evenly(f):
+    assert gradient(f, [3.0, 3.0, 3.0]).numpy().tolist() == pytest.approx([1 / 3] * 3, rel=1e-6)
+    assert gradient(lambda x: tf.reduce_max(x, axis=1), [[2.0, 1.0, 2.0]]).numpy().tolist() == [[0.5, 0.0, 0.5]]
+
+
+def test_clip_passes_the_gradient_at_both_bounds():
+    found = gradient(lambda x: tf.clip_by_value(x, -1.0, 1.0), [-2.0, -1.0, 0.0, 1.0, 2.0])
+    assert found.numpy().tolist() == [0.0, 1.0, 1.0, 1.0, 0.0]
+
+
+def test_sort_is_stable():
+    weights = tf.constant([1.0, 10.0, 100.0])
+    found = gradient(lambda x: tf.reduce_sum(tf.sort(x) * weights), [2.0, 1.0, 2.0])
+    assert found.numpy().tolist() == [10.0, 1.0, 100.0]
+    found = gradient(lambda x: tf.reduce_sum(tf.sort(x, direction="DESCENDING") * weights), [2.0, 1.0, 2.0])
+    assert found.numpy().tolist() == [1.0, 100.0, 10.0]
+
+
+def test_top_k_is_stable():
+    values, indices = tf.math.top_k(tf.constant([2.0, 3.0, 2.0, 2.0]), k=3)
+    assert values.numpy().tolist() == [3.0, 2.0, 2.0] and indices.numpy().tolist() == [1, 0, 2]
+    found = gradient(lambda x: tf.math.top_k(x, k=2)[0], [2.0, 3.0, 2.0, 2.0])
+    assert found.numpy().tolist() == [1.0, 1.0, 0.0, 0.0]
+
+
+# -- kinks at zero ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("f", "x", "expected"),
+    [
+        (tf.nn.relu, 0.0, 0.0),
+        (tf.nn.relu6, 0.0, 0.0),
+        (tf.nn.relu6, 6.0, 0.0),
+        (tf.nn.leaky_relu, 0.0, 0.2),
+        (tf.nn.elu, 0.0, 1.0),
+        (tf.nn.selu, 0.0, 1.0507),
+        (tf.abs, 0.0, 0.0),
+    ],
+)
+def test_kinks(f, x, expected):
+    close(gradient(f, x), expected, rtol=1e-4)
+
+
+def test_the_derivative_of_complex_abs_at_zero_is_zero():
+    assert gradient(tf.abs, 0j, dtype=tf.complex64).numpy() == 0
+
+
+# -- without gradient ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "f",
+    [
+        tf.floor,
+        tf.math.ceil,
+        tf.round,
+        tf.zeros_like,
+        tf.ones_like,
+        lambda x: x // 2.0,
+        lambda x: tf.cast(x > 1.0, tf.float32),
+        lambda x: tf.cast(x == 1.0, tf.float32),
+        lambda x: tf.cast(tf.argmax(x), tf.float32),
+    ],
+)
+def test_no_gradient(f):
+    assert gradient(f, [1.5, 2.5]) is None
+
+
+def test_the_gradient_of_sign_is_zeros():
+    assert gradient(tf.sign, [-2.0, 0.0, 3.0]).numpy().tolist() == [0.0, 0.0, 0.0]
+
+
+def test_the_gradient_of_the_remainder():
+    for x, y in [(7.0, 3.0), (-7.0, 3.0), (7.5, -2.0)]:
+        dx, dy = gradient(lambda x, y: x % y, x, y)
+        assert dx.numpy() == 1.0 and dy.numpy() == -np.floor(x / y)
+
+
+# -- complex numbers -------------------------------------------------------------------------------------------------
+def test_the_gradient_of_a_complex_square_is_conjugated():
+    close(gradient(lambda z: z * z, 1 + 2j, dtype=tf.complex64), np.conj(2 * (1 + 2j)))
+
+
+def test_the_gradient_of_the_real_part_is_one():
+    close(gradient(tf.math.real, 1 + 2j, dtype=tf.complex64), 1.0)
+
+
+def test_the_gradient_of_the_imaginary_part_is_plus_i():
+    close(gradient(tf.math.imag, 1 + 2j, dtype=tf.complex64), 1j)
+
+
+def test_the_gradient_of_the_angle():
+    close(gradient(tf.math.angle, 1 + 2j, dtype=tf.complex64), -0.4 + 0.2j)
+
+
+def test_a_complex_target_starts_from_one():
+    found = gradient(lambda z: 3j * z, 1 + 2j, dtype=tf.complex64)
+    assert found.dtype == tf.complex64
+    close(found, np.conj(3j))
+
+
+def test_a_real_parameter_of_a_complex_target_gets_a_real_gradient():
+    found = gradient(lambda x: tf.complex(x, 2 * x), 3.0)
+    assert found.dtype == tf.float32
+    close(found, 1.0)  # the real part of conj(1 + 2i)
+
+
+# -- dtypes ----------------------------------------------------------------------------------------------------------
+def test_python_floats_are_float32_and_ints_int32():
+    assert tf.constant(1.0).dtype == tf.float32 and tf.constant([1.0, 2.0]).dtype == tf.float32
+    assert tf.constant(1).dtype == tf.int32 and tf.constant([[1, 2]]).dtype == tf.int32
+    assert tf.constant(1.0 + 2.0j).dtype == tf.complex128 and tf.constant(True).dtype == tf.bool
+    assert tf.Variable(1.0).dtype == tf.float32 and tf.ones(3).dtype == tf.float32
+
+
+def test_arrays_keep_their_dtype():
+    assert tf.constant(np.ones(2)).dtype == tf.float64
+    assert tf.constant(np.float64(1.0)).dtype == tf.float64
+    assert tf.constant([np.float64(1.0)]).dtype == tf.float64
+    assert tf.constant(np.arange(2)).dtype == tf.int64
+    assert tf.Variable(np.ones(2)).dtype == tf.float64
+
+
+def test_a_float32_tensor_with_a_float64_array_stays_float32():
+    x = tf.constant([1.0, 2.0])
+    a = np.ones(2)
+    for y in (x * a, a * x, x + np.float64(1), np.float64(2) * x, x @ a, tf.add(a, x)):
+        assert isinstance(y, tf.Tensor) and y.dtype == tf.float32
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda: tf.constant(1.0) + tf.constant(1),
+        lambda: tf.constant(1.0) * tf.constant(1.0, tf.float64),
+        lambda: tf.add(tf.constant(1.0), tf.constant(1)),
+        lambda: tf.ones((2, 2)) @ tf.ones((2, 2), tf.float64),
+        lambda: tf.concat([tf.ones(2), tf.ones(2, tf.float64)], 0),
+        lambda: tf.Variable(1.0) - tf.constant(1),
+        lambda: tf.Variable(1.0).assign(tf.constant(1.0, tf.float64)),
+        lambda: tf.where([True], tf.ones(1), tf.ones(1, tf.float64)),
+    ],
+)
+def test_two_tensors_of_different_dtype_raise(f):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="do not go together. Mend: tf.cast one of them"):
+        f()
+
+
+def test_an_integer_tensor_with_a_float_raises():
+    with pytest.raises(TypeError, match="Cannot convert 0.5 to a tensor of dtype int32"):
+        tf.constant(1) + 0.5
+
+
+def test_integers_divided_are_float64():
+    y = tf.constant(3) / tf.constant(2)
+    assert y.dtype == tf.float64 and y.numpy() == 1.5
+
+
+def test_the_mean_of_integers_is_an_integer():
+    y = tf.reduce_mean([1, 2, 4])
+    assert y.dtype == tf.int32 and y.numpy() == 2
+    assert tf.reduce_mean([-1, -2, -4]).numpy() == -2
+
+
+def test_the_sum_of_integers_keeps_their_dtype():
+    y = tf.reduce_sum([1, 2, 4])
+    assert y.dtype == tf.int32 and y.numpy() == 7
+
+
+def test_argmax_is_int64():
+    assert tf.argmax([1.0, 3.0, 2.0]).dtype == tf.int64
+    assert tf.argmax([[1.0, 3.0], [4.0, 2.0]]).numpy().tolist() == [1, 0]
+
+
+def test_how_tensors_print():
+    assert str(tf.constant(6.0)) == "tf.Tensor(6.0, shape=(), dtype=float32)"
+    assert str(tf.sqrt(2.0)) == "tf.Tensor(1.4142135, shape=(), dtype=float32)"
+    assert str(tf.constant([[1.0, 2.0], [3.0, 4.0]])) == "tf.Tensor([[1. 2.]\n [3. 4.]], shape=(2, 2), dtype=float32)"
+    assert str(tf.constant(3)) == "tf.Tensor(3, shape=(), dtype=int32)"
+    assert repr(tf.constant(6.0)) == "<tf.Tensor: shape=(), dtype=float32, numpy=6.0>"
+    assert repr(tf.Variable(3.0, name="x1")) == "<tf.Variable 'x1:0' shape=() dtype=float32, numpy=3.0>"
+
+
+# -- linear algebra --------------------------------------------------------------------------------------------------
+def test_eigh_is_a_function_of_the_lower_triangle():
+    a = np.array([[2.0, 0.5, 0.3], [0.5, 3.0, 0.7], [0.3, 0.7, 5.0]])
+    weights = tf.constant(np.array([1.0, 2.0, 4.0]))
+    found = gradient(lambda a: tf.reduce_sum(tf.linalg.eigh(a)[0] * weights), a, dtype=tf.float64).numpy()
+    assert np.array_equal(found, np.tril(found))
+    step = 1e-6
+    for i in range(3):
+        for j in range(i + 1):
+            b, c = a.copy(), a.copy()
+            b[i, j] += step
+            c[i, j] -= step
+            slope = (np.linalg.eigh(b)[0] - np.linalg.eigh(c)[0]) @ [1.0, 2.0, 4.0] / (2 * step)
+            assert found[i, j] == pytest.approx(slope, rel=1e-6)
+
+
+def test_cholesky_has_a_symmetric_gradient():
+    a = np.array([[4.0, 1.0], [1.0, 3.0]])
+    found = gradient(lambda a: tf.reduce_sum(tf.linalg.cholesky(a)), a, dtype=tf.float64).numpy()
+    assert np.array_equal(found, found.T)
+    direction = np.array([[0.3, -0.2], [-0.2, 0.5]])
+    step = 1e-6
+    slope = (np.linalg.cholesky(a + step * direction) - np.linalg.cholesky(a - step * direction)).sum() / (2 * step)
+    assert np.sum(found * direction) == pytest.approx(slope, rel=1e-8)
+
+
+def test_softmax_cross_entropy_gives_gradients_to_labels():
+    labels, logits = [0.2, 0.3, 0.5], [1.0, -1.0, 2.0]
+    dlabels, dlogits = gradient(tf.nn.softmax_cross_entropy_with_logits, labels, logits)
+    softmax = np.exp(logits) / np.exp(logits).sum()
+    close(dlabels, -np.log(softmax), rtol=1e-5)
+    close(dlogits, softmax - labels, rtol=1e-5)
+
+
+# -- where TensorFlow is wrong, or gives an avoidable NaN ------------------------------------------------------------
+def test_cumprod_with_zeros_has_its_true_gradient():
+    # of 2 + 2·0 + 2·0·4 by each: 1 + b + bc, a + ac, ab
+    found = gradient(lambda x: tf.reduce_sum(tf.math.cumprod(x)), [2.0, 0.0, 4.0])
+    assert found.numpy().tolist() == [1.0, 10.0, 0.0]
+
+
+def test_the_derivative_of_a_zeroth_power_at_zero_is_zero():
+    assert gradient(lambda x: x**0, 0.0).numpy() == 0.0
+    assert gradient(lambda x: x**0.0, [0.0, 2.0]).numpy().tolist() == [0.0, 0.0]
+
+
+def test_the_second_derivative_of_a_first_power_is_zero():
+    for f in (lambda x: x**1, lambda x: x**1.0, lambda x: tf.pow(x, 1.0)):
+        assert second(f, [0.0, 2.0]).numpy().tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (lambda x: tf.where(x > 0, tf.math.log(x), 0.0), [0.0, 0.0, 0.5]),
+        (lambda x: tf.where(x != 0, 1 / x, 0.0), [-1.0, 0.0, -0.25]),
+        (lambda x: tf.where(x > 0, x**0.5, 0.0), [0.0, 0.0, 0.5 / np.sqrt(2.0)]),
+        (lambda x: tf.where(x > 0, tf.sqrt(x), x), [1.0, 1.0, 0.5 / np.sqrt(2.0)]),
+    ],
+)
+def test_where_guards_the_gradient(f, expected):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        close(gradient(f, [-1.0, 0.0, 2.0]), expected)
+
+
+def test_the_gradient_of_the_norm_at_zero_is_zero():
+    assert gradient(tf.norm, [0.0, 0.0]).numpy().tolist() == [0.0, 0.0]
+    assert gradient(lambda x: tf.norm(x, axis=-1), [[0.0, 0.0], [3.0, 4.0]]).numpy().tolist() == [
+        [0.0, 0.0],
+        pytest.approx([0.6, 0.8], rel=1e-6),
+    ]
+
+
+def test_the_gradient_of_the_standard_deviation_at_zero_is_zero():
+    assert gradient(tf.math.reduce_std, [2.0, 2.0]).numpy().tolist() == [0.0, 0.0]
+
+
+def test_the_gradient_of_a_far_sigmoid_is_finite():
+    found = gradient(tf.sigmoid, [-1000.0, 0.0, 1000.0])
+    assert found.numpy().tolist() == [0.0, 0.25, 0.0]
+    assert np.all(np.isfinite(gradient(tf.nn.softplus, [-1000.0, 0.0, 1000.0]).numpy()))
