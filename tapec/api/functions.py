@@ -26,6 +26,7 @@ from tapec.ir import Graph, Op
 from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
 from tapec.runtime.cache import CacheInfo
+from tapec.runtime.collector import resting_collector
 from tapec.trace.anew import RecordedProgram
 from tapec.trace.capture import CACHE_KEY
 from tapec.trace.paths import TracedPath
@@ -193,7 +194,7 @@ class CompiledFunction:
 
     def _trace(self, entry: Entry, call: Call, objects: list[Any], as_tensors: bool) -> Any:
         """Record a path that is not known, compile it, and run it."""
-        with entry.lock:
+        with entry.lock, resting_collector():
             if entry.volatile is None:
                 for program in entry.programs:  # another thread may have been here
                     found = self._try(program, objects, as_tensors)

@@ -33,4 +33,12 @@ def resting_collector() -> Iterator[None]:
         with _lock:
             _resting -= 1
             if _resting == 0 and _was_enabled:
+                _age()
                 gc.enable()
+
+
+def _age() -> None:
+    """Count what was made meanwhile among the old objects, so that it is not walked through at once."""
+    if gc.get_freeze_count() == 0:  # else somebody keeps objects frozen, and we would thaw them
+        gc.freeze()
+        gc.unfreeze()
