@@ -22,6 +22,7 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
+    names.fixed.update(params)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
     name_constants(graph, names, called, space)
     plan, items = items_for(graph, tree, graph.outputs)
     body = Lowering(plan, names, called, space).block(items)
