@@ -2,7 +2,9 @@
 
 import json
 import subprocess
+import sys
 
+import numpy as np
 import pytest
 
 SCRIPT = """\
@@ -67,6 +69,10 @@ def test_run_shows_and_exports(tapec_process, script):
     assert tapec_process("run", "--show", "missing", "script.py").code == 2
     assert tapec_process("run", "--export", "out", "script.py").code == 0
     assert sorted(p.name for p in (script.parent / "out").iterdir()) == ["energy_value_and_grad.py", "loss_grad.py"]
+    space: dict = {}
+    exec((script.parent / "out" / "energy_value_and_grad.py").read_text(), space)
+    value, gradient = space["energy_value_and_grad"](np.ones(4))
+    assert np.isclose(value, 4 * np.sin(1.0)) and np.allclose(gradient, np.cos(1.0))
 
 
 def test_run_for_programs(tapec_process, script):
@@ -99,6 +105,32 @@ def test_the_exit_code_of_a_script_is_kept(tapec_process, script):
 
 def test_a_script_that_compiles_nothing(tapec_process, model):
     assert tapec_process("run", "model.py").out == "nothing was compiled\n"
+
+
+# -- export --------------------------------------------------------------------------------------------------------
+def test_an_exported_module_runs_without_tapec(tapec, model):
+    assert tapec("export", "model.py:loss", "-o", "shipped.py").out == "wrote shipped.py\n"
+    code = (
+        "import sys; sys.modules['tapec'] = None\n"
+        "import numpy as np, shipped\n"
+        "x, y = np.linspace(0, 1, 20).reshape(5, 4), np.ones((5, 2))\n"
+        "print(shipped.loss_grad(np.full((4, 2), 0.3), np.zeros(2), x, y).tolist())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    import model as user
+
+    import tapec as module
+
+    assert np.allclose(eval(run.stdout), module.grad(user.loss)(*user.loss.example_args))
+
+
+def test_export_wants_a_function(tapec, model):
+    from tests.cli.test_look import GRAPH
+
+    (model.parent / "g.ir").write_text(GRAPH)
+    result = tapec("export", "g.ir", "-o", "x.py")
+    assert result.code == 2 and "export is for functions" in result.err
 
 
 # -- diff ----------------------------------------------------------------------------------------------------------

@@ -116,6 +116,21 @@ def show_sources(found: list[Any], wanted: str) -> None:
         show_code(code.source)
 
 
+def module_of(code: Any) -> str:
+    """Generated code as a file that runs by itself."""
+    from tapec.api.export import constant_text
+
+    imports = [f"import {name}" for name in ("math", "scipy.special") if f"{name}." in code.source]
+    constants = [f"{name} = {constant_text(value)}" for name, value in code.constants.items()]
+    head = [
+        f'"""{code.name}: of a script run by tapec. It takes {signature(code)}."""',
+        "",
+        *imports,
+        "import numpy as np",
+    ]
+    return "\n".join([*head, "", *constants, *([""] if constants else []), "", code.source])
+
+
 def write_all(found: list[Any], folder: Path) -> None:
     """A file for each; those of one name are numbered."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -123,5 +138,5 @@ def write_all(found: list[Any], folder: Path) -> None:
     for code in found:
         used[code.name] = used.get(code.name, 0) + 1
         name = code.name if used[code.name] == 1 else f"{code.name}_{used[code.name]}"
-        (folder / f"{name}.py").write_text(code.source, encoding="utf-8")
+        (folder / f"{name}.py").write_text(module_of(code), encoding="utf-8")
         show(f"wrote {folder / name}.py")
