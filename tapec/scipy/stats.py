@@ -1,0 +1,291 @@
+"""Densities and distribution functions of scipy.stats on tensors, differentiable in all that has a closed derivative.
+
+`norm.logpdf(x, loc, scale)` is called as in SciPy; shape parameters come first, then `loc` and `scale`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import special as sp
+from scipy import stats as _stats
+
+from tapec.ops.kit import as_array
+from tapec.ops.scipy_linalg import solve_triangular
+
+__all__ = [
+    "bernoulli",
+    "beta",
+    "binom",
+    "cauchy",
+    "chi2",
+    "dirichlet",
+    "expon",
+    "gamma",
+    "laplace",
+    "logistic",
+    "lognorm",
+    "multivariate_normal",
+    "norm",
+    "poisson",
+    "t",
+    "uniform",
+]
+
+LOG_2PI = math.log(2 * math.pi)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_stats, name)
+
+
+class Continuous:
+    """A distribution from the log of its standard density and its standard distribution function.
+
+    `logpdf(x, *shapes)`, `cdf(x, *shapes)`, `sf(x, *shapes)` are those for loc 0 and scale 1, `shapes` the names of the
+    parameters; `inside(x, *shapes)` tells where the density is not zero. Outside, gradients are zero.
+    """
+
+    def __init__(
+        self,
+        shapes: str,
+        logpdf: Callable[..., Any],
+        cdf: Callable[..., Any],
+        sf: Callable[..., Any] | None = None,
+        inside: Callable[..., Any] | None = None,
+        logs: tuple[Callable[..., Any], Callable[..., Any]] | None = None,
+        safe: float = 0.5,
+    ):
+        self._names = (*shapes.split(), "loc", "scale")
+        self._logpdf = logpdf
+        self._cdf = cdf
+        self._sf = sf or (lambda z, *shapes: 1.0 - cdf(z, *shapes))
+        self._inside = inside
+        self._logs = logs
+        self._safe = safe  # a point inside for every shape
+
+    def _standard(self, x: Any, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[Any, tuple[Any, ...], Any]:
+        """x in units of scale from loc, the shapes, and the scale."""
+        given = {"loc": 0, "scale": 1, **dict(zip(self._names, args)), **more}
+        if missing := [n for n in self._names if n not in given]:
+            raise TypeError(f"missing shape parameter {missing[0]!r}")
+        if unknown := [n for n in given if n not in self._names]:
+            raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+        shapes = tuple([given[n] for n in self._names[:-2]])
+        return (as_array(x) - given["loc"]) / given["scale"], shapes, given["scale"]
+
+    def _where_inside(self, f: Callable[..., Any], z: Any, shapes: Any, outside: Any) -> Any:
+        """f inside, a constant outside, where f sees a harmless number."""
+        if self._inside is None:
+            return f(z, *shapes)
+        there = self._inside(z, *shapes)
+        return np.where(there, f(np.where(there, z, self._safe), *shapes), outside)
+
+    def logpdf(self, x: Any, *args: Any, **more: Any) -> Any:
+        z, shapes, scale = self._standard(x, args, more)
+        return self._where_inside(lambda z, *s: self._logpdf(z, *s) - np.log(scale), z, shapes, -np.inf)
+
+    def pdf(self, x: Any, *args: Any, **more: Any) -> Any:
+        z, shapes, scale = self._standard(x, args, more)
+        return self._where_inside(lambda z, *s: np.exp(self._logpdf(z, *s)) / scale, z, shapes, 0.0)
+
+    def cdf(self, x: Any, *args: Any, **more: Any) -> Any:
+        z, shapes, _ = self._standard(x, args, more)
+        return self._where_inside(self._cdf, z, shapes, np.where(z > self._safe, 1.0, 0.0))
+
+    def sf(self, x: Any, *args: Any, **more: Any) -> Any:
+        z, shapes, _ = self._standard(x, args, more)
+        return self._where_inside(self._sf, z, shapes, np.where(z > self._safe, 0.0, 1.0))
+
+    def logcdf(self, x: Any, *args: Any, **more: Any) -> Any:
+        if self._logs is None:
+            return np.log(self.cdf(x, *args, **more))
+        z, shapes, _ = self._standard(x, args, more)
+        return self._logs[0](z, *shapes)
+
+    def logsf(self, x: Any, *args: Any, **more: Any) -> Any:
+        if self._logs is None:
+            return np.log(self.sf(x, *args, **more))
+        z, shapes, _ = self._standard(x, args, more)
+        return self._logs[1](z, *shapes)
+
+
+# -- on the line --------------------------------------------------------------------------------------------------
+norm = Continuous(
+    "",
+    lambda z: -0.5 * (z * z) - 0.5 * LOG_2PI,
+    lambda z: sp.ndtr(z),
+    lambda z: sp.ndtr(-z),
+    logs=(lambda z: sp.log_ndtr(z), lambda z: sp.log_ndtr(-z)),
+)
+t = Continuous(
+    "df",
+    lambda z, df: (
+        sp.gammaln(0.5 * (df + 1))
+        - sp.gammaln(0.5 * df)
+        - 0.5 * np.log(math.pi * df)
+        - 0.5 * (df + 1) * np.log1p(z * z / df)
+    ),
+    lambda z, df: sp.stdtr(df, z),
+    lambda z, df: sp.stdtr(df, -z),
+)
+cauchy = Continuous("", lambda z: -math.log(math.pi) - np.log1p(z * z), lambda z: 0.5 + np.arctan(z) / math.pi)
+logistic = Continuous(
+    "",
+    lambda z: sp.log_expit(z) + sp.log_expit(-z),
+    lambda z: sp.expit(z),
+    lambda z: sp.expit(-z),
+    logs=(lambda z: sp.log_expit(z), lambda z: sp.log_expit(-z)),
+)
+laplace = Continuous(
+    "",
+    lambda z: -np.abs(z) - math.log(2.0),
+    lambda z: np.where(z > 0, 1.0 - 0.5 * np.exp(-np.abs(z)), 0.5 * np.exp(-np.abs(z))),
+)
+
+
+# -- on the half line, and on intervals ---------------------------------------------------------------------------
+def _positive(z: Any, *shapes: Any) -> Any:
+    return z > 0
+
+
+def _from_zero(z: Any, *shapes: Any) -> Any:
+    return z >= 0
+
+
+gamma = Continuous(
+    "a",
+    lambda z, a: sp.xlogy(a - 1.0, z) - z - sp.gammaln(a),
+    lambda z, a: sp.gammainc(a, z),
+    lambda z, a: sp.gammaincc(a, z),
+    _positive,
+)
+chi2 = Continuous(
+    "df",
+    lambda z, df: sp.xlogy(0.5 * df - 1.0, z) - 0.5 * z - sp.gammaln(0.5 * df) - 0.5 * math.log(2.0) * df,
+    lambda z, df: sp.chdtr(df, z),
+    lambda z, df: sp.chdtrc(df, z),
+    _positive,
+)
+expon = Continuous("", lambda z: -z, lambda z: -np.expm1(-z), lambda z: np.exp(-z), _from_zero)
+lognorm = Continuous(
+    "s",
+    lambda z, s: -0.5 * np.square(np.log(z) / s) - np.log(s * z) - 0.5 * LOG_2PI,
+    lambda z, s: sp.ndtr(np.log(z) / s),
+    lambda z, s: sp.ndtr(-np.log(z) / s),
+    _positive,
+)
+beta = Continuous(
+    "a b",
+    lambda z, a, b: sp.xlogy(a - 1.0, z) + sp.xlog1py(b - 1.0, -z) - sp.betaln(a, b),
+    lambda z, a, b: sp.betainc(a, b, z),
+    lambda z, a, b: sp.betaincc(a, b, z),
+    lambda z, a, b: (z > 0) & (z < 1),
+)
+uniform = Continuous("", lambda z: np.zeros_like(z), lambda z: z, inside=lambda z: (z >= 0) & (z <= 1))
+
+
+# -- counts -------------------------------------------------------------------------------------------------------
+class Discrete:
+    """A distribution of integers from the log of its mass; gradients flow to its parameters."""
+
+    def __init__(self, logpmf: Callable[..., Any], cdf: Callable[..., Any], inside: Callable[..., Any]):
+        self._logpmf, self._cdf, self._inside = logpmf, cdf, inside
+
+    def logpmf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
+        k = as_array(k) - loc
+        there = self._inside(k, *shapes) & (np.floor(k) == k)
+        return np.where(there, self._logpmf(np.where(there, k, 0), *shapes), -np.inf)
+
+    def pmf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
+        return np.exp(self.logpmf(k, *shapes, loc=loc))
+
+    def cdf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
+        k = np.floor(as_array(k) - loc)
+        return np.where(k >= 0, self._cdf(np.maximum(k, 0), *shapes), 0.0)
+
+    def sf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
+        return 1.0 - self.cdf(k, *shapes, loc=loc)
+
+    def logcdf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
+        return np.log(self.cdf(k, *shapes, loc=loc))
+
+    def logsf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
+        return np.log(self.sf(k, *shapes, loc=loc))
+
+
+def _log_choose(n: Any, k: Any) -> Any:
+    return -sp.betaln(1 + n - k, 1 + k) - np.log(1 + n)
+
+
+poisson = Discrete(
+    lambda k, mu: sp.xlogy(k, mu) - sp.gammaln(k + 1.0) - mu,
+    lambda k, mu: sp.gammaincc(k + 1.0, mu),
+    lambda k, mu: k >= 0,
+)
+binom = Discrete(
+    lambda k, n, p: _log_choose(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -p),
+    lambda k, n, p: np.where(k >= n, 1.0, sp.betaincc(np.minimum(k, n - 1) + 1.0, n - np.minimum(k, n - 1), p)),
+    lambda k, n, p: (k >= 0) & (k <= n),
+)
+bernoulli = Discrete(
+    lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p),
+    lambda k, p: np.where(k >= 1, 1.0, 1.0 - p),
+    lambda k, p: (k >= 0) & (k <= 1),
+)
+
+
+# -- vectors ------------------------------------------------------------------------------------------------------
+class _Dirichlet:
+    """As scipy.stats.dirichlet: x on the simplex, its components along the first axis, the last one may be left out."""
+
+    def logpdf(self, x: Any, alpha: Any) -> Any:
+        x, alpha = as_array(x), as_array(alpha)
+        if x.shape[0] + 1 == alpha.shape[0]:
+            x = np.concatenate([x, 1.0 - np.sum(x, axis=0, keepdims=True)], 0)
+        log_beta = np.sum(sp.gammaln(alpha)) - sp.gammaln(np.sum(alpha))
+        weights = np.reshape(alpha - 1.0, (-1,) + (1,) * (x.ndim - 1))
+        return np.sum(sp.xlogy(weights, x), axis=0) - log_beta
+
+    def pdf(self, x: Any, alpha: Any) -> Any:
+        return np.exp(self.logpdf(x, alpha))
+
+
+class _MultivariateNormal:
+    """As scipy.stats.multivariate_normal, for covariances of full rank."""
+
+    def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+        x, mean, factor = self._parts(as_array(x), mean, cov)
+        n = factor.shape[0]
+        away = np.reshape(x - mean, (-1, n))
+        whitened = solve_triangular(factor, np.transpose(away), lower=True)
+        half_log_det = np.sum(np.log(np.diagonal(factor)))
+        y = -0.5 * np.sum(whitened * whitened, axis=0) - half_log_det - 0.5 * n * LOG_2PI
+        return np.reshape(y, np.broadcast_shapes(x.shape, np.shape(mean))[:-1])
+
+    def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+        return np.exp(self.logpdf(x, mean, cov))
+
+    def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
+        _, _, factor = self._parts(np.zeros(1), mean, cov)
+        return 0.5 * factor.shape[0] * (1.0 + LOG_2PI) + np.sum(np.log(np.diagonal(factor)))
+
+    def _parts(self, x: Any, mean: Any, cov: Any) -> tuple[Any, Any, Any]:
+        """x with its components last, the mean, and the lower Cholesky factor of the covariance."""
+        cov = as_array(cov)
+        n = cov.shape[0] if cov.ndim else np.shape(mean)[0] if np.ndim(mean) else 1
+        if cov.ndim < 2:
+            diagonal = np.broadcast_to(cov, (n,)) if not cov.ndim else cov
+            factor = np.diag(np.sqrt(diagonal))
+        else:
+            factor = np.linalg.cholesky(cov)
+        x = x[..., None] if n == 1 and (x.ndim < 2 or x.shape[-1] != 1) else x
+        mean = np.zeros(n) if mean is None else np.broadcast_to(as_array(mean), (n,))
+        return x, mean, factor
+
+
+dirichlet = _Dirichlet()
+multivariate_normal = _MultivariateNormal()

@@ -1,0 +1,175 @@
+"""tapec.scipy against SciPy: values, derivatives by differences, and that plain arrays give plain results."""
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.linalg
+import scipy.signal
+import scipy.special
+import scipy.stats
+
+import tapec
+import tapec.scipy.integrate as integrate
+import tapec.scipy.linalg as linalg
+import tapec.scipy.signal as signal
+import tapec.scipy.special as special
+import tapec.scipy.stats as stats
+from tests.ops.derivatives import check
+from tests.ops.test_conformance import CHECKS
+
+RNG = np.random.default_rng(3)
+X = RNG.standard_normal((2, 3))
+P = RNG.uniform(0.3, 2.0, (2, 3))
+U = RNG.uniform(0.1, 0.9, (2, 3))
+M = RNG.standard_normal((3, 3))
+SPD = M @ M.T + 2 * np.eye(3)
+K = np.array([0.0, 1.0, 4.0])
+
+SPECIAL = {
+    "logsumexp": (lambda s: lambda x: s.logsumexp(x), X),
+    "logsumexp axis": (lambda s: lambda x: s.logsumexp(x, axis=1, keepdims=True), X),
+    "logsumexp b": (lambda s: lambda x: s.logsumexp(x, axis=0, b=np.array([[1.0], [2.0]])), X),
+    "logsumexp sign": (lambda s: lambda x: s.logsumexp(x, b=np.array([[1.0], [-2.0]]), return_sign=True), X),
+    "softmax": (lambda s: lambda x: s.softmax(x, axis=1), X),
+    "log_softmax": (lambda s: lambda x: s.log_softmax(x, axis=-1), X),
+    "polygamma": (lambda s: lambda x: s.polygamma(2, x), P),
+    "polygamma array": (lambda s: lambda x: s.polygamma(np.array([0, 1, 3]), x), P),
+    "multigammaln": (lambda s: lambda x: s.multigammaln(x + 2.0, 3), P),
+    "zeta": (lambda s: lambda x: s.zeta(2.0, x), P),
+    "ufunc": (lambda s: lambda x: s.erf(x) + s.expit(x), X),
+}
+LINALG = {
+    "solve_triangular": (lambda s: lambda a: s.solve_triangular(a, K, lower=True), SPD),
+    "cho": (lambda s: lambda a: s.cho_solve((np.linalg.cholesky(SPD), True), a), M),
+    "block_diag": (lambda s: lambda a: s.block_diag(a, 2.0, a[:2]), M),
+    "toeplitz": (lambda s: lambda a: s.toeplitz(a[0], a[:, 0]), M),
+    "expm": (lambda s: lambda a: s.expm(a), M),
+    "logm": (lambda s: lambda a: s.logm(a), SPD),
+    "sqrtm": (lambda s: lambda a: s.sqrtm(a), SPD),
+    "solve_sylvester": (lambda s: lambda a: s.solve_sylvester(a, np.eye(2), X.T), SPD),
+    "solve_banded": (lambda s: lambda a: s.solve_banded((1, 1), a, K), M + np.array([[0], [5], [0]])),
+    "solve": (lambda s: lambda a: s.solve(a, K), SPD),
+    "det inv": (lambda s: lambda a: [s.det(a), s.inv(a), s.norm(a)], SPD),
+}
+SIGNAL = {
+    "convolve": (lambda s: lambda x: [s.convolve(x, P[:, :2], m) for m in ("full", "same", "valid")], X),
+    "correlate": (lambda s: lambda x: s.correlate(x, P[:, :2], "valid"), X),
+    "fftconvolve": (lambda s: lambda x: s.fftconvolve(x, P, "same"), X),
+}
+STATS = {
+    "norm": (lambda s: lambda x: [s.norm.logpdf(x, 0.3, P), s.norm.pdf(x), s.norm.cdf(x, 0.1), s.norm.sf(x)], X),
+    "norm logs": (lambda s: lambda x: [s.norm.logcdf(x, 0.3, 2.0), s.norm.logsf(x, scale=2.0)], X),
+    "norm scale": (lambda s: lambda c: s.norm.logpdf(X, loc=c, scale=c), P),
+    "t": (lambda s: lambda x: [s.t.pdf(x, 3.0), s.t.logpdf(x, 2.5, 0.1, 2.0), s.t.cdf(x, 3.0), s.t.logcdf(x, 4.0)], X),
+    "t df": (lambda s: lambda v: s.t.logpdf(X, v), P),
+    "gamma": (lambda s: lambda x: [s.gamma.pdf(x, 2.5), s.gamma.logpdf(x, 1.5, scale=2.0), s.gamma.cdf(x, 2.0)], P),
+    "gamma a": (lambda s: lambda a: s.gamma.logpdf(1.3, a), P),
+    "beta": (lambda s: lambda x: [s.beta.pdf(x, 2.5, 1.5), s.beta.logpdf(x, b=2.0, a=3.0), s.beta.cdf(x, 2.0, 3.0)], U),
+    "beta a": (lambda s: lambda a: s.beta.logpdf(0.3, a, 2.0), P),
+    "chi2": (lambda s: lambda x: [s.chi2.pdf(x, 2.5), s.chi2.logpdf(x, 3.0), s.chi2.cdf(x, 2.0)], P),
+    "others": (lambda s: lambda x: [s.cauchy.pdf(x), s.logistic.logpdf(x), s.laplace.cdf(x), s.laplace.logpdf(x)], X),
+    "positive": (lambda s: lambda x: [s.expon.logpdf(x), s.lognorm.pdf(x, 0.7), s.lognorm.cdf(x, 0.7)], P),
+    "outside": (lambda s: lambda x: [s.gamma.pdf(-x, 2.0), s.beta.cdf(x + 1, 2.0, 3.0), s.uniform.pdf(x + 1)], P),
+    "poisson": (lambda s: lambda m: [s.poisson.logpmf(K, m), s.poisson.pmf(2, m), s.poisson.cdf(K, m)], P),
+    "binom": (lambda s: lambda p: [s.binom.logpmf(K, 5, p), s.binom.cdf(K, 4, p), s.bernoulli.pmf(1, p)], U),
+    "dirichlet": (lambda s: lambda a: [s.dirichlet.logpdf(U[0] / U[0].sum(), a), s.dirichlet.pdf([0.2, 0.3], a)], P[0]),
+    "mvn": (lambda s: lambda x: [s.multivariate_normal.logpdf(x, K, SPD), s.multivariate_normal.pdf(x, cov=SPD)], X),
+    "mvn cov": (
+        lambda s: lambda a: [
+            s.multivariate_normal.logpdf(X, None, a @ a.T + np.eye(3)),
+            s.multivariate_normal.entropy(cov=a @ a.T + np.eye(3)),
+        ],
+        M,
+    ),
+    "mvn scalar": (lambda s: lambda x: s.multivariate_normal.logpdf(x, 0.5, 2.0), X[0]),
+}
+
+
+def run(table, name, ours, scipys):
+    make, x = table[name]
+    f, expected = make(ours), make(scipys)(x)
+    found = f(x)
+    many = isinstance(expected, (list, tuple))
+    for a, b in zip(found if many else [found], expected if many else [expected], strict=True):
+        assert isinstance(a, (np.ndarray, np.generic))  # plain arrays give plain results
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    with np.errstate(all="ignore"):
+        check(f, x)
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special(name):
+    run(SPECIAL, name, special, scipy.special)
+
+
+@pytest.mark.parametrize("name", LINALG)
+def test_linalg(name):
+    run(LINALG, name, linalg, scipy.linalg)
+
+
+@pytest.mark.parametrize("name", SIGNAL)
+def test_signal(name):
+    run(SIGNAL, name, signal, scipy.signal)
+
+
+@pytest.mark.parametrize("name", STATS)
+def test_stats(name):
+    run(STATS, name, stats, scipy.stats)
+
+
+def test_cholesky_factors():
+    c, lower = linalg.cho_factor(tapec.constant(SPD), lower=True)
+    np.testing.assert_allclose(linalg.cho_solve((c, lower), K).numpy(), np.linalg.solve(SPD, K))
+    c, lower = linalg.cho_factor(tapec.constant(SPD))
+    np.testing.assert_allclose(linalg.cho_solve((c, lower), K).numpy(), np.linalg.solve(SPD, K))
+
+
+def test_logsumexp_of_nothing_has_zero_gradient():
+    x = tapec.constant([-np.inf, -np.inf])
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        y = special.logsumexp(x)
+    assert y.numpy() == -np.inf
+    assert (tape.gradient(y, x).numpy() == 0).all()
+
+
+# -- differential equations -----------------------------------------------------------------------------------------
+def pendulum(y, t, k, c):
+    return np.stack([y[1], -k * np.sin(y[0]) - c * y[1] + 0.1 * t])
+
+
+TIMES = np.array([0.0, 0.5, 1.3])
+TIGHT = {"rtol": 1e-11, "atol": 1e-11}
+
+
+def test_odeint_gives_scipys_values():
+    y0 = np.array([1.0, 0.2])
+    expected = scipy.integrate.odeint(pendulum, y0, TIMES, (2.0, 0.3))
+    np.testing.assert_array_equal(integrate.odeint(pendulum, y0, TIMES, (2.0, 0.3)), expected)
+    found = integrate.odeint(pendulum, tapec.constant(y0), TIMES, (2.0, 0.3))
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("what", ["y0", "t", "k"])
+def test_odeint_derivatives(what):
+    given = {"y0": np.array([1.0, 0.2]), "t": TIMES, "k": np.array(2.0)}
+
+    def f(x):
+        now = {**given, what: x}
+        return integrate.odeint(pendulum, now["y0"], now["t"], (now["k"], 0.3), **TIGHT)
+
+    check(f, given[what], order=2, rtol=1e-4)
+
+
+@pytest.mark.parametrize("check_op", CHECKS[:3], ids=lambda f: f.__name__.removeprefix("check_"))
+def test_odeint_conforms(check_op):
+    for case in integrate.ODEINT.sample(RNG):
+        check_op(integrate.ODEINT, case)
+
+
+def test_odeint_time_first_and_lists():
+    def rate(t, y):
+        return [y[1], -y[0]]
+
+    found = integrate.odeint(rate, tapec.constant([1.0, 0.0]), TIMES, tfirst=True)
+    np.testing.assert_allclose(found.numpy()[:, 0], np.cos(TIMES), rtol=1e-6)
