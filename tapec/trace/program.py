@@ -9,8 +9,9 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,16 @@ from tapec.codegen import Compiled, compile_graph
 from tapec.errors import TapecWarning
 from tapec.ir import INPUT, Builder, Graph, Node, input_node, type_of
 from tapec.ir.tree import Tree
+from tapec.ir.types import weak_type
 from tapec.ops.layout import CAST
 from tapec.passes.pipeline import optimize
 from tapec.runtime.collector import resting_collector
 from tapec.runtime.notes import annotate
 from tapec.trace.capture import Path
 from tapec.trace.paths import Guard, TracedPath, Trie, same_guards
-from tapec.trace.run import Recorded
-from tapec.trace.structure import LEAF
+from tapec.trace.run import Recorded, run_traced
+from tapec.trace.snapshot import WHOLE
+from tapec.trace.structure import LEAF, flatten
 from tapec.trace.tensor import Tensor
 
 __all__ = ["Program", "Source"]
@@ -256,12 +259,46 @@ _LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError)
 
 def _held_elsewhere(x: np.ndarray, uses: int) -> bool:
     """Does anybody but the log hold this array, or the one it is a view of? Then it may change after the run."""
-    if isinstance(x.base, np.ndarray):
-        return sys.getrefcount(x.base) > 3 or sys.getrefcount(x) > _OWN_REFERENCES + uses
-    return sys.getrefcount(x) > _OWN_REFERENCES + uses
+    count = sys.getrefcount(x) - uses
+    if _calibration:
+        _calibration.append(count)
+        return False
+    if isinstance(x.base, np.ndarray) and sys.getrefcount(x.base) > 3:
+        return True
+    return count > _own_references(WHOLE // 8 + 1 if x.nbytes > WHOLE else 1)
 
 
-_OWN_REFERENCES = 6  # the log's list, its snapshot, and the variables of the functions that are looking at it
+_calibration: list[int] = []
+
+
+@cache
+def _own_references(size: int) -> int:
+    """How many references, beside its uses in records, an array has that a run made and nobody else knows.
+
+    It depends on the interpreter, so it is counted: on such an array.
+    """
+    _calibration.append(0)
+    try:
+        recorded = run_traced(lambda x: x + np.ones(size), _ONE_ARGUMENT, [1.0], [True], ["x"])
+        Program(lambda graph, info: (graph, None), "calibration", _Calibration()).path_of(recorded, _Calibration())
+        return _calibration[-1]
+    finally:
+        _calibration.clear()
+
+
+class _Calibration:
+    """As much of `Arguments` as a path needs."""
+
+    names: Sequence[str] = ("x",)
+    types: Sequence[Type] = (weak_type(float),)
+
+    def with_result(self, *_: Any, **__: Any) -> _Calibration:
+        return self
+
+    _replace = with_result
+
+
+_ONE_ARGUMENT = flatten(((1.0,), {}), [])
 
 
 def _is_number_like(x: Any) -> bool:
