@@ -30,6 +30,7 @@ from tapec.ops import (
     loop,
     nan,
     padding,
+    polynomial,
     norms,
     powers,
     products,
@@ -50,6 +51,7 @@ from tapec.ops import (
     stacking,
     statistics,
     tensordot,
+    windows,
 )
 from tapec.ops.array import FUNCTIONS, METHODS, UFUNCS, ArrayLike, apply, implements, method
 from tapec.ops.symbol import Symbol
@@ -93,6 +95,7 @@ __all__ = [
     "queries",
     "nan",
     "padding",
+    "polynomial",
     "norms",
     "method",
     "powers",
@@ -102,5 +105,6 @@ __all__ = [
     "repeating",
     "stacking",
     "tensordot",
+    "windows",
     "rounding",
 ]

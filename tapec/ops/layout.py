@@ -136,11 +136,6 @@ def ravel(a: Any, order: str = "C") -> Any:
     return reshape(a, -1, order)
 
 
-@method("flatten")
-def flatten(a: Any, order: str = "C") -> Any:
-    return reshape(a, -1, order)
-
-
 @method("squeeze")
 @implements(np.squeeze)
 def squeeze(a: Any, axis: Any = None) -> Any:
