@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import UnsupportedError
-from tapec.ir import CONSTANT, ITEM, Graph, Type
+from tapec.ir import CONSTANT, ITEM, Graph
 from tapec.ops.array import apply
 from tapec.ops.define import as_operand, define, dtype_of
 from tapec.ops.samples import any_real
@@ -22,8 +22,8 @@ __all__ = ["CUSTOM", "CUSTOM_GRAPH", "STOP_GRADIENT", "Opaque", "stop_gradient"]
 
 STOP_GRADIENT = define(
     "stop_gradient",
-    np.positive,
-    lambda t: Type(t.shape, t.dtype),
+    lambda x: x if type(x) in (int, float, complex) else np.positive(x),
+    lambda t: t,
     "elementwise",
     gradient="none",
     source="+{0}",
