@@ -1,0 +1,187 @@
+"""What every public function of NumPy is to tapec: the support table, read off the registry.
+
+Only what the registry cannot know stands here as data: which compositions carry no gradient, and why the rest has no
+meaning for tensors. A public name that is in no table is an error, so a new NumPy cannot bring one unnoticed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapec.ir import OPS, Op
+from tapec.ops.array import FUNCTIONS, LIKE, METHODS, UFUNCS, ArrayLike
+
+__all__ = ["KINDS", "MODULES", "Entry", "classify", "entries", "method_entries", "public_names"]
+
+KINDS = {
+    "differentiable": "an op with a derivative rule",
+    "composite": "put together from ops that have one",
+    "no gradient": "integer or piecewise constant: gradients through it are None",
+    "creation": "makes an array, from numbers that have no gradient",
+    "query": "answers with a plain Python value",
+    "in place": "writes into a tensor; gradients flow from what is written",
+    "plain": "takes no array of numbers",
+    "refused": "an error on tensors, with the reason",
+}
+
+MODULES = {"np": np, "np.linalg": np.linalg, "np.fft": np.fft}
+
+
+class Entry(NamedTuple):
+    """One row of the support table. `complex` and `batched` are about the op; a composition has them from its parts."""
+
+    name: str
+    kind: str
+    op: Op | None = None
+    note: str = ""
+
+    @property
+    def gradient(self) -> bool:
+        return self.kind in ("differentiable", "composite", "in place")
+
+    @property
+    def complex(self) -> bool | None:
+        return None if self.op is None else _takes_complex(self.op)
+
+    @property
+    def batched(self) -> str:
+        """How `vmap` does it."""
+        if self.op is None:
+            return "" if self.kind != "composite" else "by its parts"
+        if self.op.kind == "dynamic":
+            return "no: the shape depends on values"
+        generic = self.op.kind in ("elementwise", "reduction") or self.op.name == "cast"
+        return "at once" if self.op.batch is not None or generic else "in a loop"
+
+
+def _takes_complex(op: Op) -> bool:
+    if isinstance(op.numpy, np.ufunc):
+        return any(set(t.split("->")[0]) & set("FDG") for t in op.numpy.types)
+    if isinstance(op.sample, tuple) or op.sample is None:
+        return any(d.kind == "c" for d in op.sample or ())
+    cases = op.sample(np.random.default_rng(0))
+    return any(np.iscomplexobj(x) for case in cases for x in case.inputs)
+
+
+# -- what the registry cannot know ------------------------------------------------------------------------------------
+_TOLD_TEXT = {
+    "no gradient": """
+        allclose argwhere array_equal array_equiv einsum_path fix flatnonzero iscomplex isclose isin isneginf isposinf
+        isreal ix_ nanargmax nanargmin ravel_multi_index unique_all unique_counts unique_inverse unique_values
+        diag_indices_from tril_indices_from triu_indices_from""",
+    "creation": """
+        arange array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray bartlett blackman
+        diag_indices empty empty_like eye fftfreq frombuffer fromfile fromfunction fromiter fromregex fromstring full
+        full_like genfromtxt hamming hanning identity indices kaiser load loadtxt mask_indices ones ones_like rfftfreq
+        tri tril_indices triu_indices zeros zeros_like""",
+    "query": """
+        array2string array_repr array_str can_cast common_type iscomplexobj isfortran isrealobj may_share_memory
+        min_scalar_type ndim result_type save savetxt savez savez_compressed shape shares_memory size""",
+    "in place": "copyto fill_diagonal place put put_along_axis putmask",
+    "plain": """
+        base_repr binary_repr broadcast_shapes datetime_data format_float_positional format_float_scientific get_include
+        get_printoptions getbufsize geterr geterrcall info isdtype isscalar issubdtype iterable mintypecode printoptions
+        promote_types require set_printoptions setbufsize seterr seterrcall show_config show_runtime test typename
+        errstate finfo iinfo dtype""",
+    "composite": "row_stack frompyfunc vectorize",  # reach tensors through other functions
+}
+_TOLD = {name: kind for kind, names in _TOLD_TEXT.items() for name in names.split()}
+REFUSED = {
+    "asmatrix": "np.matrix is no array of tapec's; use two axes",
+    "bmat": "np.matrix is no array of tapec's; use np.block",
+    "matrix": "np.matrix is no array of tapec's; use two axes",
+    "busday_count": "dates are no numbers",
+    "busday_offset": "dates are no numbers",
+    "busdaycalendar": "dates are no numbers",
+    "is_busday": "dates are no numbers",
+    "isnat": "dates are no numbers",
+    "datetime_as_string": "dates are no numbers",
+    "from_dlpack": "another library's array is taken in by tapec.constant(np.from_dlpack(x))",
+    "nested_iters": "loops in C are not recorded; index the tensor",
+    "nditer": "loops in C are not recorded; index the tensor",
+    "ndenumerate": "loops in C are not recorded; use enumerate",
+    "flatiter": "loops in C are not recorded; use np.ravel",
+    "broadcast": "loops in C are not recorded; use np.broadcast_arrays",
+    "memmap": "a file is no tensor; read it with tapec.constant",
+    "poly1d": "a class of its own; np.polyval and the other functions take coefficients as arrays",
+    "recarray": "a tensor has no fields",
+    "record": "a tensor has no fields",
+}
+REFUSED_METHODS = {
+    "ctypes": "the memory of a tensor is its own",
+    "data": "the memory of a tensor is its own",
+    "getfield": "a tensor has no fields",
+    "setfield": "a tensor has no fields",
+    "to_device": "tensors live where NumPy does",
+}
+
+
+# -- classification ---------------------------------------------------------------------------------------------------
+def public_names(module: Any) -> list[str]:
+    """The callables of a module that people may call; dtypes and warnings are none."""
+    found = []
+    for name in dir(module):
+        value = getattr(module, name)
+        if name.startswith("_") or not callable(value):
+            continue
+        if isinstance(value, type) and issubclass(value, (np.generic, Warning, Exception, np.ndarray)):
+            if name not in REFUSED:
+                continue
+        found.append(name)
+    return [n for n in found if n not in ("ndindex", "ufunc")]
+
+
+def classify(name: str, function: Any) -> Entry:
+    """One function; KeyError when nothing is known about it."""
+    short = name.rpartition(".")[2]
+    if short in REFUSED:
+        return Entry(name, "refused", None, REFUSED[short])
+    op = UFUNCS.get(function) if isinstance(function, np.ufunc) else _OF_FUNCTION().get(function)
+    if short in _TOLD:
+        return Entry(name, _TOLD[short], op)
+    if op is not None:
+        kind = "no gradient" if op.gradient == "none" else "differentiable"
+        return Entry(name, kind, op, op.note)
+    if function in FUNCTIONS or function in LIKE:
+        return Entry(name, "composite")
+    raise KeyError(f"{name} is in no table: give it an op, or say in tapec/ops/classify.py what it is")
+
+
+def _OF_FUNCTION() -> dict[Any, Op]:
+    """The op of each function that is one; several functions of a name (np.max, np.amax) may lead to the same."""
+    return {op.numpy: op for op in OPS.values() if op.numpy is not None}
+
+
+def entries() -> list[Entry]:
+    """All of np, np.linalg and np.fft."""
+    return [
+        classify(f"{prefix}.{name}", getattr(module, name))
+        for prefix, module in MODULES.items()
+        for name in public_names(module)
+    ]
+
+
+def method_entries(cls: type[ArrayLike]) -> list[Entry]:
+    """The public methods and properties of ndarrays, as a class of stand-ins has them."""
+    found = []
+    for name in dir(np.ndarray):
+        if name.startswith("_"):
+            continue
+        full = f"ndarray.{name}"
+        if name in REFUSED_METHODS:
+            found.append(Entry(full, "refused", None, REFUSED_METHODS[name]))
+        elif not hasattr(cls, name):
+            raise KeyError(f"{full} is in no table: give tensors one, or say in tapec/ops/classify.py why not")
+        elif name in METHODS and hasattr(np, name):
+            found.append(classify(f"np.{name}", getattr(np, name))._replace(name=full))
+        else:
+            found.append(Entry(full, _METHOD_KINDS.get(name, "query")))
+    return found
+
+
+_METHOD_KINDS = {
+    **dict.fromkeys(["T", "mT", "flat", "real", "imag", "__getitem__", "conj", "view"], "composite"),
+    **dict.fromkeys(["fill", "itemset", "partition", "put", "resize", "setflags", "sort", "byteswap"], "in place"),
+}
