@@ -9,7 +9,7 @@ from tapec.ops import Symbol
 from tapec.ops.samples import Case, Domain
 
 # what a program is made of, not what it does
-WITHOUT_SAMPLE = {"input", "constant", "item", "call", "guard", "loop", "custom", "barrier", "shape"}
+WITHOUT_SAMPLE = {"input", "constant", "item", "call", "guard", "loop", "custom", "barrier", "shape", "implicit"}
 REAL = [np.dtype(c) for c in "efdg"]
 COMPLEX = [np.dtype(c) for c in "FD"]
 _SHAPES = {  # of as many inputs as there are
