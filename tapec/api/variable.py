@@ -41,7 +41,7 @@ class Variable(ArrayLike):
     def __init__(self, initial_value: Any, trainable: bool = True, name: str | None = None, dtype: Any = None):
         if callable(initial_value):
             initial_value = initial_value()
-        self._tensor = wrap(plain_value(initial_value, dtype))
+        self._tensor = wrap(_fixed(plain_value(initial_value, dtype)))
         self._trainable = bool(trainable)
         self._serial = next(_serial)
         self._name = f"{name or 'Variable'}:0"
@@ -131,7 +131,7 @@ class Variable(ArrayLike):
             raise TapeTypeError(
                 at_user_line(f"a complex value cannot be assigned to Variable {self._name!r} of dtype {self.dtype}")
             )
-        self._tensor = wrap(np.array(new, self.dtype))
+        self._tensor = wrap(_fixed(np.array(new, self.dtype)))
 
     # -- as an array ------------------------------------------------------------------------------------------------
     def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
@@ -272,3 +272,10 @@ for _name, (_ufunc, _compute) in _BINARY.items():
         setattr(Variable, _method, _binary(_ufunc, _compute, getattr(ArrayLike, _method), _swapped))
 for _name, _symbol in zip(_INPLACE, _SYMBOLS):
     setattr(Variable, f"__i{_name}__", _refusal(_symbol))
+
+
+def _fixed(value: Any) -> Any:
+    """Variables change by assignment alone: what was read from one, and views of that, cannot be written."""
+    if type(value) is np.ndarray:
+        value.flags.writeable = False
+    return value

@@ -23,6 +23,15 @@ METHODS: dict[str, Callable[..., Any]] = {}
 LIKE: dict[Any, Callable[..., Any]] = {}
 _OUT: dict[Any, int] = {}  # our function -> where `out` stands among its positional parameters
 
+# What may give its argument itself, or a view of it; everything else gives a copy.
+_VIEWS = {"__getitem__", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "require"}
+_VIEWS |= {"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "expand_dims", "ravel"}
+_VIEWS |= {"flip", "fliplr", "flipud", "moveaxis", "permute_dims", "reshape", "rollaxis", "rot90", "squeeze"}
+_VIEWS |= {"array_split", "dsplit", "hsplit", "split", "unstack", "vsplit", "diagonal", "swapaxes", "transpose"}
+_VIEWS |= {"conj", "conjugate", "diff", "einsum", "imag", "matrix_power", "matrix_transpose", "real", "real_if_close"}
+_VIEWS |= {"trim_zeros", "view"}
+_GIVES_VIEWS: set[Any] = set()
+
 
 def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function the meaning of these NumPy functions on stand-ins. `out=` is taken care of for all of them."""
@@ -30,7 +39,7 @@ def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., 
     def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
         for function in functions:
             FUNCTIONS[function] = ours
-        _note_out(ours)
+            _note(ours, function.__name__)
         return ours
 
     return enter
@@ -42,12 +51,16 @@ def like(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
         for function in functions:
             LIKE[function] = ours
+            _note(ours, function.__name__)
         return ours
 
     return enter
 
 
-def _note_out(ours: Callable[..., Any]) -> None:
+def _note(ours: Callable[..., Any], name: str) -> None:
+    """Remember where a function takes `out`, and whether it may give a view."""
+    if name in _VIEWS:
+        _GIVES_VIEWS.add(ours)
     code = getattr(ours, "__code__", None)
     if code is not None and "out" in code.co_varnames[: code.co_argcount]:
         _OUT[ours] = code.co_varnames.index("out")
@@ -60,7 +73,10 @@ def run(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
         if k is not None and len(args) > k and args[k] is not None:
             return deliver(args[k], ours(*args[:k], None, *args[k + 1 :], **kwargs))
         if "out" not in kwargs:
-            return ours(*args, **kwargs)
+            result = ours(*args, **kwargs)
+            if ours in _GIVES_VIEWS or not isinstance(result, ArrayLike) or not kwargs.get("copy", True):
+                return result
+            return result.copy() if args and result is args[0] else result._own()
         kwargs = dict(kwargs)
         out = kwargs.pop("out")
         result = ours(*args, **kwargs)
@@ -91,7 +107,7 @@ def method(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         for name in names:
             METHODS[name] = ours
             setattr(ArrayLike, name, _as_method(name, ours))
-        _note_out(ours)
+            _note(ours, name)
         return ours
 
     return enter
@@ -146,6 +162,10 @@ class ArrayLike:
 
     def _tapec_read(self) -> Any:
         """What stands for it in an operation: a Variable answers with its value."""
+        return self
+
+    def _own(self) -> Any:
+        """Let it share memory with nobody: NumPy would have made a copy."""
         return self
 
     def _assign(self, result: Any, casting: str = "same_kind") -> Any:

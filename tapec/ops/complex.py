@@ -29,7 +29,7 @@ def _part_rule(t: Type) -> Type:
 
 REAL = define(
     "real",
-    lambda x: np.real(x) + 0,
+    np.real,
     _part_rule,
     "elementwise",
     partials=lambda y, x: (1,),
@@ -39,7 +39,7 @@ REAL = define(
 )
 IMAG = define(
     "imag",
-    lambda x: np.imag(x) + 0,
+    np.imag,
     _part_rule,
     "elementwise",
     partials=lambda y, x: (-1j,),

@@ -70,14 +70,20 @@ def full(stand_in: Any, shape: Any, fill_value: Any, dtype: Any = None, order: s
     return spread if dtype is None or not hasattr(spread, "astype") else spread.astype(dtype)
 
 
-@like(np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)
-def array(stand_in: Any, object: Any, dtype: Any = None, *_: Any, copy: Any = None, **__: Any) -> Any:
+@like(np.array)
+def array(stand_in: Any, object: Any, dtype: Any = None, *_: Any, copy: Any = True, **__: Any) -> Any:
     """Lists with tensors in them become one tensor; anything else a constant."""
     value = as_operand(object)
     if value is object and copy and hasattr(value, "copy"):
         value = value.copy()
-    value = value if dtype is None else np.asarray(value, dtype) if not hasattr(value, "astype") else value.astype(dtype)
+    if dtype is not None:
+        value = value.astype(dtype) if hasattr(value, "astype") else np.asarray(value, dtype)
     return value if isinstance(value, type(stand_in)) else stand_in._constant(np.asarray(value))
+
+
+@like(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)
+def asarray(stand_in: Any, a: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
+    return array(stand_in, a, dtype, copy=False)
 
 
 def _plainly(function: Any) -> Any:

@@ -68,13 +68,14 @@ def call_with(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, kwargs: dict[s
         signature = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     if signature is not None or casting != "same_kind":
         inputs = _loop_inputs(ufunc, inputs, signature, casting)
-    result = plain(ufunc, inputs)
-    return result if where is True else _selected(where, result, out)
+    if where is True:
+        return plain(ufunc, inputs)
+    return _selected(where, plain(ufunc, _harmless(ufunc, inputs, where)), out)
 
 
 def _loop_inputs(ufunc: np.ufunc, inputs: tuple[Any, ...], signature: Any, casting: str) -> tuple[Any, ...]:
     """The operands in the dtypes of the loop that NumPy would choose."""
-    given: list[Any] = [type(x) if type(x) in _WEAK and x is not True and x is not False else dtype_of(x) for x in inputs]
+    given: list[Any] = [type(x) if type(x) in (float, int, complex) else dtype_of(x) for x in inputs]
     given += [None] * ufunc.nout
     chosen = ufunc.resolve_dtypes(tuple(given), signature=signature, casting=casting)  # type: ignore[arg-type]
     return tuple([cast(x, d) for x, d in zip(inputs, chosen)])
@@ -84,6 +85,23 @@ def cast(x: Any, dtype: np.dtype) -> Any:
     if type(x) in _WEAK:
         return np.asarray(x, dtype)[()]
     return x if x.dtype == dtype else x.astype(dtype)
+
+
+# Operands that no ufunc fails at, and whose derivatives are finite: they stand where `where=` leaves the result out.
+_HARMLESS: dict[Any, tuple[Any, ...]] = {
+    **dict.fromkeys((np.divide, np.floor_divide, np.remainder, np.fmod, np.divmod), (None, 1)),
+    **dict.fromkeys((np.reciprocal, np.log, np.log2, np.log10, np.sqrt, np.cbrt, np.log1p), (1,)),
+    **dict.fromkeys((np.power, np.float_power, np.arctan2, np.hypot), (1, None)),
+    **dict.fromkeys((np.arcsin, np.arccos, np.arctanh), (0,)),
+    np.arccosh: (2,),
+}
+
+
+def _harmless(ufunc: np.ufunc, inputs: tuple[Any, ...], where: Any) -> tuple[Any, ...]:
+    safe = _HARMLESS.get(ufunc)
+    if safe is None:
+        return inputs
+    return tuple([x if s is None else np.where(where, x, np.asarray(s, dtype_of(x))) for x, s in zip(inputs, safe)])
 
 
 def _selected(where: Any, result: Any, out: Any) -> Any:

@@ -14,8 +14,8 @@ from tapec.errors import note_user_line
 from tapec.ir.types import normalize_axes
 from tapec.ops.array import FUNCTIONS, ArrayLike, deliver
 from tapec.ops.define import as_operand, dtype_of, ndim_of, shape_of
+from tapec.ops.encoding import encode_index
 from tapec.ops.indexing import real_index
-from tapec.ops.reading import encode_index
 from tapec.ops.setitem import set_at
 from tapec.ops.ufunc_calls import call_with, cast, plain
 

@@ -23,7 +23,7 @@ from tapec.ops.control import WHERE
 from tapec.ops.copying import COPY
 from tapec.ops.define import as_operand, shape_of
 from tapec.ops.encoding import encode_index
-from tapec.ops.indexing import real_index
+from tapec.ops.indexing import GETITEM, real_index
 from tapec.ops.setitem import SETITEM
 from tapec.trace.convert import recordings
 from tapec.trace.links import Link, base_of, made_in
@@ -48,7 +48,7 @@ def check_writable(t: Tensor) -> None:
     if type(link) is Link:
         for reference in link.views:
             view = reference()
-            if view is not None:
+            if view is not None and base_of(view) is base:
                 _check_marks(view, rec)
 
 
@@ -122,6 +122,8 @@ def write(self: Tensor, index: Any, value: Any) -> None:
         if _holds_flag(index):
             index = np.unravel_index(np.arange(t.size).reshape(t.shape)[unwrap_index(index)], t.shape)
         static, arrays, unique = encode_index(t, index)
+        if _is_part(v, t, static):
+            return
         new = own_copy(t)
         new[real_index(static, tuple(map(unwrap, arrays)))] = unwrap(v)
         params: Any = (("index", static), ("unique", True)) if unique else (("index", static),)
@@ -134,6 +136,15 @@ def write(self: Tensor, index: Any, value: Any) -> None:
 def _is_everything(index: Any) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
     return bool(parts) and all(p is Ellipsis or (isinstance(p, slice) and p == slice(None)) for p in parts)
+
+
+def _is_part(v: Any, t: Tensor, index: tuple[Any, ...]) -> bool:
+    """The end of `t[index] += w`: the view, changed already, comes back to where it is from."""
+    link = v._link if type(v) is Tensor else None
+    if type(link) is not Link or link.base is not base_of(t) or len(v._value.shape) == 0:
+        return False
+    mine = t._link.steps
+    return link.steps[:-1] == mine and link.steps[-1] == (GETITEM, (("index", index),), ())
 
 
 def _storable(v: Any, t: Tensor) -> Any:
@@ -252,6 +263,15 @@ def write_into(self: Tensor, array: np.ndarray, casting: str = "same_kind") -> n
 
 
 setattr(Tensor, "__setitem__", write)  # noqa: B010
+def own(self: Tensor) -> Tensor:
+    """Share memory with nobody from now on."""
+    link = self._link
+    if type(link) is Link and link.base is not None:
+        self._link = made_in(self)
+    return self
+
+
+Tensor._own = own  # type: ignore[method-assign, assignment]
 Tensor._assign = assign  # type: ignore[method-assign, assignment]
 Tensor._write_into = write_into  # type: ignore[method-assign, assignment]
 for _name, _ufunc in {

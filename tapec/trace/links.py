@@ -16,14 +16,18 @@ Step = tuple[Op, tuple[tuple[str, Any], ...], tuple[Any, ...]]  # op, parameters
 
 
 class Link:
-    """Of a base: its `views` that are up to date. Of a view: its `base` and the `steps` from there to it."""
+    """Of a base: its `views` that are up to date. Of a view: its `base` and the `steps` from there to it.
 
-    __slots__ = ("base", "limit", "made", "steps", "views")
+    `made` is the trace in which an unwatched base was made; `tapes` (weak) recorded when a view became out of date.
+    """
+
+    __slots__ = ("base", "limit", "made", "steps", "tapes", "views")
 
     def __init__(self, base: Any, steps: tuple[Step, ...], made: Token | None):
         self.base = base
         self.steps = steps
-        self.made = made  # the trace in which the base was made, unwatched
+        self.made = made
+        self.tapes: tuple[Any, ...] = ()
         self.views: list[Any] = []
         self.limit = 16  # prune the list of views when it gets longer
 
@@ -56,7 +60,11 @@ def made_in(t: Any) -> Token | None:
 
 def share(out: Any, parent: Any, step: Step) -> None:
     """Note that a result is a view of the first operand, if NumPy made it one."""
-    if type(parent._value) is not np.ndarray or not np.may_share_memory(out._value, parent._value):
+    value = parent._value
+    if type(value) is not np.ndarray:
+        return
+    owner = out._value.base
+    if owner is not value and owner is not value.base and not np.may_share_memory(out._value, value):
         return
     link = parent._link
     base, steps = (parent, ()) if type(link) is not Link or link.base is None else (link.base, link.steps)

@@ -17,13 +17,14 @@ import numpy as np
 
 from tapec.ir import Op
 from tapec.ir.index import Slot
-from tapec.ops.array import apply
+from tapec.ops.array import UFUNCS
+from tapec.ops.complex import IMAG, REAL
 from tapec.ops.indexing import GETITEM
 from tapec.ops.layout import RESHAPE, TRANSPOSE, inverse
 from tapec.ops.setitem import SETITEM
 from tapec.trace import tensor as core
-from tapec.trace.links import Link, Step, link_of
-from tapec.trace.recorder import CURRENT
+from tapec.trace.links import Link, Step, base_of, link_of
+from tapec.trace.recorder import CURRENT, Recorder
 from tapec.trace.tensor import Tensor, raw_value, record_change, wrap
 
 __all__ = ["Stale", "carry", "expire", "kept"]
@@ -31,13 +32,9 @@ __all__ = ["Stale", "carry", "expire", "kept"]
 
 # -- views of memory that changed -------------------------------------------------------------------------------------
 class Stale(Tensor):
-    """A view whose base has changed since it was read. It reads itself anew, and is a `Tensor` again, when it is used.
-
-    It cannot while a tape that knows it no longer records: then a new view stands in for it.
-    """
+    """A view whose base has changed since it was read. It reads itself anew when used, and is a `Tensor` again."""
 
     __slots__ = ()
-    _rank = 3  # it must be read before anything is done with it
 
     @property
     def _value(self) -> Any:  # type: ignore[override]
@@ -48,43 +45,38 @@ class Stale(Tensor):
         _set_value(self, value)
 
     def _tapec_read(self) -> Tensor:
+        """Recorded where the base has changed, even if that recording is over by now and others are active."""
         link, rec, mark = self._link, CURRENT.get(), self._mark
-        active = rec.tokens if rec is not None else ()
-        if mark is not None and any(token.alive and token not in active for token in mark.tokens):
-            return replayed(link.base, link.steps)
-        parent = replayed(link.base, link.steps[:-1])
-        op, params, more = link.steps[-1]
-        value = core.computed(op, (parent, *more), params)
-        before = kept(self)
-        self.__class__ = Tensor  # type: ignore[assignment]
-        self._value = value
-        link_of(link.base).add(self)
-        if rec is not None:
-            record_change(rec, op, (parent, *more), params, self, before)
+        if mark is not None and any(token.alive and (rec is None or token not in rec.tokens) for token in mark.tokens):
+            tapes = tuple([tape for tape in [r() for r in link.tapes] if tape is not None and tape.token.alive])
+            before = CURRENT.set(Recorder(tapes) if tapes else None)
+            try:
+                _read_anew(self, link)
+            finally:
+                CURRENT.reset(before)
         else:
-            self._mark = None
+            _read_anew(self, link)
         return self
 
-    def _apply(self, op: Op, inputs: tuple[Any, ...], params: Any) -> Any:
-        return apply(op, tuple([x._tapec_read() if type(x) is Stale else x for x in inputs]), params)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        fresh = [x._tapec_read() if type(x) is Stale else x for x in inputs]
-        return getattr(ufunc, method)(*fresh, **kwargs)
+def _read_anew(view: Tensor, link: Link) -> None:
+    parent = link.base
+    for op, params, more in link.steps[:-1]:
+        parent = core.perform(op, (parent, *more), params)
+    op, params, more = link.steps[-1]
+    value = core.computed(op, (parent, *more), params)
+    before = kept(view)
+    view.__class__ = Tensor
+    view._value = value
+    link_of(link.base).add(view)
+    rec = CURRENT.get()
+    if rec is not None:
+        record_change(rec, op, (parent, *more), params, view, before)
+    else:
+        view._mark = None
 
 
 _set_value = Tensor.__dict__["_value"].__set__
-
-
-def _reading(name: str) -> Any:
-    def call(self: Stale, *args: Any) -> Any:
-        return getattr(self._tapec_read(), name)(*args)
-
-    return call
-
-
-for _name in core.FAST_OPERATORS:
-    setattr(Stale, _name, _reading(_name))
 
 
 def kept(t: Tensor) -> Tensor:
@@ -94,21 +86,17 @@ def kept(t: Tensor) -> Tensor:
     return old
 
 
-def replayed(base: Tensor, steps: tuple[Step, ...]) -> Tensor:
-    """The view that these steps lead to, recorded."""
-    for op, params, more in steps:
-        base = core.perform(op, (base, *more), params)
-    return base
-
-
 def expire(base: Tensor, keep: Tensor | None = None) -> None:
     """The base has changed: all its views but one must be read anew."""
     link = base._link
     if type(link) is not Link or not link.views:
         return
+    rec = CURRENT.get()
+    tapes = () if rec is None else tuple(map(ref, rec.tapes))
     for reference in link.views:
         view = reference()
-        if view is not None and view is not keep:
+        if view is not None and view is not keep and base_of(view) is base:
+            view._link.tapes = tapes
             view.__class__ = Stale
     link.views = [] if keep is None else [ref(keep)]
 
@@ -155,6 +143,12 @@ def put_back(step: Step, parent: Tensor, content: Any) -> tuple[Op, tuple[Any, .
         return SETITEM, (parent, content, *more), params
     if op is RESHAPE:
         return RESHAPE, (content,), (("shape", parent.shape),)
+    if op is REAL:
+        imaginary = core.perform(IMAG, (parent,), ())
+        return UFUNCS[np.add], (content, core.perform(UFUNCS[np.multiply], (imaginary, 1j), ())), ()
+    if op is IMAG:
+        imaginary = core.perform(UFUNCS[np.multiply], (content, 1j), ())
+        return UFUNCS[np.add], (core.perform(REAL, (parent,), ()), imaginary), ()
     if op is TRANSPOSE:
         return TRANSPOSE, (content,), (("axes", inverse(given["axes"])),)
     places = op.run(np.arange(parent.size).reshape(parent.shape), *map(core.unwrap, more), **given)

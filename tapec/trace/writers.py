@@ -11,12 +11,14 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir.index import Slot
 from tapec.ops.array import ArrayLike, implements
 from tapec.ops.define import as_operand, shape_of
+from tapec.ops.indexing import GETITEM
 from tapec.ops.reading import along_index
 from tapec.ops.setitem import setitem
-from tapec.trace.convert import recordings, to_array
+from tapec.trace.convert import recordings, to_array, to_value
 from tapec.trace.inplace import assign, write
+from tapec.trace.links import base_of
 from tapec.trace.mends import detach_error
-from tapec.trace.tensor import Tensor
+from tapec.trace.tensor import Tensor, perform
 
 __all__ = ["Flat"]
 
@@ -143,7 +145,9 @@ def _partition(self: Tensor, kth: Any, axis: int = -1, kind: str = "introselect"
 
 def _refused(name: str, mend: str) -> Any:
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        raise UnsupportedError(at_user_line(f"`{name}` would reinterpret the memory of a tensor. Mend: {mend}"))
+        raise UnsupportedError(
+            at_user_line(f"`{name}` would change the memory of a tensor. Mend: {mend}")
+        )
 
     return call
 
@@ -184,7 +188,32 @@ def _set_imag(self: Tensor, value: Any) -> None:
     assign(self, self.real + 1j * as_operand(value), "unsafe")
 
 
+def _base(self: Tensor) -> Tensor | None:
+    """The tensor whose memory this one is a view of."""
+    base = base_of(self)
+    return None if base is self else base
+
+
+def _view(self: Tensor, dtype: Any = None, type: Any = None) -> Tensor:
+    if dtype is not None and np.dtype(dtype) != self.dtype:
+        raise UnsupportedError(
+            at_user_line("view(dtype) reinterprets the memory of a tensor. Mend: `.astype(dtype)`")
+        )
+    return perform(GETITEM, (self,), (("index", (Ellipsis,)),))
+
+
+def _of_value(name: str) -> Any:
+    return lambda self, *args, **kwargs: getattr(np.asarray(to_value(self)), name)(*args, **kwargs)
+
+
 for _name, _given in {
+    "base": property(_base),
+    "view": _view,
+    "device": property(lambda self: "cpu"),
+    "tofile": _of_value("tofile"),
+    "dump": _of_value("dump"),
+    "dumps": _of_value("dumps"),
+    "setflags": _refused("setflags", "take a copy, `x.copy()`, of what must not change"),
     "fill": _fill,
     "put": _put,
     "sort": _sort,
