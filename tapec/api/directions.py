@@ -36,6 +36,10 @@ def parameter_names(function: Any, n: int) -> list[str]:
     return names + [f"arg{k}" for k in range(len(names), n)]
 
 
+def _called(function: Any, *args: Any) -> Any:
+    return function(*args)
+
+
 class ByCount:
     """A transform of a function that takes more arguments than the function does: compiled for each number of them."""
 
@@ -242,7 +246,12 @@ def linearize(function: Callable[..., Any], *primals: Any) -> Any:
     >>> out, push(1.0), push(2.0)
     (np.float64(0.0), np.float64(1.0), np.float64(2.0))
     """
-    compiled = cached(function, "linearize", lambda f: CompiledFunction(f, Linearize()))
+    n = len(primals)
+
+    def make(f: Callable[..., Any]) -> CompiledFunction:
+        return CompiledFunction(Adapter(_called, f, parameters=parameter_names(f, n)), Linearize())
+
+    compiled = cached(function, ("linearize", n), make)
     out, kept, later, expected = compiled(*primals)
     return out, TangentMap(kept, later, expected)
 
