@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tapec.codegen.blocks import in_blocks
 from tapec.codegen.branches import items_of, results_of, segments_of
+from tapec.codegen.items import Results
 from tapec.codegen.load import Space
-from tapec.codegen.lower import Lowering, Results
+from tapec.codegen.lower import Lowering
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier
 from tapec.codegen.plan import Plan
@@ -19,6 +21,7 @@ __all__ = ["array_function", "items_for", "name_inputs"]
 
 def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> Function:
     """The function on arrays, ready to be laid out. Constants and helpers go into the namespace."""
+    graph = in_blocks(graph)
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)

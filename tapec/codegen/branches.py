@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tapec.codegen.lower import Fork, Results
+from tapec.codegen.items import Fork, Results
 from tapec.codegen.plan import Plan
 from tapec.ir import CONSTANT, ITEM, Graph, Node
 from tapec.ir.tree import Branch, Leaf, Tree

@@ -290,6 +290,12 @@ def _layout(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
     return [whole[k] for k in _rearranged(node.op, node.params, tuple([i.type.shape for i in node.inputs]))]
 
 
+def _diag(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    """Zeros off the diagonal; its elements are counted from one here."""
+    places = np.diag(np.arange(1, len(xs[0]) + 1), node.param("k")).ravel().tolist()
+    return [xs[0][k - 1] if k else ZERO for k in places]
+
+
 def _scatter(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
     if len(xs) > 1:
         return None
@@ -337,9 +343,10 @@ RULES: dict[str, Callable[[Elements, Node, Sequence[Values]], Values | None]] = 
     **dict.fromkeys([*FLOATS, *BOOLS], _elementwise),
     **dict.fromkeys(
         ["reshape", "transpose", "getitem", "broadcast_to", "concatenate", "stack", "roll", "tile", "repeat", "copy"]
-        + ["diag", "diagonal"],
+        + ["diagonal"],
         _layout,
     ),
+    "diag": _diag,
     "sum": _sum,
     "mean": _mean,
     "max": _extreme("maximum"),

@@ -40,7 +40,7 @@ def template_of(node: Node) -> Template | None:
         if text is not None:
             return parse_template(text, len(node.inputs))
     elif op.kind == "elementwise" and (all(map(is_weak, node.inputs)) or _python_complex(node)):
-        return function_template(node)  # two Python numbers must give NumPy's result
+        return python_template(node)
     source = op.source
     if type(source) is str:
         try:
@@ -55,6 +55,28 @@ def template_of(node: Node) -> Template | None:
         return None
     text = source(list(slots(len(node.inputs))), node)
     return None if text is None else parse_template(text, len(node.inputs))
+
+
+# of Python numbers these make Python numbers; where Python would raise and NumPy gives inf or nan, NumPy computes
+PYTHON = {
+    "add": "_0 + _1",
+    "subtract": "_0 - _1",
+    "multiply": "_0 * _1",
+    "negative": "-_0",
+    "positive": "+_0",
+    "absolute": "abs(_0)",
+    "divide": "np.divide(_0, _1).item()",
+    "floor_divide": "np.floor_divide(_0, _1).item()",
+    "remainder": "np.remainder(_0, _1).item()",
+    "power": "np.power(_0, _1).item()",
+}
+
+
+def python_template(node: Node) -> Template:
+    """Arithmetic of Python numbers: weak where the graph says so, NumPy's elsewhere."""
+    if getattr(node.type, "weak", False):
+        return parse_template(PYTHON[node.op.name], len(node.inputs))
+    return function_template(node)
 
 
 def filled(source: str, node: Node) -> str:

@@ -1,0 +1,152 @@
+"""Cache-sized blocks: regions of a graph become `loop` nodes, each with a graph of its body on one block of rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tapec.codegen.regions import Region, find_regions, row_inputs
+from tapec.ir import ITEM, Graph, Node, Op, constant, get_op, input_node, is_literal
+from tapec.ir.types import Type
+
+__all__ = ["LOOP", "Body", "in_blocks"]
+
+BLOCK = 1 << 16  # bytes of the largest array of a block: some of them fit the second-level cache together
+
+
+class Body(NamedTuple):
+    """The body of a loop over rows.
+
+    `graph` computes one block: its outputs are first the values to be kept (`kept` of them), then the sums over the
+    block's rows. `sliced` tells which inputs are read by rows.
+    """
+
+    graph: Graph
+    sliced: tuple[bool, ...]
+    kept: int
+    rows: int
+    block: int
+
+
+def _no_run(*values: Any, **params: Any) -> Any:
+    raise TypeError("a loop over blocks runs in generated code alone")
+
+
+LOOP = Op(name="block loop", run=_no_run, rule=_no_run, kind="block loop", multi=True)
+
+
+def in_blocks(graph: Graph) -> Graph:
+    """The program with its regions as loops; the same graph when there are none."""
+    rows, regions, before = find_regions(graph)
+    if not regions:
+        return graph
+    readers: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        for i in node.inputs:
+            readers.setdefault(i, []).append(node)
+    new: dict[Node, Node] = {i: i for i in graph.inputs}
+    nodes: list[Node] = []
+    waiting: list[list[Node]] = [[] for _ in range(len(regions) + 1)]
+    for node in graph.nodes:
+        if node in before:
+            waiting[before[node]].append(node)
+    for k, group in enumerate(waiting):
+        for node in group:
+            new[node] = _moved(node, new)
+            nodes.append(new[node])
+        if k < len(regions):
+            nodes.extend(_loop(regions[k], rows, readers, graph.outputs, new))
+    return Graph(graph.inputs, nodes, [new[o] for o in graph.outputs], graph.name)
+
+
+def _moved(node: Node, new: dict[Node, Node]) -> Node:
+    inputs = tuple([new[i] for i in node.inputs])
+    if inputs == node.inputs:
+        return node
+    return Node(node.op, inputs, node.params, node.type, node.origin, node.name, node.role)
+
+
+def _loop(
+    region: Region, rows: int, readers: dict[Node, list[Node]], outputs: tuple[Node, ...], new: dict[Node, Node]
+) -> list[Node]:
+    """The nodes of the outer program for one region: the loop, its results, and means made of sums."""
+    inside = {n for n in region.nodes if n not in region.sums}
+    adding = set(region.nodes)
+    kept = [n for n in region.nodes if n in inside and (n in outputs or not adding.issuperset(readers.get(n, ())))]
+    widest = max(n.type.nbytes // rows for n in inside)
+    block = 1 << max(0, (BLOCK // max(widest, 1)).bit_length() - 1)
+    body = _BodyMaker(rows, block, inside)
+    for node in region.nodes:
+        body.add(node)
+    results = [*kept, *region.sums]
+    made = Graph(body.inputs, body.nodes, [body.known[n] for n in results])
+    types = tuple(n.type for n in results)
+    inner = Body(made, tuple(body.sliced), len(kept), rows, block)
+    loop = Node(LOOP, tuple(new[e] for e in body.outer), (("body", inner),), types)
+    nodes = [loop]
+    for k, n in enumerate(results):
+        item = Node(ITEM, (loop,), (("index", k),), n.type, n.origin, n.name, n.role)
+        nodes.append(item)
+        if n.op.name == "mean":
+            count = n.inputs[0].type.size // max(n.type.size, 1)
+            item = Node(get_op("divide"), (item, constant(count)), (), n.type, n.origin, n.name, n.role)
+            nodes.append(item)
+        new[n] = item
+    return nodes
+
+
+class _BodyMaker:
+    """Collects the graph of one block; `outer` are the values of the program that the inputs stand for."""
+
+    def __init__(self, rows: int, block: int, inside: set[Node]):
+        self.rows = rows
+        self.block = block
+        self.inside = inside
+        self.known: dict[Any, Node] = {}
+        self.nodes: list[Node] = []
+        self.inputs: list[Node] = []
+        self.sliced: list[bool] = []
+        self.outer: list[Node] = []
+
+    def add(self, node: Node) -> None:
+        """The node on one block."""
+        rowwise = row_inputs(node, self.rows) if node in self.inside else set(range(len(node.inputs)))
+        assert rowwise is not None
+        inputs = tuple([self._input(i, k in rowwise, node) for k, i in enumerate(node.inputs)])
+        op, params, t = node.op, node.params, node.type
+        if node in self.inside:
+            t = Type((self.block, *t.shape[1:]), t.dtype)
+            if op.name == "reshape":
+                params = (("shape", (-1, *t.shape[1:])),)
+        elif op.name == "mean":
+            op = get_op("sum")
+        made = Node(op, inputs, params, t, node.origin, node.name, node.role)
+        self.known[node] = made
+        self.nodes.append(made)
+
+    def _input(self, node: Node, by_rows: bool, reader: Node) -> Node:
+        if node in self.inside:
+            return self.known[node]
+        if is_literal(node):
+            if node not in self.known:
+                self.known[node] = node
+                self.nodes.insert(0, node)
+            return node
+        if node.op.name == "full" and reader.op.kind == "elementwise" and node.type.dtype == reader.type.dtype:
+            return self._number(node)
+        known = self.known.get((node, by_rows))
+        if known is None:
+            t = Type((self.block, *node.type.shape[1:]), node.type.dtype) if by_rows else node.type
+            known = self.known[node, by_rows] = input_node(node.name or "", t, node.origin)
+            self.inputs.append(known)
+            self.sliced.append(by_rows)
+            self.outer.append(node)
+        return known
+
+    def _number(self, node: Node) -> Node:
+        """A uniform array is a number where it is broadcast anyway."""
+        known = self.known.get(node)
+        if known is None:
+            known = self.known[node] = constant(node.type.dtype.type(node.param("value")).item())
+            self.nodes.insert(0, known)
+        return known
+

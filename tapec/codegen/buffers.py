@@ -1,0 +1,150 @@
+"""Buffers: which memory and which name each value has, and for how long.
+
+An array may be written again when it was made here, when nothing reads it later, and when no living value looks into
+it. Inputs, constants and results are never written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tapec.codegen.names import Names, generic_name, identifier
+from tapec.codegen.plan import Plan, is_big, is_view
+from tapec.ir import Node
+from tapec.ir.types import Type
+
+__all__ = ["Buffers"]
+
+AHEAD = 8  # operations to look through for the name that a buffer ends up with
+
+
+class Buffers:
+    """The state of one block while it is lowered.
+
+    `name` is what each value is called, `root` the value whose memory it looks into, `owned` the arrays made here,
+    `pool` the names of dead big arrays by type, `last` the item in which a memory is read for the last time,
+    `last_read` the same for a value, `here` the item that is being lowered.
+    """
+
+    def __init__(self, plan: Plan, names: Names, name: dict[Node, str]):
+        self.plan = plan
+        self.names = names
+        self.name = name
+        self.root: dict[Node, Node] = {}
+        self.owned: set[Node] = set()
+        self.pool: dict[Type, list[str]] = {}
+        self.pooled: dict[str, Type] = {}
+        self.items: list[Any] = []
+        self.last: dict[Node, int] = {}
+        self.last_read: dict[Node, int] = {}
+        self.here = 0
+
+    def start(self, items: list[Any]) -> None:
+        """Find out for how long everything is needed."""
+        self.items = items
+        last: dict[Node, int] = {}
+        last_read: dict[Node, int] = {}
+        for k, item in enumerate(items):
+            for leaf in self.plan.leaves[item] if type(item) is Node else item.leaves:
+                last_read[leaf] = k
+                last[self.root_of(leaf)] = k
+        self.last, self.last_read = last, last_read
+
+    def branch(self, other: Buffers) -> None:
+        """Take over the state of another block: what is known of values is shared, what is free is not."""
+        self.root, self.owned = other.root, other.owned
+        self.pool = {t: list(names) for t, names in other.pool.items()}
+        self.pooled = dict(other.pooled)
+
+    # -- memory -----------------------------------------------------------------------------------------------------
+    def root_of(self, node: Node) -> Node:
+        """The value whose memory this one looks into."""
+        found = self.root.get(node)
+        if found is None:
+            chain = [node]
+            while is_view(chain[-1]) and chain[-1].inputs[0] not in self.root:
+                chain.append(chain[-1].inputs[0])
+            found = self.root[chain[-1].inputs[0]] if is_view(chain[-1]) else chain[-1]
+            for n in chain:
+                self.root[n] = found
+        return found
+
+    def own(self, node: Node) -> None:
+        """A new value has been made."""
+        if node.type.shape and not is_view(node):
+            self.owned.add(node)
+
+    def dies(self, node: Node, wanted: Type) -> bool:
+        """Is it an array of our own, of this type, that nobody needs after this line?"""
+        return (
+            node in self.owned
+            and self.last.get(node) == self.here
+            and node.type == wanted
+            and node not in self.plan.nested
+        )
+
+    def become(self, node: Node, victim: Node, leaves: Sequence[Node]) -> None:
+        """The value takes over the memory and the name of another."""
+        self.owned.discard(victim)
+        self.owned.add(node)
+        self.name[node] = self.name[victim]
+        self.bury(leaves, victim)
+
+    def reuse(self, t: Type, wish: str | None = None) -> str | None:
+        """The name of a dead big array of this type, of the one so called if there is one."""
+        free = self.pool.get(t)
+        if not free:
+            return None
+        name = free.pop(free.index(wish) if wish in free else -1)
+        del self.pooled[name]
+        self.names.release(name)
+        return name
+
+    def bury(self, leaves: Sequence[Node], survivor: Node | None = None) -> None:
+        """Free the names of values read for the last time; keep big arrays for later operations."""
+        here, last_read = self.here, self.last_read
+        for leaf in leaves:
+            if last_read.get(leaf) != here:
+                continue
+            last_read[leaf] = -1
+            name = self.name.get(leaf)
+            if name is None or leaf is survivor or name in self.names.fixed:
+                continue
+            if leaf in self.owned and is_big(leaf.type) and self.last[leaf] == here:
+                self.pool.setdefault(leaf.type, []).append(name)
+                self.pooled[name] = leaf.type
+            else:
+                self.names.release(name)
+
+    # -- names ------------------------------------------------------------------------------------------------------
+    def call(self, node: Node, old: str | None = None) -> str:
+        """Name a new value; `old` is what its memory was called."""
+        wish = self.wish(node) if old is None or node in self.plan.wishes else old
+        if wish in self.pooled:
+            self.pool[self.pooled.pop(wish)].remove(wish)
+            self.names.release(wish)
+        name = self.name[node] = self.names.take(wish)
+        return name
+
+    def keeps_name(self, node: Node, name: str) -> bool:
+        """May the value be called so, because it wants no other name?"""
+        wish = self.plan.wishes.get(node)
+        return wish is None or identifier(wish) == name
+
+    def wish(self, node: Node) -> str:
+        """Its own name, or the one that its memory ends up with, or a letter."""
+        wishes, items = self.plan.wishes, self.items
+        n = node
+        for _ in range(AHEAD):
+            found = wishes.get(n)
+            if found is not None:
+                return identifier(found)
+            k = self.last.get(n)
+            reader = items[k] if k is not None else None
+            if type(reader) is not Node or n not in reader.inputs or reader.type != n.type or reader.role != n.role:
+                break
+            if reader.op.kind != "elementwise" and reader not in self.plan.fused:
+                break
+            n = reader
+        return generic_name(node)

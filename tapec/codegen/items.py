@@ -1,0 +1,34 @@
+"""What a block of code is lowered from, besides nodes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tapec.ir import Node
+
+__all__ = ["AddUp", "Fork", "Results"]
+
+
+class Results(NamedTuple):
+    """The path ends here with these values; with None when the path is not known."""
+
+    nodes: tuple[Node, ...] | None
+    leaves: tuple[Node, ...]
+
+
+class Fork(NamedTuple):
+    """When `test` is (or, negated, is not) `value`, these items run, and the path ends in them."""
+
+    test: Node
+    value: Any
+    negated: bool
+    items: list[Any]
+    leaves: tuple[Node, ...]
+
+
+class AddUp(NamedTuple):
+    """`target += value`, in a loop."""
+
+    node: Node
+    target: str
+    leaves: tuple[Node, ...]

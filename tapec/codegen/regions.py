@@ -1,0 +1,129 @@
+"""Regions: parts of a program that can be computed row by row, and so in blocks that fit the cache.
+
+A value is row-wise when its first axis is the one that blocks run over and each row of it needs only the same rows of
+its operands: elementwise operations, reductions along other axes, views that leave the first axis alone. Loops run one
+after the other: what needs a sum over all rows comes after the loop that makes it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tapec.codegen.plan import is_view
+from tapec.ir import Graph, Node
+from tapec.ir.index import Slice
+
+__all__ = ["Region", "find_regions", "row_inputs"]
+
+LARGE = 1 << 20  # bytes of an array that does not stay in the cache between two operations
+FEWEST = 3  # operations on large arrays that make a loop worth it
+WHOLE = Slice(None, None, None)
+
+
+class Region(NamedTuple):
+    """The nodes of one loop, in order; those in `sums` are sums over all rows, which it adds up."""
+
+    nodes: tuple[Node, ...]
+    sums: tuple[Node, ...]
+
+
+def find_regions(graph: Graph) -> tuple[int, list[Region], dict[Node, int]]:
+    """The number of rows, the loops in order, and for every other node how many loops run before it."""
+    large = [n for n in graph.nodes if _is_large(n)]
+    if len(large) < FEWEST:
+        return 0, [], {}
+    weight: dict[int, int] = {}
+    for n in large:
+        weight[n.type.shape[0]] = weight.get(n.type.shape[0], 0) + n.type.nbytes
+    rows = max(weight, key=lambda k: weight[k])
+    left_out: set[Node] = set()
+    while True:
+        level, inside = _levels(graph, rows, left_out)
+        groups: dict[int, list[Node]] = {}
+        for node in graph.nodes:
+            if node in inside:
+                groups.setdefault(level[node], []).append(node)
+        poor = [g for g in groups.values() if sum(map(_is_large, g)) < FEWEST]
+        if not poor:
+            return rows, *_regions(graph, rows, groups, level, inside)
+        left_out.update(n for g in poor for n in g)
+
+
+def _is_large(node: Node) -> bool:
+    t = node.type
+    return node.op.kind == "elementwise" and not node.op.multi and t.ndim > 0 and t.shape[0] > 1 and t.nbytes >= LARGE
+
+
+def _levels(graph: Graph, rows: int, left_out: set[Node]) -> tuple[dict[Node, int], set[Node]]:
+    """How many loops run before each value is computed (for one in a loop: before that loop), and what is in loops."""
+    level: dict[Node, int] = dict.fromkeys(graph.inputs, 0)
+    inside: set[Node] = set()
+    for node in graph.nodes:
+        aligned = None if node in left_out else row_inputs(node, rows)
+        if aligned is not None and is_view(node) and node.inputs[0] not in inside:
+            aligned = None  # a view of something whole costs nothing outside
+        level[node] = max(
+            [level[i] + (i in inside and (aligned is None or k not in aligned)) for k, i in enumerate(node.inputs)],
+            default=0,
+        )
+        if aligned is not None:
+            inside.add(node)
+    return level, inside
+
+
+def _regions(
+    graph: Graph, rows: int, groups: dict[int, list[Node]], level: dict[Node, int], inside: set[Node]
+) -> tuple[list[Region], dict[Node, int]]:
+    sums: dict[int, list[Node]] = {}
+    for node in graph.nodes:
+        if node not in inside and is_sum_over_rows(node, rows) and any(i in inside for i in node.inputs):
+            sums.setdefault(level[node] - 1, []).append(node)
+    order = sorted(groups)
+    place = {n: k for k, n in enumerate(graph.nodes)}
+    regions = []
+    for k in order:
+        adding = tuple(sums.get(k, ()))
+        regions.append(Region(tuple(sorted((*groups[k], *adding), key=place.__getitem__)), adding))
+    taken = {n for r in regions for n in r.nodes}
+    before = {n: sum(1 for k in order if k < level[n]) for n in graph.nodes if n not in taken}
+    return regions, before
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# what is row-wise
+# ---------------------------------------------------------------------------------------------------------------
+def row_inputs(node: Node, rows: int) -> set[int] | None:
+    """The inputs of a row-wise node that are read row by row; None when it is not row-wise."""
+    t = node.type
+    if isinstance(t, tuple) or not t.shape or t.shape[0] != rows or not node.inputs:
+        return None
+    if node.op.kind == "elementwise":
+        if node.op.multi or node.params:
+            return None
+        return {k for k, i in enumerate(node.inputs) if i.type.ndim == t.ndim and i.type.shape[0] == rows} or None
+    if not has_rows(node.inputs[0], rows):
+        return None
+    if node.op.kind == "reduction":
+        return {0} if _axes(node) and 0 not in _axes(node) else None
+    if node.op.name == "getitem":
+        index = node.param("index")
+        return {0} if len(node.inputs) == 1 and index and index[0] == WHOLE else None
+    return {0} if node.op.name in ("reshape", "cast") else None
+
+
+def has_rows(node: Node, rows: int) -> bool:
+    return not isinstance(node.type, tuple) and bool(node.type.shape) and node.type.shape[0] == rows
+
+
+def _axes(node: Node) -> tuple[int, ...]:
+    params = dict(node.params)
+    return params["axis"] if set(params) == {"axis", "keepdims"} else ()
+
+
+def is_sum_over_rows(node: Node, rows: int) -> bool:
+    """A sum or mean along the first axis, and maybe others, of rows; or the scalar product of two vectors of rows."""
+    if not all(has_rows(i, rows) for i in node.inputs):
+        return False
+    if node.op.name in ("sum", "mean"):
+        return 0 in _axes(node) and not node.param("keepdims")
+    return node.op.name == "matmul" and not node.type.shape

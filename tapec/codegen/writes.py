@@ -1,0 +1,74 @@
+"""Scatters and writes as statements: zeros and a store, or an update in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tapec.codegen.expressions import Expr, parse_template
+from tapec.codegen.plan import is_view
+from tapec.codegen.scatter import has_repeats, index_arrays, index_tuple, is_scatter, place_template
+from tapec.codegen.statements import Assign, Do, Store
+from tapec.ir import Node
+
+if TYPE_CHECKING:
+    from tapec.codegen.lower import Lowering
+
+__all__ = ["add_scatter", "scatter", "write"]
+
+COPY = parse_template("_0.copy()", 1)
+ADD_AT = parse_template("np.add.at(_0, _1, _2)", 3)
+SUBTRACT_AT = parse_template("np.subtract.at(_0, _1, _2)", 3)
+
+
+def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
+    """`g = np.zeros(n)`, `g[1:] = a`."""
+    t = node.type
+    dtype = "" if t.dtype == np.dtype(float) else f", dtype=np.{t.dtype.name}"
+    shape = t.shape[0] if t.ndim == 1 else t.shape
+    zeros = Expr(parse_template(f"np.zeros({shape}{dtype})", 0), ())
+    name = low.call(node)
+    low.out.append(Assign(name, zeros, node.origin))
+    _put(low, name, "+" if has_repeats(node) else "", node)
+    low.own(node)
+    low.bury(leaves)
+
+
+def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
+    """`g[1:] += a` for the sum of an array and a scatter."""
+    k = low.plan.fused[node]
+    _change(low, node, node.inputs[1 - k], "+" if node.op.name == "add" else "-", node.inputs[k], leaves)
+
+
+def write(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
+    """`y[1:] = v` for a copy in which some places hold something else."""
+    _change(low, node, node.inputs[0], "", node, leaves)
+
+
+def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: Sequence[Node]) -> None:
+    """Change places of an array in place: of the array itself when it dies here, else of a copy."""
+    if low.dies(base, node.type) and low.keeps_name(node, low.name[base]):
+        _put(low, low.name[base], op, part)
+        low.become(node, base, leaves)
+        return
+    value = low.operand(base)
+    if base not in low.plan.nested or is_view(base):
+        value = Expr(COPY, (value,))
+    target = low.call(node)
+    low.out.append(Assign(target, value, node.origin))
+    _put(low, target, op, part)
+    low.own(node)
+    low.bury(leaves)
+
+
+def _put(low: Lowering, target: str, op: str, part: Node) -> None:
+    """Store or add the values of a scatter, or of a write, where they belong."""
+    value = low.operand(part.inputs[0 if is_scatter(part) else 1])
+    arrays = [low.operand(i) for i in index_arrays(part)]
+    if op and arrays and has_repeats(part):
+        place = Expr(index_tuple(part), tuple(arrays))
+        low.out.append(Do(Expr(ADD_AT if op == "+" else SUBTRACT_AT, (target, place, value)), part.origin))
+    else:
+        low.out.append(Store(Expr(place_template(part), (target, *arrays)), op, value, part.origin))
