@@ -39,8 +39,14 @@ def dependents(nodes: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
     active = set(sources)
     for node in nodes:
         if node.op.gradient != "none" and any(i in active for i in node.inputs) and _has_gradient(node.type):
-            active.add(node)
+            if node.op is not ITEM or not _is_constant(node):
+                active.add(node)
     return active
+
+
+def _is_constant(item: Node) -> bool:
+    """Is this result of an op with several piecewise constant, as the quotient of divmod is?"""
+    return item.param("index") in item.inputs[0].op.facts.get("constant", ())
 
 
 def _has_gradient(t: Any) -> bool:

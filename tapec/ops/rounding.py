@@ -33,10 +33,21 @@ def _divmod_jvp(ts: Any, y: Any, a: Any, b: Any) -> Any:
     return None, -y[0] * tb if ta is None else ta - y[0] * tb
 
 
+# `constant` names the results that have no gradient
 divmod_ = elementwise(
-    np.divmod, vjp=lambda ct, y, a, b: (ct[1], -y[0] * ct[1]), jvp=_divmod_jvp, sample=(any_real, divisor)
+    np.divmod,
+    vjp=lambda ct, y, a, b: (ct[1], -y[0] * ct[1]),
+    jvp=_divmod_jvp,
+    facts={"constant": (0,)},
+    sample=(any_real, divisor),
 )
-modf = elementwise(np.modf, vjp=lambda ct, y, x: (ct[0],), jvp=lambda ts, y, x: (ts[0], None), sample=(any_real,))
+modf = elementwise(
+    np.modf,
+    vjp=lambda ct, y, x: (ct[0],),
+    jvp=lambda ts, y, x: (ts[0], None),
+    facts={"constant": (1,)},
+    sample=(any_real,),
+)
 
 
 def _round_source(args: tuple[str, ...], node: Any) -> str:
