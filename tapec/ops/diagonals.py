@@ -161,6 +161,35 @@ def diagflat(v: Any, k: int = 0) -> Any:
     return diag(np.ravel(as_array(v)), k)
 
 
+@implements(np.diag_indices_from)
+def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+    shape = shape_of(arr)
+    if len(shape) < 2:
+        raise ValueError(at_user_line("input array must be at least 2-d"))
+    if len(set(shape)) > 1:
+        raise ValueError(at_user_line("All dimensions of input must be of equal length"))
+    return np.diag_indices(shape[0], len(shape))
+
+
+@implements(np.tril_indices_from)
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    n, m = _matrix_shape(arr)
+    return np.tril_indices(n, k, m)
+
+
+@implements(np.triu_indices_from)
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    n, m = _matrix_shape(arr)
+    return np.triu_indices(n, k, m)
+
+
+def _matrix_shape(arr: Any) -> tuple[int, int]:
+    if ndim_of(arr) != 2:
+        raise ValueError(at_user_line("input array must be 2-d"))
+    n, m = shape_of(arr)
+    return n, m
+
+
 # -- trace ------------------------------------------------------------------------------------------------------------
 def _trace_vjp(ct: Any, y: Any, x: Any, offset: int, axis1: int, axis2: int) -> Any:
     """Every element of the diagonal gets the cotangent."""

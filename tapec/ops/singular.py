@@ -30,7 +30,9 @@ def _svd_vjp(ct: Any, y: Any, a: Any, full_matrices: bool) -> Any:
     """With u, v moved by skew matrices; what turns equal singular vectors among themselves is left out."""
     (gu, gs, gvh), (u, s, vh) = ct, y
     k = s.shape[-1]
-    u1, v1h, gu1, gv1h = u[..., :k], vh[..., :k, :], gu[..., :k], gvh[..., :k, :]
+    u1, v1h, gu1, gv1h = u, vh, gu, gvh
+    if full_matrices:
+        u1, v1h, gu1, gv1h = u[..., :k], vh[..., :k, :], gu[..., :k], gvh[..., :k, :]
     turn_u, turn_v = adjoint(u1) @ gu1, v1h @ adjoint(gv1h)
     gap = _reciprocal_differences(s)
     inner = gap * (turn_u - adjoint(turn_u)) * s[..., None, :] + s[..., None] * gap * (turn_v - adjoint(turn_v))

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import UnsupportedError, at_user_line
 from tapec.ops import UFUNCS
 from tapec.ops.indexing import GETITEM
 from tapec.trace.mends import detach_error, detaches
@@ -128,7 +129,10 @@ def to_array(t: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarr
     if _inexact(t):
         if dtype is not None and np.dtype(dtype) != object:
             raise detach_error(t, "array", dtype)
-        return _itself(t) if _asked_by_sparse() else elements(t)
+        asking = _asking_code()
+        if asking.co_name == "as_strided":
+            raise UnsupportedError(at_user_line(_NO_STRIDES))
+        return _itself(t) if _SPARSE in asking.co_filename else elements(t)
     for trace in watching:
         if trace.is_trace:
             if t.shape:
@@ -138,12 +142,21 @@ def to_array(t: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarr
     return plain_array(t._value, dtype, copy)
 
 
-def _asked_by_sparse() -> bool:
-    """Is it an operator of scipy.sparse that asks? It steps back from what is no array: the tensor's operator acts."""
+_NO_STRIDES = (
+    "np.lib.stride_tricks.as_strided looks at memory by bytes, and the elements of a recorded tensor lie nowhere. "
+    "Mend: use np.lib.stride_tricks.sliding_window_view, or an index array."
+)
+
+
+def _asking_code() -> Any:
+    """The code that asks for an array.
+
+    An operator of scipy.sparse steps back from what is no array, so that the tensor's operator acts.
+    """
     frame: Any = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_OWN):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN):
         frame = frame.f_back
-    return frame is not None and _SPARSE in frame.f_code.co_filename
+    return frame.f_code
 
 
 def _itself(t: Tensor) -> np.ndarray:

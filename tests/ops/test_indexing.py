@@ -115,6 +115,8 @@ READERS = {
     "argwhere": lambda x: x[tuple(np.argwhere(x > 0).T)],
     "where": lambda x: x[np.where(x > 0)],
     "method nonzero": lambda x: x[(x > 0).nonzero()],
+    "indices from": lambda x: [x[0][np.tril_indices_from(x[0])] ** 2, x[0][np.triu_indices_from(x[0], 1)]],
+    "diagonal indices from": lambda x: x[0, :, 1:][np.diag_indices_from(x[0, :, 1:])] ** 2,
     "meshgrid": lambda x: np.meshgrid(x[0, 0], x[0, :, 0] * x[0, :, 0], np.arange(2.0)),
     "meshgrid ij": lambda x: np.meshgrid(x[0, 0], x[0, :, 0], indexing="ij"),
     "meshgrid sparse": lambda x: np.meshgrid(x[0, 0], x[0, :, 0], sparse=True),

@@ -125,3 +125,11 @@ def test_functions_of_slices_and_elements():
     check(lambda x: np.apply_along_axis(np.sum, 0, x), X)
     check(lambda x: np.apply_over_axes(np.sum, x, [0, 1]), X)
     check(lambda x: np.vectorize(lambda a, b: a * b + 1.0)(x, 2.0), X)
+
+
+def test_strides_are_refused():
+    t = tapec.constant(np.arange(4, dtype=np.float32))
+    with tapec.GradientTape() as tape:
+        tape.watch(t)
+        with pytest.raises(tapec.errors.UnsupportedError, match="test_polynomial.*sliding_window_view"):
+            np.lib.stride_tricks.as_strided(t, (2, 2), (4, 4))
