@@ -13,7 +13,7 @@ from tapec.autodiff.contract import contract
 from tapec.autodiff.products import axis_names
 from tapec.ir import Node
 from tapec.ir.index import Slice
-from tapec.ops import apply
+from tapec.ops import Symbol, apply
 from tapec.ops.powers import number_of
 
 __all__ = ["RULES", "spelled_out"]
@@ -30,6 +30,10 @@ def _elementwise(basis: Basis, node: Node, xs: list[Any]) -> Rows | None:
     rows = [x for x in lifted if isinstance(x, Rows)]
     shared = tuple(p for p in rows[0].pairs if all(p in r.pairs for r in rows))
     args = [basis.settled(x, shared).data if isinstance(x, Rows) else x for x in lifted]
+    if node.op.name == "multiply":
+        for one, factor in (args, args[::-1]):  # the unit vectors themselves: the factor is what is left
+            if number_of(one) == 1 and isinstance(factor, Symbol) and factor.shape == node.type.shape:
+                return Rows(np.reshape(factor, (*[1] * basis.rank, *factor.shape)), shared)
     return Rows(apply(node.op, tuple(args), node.params), shared)
 
 

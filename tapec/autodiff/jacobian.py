@@ -32,10 +32,15 @@ def jacobian_graph(graph: Graph, wrt: Sequence[int], mode: str = "reverse", holo
 
 
 def hessian_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
-    """The second derivatives of the first output, forward over reverse: for each input, by each input."""
+    """The second derivatives of the first output, forward over reverse: for each input, by each input.
+
+    The gradient by x_j along the unit vectors of x_i has the shape x_i + x_j: by symmetry the block wanted.
+    """
     joint = value_and_grad_graph(graph, wrt)
     gradient = Graph(joint.inputs, joint.nodes, joint.outputs[len(graph.outputs) :], graph.name)
-    return jacobian_graph(gradient, wrt, "forward")
+    builder = Builder()
+    parts = [part for w in wrt for part in _tangents_along(builder, gradient, w, 1)[1]]
+    return prune(builder.graph(graph.inputs, [p.node for p in parts], graph.name))
 
 
 def best_mode(graph: Graph, wrt: Sequence[int]) -> str:
@@ -97,23 +102,26 @@ def _by_columns(builder: Builder, graph: Graph, wrt: Sequence[int], holomorphic:
 
 def _columns_of(builder: Builder, graph: Graph, w: int, holomorphic: bool) -> list[Any]:
     """The Jacobians by one input: every differentiable output's tangent along every unit tangent."""
+    basis, first = _tangents_along(builder, graph, w, 1)
+    if not holomorphic:
+        if graph.inputs[w].type.dtype.kind == "c":
+            second = _tangents_along(builder, graph, w, 1j)[1]
+            first = [np.real(p) + 1j * np.real(q) for p, q in zip(first, second, strict=True)]
+        else:  # the gradient of the real part, as reverse mode has it
+            first = [np.real(p) for p in first]
+    return [_columns_last(basis, p) for p in first]
+
+
+def _tangents_along(builder: Builder, graph: Graph, w: int, scale: complex) -> tuple[Basis, list[Any]]:
+    """Tangents of all differentiable outputs along every unit vector, times a scale, of one input: its axes first."""
     s = plain(graph.inputs[w].type)
     moved = jvp_graph(graph, [w])
     push = Graph(moved.inputs, moved.nodes, moved.outputs[len(graph.outputs) :], graph.name)
     basis = Basis(builder, s.shape)
-
-    def columns(scale: complex) -> list[Any]:
-        seed = basis.seed(s)
-        seed = Rows(seed.data * scale, seed.pairs) if scale != 1 else seed
-        found = along_basis(basis, push, [*[Symbol(i, builder) for i in graph.inputs], seed])
-        return [_columns_last(basis, _whole(basis, f, o.type.shape)) for f, o in zip(found, push.outputs, strict=True)]
-
-    first = columns(1)
-    if holomorphic or (s.dtype.kind == "f" and all(o.type.dtype.kind == "f" for o in push.outputs)):
-        return first
-    if s.dtype.kind == "f":  # the gradient of the real part, as reverse mode has it
-        return [np.real(p) for p in first]
-    return [np.real(p) + 1j * np.real(q) for p, q in zip(first, columns(1j), strict=True)]
+    seed = basis.seed(s)
+    seed = Rows(seed.data * scale, seed.pairs) if scale != 1 else seed
+    found = along_basis(basis, push, [*[Symbol(i, builder) for i in graph.inputs], seed])
+    return basis, [_whole(basis, f, o.type.shape) for f, o in zip(found, push.outputs, strict=True)]
 
 
 def _columns_last(basis: Basis, x: Any) -> Any:

@@ -132,7 +132,8 @@ def _running(walk: Walk, node: Node) -> Any:
     """An element depends on those before it along the axis (after it, when reversed)."""
     shape, axis = node.type.shape, node.param("axis")
     n = shape[axis]
-    numbers = np.moveaxis(np.arange(math.prod(shape)).reshape(shape), axis, -1).reshape(-1, n)
+    numbers = np.moveaxis(np.arange(math.prod(shape)).reshape(shape), axis, -1)
+    numbers = numbers.reshape(math.prod(shape) // max(n, 1), n)
     late, early = np.tril_indices(n)
     if dict(node.params).get("reverse"):
         late, early = early, late
@@ -152,10 +153,12 @@ def _diff(walk: Walk, node: Node) -> Any:
 
 def _matrices(walk: Walk, node: Node) -> Any:
     """Linear algebra, matrix by matrix of a stack: everything in a matrix depends on everything in it."""
-    front = node.inputs[0].type.shape[:-2]
+    ndim, front = node.inputs[0].type.ndim, node.inputs[0].type.shape[:-2]
     types = node.type if isinstance(node.type, tuple) else (node.type,)
     inputs = [i for i in node.inputs if walk.patterns.get(i) is not None]
-    if any(t.shape[: len(front)] != front for t in (*types, *[i.type for i in inputs])):
+    if any(i.type.ndim != ndim or i.type.shape[:-2] != front for i in inputs):
+        return walk.conservative(node)
+    if any(t.shape[: len(front)] != front for t in types):
         return walk.conservative(node)
     stacked = walk.sparse.vstack([walk.patterns[i] for i in inputs], format="csr")
     groups = np.concatenate([_block_ids(i.type.shape, len(front)) for i in inputs])

@@ -1,0 +1,98 @@
+"""Every op of the table: rows and columns of its Jacobian agree, patterns miss nothing, derivatives can be batched."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+
+from tapec.autodiff.batch import batch_graph
+from tapec.autodiff.forward import jvp_graph
+from tapec.autodiff.jacobian import jacobian_graph
+from tapec.autodiff.reverse import vjp_graph
+from tapec.autodiff.sparsity import jacobian_pattern
+from tapec.ir import OPS, Graph, Op
+from tapec.ir.interpret import interpret
+from tapec.ir.types import is_differentiable
+from tapec.ops.samples import Case
+from tests.ops.cases import WITHOUT_SAMPLE, cases, graph_of
+
+DERIVED = sorted(
+    name for name, op in OPS.items() if op.kind not in WITHOUT_SAMPLE and op.kind != "dynamic" and op.gradient != "none"
+)
+LARGEST = 60  # elements of results: each case is done once for every one of them
+
+
+def small_cases(op: Op) -> list[Case]:
+    found = []
+    for case in cases(op).values():
+        case = Case(tuple(map(np.asarray, case.inputs)), case.params)
+        graph = graph_of(op, case)
+        if sum(o.type.size for o in graph.outputs) <= LARGEST and moving(graph) and ends(graph):
+            found.append(case)
+    return found[:4]
+
+
+def moving(graph: Graph) -> list[int]:
+    return [k for k, i in enumerate(graph.inputs) if is_differentiable(i.type) and i.type.dtype in (float, complex)]
+
+
+def ends(graph: Graph) -> list[int]:
+    return [k for k, o in enumerate(graph.outputs) if is_differentiable(o.type)]
+
+
+def close(a: object, b: object) -> None:
+    scale = max(1.0, float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b))))
+    np.testing.assert_allclose(a, b, rtol=0, atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_rows_are_columns(name: str) -> None:
+    op = OPS[name]
+    for case in small_cases(op):
+        graph = graph_of(op, case)
+        wrt = moving(graph)
+        rows = interpret(jacobian_graph(graph, wrt, "reverse"), *case.inputs)
+        columns = interpret(jacobian_graph(graph, wrt, "forward"), *case.inputs)
+        for a, b in zip(rows, columns, strict=True):
+            close(a, b)
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_the_pattern_misses_nothing(name: str) -> None:
+    op = OPS[name]
+    for case in small_cases(op):
+        graph = graph_of(op, case)
+        wrt = moving(graph)
+        whole = {i: x for i, x in zip(graph.inputs, case.inputs, strict=True) if x.dtype.kind in "iub"}
+        patterns, _ = jacobian_pattern(graph, wrt, whole)
+        found = iter(interpret(jacobian_graph(graph, wrt), *case.inputs))
+        for k in ends(graph):
+            size = graph.outputs[k].type.size
+            dense = np.concatenate([np.reshape(next(found), (size, graph.inputs[w].type.size)) for w in wrt], axis=1)
+            assert not np.any((dense != 0) & np.isfinite(dense) & ~patterns[k].toarray())
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_derivatives_in_batches(name: str) -> None:
+    """The pullback and the tangent of a batch, against those of each example."""
+    op = OPS[name]
+    for case in small_cases(op):
+        graph = graph_of(op, case)
+        rng = np.random.default_rng(zlib.crc32(name.encode()))
+        for derived in (vjp_graph(graph, moving(graph)), jvp_graph(graph, moving(graph))):
+            extra = derived.inputs[len(graph.inputs) :]
+            given = [_like(rng, (2, *i.type.shape), i.type.dtype) for i in extra]
+            flags = [False] * len(graph.inputs) + [True] * len(extra)
+            batched, marks = batch_graph(derived, flags, 2)
+            found = interpret(batched, *case.inputs, *given)
+            for k in range(2):
+                one = interpret(derived, *case.inputs, *[g[k] for g in given])
+                for y, mark, expected in zip(found, marks, one, strict=True):
+                    close(y[k] if mark else y, expected)
+
+
+def _like(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    x = rng.standard_normal(shape)
+    return np.asarray(x + 1j * rng.standard_normal(shape) if dtype.kind == "c" else x, dtype)
