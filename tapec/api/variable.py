@@ -186,8 +186,9 @@ class Variable(ArrayLike):
 
 
 def same(tensor: Tensor) -> Tensor:
-    """A new tensor of the same value, which may be shared since values never change; recorded as a copy."""
-    out = wrap(tensor._value)
+    """A new tensor of the same value, recorded as a copy. Values never change, so only that of a Variable is copied."""
+    value = tensor._value
+    out = wrap(value.copy() if type(value) is np.ndarray and not value.flags.writeable else value)
     rec = CURRENT.get()
     if rec is not None:
         record(rec, COPY, (tensor,), (), out)

@@ -31,7 +31,7 @@ def slope(f, x):
     return tape.gradient(y, x)
 
 
-# -- on a tape ------------------------------------------------------------------------------------------------------------
+# -- on a tape -------------------------------------------------------------------------------------------------------
 def test_the_gradient_function_gives_the_gradient():
     assert slope(log1pexp, constant(100.0)).numpy() == 1.0
     assert slope(log1pexp, constant(0.3)).numpy() == pytest.approx(sigmoid(0.3), rel=1e-15)
@@ -382,7 +382,7 @@ def test_gathers_before_it_are_still_sparse():
     np.testing.assert_allclose(found.values.numpy(), sigmoid(table.numpy()[[2, 0, 2]]), rtol=1e-14)
 
 
-# -- Variables ------------------------------------------------------------------------------------------------------------
+# -- Variables -------------------------------------------------------------------------------------------------------
 def linear(w):
     @custom_gradient
     def f(x):
@@ -472,7 +472,7 @@ def test_what_a_function_only_captures_is_differentiated_as_it_is():
     assert tape.gradient(y, x).numpy() == 2.0
 
 
-# -- life -----------------------------------------------------------------------------------------------------------------
+# -- life ------------------------------------------------------------------------------------------------------------
 def test_an_exception_in_the_gradient_function_leaves_the_tape_as_it_was():
     fail = [True]
 
@@ -531,7 +531,7 @@ def test_a_used_tape_holds_no_gradient_function():
     assert alive() is None
 
 
-# -- traced functions -------------------------------------------------------------------------------------------------------
+# -- traced functions ------------------------------------------------------------------------------------------------
 def test_in_a_traced_function():
     f = tapec.grad(lambda x: log1pexp(x) * 3.0)
     assert f(0.3) == pytest.approx(3 * sigmoid(0.3), rel=1e-14)
@@ -600,7 +600,7 @@ def test_a_tape_inside_a_traced_function():
     assert tapec.grad(f)(0.3) == pytest.approx(2 * s * (1 - s), rel=1e-13)
 
 
-# -- stop_gradient ------------------------------------------------------------------------------------------------------------
+# -- stop_gradient ---------------------------------------------------------------------------------------------------
 def test_stop_gradient_on_a_tape():
     assert slope(lambda x: x * tapec.stop_gradient(x), constant(3.0)).numpy() == 3.0
     assert slope(tapec.stop_gradient, constant(3.0)) is None

@@ -153,7 +153,7 @@ def test_second_derivative_through_stop_gradient():
     assert outer.gradient(slope, x).numpy() == 6.0  # 2 s
 
 
-# -- tapes and traced functions -------------------------------------------------------------------------------------------
+# -- tapes and traced functions --------------------------------------------------------------------------------------
 def test_a_compiled_function_inside_a_tape():
     @tapec.compile
     def f(x):

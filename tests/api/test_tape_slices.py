@@ -1,0 +1,268 @@
+"""IndexedSlices: gradients of gathers from a source, by rows."""
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec import GradientTape, IndexedSlices, Variable, constant
+
+TABLE = np.arange(12.0).reshape(4, 3)
+
+
+def gradient(f, source=None, **options):
+    source = Variable(TABLE) if source is None else source
+    with GradientTape(**options) as tape:
+        if not isinstance(source, Variable):
+            tape.watch(source)
+        y = f(source)
+    return tape.gradient(y, source)
+
+
+def is_rows(found, indices, values):
+    assert isinstance(found, IndexedSlices)
+    assert found.indices.numpy().tolist() == indices
+    assert found.dense_shape == (4, 3) and found.shape == (4, 3) and found.dtype == np.float64
+    assert np.array_equal(found.values.numpy(), values)
+
+
+GATHERS = {
+    "take": lambda x, i: np.take(x, i, axis=0),
+    "index": lambda x, i: x[i],
+    "index and slice": lambda x, i: x[i, :],
+    "index and dots": lambda x, i: x[i, ...],
+    "method": lambda x, i: x.take(i, axis=0),
+}
+
+
+@pytest.mark.parametrize("gather", GATHERS.values(), ids=GATHERS)
+@pytest.mark.parametrize("kind", ["variable", "watched tensor"])
+def test_a_gather_keeps_duplicates(gather, kind):
+    source = Variable(TABLE) if kind == "variable" else constant(TABLE)
+    found = gradient(lambda x: np.sum(gather(x, np.array([2, 0, 2])) * 5.0), source)
+    is_rows(found, [2, 0, 2], np.full((3, 3), 5.0))
+    expected = np.zeros((4, 3))
+    np.add.at(expected, [2, 0, 2], 5.0)
+    assert np.array_equal(np.asarray(found), expected)
+
+
+def test_indices_may_be_a_list_or_a_tensor():
+    is_rows(gradient(lambda x: np.sum(np.take(x, [1, 3], axis=0))), [1, 3], np.ones((2, 3)))
+    is_rows(gradient(lambda x: np.sum(x[[1, 3]])), [1, 3], np.ones((2, 3)))
+    is_rows(gradient(lambda x: np.sum(x[constant([1, 3])])), [1, 3], np.ones((2, 3)))
+
+
+def test_negative_indices_are_counted_from_the_front():
+    is_rows(gradient(lambda x: np.sum(x[np.array([-1, 1, -4])])), [3, 1, 0], np.ones((3, 3)))
+
+
+def test_indices_of_any_shape():
+    weights = np.arange(12.0).reshape(2, 2, 3)
+    found = gradient(lambda x: np.sum(x[np.array([[3, 1], [1, 0]])] * weights))
+    is_rows(found, [3, 1, 1, 0], weights.reshape(4, 3))
+
+
+def test_no_indices_at_all():
+    found = gradient(lambda x: np.sum(x[np.array([], int)]))
+    is_rows(found, [], np.zeros((0, 3)))
+
+
+def test_two_gathers_concatenate():
+    def f(x):
+        return np.sum(x[np.array([0, 1])]) + np.sum(np.take(x, np.array([1, 2]), axis=0)) * 2.0
+
+    is_rows(gradient(f), [0, 1, 1, 2], np.repeat([[1.0], [1.0], [2.0], [2.0]], 3, axis=1))
+
+
+def test_the_same_gather_twice_concatenates():
+    index = np.array([0, 1])
+    is_rows(gradient(lambda x: np.sum(x[index]) + np.sum(x[index])), [0, 1, 0, 1], np.ones((4, 3)))
+
+
+def test_a_vector_is_gathered_from():
+    v = Variable([1.0, 2.0, 3.0])
+    with GradientTape() as tape:
+        y = v[np.array([2, 2])] ** 2
+    found = tape.gradient(y, v)
+    assert isinstance(found, IndexedSlices)
+    assert found.values.numpy().tolist() == [6.0, 6.0] and found.numpy().tolist() == [0.0, 0.0, 12.0]
+
+
+DENSE = {
+    "another axis": lambda x: np.take(x, np.array([1, 1]), axis=1),
+    "slice": lambda x: x[1:3],
+    "number": lambda x: x[2],
+    "0-d array": lambda x: x[np.array(2)],
+    "second index": lambda x: x[:, np.array([0, 1])],
+    "two arrays": lambda x: x[np.array([0, 1]), np.array([0, 1])],
+    "new axis": lambda x: x[np.array([0, 1]), None],
+    "of a product": lambda x: (x * 2.0)[np.array([0, 1])],
+    "and dense": lambda x: np.sum(x[np.array([0, 1])]) + np.sum(x),
+    "flat": lambda x: np.take(x, np.array([0, 5])),
+}
+
+
+@pytest.mark.parametrize("f", DENSE.values(), ids=DENSE)
+def test_dense(f):
+    found = gradient(f)
+    assert type(found) is tapec.Tensor and found.shape == (4, 3)
+    step = 1e-6
+    for i in np.ndindex(4, 3):
+        moved = TABLE.copy()
+        moved[i] += step
+        slope = (np.sum(f(constant(moved))) - np.sum(f(constant(TABLE)))).numpy() / step
+        assert found.numpy()[i] == pytest.approx(slope, rel=1e-6, abs=1e-6)
+
+
+def test_a_gather_that_does_not_count_leaves_the_gradient_dense():
+    found = gradient(lambda x: np.sum(x) + 0.0 * np.sum(tapec.stop_gradient(x[np.array([0])])))
+    assert type(found) is tapec.Tensor and np.array_equal(found.numpy(), np.ones((4, 3)))
+
+
+def test_dense_use_that_does_not_count_leaves_the_gradient_by_rows():
+    def f(x):
+        np.sum(x * x)
+        return np.sum(x[np.array([1])])
+
+    is_rows(gradient(f), [1], np.ones((1, 3)))
+
+
+def test_a_gather_from_an_intermediate_source():
+    x = constant(TABLE)
+    with GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * 2.0
+        z = np.sum(y[np.array([0, 0])])
+    is_rows(tape.gradient(z, y), [0, 0], np.ones((2, 3)))
+    dense = tape.gradient(z, x)
+    assert type(dense) is tapec.Tensor and dense.numpy()[:, 0].tolist() == [4.0, 0.0, 0.0, 0.0]
+    both = tape.gradient(z, [x, y])
+    assert np.array_equal(both[0].numpy(), dense.numpy())
+    assert np.array_equal(np.asarray(both[1])[:, 0], [2.0, 0.0, 0.0, 0.0])
+
+
+def test_an_assigned_variable_adds_up_by_rows():
+    v = Variable(TABLE)
+    with GradientTape() as tape:
+        a = np.sum(v[np.array([0])])
+        v.assign(TABLE * 2)
+        b = np.sum(v[np.array([0, 1])])
+    found = tape.gradient([a, b], v)
+    is_rows(found, [0, 0, 1], np.ones((3, 3)))
+
+
+def test_an_assigned_variable_read_densely_once():
+    v = Variable(TABLE)
+    with GradientTape() as tape:
+        a = np.sum(v[np.array([0])])
+        v.assign(TABLE * 2)
+        b = np.sum(v)
+    found = tape.gradient([a, b], v)
+    assert type(found) is tapec.Tensor and found.numpy()[:, 0].tolist() == [2.0, 1.0, 1.0, 1.0]
+
+
+def test_unconnected():
+    v, w = Variable(TABLE), Variable(TABLE)
+    with GradientTape() as tape:
+        y = np.sum(v[np.array([0])])
+        w[np.array([0])]
+    found = tape.gradient(y, [v, w], unconnected_gradients="zero")
+    assert isinstance(found[0], IndexedSlices)
+    assert type(found[1]) is tapec.Tensor and not found[1].numpy().any()
+
+
+def test_jacobians_are_dense():
+    v = Variable(TABLE[:, 0])
+    with GradientTape(persistent=True) as tape:
+        y = v[np.array([1, 1, 3])] ** 2
+    found = tape.jacobian(y, v)
+    assert type(found) is tapec.Tensor
+    expected = np.zeros((3, 4))
+    expected[[0, 1, 2], [1, 1, 3]] = 2 * TABLE[[1, 1, 3], 0]
+    assert np.array_equal(found.numpy(), expected)
+
+
+def test_second_derivatives_go_through_the_rows():
+    v = Variable(TABLE)
+    with GradientTape() as outer:
+        with GradientTape() as inner:
+            y = np.sum(v[np.array([1, 1])] ** 3)
+        rows = inner.gradient(y, v)
+        z = np.sum(rows)  # dense here
+    assert isinstance(rows, IndexedSlices)
+    expected = np.zeros((4, 3))
+    expected[1] = 2 * 6 * TABLE[1]
+    assert np.array_equal(np.asarray(outer.gradient(z, v)), expected)
+
+
+# -- what they can do ------------------------------------------------------------------------------------------------
+@pytest.fixture
+def rows():
+    return IndexedSlices([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [2, 0, 2], (3, 2))
+
+
+DENSE_ROWS = np.array([[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]])
+
+
+def test_made_by_hand(rows):
+    assert rows.shape == (3, 2) and rows.dtype == np.float64 and rows.ndim == 2 and len(rows) == 3
+    assert np.array_equal(np.asarray(rows), DENSE_ROWS) and np.array_equal(rows.numpy(), DENSE_ROWS)
+    assert np.asarray(rows, np.float32).dtype == np.float32
+    with pytest.raises(ValueError, match="have no dense_shape"):
+        np.asarray(IndexedSlices([1.0], [0]))
+
+
+def test_scaling_keeps_rows(rows):
+    for scaled in (rows * 2.0, 2.0 * rows, rows / 0.5, rows * constant(2.0), rows * np.float64(2.0)):
+        assert isinstance(scaled, IndexedSlices)
+        assert np.array_equal(scaled.values.numpy(), 2 * rows.values.numpy())
+    assert isinstance(-rows, IndexedSlices) and np.array_equal(np.asarray(-rows), -DENSE_ROWS)
+
+
+def test_adding_two_concatenates(rows):
+    both = rows + rows
+    assert isinstance(both, IndexedSlices) and both.indices.shape == (6,)
+    assert np.array_equal(np.asarray(both), 2 * DENSE_ROWS)
+    with pytest.raises(ValueError, match="different shapes"):
+        rows + IndexedSlices([[1.0]], [0], (1, 1))
+
+
+def test_other_arithmetic_is_dense(rows):
+    for found, expected in [
+        (rows + 1.0, DENSE_ROWS + 1),
+        (1.0 + rows, DENSE_ROWS + 1),
+        (rows - rows, DENSE_ROWS * 0),
+        (rows * DENSE_ROWS, DENSE_ROWS**2),
+        (np.sqrt(rows), np.sqrt(DENSE_ROWS)),
+        (np.sum(rows, axis=0), DENSE_ROWS.sum(axis=0)),
+        (rows @ np.ones(2), DENSE_ROWS @ np.ones(2)),
+        (rows[0], DENSE_ROWS[0]),
+        (rows.T, DENSE_ROWS.T),
+        (np.concatenate([rows, rows]), np.concatenate([DENSE_ROWS, DENSE_ROWS])),
+        (constant(DENSE_ROWS) + rows, 2 * DENSE_ROWS),
+    ]:
+        assert type(found) is tapec.Tensor
+        assert np.array_equal(found.numpy(), expected)
+
+
+def test_a_variable_takes_a_step_by_rows(rows):
+    v = Variable(np.ones((3, 2)))
+    assert np.array_equal(v.assign_sub(0.5 * rows).numpy(), 1 - 0.5 * DENSE_ROWS)
+    assert np.array_equal(v.assign_add(0.5 * rows).numpy(), np.ones((3, 2)))
+    with pytest.raises(ValueError, match="does not fit Variable"):
+        Variable(np.ones((4, 2))).assign_sub(rows)
+
+
+def test_how_they_print(rows):
+    assert repr(rows).startswith("tapec.IndexedSlices(indices=tapec.Tensor([2, 0, 2], shape=(3,), dtype=int64), values=")
+
+
+def test_training_an_embedding():
+    rng = np.random.default_rng(0)
+    table, index = Variable(np.zeros((50, 4))), np.array([3, 7, 3, 49])
+    goal = rng.standard_normal((50, 4))
+    for _ in range(200):
+        with GradientTape() as tape:
+            loss = np.sum((table[index] - goal[index]) ** 2)
+        table.assign_sub(0.1 * tape.gradient(loss, table))
+    np.testing.assert_allclose(table.numpy()[[3, 7, 49]], goal[[3, 7, 49]], rtol=1e-8)
+    assert not np.delete(table.numpy(), [3, 7, 49], axis=0).any()
