@@ -72,10 +72,9 @@ _TOLD_TEXT = {
         isreal ix_ nanargmax nanargmin ravel_multi_index unique_all unique_counts unique_inverse unique_values
         diag_indices_from tril_indices_from triu_indices_from""",
     "creation": """
-        arange array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray bartlett blackman
-        diag_indices empty empty_like eye fftfreq frombuffer fromfile fromfunction fromiter fromregex fromstring full
-        full_like genfromtxt hamming hanning identity indices kaiser load loadtxt mask_indices ones ones_like rfftfreq
-        tri tril_indices triu_indices zeros zeros_like""",
+        arange bartlett blackman diag_indices empty empty_like eye fftfreq frombuffer fromfile fromfunction fromiter
+        fromregex fromstring genfromtxt hamming hanning identity indices kaiser load loadtxt mask_indices ones ones_like
+        rfftfreq tri tril_indices triu_indices zeros zeros_like""",
     "query": """
         array2string array_repr array_str can_cast common_type iscomplexobj isfortran isrealobj may_share_memory
         min_scalar_type ndim result_type save savetxt savez savez_compressed shape shares_memory size""",
@@ -85,7 +84,10 @@ _TOLD_TEXT = {
         get_printoptions getbufsize geterr geterrcall info isdtype isscalar issubdtype iterable mintypecode printoptions
         promote_types require set_printoptions setbufsize seterr seterrcall show_config show_runtime test typename
         errstate finfo iinfo dtype""",
-    "composite": "row_stack frompyfunc vectorize",  # reach tensors through other functions
+    # what gets tensors in through their elements, or through other functions
+    "composite": """
+        array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray full full_like row_stack frompyfunc
+        vectorize""",
 }
 _TOLD = {name: kind for kind, names in _TOLD_TEXT.items() for name in names.split()}
 REFUSED = {
@@ -138,7 +140,7 @@ def classify(name: str, function: Any) -> Entry:
     short = name.rpartition(".")[2]
     if short in REFUSED:
         return Entry(name, "refused", None, REFUSED[short])
-    op = UFUNCS.get(function) if isinstance(function, np.ufunc) else _OF_FUNCTION().get(function)
+    op = _op_of(function)
     if short in _TOLD:
         return Entry(name, _TOLD[short], op)
     if op is not None:
@@ -149,9 +151,15 @@ def classify(name: str, function: Any) -> Entry:
     raise KeyError(f"{name} is in no table: give it an op, or say in tapec/ops/classify.py what it is")
 
 
-def _OF_FUNCTION() -> dict[Any, Op]:
-    """The op of each function that is one; several functions of a name (np.max, np.amax) may lead to the same."""
-    return {op.numpy: op for op in OPS.values() if op.numpy is not None}
+def _op_of(function: Any) -> Op | None:
+    """The op that a function is; several names (np.max, np.amax) may lead to the same."""
+    if isinstance(function, np.ufunc):
+        return UFUNCS.get(function)
+    ours = FUNCTIONS.get(function)
+    for op in OPS.values():
+        if op.numpy is function or (ours is not None and FUNCTIONS.get(op.numpy) is ours):
+            return op
+    return None
 
 
 def entries() -> list[Entry]:

@@ -1,0 +1,89 @@
+"""Gradients at the edges, as data: the test computes them, `docs/conventions.md` shows them.
+
+A row is the expression, the values of its variables, the gradients of its sum by them, and a word on why.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["CONVENTIONS", "Row"]
+
+inf, nan = np.inf, np.nan
+
+
+class Row(NamedTuple):
+    """One convention: `grads` in the order of `at`."""
+
+    code: str
+    at: dict[str, Any]
+    grads: list[Any]
+    why: str = ""
+
+
+CONVENTIONS = {
+    "Powers": [
+        Row("x**n", {"x": [0.0], "n": [0.0]}, [[0], [0]], "0⁰ is 1, and flat"),
+        Row("x**n", {"x": [0.0], "n": [2.0]}, [[0], [0]]),
+        Row("x**n", {"x": [-2.0, -1.0], "n": [2.0, 3.0]}, [[-4, 3], [0, 0]], "no logarithm of a negative base"),
+        Row("x**0", {"x": [0.0, 2.0]}, [[0, 0]]),
+        Row("x**1", {"x": [0.0, 2.0]}, [[1, 1]], "the second derivative is 0"),
+        Row("x**2", {"x": [0.0, 2.0]}, [[0, 4]]),
+        Row("0.0**n", {"n": [2.0, 3.0]}, [[0, 0]]),
+        Row("np.float_power(x, 2)", {"x": [0.0]}, [[0]]),
+    ],
+    "Lengths": [
+        Row("np.hypot(x, y)", {"x": [0.0], "y": [0.0]}, [[0], [0]], "zero at the origin, at every order"),
+        Row("np.linalg.norm(x)", {"x": [0.0, 0.0]}, [[0, 0]]),
+        Row("np.std(x)", {"x": [1.0, 1.0, 1.0]}, [[0, 0, 0]], "equal values"),
+        Row("np.std(x, where=[True, True, False])", {"x": [1.0, 1.0, 2.0]}, [[0, 0, 0]]),
+        Row("np.nanstd(x)", {"x": [1.0, 1.0, nan]}, [[0, 0, 0]]),
+        Row("np.abs(x)", {"x": [0.0, -2.0]}, [[0, -1]]),
+        Row("np.abs(z)", {"z": [0j, 3 + 4j]}, [[0, 0.6 + 0.8j]]),
+        Row("np.sinc(x)", {"x": [0.0]}, [[0]], "with the right second derivative, −π²/3"),
+    ],
+    "Logarithms": [
+        Row("np.logaddexp(x, y)", {"x": [-inf], "y": [-inf]}, [[0], [0]]),
+        Row("np.logaddexp(x, y)", {"x": [-inf], "y": [1.0]}, [[0], [1]]),
+        Row("np.logaddexp2(x, y)", {"x": [-inf], "y": [-inf]}, [[0], [0]]),
+        Row("np.where(x > 0, np.sqrt(x), 0)", {"x": [0.0, 4.0]}, [[0, 0.25]], "the branch not taken is silent"),
+        Row("np.where(x > 0, np.log(x), x)", {"x": [-1.0, 4.0]}, [[1, 0.25]]),
+        Row("np.where(x != 0, 1 / x, 0)", {"x": [0.0, 2.0]}, [[0, -0.25]]),
+        Row("np.nan_to_num(x)", {"x": [nan, inf, 1.0]}, [[0, 0, 1]]),
+    ],
+    "Products with zeros": [
+        Row("np.prod(x)", {"x": [2.0, 0.0, 4.0]}, [[0, 8, 0]]),
+        Row("np.prod(x)", {"x": [0.0, 0.0, 4.0]}, [[0, 0, 0]]),
+        Row("np.cumprod(x)", {"x": [2.0, 0.0, 4.0]}, [[1, 10, 0]]),
+        Row("np.cumprod(x)", {"x": [0.0, 0.0, 4.0]}, [[1, 0, 0]]),
+    ],
+    "Ties": [
+        Row("np.maximum(x, y)", {"x": [1.0, 2.0], "y": [1.0, 3.0]}, [[1, 0], [0, 1]], "all to the first"),
+        Row("np.minimum(x, y)", {"x": [1.0, 2.0], "y": [1.0, 3.0]}, [[1, 1], [0, 0]]),
+        Row("np.maximum(0, x)", {"x": [0.0, 2.0]}, [[0, 1]], "relu: 0 at 0"),
+        Row("np.fmax(x, y)", {"x": [nan, 1.0], "y": [1.0, nan]}, [[0, 1], [1, 0]]),
+        Row("np.max(x)", {"x": [3.0, 1.0, 3.0]}, [[0.5, 0, 0.5]], "evenly"),
+        Row("np.min(x)", {"x": [1.0, 1.0, 2.0]}, [[0.5, 0.5, 0]]),
+        Row("np.clip(x, 0, 1)", {"x": [0.0, 1.0, -1.0, 2.0]}, [[1, 1, 0, 0]], "passes at both bounds"),
+        Row("np.clip(x, 0, None)", {"x": [0.0, -1.0]}, [[1, 0]]),
+        Row("np.sort(x) * np.array([1, 2, 3])", {"x": [1.0, 1.0, 0.0]}, [[2, 3, 1]], "stable"),
+    ],
+    "Steps": [
+        Row("np.sign(x)", {"x": [0.0, -2.0]}, [[0, 0]], "zeros, not None"),
+        Row("x % y", {"x": [7.5, -1.0], "y": [2.0, 2.0]}, [[1, 1], [-3, 1]], "1 and −floor(x / y)"),
+        Row("np.fmod(x, y)", {"x": [-7.5], "y": [2.0]}, [[1], [3]]),
+        Row("np.heaviside(x, h)", {"x": [0.0, 1.0], "h": [0.5, 0.5]}, [[0, 0], [1, 0]]),
+        Row("np.floor(x)", {"x": [1.5]}, [None], "so are ceil, round, trunc, //, comparisons"),
+        Row("np.zeros_like(x)", {"x": [1.5]}, [None]),
+    ],
+    "Complex numbers": [
+        Row("z * z", {"z": [1 + 2j]}, [[2 - 4j]], "conj(dy/dz): z − lr · grad descends"),
+        Row("np.real(z)", {"z": [1 + 2j]}, [[1]]),
+        Row("np.imag(z)", {"z": [1 + 2j]}, [[1j]]),
+        Row("np.angle(z)", {"z": [1 + 2j]}, [[-0.4 + 0.2j]]),
+        Row("np.conj(z)", {"z": [1 + 2j]}, [[1]]),
+        Row("np.real(x * 1j) + np.imag(x * 1j)", {"x": [2.0]}, [[1]], "a real parameter has a real gradient"),
+    ],
+}
