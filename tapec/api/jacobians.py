@@ -7,7 +7,7 @@ from typing import Any
 
 from tapec.api.functions import CompiledFunction, Out, Template, Transform, result_template
 from tapec.api.signature import Arguments, Binder
-from tapec.api.transforms import Wrt, check_loss, decorator, gradient_template, wrt_plan
+from tapec.api.transforms import Wrt, check_complex, check_loss, decorator, gradient_template, wrt_plan
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.jacobian import hessian_graph, jacobian_graph
 from tapec.errors import at_user_line
@@ -34,8 +34,8 @@ class Jacobian(Transform):
 
     def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
         plan = wrt_plan(self.name, self.argnums, binder, info, args, kwargs)
-        if self.holomorphic and any(info.types[k].dtype.kind != "c" for k in plan.inputs):
-            raise TypeError(at_user_line(f"{self.name} with holomorphic=True differentiates by complex numbers alone"))
+        if self.holomorphic:
+            check_complex(self.name, info, plan)
         return plan
 
     def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:

@@ -61,18 +61,22 @@ def _no_leaf(what: str, name: str, info: Arguments, key: Any) -> str:
 class Grad(Transform):
     """The gradient of a loss, with or without its value."""
 
-    def __init__(self, argnums: Any, has_aux: bool, value: bool):
+    def __init__(self, argnums: Any, has_aux: bool, value: bool, holomorphic: bool = False):
         self.argnums = argnums
+        self.holomorphic = holomorphic
         self.has_aux = has_aux
         self.value = value
         self.name = "value_and_grad" if value else "grad"
 
     def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
-        return wrt_plan(self.name, self.argnums, binder, info, args, kwargs)
+        plan = wrt_plan(self.name, self.argnums, binder, info, args, kwargs)
+        if self.holomorphic:
+            check_complex(self.name, info, plan)
+        return plan
 
     def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
-        check_loss(self.name, info, self.has_aux, forward)
-        joint = value_and_grad_graph(forward, plan.inputs)
+        check_loss(self.name, info, self.has_aux, forward, "c" if self.holomorphic else "f")
+        joint = value_and_grad_graph(forward, plan.inputs, self.holomorphic)
         results = len(forward.outputs)
         if self.value:
             tree, leaves = result_template(info, 0)
@@ -98,8 +102,14 @@ def gradient_template(info: Arguments, plan: Wrt, first: int) -> Template:
     return (Branch(tuple, None, tuple(trees)), leaves) if plan.many else (trees[0], leaves)
 
 
-def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph) -> None:
-    """A loss is one real number; with aux, the first of a pair."""
+def check_complex(what: str, info: Arguments, plan: Wrt) -> None:
+    """Holomorphic functions are differentiated by complex numbers."""
+    if any(info.types[k].dtype.kind != "c" for k in plan.inputs):
+        raise TypeError(at_user_line(f"{what} with holomorphic=True differentiates by complex numbers alone"))
+
+
+def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph, kind: str = "f") -> None:
+    """A loss is one number, a real one unless told otherwise; with aux, the first of a pair."""
     tree = info.result
     if has_aux:
         if tree is LEAF or tree.kind is not tuple or len(tree.children) != 2:
@@ -115,10 +125,10 @@ def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph) -> Non
     if info.statics[0] is not LEAF:
         raise TypeError(at_user_line(f"{what}: the function returned {info.statics[0]!r}, which is no number"))
     t = forward.outputs[0].type
-    if t.size != 1 or t.dtype.kind != "f":
+    if t.size != 1 or t.dtype.kind != kind:
         raise TypeError(
             at_user_line(
-                f"{what}: the loss has shape {t.shape} and dtype {t.dtype.name}; a loss is one real number. "
+                f"{what}: the loss has shape {t.shape} and dtype {t.dtype.name}; a loss is one {'real' if kind == 'f' else 'complex'} number. "
                 f"Mend: reduce it (np.sum, np.mean), or use tapec.jacobian for all derivatives or tapec.vjp for a "
                 f"cotangent of your own."
             )
@@ -151,16 +161,17 @@ def grad(
     argnums: Any = 0,
     has_aux: bool = False,
     *,
+    holomorphic: bool = False,
     static_argnums: Any = (),
     static_argnames: Any = (),
 ) -> Any:
-    """The gradient of a function that returns one real number.
+    """The gradient of a function that returns one real number; with `holomorphic`, the derivative of a complex one.
 
     >>> import tapec
     >>> tapec.grad(lambda x: x * x)(3.0)
     np.float64(6.0)
     """
-    transform = Grad(argnums, has_aux, value=False)
+    transform = Grad(argnums, has_aux, False, holomorphic)
     return decorator(
         function,
         lambda f: CompiledFunction(f, transform, static_argnums=static_argnums, static_argnames=static_argnames),
@@ -172,16 +183,17 @@ def value_and_grad(
     argnums: Any = 0,
     has_aux: bool = False,
     *,
+    holomorphic: bool = False,
     static_argnums: Any = (),
     static_argnames: Any = (),
 ) -> Any:
-    """The value and the gradient of a function that returns one real number.
+    """The value and the gradient of a function that returns one real number (with `holomorphic`, a complex one).
 
     >>> import tapec
     >>> tapec.value_and_grad(lambda x: x * x)(3.0)
     (np.float64(9.0), np.float64(6.0))
     """
-    transform = Grad(argnums, has_aux, value=True)
+    transform = Grad(argnums, has_aux, True, holomorphic)
     return decorator(
         function,
         lambda f: CompiledFunction(f, transform, static_argnums=static_argnums, static_argnames=static_argnames),

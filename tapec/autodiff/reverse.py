@@ -201,15 +201,17 @@ def _accumulate(pending: dict[Node, Any], node: Node, ct: Any) -> None:
 # ---------------------------------------------------------------------------------------------------------------
 # whole graphs
 # ---------------------------------------------------------------------------------------------------------------
-def value_and_grad_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
+def value_and_grad_graph(graph: Graph, wrt: Sequence[int], holomorphic: bool = False) -> Graph:
     """All outputs of a graph, and then the gradients of the first with respect to these inputs.
 
-    An input to which no path leads gets zeros.
+    An input to which no path leads gets zeros. The derivative of a holomorphic function is the gradient's conjugate.
     """
     builder = Builder()
     outputs = copy_into(builder, graph, graph.inputs)
     seed = filled(builder, plain(outputs[0].type), 1.0)
     grads = pullback(builder, outputs[:1], [seed], [graph.inputs[k] for k in wrt])
+    if holomorphic:
+        grads = [conj(Symbol(g, builder)).node for g in grads]
     return builder.graph(graph.inputs, [*outputs, *grads], graph.name)
 
 

@@ -130,3 +130,16 @@ def test_the_source_multiplies_no_matrices() -> None:
     code = [line.split("#")[0] for line in source.splitlines()]
     assert sum(line.count("@") + line.count(".dot(") for line in code) == 1
     assert "eye" not in source and "for " not in source
+
+
+def test_holomorphic_grad() -> None:
+    z = 1.0 + 2.0j
+    np.testing.assert_allclose(tapec.grad(lambda z: z**3, holomorphic=True)(z), 3 * z**2, rtol=1e-15)
+    value, slope = tapec.value_and_grad(lambda z: np.exp(1j * z), holomorphic=True)(z)
+    np.testing.assert_allclose([value, slope], [np.exp(1j * z), 1j * np.exp(1j * z)], rtol=1e-15)
+    twice = tapec.grad(tapec.grad(lambda z: z**3, holomorphic=True), holomorphic=True)
+    np.testing.assert_allclose(twice(z), 6 * z, rtol=1e-15)
+    with pytest.raises(TypeError, match="a loss is one complex number"):
+        tapec.grad(lambda z: np.abs(z), holomorphic=True)(z)
+    with pytest.raises(TypeError, match="complex numbers alone"):
+        tapec.grad(lambda z: z * z, holomorphic=True)(1.0)
