@@ -13,7 +13,7 @@ from tapec.ops.samples import Case
 
 
 def _full_source(args: tuple[str, ...], node: Any) -> str:
-    from tapec.ops.layout import dtype_source
+    from tapec.ops.casting import dtype_source
 
     shape, value, dtype = node.param("shape"), node.param("value"), node.param("dtype")
     written = shape[0] if len(shape) == 1 else shape

@@ -21,7 +21,7 @@ __all__ = ["DIAG", "DIAGONAL", "EYE", "TRACE", "TRIL", "TRIU", "eye"]
 
 # -- the identity matrix ----------------------------------------------------------------------------------------------
 def _eye_source(args: tuple[str, ...], node: Any) -> str:
-    from tapec.ops.layout import dtype_source
+    from tapec.ops.casting import dtype_source
 
     n, m, k, dtype = [node.param(name) for name in ("n", "m", "k", "dtype")]
     text = str(n) + (f", {m}" if m != n else "") + (f", k={k}" if k else "")

@@ -1,4 +1,4 @@
-"""Layout: the same elements in another shape or order, joined, or in another dtype.
+"""Layout: the same elements in another shape or order.
 
 All that only adds or drops axes of length one is `reshape` here, and is written as an index: `x[:, None]`.
 """
@@ -14,10 +14,10 @@ from tapec.errors import at_user_line
 from tapec.ir import Type, broadcast_shapes
 from tapec.ir.types import normalize_axes, normalize_axis
 from tapec.ops.array import apply, implements, method
-from tapec.ops.define import as_operand, define, dtype_of, ndim_of, shape_of
-from tapec.ops.kit import along, as_array, both, drawn, lead
+from tapec.ops.define import as_operand, define, ndim_of, shape_of
+from tapec.ops.kit import as_array, both, drawn
 
-__all__ = ["BROADCAST_TO", "CAST", "CONCATENATE", "RESHAPE", "STACK", "TRANSPOSE", "dtype_source", "unbroadcast"]
+__all__ = ["BROADCAST_TO", "RESHAPE", "TRANSPOSE", "inverse", "unbroadcast"]
 
 
 def unbroadcast(ct: Any, shape: tuple[int, ...]) -> Any:
@@ -311,131 +311,3 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
     args = tuple([as_array(a) for a in args])
     shape = broadcast_shapes(*[shape_of(a) for a in args]) if args else ()
     return tuple([broadcast_to(a, shape) for a in args])
-
-
-# -- joining ----------------------------------------------------------------------------------------------------------
-def _concatenate_rule(*types: Type, axis: int) -> Type:
-    total = 0
-    first = types[0].shape
-    for t in types:
-        total += t.shape[axis]
-        if t.shape[:axis] != first[:axis] or t.shape[axis + 1 :] != first[axis + 1 :]:
-            raise ValueError("all the input array dimensions except for the concatenation axis must match exactly")
-    return Type((*first[:axis], total, *first[axis + 1 :]), np.result_type(*[t.dtype for t in types]))
-
-
-def _concatenate_vjp(ct: Any, y: Any, *xs: Any, axis: int) -> Any:
-    out, start = [], 0
-    for x in xs:
-        stop = start + x.shape[axis]
-        out.append(ct[along(axis, slice(start, stop))])
-        start = stop
-    return tuple(out)
-
-
-def _joining_source(name: str) -> Any:
-    def source(args: tuple[str, ...], node: Any) -> str:
-        axis = f", axis={node.param('axis')}" if node.param("axis") else ""
-        return f"np.{name}([{', '.join(args)}]{axis})"
-
-    return source
-
-
-CONCATENATE = define(
-    "concatenate",
-    lambda *xs, axis: np.concatenate(xs, axis),
-    _concatenate_rule,
-    "layout",
-    vjp=_concatenate_vjp,
-    linear=(0,),
-    batch=lambda batched, *xs, axis: np.concatenate(lead(batched, xs), axis + 1),
-    source=_joining_source("concatenate"),
-    sample=both(drawn((2, 3), (1, 3), axis=0), drawn((2, 3), (2, 0), (2, 1), axis=1), drawn((2,), axis=0)),
-    numpy=np.concatenate,
-)
-
-
-@implements(np.concatenate)
-def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    parts = [as_array(a) for a in arrays]
-    if not parts:
-        raise ValueError(at_user_line("need at least one array to concatenate"))
-    if axis is None:
-        parts, axis = [np.ravel(p) for p in parts], 0
-    if not ndim_of(parts[0]):
-        raise ValueError(at_user_line("zero-dimensional arrays cannot be concatenated"))
-    if any(ndim_of(p) != ndim_of(parts[0]) for p in parts):
-        raise ValueError(at_user_line("all the input array dimensions must match in number"))
-    parts = [_with_dtype(p, dtype) for p in parts]
-    return apply(CONCATENATE, tuple(parts), (("axis", normalize_axis(axis, ndim_of(parts[0]))),))
-
-
-def _with_dtype(x: Any, dtype: Any) -> Any:
-    return x if dtype is None else x.astype(dtype)
-
-
-def _stack_rule(*types: Type, axis: int) -> Type:
-    first = types[0].shape
-    if any(t.shape != first for t in types):
-        raise ValueError("all input arrays must have the same shape")
-    return Type((*first[:axis], len(types), *first[axis:]), np.result_type(*[t.dtype for t in types]))
-
-
-STACK = define(
-    "stack",
-    lambda *xs, axis: np.stack(xs, axis),
-    _stack_rule,
-    "layout",
-    vjp=lambda ct, y, *xs, axis: tuple([ct[along(axis, i)] for i in range(len(xs))]),
-    linear=(0,),
-    batch=lambda batched, *xs, axis: np.stack(lead(batched, xs), axis + 1),
-    source=_joining_source("stack"),
-    sample=both(drawn((2, 3), (2, 3), axis=1), drawn((), (), (), axis=0)),
-    numpy=np.stack,
-)
-
-
-@implements(np.stack)
-def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    parts = [_with_dtype(as_array(a), dtype) for a in arrays]
-    if not parts:
-        raise ValueError(at_user_line("need at least one array to stack"))
-    return apply(STACK, tuple(parts), (("axis", normalize_axis(axis, ndim_of(parts[0]) + 1)),))
-
-
-# -- dtype ------------------------------------------------------------------------------------------------------------
-def _cast_vjp(ct: Any, y: Any, x: Any, dtype: np.dtype) -> Any:
-    return (ct if dtype.kind in "fc" else None,)  # the cotangent gets the input's dtype in autodiff
-
-
-CAST = define(
-    "cast",
-    lambda x, dtype: np.asarray(x).astype(dtype)[()],
-    lambda t, dtype: Type(t.shape, dtype),
-    "layout",
-    vjp=_cast_vjp,
-    linear=(0,),
-    batch=lambda batched, x, dtype: x.astype(dtype),
-    source=lambda args, node: f"{args[0]}.astype({dtype_source(node.param('dtype'))})",
-    sample=drawn((2, 3), dtype=np.dtype(np.float32)),
-    numpy=None,
-)
-
-
-def dtype_source(dtype: np.dtype) -> str:
-    return f"np.{dtype.name}" if dtype.name != "bool" else "bool"
-
-
-@method("astype")
-@implements(np.astype)
-def astype(
-    x: Any,
-    dtype: Any,
-    order: str = "K",
-    casting: str = "unsafe",
-    subok: bool = True,
-    copy: bool = True,
-    device: Any = None,
-) -> Any:
-    new = np.dtype(dtype)
-    return x if dtype_of(x) == new and not getattr(x, "weak", False) else apply(CAST, (x,), (("dtype", new),))

@@ -1,4 +1,4 @@
-"""Singular values and vectors, and what is made of them: pseudo-inverse, least squares, rank."""
+"""Singular values and vectors, and the rank they tell."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define, ndim_of, shape_of
@@ -15,7 +14,7 @@ from tapec.ops.eigen import scaled_columns
 from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, regular, result_class, stacked
 from tapec.ops.samples import Case
 
-__all__ = ["LSTSQ", "MATRIX_RANK", "PINV", "SVD", "SVDVALS"]
+__all__ = ["MATRIX_RANK", "SVD", "SVDVALS", "svdvals_vjp"]
 
 
 # -- decomposition ----------------------------------------------------------------------------------------------------
@@ -111,7 +110,7 @@ SVD = define(
 )
 
 
-def _svdvals_vjp(ct: Any, y: Any, a: Any) -> Any:
+def svdvals_vjp(ct: Any, y: Any, a: Any) -> Any:
     u, _, vh = np.linalg.svd(a, full_matrices=False)
     return (scaled_columns(u, ct) @ vh,)
 
@@ -121,7 +120,7 @@ SVDVALS = define(
     lambda a: np.linalg.svd(a, compute_uv=False),
     lambda t: _svd_rule(t, False)[1],
     "linalg",
-    vjp=_svdvals_vjp,
+    vjp=svdvals_vjp,
     batch=lambda batched, a: np.linalg.svd(a, compute_uv=False),
     source="np.linalg.svd({0}, compute_uv=False)",
     sample=both(_spread_out(3, 3), _spread_out(2, 2, 3), _spread_out(3, 2, complex=True)),
@@ -156,137 +155,6 @@ def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
 @implements(np.linalg.svdvals)
 def svdvals(x: Any, /) -> Any:
     return apply(SVDVALS, (as_array(x),))
-
-
-# -- pseudo-inverse ---------------------------------------------------------------------------------------------------
-def _pinv_vjp(ct: Any, y: Any, a: Any, rcond: float | None, hermitian: bool) -> Any:
-    """Golub and Pereyra: a change keeps the rank, or there is no derivative."""
-    ph = adjoint(y)
-    gh = adjoint(ct)
-    left = gh @ y @ ph
-    right = ph @ y @ gh
-    return (-(ph @ ct @ ph) + (left - a @ y @ left) + (right - right @ y @ a),)
-
-
-def _pinv_rule(t: Type, rcond: float | None, hermitian: bool) -> Type:
-    *rest, m, n = stacked(t, square=False)
-    return Type((*rest, n, m), lapack_dtype(t))
-
-
-def _pinv_run(a: Any, rcond: float | None, hermitian: bool) -> Any:
-    return np.linalg.pinv(a, rcond=rcond, hermitian=hermitian) if rcond else np.linalg.pinv(a, hermitian=hermitian)
-
-
-def _pinv_source(args: tuple[str, ...], node: Any) -> str:
-    rcond = node.param("rcond")
-    tail = ("" if rcond is None else f", rcond={rcond!r}") + (", hermitian=True" if node.param("hermitian") else "")
-    return f"np.linalg.pinv({args[0]}{tail})"
-
-
-PINV = define(
-    "pinv",
-    _pinv_run,
-    _pinv_rule,
-    "linalg",
-    vjp=_pinv_vjp,
-    batch=lambda batched, a, **params: _pinv_run(a, **params),
-    source=_pinv_source,
-    sample=both(
-        regular(3, 3, rcond=None, hermitian=False),
-        regular(3, 2, rcond=1e-10, hermitian=False),
-        regular(2, 2, 3, rcond=None, hermitian=False),
-        regular(2, 3, rcond=None, hermitian=False, complex=True),
-    ),
-    numpy=np.linalg.pinv,
-)
-
-
-@implements(np.linalg.pinv)
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    if rcond is not None and rtol is not None and rtol is not np._NoValue:  # type: ignore[attr-defined]
-        raise ValueError(at_user_line("`rtol` and `rcond` can't be both set."))
-    bound = rcond if rcond is not None else None if rtol is np._NoValue else rtol  # type: ignore[attr-defined]
-    params = (("rcond", None if bound is None else float(bound)), ("hermitian", bool(hermitian)))
-    return apply(PINV, (as_array(a),), params)
-
-
-# -- least squares ----------------------------------------------------------------------------------------------------
-def _lstsq_rule(a: Type, b: Type, rcond: float | None) -> Any:
-    """As for full rank: otherwise there are no residuals."""
-    m, n = stacked(a, square=False)
-    dtype = lapack_dtype(a, b)
-    if b.ndim not in (1, 2):
-        raise np.linalg.LinAlgError(at_user_line(f"{b.ndim}-dimensional array given. Array must be two-dimensional"))
-    if b.shape[0] != m:
-        raise np.linalg.LinAlgError(at_user_line("Incompatible dimensions"))
-    count = (b.shape[1] if b.ndim == 2 else 1) if m > n else 0
-    real = real_dtype(dtype)
-    return Type((n, *b.shape[1:]), dtype), Type((count,), real), Type((), np.int32), Type((min(m, n),), real)
-
-
-def _lstsq_vjp(ct: Any, y: Any, a: Any, b: Any, rcond: float | None) -> Any:
-    """x = a⁺ b, so x moves as the pseudo-inverse does; residuals |b - a x|² do not move with x."""
-    (gx, gr, _, gs), (x, residuals, _, _) = ct, y
-    if b.ndim == 1:
-        ga, gb = _lstsq_columns(gx[:, None], gr, x[:, None], residuals, a, b[:, None], rcond)
-        gb = gb[:, 0]
-    else:
-        ga, gb = _lstsq_columns(gx, gr, x, residuals, a, b, rcond)
-    return ga + _svdvals_vjp(gs, None, a)[0], gb
-
-
-def _lstsq_columns(gx: Any, gr: Any, x: Any, residuals: Any, a: Any, b: Any, rcond: float | None) -> Any:
-    p = apply(PINV, (a,), (("rcond", rcond), ("hermitian", False)))
-    ph = adjoint(p)
-    gb = ph @ gx
-    rest = b - a @ x
-    spread = adjoint(gx) @ p @ ph
-    back = ph @ x @ adjoint(gx)
-    ga = -(gb @ adjoint(x)) + rest @ spread + (back - back @ p @ a)
-    if residuals.shape[0]:
-        pull = 2.0 * rest * gr
-        ga, gb = ga - pull @ adjoint(x), gb + pull
-    return ga, gb
-
-
-def _lstsq_run(a: Any, b: Any, rcond: float | None) -> Any:
-    x, residuals, rank, s = np.linalg.lstsq(a, b, rcond)
-    return x, residuals, np.int32(rank), s
-
-
-def _lstsq_sample(rng: np.random.Generator) -> list[Case]:
-    def draw(*shape: int) -> Any:
-        return rng.standard_normal(shape)
-
-    return [
-        Case((draw(4, 2), draw(4)), {"rcond": None}),
-        Case((draw(4, 2), draw(4, 3)), {"rcond": None}),
-        Case((draw(2, 4), draw(2)), {"rcond": None}),
-        Case((draw(3, 3) + 3 * np.eye(3), draw(3, 2)), {"rcond": 1e-9}),
-        Case((draw(4, 2) + 1j * draw(4, 2), draw(4, 2) + 1j * draw(4, 2)), {"rcond": None}),
-    ]
-
-
-LSTSQ = define(
-    "lstsq",
-    _lstsq_run,
-    _lstsq_rule,
-    "linalg",
-    multi=True,
-    vjp=_lstsq_vjp,
-    source=lambda args, node: f"np.linalg.lstsq({args[0]}, {args[1]}{_rcond(node.param('rcond'))})",
-    sample=_lstsq_sample,
-    numpy=np.linalg.lstsq,
-)
-
-
-def _rcond(value: float | None) -> str:
-    return "" if value is None else f", rcond={value!r}"
-
-
-@implements(np.linalg.lstsq)
-def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
-    return apply(LSTSQ, (as_array(a), as_array(b)), (("rcond", None if rcond is None else float(rcond)),))
 
 
 # -- rank -------------------------------------------------------------------------------------------------------------

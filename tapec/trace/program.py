@@ -20,10 +20,10 @@ from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.inline import copy_into
 from tapec.codegen import Compiled, compile_graph
 from tapec.errors import TapecWarning
-from tapec.ir import INPUT, Builder, Graph, Node, input_node, type_of
+from tapec.ir import INPUT, Builder, Graph, Node, Type, input_node, type_of
 from tapec.ir.tree import Tree
 from tapec.ir.types import weak_type
-from tapec.ops.layout import CAST
+from tapec.ops.casting import CAST
 from tapec.passes.pipeline import optimize
 from tapec.runtime.collector import resting_collector
 from tapec.runtime.notes import annotate

@@ -1,0 +1,51 @@
+"""The same elements in another dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Type
+from tapec.ops.array import apply, implements, method
+from tapec.ops.define import define, dtype_of
+from tapec.ops.kit import drawn
+
+__all__ = ["CAST", "dtype_source"]
+
+
+def _cast_vjp(ct: Any, y: Any, x: Any, dtype: np.dtype) -> Any:
+    return (ct if dtype.kind in "fc" else None,)  # the cotangent gets the input's dtype in autodiff
+
+
+CAST = define(
+    "cast",
+    lambda x, dtype: np.asarray(x).astype(dtype)[()],
+    lambda t, dtype: Type(t.shape, dtype),
+    "layout",
+    vjp=_cast_vjp,
+    linear=(0,),
+    batch=lambda batched, x, dtype: x.astype(dtype),
+    source=lambda args, node: f"{args[0]}.astype({dtype_source(node.param('dtype'))})",
+    sample=drawn((2, 3), dtype=np.dtype(np.float32)),
+    numpy=None,
+)
+
+
+def dtype_source(dtype: np.dtype) -> str:
+    return f"np.{dtype.name}" if dtype.name != "bool" else "bool"
+
+
+@method("astype")
+@implements(np.astype)
+def astype(
+    x: Any,
+    dtype: Any,
+    order: str = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+    device: Any = None,
+) -> Any:
+    new = np.dtype(dtype)
+    return x if dtype_of(x) == new and not getattr(x, "weak", False) else apply(CAST, (x,), (("dtype", new),))
