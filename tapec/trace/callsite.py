@@ -101,7 +101,8 @@ def _resolve(frame: FrameType, names: tuple[str, ...]) -> Any:
     else:
         return None
     for name in names[1:]:
-        if not isinstance(found, (ModuleType, type, np.ndarray, np.random.Generator, np.random.RandomState)):
-            return None
-        found = getattr(found, name, None)
+        if isinstance(found, (ModuleType, type, np.ndarray, np.random.Generator, np.random.RandomState)):
+            found = getattr(found, name, None)
+        else:
+            found = getattr(found, "__dict__", {}).get(name)
     return found

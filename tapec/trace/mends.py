@@ -43,8 +43,10 @@ def detaches() -> bool:
     if site.kind == "store":
         return True
     function = site.function
-    if site.kind != "call" or function is None:
+    if site.kind != "call":
         return False
+    if function is None:  # a method of something: of an array, most likely, or of a generator
+        return bool(site.name)
     if getattr(function, "__module__", None) in ("math", "cmath"):
         return function.__name__ not in _QUESTIONS
     owner = getattr(function, "__self__", None)
@@ -100,7 +102,7 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
     owner = getattr(function, "__self__", None)
     if isinstance(owner, (np.random.Generator, np.random.RandomState)) or "random" in name:
         return f"{name}()", "draw standard numbers, then shift and scale them: `mean + std * rng.standard_normal(n)`"
-    if isinstance(owner, np.ndarray) and asked == "float":
+    if asked == "float" and (isinstance(owner, np.ndarray) or name.endswith(".fill")):
         return f"{name}()", f"make the array a tensor: {_NEW}"
     if dtype is not None:
         cast = f".astype(np.{np.dtype(dtype).name})"

@@ -21,7 +21,7 @@ from tapec.ir import Op, type_of
 from tapec.ir.display import rich
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import sparse_product, ufunc_method
-from tapec.ops.define import WEAK, as_operand
+from tapec.ops.define import WEAK, as_operand, holds_stand_in
 from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT, Mark, Recorder
 
@@ -61,6 +61,9 @@ class Tensor(ArrayLike):
     _link: Any  # who shares its memory (`views.Link`), or the token of the trace in which it was made unwatched
 
     def __new__(cls, value: Any, dtype: Any = None) -> Tensor:
+        if isinstance(value, (ArrayLike, list, tuple)) and holds_stand_in(value):
+            made = as_operand(value)  # recorded tensors stay recorded
+            return made.copy() if dtype is None or made.dtype == np.dtype(dtype) else made.astype(dtype)
         self = _new(cls)
         self._value = plain_value(value, dtype)
         self._mark = None
@@ -156,7 +159,8 @@ def plain_value(value: Any, dtype: Any = None) -> Any:
         value = value._tapec_read()._value
     array = np.array(value, dtype=dtype)
     if array.dtype.kind not in "fciub":
-        raise TypeError(at_user_line(f"a tensor holds numbers; this is an array of dtype {array.dtype}"))
+        message = f"a tensor holds numbers; this is an array of dtype {array.dtype}. Mend: `.astype(float)`"
+        raise TypeError(at_user_line(message))
     return array if array.ndim else array[()]
 
 
@@ -199,6 +203,8 @@ def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...
     values = [x._value if type(x) is Tensor else x for x in inputs]
     try:
         value = op.run(*values, **dict(params)) if params else op.run(*values)
+        if type(value) is _ndarray and value.dtype.kind not in _NUMERIC:
+            raise TypeError("the result holds no numbers")
         return as_weak(values, value) if type(value) in _STRONG and op.numpy in WEAK else value
     except Exception as error:
         check_operands(op, values)

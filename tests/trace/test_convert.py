@@ -1,0 +1,399 @@
+"""Tensors where plain numbers and arrays are asked for: right values and right gradients, or an error with the mend."""
+
+import cmath
+import copy
+import math
+import operator
+import pickle
+
+import numpy as np
+import pytest
+
+import tapec
+
+A = np.arange(9.0).reshape(3, 3) + np.eye(3)
+X = np.array([1.0, 2.0, 3.0])
+W = np.arange(1.0, 13.0)
+
+
+class Holder:
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+
+HOLDER = Holder()
+
+
+def weigh(y):
+    """A number from an array of any size, in which every element counts differently."""
+    return np.sum(y * W[: math.prod(np.shape(y))].reshape(np.shape(y)))
+
+
+def numeric(f, x, h=1e-5):
+    return np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(len(x))])
+
+
+def both(f, x):
+    """Value and gradient by the tape, and by tracing."""
+    t = tapec.constant(x)
+    with tapec.GradientTape() as tape:
+        tape.watch(t)
+        y = f(t)
+    yield y.numpy(), tape.gradient(y, t).numpy()
+    yield tapec.value_and_grad(f)(x)
+
+
+# -- object arrays that fold back -------------------------------------------------------------------------------------
+CALLS = {
+    "array": lambda x: weigh(np.array([x[0], x[1]]) ** 2),
+    "nested": lambda x: weigh(np.array([[x[0], x[1]], [x[2], 1.0]]) ** 2),
+    "of vectors": lambda x: weigh(np.array([x, x * 2])),
+    "with plain arrays": lambda x: weigh(np.array([x, [1.0, 2.0, 3.0]])),
+    "of matrices": lambda x: weigh(np.array([np.outer(x, x)])),
+    "r_": lambda x: weigh(np.r_[x[0], x, 1.0] ** 2),
+    "c_": lambda x: weigh(np.sin(np.c_[x, x * 2])),
+    "full": lambda x: weigh(np.full(3, x[1])),
+    "full of rows": lambda x: weigh(np.full((2, 3), x)),
+    "append": lambda x: weigh(np.append(x, x[0])),
+    "append to plain": lambda x: weigh(np.append(X, x[0])),
+    "asarray": lambda x: weigh(np.asarray(x)),
+    "asarray scalar": lambda x: np.asarray(x[0]) * x[1],
+    "ndarray.dot": lambda x: weigh(A.dot(x) ** 2),
+    "ndarray.dot matrix": lambda x: weigh(A.dot(np.outer(x, x))),
+    "dot list": lambda x: np.dot([x[0], x[1]], X[:2]),
+    "matmul list": lambda x: weigh(np.matmul(A[:, :2], [x[0], x[1]])),
+    "sum list": lambda x: np.sum([x[0], x[1] * 2]),
+    "mean list": lambda x: np.mean([x[0] ** 2, x[1] * 2]),
+    "std list": lambda x: np.std([x[0] ** 2, x[1] * 2, 1.0]),
+    "var array": lambda x: np.var(np.array([x[0] ** 2, x[1] * 2])),
+    "max list": lambda x: np.max([x[0], x[1] * 2]),
+    "prod list": lambda x: np.prod([x[0], x[1], x[2]]),
+    "cumsum list": lambda x: weigh(np.cumsum([x[0], x[1]])),
+    "norm": lambda x: np.linalg.norm(np.array([x[0], x[1]])),
+    "sin list": lambda x: weigh(np.sin([x[0], x[1]])),
+    "functions": lambda x: weigh(np.exp(np.array([x[0], x[1]])) / np.hypot(np.array([x[0], x[2]]), 2.0)),
+    "outer": lambda x: weigh(np.outer([x[0], x[1]], [1.0, 2.0])),
+    "diag": lambda x: weigh(np.diag([x[0], x[1]]) @ np.array([1.0, 2.0])),
+    "polyval": lambda x: np.polyval([x[0], x[1], 1.0], 2.0),
+    "vectorize": lambda x: weigh(np.vectorize(lambda t: t * t)(x)),
+    "frompyfunc": lambda x: weigh(np.frompyfunc(lambda t, s: t * s, 2, 1)(x, X)),
+    "where list": lambda x: weigh(np.where([True, False, True], x, [1.0, x[0], 3.0])),
+    "objects meet a tensor": lambda x: weigh(np.array([x[0], x[1]]) @ np.array([[1.0, 2.0], [3.0, 4.0]]) * x[2]),
+    "solve with like": lambda x: weigh(np.linalg.solve(np.array([[x[0], 1.0], [0.5, x[1]]], like=x), X[:2])),
+    "constant": lambda x: weigh(tapec.constant([x[0], x[1] ** 2]) * tapec.constant(x)[0]) if _tensor(x) else x[0],
+    "tolist": lambda x: sum(x.tolist()[:2]) ** 2,
+    "iteration": lambda x: sum(k * v * v for k, v in enumerate(x)),
+    "unpacking": lambda x: (lambda a, b, c: a * b + c)(*x),
+    "sorted": lambda x: sum(k * v for k, v in enumerate(sorted(x))),
+    "max and min": lambda x: max(x) * min(x),
+    "copy": lambda x: copy.deepcopy(x)[0] ** 2 * copy.copy(x)[1],
+    "linspace": lambda x: weigh(np.linspace(0, x[0], 4) ** 2),
+    "arange index": lambda x: X[np.argmax(x)] * x[0],
+    "one hot": lambda x: weigh(np.eye(4)[np.array([0, 1, 2]) + (x > 0)] * x[0]),
+    "int": lambda x: x[0] * int(x[1] + 0.2) * sum(1 for _ in range(int(x[2] + 0.5))),
+    "round": lambda x: (
+        x[0] * round(x[1] + 0.2) * math.floor(x[2] + 0.3) * math.ceil(x[2] - 0.3) * math.trunc(x[1] + 0.1)
+    ),
+    "branch": lambda x: x[0] * 3 if x[1] > x[0] and not x[2] < 0 else x[1],
+    "while": lambda x: _halved(x[0] * 100),
+    "integer tensors": lambda x: x[0] * np.sum(x > 1.5) * float(np.argmax(x)) * operator.index(np.argmax(x)),
+}
+
+
+def _tensor(x):
+    return isinstance(x, tapec.Tensor)
+
+
+def _halved(v):
+    while v > 1:
+        v = v / 2
+    return v
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_values_and_gradients(name):
+    f = CALLS[name]
+    value, gradient = f(X), numeric(f, X)
+    if name == "constant":
+        value, gradient = 1.0 + 2 * 4.0, np.array([1.0 + 1.0 + 8.0, 8.0, 0.0])
+    for got, g in both(f, X):
+        np.testing.assert_allclose(np.asarray(got), value, rtol=1e-12)
+        np.testing.assert_allclose(g, gradient, rtol=1e-6, atol=1e-7)
+
+
+def test_complex_tensors_too():
+    x = np.array([1.0 + 2j, 0.5 - 1j])
+    t = tapec.constant(x)
+    with tapec.GradientTape() as tape:
+        tape.watch(t)
+        y = np.sum(np.abs(np.array([t[0], t[1] * 1j])) ** 2)
+    np.testing.assert_allclose(tape.gradient(y, t).numpy(), 2 * x)
+
+
+def test_dtypes_of_folded_arrays_are_numpys():
+    a = tapec.constant(np.float32(2.0))
+    with tapec.GradientTape() as tape:
+        tape.watch(a)
+        assert (np.array([a, a]) * a).dtype == np.float32
+        assert (np.array([a, 1.0]) * a).dtype == np.array([np.float32(2.0), 1.0]).dtype
+
+
+def test_tensors_of_different_tapes():
+    a, b = tapec.constant(2.0), tapec.constant(3.0)
+    with tapec.GradientTape() as t1, tapec.GradientTape() as t2:
+        t1.watch(a)
+        t2.watch(b)
+        y = np.sum(np.array([a, b, a * b]) * np.array([a, b, 1.0]))
+    assert t1.gradient(y, a).numpy() == 4.0 + 3.0
+    assert t2.gradient(y, b).numpy() == 6.0 + 2.0
+
+
+def test_object_arrays_leave_a_function_as_numbers():
+    f = tapec.compile(lambda x: np.array([x[0], 2 * x[1]]))
+    out = f(X)
+    assert out.dtype == float and out.tolist() == [1.0, 4.0]
+    np.testing.assert_allclose(tapec.jacobian(lambda x: np.array([x[0], 2 * x[1]]))(X), [[1, 0, 0], [0, 2, 0]])
+
+
+def test_an_object_array_as_a_target_of_a_tape():
+    x = tapec.constant(X)
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        y = np.sum(np.array([x[0], x[1]]) ** 2 * x[2])
+    assert tape.gradient(y, x).tolist() == [6.0, 12.0, 5.0]
+
+
+# -- where nothing records --------------------------------------------------------------------------------------------
+def test_plain_values_where_nothing_records():
+    t = tapec.constant([[1.0, 2.0], [3.0, 4.0]])
+    s = tapec.constant(2.5)
+    assert type(np.asarray(t)) is np.ndarray and np.asarray(t).dtype == float
+    assert np.asarray(t, np.float32).dtype == np.float32
+    assert np.array([s, s]).dtype == float
+    assert type(float(s)) is float and float(s) == 2.5 and complex(s) == 2.5 and int(s) == 2
+    assert math.sin(s) == math.sin(2.5) and type(np.float64(s)) is np.float64
+    assert s.item() == 2.5 and t.item(3) == 4.0 and t.item(1, 0) == 3.0 and type(t.item(0)) is float
+    assert t.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert type(t.numpy()) is np.ndarray and type(s.numpy()) is np.float64
+    assert t.tobytes() == t.numpy().tobytes()
+    assert [1, 2, 3][tapec.constant(1)] == 2 and list(range(tapec.constant(3))) == [0, 1, 2]
+    assert np.zeros(4)[tapec.constant([1, 2])].shape == (2,)
+    assert bool(tapec.constant(0.0)) is False
+    assert 2.0 in t and 7.0 not in t
+    a = np.zeros(2)
+    a[0] = s
+    a[:] = t[0]
+    assert a.tolist() == [1.0, 2.0]
+
+
+def test_a_tape_that_watches_something_else():
+    s, other = tapec.constant(2.5), tapec.constant(1.0)
+    with tapec.GradientTape() as tape:
+        tape.watch(other)
+        assert type(np.asarray(s)) is np.ndarray and np.asarray(s).dtype == float
+        assert math.sin(s) == math.sin(2.5)
+
+
+def test_after_the_block_everything_is_plain():
+    x = tapec.constant(X)
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    assert np.asarray(y).tolist() == [1.0, 4.0, 9.0] and math.sqrt(y[1]) == 2.0
+    assert tape.gradient(y, x).tolist() == [2.0, 4.0, 6.0]
+
+
+def test_copies_and_copy_false():
+    t = tapec.constant([1.0, 2.0])
+    a = np.asarray(t)
+    a[0] = 9.0
+    assert t.tolist() == [1.0, 2.0]
+    view = t.__array__(copy=False)
+    assert not view.flags.writeable
+    with pytest.raises(ValueError, match="copy"):
+        t.__array__(np.float32, copy=False)
+    with pytest.raises(ValueError, match="copy"):
+        tapec.constant(1.0).__array__(copy=False)
+
+
+def test_numpys_errors_for_numbers():
+    t, s = tapec.constant([1.0, 2.0]), tapec.constant(1.5)
+    for call, error in [
+        (lambda: float(t), TypeError),
+        (lambda: int(t), TypeError),
+        (lambda: bool(t), ValueError),
+        (lambda: operator.index(s), TypeError),
+        (lambda: range(s), TypeError),
+        (lambda: t.item(), ValueError),
+        (lambda: t.item(5), IndexError),
+        (lambda: int(tapec.constant(np.nan)), ValueError),
+        (lambda: [1][s], TypeError),
+    ]:
+        with pytest.raises(error):
+            call()
+
+
+# -- on a tape --------------------------------------------------------------------------------------------------------
+def test_looking_at_values_on_a_tape():
+    x = tapec.constant(X)
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        assert float(y[0]) == 1.0 and complex(y[0]) == 1.0 and int(y[1]) == 4 and bool(y[0])
+        assert y[2].item() == 9.0 and y.numpy().tolist() == [1.0, 4.0, 9.0]
+        assert f"{y[1]:.2f}" == "4.00" and "4." in str(y) and not math.isnan(y[0])
+        assert np.array_str(y) == np.array_str(np.array([1.0, 4.0, 9.0]))
+        if y[0] < 2:
+            y = y * float(2)
+    assert tape.gradient(y, x).tolist() == [4.0, 8.0, 12.0]
+
+
+# -- never silently detached ------------------------------------------------------------------------------------------
+DETACHING = {
+    "float64": (lambda x: np.float64(x[0]), r"np.float64\(\).*`x.astype\(np.float64\)`"),
+    "float32": (lambda x: np.float32(x[0]), r"np.float32\(\).*`x.astype\(np.float32\)`"),
+    "asarray dtype": (lambda x: np.asarray(x, float), r"np.asarray\(\).*\.astype\(np.float64\)"),
+    "array dtype": (lambda x: np.array([x[0], x[1]], dtype=float), r"np.array\(\).*np.stack\(\[...\]\).astype"),
+    "array of int": (lambda x: np.asarray(x, int), r"np.asarray\(\).*astype"),
+    "math.sin": (lambda x: math.sin(x[0]), r"math.sin\(\).*Mend: np.sin"),
+    "math.exp": (lambda x: math.exp(x[0]), "Mend: np.exp"),
+    "math.pow": (lambda x: math.pow(x[0], 2), "Mend: np.pow"),
+    "math.erf": (lambda x: math.erf(x[0]), "Mend: scipy.special.erf"),
+    "math.hypot": (lambda x: math.hypot(x[0], x[1]), "Mend: np.hypot"),
+    "math.fsum": (lambda x: math.fsum(x), "Mend: np.sum"),
+    "cmath.exp": (lambda x: cmath.exp(x[0]), "Mend: np.exp"),
+    "fromiter": (lambda x: np.fromiter([x[0], x[1]], float), r"np.fromiter\(\).*np.stack"),
+    "normal": (lambda x: np.random.default_rng(0).normal(x[0], 1.0), "standard_normal"),
+    "normal of vectors": (lambda x: np.random.default_rng(0).normal(x, 1.0), "standard_normal"),
+    "np.random.normal": (lambda x: np.random.normal(x[0], 1.0), "standard_normal"),
+    "fill": (lambda x: np.zeros(3).fill(x[0]), "zeros_like"),
+    "own generator": (lambda x: HOLDER.rng.normal(x[0]), "standard_normal"),
+}
+
+
+@pytest.mark.parametrize("name", DETACHING)
+def test_detaching_is_an_error(name):
+    call, message = DETACHING[name]
+    x = tapec.constant(X)
+    where = r"^test_convert.py:\d+: .*lose its gradient.*Mend: "
+    with pytest.raises(tapec.DetachError, match=where) as caught, tapec.GradientTape() as tape:
+        tape.watch(x)
+        call(x)
+    assert caught.match(message)
+    with pytest.raises(tapec.DetachError, match=message):
+        tapec.grad(lambda x: np.sum(call(x)) + x[0])(X)
+
+
+TRACED = {
+    "float": (lambda x: float(x[0]), r"float\(\).*use the tensor itself"),
+    "complex": (lambda x: complex(x[0]), r"complex\(\)"),
+    "item": (lambda x: x[0].item(), r"\.item\(\)"),
+    "numpy": (lambda x: x.numpy(), r"\.numpy\(\)"),
+    "isnan": (lambda x: math.isnan(x[0]), "np.isnan"),
+}
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_one_calls_values_stay_out_of_compiled_code(name):
+    call, message = TRACED[name]
+
+    def f(x):
+        call(x)
+        return np.sum(x)
+
+    with pytest.raises(tapec.DetachError, match=r"^test_convert.py:\d+: ") as caught:
+        tapec.compile(f)(X)
+    assert caught.match(message)
+
+
+def test_the_line_is_the_users():
+    def f(x):
+        y = x * 2
+        return math.sin(y[0])
+
+    line = f.__code__.co_firstlineno + 2
+    with pytest.raises(tapec.DetachError, match=rf"^test_convert.py:{line}: math.sin\(\) would turn a recorded tensor"):
+        tapec.grad(f)(X)
+
+
+def test_too_many_elements():
+    x = tapec.constant(np.ones(10_001))
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(tapec.DetachError, match="object array of so many elements|np.asarray.*np.stack"):
+            np.asarray(x)
+        y = np.asarray(x[:10_000])
+    assert y.dtype == object
+
+
+def test_what_numpy_cannot_do_with_object_arrays_says_how_to_mend_it():
+    x = tapec.constant(X)
+    for call in (
+        lambda x: np.linalg.solve(np.array([[x[0], 1.0], [0.5, x[1]]]), X[:2]),
+        lambda x: np.sin(np.array([x[0], 1.0])),
+    ):
+        with pytest.raises(TypeError) as caught, tapec.GradientTape() as tape:
+            tape.watch(x)
+            call(x)
+        assert "np.stack" in caught.value.__notes__[-1] and "like=x" in caught.value.__notes__[-1]
+
+
+def test_an_error_leaves_tape_cache_and_variables_as_they_were():
+    v = tapec.Variable([1.0, 2.0])
+    with tapec.GradientTape() as tape:
+        y = v * v
+        before = len(tape.log.records)
+        calls = [
+            lambda: np.asarray(y, float),
+            lambda: math.sin(y[0]),
+            lambda: y + np.ones(5),
+            lambda: np.busday_count(y, y),
+        ]
+        for call in calls:
+            with pytest.raises((tapec.TapecError, ValueError)):
+                call()
+        assert len(tape.log.records) <= before + 1  # y[0]
+        assert v.numpy().tolist() == [1.0, 2.0]
+    assert tape.gradient(y, v).tolist() == [2.0, 4.0]
+
+
+# -- integers and booleans --------------------------------------------------------------------------------------------
+def test_a_traced_integer_is_a_guard():
+    calls = []
+
+    @tapec.compile
+    def f(x, n):
+        calls.append(n)
+        return sum(x * k for k in range(n))
+
+    assert f(2.0, 3) == 6.0 and f(2.0, 4) == 12.0
+    traced = len(calls)
+    assert f(3.0, 3) == 9.0 and f(3.0, 4) == 18.0
+    assert len(calls) == traced
+
+
+def test_an_array_of_labels_makes_the_function_record_anew():
+    @tapec.compile
+    def f(x, labels):
+        return np.sum(np.eye(3)[labels] * x)
+
+    x = np.arange(6.0).reshape(2, 3)
+    assert f(x, np.array([0, 1])) == 4.0
+    assert f(x, np.array([2, 2])) == 7.0
+
+
+def test_integer_tensors_on_a_tape_answer_with_values():
+    i = tapec.constant([0, 2])
+    with tapec.GradientTape() as tape:
+        tape.watch(i)
+        assert np.asarray(i * 2).tolist() == [0, 4] and np.asarray(i, float).tolist() == [0.0, 2.0]
+        assert X[i].tolist() == [1.0, 3.0]
+
+
+# -- pickling ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("value", [1.5, [1.0, 2.0], [[True, False]], np.float32(2.0), 1 + 2j, np.zeros((0, 3))])
+def test_pickling(value):
+    t = tapec.constant(value)
+    u = pickle.loads(pickle.dumps(t))
+    assert type(u) is tapec.Tensor and u.dtype == t.dtype and u.shape == t.shape
+    np.testing.assert_array_equal(u.numpy(), t.numpy())
