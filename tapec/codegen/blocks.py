@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tapec.codegen.regions import Region, find_regions, row_inputs
+import numpy as np
+
+from tapec.codegen.plan import count_uses
+from tapec.codegen.regions import Region, find_regions, picks_by_row, row_inputs
+from tapec.codegen.scatter import is_scatter
 from tapec.ir import ITEM, Graph, Node, Op, constant, get_op, input_node, is_literal
 from tapec.ir.types import Type
 
@@ -31,14 +35,18 @@ def _no_run(*values: Any, **params: Any) -> Any:
     raise TypeError("a loop over blocks runs in generated code alone")
 
 
+ROWS = Op(name="row numbers", run=_no_run, rule=_no_run, kind="creation", source="np.arange(len({0}))")
 LOOP = Op(name="block loop", run=_no_run, rule=_no_run, kind="block loop", multi=True)
 
 
 def in_blocks(graph: Graph) -> Graph:
     """The program with its regions as loops; the same graph when there are none."""
-    rows, regions, before = find_regions(graph)
+    needed = count_uses(graph.nodes, graph.outputs)
+    lean = Graph(graph.inputs, [n for n in graph.nodes if n in needed], graph.outputs, graph.name)
+    rows, regions, before = find_regions(lean)
     if not regions:
         return graph
+    graph = lean
     readers: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         for i in node.inputs:
@@ -94,6 +102,14 @@ def _loop(
     return nodes
 
 
+def _is_spread(node: Node) -> bool:
+    """Does a number do where an operand is uniform, because another operand has the result's shape?"""
+    if is_scatter(node):
+        return True
+    others = [i for i in node.inputs if i.op.name != "full" and i.type.shape == node.type.shape]
+    return node.op.kind == "elementwise" and bool(others)
+
+
 class _BodyMaker:
     """Collects the graph of one block; `outer` are the values of the program that the inputs stand for."""
 
@@ -112,6 +128,8 @@ class _BodyMaker:
         rowwise = row_inputs(node, self.rows) if node in self.inside else set(range(len(node.inputs)))
         assert rowwise is not None
         inputs = tuple([self._input(i, k in rowwise, node) for k, i in enumerate(node.inputs)])
+        if node in self.inside and picks_by_row(node, self.rows):
+            inputs = (inputs[0], self._row_numbers(inputs[2]), inputs[2])
         op, params, t = node.op, node.params, node.type
         if node in self.inside:
             t = Type((self.block, *t.shape[1:]), t.dtype)
@@ -123,15 +141,25 @@ class _BodyMaker:
         self.known[node] = made
         self.nodes.append(made)
 
+    def _row_numbers(self, labels: Node) -> Node:
+        """The numbers of the block's rows, of which the last block has fewer."""
+        known = self.known.get((ROWS, labels))
+        if known is None:
+            known = self.known[ROWS, labels] = Node(ROWS, (labels,), (), Type((self.block,), np.dtype(np.intp)))
+            self.nodes.append(known)
+        return known
+
     def _input(self, node: Node, by_rows: bool, reader: Node) -> Node:
         if node in self.inside:
             return self.known[node]
+        if picks_by_row(reader, self.rows) and node is reader.inputs[1] and node is not reader.inputs[2]:
+            return node  # replaced by the numbers of the block's rows
         if is_literal(node):
             if node not in self.known:
                 self.known[node] = node
                 self.nodes.insert(0, node)
             return node
-        if node.op.name == "full" and reader.op.kind == "elementwise" and node.type.dtype == reader.type.dtype:
+        if node.op.name == "full" and node.type.dtype == reader.type.dtype and _is_spread(reader):
             return self._number(node)
         known = self.known.get((node, by_rows))
         if known is None:

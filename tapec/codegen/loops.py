@@ -41,6 +41,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     for inner, whole, sliced in zip(body.graph.inputs, node.inputs, body.sliced, strict=True):
         name = outer.name[whole]
         called[inner] = slice_of(name) if sliced else name
+        names.fixed.add(name)  # the next turn needs it too
     plan = Plan(body.graph.nodes, body.graph.outputs)
     into = {n: slice_of(t) for n, t in zip(body.graph.outputs[: body.kept], targets) if t}
     sums = dict(zip(body.graph.outputs[body.kept :], targets[body.kept :]))

@@ -21,7 +21,7 @@ from tapec.codegen.plan import Plan, is_big
 from tapec.codegen.results import result
 from tapec.codegen.scatter import is_scatter, is_write
 from tapec.codegen.statements import Assign, Augment, Do, If, Return, Statement, Store
-from tapec.codegen.writes import add_scatter, scatter, write
+from tapec.codegen.writes import add_scatter, add_scatter_into, scatter, write
 from tapec.ir import Node, is_literal
 from tapec.ir.origin import line_of
 
@@ -122,16 +122,12 @@ class Lowering(Buffers):
     def compute_into(self, node: Node, leaves: Sequence[Node]) -> None:
         """Compute a value into an array that is there for it."""
         target = self.into[node]
-        special = is_scatter(node) or is_write(node) or node in self.plan.fused
-        if node.op.out and node.op.kind in ("elementwise", "product"):
+        if node in self.plan.fused:
+            add_scatter_into(self, node, target)
+        elif node.op.out and node.op.kind in ("elementwise", "product"):
             self.out.append(Do(self.express_into(node, target), node.origin))
-        elif not special:
-            self.out.append(Store(Expr(WHOLE, (target,)), "", self.express(node), node.origin))
         else:
-            del self.into[node]
-            self.value(node, leaves)
-            self.out.append(Store(Expr(WHOLE, (target,)), "", self.name[node], node.origin))
-            return
+            self.out.append(Store(Expr(WHOLE, (target,)), "", self.express(node), node.origin))
         self.bury(leaves)
         self.name[node] = target
 

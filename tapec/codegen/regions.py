@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tapec.codegen.plan import is_view
-from tapec.ir import Graph, Node
-from tapec.ir.index import Slice
+import numpy as np
+
+from tapec.codegen.plan import count_uses, is_view
+from tapec.codegen.scatter import fused_operand, is_scatter
+from tapec.ir import CONSTANT, Graph, Node
+from tapec.ir.index import Slice, Slot
 
 __all__ = ["Region", "find_regions", "row_inputs"]
 
@@ -58,8 +61,11 @@ def _levels(graph: Graph, rows: int, left_out: set[Node]) -> tuple[dict[Node, in
     """How many loops run before each value is computed (for one in a loop: before that loop), and what is in loops."""
     level: dict[Node, int] = dict.fromkeys(graph.inputs, 0)
     inside: set[Node] = set()
+    added = added_scatters(graph)
     for node in graph.nodes:
         aligned = None if node in left_out else row_inputs(node, rows)
+        if aligned is not None and is_scatter(node) and node not in added:
+            aligned = None
         if aligned is not None and is_view(node) and node.inputs[0] not in inside:
             aligned = None  # a view of something whole costs nothing outside
         level[node] = max(
@@ -105,10 +111,29 @@ def row_inputs(node: Node, rows: int) -> set[int] | None:
         return None
     if node.op.kind == "reduction":
         return {0} if _axes(node) and 0 not in _axes(node) else None
+    if picks_by_row(node, rows):
+        return {0, 2}
     if node.op.name == "getitem":
         index = node.param("index")
         return {0} if len(node.inputs) == 1 and index and index[0] == WHOLE else None
     return {0} if node.op.name in ("reshape", "cast") else None
+
+
+def picks_by_row(node: Node, rows: int) -> bool:
+    """Is it `x[np.arange(n), labels]`, one element of each row, or the scatter that belongs to it?"""
+    if node.op.name not in ("getitem", "scatter") or len(node.inputs) != 3:
+        return False
+    numbers, labels = node.inputs[1:]
+    if node.param("index") != (Slot(0), Slot(1)) or labels.type.shape != (rows,):
+        return False
+    return numbers.op is CONSTANT and np.array_equal(numbers.value, np.arange(rows))
+
+
+def added_scatters(graph: Graph) -> set[Node]:
+    """The scatters that are added in place to another array: alone they would be an array of their own."""
+    uses = count_uses(graph.nodes, graph.outputs)
+    fused = ((n, fused_operand(n, uses)) for n in graph.nodes)
+    return {n.inputs[k] for n, k in fused if k is not None and not is_scatter(n.inputs[1 - k])}
 
 
 def has_rows(node: Node, rows: int) -> bool:

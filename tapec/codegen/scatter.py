@@ -103,7 +103,7 @@ def has_repeats(node: Node) -> bool:
 
 def _distinct(node: Node) -> bool:
     """Is it a vector of positions that are all different?"""
-    if node.op.name == "arange":
+    if node.op.name in ("arange", "row numbers"):
         return True
     if node.op is not CONSTANT:
         return False

@@ -16,8 +16,9 @@ from tapec.ir import Node
 if TYPE_CHECKING:
     from tapec.codegen.lower import Lowering
 
-__all__ = ["add_scatter", "scatter", "write"]
+__all__ = ["add_scatter", "add_scatter_into", "scatter", "write"]
 
+WHOLE = parse_template("_0[...]", 1)
 COPY = parse_template("_0.copy()", 1)
 ADD_AT = parse_template("np.add.at(_0, _1, _2)", 3)
 SUBTRACT_AT = parse_template("np.subtract.at(_0, _1, _2)", 3)
@@ -40,6 +41,13 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """`g[1:] += a` for the sum of an array and a scatter."""
     k = low.plan.fused[node]
     _change(low, node, node.inputs[1 - k], "+" if node.op.name == "add" else "-", node.inputs[k], leaves)
+
+
+def add_scatter_into(low: Lowering, node: Node, target: str) -> None:
+    """The same in an array that is there for it."""
+    k = low.plan.fused[node]
+    low.out.append(Store(Expr(WHOLE, (target,)), "", low.operand(node.inputs[1 - k]), node.origin))
+    _put(low, target, "+" if node.op.name == "add" else "-", node.inputs[k])
 
 
 def write(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:

@@ -35,8 +35,11 @@ def check(graph: Graph, *values: Any, **options: Any) -> Any:
     """Compile, run, and hold against the interpreter: values, types, unwritten inputs, fresh outputs."""
     compiled = compile_graph(graph, "function", **options)
     kept = [np.copy(v) for v in values]
-    with np.errstate(all="ignore"):
-        got = compiled.function(*values)
+    try:
+        with np.errstate(all="ignore"):
+            got = compiled.function(*values)
+    except Exception as error:
+        raise AssertionError(f"{error!r}\n{graph}\n{compiled.source}") from error
     wanted = interpret(graph, *values)
     assert type(got) is tuple and len(got) == len(wanted), compiled.source
     for g, w, node in zip(got, wanted, graph.outputs, strict=True):

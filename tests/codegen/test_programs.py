@@ -1,0 +1,119 @@
+"""Drawn programs: generated code against the interpreter, with everything small, big, and in blocks."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tapec.ir import Builder, Graph, input_node, type_of
+from tapec.ops import Symbol
+from tests.codegen.kit import check
+
+N, M = 7, 3
+SHAPES = [(N, M), (N, M), (N,), (M,), (N, 1), (), (N,)]
+UNARY = [np.tanh, np.exp, np.negative, np.square, np.abs, lambda x: 2.0 * x, lambda x: x / 3.0, lambda x: 1.0 - x]
+BINARY = [np.add, np.subtract, np.multiply, np.maximum, np.arctan2]
+REDUCTIONS = [np.sum, np.mean, np.max]
+LABELS = np.array([0, 2, 1, 1, 0, 2, 2])
+
+
+def unary(draw, values):
+    return draw(st.sampled_from(UNARY))(draw(st.sampled_from(values)))
+
+
+def binary(draw, values):
+    a = draw(st.sampled_from(values))
+    fitting = [b for b in values if _broadcasts(a.shape, b.shape)]
+    return draw(st.sampled_from(BINARY))(a, draw(st.sampled_from(fitting)))
+
+
+def reduction(draw, values):
+    a = draw(st.sampled_from([v for v in values if v.shape]))
+    axis = draw(st.sampled_from([None, *range(a.ndim)]))
+    return draw(st.sampled_from(REDUCTIONS))(a, axis=axis, keepdims=draw(st.booleans()))
+
+
+def view(draw, values):
+    a = draw(st.sampled_from([v for v in values if v.shape]))
+    made = [a[::-1], a[1:], a[None], a[..., None], a.T, a.reshape(-1), a[:1], a[0]]
+    if a.shape == (N, M):
+        made += [a[np.arange(N), LABELS], a[:, 1], a[LABELS], a.reshape(N, M, 1)]
+    return draw(st.sampled_from(made))
+
+
+def scattered(draw, values):
+    a = draw(st.sampled_from([v for v in values if v.shape == (N, M)]))
+    b = draw(st.sampled_from([v for v in values if v.shape in ((N,), ())]))
+    return draw(st.sampled_from([np.add, np.subtract]))(a, _scatter(b, a))
+
+
+def _scatter(b, like):
+    from tapec.ir.index import Slot
+    from tapec.ops.array import apply
+    from tapec.ops.indexing import SCATTER
+
+    if b.shape == ():
+        b = np.broadcast_to(b, (N,))
+    params = (("shape", (N, M)), ("index", (Slot(0), Slot(1))))
+    return apply(SCATTER, (b, np.arange(N), LABELS), params)
+
+
+def product(draw, values):
+    a = draw(st.sampled_from(values))
+    fitting = [b for b in values if a.shape and b.shape and _multiplies(a.shape, b.shape)]
+    return a @ draw(st.sampled_from(fitting)) if fitting else unary(draw, values)
+
+
+def _broadcasts(a, b):
+    try:
+        return len(np.broadcast_shapes(a, b)) <= 3
+    except ValueError:
+        return False
+
+
+def _multiplies(a, b):
+    return len(a) <= 2 and len(b) <= 2 and a[-1] == (b[-2] if len(b) > 1 else b[0])
+
+
+@st.composite
+def programs(draw):
+    builder = Builder()
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    arrays = [rng.normal(size=s) for s in SHAPES]
+    inputs = [input_node(f"x{k}", type_of(a[()])) for k, a in enumerate(arrays)]
+    values = [Symbol(i, builder) for i in inputs]
+    steps = [unary, unary, binary, binary, binary, reduction, view, scattered, product]
+    for _ in range(draw(st.integers(3, 18))):
+        made = draw(st.sampled_from(steps))(draw, values[-12:] + values[:7])
+        if 0 < made.size <= 10 * N * M and made.ndim <= 3:
+            values.append(made)
+    outputs = draw(st.lists(st.sampled_from(values), min_size=1, max_size=5))
+    return builder.graph(inputs, [o.node for o in outputs], "drawn"), [a[()] for a in arrays]
+
+
+def _force(monkeypatch, variant):
+    if variant != "as it is":
+        monkeypatch.setattr("tapec.codegen.plan.BIG", 1)
+    if variant == "in blocks":
+        monkeypatch.setattr("tapec.codegen.regions.LARGE", 1)
+        monkeypatch.setattr("tapec.codegen.regions.FEWEST", 1)
+        monkeypatch.setattr("tapec.codegen.blocks.BLOCK", 2 * M * 8)
+
+
+@pytest.mark.parametrize("variant", ["as it is", "all big", "in blocks"])
+def test_drawn_programs(variant, monkeypatch):
+    _force(monkeypatch, variant)
+    seen = []
+
+    @settings(max_examples=250, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(programs())
+    def run(program: tuple[Graph, list[np.ndarray]]):
+        graph, values = program
+        seen.append(check(graph, *values))
+
+    run()
+    if variant == "in blocks":
+        assert sum("for i in range" in c.source for c in seen) > 50
+
+
+__all__ = ["Graph"]
