@@ -26,9 +26,9 @@ What each public function of NumPy is to tapec. The page is written from the reg
 gradient, for rules are NumPy on tensors themselves. "At once" means that `vmap` has no loop.
 """
 SPECIAL = """\
-These work through NumPy's protocol as they are, once SciPy is there. What SciPy has no protocol for is in `tapec.scipy`:
-`special` (logsumexp, softmax, log_softmax, polygamma, multigammaln), `linalg`, `stats`, `signal` and `integrate`.
-Matrices of `scipy.sparse` multiply tensors with `@`."""
+These work through NumPy's protocol as they are, once SciPy is there. What SciPy has no protocol for is in
+`tapec.scipy`: `special` (logsumexp, softmax, log_softmax, polygamma, multigammaln), `linalg`, `stats`, `signal` and
+`integrate`. Matrices of `scipy.sparse` multiply tensors with `@`."""
 CONVENTIONS_HEAD = """\
 # Conventions
 
