@@ -26,7 +26,7 @@ class Axes(NamedTuple):
     """The batch axis of each argument leaf and of each input (None: not batched), and the number of examples."""
 
     leaves: list[int | None]
-    inputs: list[int | None]
+    axes: list[int | None]
     size: int
 
 
@@ -41,7 +41,7 @@ class Vmap(Transform):
 
     def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Axes:
         leaves = self._leaf_axes(info, len(args))
-        inputs: list[int | None] = [None] * len(info.types)
+        axes: list[int | None] = [None] * len(info.types)
         sizes: dict[str, int] = {}
         for leaf, position in enumerate(info.position):
             axis = leaves[leaf]
@@ -53,14 +53,14 @@ class Vmap(Transform):
                 raise ValueError(
                     at_user_line(f"vmap: {name} is a number and has no axis to map over. Mend: in_axes=None for it.")
                 )
-            leaves[leaf] = inputs[position] = normalize_axis(axis, t.ndim)
-            sizes[name] = t.shape[inputs[position]]  # type: ignore[index]
+            leaves[leaf] = axes[position] = k = normalize_axis(axis, t.ndim)
+            sizes[name] = t.shape[k]
         if not sizes:
             raise ValueError(at_user_line("vmap: no argument is mapped. Mend: give at least one of them an axis."))
         if len(set(sizes.values())) > 1:
             shown = ", ".join(f"{name} has {n}" for name, n in sizes.items())
             raise ValueError(at_user_line(f"vmap: the mapped axes differ in length: {shown}"))
-        return Axes(leaves, inputs, next(iter(sizes.values())))
+        return Axes(leaves, axes, next(iter(sizes.values())))
 
     def _leaf_axes(self, info: Arguments, n: int) -> list[int | None]:
         """The axis of every leaf: an int or None stands for a whole structure; keywords are mapped over axis 0."""
@@ -99,7 +99,7 @@ class Vmap(Transform):
         builder = Builder()
         given: list[Any] = []
         for k, node in enumerate(forward.inputs):
-            axis = plan.inputs[k] if k < len(plan.inputs) else None
+            axis = plan.axes[k] if k < len(plan.axes) else None
             x: Any = Symbol(node, builder)
             given.append((x if not axis else np.moveaxis(x, axis, 0), axis is not None))
         results = batch_into(builder, example, given, plan.size)
@@ -136,7 +136,7 @@ def _example_graph(forward: Graph, plan: Axes) -> Graph:
     """The traced program with inputs of the types it was traced with."""
     inputs: list[Node] = []
     for k, node in enumerate(forward.inputs):
-        axis = plan.inputs[k] if k < len(plan.inputs) else None
+        axis = plan.axes[k] if k < len(plan.axes) else None
         if axis is not None:
             shape = node.type.shape[:axis] + node.type.shape[axis + 1 :]
             node = input_node(node.name or f"x{k}", Type(shape, node.type.dtype), node.origin)
@@ -148,7 +148,7 @@ def _example_graph(forward: Graph, plan: Axes) -> Graph:
 
 def _check_guards(forward: Graph, info: Arguments, plan: Axes) -> None:
     """Control flow may not hang on what differs from example to example."""
-    moving = {i for i, axis in zip(forward.inputs, plan.inputs, strict=False) if axis is not None}
+    moving = {i for i, axis in zip(forward.inputs, plan.axes, strict=False) if axis is not None}
     for node in forward.nodes:
         if any(i in moving for i in node.inputs):
             moving.add(node)

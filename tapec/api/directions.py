@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -19,23 +18,13 @@ from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Node, input_node
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
-from tapec.trace.adapter import Adapter
+from tapec.trace.adapter import Adapter, parameter_names
 from tapec.trace.structure import LEAF, Branch, flatten
 
 __all__ = ["ByCount", "ggn_vp", "hvp", "jvp", "linearize"]
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------
-def parameter_names(function: Any, n: int) -> list[str]:
-    """The names of the first n positional parameters."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:n]
-    return names + [f"arg{k}" for k in range(len(names), n)]
-
-
 def _called(function: Any, *args: Any) -> Any:
     return function(*args)
 

@@ -95,6 +95,7 @@ def explanation(
     if wrt is not None:
         out.gradients = gradient_states(path.forward, wrt, info.names)
     if program.graph is not None:
+        out.notes += loops(program.graph)
         before, after = len(program.stages["gradient"].nodes), len(program.graph.nodes)
         out.cost = {"nodes before optimisation": before, "nodes": after}
         cost = getattr(program.compiled, "cost", None)
@@ -110,6 +111,15 @@ def _as_dict(cost: Any) -> dict[str, Any]:
 def _short(value: Any) -> str:
     text = getattr(value, "__qualname__", None) or repr(value)
     return text if len(text) < 60 else text[:57] + "..."
+
+
+def loops(graph: Graph) -> list[str]:
+    """Operations that run once for each example, because they have no batching rule."""
+    return [
+        f"{node.param('op')} runs in a Python loop, once an example: it has no batching rule  {where(node.origin)}"
+        for node in graph.nodes
+        if node.op.kind == "loop"
+    ]
 
 
 def literals(graph: Graph) -> list[str]:

@@ -20,6 +20,7 @@ from tapec.ir import Builder, Graph, Type
 from tapec.ir.types import is_differentiable
 from tapec.ops.control import CALL
 from tapec.passes.pipeline import optimize
+from tapec.trace.adapter import Adapter, parameter_names
 from tapec.trace.capture import CACHE_KEY
 from tapec.trace.recorder import CURRENT
 from tapec.trace.structure import LEAF, Branch, flatten
@@ -148,7 +149,13 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     >>> out, pullback(np.array([1.0, 10.0]))
     (array([1., 4.]), array([ 2., 40.]))
     """
-    compiled = cached(function, ("vjp", has_aux), lambda f: CompiledFunction(f, Vjp(has_aux)))
+    n = len(primals)
+
+    def make(f: Callable[..., Any]) -> CompiledFunction:
+        adapter = Adapter(lambda g, *args: g(*args), f, parameters=parameter_names(f, n))
+        return CompiledFunction(adapter, Vjp(has_aux))
+
+    compiled = cached(function, ("vjp", n, has_aux), make)
     out, kept, later = compiled(*primals)
     leaves: list[Any] = []
     if has_aux:

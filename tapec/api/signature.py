@@ -74,6 +74,8 @@ class Binder:
         except (TypeError, ValueError):
             self.signature = None
         parameters = list(self.signature.parameters.values()) if self.signature else []
+        if isinstance(function, np.ufunc) or (getattr(function, "__module__", None) or "").startswith("numpy"):
+            self.signature = None  # its defaults are not to be given: np.sum tells them from what a caller gives
         positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.names = [p.name for p in positional]
         self.variadic = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Adapter"]
+__all__ = ["Adapter", "parameter_names"]
 
 
 class Adapter:
@@ -33,3 +33,13 @@ class Adapter:
 
     def __repr__(self) -> str:
         return f"<adapter of {self.__qualname__}>"
+
+
+def parameter_names(function: Any, n: int) -> list[str]:
+    """The names of the first n positional parameters."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:n]
+    return names + [f"arg{k}" for k in range(len(names), n)]

@@ -170,3 +170,17 @@ def test_errors_of_custom_rules() -> None:
     g.defjvp(lambda primals, tangents: g(*primals))
     with pytest.raises(TypeError, match="returns a pair"):
         tapec.grad(g)(1.0)
+
+
+def test_defaults_stand_still() -> None:
+    def g(x: Any, scale: float = 3.0) -> Any:
+        return scale * x * x
+
+    out, pullback = tapec.vjp(g, 2.0)
+    assert (out, pullback(1.0)) == (12.0, 12.0)
+    assert tapec.jvp(g, (2.0,), (1.0,)) == (12.0, 12.0)
+    assert tapec.linearize(g, 2.0)[1](1.0) == 12.0
+    assert tapec.vjp(g, 2.0, 1.0)[1](1.0) == (4.0, 4.0)
+    assert tapec.vjp(np.sum, X)[1](1.0).tolist() == [1.0, 1.0, 1.0]
+    np.testing.assert_array_equal(tapec.vmap(np.sin)(X), np.sin(X))
+    np.testing.assert_array_equal(tapec.jacobian(np.sum)(X), np.ones(3))

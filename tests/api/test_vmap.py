@@ -80,6 +80,7 @@ def test_an_op_without_a_batch_rule_is_a_loop(monkeypatch: pytest.MonkeyPatch) -
     f = tapec.vmap(lambda x: np.cumsum(x) * 2.0)
     np.testing.assert_allclose(f(A), 2.0 * np.cumsum(A, axis=1))
     assert " for " in f.source(A)
+    assert "cumsum runs in a Python loop, once an example: it has no batching rule  test_vmap.py" in str(f.explain(A))
     g = tapec.grad(lambda x: np.sum(f(x) ** 2))(A)
     np.testing.assert_allclose(g, tapec.grad(lambda x: np.sum((2.0 * np.cumsum(x, axis=1)) ** 2))(A), rtol=1e-13)
 
