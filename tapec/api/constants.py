@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from tapec.api.variable import Variable
-from tapec.trace.tensor import Tensor, wrap
+from tapec.ops.creation import FULL
+from tapec.trace.tensor import Tensor, perform
 
 __all__ = ["constant", "convert_to_tensor", "empty", "full", "ones", "zeros"]
 
@@ -33,22 +34,30 @@ def convert_to_tensor(value: Any, dtype: Any = None) -> Tensor:
 
 def zeros(shape: Any, dtype: Any = float) -> Tensor:
     """Zeros that can be written into while something records: `y = tapec.zeros(3); y[0] = x * x`."""
-    return wrap(np.zeros(shape, dtype))
+    return _uniform(shape, 0, dtype)
 
 
 def ones(shape: Any, dtype: Any = float) -> Tensor:
     """Ones that can be written into while something records."""
-    return wrap(np.ones(shape, dtype))
+    return _uniform(shape, 1, dtype)
 
 
 def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
     """One number, or tensor, everywhere; it can be written into while something records."""
     if isinstance(value, (Tensor, Variable)):
-        filled: Any = np.broadcast_to(convert_to_tensor(value), shape)
+        filled: Any = np.copy(np.broadcast_to(convert_to_tensor(value), shape))
         return filled if dtype is None else filled.astype(dtype)
-    return wrap(np.full(shape, value, dtype))
+    return _uniform(shape, value, dtype or np.asarray(value).dtype)
 
 
 def empty(shape: Any, dtype: Any = float) -> Tensor:
     """Room to be written into while something records; zeros until then."""
     return zeros(shape, dtype)
+
+
+def _uniform(shape: Any, value: Any, dtype: Any) -> Tensor:
+    """One number everywhere: in a traced function a part of it, `np.zeros(n)` in the generated code."""
+    dtype = np.dtype(dtype)
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    params = (("shape", tuple([int(n) for n in sizes])), ("value", dtype.type(value).item()), ("dtype", dtype))
+    return perform(FULL, (), params)

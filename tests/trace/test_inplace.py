@@ -695,11 +695,10 @@ def test_variables_change_by_assignment_alone():
     v = tapec.Variable([1.0, 2.0])
     with pytest.raises(tapec.InPlaceError, match="assign"):
         v[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        v.T[0] = 1.0
     for change in CHANGES:
-        with pytest.raises(ValueError):
-            change(v.read_value())
-        with pytest.raises(ValueError, match="read-only"):
-            v.T[0] = 1.0
+        change(v.read_value())
     assert v.numpy().tolist() == [1.0, 2.0]
 
 
