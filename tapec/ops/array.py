@@ -76,7 +76,8 @@ def run(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
             result = ours(*args, **kwargs)
             if ours in _GIVES_VIEWS or not isinstance(result, ArrayLike) or not kwargs.get("copy", True):
                 return result
-            return result.copy() if args and result is args[0] else result._own()
+            same = args and result is args[0] and result._rank > 1  # a symbol never changes, and needs no copy
+            return result.copy() if same else result._own()
         kwargs = dict(kwargs)
         out = kwargs.pop("out")
         result = ours(*args, **kwargs)
