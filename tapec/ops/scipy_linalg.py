@@ -218,8 +218,8 @@ def _by_blocks(f: Any) -> dict[str, Any]:
 
 
 def _positive(rng: np.random.Generator) -> list[Case]:
-    m = rng.standard_normal((3, 3)) * 0.4
-    a = m @ m.T + np.eye(3) + 0.1 * m
+    m = rng.standard_normal((2, 2)) * 0.4
+    a = m @ m.T + np.eye(2) + 0.1 * m
     return [Case((a,)), Case((a + 0.1j * m,))]
 
 
