@@ -27,7 +27,10 @@ def uniform_value(node: Node) -> Any:
         dtype = node.type.dtype
         if dtype == np.float64 and type(value) is float:
             return value
-        return dtype.type(value).item() if dtype.char not in "gG" else None
+        try:
+            return dtype.type(value).item() if dtype.char not in "gG" else None
+        except OverflowError:
+            return None  # not a number of this dtype: that is for NumPy to say
     return None
 
 

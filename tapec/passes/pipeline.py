@@ -25,20 +25,22 @@ from tapec.passes.rules import (
     STABILITY,
     ZEROS,
 )
+from tapec.passes.transparent import transparent
 
 __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
-SHAPES = (LAYOUT, INDEXING, REDUCTIONS, FOLD)
-NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, FAST, FOLD)
+SHAPES = (LAYOUT, INDEXING, REDUCTIONS)
+NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, FAST)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
+    ("transparent", transparent),
     ("dce", dce),
     ("masks", RuleSet("Keep the branch that was not taken out of gradients.", MASKS)),
     ("fold", RuleSet("Compute constants now.", FOLD)),
-    ("layout", RuleSet("Compose and drop changes of shape; never build what is only spread out.", *SHAPES)),
-    ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS)),
+    ("layout", RuleSet("Compose and drop changes of shape; never build what is only spread out.", *SHAPES, FOLD)),
     ("stability", RuleSet("Use forms that lose fewer digits.", STABILITY)),
+    ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS, *SHAPES, FOLD)),
     ("cse", cse),
 )
 

@@ -111,16 +111,18 @@ class Rewriter(Builder):
 
     def visit(self, node: Node, new: dict[Node, Node]) -> Node:
         """What takes the place of a node of the graph: itself, itself on new operands, or what rules make of it."""
-        current, result = node, None
+        current, key, result = node, None, None
         if new:
             for i in node.inputs:
                 if i in new:
                     current = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
                     key = (current.op, current.inputs, current.params)
-                    result = self._known.setdefault(key, current)
+                    result = self._known.get(key)
                     break
-        if result is None or result is current:
+        if result is None:
             result = self.simplified(current)
+            if key is not None:
+                self._known[key] = result
         if result is current:
             self.nodes.append(current)
         if result is not node:

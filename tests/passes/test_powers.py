@@ -43,7 +43,7 @@ CASES = {
     "power-half": Case(
         X,
         [("power %x, 0.5", "sqrt %x")],
-        ["power %x, 0.25"],
+        ["power %x, 0.25", "full {shape=(3,), value=0.5, dtype=f64}; power %x, %0"],
         [(SCALAR, "power %x, 0.5")],  # (-inf) ** 0.5 is inf, and (-0.0) ** 0.5 is 0.0
     ),
     "power-minus-half": Case(

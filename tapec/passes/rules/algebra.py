@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tapec.passes.facts import is_nonnegative, is_power_of_two, uniform_value
@@ -12,6 +14,12 @@ __all__ = ["ALGEBRA"]
 
 a, b, c, d, x = variables("a b c d x")
 j, k = number("j"), number("k")
+
+
+def opposite(k: Any) -> Any:
+    """-k, where 0 is told from -0.0 too."""
+    return -k if k else -float(k)
+
 
 ALGEBRA = (
     # neutral elements; x + 0.0 is not x when x is -0.0
@@ -29,12 +37,12 @@ ALGEBRA = (
     Rule("minus-negative", a - -b, a + b, kinds="fc"),
     Rule("negatives-multiplied", -a * -b, a * b),
     Rule("negatives-divided", -a / -b, a / b),
-    Rule("negative-times-number", -x * k, lambda x, k: x * -k),
-    Rule("negative-over-number", -x / k, lambda x, k: x / -k),
-    Rule("number-over-negative", k / -x, lambda x, k: -k / x),
-    Rule("negative-of-product", -(x * k), lambda x, k: x * -k, once=True),
-    Rule("negative-of-quotient", -(x / k), lambda x, k: x / -k, once=True),
-    Rule("negative-of-reciprocal", -(k / x), lambda x, k: -k / x, once=True),
+    Rule("negative-times-number", -x * k, lambda x, k: x * opposite(k)),
+    Rule("negative-over-number", -x / k, lambda x, k: x / opposite(k)),
+    Rule("number-over-negative", k / -x, lambda x, k: opposite(k) / x),
+    Rule("negative-of-product", -(x * k), lambda x, k: x * opposite(k), once=True),
+    Rule("negative-of-quotient", -(x / k), lambda x, k: x / opposite(k), once=True),
+    Rule("negative-of-reciprocal", -(k / x), lambda x, k: opposite(k) / x, once=True),
     Rule("negative-times", -a * b, -(a * b), once=True),
     Rule("negative-over", -a / b, -(a / b), once=True),
     Rule("over-negative", a / -b, -(a / b), once=True),

@@ -81,20 +81,20 @@ def literal_operands(y: Symbol) -> Any:
     """Operands that are one number, as Python numbers where another operand decides the dtype anyway."""
     inputs = y.node.inputs
     strong = [i.type.dtype for i in inputs if uniform_value(i) is None]
-    new = [_literal(i) if _gives_way(i, strong) else Symbol(i, y.builder) for i in inputs]
+    new = [_literal(i) if _gives_way(y.node, i, strong) else Symbol(i, y.builder) for i in inputs]
     return apply(y.node.op, tuple(new), y.node.params)
 
 
-def _gives_way(node: Node, strong: list[np.dtype]) -> bool:
-    if is_literal(node) or uniform_value(node) is None:
-        return False
+def _gives_way(y: Node, node: Node, strong: list[np.dtype]) -> bool:
+    if is_literal(node) or uniform_value(node) is None or y.op.name == "power":
+        return False  # NumPy has other ways with powers when the exponent is one number: `x ** 0.5` is a root
     dtype = node.type.dtype
     return any([np.can_cast(dtype, other, "safe") for other in strong])
 
 
 def _some_give_way(y: Node) -> bool:
     strong = [i.type.dtype for i in y.inputs if uniform_value(i) is None and not i.type.weak]
-    return bool(strong) and any([_gives_way(i, strong) for i in y.inputs])
+    return bool(strong) and any([_gives_way(y, i, strong) for i in y.inputs])
 
 
 def _literal(node: Node) -> Any:

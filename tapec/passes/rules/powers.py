@@ -24,8 +24,8 @@ def _product(x: Any, k: float) -> Any:
 
 
 def _half_integer(y: Node, x: Node) -> bool:
-    """May `x ** 0.5` be a root? NumPy's `**` takes the root of arrays; for scalars -inf and -0.0 make a difference."""
-    return y.type.ndim > 0 or is_nonnegative(x)
+    """May `x ** 0.5` be a root? NumPy takes it when x is an array and 0.5 is none; otherwise -inf becomes inf."""
+    return (y.type.ndim > 0 and not y.inputs[1].type.shape) or is_nonnegative(x)
 
 
 POWERS = (

@@ -1,0 +1,80 @@
+"""What is known of values."""
+
+import numpy as np
+import pytest
+
+from tapec.ir import interpret, parse
+from tapec.passes.facts import is_nonnegative, is_power_of_two, is_zero, uniform_value
+from tapec.testing.rewrites import SPECIAL, sample_inputs
+from tests.passes.support import text
+
+
+def last(body, inputs="%x: f64[3], %y: f64[3]"):
+    return parse(text(inputs, body)).outputs[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        ("return 2.5", 2.5),
+        ("return True", True),
+        ("constant {value=2.5}", 2.5),
+        ("constant {value=[2.5]}", None),
+        ("full {shape=(3,), value=2.5, dtype=f64}", 2.5),
+        ("full {shape=(3,), value=2.5, dtype=i64}", 2),
+        ("full {shape=(3,), value=0.1, dtype=f32}", float(np.float32(0.1))),
+        ("full {shape=(3,), value=1, dtype=c128}", 1 + 0j),
+        ("sin %x", None),
+        ("return %x", None),
+    ],
+)
+def test_uniform_values(body, value):
+    found = uniform_value(last(body))
+    assert found == value and type(found) is type(value)
+
+
+def test_zeros():
+    assert is_zero(last("return -0.0")) and is_zero(last("full {shape=(3,), value=0, dtype=i64}"))
+    assert not is_zero(last("return 5e-324")) and not is_zero(last("sin %x"))
+
+
+def test_powers_of_two():
+    assert all(map(is_power_of_two, (1, 2.0, -4, 0.5, 2.0**-999)))
+    assert not any(map(is_power_of_two, (0, 3.0, float("inf"), float("nan"), 5e-324, 2.0**1023)))
+
+
+SURE = [
+    "exp %x",
+    "absolute %x",
+    "multiply %x, %x",
+    "square %x",
+    "multiply %x, %x; add %0, 1.0; sqrt %1",
+    "exp %x; absolute %y; divide %0, %1",
+    "absolute %x; sum %0 {axis=(0,), keepdims=False}",
+    "absolute %x; reshape %0 {shape=(3, 1)}",
+    "absolute %x; power %0, 0.5",
+    "full {shape=(3,), value=2.0, dtype=f64}",
+    "hypot %x, %y",
+]
+
+
+@pytest.mark.parametrize("body", SURE)
+def test_nonnegative(body, rng):
+    graph = parse(text("%x: f64[3], %y: f64[3]", body))
+    assert is_nonnegative(graph.outputs[0])
+    for _ in range(20):
+        (value,) = interpret(graph, *sample_inputs(graph, rng, SPECIAL[""]))
+        assert not np.any(np.signbit(value) & ~np.isnan(value))
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["return %x", "negative %x", "multiply %x, %y", "return -0.0", "sqrt %x", "absolute %x; subtract %0, 1.0"]
+    + ["absolute %x; absolute %y; negative %1; add %0, %2", "absolute %x; multiply %0, %y", "greater %x, %y"],
+)
+def test_not_known_to_be_nonnegative(body):
+    assert not is_nonnegative(last(body))
+
+
+def test_complex_squares_may_be_anything():
+    assert not is_nonnegative(last("multiply %z, %z", "%z: c128[3]"))
