@@ -19,6 +19,7 @@ from tapec.autodiff.zeros import filled
 from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, Type
 from tapec.ops import Symbol, apply
 from tapec.ops.diagonals import DIAG, EYE
+from tapec.ops.powers import number_of
 
 __all__ = ["Basis", "Rows", "along_basis"]
 
@@ -62,12 +63,19 @@ class Basis:
     def _written(self, x: Rows, i: int, j: int) -> Rows:
         n = self.shape[i]
         rest = tuple(p for p in x.pairs if p != (i, j))
-        if x.data.shape == (1, n):
+        unit = number_of(x.data) == 1
+        if x.data.shape == (1, n) and not unit:
             return Rows(apply(DIAG, (np.reshape(x.data, (n,)),), (("k", 0),)), rest)
         spot = [1] * len(x.data.shape)
         spot[i] = spot[self.rank + j] = n
-        eye = self.builder.emit(EYE, (), (("n", n), ("m", n), ("k", 0), ("dtype", np.dtype(bool))))
-        return Rows(np.where(np.reshape(Symbol(eye, self.builder), spot), x.data, 0), rest)
+        dtype = x.data.dtype if unit else np.dtype(bool)
+        node = self.builder.emit(EYE, (), (("n", n), ("m", n), ("k", 0), ("dtype", dtype)))
+        eye: Any = np.reshape(Symbol(node, self.builder), spot)  # type: ignore[call-overload]
+        if not unit:
+            return Rows(np.where(eye, x.data, 0), rest)
+        whole = list(x.data.shape)
+        whole[i] = n
+        return Rows(np.broadcast_to(eye, whole), rest)
 
     def full(self, x: Rows) -> Any:
         """All of it as one array, batch axes first."""
