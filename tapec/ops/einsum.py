@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import at_user_line
-from tapec.ir import Type
+from tapec.ir import Builder, Graph, Type, input_node
 from tapec.ops.array import apply, implements
-from tapec.ops.define import conj, define, ndim_of, shape_of, ufunc_dtypes
+from tapec.ops.define import conj, define, shape_of, ufunc_dtypes
 from tapec.ops.kit import as_array, both, drawn
+from tapec.ops.symbol import Symbol
 
 __all__ = ["EINSUM", "einsum"]
 
@@ -92,10 +93,24 @@ def einsum(
     subscripts, arrays = _operands(operands)
     if dtype is not None:
         arrays = [a.astype(dtype) for a in arrays]
-    terms, result = _explicit(subscripts, tuple([ndim_of(a) for a in arrays]))
+    plan = _plan(subscripts, tuple([Type(shape_of(a), a.dtype) for a in arrays]))
+    known = dict(zip(plan.inputs, arrays))
+    for node in plan.nodes:
+        known[node] = apply(node.op, tuple([known[i] for i in node.inputs]), node.params)
+    return known[plan.outputs[0]]
+
+
+@lru_cache(maxsize=1024)
+def _plan(subscripts: str, types: tuple[Type, ...]) -> Graph:
+    """The operations that an einsum of these types is made of."""
+    builder = Builder()
+    inputs = [input_node(f"x{k}", t) for k, t in enumerate(types)]
+    arrays = [Symbol(i, builder) for i in inputs]
+    terms, result = _explicit(subscripts, tuple([t.ndim for t in types]))
     size = _sizes(terms, arrays)
     pairs = [_distinct(a, t, k, terms, result, size) for k, (a, t) in enumerate(zip(arrays, terms))]
-    return _contract(_private_summed(pairs, result), result, size)
+    y = _contract(_private_summed(pairs, result), result, size)
+    return builder.graph(inputs, [y.node], "einsum")
 
 
 @implements(np.einsum_path)

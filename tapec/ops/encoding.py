@@ -11,6 +11,7 @@ from tapec.ir.index import Slice, Slot
 from tapec.ops.array import ArrayLike, apply, method
 from tapec.ops.define import as_operand, dtype_of, holds_stand_in, shape_of
 from tapec.ops.indexing import FULL_SLICE, GETITEM, completed
+from tapec.ops.layout import RESHAPE
 
 __all__ = ["encode_index", "getitem"]
 
@@ -74,6 +75,9 @@ class Encoder:
 
 
 def _slice(s: slice) -> Slice:
+    start, stop, step = s.start, s.stop, s.step
+    if step is None and (start is None or type(start) is int) and (stop is None or type(stop) is int):
+        return FULL_SLICE if start is None is stop else Slice(start, stop, None)
     try:
         return Slice(*[None if b is None else int(b.__index__()) for b in (s.start, s.stop, s.step)])
     except AttributeError:
@@ -118,6 +122,11 @@ def encode_index(x: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], 
     if kind is slice:
         return (_slice(index),), (), False
     parts = index if isinstance(index, tuple) else (index,)
+    if len(parts) <= len(shape_of(x)) and all([type(p) in _BASIC for p in parts]):
+        basic = [_slice(p) if type(p) is slice else p for p in parts]  # the common case
+        while len(basic) > 1 and basic[-1] is FULL_SLICE:
+            basic.pop()
+        return tuple(basic), (), False
     coder = Encoder(shape_of(x), sum(map(_axes_used, parts)))
     for p in parts:
         coder.part(p)
@@ -131,15 +140,21 @@ def encode_index(x: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], 
     return tuple(static), tuple(coder.arrays), coder.masks == 1 and not coder.lists
 
 
+_BASIC = frozenset({int, slice, type(None)})
+_AXES = frozenset({None, Ellipsis, FULL_SLICE})
+
+
 @method("__getitem__")
 def getitem(x: Any, index: Any) -> Any:
     kind = type(index)
     if kind is int:
         return apply(GETITEM, (x,), (("index", (index,)),))
-    if kind is not slice and any(map(_is_flag, index if kind is tuple else (index,))):
-        return _with_flags(x, index if kind is tuple else (index,))
+    if kind is not slice:
+        parts = index if kind is tuple else (index,)
+        if any([type(p) not in _BASIC and _is_flag(p) for p in parts]):
+            return _with_flags(x, parts)
     static, arrays, unique = encode_index(x, index)
-    if not arrays and all(p is None or p == FULL_SLICE or p is Ellipsis for p in static):
+    if not arrays and _AXES.issuperset(static):
         return _spread_axes(x, static)
     params: tuple[tuple[str, Any], ...] = (("index", static),)
     return apply(GETITEM, (x, *arrays), (*params, ("unique", True)) if unique else params)
@@ -161,7 +176,8 @@ def _spread_axes(x: Any, index: tuple[Any, ...]) -> Any:
         else:
             new.append(shape[axis])
             axis += 1
-    return np.reshape(x, (*new, *shape[axis:]))
+    new.extend(shape[axis:])
+    return x if tuple(new) == shape else apply(RESHAPE, (x,), (("shape", tuple(new)),))
 
 
 def _is_flag(p: Any) -> bool:

@@ -101,7 +101,7 @@ def real_index(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ..
 
 # -- the ops ----------------------------------------------------------------------------------------------------------
 def _getitem_run(x: Any, *arrays: Any, index: tuple[Any, ...], unique: bool = False) -> Any:
-    return np.asarray(x)[real_index(index, arrays)]
+    return x[real_index(index, arrays)]
 
 
 def _getitem_rule(t: Type, *arrays: Type, index: tuple[Any, ...], unique: bool = False) -> Type:
