@@ -243,5 +243,5 @@ def _square(a: Any) -> Any:
 
 
 EXPM = _of_matrix("expm", both(drawn((3, 3)), drawn((2, 2), complex=True)), **_by_blocks(expm))
-LOGM = _of_matrix("logm", _positive, **_by_blocks(logm))
+LOGM = _of_matrix("logm", lambda rng: _positive(rng)[:1], **_by_blocks(logm))
 SQRTM = _of_matrix("sqrtm", _positive, vjp=_sqrtm_vjp)
