@@ -5,7 +5,6 @@ Comes in: `TAPEC_VERIFY` and its like.  Goes out: `settings`.  Must not be impor
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from contextvars import ContextVar, Token
@@ -99,6 +98,8 @@ class _Changed:
 
 
 def _unknown(name: str) -> str:
+    import difflib  # for this message alone
+
     close = difflib.get_close_matches(name, _KINDS, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"settings are {', '.join(_KINDS)}"
     return f"no setting is called {name!r}; {hint}"

@@ -8,8 +8,8 @@ What else was read (ints, strings, functions) is noted, to be compared at the ne
 
 from __future__ import annotations
 
+import os
 import sys
-import sysconfig
 import types
 from collections.abc import Callable
 from functools import partial
@@ -235,14 +235,16 @@ def plain(value: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------------------
 _ABSENT = object()
 _ATOMS = frozenset({int, bool, str, bytes, type(None), types.BuiltinFunctionType, type, np.ufunc})
-_PATHS = {k: v for k, v in sysconfig.get_paths().items() if k in ("stdlib", "platstdlib", "purelib", "platlib")}
-_LIBRARIES = tuple({p + "/" for p in _PATHS.values()})
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _OWN_CLASS: dict[type, bool] = {}
 
 
 def is_own_code(filename: str) -> bool:
     """The user's own file: not the standard library, not an installed package."""
-    return bool(filename) and is_user_file(filename) and not filename.startswith(_LIBRARIES)
+    if not filename or not is_user_file(filename) or filename.startswith(_STANDARD):
+        return False
+    return not any(folder in filename for folder in _INSTALLED)
 
 
 def is_own_class(kind: type) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import sys
 from contextlib import contextmanager
 from sys import _getframe
 from typing import Any
@@ -108,7 +108,12 @@ def _user_position() -> tuple[Any, int]:
 
 def _random_state() -> Any:
     state = np.random.get_state(legacy=False)
-    return state["state"]["pos"], state["state"]["key"][0], hash(random.getstate())
+    return state["state"]["pos"], state["state"]["key"][0], _python_random_state()
+
+
+def _python_random_state() -> int:
+    random = sys.modules.get("random")  # who never imported it draws nothing from it
+    return 0 if random is None else hash(random.getstate())
 
 
 def _moved(before: Any) -> bool:
