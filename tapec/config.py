@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, fields, replace
+from threading import Lock
 from typing import Any
 
 __all__ = ["Settings", "settings"]
@@ -91,10 +92,22 @@ class _Changed:
 
     def __enter__(self) -> Settings:
         self._tokens.append(_CURRENT.set(replace(_CURRENT.get(), **self._changes)))
+        _count_changes(1)
         return settings
 
     def __exit__(self, *exc: Any) -> None:
         _CURRENT.reset(self._tokens.pop())
+        _count_changes(-1)
+
+
+# How many `with settings(...)` are open in all threads: where none is, nobody needs to ask what is in force.
+changes = [0]
+_lock = Lock()
+
+
+def _count_changes(step: int) -> None:
+    with _lock:
+        changes[0] += step
 
 
 def _unknown(name: str) -> str:
@@ -146,4 +159,5 @@ _START = from_environment(os.environ)
 _CURRENT: ContextVar[Values] = ContextVar("tapec_settings", default=_START)
 settings = Settings()
 
+base = _START  # what is in force where nothing was changed
 in_force = _CURRENT.get  # the values themselves: one object for as long as nothing changes

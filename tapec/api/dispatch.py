@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.config import in_force
+from tapec.config import base, changes, in_force
 from tapec.runtime.notes import annotate
 from tapec.trace.recorder import CURRENT
 from tapec.trace.structure import LEAF, build
@@ -125,7 +125,7 @@ def fast_call(info: Any, call: Any, program: Any, count: Any) -> Callable[..., A
     body = "\n        ".join(["if rest: return MISS", *w.lines])
     w.space["compiled"] = program.function
     w.space["annotate"], w.space["program"] = annotate, program
-    w.space["settings"], w.space["values"] = in_force, in_force()
+    w.space["settings"], w.space["values"], w.space["changes"] = in_force, in_force(), changes
     w.space["count"] = count
     tree = len(program.paths) > 1 or bool(program.paths[0].guards)
     tree_of, leaves_of = program.paths[0].template
@@ -133,7 +133,7 @@ def fast_call(info: Any, call: Any, program: Any, count: Any) -> Callable[..., A
     w.space["packs"] = [p.pack for p in program.paths]
     text = f"""def fast({parameters}):
     try:
-        if settings() is not values: return MISS
+        if {'changes[0] and ' if in_force() is base else ''}settings() is not values: return MISS
         {body}
     except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError):
         return MISS

@@ -115,7 +115,7 @@ def test_optree_registered_structures():
         def __init__(self, a, b):
             self.a, self.b = a, b
 
-    everywhere = getattr(optree.registry, "__GLOBAL_NAMESPACE")  # noqa: B009  # a name that the class would mangle
+    everywhere = getattr(optree.registry, "__GLOBAL_NAMESPACE")  # a name that the class would mangle
     optree.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, c: Pair(*c), namespace=everywhere)
     g = tapec.grad(lambda p: p.a * p.b)(Pair(2.0, 3.0))
     assert isinstance(g, Pair)
@@ -356,3 +356,19 @@ def test_an_error_inside_generated_code_names_the_users_line():
         f(np.zeros((2, 2)))
     assert "test_functions.py" in caught.value.__notes__[0]
     assert "np.linalg.inv(a)" in caught.value.__notes__[0]
+
+
+def test_settings_are_part_of_the_signature():
+    f = tapec.compile(lambda x: x * 2.0)
+    with tapec.settings(fast_math=True):
+        f(1.0)
+        f(1.0)
+    assert f.cache_info().compilations == 1
+    f(1.0)
+    f(1.0)
+    assert f.cache_info().compilations == 2
+    with tapec.settings(fast_math=True):
+        f(1.0)
+    with tapec.settings(verify=True):
+        f(1.0)
+    assert f.cache_info().compilations == 2
