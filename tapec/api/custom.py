@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -106,6 +107,11 @@ class PythonGradient:
         self.count = len(arguments)
         self.given = [_read(x) for x in (*arguments, *variables)]
         self.results = [x._tapec_read() if isinstance(x, ArrayLike) else wrap(plain_value(x)) for x in results]
+
+    def __str__(self) -> str:
+        code = getattr(self.gradient, "__code__", None)
+        place = f" ({os.path.basename(code.co_filename)}:{code.co_firstlineno})" if code is not None else ""
+        return f"the gradient function of {self.name}{place}"
 
     # -- forward ------------------------------------------------------------------------------------------------
     def outputs(self) -> list[Tensor]:

@@ -72,7 +72,6 @@ def _slot_of(forward: Forward) -> dict[Node, int]:
 def run_in_stretches(tape: Any, request: Any) -> dict[int, Any]:
     """The gradients by slot: of the sources, and perhaps of others."""
     calls, same = request.structure.cuts
-    log = request.log
     pending = _starts(request)
     done: dict[int, Any] = {}
     sources = {same.get(k, k) for k in request.wanted}
@@ -84,7 +83,7 @@ def run_in_stretches(tape: Any, request: Any) -> dict[int, Any]:
             cotangents = [pending.pop(k, None) for k in cut.results]
             done.update((k, ct) for k, ct in zip(cut.results, cotangents) if ct is not None and k in sources)
             if any(ct is not None for ct in cotangents):
-                _call(tape, log, cut, cotangents, pending)
+                _call(tape, request, cut, cotangents, pending)
     found = {**pending, **done}
     return found | {k: found[first] for k, first in same.items() if first in found}
 
@@ -130,9 +129,14 @@ def _segment(forward: Forward, request: Any, j: int, pending: tuple[int, ...]) -
     return segment(forward, Span(j, targets, (True,) * len(targets), sources), f"stretch{j}")
 
 
-def _call(tape: Any, log: Any, cut: Cut, cotangents: list[Any], pending: dict[int, Any]) -> None:
+def _rule(log: Any, cut: Cut) -> Any:
+    return dict(log.records[cut.record][2])["rule"].content
+
+
+def _call(tape: Any, request: Any, cut: Cut, cotangents: list[Any], pending: dict[int, Any]) -> None:
     """Run the gradient function of one call."""
-    rule = dict(log.records[cut.record][2])["rule"].content
+    rule = _rule(request.log, cut)
+    request.segments.append(str(rule))
     tape._busy = True
     try:
         found = rule.cotangents([None if c is None else c._tapec_read() for c in cotangents])
@@ -143,16 +147,17 @@ def _call(tape: Any, log: Any, cut: Cut, cotangents: list[Any], pending: dict[in
             _add(pending, slot, ct)
 
 
-def segments_ahead(request: Any) -> list[Segment]:
+def segments_ahead(request: Any) -> list[Any]:
     """What `run_in_stretches` would run if every gradient function gave a gradient for each argument."""
     calls, same = request.structure.cuts
     pending = {same.get(k, k) for k in request.targets}
-    found = []
+    found: list[Any] = []
     for j in reversed(range(len(calls) + 1)):
         what = (j, tuple(sorted(pending)))
         code: Segment = request.structure.find(request.log, what, lambda forward: _segment(forward, request, *what))  # noqa: B023
         found.append(code)
         pending = (pending - set(code.span.targets)) | set(code.gives)
         if j and pending & set(calls[j - 1].results):
+            found.append(str(_rule(request.log, calls[j - 1])))
             pending = (pending - set(calls[j - 1].results)) | {k for k in calls[j - 1].arguments if k is not None}
     return found

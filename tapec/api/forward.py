@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from tapec.api.variable import Variable
-from tapec.errors import user_frame
+from tapec.api.names import names_of_leaves
 from tapec.ir import CONSTANT, ITEM, Builder, Node, input_node
 from tapec.ir.origin import variable_of
 from tapec.ir.types import type_of
-from tapec.ops import ArrayLike
 from tapec.ops.custom import CUSTOM
 
 __all__ = ["Forward", "Lifter"]
@@ -25,12 +21,12 @@ class Forward:
 
     def __init__(self, log: Any, literals: dict[int, Any]):
         self.builder = Builder()
-        self._names = _names_in_sight()
+        names = names_of_leaves(log.records)
 
         def leaf(slot: int, x: Any) -> Node:
             if slot in literals:
                 return self.builder.constant(literals[slot])
-            return input_node(self._names.get(id(x), f"v{slot}"), type_of(log.values[slot]))
+            return input_node(names.get(id(x), f"v{slot}"), type_of(log.values[slot]))
 
         self.slots: list[Node] = log.graph(self.builder, leaf)
 
@@ -114,33 +110,3 @@ class Lifter:
         for item in self.items[node]:
             self.builder.know(ITEM, (whole,), item.params, self._input(item))
         return whole
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# names
-# ---------------------------------------------------------------------------------------------------------------
-def _names_in_sight() -> dict[int, str]:
-    """By identity, what the user calls the tensors, arrays and Variables that their code can see right now.
-
-    Locals, then globals, then what stands one level down in dicts and objects. A name is given once.
-    """
-    frame = user_frame(3)
-    if frame is None:
-        return {}
-    names: dict[str, int] = {}
-    for space in (frame.f_locals, frame.f_globals):
-        for name, value in list(space.items()):
-            _enter(names, name, value)
-    for value in list(frame.f_locals.values()):
-        parts = value if type(value) is dict else getattr(value, "__dict__", None)
-        if type(parts) is dict and len(parts) < 1000:
-            for name, part in list(parts.items()):
-                _enter(names, name, part)
-    return {known: name for name, known in reversed(names.items())}
-
-
-def _enter(names: dict[str, int], name: Any, value: Any) -> None:
-    if isinstance(value, Variable):
-        value = value._tensor
-    if isinstance(value, (ArrayLike, np.ndarray)) and isinstance(name, str) and name.isidentifier():
-        names.setdefault(name, id(value))

@@ -8,44 +8,53 @@ from tapec.api.cuts import cuts_known, segments_ahead
 from tapec.api.gradient import Request, whole
 from tapec.api.segment import Segment
 from tapec.errors import TapeError, TapeValueError, at_user_line
-from tapec.ir import Graph
-from tapec.ir.display import Source
 
 __all__ = ["graph", "last_segments", "segments_of", "source"]
 
+Segments = list[Any]  # Segment, or the name of Python code that runs between two of them
 
-def segments_of(tape: Any, targets: list[Any], sources: list[Any]) -> list[Segment]:
+
+def segments_of(tape: Any, targets: list[Any], sources: list[Any]) -> Segments:
     """What `gradient` would run, compiled if it is not yet, but not run."""
     request = Request(tape, targets, None, sources)
     return segments_ahead(request) if cuts_known(request) else [whole(request)]
 
 
-def last_segments(tape: Any, targets: list[Any], sources: list[Any]) -> list[Segment]:
+def last_segments(tape: Any, targets: list[Any], sources: list[Any]) -> Segments:
     """What the gradient that used a tape up ran."""
     shown = tape.shown
-    if shown is None or shown.slots(tape, targets, sources) != (shown.targets, shown.sources):
-        raise TapeError(
-            at_user_line(
-                "this tape is used up: it can show the gradient that it gave, and no other. "
-                "Mend: tapec.GradientTape(persistent=True)"
-            )
+    if shown is not None:
+        slots, groups = shown.slots(tape, targets, sources)
+        if tuple([k for k in slots if k is not None]) == shown.targets and groups == shown.sources:
+            return shown.segments
+    raise TapeError(
+        at_user_line(
+            "this tape is used up: it can show the gradient that it gave, and no other. "
+            "Mend: tapec.GradientTape(persistent=True)"
         )
-    return shown.segments
+    )
 
 
-def source(segments: list[Segment]) -> str:
-    return Source("\n\n".join([s.source for s in segments if s.source]))
+def source(segments: Segments) -> str:
+    """The functions in the order in which they run, and what runs between them."""
+    return "\n\n".join([_text(s) for s in segments if type(s) is str or s.source])
 
 
-def graph(segments: list[Segment], stage: str) -> Graph | None:
+def _text(s: Any) -> str:
+    return f"# then {s} runs\n" if type(s) is str else s.source
+
+
+def graph(segments: Segments, stage: str) -> Any:
+    """The graph of one stage."""
     if stage not in ("forward", "gradient", "optimized"):
         raise TapeValueError(at_user_line(f"no stage is called {stage!r}: take 'forward', 'gradient' or 'optimized'"))
-    if len(segments) != 1:
+    compiled = [s for s in segments if type(s) is Segment]
+    if len(compiled) != 1:
         raise TapeValueError(
             at_user_line(
-                f"this gradient runs a user's gradient function, so it is {len(segments)} graphs. "
+                f"this gradient runs a user's gradient function, so it is {len(compiled)} graphs. "
                 f"Mend: tape.source shows them"
             )
         )
-    [segment] = segments
-    return {"forward": segment.forward, "gradient": segment.graph, "optimized": segment.lean}[stage]
+    [only] = compiled
+    return {"forward": only.forward, "gradient": only.graph, "optimized": only.lean}[stage]

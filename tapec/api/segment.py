@@ -51,7 +51,7 @@ class Segment:
     `reads`: an outer recording keeps it as one call.
     """
 
-    __slots__ = ("fetch", "forward", "function", "gives", "graph", "lean", "reads", "source", "span")
+    __slots__ = ("code", "fetch", "forward", "function", "gives", "graph", "lean", "reads", "span")
 
     def __init__(self, graph: Graph, origins: dict[Node, int], gives: dict[int, int | Rows], span: Span):
         self.span = span
@@ -60,10 +60,15 @@ class Segment:
         self.lean, self.fetch = _with_inputs(optimize(self.graph), origins)
         self.forward: Graph | None = None
         self.function: Callable[..., tuple[Any, ...]] = _nothing
-        self.source = ""
+        self.code: Any = None
         if graph.outputs:
-            code = compile_graph(self.lean, graph.name)
-            self.function, self.source = code.function, code.source
+            self.code = compile_graph(self.lean, graph.name)
+            self.function = self.code.function
+
+    @property
+    def source(self) -> str:
+        """The generated source; empty when there is nothing to run."""
+        return self.code.source if self.code is not None else ""
 
 
 def _with_inputs(graph: Graph, origins: dict[Node, int]) -> tuple[Graph, list[int]]:

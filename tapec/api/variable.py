@@ -278,5 +278,5 @@ for _name, _symbol in zip(_INPLACE, _SYMBOLS):
 def _fixed(value: Any) -> Any:
     """Variables change by assignment alone: what was read from one, and views of that, cannot be written."""
     if type(value) is np.ndarray:
-        value.flags.writeable = False
+        value.setflags(write=False)
     return value

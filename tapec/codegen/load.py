@@ -69,6 +69,12 @@ class Space:
                 del self._late[name]
 
     def register(self, function: Callable[..., Any]) -> None:
-        """Make the source known, for as long as the function lives."""
-        linecache.cache[self.file] = (self._text,)  # type: ignore[assignment]  # lazy: a callable in place of lines
+        """Make the source known, for as long as the function lives, and without keeping it alive."""
+        text = weakref.WeakMethod(self._text)
+
+        def lines() -> str | None:
+            found = text()
+            return None if found is None else found()
+
+        linecache.cache[self.file] = (lines,)  # type: ignore[assignment]  # lazy: a callable in place of lines
         weakref.finalize(function, linecache.cache.pop, self.file, None).atexit = False
