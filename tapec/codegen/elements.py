@@ -94,6 +94,10 @@ POWER = _scalar_op("integer power", "{0} ** {1}")
 TO_FLOAT = _scalar_op("float", "float({0})")
 
 
+# what gives one of its operands as it is: an int among them must be a float
+SELECTING = {"where", "maximum", "minimum"}
+
+
 def spelled(value: Any) -> Any:
     """An element as code has it: structural zeros are zeros."""
     return 0.0 if value is ZERO else value
@@ -119,6 +123,8 @@ class Elements:
         return self.make(OPS[name], BOOL if name in BOOLS else FLOAT, *args)
 
     def make(self, op: Op, type: Type, *args: Any) -> Any:
+        if type is FLOAT and op.facts["plain"] in SELECTING:
+            args = tuple([float(a) if isinstance(a, int) else a for a in args])
         inputs = tuple([a if isinstance(a, Node) else self.number(spelled(a)) for a in args])
         key = (op, inputs)
         node = self.known.get(key)
