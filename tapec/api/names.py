@@ -60,7 +60,8 @@ def _parts(tree: ast.expr) -> list[ast.expr]:
     if isinstance(tree, ast.Subscript):
         return [tree.value, *(tree.slice.elts if isinstance(tree.slice, ast.Tuple) else [tree.slice])]
     if isinstance(tree, ast.Call):
-        parts = [] if _of_module(tree.func) else [tree.func.value]  # type: ignore[attr-defined]
+        method = isinstance(tree.func, ast.Attribute) and not _of_module(tree.func)
+        parts = [tree.func.value] if method else []  # type: ignore[attr-defined]
         for argument in tree.args:
             parts += argument.elts if isinstance(argument, (ast.List, ast.Tuple)) else [argument]
         return parts

@@ -69,22 +69,26 @@ def _note(ours: Callable[..., Any], name: str) -> None:
 def run(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call our function as NumPy's was called: what was given as `out` gets the result, an error the user's line."""
     try:
-        k = _OUT.get(ours)
-        if k is not None and len(args) > k and args[k] is not None:
-            return deliver(args[k], ours(*args[:k], None, *args[k + 1 :], **kwargs))
-        if "out" not in kwargs:
-            result = ours(*args, **kwargs)
-            if ours in _GIVES_VIEWS or not isinstance(result, ArrayLike) or not kwargs.get("copy", True):
-                return result
-            same = args and result is args[0] and result._rank > 1  # a symbol never changes, and needs no copy
-            return result.copy() if same else result._own()
-        kwargs = dict(kwargs)
-        out = kwargs.pop("out")
+        if "out" in kwargs or len(args) > _OUT.get(ours, 99):
+            return _run_out(ours, args, kwargs)
         result = ours(*args, **kwargs)
-        return result if out is None else deliver(out, result, kwargs.get("casting", "same_kind"))
+        if isinstance(result, ArrayLike) and ours not in _GIVES_VIEWS:
+            if result._link is not None:
+                result._own()
+            if args and result is args[0] and result._rank > 1 and kwargs.get("copy", True):
+                return result.copy()  # a symbol never changes, and needs no copy
+        return result
     except Exception as error:
         note_user_line(error)
         raise
+
+
+def _run_out(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    k = _OUT.get(ours, 99)
+    kwargs = dict(kwargs)
+    out = args[k] if len(args) > k else kwargs.pop("out", None)
+    result = ours(*args[:k], *[None for _ in args[k : k + 1]], *args[k + 1 :], **kwargs)
+    return result if out is None else deliver(out, result, kwargs.get("casting", "same_kind"))
 
 
 def deliver(out: Any, result: Any, casting: str = "same_kind") -> Any:
@@ -153,6 +157,7 @@ class ArrayLike:
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]  # == is elementwise
     _rank = 0  # who performs the op when kinds are mixed
+    _link: Any = None  # who shares its memory
 
     if TYPE_CHECKING:  # ndarray's methods and operators are put in by the modules that define them
 

@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import UnsupportedError, at_user_line, note_user_line
+from tapec.errors import UnsupportedError, at_user_line, is_user_file, note_user_line
 from tapec.ir import Op, type_of
 from tapec.ir.display import rich
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import sparse_product, ufunc_method
 from tapec.ops.define import WEAK, as_operand, holds_stand_in
+from tapec.ops.indexing import GETITEM
 from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT, Mark, Recorder
 
@@ -32,6 +33,7 @@ _ndarray = np.ndarray
 _STRONG = frozenset({np.float64, np.int64, np.complex128})  # what Python's numbers become in NumPy
 _NUMBERS = (float, int, complex, bool)  # a traced Python number stays one, weak as NEP 50 has it
 _NUMERIC = frozenset("fciub")
+_INTS = frozenset({int})
 _PLAIN = frozenset(
     {float, int, bool, complex, np.bool_, np.complex64, np.complex128}
     | {np.float64, np.float32, np.float16, np.longdouble}
@@ -122,6 +124,25 @@ class Tensor(ArrayLike):
             record(rec, op, inputs, (), out)
         return out
 
+    def __getitem__(self, index: Any) -> Any:
+        value, kind = self._value, type(index)
+        if type(value) is not _ndarray or not (kind is int or (kind is tuple and _INTS.issuperset(map(type, index)))):
+            return super().__getitem__(index)
+        out = _new(Tensor)
+        try:
+            part = out._value = value[index]
+        except IndexError as error:
+            note_user_line(error)
+            raise
+        out._mark = out._link = None
+        params = (("index", (index,) if kind is int else index),)
+        rec = CURRENT.get()
+        if rec is not None:
+            record(rec, GETITEM, (self,), params, out)
+        if type(part) is _ndarray:
+            share(out, self, (GETITEM, params, ()))
+        return out
+
     def __repr__(self) -> str:
         return f"tapec.Tensor({show(self._value)}, shape={self.shape}, dtype={self.dtype.name})"
 
@@ -182,8 +203,14 @@ def unwrap(x: Any) -> Any:
 
 def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
     """Compute an op at once and record it: the general road."""
-    inputs = tuple([x if type(x) is Tensor else as_operand(x) for x in inputs])
-    value = computed(op, inputs, params)
+    values = []
+    for x in inputs:
+        if type(x) is not Tensor:
+            inputs = tuple([x if type(x) is Tensor else as_operand(x) for x in inputs])
+            values = [x._value if type(x) is Tensor else x for x in inputs]
+            break
+        values.append(x._value)
+    value = run_op(op, values, params)
     out: Any = tuple([wrap(v) for v in value]) if op.multi else wrap(value)
     rec = CURRENT.get()
     if rec is not None:
@@ -200,7 +227,10 @@ def as_weak(values: list[Any], value: Any) -> Any:
 
 def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
     """The value of an op, by NumPy; its errors carry the user's line."""
-    values = [x._value if type(x) is Tensor else x for x in inputs]
+    return run_op(op, [x._value if type(x) is Tensor else x for x in inputs], params)
+
+
+def run_op(op: Op, values: list[Any], params: tuple[tuple[str, Any], ...]) -> Any:
     try:
         value = op.run(*values, **dict(params)) if params else op.run(*values)
         if type(value) is _ndarray and value.dtype.kind not in _NUMERIC:
@@ -238,7 +268,7 @@ def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any
             if type(x) is _ndarray:
                 inputs = as_seen(rec, inputs)
                 break
-        frame = _user_frame()
+        frame = user_frame()
         entry = (op, inputs, params, out, frame.f_code, frame.f_lasti)
         if rec.append is not None:
             rec.append(entry)
@@ -257,7 +287,7 @@ def record_change(
     rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Tensor, before: Tensor
 ) -> None:
     """Append an in-place change to all recordings: any of them may have read what was there before."""
-    frame = _user_frame()
+    frame = user_frame()
     entry = (op, as_seen(rec, inputs), params, out, frame.f_code, frame.f_lasti, before)
     for _, append in rec.sinks:
         append(entry)
@@ -281,25 +311,21 @@ def _unwatched(token: Any, inputs: tuple[Any, ...], out: Any) -> Mark | None:
     return None
 
 
-def _user_frame() -> Any:
+def user_frame() -> Any:
+    """The innermost frame that is not of tapec or NumPy, from the caller's caller on."""
     frame: Any = _getframe(3)
-    while frame.f_back is not None and not frame.f_code.co_filename.startswith("<") and _own_file(frame):
-        frame = frame.f_back
+    while _OWN_FILES.get(frame.f_code.co_filename, True):
+        name = frame.f_code.co_filename
+        if name not in _OWN_FILES:
+            _OWN_FILES[name] = not (name.startswith("<") or is_user_file(name))
+        elif frame.f_back is None:
+            break
+        else:
+            frame = frame.f_back
     return frame
 
 
-_OWN_FILES: dict[Any, bool] = {}
-
-
-def _own_file(frame: Any) -> bool:
-    """Is this frame's code part of tapec or NumPy?"""
-    code = frame.f_code
-    own = _OWN_FILES.get(code.co_filename)
-    if own is None:
-        from tapec.errors import is_user_file
-
-        own = _OWN_FILES[code.co_filename] = not is_user_file(code.co_filename)
-    return own
+_OWN_FILES: dict[str, bool] = {}
 
 
 def _common_mark(rec: Recorder, inputs: tuple[Any, ...]) -> Mark | None:

@@ -47,7 +47,6 @@ UFUNCS = [
     np.logaddexp,
     np.hypot,
     np.fmax,
-    np.power,
 ]
 
 
