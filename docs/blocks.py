@@ -105,7 +105,9 @@ def run_page(path: Path, write: bool = False) -> int:
     with tempfile.TemporaryDirectory() as folder:
         ran = _Page(path.name, Path(folder)).run(blocks_of(text), replaced if write else None)
     for block, new in reversed(replaced):
-        text = text[: block.start] + new.rstrip("\n") + "\n" + text[block.end :]
+        margin = re.search(r" *$", text[: block.start].rpartition("```")[0]).group()  # type: ignore[union-attr]
+        lines = [f"{margin}{line}".rstrip() for line in new.rstrip("\n").split("\n")]
+        text = text[: block.start] + "\n".join(lines) + "\n" + text[block.end :]
     if write:
         path.write_text(text, encoding="utf-8")
     return ran
@@ -118,6 +120,7 @@ class _Page:
         self.name = name
         self.folder = folder
         self.space: dict[str, Any] = {"__name__": "__main__"}
+        self.lines: list[str] = []  # the code so far, each block at its place in the page
 
     def run(self, blocks: list[Block], replaced: list[tuple[Block, str]] | None) -> int:
         ran = 0
@@ -151,16 +154,19 @@ class _Page:
             return ""
         name = f"{self.name}:{block.line}"
         source = "\n" * (block.line - 1) + block.text
-        shown = self.name.removesuffix(".md") + ".py"  # what line comments of generated code call it
-        linecache.cache[shown] = (len(source), None, source.splitlines(keepends=True), shown)
+        lines = source.splitlines(keepends=True)
+        self.lines += lines[len(self.lines) :]
+        file = self.name.removesuffix(".md") + ".py"  # what line comments of generated code call it
+        linecache.cache[file] = (len(self.lines), None, self.lines, file)
         out = io.StringIO()
         try:
             with contextlib.redirect_stdout(out):
-                exec(compile(source, shown, "exec"), self.space)
+                exec(compile(source, file, "exec"), self.space)
         except Exception as e:
             if follows is not None and _ERROR.match(follows.text):
                 return out.getvalue() + f"{_error_name(follows.text, e)}: {e}"
-            raise Mismatch(f"{name} fails\n{traceback.format_exc()}") from e
+            where = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename == file]
+            raise Mismatch(f"{name} fails at line {max(where, default=block.line)}: {type(e).__name__}: {e}") from e
         return out.getvalue()
 
     def console(self, block: Block) -> str:
@@ -208,16 +214,23 @@ def _importable(folder: Path):
 
 
 def main(words: list[str]) -> int:
-    write = "--write" in words
+    """Run pages, each in a process of its own: what one page defines, no other sees."""
     chosen = [Path(w).resolve() for w in words if not w.startswith("-")] or pages()
-    wrong = 0
-    for path in chosen:
+    if "--here" in words:
         try:
-            print(f"{path.relative_to(ROOT)}: {run_page(path, write)} blocks")
+            print(f"{chosen[0].relative_to(ROOT)}: {run_page(chosen[0], '--write' in words)} blocks")
         except Mismatch as e:
-            wrong += 1
             print(e, file=sys.stderr)
-    return 1 if wrong else 0
+            return 1
+        return 0
+    flags = ["--write"] * 3 if "--write" in words else []  # outputs name lines of the page, which move as outputs grow
+    return max([_in_process(path, flag) for path in chosen for flag in [*flags, ""]], default=0)
+
+
+def _in_process(path: Path, flag: str) -> int:
+    command = [sys.executable, "-m", "docs.blocks", "--here", *filter(None, [flag]), str(path)]
+    quiet = subprocess.DEVNULL if flag else None
+    return subprocess.run(command, cwd=ROOT, check=False, stdout=quiet, stderr=quiet).returncode
 
 
 if __name__ == "__main__":

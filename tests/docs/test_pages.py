@@ -1,6 +1,8 @@
 """All code in the pages runs and prints what they show; generated pages are up to date; links lead somewhere."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,10 @@ NAMES = [str(p.relative_to(ROOT)) for p in pages()]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_code_runs_and_prints_what_the_page_shows(name):
-    run_page(ROOT / name)
+    run = subprocess.run(
+        [sys.executable, "-m", "docs.blocks", "--here", name], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,7 +70,8 @@ def test_runner_checks_announced_errors(tmp_path):
 
 
 def test_runner_writes_files_and_runs_commands(tmp_path):
-    text = "```python\n# file: m.py\nA = 5\n```\n```console\n$ cat m.py | head -1\n# file: m.py\n$ false || echo no\nno\n```\n"
+    commands = "$ cat m.py | head -1\n# file: m.py\n$ false || echo no\nno\n"
+    text = f"```python\n# file: m.py\nA = 5\n```\n```console\n{commands}```\n"
     run_page(page(tmp_path, text + "```python\nimport m\nassert m.A == 5\n```\n"))
     with pytest.raises(Mismatch):
         run_page(page(tmp_path, text.replace("\nno\n", "\nyes\n")))

@@ -1,8 +1,14 @@
-"""Tell which NumPy functions gradients pass through, and what else is known of them."""
+"""Tell which NumPy and SciPy functions gradients pass through, and what else is known of them."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
+from collections import Counter
+
+from tapec.cli.problem import Problem
+from tapec.cli.terminal import show, show_json, styled, table
+from tapec.report.support import KINDS, Row, matching, rows, special_rows
 
 HELP = "tell which functions are supported"
 EXAMPLES = """\
@@ -12,11 +18,35 @@ examples:
   tapec support linalg          all whose name holds the word
   tapec support --json"""
 
+_HEAD = ("function", "gradient", "reverse", "forward", "complex", "vmap", "note")
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="a function, or part of a name")
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
-def run(options: argparse.Namespace) -> int | None:
-    raise NotImplementedError
+def run(options: argparse.Namespace) -> None:
+    known = [*rows(), *scipy_rows()]
+    found = matching(known, options.name)
+    if not found:
+        close = difflib.get_close_matches(options.name, [r.name.rpartition(".")[2] for r in known], n=3)
+        hint = f"; did you mean {' or '.join(close)}?" if close else ""
+        raise Problem(f"no public function of NumPy or scipy.special is called {options.name}{hint}")
+    if options.json:
+        show_json([r._asdict() for r in found])
+        return
+    show(table([[r.name, r.kind, r.reverse, r.forward, r.complex, r.vmap, r.note] for r in found], _HEAD))
+    if len(found) > 20:
+        counts = Counter(r.kind for r in found)
+        show()
+        show(table([[kind, str(counts[kind]), about] for kind, about in KINDS.items() if counts[kind]], right=" r"))
+    show(styled("every derivative can be differentiated again; reverse and forward mode in any order", "dim"))
+
+
+def scipy_rows() -> list[Row]:
+    """Those of scipy.special, where SciPy is installed."""
+    try:
+        return special_rows()
+    except ImportError:
+        return []

@@ -1,0 +1,234 @@
+"""Writes the generated parts of the pages, and the site.
+
+python -m docs.build                 what stands between `<!-- begin NAME -->` and `<!-- end -->`, from the code
+python -m docs.build --check         exit code 1 if a part is out of date
+python -m docs.build --site site/    all pages as HTML (pip install tapec[docs])
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tapec
+from tapec import config, errors
+from tapec.report import support
+
+__all__ = ["PARTS", "build", "renewed", "site"]
+
+DOCS = Path(__file__).resolve().parent
+_PART = re.compile(r"(?<=<!-- begin )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = list(head)
+    cells = [head, ["---"] * len(head), *[[c.replace("|", "\\|").replace("\n", " ") for c in row] for row in rows]]
+    return "\n".join("| " + " | ".join(row) + " |" for row in cells)
+
+
+def first_line(x: Any) -> str:
+    return (inspect.getdoc(x) or "").split("\n\n")[0].replace("\n", " ")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# settings, errors, conventions
+# ---------------------------------------------------------------------------------------------------------------
+def settings_table() -> str:
+    rows = [
+        [f"`{f.name}`", f"`TAPEC_{f.name.upper()}`", type(f.default).__name__, f"`{f.default!r}`", f.metadata["about"]]
+        for f in dataclasses.fields(config.Values)
+    ]
+    return table(("setting", "in the environment", "type", "default", "what it does"), rows)
+
+
+def errors_table() -> str:
+    classes = [x for name in errors.__all__ if isinstance(x := getattr(errors, name), type)]
+    rows = [[f"`{c.__name__}`", bases(c), first_line(c)] for c in classes]
+    return table(("error", "is also a", "when"), rows)
+
+
+def bases(c: type) -> str:
+    return ", ".join(f"`{b.__name__}`" for b in c.__bases__ if b is not Exception)
+
+
+def conventions_tables() -> str:
+    from tests.ops.conventions import CONVENTIONS
+
+    parts = []
+    for subject, rows in CONVENTIONS.items():
+        shown = [[f"`{r.code}`", point(r.at), gradients(r), r.why] for r in rows]
+        parts.append(f"## {subject}\n\n{table(('expression', 'at', 'gradient', ''), shown)}\n")
+    return "\n".join(parts)
+
+
+def point(at: dict[str, Any]) -> str:
+    return ", ".join(f"`{k} = {compact(v)}`" for k, v in at.items())
+
+
+def gradients(row: Any) -> str:
+    return ", ".join(f"d{name}: `{compact(g)}`" for name, g in zip(row.at, row.grads, strict=True))
+
+
+def compact(x: Any) -> str:
+    """As few characters as will do: `[0, -1, 2.5]`."""
+    if isinstance(x, np.ndarray):
+        x = x.tolist()
+    if isinstance(x, (list, tuple)):
+        return "[" + ", ".join(map(compact, x)) + "]"
+    if isinstance(x, complex):
+        return str(x).strip("()")
+    return f"{x:.6g}" if isinstance(x, float) else str(x)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# support
+# ---------------------------------------------------------------------------------------------------------------
+def support_table(rows: list[support.Row]) -> str:
+    head = ("function", "gradient", "reverse", "forward", "complex", "vmap", "note")
+    return table(head, [[f"`{r.name}`", r.kind, r.reverse, r.forward, r.complex, r.vmap, r.note] for r in rows])
+
+
+def numpy_table() -> str:
+    return support_table(support.rows())
+
+
+def special_table() -> str:
+    return support_table(support.special_rows())
+
+
+def scipy_table() -> str:
+    found = support.scipy_functions().items()
+    return table(("module", "functions"), [[f"`{m}`", ", ".join(f"`{n}`" for n in names)] for m, names in found])
+
+
+def kinds_table() -> str:
+    return table(("gradient", "means"), [[f"**{kind}**", about] for kind, about in support.KINDS.items()])
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# API
+# ---------------------------------------------------------------------------------------------------------------
+API = {
+    "Transforms": """compile grad value_and_grad vjp jvp linearize jacobian jacrev jacfwd hessian hvp ggn_vp vmap
+        per_example_grad""",
+    "Rules of one's own": "stop_gradient custom_gradient custom_jvp checkpoint check_grads",
+    "Solvers": "custom_root fixed_point custom_linear_solve sparsity",
+    "Tapes": """GradientTape Variable Tensor IndexedSlices UnconnectedGradients constant convert_to_tensor zeros ones
+        full empty""",
+    "Settings and caches": "settings cache_info cache_clear",
+}
+
+
+def api_reference() -> str:
+    told = {name for names in API.values() for name in names.split()}
+    others = [n for n in tapec.__all__ if n not in told and not isinstance(getattr(errors, n, None), type)]
+    parts = []
+    for title, names in {**API, "Others": " ".join(others)}.items():
+        if names:
+            parts += [f"## {title}\n", *[reference(name, getattr(tapec, name)) for name in names.split()]]
+    return "\n".join(parts)
+
+
+def reference(name: str, x: Any) -> str:
+    """A heading, the signature, the docstring, and for classes the public methods."""
+    lines = [f"### tapec.{name}\n", f"```text\n{name}{signature(x)}\n```\n", docstring(x)]
+    if inspect.isclass(x):
+        methods = [(n, f) for n, f in vars(x).items() if not n.startswith("_") and callable(f) and inspect.getdoc(f)]
+        lines += [f"- `{n}{signature(f, method=True)}`: {first_line(f)}" for n, f in methods]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def signature(x: Any, method: bool = False) -> str:
+    try:
+        found = inspect.signature(x)
+    except (TypeError, ValueError):
+        return ""
+    kept = [p.replace(annotation=p.empty) for p in found.parameters.values()]
+    if method and kept and kept[0].name == "self":
+        kept = kept[1:]
+    return str(found.replace(parameters=kept, return_annotation=found.empty))
+
+
+def docstring(x: Any) -> str:
+    """A docstring as Markdown: examples become blocks."""
+    out: list[str] = []
+    inside = False
+    for line in (inspect.getdoc(x) or "").splitlines():
+        if line.lstrip().startswith(">>> ") and not inside:
+            out += ["", "```pycon"] if out and out[-1] else ["```pycon"]
+            inside = True
+        elif inside and not line.strip():
+            out.append("```")
+            inside = False
+        out.append(line)
+    return "\n".join([*out, "```"] if inside else out) + "\n"
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# pages and site
+# ---------------------------------------------------------------------------------------------------------------
+PARTS: dict[str, Callable[[], str]] = {
+    "api": api_reference,
+    "conventions": conventions_tables,
+    "errors": errors_table,
+    "kinds": kinds_table,
+    "numpy": numpy_table,
+    "scipy": scipy_table,
+    "settings": settings_table,
+    "special": special_table,
+}
+
+
+def renewed(text: str) -> str:
+    """A page with its generated parts made anew."""
+    return _PART.sub(lambda m: f"{m.group(1)}{m.group(2)}\n{PARTS[m.group(1)]().strip()}\n\n", text)
+
+
+def build(check: bool = False) -> list[str]:
+    """Renew all pages; gives the names of those that were out of date."""
+    stale = []
+    for path in sorted(DOCS.glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        new = renewed(text)
+        if new != text:
+            stale.append(path.name)
+            if not check:
+                path.write_text(new, encoding="utf-8")
+    return stale
+
+
+def site(out: Path) -> None:
+    """Build the site: MkDocs on a copy of the pages, since it wants its settings outside of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        pages = Path(folder) / "docs"
+        shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.py", "*.yml", "__pycache__"))
+        readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+        (pages / "index.md").write_text(readme.replace("](docs/", "]("), encoding="utf-8")
+        shutil.copy(DOCS / "mkdocs.yml", folder)
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(out.resolve())]
+        subprocess.run(command, cwd=folder, check=True)
+
+
+def main(words: list[str]) -> int:
+    check = "--check" in words
+    stale = build(check)
+    for name in stale:
+        print(f"docs/{name} {'is out of date: run python -m docs.build' if check else 'written'}")
+    if "--site" in words:
+        site(Path(words[words.index("--site") + 1]))
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,85 @@
+"""The support table: what gradients pass through, read off the registry so that it cannot lie."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tapec.ir import Op
+from tapec.ops.classify import KINDS, Entry, entries
+
+__all__ = ["KINDS", "Row", "matching", "rows", "scipy_functions", "special_rows"]
+
+
+class Row(NamedTuple):
+    """One function. Empty where a column does not apply."""
+
+    name: str
+    kind: str
+    reverse: str
+    forward: str
+    order: str
+    complex: str
+    vmap: str
+    note: str
+
+
+def rows() -> list[Row]:
+    """np, np.linalg and np.fft: every public name."""
+    return [row_of(e) for e in entries()]
+
+
+def special_rows() -> list[Row]:
+    """The ufuncs of scipy.special; SciPy has to be there."""
+    from tapec.ops.special import HOME, define_all
+
+    found = sorted({op.name: op for op in define_all()}.items())
+    return [
+        row_of(Entry(name, "no gradient" if op.gradient == "none" else "differentiable", op))
+        for name, op in found
+        if name.startswith(HOME)
+    ]
+
+
+def scipy_functions() -> dict[str, list[str]]:
+    """What `tapec.scipy` has of its own, by module."""
+    from importlib import import_module
+
+    import tapec.scipy
+
+    modules = [import_module(f"tapec.scipy.{name}") for name in tapec.scipy.__all__]
+    return {m.__name__: sorted(n for n in m.__all__ if not n.isupper()) for m in modules}
+
+
+def row_of(entry: Entry) -> Row:
+    if not entry.gradient:
+        return Row(entry.name, entry.kind, "", "", "", "", entry.batched if entry.op else "", entry.note)
+    if entry.op is None:
+        return Row(entry.name, entry.kind, "yes", "yes", "any", "", entry.batched, entry.note)
+    return Row(
+        entry.name,
+        entry.kind,
+        "yes" if entry.op.gradient == "yes" else "zeros",
+        forward_mode(entry.op),
+        "any",
+        "yes" if entry.complex else "",
+        entry.batched,
+        entry.note,
+    )
+
+
+def forward_mode(op: Op) -> str:
+    """Where its tangents come from."""
+    if op.gradient != "yes":
+        return "zeros"
+    if op.partials is not None or op.jvp is not None or op.linear:
+        return "yes"
+    return "transposed" if op.vjp is not None else ""
+
+
+def matching(found: list[Row], word: str | None) -> list[Row]:
+    """Rows of a function's name, or else all whose name holds the word."""
+    if word is None:
+        return found
+    word = word.removeprefix("numpy.").removeprefix("np.")
+    exact = [r for r in found if word in (r.name, r.name.rpartition(".")[2], r.name.removeprefix("np."))]
+    return exact or [r for r in found if word in r.name]

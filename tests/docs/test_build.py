@@ -1,0 +1,81 @@
+"""Generated parts of the pages are up to date, and the pages make a site."""
+
+import importlib.util
+import re
+
+import numpy as np
+import pytest
+
+import tapec
+from docs.build import DOCS, PARTS, build, numpy_table, renewed, site
+from tapec import errors
+
+VERSION_BOUND = {"numpy", "special", "scipy", "api"}  # parts that another NumPy or SciPy changes
+
+
+def parts(name: str) -> dict[str, str]:
+    text = (DOCS / name).read_text(encoding="utf-8")
+    return {m.group(1): m.group(2) for m in re.finditer(r"<!-- begin (\w+) -->\n(.*?)<!-- end -->", text, re.DOTALL)}
+
+
+PAGES = sorted(p.name for p in DOCS.glob("*.md") if parts(p.name))
+
+
+def test_every_generator_has_its_place():
+    assert sorted(name for page in PAGES for name in parts(page)) == sorted(PARTS)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_generated_parts_are_up_to_date(page):
+    for name, shown in parts(page).items():
+        if name not in VERSION_BOUND:
+            assert shown.strip() == PARTS[name]().strip(), "run python -m docs.build"
+
+
+def test_support_table_agrees_with_this_numpy():
+    shown = dict(re.findall(r"^\| `(np\.\S+)` (\|.*)$", parts("support.md")["numpy"], re.MULTILINE))
+    now = dict(re.findall(r"^\| `(np\.\S+)` (\|.*)$", numpy_table(), re.MULTILINE))
+    assert {n: now[n] for n in now if n in shown} == {n: shown[n] for n in now if n in shown}, (
+        "run python -m docs.build"
+    )
+    if tuple(map(int, np.__version__.split(".")[:2])) >= (2, 4):
+        assert sorted(now) == sorted(shown)
+    else:
+        assert set(now) <= set(shown)
+
+
+def test_api_page_has_every_public_name():
+    text = parts("api.md")["api"]
+    for name in tapec.__all__:
+        if not isinstance(getattr(errors, name, None), type):
+            assert f"### tapec.{name}\n" in text, "run python -m docs.build"
+            first = (getattr(tapec, name).__doc__ or "").strip().split("\n")[0]
+            assert first in text, "run python -m docs.build"
+
+
+def test_renewing_changes_nothing_but_the_parts():
+    text = "before\n<!-- begin settings -->\nold\n<!-- end -->\nafter\n"
+    new = renewed(text)
+    assert new.startswith("before\n<!-- begin settings -->\n\n| setting |") and new.endswith(
+        "|\n\n<!-- end -->\nafter\n"
+    )
+    assert renewed(new) == new
+
+
+def test_check_writes_nothing():
+    before = {p: p.read_bytes() for p in DOCS.glob("*.md")}
+    build(check=True)
+    assert {p: p.read_bytes() for p in DOCS.glob("*.md")} == before
+
+
+def test_every_page_is_in_the_site():
+    nav = (DOCS / "mkdocs.yml").read_text()
+    assert sorted(re.findall(r": (\S+\.md)$", nav, re.MULTILINE)) == sorted(
+        ["index.md", *[p.name for p in DOCS.glob("*.md")]]
+    )
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mkdocs") is None, reason="mkdocs is not installed (tapec[docs])")
+def test_site_builds(tmp_path):
+    site(tmp_path / "site")
+    assert (tmp_path / "site" / "tour" / "index.html").read_text().count("<h2") > 5
