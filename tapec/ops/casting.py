@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Type
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import define, dtype_of
-from tapec.ops.kit import drawn
+from tapec.ops.kit import drawn, present
 
 __all__ = ["CAST", "dtype_source"]
 
@@ -37,7 +37,7 @@ def dtype_source(dtype: np.dtype) -> str:
 
 
 @method("astype")
-@implements(np.astype)
+@implements(*present("astype"))  # NumPy 2.1
 def astype(
     x: Any,
     dtype: Any,

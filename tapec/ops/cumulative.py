@@ -10,7 +10,7 @@ from tapec.ir import Type
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import conj, define, ndim_of
-from tapec.ops.kit import along, as_array, both, drawn, rolled
+from tapec.ops.kit import along, as_array, both, drawn, present, rolled
 from tapec.ops.reductions import sum_dtype
 
 __all__ = ["CUMPROD", "CUMSUM", "RECURRENCE"]
@@ -154,14 +154,14 @@ def _cumulative(run: Any, first: int, x: Any, axis: Any, dtype: Any, include_ini
     return y
 
 
-@implements(np.cumulative_sum)
+@implements(*present("cumulative_sum"))  # NumPy 2.1
 def cumulative_sum(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Any:
     return _cumulative(cumsum, 0, x, axis, dtype, include_initial)
 
 
-@implements(np.cumulative_prod)
+@implements(*present("cumulative_prod"))  # NumPy 2.1
 def cumulative_prod(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Any:

@@ -25,6 +25,7 @@ __all__ = [
     "lined_up",
     "natively",
     "permuted",
+    "present",
     "real_dtype",
     "regular",
     "result_class",
@@ -72,6 +73,11 @@ def as_array(x: Any) -> Any:
 def weak(x: Any) -> bool:
     """Is it, or does it stand for, a Python number?"""
     return type(x) in (float, int, bool, complex) or getattr(x, "weak", False)
+
+
+def present(*names: str) -> list[Any]:
+    """NumPy's functions of these names, as far as the installed NumPy has them."""
+    return [getattr(np, name) for name in names if hasattr(np, name)]
 
 
 def along(axis: int, part: Any) -> tuple[Any, ...]:

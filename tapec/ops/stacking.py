@@ -11,7 +11,7 @@ from tapec.errors import at_user_line
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import implements
 from tapec.ops.define import as_operand, ndim_of, shape_of
-from tapec.ops.kit import along, as_array
+from tapec.ops.kit import along, as_array, present
 
 __all__ = ["at_least"]
 
@@ -165,7 +165,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return split(ary, indices_or_sections, 2)
 
 
-@implements(np.unstack)
+@implements(*present("unstack"))  # NumPy 2.1
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     x = as_array(x)
     if not ndim_of(x):

@@ -14,6 +14,8 @@ C = C[:12].reshape(3, 4)
 V = V[:4]
 S = np.float64(0.7)
 
+NEW = hasattr(np, "unstack")  # NumPy 2.1
+
 ONE = {
     "reshape": lambda x: np.reshape(x, (4, -1)),
     "reshape F": lambda x: np.reshape(x, (4, 6), order="F"),
@@ -55,7 +57,7 @@ ONE = {
     "hsplit": lambda x: np.hsplit(x, 3),
     "vsplit": lambda x: np.vsplit(x, 2),
     "dsplit": lambda x: np.dsplit(x, [1]),
-    "unstack": lambda x: np.unstack(x, axis=1),
+    **({"unstack": lambda x: np.unstack(x, axis=1)} if NEW else {}),
     "atleast_1d": lambda x: np.atleast_1d(x, x[0, 0, 0]),
     "atleast_2d": lambda x: np.atleast_2d(x[0, 0, 0], x[0, 0], x),
     "atleast_3d": lambda x: np.atleast_3d(x[0, 0, 0], x[0, 0], x[0], x),
@@ -77,7 +79,7 @@ ONE = {
     "insert block": lambda x: np.insert(x, [1], x[:, :2], axis=1),
     "insert many": lambda x: np.insert(x, [1, 2, 1, -1], x[0, 0, 0] * np.arange(4.0), axis=2),
     "insert slice": lambda x: np.insert(x, slice(0, 4, 2), np.array([7.0, 8.0]), axis=2),
-    "insert mask": lambda x: np.insert(x, np.array([True, False, True]), 3.0, axis=1),
+    **({"insert mask": lambda x: np.insert(x, np.array([True, False, True]), 3.0, axis=1)} if NEW else {}),
     "insert none": lambda x: np.insert(x, [], 3.0, axis=1),
     "delete": lambda x: np.delete(x, 1),
     "delete axis": lambda x: np.delete(x, -1, axis=2),

@@ -53,9 +53,9 @@ SQUARE = {
     "pinv": np.linalg.pinv,
     "matrix_power": lambda a: np.linalg.matrix_power(a, 3),
     "cond": np.linalg.cond,
-    "cond 1": lambda a: np.linalg.cond(a, 1),
-    "cond inf": lambda a: np.linalg.cond(a, np.inf),
-    "cond fro": lambda a: np.linalg.cond(a, "fro"),
+    "cond 1": lambda a: np.real(np.linalg.cond(a, 1)),  # NumPy 2.0 gives it as a complex number
+    "cond inf": lambda a: np.real(np.linalg.cond(a, np.inf)),
+    "cond fro": lambda a: np.real(np.linalg.cond(a, "fro")),
     "cond -2": lambda a: np.linalg.cond(a, -2),
     "svdvals": np.linalg.svdvals,
     "qr": lambda a: tuple(np.linalg.qr(a)),

@@ -114,7 +114,9 @@ def test_windows(name):
 
 def test_numpy_polynomial_passes_through():
     check(lambda x: P.polyval(x, U), X)
-    check(lambda x, c: [P.polyval2d(x[0], x[1], c), P.polygrid2d(x[0], x[1], c)], X, np.arange(6.0).reshape(2, 3))
+    check(lambda x, c: P.polyval2d(x[0], x[1], c), X, np.arange(6.0).reshape(2, 3))
+    if hasattr(P.polygrid2d, "_implementation"):  # older NumPy does not ask tensors
+        check(lambda x, c: P.polygrid2d(x[0], x[1], c), X, np.arange(6.0).reshape(2, 3))
     check(lambda x: np.polynomial.chebyshev.chebval(x, U), X)
     check(lambda x: np.polynomial.Polynomial(U)(x), X)
     check(lambda x: np.polynomial.hermite.hermval(x, U), X)
