@@ -6,7 +6,10 @@ from tapec.ir import Op
 
 __all__ = ["is_multilinear", "linear_inputs"]
 
-_LINEAR_ELEMENTWISE = {"multiply": (0, 1), "divide": (0,), "add": (0, 1), "subtract": (0, 1), "negative": (0,)}
+_LINEAR_ELEMENTWISE = {
+    **dict.fromkeys(["multiply", "add", "subtract"], (0, 1)),
+    **dict.fromkeys(["divide", "negative", "positive", "conjugate", "real", "imag"], (0,)),
+}
 
 
 def linear_inputs(op: Op, count: int) -> tuple[int, ...]:
