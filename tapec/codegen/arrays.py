@@ -6,6 +6,7 @@ from typing import Any
 
 from tapec.codegen.blocks import in_blocks
 from tapec.codegen.branches import items_of, results_of, segments_of
+from tapec.codegen.cost import Cost, flops_of
 from tapec.codegen.items import Results
 from tapec.codegen.load import Space
 from tapec.codegen.lower import Lowering
@@ -21,15 +22,16 @@ __all__ = ["array_function", "items_for", "name_inputs"]
 
 def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> Function:
     """The function on arrays, ready to be laid out. Constants and helpers go into the namespace."""
-    graph = in_blocks(graph)
+    whole, graph = graph, in_blocks(graph)
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
     names.fixed.update(params)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
     name_constants(graph, names, called, space)
     plan, items = items_for(graph, tree, graph.outputs)
-    body = Lowering(plan, names, called, space).block(items)
-    return Function(name, params, body)
+    lowering = Lowering(plan, names, called, space)
+    body = lowering.block(items)
+    return Function(name, params, body, cost=Cost(flops_of(whole), lowering.moved, lowering.peak))
 
 
 def items_for(graph: Graph, tree: Tree | None, tests: tuple[Node, ...]) -> tuple[Plan, list[Any]]:

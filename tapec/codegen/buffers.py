@@ -39,6 +39,7 @@ class Buffers:
         self.last: dict[Node, int] = {}
         self.last_read: dict[Node, int] = {}
         self.here = 0
+        self.alive = self.peak = self.moved = 0  # bytes in use, at most in use, read and written
 
     def start(self, items: list[Any]) -> None:
         """Find out for how long everything is needed."""
@@ -56,6 +57,12 @@ class Buffers:
         self.root, self.owned = other.root, other.owned
         self.pool = {t: list(names) for t, names in other.pool.items()}
         self.pooled = dict(other.pooled)
+        self.alive = other.alive
+
+    def count(self, inner: Buffers, before: int) -> None:
+        """Add what the code of another block costs, which starts with so many bytes in use."""
+        self.peak = max(self.peak, before + inner.peak)
+        self.moved += inner.moved
 
     # -- memory -----------------------------------------------------------------------------------------------------
     def root_of(self, node: Node) -> Node:
@@ -70,10 +77,13 @@ class Buffers:
                 self.root[n] = found
         return found
 
-    def own(self, node: Node) -> None:
-        """A new value has been made."""
+    def own(self, node: Node, new: bool = True) -> None:
+        """A value has been made, in new memory or in a dead array's."""
         if node.type.shape and not is_view(node):
             self.owned.add(node)
+            if new:
+                self.alive += node.type.nbytes
+                self.peak = max(self.peak, self.alive)
 
     def dies(self, node: Node, wanted: Type) -> bool:
         """Is it an array of our own, of this type, that nobody needs after this line?"""
@@ -111,19 +121,23 @@ class Buffers:
             name = self.name.get(leaf)
             if name is None or leaf is survivor or name in self.names.fixed:
                 continue
-            if leaf in self.owned and is_big(leaf.type) and self.last[leaf] == here:
+            dead = leaf in self.owned and self.last[leaf] == here
+            if dead and is_big(leaf.type):
                 self.pool.setdefault(leaf.type, []).append(name)
                 self.pooled[name] = leaf.type
             else:
                 self.names.release(name)
+                self.alive -= leaf.type.nbytes if dead else 0
 
     # -- names ------------------------------------------------------------------------------------------------------
     def call(self, node: Node, old: str | None = None) -> str:
         """Name a new value; `old` is what its memory was called."""
         wish = self.wish(node) if old is None or node in self.plan.wishes else old
         if wish in self.pooled:
-            self.pool[self.pooled.pop(wish)].remove(wish)
+            t = self.pooled.pop(wish)
+            self.pool[t].remove(wish)
             self.names.release(wish)
+            self.alive -= t.nbytes
         name = self.name[node] = self.names.take(wish)
         return name
 

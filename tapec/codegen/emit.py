@@ -9,6 +9,7 @@ from typing import Any
 from tapec.autodiff.inline import inline_calls
 from tapec.codegen.arrays import array_function
 from tapec.codegen.branches import leaves_of
+from tapec.codegen.cost import Cost
 from tapec.codegen.floats import as_floats, float_function
 from tapec.codegen.load import Space
 from tapec.codegen.module import Layout
@@ -24,9 +25,10 @@ WATCHERS: list[Callable[[Compiled], None]] = []  # told of everything that is co
 class Compiled:
     """A generated function and the graph it came from; `source` is its text, made when somebody looks."""
 
-    __slots__ = ("__weakref__", "_layout", "_origins", "_text", "function", "graph", "name", "space")
+    __slots__ = ("__weakref__", "_layout", "_origins", "_text", "cost", "function", "graph", "name", "space")
 
     function: Callable[..., Any]
+    cost: Cost  # floating point operations, bytes moved, and the most memory in use
 
     def __init__(self, graph: Graph, name: str):
         self.graph = graph
@@ -90,7 +92,9 @@ def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None
         space.define(layout.add(float_function(floats, graph, name, tree, space, arrays)))
         if floats.risky:
             space.later(arrays, lambda: layout.add(array_function(graph, arrays, tree, space)))
+    compiled.cost = layout.cost
     compiled.function = space.names[name]
+    compiled.function.compiled = compiled  # type: ignore[attr-defined]  # lives, source and all, as long as the function
     space.register(compiled.function)
     for watch in WATCHERS:
         watch(compiled)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.codegen.arrays import items_for, name_inputs
+from tapec.codegen.cost import Cost, bytes_of
 from tapec.codegen.elements import BOOL, FLOAT, RULES, Elements, spelled
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.idioms import is_weak
@@ -174,13 +175,15 @@ def float_function(
     body = unpack(program, graph, params, names, called)
     plan, items = items_for(program.graph, tree, program.tests)
     body += Lowering(plan, names, called, space).block(items)
+    results = bytes_of(graph.outputs)
+    cost = Cost(len(program.graph.nodes), bytes_of(graph.inputs) + results, results)
     if not program.risky:
-        return Function(name, params, body)
+        return Function(name, params, body, cost=cost)
     again = [Expr(AS_SCALAR[i.type.dtype.kind], (p,)) if _is_scalar(i) else p for i, p in zip(graph.inputs, params)]
     call = parse_template(f"{arrays}({', '.join(slots(len(again)))})", len(again))
     note = "inf and nan are NumPy's business"
     handler = [Return(Expr(call, tuple(again)), None, note)]
-    return Function(name, params, [Try(body, ("ArithmeticError", "ValueError"), handler)])
+    return Function(name, params, [Try(body, ("ArithmeticError", "ValueError"), handler)], cost=cost)
 
 
 AS_SCALAR = {"f": parse_template("np.float64(_0)", 1), "b": parse_template("np.bool_(_0)", 1)}

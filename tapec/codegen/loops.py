@@ -56,6 +56,8 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         elif n not in plan.nested:
             items.append(n)
     lines += inside.block(items)
+    inside.moved = 0
+    outer.count(inside, outer.alive)
     span = Expr(parse_template(f"range(0, {body.rows}, {body.block})", 0), ())
     outer.out.append(For(i, span, lines, None, "blocks that stay in the cache"))
     outer.bury(leaves)
@@ -68,7 +70,7 @@ def _prepare(outer: Lowering, part: Node | None, t: Type, value: Node, kept: boo
     if kept:
         old = outer.reuse(t, outer.plan.wishes.get(part))
         name = outer.call(part, old)
-        outer.own(part)
+        outer.own(part, old is None)
         if name != old:
             outer.out.append(Assign(name, old if old is not None else _empty(t), part.origin))
         return name

@@ -11,6 +11,7 @@ from typing import Any
 
 from tapec.codegen.blocks import LOOP
 from tapec.codegen.buffers import Buffers
+from tapec.codegen.cost import bytes_of
 from tapec.codegen.expressions import Expr, Expression, parse_template
 from tapec.codegen.idioms import is_weak, out_template
 from tapec.codegen.items import AddUp, Fork, Results
@@ -75,6 +76,7 @@ class Lowering(Buffers):
         inner = Lowering(self.plan, self.names.branch(), self.name, self.space)
         inner.branch(self)
         self.out.append(If(condition, inner.block(fork.items), fork.test.origin))
+        self.count(inner, 0)
         self.bury(fork.leaves)
 
     def results(self, item: Results) -> None:
@@ -92,6 +94,7 @@ class Lowering(Buffers):
     # -- values -----------------------------------------------------------------------------------------------------
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         """One or a few lines that compute a value."""
+        self.moved += bytes_of(leaves) + bytes_of((node,))
         if node.op.multi:
             if node.op is LOOP:
                 lower_loop(self, node, leaves)
@@ -117,7 +120,7 @@ class Lowering(Buffers):
         self.bury(leaves)
         name = self.call(node, buffer)
         self.out.append(Do(value, node.origin) if name == buffer else Assign(name, value, node.origin))
-        self.own(node)
+        self.own(node, buffer is None)
 
     def compute_into(self, node: Node, leaves: Sequence[Node]) -> None:
         """Compute a value into an array that is there for it."""

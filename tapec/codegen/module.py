@@ -10,6 +10,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tapec.codegen.cost import Cost, cost_text
 from tapec.codegen.expressions import NO_COLUMN, to_ast
 from tapec.codegen.statements import STORE, For, If, Statement, Try, line_width, statement_ast, try_ast
 from tapec.codegen.text import LIMIT, to_text, wrapped
@@ -28,6 +29,7 @@ class Function(NamedTuple):
     params: tuple[str, ...]
     body: list[Statement]
     doc: str = ""
+    cost: Cost = Cost(0, 0, 0)
 
 
 class Line(NamedTuple):
@@ -41,17 +43,20 @@ class Line(NamedTuple):
 
 
 class Layout:
-    """Lines in order. `head` are finished lines of text: comments, imports, constants."""
+    """Lines in order; `cost` is that of the first function."""
 
-    def __init__(self, head: Sequence[str] = ()):
-        self.lines: list[Line] = [Line(0, None, None, "", (text,)) for text in head]
-        self.next = len(head) + 1
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.next = 1
+        self.cost = Cost(0, 0, 0)
 
     def add(self, function: Function) -> ast.FunctionDef:
         """Lay out a function after what is there; gives its syntax tree."""
         if self.lines:
-            self._text(0, ("",))
-            self._text(0, ("",))
+            self._text(0, ("", ""))
+        else:
+            self.cost = function.cost
+            self._text(0, (f"# {cost_text(function.cost)}",))
         line = self.next
         self._text(0, tuple(signature(function.name, function.params)))
         if function.doc:
@@ -117,7 +122,7 @@ class Layout:
             texts = line.text or (header(line.tree),)
             pad = " " * line.indent
             rows.append((pad + texts[0] if texts[0] else "", comment))
-            rows.extend((f"{pad}    {t}", "") for t in texts[1:])
+            rows.extend((f"{pad}    {t}" if t else "", "") for t in texts[1:])
         widest = max((len(t) for t, c in rows if c and len(t) < COMMENT_COLUMN), default=0)
         return "".join(f"{t.ljust(widest)}  # {c}\n" if c else f"{t}\n" for t, c in rows)
 
