@@ -56,15 +56,20 @@ CALL = define(
 
 GUARD = define("guard", lambda x, kind, value: (), lambda t, kind, value: (), "guard")
 
+
 def _length(*values: Any, op: str, params: Any, index: int) -> Any:
-    return np.int64(len(get_op(op).run(*values, **dict(params))[index]))
+    made = get_op(op)
+    found = made.run(*values, **dict(params))
+    return np.int64(len(found[index] if made.multi else found))
 
 
 def _length_source(args: tuple[str, ...], node: Any) -> str:
     if node.param("op") == "nonzero":
         return f"np.count_nonzero({args[0]})"
     inner = Node(get_op(node.param("op")), node.inputs, node.param("params"), node.type)
-    return f"len({inner.op.source(args, inner) if callable(inner.op.source) else inner.op.source.format(*args)}[{node.param('index')}])"
+    source = inner.op.source
+    text = source(args, inner) if callable(source) else source.format(*args)
+    return f"len({text}[{node.param('index')}])" if inner.op.multi else f"len({text})"
 
 
 # the length of a result whose shape hangs on values: what is compiled for one length is guarded by it

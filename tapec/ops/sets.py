@@ -30,8 +30,9 @@ def _dynamic(run: Callable[..., Any]) -> Op:
         return tuple(found) if isinstance(found, tuple) else (found,)
 
     def source(args: tuple[str, ...], node: Any) -> str:
-        text = f"np.{run.__name__}({', '.join([*args, *[f'{k}={v!r}' for k, v in node.param('flags')]])})"
-        return text if len(node.type) > 1 else f"({text},)"
+        flags = node.param("flags")
+        text = f"np.{run.__name__}({', '.join([*args, *[f'{k}={v!r}' for k, v in flags]])})"
+        return text if any(k.startswith("return") for k, _ in flags) else f"({text},)"
 
     def sample(rng: np.random.Generator) -> list[Case]:
         xs = [np.array([3.0, 1.0, 2.0, 1.0]), np.array([2.0, 5.0, 3.0])]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tests.ops.derivatives import assert_same, check, leaves
+from tests.ops.derivatives import assert_same, check, inner, leaves, random_like
 
 RNG = np.random.default_rng(7)
 A = (RNG.permutation(24).reshape(2, 3, 4) - 11.6) * 0.17  # far from each other, and from where branches meet
@@ -143,6 +143,26 @@ def test_one(name):
     f, x = ONE[name]
     with np.errstate(all="ignore"):
         check(f, x)
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_compiled(name):
+    """A compiled function gives what the tape gives."""
+    f, x = ONE[name]
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        weights = [random_like(rng, y) for y in leaves(f(x))]
+
+        def loss(x):
+            return sum(inner(w, y) for w, y in zip(weights, leaves(f(x)), strict=True) if w is not None)
+
+        value, gradient = tapec.value_and_grad(loss)(x)
+        t = tapec.constant(x)
+        with tapec.GradientTape() as tape:
+            tape.watch(t)
+            y = loss(t)
+        np.testing.assert_allclose(value, y.numpy(), rtol=1e-10)
+        np.testing.assert_allclose(gradient, tape.gradient(y, t).numpy(), rtol=1e-10, atol=1e-12)
 
 
 SETS = {
