@@ -53,6 +53,9 @@ class Vmap(Transform):
                 raise ValueError(
                     at_user_line(f"vmap: {name} is a number and has no axis to map over. Mend: in_axes=None for it.")
                 )
+            if not -t.ndim <= axis < t.ndim:
+                shown = f"vmap: axis {axis} is out of bounds for {name} of shape {t.shape}"
+                raise np.exceptions.AxisError(at_user_line(shown))
             leaves[leaf] = axes[position] = k = normalize_axis(axis, t.ndim)
             sizes[name] = t.shape[k]
         if not sizes:

@@ -118,7 +118,7 @@ def test_sizes_that_differ() -> None:
 
 
 def test_axes_that_do_not_fit() -> None:
-    with pytest.raises(np.exceptions.AxisError):
+    with pytest.raises(np.exceptions.AxisError, match=r"vmap: axis 2 is out of bounds for x of shape \(4, 3\)"):
         tapec.vmap(lambda x: x, in_axes=2)(A)
     with pytest.raises(ValueError, match="x is a number and has no axis"):
         tapec.vmap(lambda x: x)(1.0)

@@ -16,6 +16,7 @@ from tapec.ir import OPS, Graph, Op
 from tapec.ir.interpret import interpret
 from tapec.ir.types import is_differentiable
 from tapec.ops.samples import Case
+from tests.autodiff.programs import inner
 from tests.ops.cases import WITHOUT_SAMPLE, cases, graph_of
 
 DERIVED = sorted(
@@ -91,6 +92,26 @@ def test_derivatives_in_batches(name: str) -> None:
                 one = interpret(derived, *case.inputs, *[g[k] for g in given])
                 for y, mark, expected in zip(found, marks, one, strict=True):
                     close(y[k] if mark else y, expected)
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_reverse_over_forward(name: str) -> None:
+    """Of the tangent as a function of everything, the pullback is the transpose of the tangent."""
+    op = OPS[name]
+    for case in small_cases(op):
+        graph = graph_of(op, case)
+        rng = np.random.default_rng(zlib.crc32(name.encode()))
+        derived = jvp_graph(graph, moving(graph))
+        wrt = moving(derived)
+        values = [*case.inputs, *[_like(rng, i.type.shape, i.type.dtype) for i in derived.inputs[len(case.inputs) :]]]
+        along = [_like(rng, derived.inputs[k].type.shape, derived.inputs[k].type.dtype) for k in wrt]
+        pushed = interpret(jvp_graph(derived, wrt), *values, *along)[len(derived.outputs) :]
+        cts = [_like(rng, np.shape(p), np.asarray(p).dtype) for p in pushed]
+        pulled = interpret(vjp_graph(derived, wrt), *values, *cts)
+        a, b = inner(cts, pushed), inner(pulled, along)
+        scale = sum(float(np.sum(np.abs(x * y))) for x, y in zip([*cts, *pulled], [*pushed, *along], strict=True))
+        single = any(o.type.dtype in (np.float32, np.complex64) for o in graph.outputs)
+        assert not np.isfinite(scale) or abs(a - b) <= (1e-6 if single else 1e-10) * max(1.0, scale)
 
 
 def _like(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -180,3 +180,23 @@ def test_entries_of_hessians(f: Any, colors: int) -> None:
     p = made.pattern
     found = scipy.sparse.csr_matrix((data, p.indices, p.indptr), shape=p.shape).toarray()
     np.testing.assert_allclose(found, dense, rtol=1e-12, atol=1e-12)
+
+
+@settings(max_examples=40)
+@given(programs(), SEEDS)
+def test_entries_of_drawn_hessians(graph: Graph, seed: int) -> None:
+    from tapec.autodiff.inline import copy_into
+    from tapec.ops import Symbol
+
+    def loss(*xs: Any) -> Any:
+        (y,) = copy_into(xs[0].builder, graph, tuple(x.node for x in xs))
+        return np.sum(np.sin(Symbol(y, xs[0].builder)))
+
+    whole = graph_of(loss, *[i.type.shape for i in graph.inputs])
+    made = sparse_hessian_graph(whole, 0)
+    values = draw_like(np.random.default_rng(seed), [i.type for i in whole.inputs])
+    (data,) = interpret(made.graph, *values)
+    (dense,) = interpret(hessian_graph(whole, [0]), *values)
+    p = made.pattern
+    found = scipy.sparse.csr_matrix((data, p.indices, p.indptr), shape=p.shape).toarray()
+    np.testing.assert_allclose(found, np.reshape(dense, p.shape), rtol=1e-9, atol=1e-9)
