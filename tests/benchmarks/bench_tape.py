@@ -1,0 +1,242 @@
+"""What a tape costs: recording, gradients, compilation, memory. Run as a script; prints numbers beside their budgets.
+
+python tests/benchmarks/bench_tape.py            # beside autograd, torch and TensorFlow, where they are installed
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import tapec
+from tapec import GradientTape, Variable, constant
+
+
+def best(function: Callable[[], Any], seconds: float = 0.3) -> float:
+    """Microseconds a call: the best of seven bursts."""
+    for _ in range(3):
+        function()
+    start = time.perf_counter()
+    n = 0
+    while time.perf_counter() - start < seconds / 20:
+        function()
+        n += 1
+    times = []
+    for _ in range(7):
+        start = time.perf_counter()
+        for _ in range(n):
+            function()
+        times.append((time.perf_counter() - start) / n)
+    return min(times) * 1e6
+
+
+def once(function: Callable[[], Any]) -> float:
+    """Milliseconds of one call."""
+    start = time.perf_counter()
+    function()
+    return (time.perf_counter() - start) * 1e3
+
+
+def row(what: str, value: float, unit: str, budget: str = "") -> None:
+    print(f"{what:<58} {value:10.2f} {unit:<8} {budget}")
+
+
+# -- small programs --------------------------------------------------------------------------------------------------
+def square(tf: Any = tapec, value: Any = 3.0) -> Any:
+    x = tf.constant(value)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    return tape.gradient(y, x)
+
+
+def chain(tf: Any = tapec, value: Any = 1.01, pairs: int = 20) -> Any:
+    """Two operations for each pair."""
+    x = tf.constant(value)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x
+        for _ in range(pairs):
+            y = y * x
+            y = y + x
+    return tape.gradient(y, x)
+
+
+def variable_square(v: Variable) -> Any:
+    with GradientTape() as tape:
+        y = v * v
+    return tape.gradient(y, v)
+
+
+def recording(operate: Callable[[Any, Any], Any], count: int) -> float:
+    """Microseconds that a watched operation takes above the same on plain values."""
+    x = constant(1.01)
+    plain = x.numpy()
+
+    def taped() -> None:
+        with GradientTape() as tape:
+            tape.watch(x)
+            y = x
+            for _ in range(count):
+                y = operate(y, x)
+
+    def untaped() -> None:
+        y = plain
+        for _ in range(count):
+            y = operate(y, plain)
+
+    def empty() -> None:
+        with GradientTape() as tape:
+            tape.watch(x)
+
+    return (best(taped) - best(empty) - best(untaped)) / count
+
+
+def small_programs() -> None:
+    row("recording x * y, above NumPy", recording(lambda y, x: y * x, 200), "us", "<= 2")
+    row("recording np.multiply(x, y), above NumPy", recording(np.multiply, 200), "us", "<= 2")
+    row("recording np.sin(x), above NumPy", recording(lambda y, x: np.sin(y), 200), "us", "<= 2")
+    row("x * x, watch to gradient", best(square), "us", "<= 12 (here <= 9)")
+    v = Variable(3.0)
+    row("v * v of a Variable", best(lambda: variable_square(v)), "us")
+    ours = best(chain)
+    row("40 operations, gradient included", ours, "us", "<= 100 (here <= 60)")
+    for name, peer in peers().items():
+        theirs = best(peer)
+        row(f"    {name}", theirs, "us", f"{theirs / ours:.1f} times")
+
+
+def peers() -> dict[str, Callable[[], Any]]:
+    """The chain by whichever peers are installed."""
+    found: dict[str, Callable[[], Any]] = {}
+    try:
+        import autograd
+
+        def f(x: Any) -> Any:
+            y = x
+            for _ in range(20):
+                y = y * x
+                y = y + x
+            return y
+
+        gradient = autograd.grad(f)
+        found["autograd"] = lambda: gradient(1.01)
+    except ImportError:
+        pass
+    try:
+        import torch
+
+        def torch_chain() -> Any:
+            x = torch.tensor(1.01, requires_grad=True)
+            y = x
+            for _ in range(20):
+                y = y * x
+                y = y + x
+            y.backward()
+            return x.grad
+
+        found["torch"] = torch_chain
+    except ImportError:
+        pass
+    try:
+        import tensorflow as tf
+
+        found["TensorFlow, at least 20 times is asked for"] = lambda: chain(tf)
+    except ImportError:
+        pass
+    return found
+
+
+# -- compiling -------------------------------------------------------------------------------------------------------
+def twenty(x: Any) -> Any:
+    y = np.sin(x)
+    for _ in range(6):
+        y = np.tanh(y) * x + np.exp(-y)
+    return np.sum(y)
+
+
+def first_gradient(f: Callable[[Any], Any], x: Any) -> float:
+    """Milliseconds from recording to gradient when the structure is not known."""
+    tapec.cache_clear()
+
+    def run() -> None:
+        with GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        tape.gradient(y, x)
+
+    return once(run)
+
+
+def long_program(n: int) -> Callable[[Any], Any]:
+    def f(x: Any) -> Any:
+        y = x
+        for _ in range(n // 2):
+            y = y * 1.0001
+            y = np.sin(y)
+        return np.sum(y)
+
+    return f
+
+
+def compiling() -> None:
+    first_gradient(twenty, constant(np.ones(3)))  # what is imported and remembered once is not counted
+    times = [first_gradient(twenty, constant(np.ones(4 + k))) for k in range(9)]
+    row("first gradient of a 20-operation program", statistics.median(times), "ms", "<= 5")
+    for n in (1_000, 10_000, 100_000):
+        ms = first_gradient(long_program(n), constant(np.ones(3)))
+        row(f"first gradient of {n} operations", n / ms * 1e3, "ops/s", ">= 15000 nodes/s")
+
+
+def importing() -> None:
+    def seconds(what: str) -> float:
+        code = f"import time, sys; t = time.perf_counter(); import {what}; print(time.perf_counter() - t)"
+        command = [sys.executable, "-c", code]
+        return min(float(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(7)) * 1e3
+
+    numpy = seconds("numpy")
+    row("import tapec, above NumPy", seconds("tapec") - numpy, "ms", "<= 30")
+    row("import tapec and name GradientTape, above NumPy", seconds("tapec; tapec.GradientTape") - numpy, "ms")
+
+
+# -- training --------------------------------------------------------------------------------------------------------
+def training(steps: int = 10_000) -> None:
+    rng = np.random.default_rng(0)
+    w, b = Variable(rng.standard_normal((5, 3))), Variable(np.zeros(3))
+    x, y = rng.standard_normal((20, 5)), rng.standard_normal((20, 3))
+
+    def train(n: int) -> None:
+        for k in range(n):
+            with GradientTape() as tape:
+                loss = np.mean((np.tanh(x @ w + b) - y) ** 2)
+            dw, db = tape.gradient(loss, [w, b])
+            rate = 0.1 / (1.0 + k)
+            w.assign_sub(rate * dw)
+            b.assign_sub(rate * db)
+
+    train(100)
+    row("a training step", best(lambda: train(10)) / 10, "us")
+    tracemalloc.start()
+    train(1000)
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    train(steps)
+    gc.collect()
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    row(f"growth of memory in {steps} training steps", after - before, "bytes", "flat")
+
+
+if __name__ == "__main__":
+    small_programs()
+    compiling()
+    importing()
+    training()
