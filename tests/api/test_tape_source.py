@@ -14,7 +14,7 @@ def test_the_source_of_the_gradient_that_used_a_tape_up():
         loss = np.mean(np.tanh(x) ** 2)
     gradient = tape.gradient(loss, x)
     source = tape.source(loss, x)
-    assert source.startswith("def loss_grad(")
+    assert "\ndef loss_grad(" in source
     assert not any("tanh" in line.split("#")[0] for line in source.splitlines())  # the forward values are known
     assert np.all(np.isfinite(gradient.numpy()))
 
@@ -27,7 +27,7 @@ def test_asking_for_the_source_does_not_use_the_tape_up():
         inside = tape.source(y, x)
     source = tape.source(y, [x])
     graph = tape.ir(y, x)
-    assert inside == source and source.startswith("def y_grad(x")
+    assert inside == source and "\ndef y_grad(x" in source
     assert len(graph.outputs) == 1
     assert tape.gradient(y, x).numpy().tolist() == [3.0, 12.0, 27.0]
     assert tape.source(y, x) == source
@@ -115,7 +115,7 @@ def test_names_come_from_the_users_variables():
     with GradientTape() as tape:
         out = np.sum(np.sin(inputs @ model.kernel + params["bias"]))
     source = tape.source(out, [model.kernel, params["bias"]])
-    assert source.startswith("def out_grad(") and "inputs" in source.splitlines()[0]
+    assert source.splitlines()[1].startswith("def out_grad(") and "inputs" in source.splitlines()[1]
     assert "kernel" in str(tape.ir(out, [model.kernel, params["bias"]], stage="forward"))
 
 
