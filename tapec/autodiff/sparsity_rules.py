@@ -222,6 +222,17 @@ def _convolve(walk: Walk, node: Node) -> Any:
 
 
 # -- the rest -------------------------------------------------------------------------------------------------------
+def _cross(walk: Walk, node: Node) -> Any:
+    """Each component reads the two others of both operands."""
+    parts = []
+    for i in node.inputs:
+        pattern = walk.patterns.get(i)
+        if pattern is not None:
+            read = spread_index(i.type.shape, node.type.shape).reshape(node.type.shape)
+            parts += [walk.gathered(pattern, np.roll(read, -shift, axis=-1).ravel()) for shift in (1, 2)]
+    return walk.union(parts)
+
+
 def _custom(walk: Walk, node: Node) -> Any:
     """A function with a gradient of its own depends on what its results depend on."""
     args, results = node.param("args"), node.param("results")
@@ -262,6 +273,7 @@ RULES: dict[str, Rule] = {
     "trace": _trace,
     "diff": _diff,
     "convolve": _convolve,
+    "cross": _cross,
     "interp": _interp,
     "custom_graph": _custom,
 }
