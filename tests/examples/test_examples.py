@@ -19,17 +19,20 @@ NAMES = sorted(p.stem for p in EXAMPLES.glob("*.py") if p.stem not in HELPERS)
 # what each must print, besides ending well
 SAYS = {
     "adaptive_integrator": r"mu 2\.0 +x\(1\) = (0\.\d+) +dx/dmu = (-0\.\d{5})\d +measured \2",
+    "bundle_adjustment": r"found: pixels missed by 0\.000\d+",
     "custom_op": r"agree with differences",
     "custom_pass": r"rules fired: small-cosine, small-sine[\s\S]*gradients differ by \d\.\de-0[5-7]",
     "export_gradient": r"without tapec: (\S+) (\[.*\]) False\nwith tapec: +\1 \2",
     "gaussian_process": r"noise 0\.2\d",
     "heat_pinn": r"largest error at t = 0\.7: \d\.\de-0[3-9]",
     "image_alignment": r"found \[ 0\.35 -0\.15  4\.   -3\.  \]",
+    "implicit_layer": r"slope is (-?\d+\.\d{6})\d*; differences say \1",
     "linear_regression": r"w = \[ 0\.99 -2\.01  0\.51\]  b = 3\.0[\s\S]*served every step: True",
     "logistic_regression": r"accuracy 0\.8\d",
     "mlp_digits": r"epoch 15 +loss \S+ +right on unseen digits 9[6-9]\.\d%",
     "ode_fit": r"loss 0\.00[12]\d+",
     "pendulum_hmc": r"length +1\.2[5-9]\d|length +1\.3[0-4]\d",
+    "robust_curve_fit": r"robust .* error of the curve 0\.0\d+",
     "tape_training": r"step 599  loss 0\.0[01]\d+",
 }
 NEEDS = {"mlp_digits": "sklearn", "image_alignment": "scipy", "ode_fit": "scipy"}
