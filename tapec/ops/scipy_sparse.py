@@ -95,15 +95,21 @@ MATMUL = define(
 )
 
 
+def _product(matrix: Any, x: Any, transposed: bool) -> Any:
+    """The matrix, or its transpose, times x. Rows and columns that are compressed already are taken as they stand."""
+    columns = matrix.format == "csc"
+    stored = matrix if columns else matrix.tocsr()
+    shape = tuple(map(int, stored.shape))
+    params = (("shape", shape[::-1] if columns else shape), ("transposed", columns != transposed))
+    return apply(MATMUL, (stored.data, stored.indices, stored.indptr, as_operand(x)), params)
+
+
 def left_product(matrix: Any, x: Any) -> Any:
     """matrix @ x"""
-    rows = matrix.tocsr()
-    params = (("shape", tuple(map(int, rows.shape))), ("transposed", False))
-    return apply(MATMUL, (rows.data, rows.indices, rows.indptr, as_operand(x)), params)
+    return _product(matrix, x, False)
 
 
 def right_product(x: Any, matrix: Any) -> Any:
     """x @ matrix"""
     x = as_operand(x)
-    y = left_product(matrix.T, np.transpose(x) if ndim_of(x) > 1 else x)
-    return np.transpose(y) if ndim_of(y) > 1 else y
+    return _product(matrix, x, True) if ndim_of(x) < 2 else np.transpose(_product(matrix, np.transpose(x), True))

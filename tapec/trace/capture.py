@@ -57,6 +57,7 @@ class Captures:
     def __init__(self, trace: Any):
         self.trace = trace
         self.arrays: dict[int, tuple[Path, Tensor]] = {}
+        self.parts: dict[int, tuple[Path, np.ndarray]] = {}  # arrays inside captured objects
         self.checks: dict[str, tuple[Path, Any]] = {}
         self._seen: dict[str, Any] = {}
         self._clones: dict[int, types.FunctionType] = {}
@@ -103,7 +104,17 @@ class Captures:
             return _module_proxy(self, value, path) if is_own_code(getattr(value, "__file__", None) or "") else value
         if is_own_class(kind):
             return _object_proxy(self, value, path)
+        if getattr(value, "format", None) in ("csr", "csc"):
+            self._note_sparse(value, path)
         return value
+
+    def _note_sparse(self, matrix: Any, path: Path) -> None:
+        """The arrays of a matrix of scipy.sparse, for when they turn up in a product."""
+        for name in ("data", "indices", "indptr"):
+            array = getattr(matrix, name)
+            self.parts[id(array)] = (path.attribute(name), array)
+        shape = path.attribute("shape")
+        self.checks.setdefault(shape.source, (shape, matrix.shape))
 
     def _capture(self, value: Any, path: Path) -> Tensor:
         inner = value._value if type(value) is Tensor else value

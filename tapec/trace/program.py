@@ -139,6 +139,9 @@ class Program:
                 return self.source("variable", id(variable), x._value, variable.name.split(":")[0], variable)
             if type(x) is Tensor:
                 return self.constant_leaf(x, builder)
+            if id(x) in captures.parts:
+                path = captures.parts[id(x)][0]
+                return self.source("path", path.source, x, _identifier(path.label), path)
             if isinstance(x, np.ndarray) and not trace.log.copied(x) and _held_elsewhere(x, uses[id(x)]):
                 return self.kept(x)
             return builder.constant(trace.log.values[slot])
