@@ -36,7 +36,7 @@ _PUBLIC = {
         "per_example_grad",
         "vmap",
     ),
-    "tapec.api.gradient": ("cache_clear", "cache_info"),
+    "tapec.api.structures": ("cache_clear", "cache_info"),
     "tapec.api.implicit": ("custom_linear_solve", "custom_root", "fixed_point"),
     "tapec.api.pullback": ("vjp",),
     "tapec.api.slices": ("IndexedSlices",),
@@ -53,6 +53,8 @@ _PUBLIC = {
         "NonFiniteError",
         "ParseError",
         "TapeError",
+        "TapeTypeError",
+        "TapeValueError",
         "TapecError",
         "TapecWarning",
         "UnsupportedError",
@@ -99,7 +101,7 @@ if TYPE_CHECKING:
         per_example_grad,
         vmap,
     )
-    from tapec.api.gradient import cache_clear, cache_info
+    from tapec.api.structures import cache_clear, cache_info
     from tapec.api.implicit import custom_linear_solve, custom_root, fixed_point
     from tapec.api.pullback import vjp
     from tapec.api.slices import IndexedSlices
@@ -118,6 +120,8 @@ if TYPE_CHECKING:
         TapecError,
         TapecWarning,
         TapeError,
+        TapeTypeError,
+        TapeValueError,
         UnsupportedError,
         VerifyError,
     )

@@ -1,5 +1,6 @@
 """Standalone modules and pickles."""
 
+import os
 import pickle
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 import tapec
 
+WITH_TAPEC = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(tapec.__file__))}
 W = np.linspace(-1.0, 1.0, 6).reshape(3, 2)
 RATE = 0.5
 
@@ -175,8 +177,10 @@ def test_a_pickle_needs_neither_the_module_nor_a_trace(tmp_path, arguments):
     module = tmp_path / "users_module.py"
     module.write_text("import numpy as np\nimport tapec\n\n@tapec.grad\ndef f(x):\n    return np.sum(np.sin(x))\n")
     make = "import users_module as m, numpy as np, pickle; m.f(np.zeros(3)); pickle.dump(m.f, open('f.pkl', 'wb'))"
-    subprocess.run([sys.executable, "-c", make], cwd=tmp_path, check=True)
+    subprocess.run([sys.executable, "-c", make], cwd=tmp_path, check=True, env=WITH_TAPEC)
     module.unlink()
     use = "import pickle, numpy as np; print(pickle.load(open('f.pkl', 'rb'))(np.zeros(3)))"
-    out = subprocess.run([sys.executable, "-c", use], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[1. 1. 1.]"
+    run = subprocess.run(
+        [sys.executable, "-c", use], cwd=tmp_path, capture_output=True, text=True, check=True, env=WITH_TAPEC
+    )
+    assert run.stdout.strip() == "[1. 1. 1.]"
