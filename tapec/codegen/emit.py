@@ -44,6 +44,12 @@ class Compiled:
         return self.space.constants
 
     @property
+    def helpers(self) -> dict[str, Callable[..., Any]]:
+        """The functions that the code calls besides NumPy's; `helper_text` gives their source."""
+        self.space.complete()
+        return self.space.helpers
+
+    @property
     def source(self) -> str:
         """The generated source: everything that can run."""
         self.space.complete()

@@ -43,12 +43,22 @@ class Space:
         self.file = _file_name(name)
         self.names: dict[str, Any] = {"np": np, "math": math, "__name__": f"tapec.generated.{name}"}
         self.constants: dict[str, Any] = {}
+        self.helpers: dict[str, Callable[..., Any]] = {}
         self._text = text
         self._late: dict[str, Callable[[], Any]] = {}
 
     def define(self, tree: ast.stmt) -> None:
         """Compile a function and put it into the namespace."""
         exec(compile(ast.Module([tree], []), self.file, "exec", dont_inherit=True), self.names)
+
+    def helper(self, wish: str, function: Callable[..., Any]) -> str:
+        """The name by which the code can call a function."""
+        name, k = wish, 1
+        while self.helpers.get(name, function) is not function:
+            k += 1
+            name = f"{wish}{k}"
+        self.helpers[name] = self.names[name] = function
+        return name
 
     def later(self, name: str, make: Callable[[], ast.stmt]) -> None:
         """A function that is compiled when it is called for the first time, or when somebody looks."""

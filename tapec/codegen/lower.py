@@ -7,12 +7,13 @@ the target of a later operation.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tapec.codegen.blocks import LOOP
 from tapec.codegen.buffers import Buffers
 from tapec.codegen.cost import bytes_of
-from tapec.codegen.expressions import Expr, Expression, parse_template
+from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.idioms import is_weak, out_template
 from tapec.codegen.items import AddUp, Fork, Results
 from tapec.codegen.load import Space
@@ -196,14 +197,24 @@ class Lowering(Buffers):
         return Expr(AS_ARRAY, (found,)) if as_object and is_weak(node) else found
 
     def foreign(self, node: Node) -> Expr:
-        """An op without a source is called as it is."""
-        name = self.names.fix(node.op.name)
-        params = dict(node.params)
-        run = node.op.run
-        self.space.names[name] = (lambda *values: run(*values, **params)) if params else run
-        slots = ", ".join(f"_{k}" for k in range(len(node.inputs)))
-        return Expr(parse_template(f"{name}({slots})", len(node.inputs)), tuple(map(self.operand, node.inputs)))
+        """An op without a source is called as it is. No variable's name begins with an underscore."""
+        run, params = node.op.run, dict(node.params)
+        words = list(slots(len(node.inputs)))
+        if all(map(_is_plain, params.values())):
+            words += [f"{k}={v!r}" for k, v in params.items()]
+        else:
+            run = partial(run, **params)
+        name = self.space.helper(f"_{node.op.name}", run)
+        call = parse_template(f"{name}({', '.join(words)})", len(node.inputs))
+        return Expr(call, tuple(map(self.operand, node.inputs)))
 
     def inner(self, plan: Plan, names: Names, name: dict[Node, str], into: dict[Node, str]) -> Lowering:
         """For the body of a loop, which has a graph of its own."""
         return Lowering(plan, names, name, self.space, into)
+
+
+def _is_plain(value: Any) -> bool:
+    """Is what it prints its source?"""
+    if type(value) is tuple:
+        return all(map(_is_plain, value))
+    return value is None or type(value) in (bool, int, str)

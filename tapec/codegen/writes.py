@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tapec.codegen.expressions import Expr, parse_template
+from tapec.codegen.helpers import add_at
 from tapec.codegen.plan import is_view
 from tapec.codegen.scatter import has_repeats, index_arrays, index_tuple, is_scatter, place_template
 from tapec.codegen.statements import Assign, Do, Store
@@ -16,9 +17,12 @@ from tapec.ir import Node
 if TYPE_CHECKING:
     from tapec.codegen.lower import Lowering
 
+MANY = 256  # elements from which looking up their places in the flat array pays
+
 __all__ = ["add_scatter", "add_scatter_into", "scatter", "write"]
 
 WHOLE = parse_template("_0[...]", 1)
+ADD_ROWS = parse_template("add_at(_0, _1, _2)", 3)
 COPY = parse_template("_0.copy()", 1)
 ADD_AT = parse_template("np.add.at(_0, _1, _2)", 3)
 SUBTRACT_AT = parse_template("np.subtract.at(_0, _1, _2)", 3)
@@ -75,8 +79,19 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
     """Store or add the values of a scatter, or of a write, where they belong."""
     value = low.operand(part.inputs[0 if is_scatter(part) else 1])
     arrays = [low.operand(i) for i in index_arrays(part)]
-    if op and arrays and has_repeats(part):
+    if op == "+" and _adds_rows(part):
+        low.space.helper("add_at", add_at)
+        low.out.append(Do(Expr(ADD_ROWS, (target, *arrays, value)), part.origin))
+    elif op and arrays and has_repeats(part):
         place = Expr(index_tuple(part), tuple(arrays))
         low.out.append(Do(Expr(ADD_AT if op == "+" else SUBTRACT_AT, (target, place, value)), part.origin))
     else:
         low.out.append(Store(Expr(place_template(part), (target, *arrays)), op, value, part.origin))
+
+
+def _adds_rows(part: Node) -> bool:
+    """Are many whole rows added, some perhaps twice?"""
+    index, arrays = part.param("index"), index_arrays(part)
+    if len(index) != 1 or len(arrays) != 1 or arrays[0].type.ndim != 1 or not has_repeats(part):
+        return False
+    return len(part.type.shape) > 1 and part.inputs[0].type.size > MANY and arrays[0].type.dtype.kind in "iu"

@@ -1,0 +1,42 @@
+"""The few functions that generated code calls besides NumPy's. Each needs NumPy alone: an exported module carries it.
+
+A helper must be a plain function whose source can be read: no closures, no names of this module but `np`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+__all__ = ["add_at", "helper_text"]
+
+
+def add_at(target, index, values):  # type: ignore[no-untyped-def]
+    """target[index] += values, where a position that comes twice gets both. Faster than np.add.at for whole rows."""
+    if target.flags.c_contiguous and values.shape[1:] == target.shape[1:]:
+        width = values[0].size
+        rows = np.arange(len(target))[index]
+        np.add.at(target.reshape(-1), (rows[:, None] * width + np.arange(width)).ravel(), values.ravel())
+    else:
+        np.add.at(target, index, values)
+
+
+def helper_text(helpers: Mapping[str, Callable[..., Any]]) -> str:
+    """The source of helpers, under the names that the code calls them by. ValueError when one has none of its own."""
+    texts = []
+    for name, function in helpers.items():
+        code = getattr(function, "__code__", None)
+        if code is None or code.co_freevars or not set(_globals(function)) <= {"np"}:
+            raise ValueError(f"{name} is no plain NumPy function, so its source cannot stand alone")
+        lines = inspect.getsource(function).split("\n")
+        lines[0] = lines[0].replace(f"def {function.__name__}(", f"def {name}(", 1).split("  # type:")[0]
+        texts.append("\n".join(lines).strip())
+    return "\n\n\n".join(texts)
+
+
+def _globals(function: Any) -> list[str]:
+    """The names of its module that a function refers to, those in its annotations left out."""
+    return [n for n in function.__code__.co_names if n in function.__globals__]

@@ -1,0 +1,66 @@
+"""What generated code calls besides NumPy: right, and able to stand alone."""
+
+import numpy as np
+import pytest
+
+from tapec.codegen import compile_graph, helper_text
+from tapec.codegen.helpers import add_at
+from tests.codegen.kit import check, graph_of
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (5, 2, 3), (5,)])
+def test_rows_that_come_twice(shape):
+    rng = np.random.default_rng(0)
+    index = np.array([0, 4, -1, 2, 0, 0])
+    values = rng.normal(size=(6, *shape[1:]))
+    for target in (np.zeros(shape), np.zeros(shape, order="F"), np.zeros((10, *shape[1:]))[::2]):
+        wanted = target.copy()
+        np.add.at(wanted, index, values)
+        add_at(target, index, values)
+        np.testing.assert_allclose(target, wanted)
+
+
+def test_a_wrong_index_is_an_error():
+    with pytest.raises(IndexError, match="out of bounds"):
+        add_at(np.zeros((5, 3)), np.array([5]), np.ones((1, 3)))
+
+
+def embedding(table, index, y):
+    from tapec.ir.index import Slot
+    from tapec.ops.array import apply
+    from tapec.ops.indexing import SCATTER
+
+    return apply(SCATTER, (y, index), (("shape", table.shape), ("index", (Slot(0),)))) + table
+
+
+def test_many_rows():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(50, 8)), rng.integers(0, 50, 64), rng.normal(size=(64, 8))
+    compiled = check(graph_of(embedding, *values), *values)
+    assert "add_at(" in compiled.source
+    space = {"np": np}
+    exec(helper_text(compiled.helpers) + "\n" + compiled.source, space)
+    np.testing.assert_allclose(space["function"](*values)[0], compiled.function(*values)[0])
+
+
+def test_ops_without_source_are_called():
+    x = np.array([2.0, 0.0, 4.0])
+    compiled = check(graph_of(lambda a, b: _recurrence(a, b), x, x), x, x)
+    assert "_recurrence(x, y, axis=0, reverse=False)" in compiled.source
+    assert "def _recurrence(" in helper_text(compiled.helpers)
+
+
+def _recurrence(a, b):
+    from tapec.ops.array import apply
+    from tapec.ops.cumulative import RECURRENCE
+
+    return apply(RECURRENCE, (a, b), (("axis", 0), ("reverse", False)))
+
+
+def test_a_closure_cannot_stand_alone():
+    k = 2.0
+    with pytest.raises(ValueError, match="cannot stand alone"):
+        helper_text({"f": lambda x: x * k})
+
+
+__all__ = ["compile_graph"]
