@@ -16,7 +16,7 @@ import numpy as np
 import tapec
 from tapec.api.dispatch import Out
 from tapec.api.signature import value_of
-from tapec.codegen import compile_graph
+from tapec.codegen import compile_graph, helper_text
 from tapec.errors import TapecError, at_user_line
 from tapec.ir.types import Type
 from tapec.trace.structure import LEAF
@@ -89,6 +89,8 @@ def module_text(function: Any, entry: Any, program: Any) -> str:
     inner = module.name(f"{name}_of_leaves")
     compiled = compile_graph(program.graph, inner, tree=program.tree if program.branches else None)
     source = _named_misses(compiled.source)
+    if compiled.helpers:
+        source = f"{source.strip()}\n\n\n{_helpers_of(compiled)}\n"
     module.taken.update(re.findall(r"^def (\w+)", source, re.M))
     for key, value in compiled.constants.items():
         module.taken.add(key)
@@ -100,6 +102,13 @@ def module_text(function: Any, entry: Any, program: Any) -> str:
     module.body.append(f"r = {inner}({', '.join(inputs)})")
     module.body += _results(program, function, entry)
     return _assemble(function, name, source, module, parameters)
+
+
+def _helpers_of(compiled: Any) -> str:
+    try:
+        return helper_text(compiled.helpers)
+    except ValueError as error:
+        raise TapecError(at_user_line(f"{compiled.name} cannot be exported: {error}")) from None
 
 
 def _face_name(function: Any) -> str:
