@@ -40,7 +40,7 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 @method("flatten")
 def flatten(self: Any, order: str = "C") -> Any:
     """Always a copy, where `ravel` is one only if it must be."""
-    return np.ravel(copy(self), order)
+    return copy(self).ravel(order)
 
 
 # -- like= ------------------------------------------------------------------------------------------------------------

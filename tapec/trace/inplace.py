@@ -94,11 +94,31 @@ def change(t: Tensor, op: Op, inputs: tuple[Any, ...], params: Any, value: Any) 
     t._value = value[()] if type(value) is np.ndarray and not value.ndim else value
     if rec is not None:
         record_change(rec, op, inputs, params, t, before)
+        if op is SETITEM and rec.append is not None and _unread(rec.tapes[0].log.records, t):
+            before._value = np.broadcast_to(np.zeros((), t.dtype), t.shape)  # its type is all that is asked for
     link = t._link
     if type(link) is Link and link.base is not None:
         carry(t)
     else:
         expire(t)
+
+
+def _unread(records: list[Any], t: Tensor) -> bool:
+    """Does no rule ask for what a tensor held between its last two writes? Reading elements does not count.
+
+    Then that array need not be kept: a loop of writes keeps one array, not one for each.
+    """
+    for entry in records[-2 : -2 - _FAR : -1]:
+        if entry[3] is t:
+            return len(entry) == 7
+        read = [x is t for x in entry[1]]
+        if any(read[1:]) or (read[:1] == [True] and entry[0].kind not in _BLIND):
+            return False
+    return False
+
+
+_FAR = 64  # records to look back
+_BLIND = ("indexing", "layout", "guard")  # kinds of ops whose derivatives do not ask for the value of the first operand
 
 
 def own_copy(t: Tensor) -> np.ndarray:

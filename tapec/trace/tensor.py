@@ -10,7 +10,6 @@ What tensors answer to `float()`, NumPy's `__array__` and the like stands in `co
 
 from __future__ import annotations
 
-import operator
 from sys import _getframe
 from typing import Any
 
@@ -20,7 +19,7 @@ from tapec.errors import UnsupportedError, at_user_line, is_user_file, note_user
 from tapec.ir import Op, type_of
 from tapec.ir.display import rich
 from tapec.ops import UFUNCS, ArrayLike
-from tapec.ops.array import sparse_product, ufunc_method
+from tapec.ops.array import ufunc_method
 from tapec.ops.define import WEAK, as_operand, holds_stand_in
 from tapec.ops.indexing import GETITEM
 from tapec.trace.links import share
@@ -32,9 +31,9 @@ _new = object.__new__
 _ndarray = np.ndarray
 _STRONG = frozenset({np.float64, np.int64, np.complex128})  # what Python's numbers become in NumPy
 _NUMBERS = (float, int, complex, bool)  # a traced Python number stays one, weak as NEP 50 has it
-_NUMERIC = frozenset("fciub")
+NUMERIC = frozenset("fciub")
 _INTS = frozenset({int})
-_PLAIN = frozenset(
+PLAIN = frozenset(
     {float, int, bool, complex, np.bool_, np.complex64, np.complex128}
     | {np.float64, np.float32, np.float16, np.longdouble}
     | {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
@@ -105,7 +104,7 @@ class Tensor(ArrayLike):
         for x in inputs:
             if type(x) is Tensor:
                 values.append(x._value)
-            elif type(x) in _PLAIN or (type(x) is _ndarray and x.dtype.kind in _NUMERIC):
+            elif type(x) in PLAIN or (type(x) is _ndarray and x.dtype.kind in NUMERIC):
                 values.append(x)
             else:
                 return perform(op, inputs, ())
@@ -233,7 +232,7 @@ def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...
 def run_op(op: Op, values: list[Any], params: tuple[tuple[str, Any], ...]) -> Any:
     try:
         value = op.run(*values, **dict(params)) if params else op.run(*values)
-        if type(value) is _ndarray and value.dtype.kind not in _NUMERIC:
+        if type(value) is _ndarray and value.dtype.kind not in NUMERIC:
             raise TypeError("the result holds no numbers")
         return as_weak(values, value) if type(value) in _STRONG and op.numpy in WEAK else value
     except Exception as error:
@@ -337,105 +336,3 @@ def _common_mark(rec: Recorder, inputs: tuple[Any, ...]) -> Mark | None:
     if not tokens:
         return None
     return rec.mark if len(tokens) == len(rec.tokens) else Mark(frozenset(tokens))
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# operators: the fast road for two operands that are tensors or plain numbers
-# ---------------------------------------------------------------------------------------------------------------
-def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
-    op = UFUNCS[ufunc]
-
-    def forward(self: Tensor, other: Any) -> Any:
-        kind = type(other)
-        out = _new(Tensor)
-        try:
-            if kind is Tensor:
-                out._value = compute(self._value, other._value)
-            elif kind in _PLAIN or (kind is _ndarray and other.dtype.kind in _NUMERIC):
-                out._value = compute(self._value, other)
-            else:
-                return _mixed(op, self, other, False)
-        except Exception as error:
-            note_user_line(error)
-            raise
-        out._link = None
-        rec = CURRENT.get()
-        if rec is None:
-            out._mark = None
-            return out
-        mark = rec.mark
-        if rec.append is not None and (self._mark is mark or (kind is Tensor and other._mark is mark)):
-            if kind is _ndarray:
-                other = rec.tapes[0].log.seen(other)
-            frame = _getframe(1)
-            rec.append((op, (self, other), (), out, frame.f_code, frame.f_lasti))
-            out._mark = mark
-        else:
-            record(rec, op, (self, other), (), out)
-        return out
-
-    def reflected(self: Tensor, other: Any) -> Any:
-        kind = type(other)
-        if kind is complex or kind not in _PLAIN and (kind is not _ndarray or other.dtype.kind not in _NUMERIC):
-            return _mixed(op, self, other, True)  # Python's complex would take a NumPy float for one of its own
-        out = _new(Tensor)
-        try:
-            out._value = compute(other, self._value)
-        except Exception as error:
-            note_user_line(error)
-            raise
-        out._link = None
-        rec = CURRENT.get()
-        if rec is None:
-            out._mark = None
-            return out
-        mark = rec.mark
-        if rec.append is not None and self._mark is mark:
-            if kind is _ndarray:
-                other = rec.tapes[0].log.seen(other)
-            frame = _getframe(1)
-            rec.append((op, (other, self), (), out, frame.f_code, frame.f_lasti))
-            out._mark = mark
-        else:
-            record(rec, op, (other, self), (), out)
-        return out
-
-    return forward, reflected
-
-
-def _mixed(op: Op, self: Tensor, other: Any, swapped: bool) -> Any:
-    """An operand that is neither a tensor nor a plain array: a Variable, a list, somebody else's class."""
-    if getattr(other, "__array_ufunc__", 0) is None:
-        return NotImplemented
-    if other is None or isinstance(other, (str, bytes, dict, set)):
-        if op.name not in ("equal", "not_equal"):
-            return NotImplemented
-        same = op.name == "not_equal"  # as ndarrays have it: nothing is equal to what is no number
-        return wrap(np.full(self.shape, same)[()])
-    if hasattr(other, "tocsr"):
-        return sparse_product(op, self, other, swapped)
-    return perform(op, (other, self) if swapped else (self, other), ())
-
-
-_TABLE = {
-    "add": (np.add, operator.add),
-    "sub": (np.subtract, operator.sub),
-    "mul": (np.multiply, operator.mul),
-    "truediv": (np.divide, operator.truediv),
-    "pow": (np.power, operator.pow),
-    "matmul": (np.matmul, operator.matmul),
-    "lt": (np.less, operator.lt),
-    "le": (np.less_equal, operator.le),
-    "gt": (np.greater, operator.gt),
-    "ge": (np.greater_equal, operator.ge),
-    "eq": (np.equal, operator.eq),
-    "ne": (np.not_equal, operator.ne),
-}
-FAST_OPERATORS: list[str] = []
-for _name, (_ufunc, _compute) in _TABLE.items():
-    _forward, _reflected = _fast_binary(_ufunc, _compute)
-    setattr(Tensor, f"__{_name}__", _forward)
-    FAST_OPERATORS.append(f"__{_name}__")
-    if f"__r{_name}__" in vars(ArrayLike):
-        setattr(Tensor, f"__r{_name}__", _reflected)
-        FAST_OPERATORS.append(f"__r{_name}__")

@@ -415,7 +415,8 @@ def step(draw, shapes):
             fits = np.broadcast_shapes(part.shape, ys[j].shape) == part.shape
         except ValueError:
             fits = False
-        ys[k][i] = ys[j] if fits else number
+        value = ys[j] * 1.0 if isinstance(i, np.ndarray) else ys[j]  # NumPy overlaps memory when it writes by a mask
+        ys[k][i] = value if fits else number
 
     def augment(ys):
         ys[k][i] *= number
@@ -461,6 +462,7 @@ def test_any_program_as_numpy_does(steps, seed):
     for want, got in zip(expected, found, strict=True):
         np.testing.assert_allclose(plain(got), want, rtol=1e-13, atol=1e-13)
     assert np.sum(g * d) == pytest.approx(slope(lambda x: loss(f(x)), x, d), rel=1e-5, abs=1e-6)
+    np.testing.assert_allclose(tapec.grad(lambda x: loss(f(x)))(x), g, rtol=1e-9, atol=1e-11)
 
 
 # -- what shares memory ------------------------------------------------------------------------------------------------

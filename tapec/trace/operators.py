@@ -1,0 +1,115 @@
+"""The operators of tensors: the fast road for two operands that are tensors or plain numbers."""
+
+from __future__ import annotations
+
+import operator
+from sys import _getframe
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import note_user_line
+from tapec.ir import Op
+from tapec.ops import UFUNCS, ArrayLike
+from tapec.ops.array import sparse_product
+from tapec.trace.recorder import CURRENT
+from tapec.trace.tensor import NUMERIC, PLAIN, Tensor, perform, record, wrap
+
+_new = object.__new__
+_ndarray = np.ndarray
+
+
+def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
+    op = UFUNCS[ufunc]
+
+    def forward(self: Tensor, other: Any) -> Any:
+        kind = type(other)
+        out = _new(Tensor)
+        try:
+            if kind is Tensor:
+                out._value = compute(self._value, other._value)
+            elif kind in PLAIN or (kind is _ndarray and other.dtype.kind in NUMERIC):
+                out._value = compute(self._value, other)
+            else:
+                return _mixed(op, self, other, False)
+        except Exception as error:
+            note_user_line(error)
+            raise
+        out._link = None
+        rec = CURRENT.get()
+        if rec is None:
+            out._mark = None
+            return out
+        mark = rec.mark
+        if rec.append is not None and (self._mark is mark or (kind is Tensor and other._mark is mark)):
+            if kind is _ndarray:
+                other = rec.tapes[0].log.seen(other)
+            frame = _getframe(1)
+            rec.append((op, (self, other), (), out, frame.f_code, frame.f_lasti))
+            out._mark = mark
+        else:
+            record(rec, op, (self, other), (), out)
+        return out
+
+    def reflected(self: Tensor, other: Any) -> Any:
+        kind = type(other)
+        if kind is complex or (kind not in PLAIN and (kind is not _ndarray or other.dtype.kind not in NUMERIC)):
+            return _mixed(op, self, other, True)  # Python's complex would take a NumPy float for one of its own
+        out = _new(Tensor)
+        try:
+            out._value = compute(other, self._value)
+        except Exception as error:
+            note_user_line(error)
+            raise
+        out._link = None
+        rec = CURRENT.get()
+        if rec is None:
+            out._mark = None
+            return out
+        mark = rec.mark
+        if rec.append is not None and self._mark is mark:
+            if kind is _ndarray:
+                other = rec.tapes[0].log.seen(other)
+            frame = _getframe(1)
+            rec.append((op, (other, self), (), out, frame.f_code, frame.f_lasti))
+            out._mark = mark
+        else:
+            record(rec, op, (other, self), (), out)
+        return out
+
+    return forward, reflected
+
+
+def _mixed(op: Op, self: Tensor, other: Any, swapped: bool) -> Any:
+    """An operand that is neither a tensor nor a plain array: a Variable, a list, somebody else's class."""
+    if getattr(other, "__array_ufunc__", 0) is None:
+        return NotImplemented
+    if other is None or isinstance(other, (str, bytes, dict, set)):
+        if op.name not in ("equal", "not_equal"):
+            return NotImplemented
+        same = op.name == "not_equal"  # as ndarrays have it: nothing is equal to what is no number
+        return wrap(np.full(self.shape, same)[()])
+    if hasattr(other, "tocsr"):
+        return sparse_product(op, self, other, swapped)
+    return perform(op, (other, self) if swapped else (self, other), ())
+
+
+_TABLE = {
+    "add": (np.add, operator.add),
+    "sub": (np.subtract, operator.sub),
+    "mul": (np.multiply, operator.mul),
+    "truediv": (np.divide, operator.truediv),
+    "pow": (np.power, operator.pow),
+    "matmul": (np.matmul, operator.matmul),
+    "lt": (np.less, operator.lt),
+    "le": (np.less_equal, operator.le),
+    "gt": (np.greater, operator.gt),
+    "ge": (np.greater_equal, operator.ge),
+    "eq": (np.equal, operator.eq),
+    "ne": (np.not_equal, operator.ne),
+}
+for _name, (_ufunc, _compute) in _TABLE.items():
+    _forward, _reflected = _fast_binary(_ufunc, _compute)
+    setattr(Tensor, f"__{_name}__", _forward)
+    if f"__r{_name}__" in vars(ArrayLike):
+        setattr(Tensor, f"__r{_name}__", _reflected)
