@@ -14,6 +14,7 @@ from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
 from tapec.autodiff.reverse import dependents
 from tapec.ir import ITEM, Node
+from tapec.ir.types import is_differentiable, type_of
 from tapec.ops.custom import CUSTOM
 from tapec.trace.tensor import wrap
 
@@ -93,9 +94,9 @@ def _starts(request: Any) -> dict[int, Any]:
     same = request.structure.cuts.same
     pending: dict[int, Any] = {}
     for n, k in enumerate(request.targets):
-        value = request.log.values[k]
-        if value.dtype.kind in "fc":
-            seed = wrap(np.ones(value.shape, value.dtype)) if request.seeds is None else request.seeds[n]
+        t = type_of(request.log.values[k])
+        if is_differentiable(t):
+            seed = wrap(np.ones(t.shape, t.dtype)) if request.seeds is None else request.seeds[n]
             _add(pending, same.get(k, k), seed)
     return pending
 

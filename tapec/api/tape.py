@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-from tapec.api import inspection, tape_jacobian
 from tapec.api.arguments import (
     UnconnectedGradients,
     flat_sources,
@@ -244,6 +243,8 @@ class GradientTape:
         array([[2., 0.],
                [0., 4.]])
         """
+        from tapec.api import tape_jacobian
+
         zero = wants_zero(unconnected_gradients)
         self._ready()
         self._check_loop(experimental_use_pfor)
@@ -277,6 +278,8 @@ class GradientTape:
                [[6., 0.],
                 [0., 8.]]])
         """
+        from tapec.api import tape_jacobian
+
         wants_zero(unconnected_gradients)
         self._ready()
         self._check_loop(experimental_use_pfor)
@@ -288,13 +291,19 @@ class GradientTape:
     # -- seeing it --------------------------------------------------------------------------------------------------
     def source(self, target: Any, sources: Any) -> str:
         """The Python source that `gradient(target, sources)` runs. It does not use the tape up."""
+        from tapec.api import inspection
+
         return inspection.source(self._inspected(target, sources))
 
     def ir(self, target: Any, sources: Any, stage: str = "optimized") -> Any:
         """The graph behind `gradient(target, sources)`: "forward", "gradient" or "optimized"."""
+        from tapec.api import inspection
+
         return inspection.graph(self._inspected(target, sources), stage)
 
     def _inspected(self, target: Any, sources: Any) -> Any:
+        from tapec.api import inspection
+
         targets, flat = flat_targets(target), flat_sources(sources)[0]
         if not self._used:
             self._ready()

@@ -137,6 +137,12 @@ class Variable(ArrayLike):
     def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         return apply(op, tuple([x._tapec_read() if isinstance(x, Variable) else x for x in inputs]), params)
 
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            return ArrayLike.__array_ufunc__(self, ufunc, method, *inputs, **kwargs)
+        read = [x._tapec_read() if isinstance(x, Variable) else x for x in inputs]
+        return self._tensor.__array_ufunc__(ufunc, method, *read)
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self._tapec_read().__array__(dtype, copy)
 
