@@ -9,10 +9,11 @@ from tapec.codegen.branches import items_of, results_of, segments_of
 from tapec.codegen.cost import Cost, flops_of
 from tapec.codegen.items import Results
 from tapec.codegen.load import Space
-from tapec.codegen.lower import Lowering
+from tapec.codegen.lower import CheckedLowering, Lowering
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier
 from tapec.codegen.plan import Plan
+from tapec.config import settings
 from tapec.ir import CONSTANT, ITEM, Graph, Node, is_literal
 from tapec.ir.origin import variable_of
 from tapec.ir.tree import Tree
@@ -22,25 +23,30 @@ __all__ = ["array_function", "items_for", "name_inputs"]
 
 def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> Function:
     """The function on arrays, ready to be laid out. Constants and helpers go into the namespace."""
-    whole, graph = graph, in_blocks(graph)
+    checked = settings.check_nan
+    whole = graph
+    if not checked:
+        graph = in_blocks(graph)
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
     names.fixed.update(params)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
     name_constants(graph, names, called, space)
-    plan, items = items_for(graph, tree, graph.outputs)
-    lowering = Lowering(plan, names, called, space)
+    plan, items = items_for(graph, tree, graph.outputs, nesting=not checked)
+    lowering = (CheckedLowering if checked else Lowering)(plan, names, called, space)
     body = lowering.block(items)
     return Function(name, params, body, cost=Cost(flops_of(whole), lowering.moved, lowering.peak))
 
 
-def items_for(graph: Graph, tree: Tree | None, tests: tuple[Node, ...]) -> tuple[Plan, list[Any]]:
+def items_for(
+    graph: Graph, tree: Tree | None, tests: tuple[Node, ...], nesting: bool = True
+) -> tuple[Plan, list[Any]]:
     """What is to be lowered, in order; `tests` are what the tree branches on."""
     if tree is not None:
         segments = segments_of(tree, graph.outputs, tests)
-        plan = Plan(graph.nodes, results_of(segments))
+        plan = Plan(graph.nodes, results_of(segments), nesting)
         return plan, items_of(graph, plan, segments)
-    plan = Plan(graph.nodes, graph.outputs)
+    plan = Plan(graph.nodes, graph.outputs, nesting)
     results = Results(graph.outputs, plan.nest_results(graph.outputs))
     items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
     return plan, [*items, results]

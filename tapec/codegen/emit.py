@@ -14,6 +14,7 @@ from tapec.codegen.floats import as_floats, float_function
 from tapec.codegen.load import Space
 from tapec.codegen.module import Layout
 from tapec.codegen.names import identifier
+from tapec.config import settings
 from tapec.ir import Graph
 from tapec.ir.tree import Tree
 
@@ -90,7 +91,9 @@ def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None
     space, layout = compiled.space, compiled._layout
     for module in imports(graph):
         space.names[module.partition(".")[0]] = __import__(module)
-    floats = as_floats(graph, range(len(graph.outputs)) if tree is None else leaves_of(tree))
+    floats = None
+    if not settings.check_nan:
+        floats = as_floats(graph, range(len(graph.outputs)) if tree is None else leaves_of(tree))
     if floats is None:
         space.define(layout.add(array_function(graph, name, tree, space)))
     else:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tapec.codegen.blocks import LOOP
 from tapec.codegen.buffers import Buffers
+from tapec.codegen.checks import check_of, finite
 from tapec.codegen.cost import bytes_of
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.idioms import is_weak, out_template
@@ -27,7 +28,7 @@ from tapec.codegen.writes import add_scatter, add_scatter_into, scatter, write
 from tapec.ir import Node, is_literal
 from tapec.ir.origin import line_of
 
-__all__ = ["Lowering"]
+__all__ = ["CheckedLowering", "Lowering"]
 
 AS_ARRAY = parse_template("np.asarray(_0)", 1)
 WHOLE = parse_template("_0[...]", 1)
@@ -74,7 +75,7 @@ class Lowering(Buffers):
             if type(fork.value) is int and fork.test.type.dtype.kind in "fc":
                 test = Expr(TO_INT, (test,))
             condition = Expr(UNEQUAL if fork.negated else EQUAL, (test, fork.value))
-        inner = Lowering(self.plan, self.names.branch(), self.name, self.space)
+        inner = type(self)(self.plan, self.names.branch(), self.name, self.space)
         inner.branch(self)
         self.out.append(If(condition, inner.block(fork.items), fork.test.origin))
         self.count(inner, 0)
@@ -211,6 +212,24 @@ class Lowering(Buffers):
     def inner(self, plan: Plan, names: Names, name: dict[Node, str], into: dict[Node, str]) -> Lowering:
         """For the body of a loop, which has a graph of its own."""
         return Lowering(plan, names, name, self.space, into)
+
+
+class CheckedLowering(Lowering):
+    """Every value has a line and an array of its own, and a check after it."""
+
+    def value(self, node: Node, leaves: Sequence[Node]) -> None:
+        super().value(node, leaves)
+        self.space.helper("finite", finite)
+        for part in self.plan.parts.get(node, {}).values() if node.op.multi else (node,):
+            check = check_of(part, self.name[part], node.inputs if node.op.multi else part.inputs, self.name)
+            if check is not None:
+                self.out.append(check)
+
+    def dies(self, node: Node, wanted: Any) -> bool:
+        return False
+
+    def bury(self, leaves: Sequence[Node], survivor: Node | None = None) -> None:
+        return
 
 
 def _is_plain(value: Any) -> bool:

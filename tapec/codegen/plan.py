@@ -6,7 +6,7 @@ line, so that its memory can be used again, and nothing that frees a big array i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tapec.codegen.expressions import Template
@@ -37,7 +37,8 @@ def is_big(t: Any) -> bool:
 class Plan:
     """What emission knows of each node: readers, template, wished name, whether it is nested, what its line reads."""
 
-    def __init__(self, nodes: Sequence[Node], results: Iterable[Node], template: Callable[[Node], Any] = template_of):
+    def __init__(self, nodes: Sequence[Node], results: Iterable[Node], nesting: bool = True):
+        self.nesting = nesting
         self.uses = count_uses(nodes, results)
         self.nested: set[Node] = set()
         self.leaves: dict[Node, tuple[Node, ...]] = {}
@@ -51,10 +52,10 @@ class Plan:
         self._inner = inner_nodes(self.nodes)
         self._place = {n: k for k, n in enumerate(self.nodes)}
         for node in self.nodes:
-            self._settle(node, template)
+            self._settle(node)
 
     # -- one node ---------------------------------------------------------------------------------------------------
-    def _settle(self, node: Node, template: Callable[[Node], Any]) -> None:
+    def _settle(self, node: Node) -> None:
         """Decide on the inputs of a node, all of whose own inputs are decided on."""
         if node.op is CONSTANT:
             self._width[node], self._depth[node] = 8, 0
@@ -66,14 +67,14 @@ class Plan:
         elif is_scatter(node) or is_write(node):
             self.templates[node] = found = line_template(node)
         else:
-            self.templates[node] = found = template(node)
+            self.templates[node] = found = template_of(node)
         if node not in self._inner:
             wish = wished_name(node)
             if wish:
                 self.wishes[node] = wish
         leaves: list[Node] = []
         width, depth = (found.width if found is not None else 20), 1
-        scattered = fused_operand(node, self.uses)
+        scattered = fused_operand(node, self.uses) if self.nesting else None
         if scattered is not None:
             self.fused[node] = scattered
             self.nested.add(node.inputs[scattered])
@@ -97,7 +98,7 @@ class Plan:
 
     def may_nest(self, i: Node, reader: Node, count: int) -> bool:
         """May the value be written inside its reader's line, if there is room?"""
-        if self.uses[i] != 1 or count != 1 or i in self.wishes or self.templates.get(i) is None:
+        if not self.nesting or self.uses[i] != 1 or count != 1 or i in self.wishes or self.templates.get(i) is None:
             return False
         if i.op.multi or i.op is ITEM or is_scatter(i) or is_write(i) or i in self.fused:
             return False
@@ -117,7 +118,8 @@ class Plan:
     def nest_test(self, node: Node) -> None:
         """Write a condition that only its `if` reads into that line."""
         if (
-            self.uses[node] == 1
+            self.nesting
+            and self.uses[node] == 1
             and self.templates.get(node) is not None
             and node not in self.wishes
             and self._width[node] <= WIDE
@@ -130,7 +132,8 @@ class Plan:
         leaves: list[Node] = []
         room = WIDE
         for node in results:
-            ok = self.uses.get(node) == 1 and node.op not in (INPUT, CONSTANT, ITEM) and not node.op.multi
+            ok = self.nesting and self.uses.get(node) == 1
+            ok = ok and node.op not in (INPUT, CONSTANT, ITEM) and not node.op.multi
             ok = ok and not is_scatter(node) and not is_write(node) and node not in self.fused
             ok = ok and node not in self.wishes and self.templates.get(node) is not None and self._width[node] <= room
             if ok and is_big(node.type):
