@@ -74,6 +74,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         rule = PythonGradient(_name(f), gradient, arguments, variables, leaves)
         return unflatten(tree, rule.outputs())
 
+    call._tapec_wrap_again = lambda follow: custom_gradient(follow(f))  # type: ignore[attr-defined]
     return call
 
 

@@ -94,7 +94,7 @@ class Captures:
             return value
         if kind is types.FunctionType:
             self.checks.setdefault(path.source, (path, value))
-            return self.clone(value) if is_own_code(value.__code__.co_filename) else value
+            return self.function_of(value)
         if kind is types.MethodType:
             owner = self.read(value.__self__, path.attribute("__self__"))
             return types.MethodType(self.function_of(value.__func__), owner)
@@ -146,7 +146,13 @@ class Captures:
 
     # -- functions --------------------------------------------------------------------------------------------------
     def function_of(self, f: Any) -> Any:
-        return self.clone(f) if type(f) is types.FunctionType and is_own_code(f.__code__.co_filename) else f
+        """A function that reads its captured state through us; ours that wrap a user's are wrapped anew."""
+        if type(f) is not types.FunctionType:
+            return f
+        wrapped_again = f.__dict__.get("_tapec_wrap_again")
+        if wrapped_again is not None:
+            return wrapped_again(self.function_of)
+        return self.clone(f) if is_own_code(f.__code__.co_filename) else f
 
     def clone(self, f: types.FunctionType) -> types.FunctionType:
         """The same function, reading its globals and closure through us."""

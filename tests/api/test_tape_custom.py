@@ -580,6 +580,25 @@ def test_captured_values_of_a_gradient_function_are_read_anew():
     assert f.cache_info().compilations == 1
 
 
+SCALE = np.array([2.0, 3.0])
+FACTOR = 2.0
+
+
+@custom_gradient
+def with_captured_state(x):
+    return x * SCALE * FACTOR, lambda dy: dy * SCALE * FACTOR * 10.0
+
+
+def test_captured_state_is_read_anew(monkeypatch):
+    value, slope = tapec.compile(with_captured_state), tapec.grad(lambda x: np.sum(with_captured_state(x)))
+    ones = np.ones(2)
+    assert value(ones).tolist() == [4.0, 6.0] and slope(ones).tolist() == [40.0, 60.0]
+    monkeypatch.setitem(globals(), "SCALE", np.array([5.0, 7.0]))
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    assert value(ones).tolist() == [15.0, 21.0] and slope(ones).tolist() == [150.0, 210.0]
+    assert slope.cache_info().compilations == 1
+
+
 def test_a_gradient_function_that_looks_at_values_is_an_error_in_a_traced_function():
     @custom_gradient
     def clipped(x):

@@ -98,6 +98,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         tensors = [x if isinstance(x, Variable) else constant(x) if _is_number(x) else x for x in args]
         return faces(decorated(*plain(tuple(tensors)), **kwargs))
 
+    call._tapec_wrap_again = lambda follow: custom_gradient(follow(f))  # type: ignore[attr-defined]
     return call
 
 
