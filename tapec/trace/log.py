@@ -157,7 +157,7 @@ class Log:
             nodes[slot] = leaf(slot, x)
             index[id(x)] = slot
             slot += 1
-        for entry in self.records:
+        for entry in self.records[: self._scanned]:
             op, xs, params, out, code, lasti = entry[:6]
             ins = []
             for x in xs:

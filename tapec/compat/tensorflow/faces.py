@@ -195,7 +195,8 @@ def face(x: Any) -> Any:
     if isinstance(x, (np.ndarray, np.generic)):
         return Tensor(wrap(x))
     if isinstance(x, PlainVariable):
-        return _VARIABLES.get(id(x)) or Variable(x)
+        known = _VARIABLES.get(id(x))
+        return Variable(x) if known is None else known
     return IndexedSlices(x) if isinstance(x, PlainSlices) else x
 
 
