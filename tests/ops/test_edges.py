@@ -82,6 +82,8 @@ def test_second_derivatives():
     zero, two = np.zeros(1), np.array([2.0])
     assert grads(lambda x: x**2, zero, order=2) == [[2.0]]
     assert grads(lambda x: x**3, two, order=2) == [[12.0]]
+    assert grads(lambda x: x**1, zero, order=2) == [[0.0]]
+    assert grads(lambda x: x**0, two, order=2) in ([[0.0]], [None])
     assert grads(np.abs, two, order=2) == [[0.0]]
     assert grads(lambda x: np.maximum(x, 0), two, order=2) in ([None], [[0.0]])
     assert grads(lambda x: 3 * x, two, order=2) == [None]
