@@ -6,6 +6,7 @@ from typing import Any
 
 from tapec.codegen.blocks import in_blocks
 from tapec.codegen.branches import items_of, results_of, segments_of
+from tapec.codegen.contract import contracted
 from tapec.codegen.cost import Cost, flops_of
 from tapec.codegen.items import Results
 from tapec.codegen.load import Space
@@ -26,7 +27,7 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     checked = settings.check_nan
     whole = graph
     if not checked:
-        graph = in_blocks(graph)
+        graph = in_blocks(contracted(graph))
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)

@@ -72,12 +72,12 @@ def _prepare(outer: Lowering, part: Node | None, t: Type, value: Node, kept: boo
         name = outer.call(part, old)
         outer.own(part, old is None)
         if name != old:
-            outer.out.append(Assign(name, old if old is not None else _empty(t), part.origin))
+            outer.out.append(Assign(name, old if old is not None else _empty(t)))
         return name
     name = outer.call(part, generic_name(value))
     outer.own(part)
     zero: Any = Expr(parse_template(f"np.zeros({_shape(t)}{_dtype(t)})", 0), ()) if t.shape else 0.0
-    outer.out.append(Assign(name, zero, part.origin))
+    outer.out.append(Assign(name, zero))
     return name
 
 

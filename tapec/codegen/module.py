@@ -19,7 +19,7 @@ from tapec.ir.origin import Place, line_of, place_of
 __all__ = ["Function", "Layout"]
 
 COMMENT_COLUMN = 44  # where comments stand, when the lines are short enough
-WIDEST_COMMENT = 72
+WIDEST_COMMENT, LEAST_COMMENT = 72, 32
 
 
 class Function(NamedTuple):
@@ -124,7 +124,13 @@ class Layout:
             rows.append((pad + texts[0] if texts[0] else "", comment))
             rows.extend((f"{pad}    {t}" if t else "", "") for t in texts[1:])
         widest = max((len(t) for t, c in rows if c and len(t) < COMMENT_COLUMN), default=0)
-        return "".join(f"{t.ljust(widest)}  # {c}\n" if c else f"{t}\n" for t, c in rows)
+        return "".join([f"{_beside(t.ljust(widest), c)}\n" if c else f"{t}\n" for t, c in rows])
+
+
+def _beside(line: str, comment: str) -> str:
+    """A line with its comment, shortened when the two are too long together."""
+    room = max(LEAST_COMMENT, LIMIT - len(line))
+    return f"{line}  # {comment if len(comment) <= room else comment[: room - 4] + ' ...'}"
 
 
 def header(tree: Any) -> str:

@@ -22,6 +22,8 @@ LETTERS = {
     "log": "l",
     "log1p": "l",
     "sum": "s",
+    "sum of products": "s",
+    "row numbers": "rows",
     "mean": "m",
     "max": "m",
     "min": "m",

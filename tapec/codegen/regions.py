@@ -110,7 +110,7 @@ def row_inputs(node: Node, rows: int) -> set[int] | None:
     if not has_rows(node.inputs[0], rows):
         return None
     if node.op.kind == "reduction":
-        return {0} if _axes(node) and 0 not in _axes(node) else None
+        return set(range(len(node.inputs))) if _axes(node) and 0 not in _axes(node) else None
     if picks_by_row(node, rows):
         return {0, 2}
     if node.op.name == "getitem":
@@ -149,6 +149,6 @@ def is_sum_over_rows(node: Node, rows: int) -> bool:
     """A sum or mean along the first axis, and maybe others, of rows; or the scalar product of two vectors of rows."""
     if not all(has_rows(i, rows) for i in node.inputs):
         return False
-    if node.op.name in ("sum", "mean"):
+    if node.op.name in ("sum", "mean", "sum of products"):
         return 0 in _axes(node) and not node.param("keepdims")
     return node.op.name == "matmul" and not node.type.shape

@@ -65,6 +65,14 @@ def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: 
         _put(low, low.name[base], op, part)
         low.become(node, base, leaves)
         return
+    if low.dies(base, node.type):
+        old, target = low.name[base], low.call(node)
+        low.out.append(Assign(target, old, node.origin))
+        _put(low, target, op, part)
+        low.become(node, base, leaves)
+        low.name[node] = target
+        low.names.release(old)
+        return
     value = low.operand(base)
     if base not in low.plan.nested or is_view(base):
         value = Expr(COPY, (value,))

@@ -1,0 +1,36 @@
+"""The pinned sources: `python -m tests.codegen.golden` writes them anew; the difference is then reviewed."""
+
+import os
+from pathlib import Path
+
+import tapec
+from tests.codegen.golden_functions import CASES
+
+FOLDER = Path(__file__).parent / "golden"
+
+
+def source_of(name: str) -> str:
+    """What is generated for the value and the gradient of a function."""
+    function, values, wrt = CASES[name]
+    f = tapec.value_and_grad(function, argnums=wrt)
+    f(*values)
+    return str(f.source(*values))
+
+
+def path_of(name: str) -> Path:
+    return FOLDER / f"{name}.py"
+
+
+def write() -> None:
+    """Write them all."""
+    FOLDER.mkdir(exist_ok=True)
+    for name in CASES:
+        new = source_of(name)
+        path = path_of(name)
+        changed = not path.exists() or path.read_text(encoding="utf-8") != new
+        path.write_text(new, encoding="utf-8")
+        print(f"{os.path.relpath(path)}{'  changed' if changed else ''}")
+
+
+if __name__ == "__main__":
+    write()

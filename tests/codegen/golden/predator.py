@@ -1,0 +1,39 @@
+# 75 flop, 104 B moved, at most 56 B of memory
+def predator_value_and_grad(rates, state):
+    rates0, rates1, rates2, rates3 = rates.tolist()
+    state0, state1 = state.tolist()
+    met = state0 * state1                   # golden_functions.py:47   prey * hunters
+    change0 = rates0 * state0 - rates1 * met  # golden_functions.py:48   rates[2] * met - rates[3] * hunters
+    change1 = rates2 * met - rates3 * state1
+    state0_2 = state0 + 0.02 * change0      # golden_functions.py:49   state + 0.02 * change
+    state1_2 = state1 + 0.02 * change1
+    met2 = state0_2 * state1_2              # golden_functions.py:47   prey * hunters
+    change0 = rates0 * state0_2 - rates1 * met2  # golden_functions.py:48   rates[2] * met - rates[3] * hunters
+    change1 = rates2 * met2 - rates3 * state1_2
+    state0_3 = state0_2 + 0.02 * change0    # golden_functions.py:49   state + 0.02 * change
+    state1_3 = state1_2 + 0.02 * change1
+    g = state0_3 * 0.04
+    g2 = state1_3 * 0.04
+    g3 = -g2                                # golden_functions.py:48   rates[2] * met - rates[3] * hunters
+    g4 = -g
+    d_met = g2 * rates2 + g4 * rates1
+    d_prey = g * rates0 + d_met * state1_2  # golden_functions.py:47   prey * hunters
+    d_hunters = g3 * rates3 + d_met * state0_2
+    d_state1 = state1_3 * 2.0 + d_hunters   # golden_functions.py:46   state[1]
+    d_state0 = state0_3 * 2.0 + d_prey
+    d_change0 = d_state0 * 0.02             # golden_functions.py:49   0.02 * change
+    d_change1 = d_state1 * 0.02
+    g5 = -d_change1                         # golden_functions.py:48   rates[2] * met - rates[3] * hunters
+    d_rates3 = g3 * state1_2 + g5 * state1
+    d_rates2 = g2 * met2 + d_change1 * met
+    g2 = -d_change0
+    d_rates1 = g4 * met2 + g2 * met
+    d_met = d_change1 * rates2 + g2 * rates1
+    d_rates0 = g * state0_2 + d_change0 * state0
+    d_prey = d_change0 * rates0 + d_met * state1  # golden_functions.py:47   prey * hunters
+    d_hunters = g5 * rates3 + d_met * state0
+    d_state1 = d_state1 + d_hunters         # golden_functions.py:46   state[1]
+    d_state0 = d_state0 + d_prey
+    d_rates = np.array([d_rates0, d_rates1, d_rates2, d_rates3])  # golden_functions.py:48   rates[0]
+    d_state = np.array([d_state0, d_state1])  # golden_functions.py:46   state[0]
+    return np.float64(state0_3 * state0_3 + state1_3 * state1_3), d_rates, d_state  # golden_functions.py:50   np.su ...
