@@ -108,7 +108,12 @@ def flat_targets(target: Any) -> list[Any]:
                 "but received None. Mend: does the function that computes it return it?"
             )
         )
-    return [one_tensor(leaf, "target") for leaf in leaves_of(target)]
+    return [_summed(leaf) for leaf in leaves_of(target)]
+
+
+def _summed(target: Any) -> Any:
+    """The sum of IndexedSlices is that of their values."""
+    return target.values if isinstance(target, IndexedSlices) else one_tensor(target, "target")
 
 
 def one_tensor(x: Any, role: str) -> Any:

@@ -203,4 +203,6 @@ def _scalar_kind(x: Any) -> Any:
     """The class of a number; a negative zero is told from a zero."""
     if type(x) is float and x == 0.0 and math.copysign(1.0, x) < 0.0:
         return "-0.0"
+    if type(x) is complex and not (x.real and x.imag):
+        return complex, math.copysign(1.0, x.real), math.copysign(1.0, x.imag)
     return type(x)

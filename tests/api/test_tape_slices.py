@@ -194,6 +194,19 @@ def test_second_derivatives_go_through_the_rows():
     assert np.array_equal(np.asarray(outer.gradient(z, v)), expected)
 
 
+def test_rows_as_a_target():
+    v = Variable(TABLE)
+    with GradientTape(persistent=True) as outer:
+        with GradientTape() as inner:
+            y = np.sum(v[np.array([1, 1])] ** 3)
+        rows = inner.gradient(y, v)
+    expected = np.zeros((4, 3))
+    expected[1] = 2 * 6 * TABLE[1]
+    assert np.array_equal(np.asarray(outer.gradient(rows, v)), expected)
+    weighed = outer.gradient(rows, v, output_gradients=np.array([[1.0] * 3, [0.0] * 3]))
+    assert np.array_equal(np.asarray(weighed), expected / 2)
+
+
 # -- what they can do ------------------------------------------------------------------------------------------------
 @pytest.fixture
 def rows():
