@@ -21,12 +21,9 @@ def find_op(ufunc: np.ufunc) -> Op | None:
     """The op of a ufunc; those of scipy.special are defined when the first of them is met."""
     op = UFUNCS.get(ufunc)
     if op is None and not isinstance(getattr(np, ufunc.__name__, None), np.ufunc):
-        try:
-            from tapec.ops import special  # type: ignore[attr-defined]
-        except ImportError:
-            return None
-        special.define(ufunc)
-        op = UFUNCS.get(ufunc)
+        from tapec.ops import special
+
+        return special.define(ufunc)
     return op
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from tapec.errors import note_user_line
 from tapec.ir.types import normalize_axes
-from tapec.ops.array import FUNCTIONS, ArrayLike, deliver
+from tapec.ops.array import FUNCTIONS, ArrayLike, apply, deliver
 from tapec.ops.define import as_operand, dtype_of, ndim_of, shape_of
 from tapec.ops.encoding import encode_index
-from tapec.ops.indexing import real_index
+from tapec.ops.indexing import SCATTER, index_layout, real_index
 from tapec.ops.setitem import set_at
 from tapec.ops.ufunc_calls import call_with, cast, plain
 
@@ -166,6 +166,8 @@ def _at(ufunc: np.ufunc, array: Any, indices: Any, *operand: Any) -> None:
 
 def _changed(ufunc: np.ufunc, array: Any, indices: Any, operand: tuple[Any, ...]) -> Any:
     shape = shape_of(array)
+    if ufunc in (np.add, np.subtract):
+        return ufunc(array, _spread(array, indices, *operand))
     places = np.arange(array.size).reshape(shape)[_plain_index(array, indices)]
     flat = np.ravel(array)
     operands = [np.ravel(np.broadcast_to(as_operand(b), places.shape)) for b in operand]
@@ -175,6 +177,15 @@ def _changed(ufunc: np.ufunc, array: Any, indices: Any, operand: tuple[Any, ...]
         new = plain(ufunc, (flat[at], *[b[chosen] for b in operands]))
         flat = set_at(flat, at, cast(new, dtype_of(flat)))
     return np.reshape(flat, shape)
+
+
+def _spread(array: Any, indices: Any, operand: Any) -> Any:
+    """Zeros, and at the places of the index the sum of what goes there."""
+    static, arrays, unique = encode_index(array, indices)
+    region = index_layout(shape_of(array), static, tuple(map(shape_of, arrays))).shape
+    v = np.broadcast_to(as_operand(operand), region)
+    params: Any = (("shape", shape_of(array)), ("index", static)) + ((("unique", True),) if unique else ())
+    return apply(SCATTER, (v, *arrays), params)
 
 
 def _plain_index(array: Any, indices: Any) -> tuple[Any, ...]:

@@ -220,6 +220,7 @@ def _tobytes(self: Tensor, order: Any = "C") -> bytes:
 
 for _name, _function in {
     "__array__": to_array,
+    "__array_namespace__": lambda self, *, api_version=None: np,
     "__bool__": to_bool,
     "__int__": to_int,
     "__index__": to_index,
