@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 
 from tapec.config import settings
 from tapec.errors import GraphError
-from tapec.ir import Builder, Graph, Node, Op, broadcast_shapes
+from tapec.ir import Builder, Graph, Node, Op, broadcast_shapes, get_op
 from tapec.ops.layout import BROADCAST_TO
 from tapec.passes.dce import dce
 from tapec.passes.pattern import Pattern, Some, named_ops
 from tapec.passes.rule import Rule
+from tapec.passes.uses import Uses
 
 __all__ = ["Rewrite", "RuleSet"]
 
+OWN = {"call", "guard"}  # kinds of ops whose nodes stand for themselves, however equal
 DEPTH = 64  # rules firing inside what rules make: more means that rules undo one another
 
 
@@ -77,10 +79,7 @@ def _could_match(pattern: Any, key: tuple[Op, ...]) -> bool:
 
 
 class Rewriter(Builder):
-    """One walk. As a builder it makes nodes that are already rewritten.
-
-    `uses` counts how often a node is used by what will be left; `new` tells what has taken a node's place.
-    """
+    """One walk. As a builder it makes nodes that are already rewritten, and finds again what is there."""
 
     __slots__ = ("depth", "fast", "note", "rules", "start", "uses")
 
@@ -91,47 +90,49 @@ class Rewriter(Builder):
         self.note = note
         self.fast = settings.fast_math
         self.depth = 0
-        self.uses: dict[Node, int] = {}
+        self.uses = Uses(graph)
 
     def run(self) -> Graph:
-        graph, uses = self.start, self.uses
-        for node in graph.nodes:
-            for i in node.inputs:
-                uses[i] = uses.get(i, 0) + 1
-        for node in graph.outputs:
-            uses[node] = uses.get(node, 0) + 1
+        graph = self.start
         new: dict[Node, Node] = {}
         for node in graph.nodes:
             result = self.visit(node, new)
             if result is not node:
                 new[node] = result
+                self.uses.add(result, self.uses.of(node))
         if not new:
             return graph
         return dce(Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name))
 
     def visit(self, node: Node, new: dict[Node, Node]) -> Node:
         """What takes the place of a node of the graph: itself, itself on new operands, or what rules make of it."""
-        current, key, result = node, None, None
-        if new:
-            for i in node.inputs:
-                if i in new:
-                    current = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
-                    key = (current.op, current.inputs, current.params)
-                    result = self._known.get(key)
-                    break
-        if result is None:
-            result = self.simplified(current)
-            if key is not None:
-                self._known[key] = result
-        if result is current:
-            self.nodes.append(current)
-        if result is not node:
-            self.uses[result] = self.uses.get(result, 0) + self.uses.get(node, 0)
-        if result is not current:
-            self.release(current)
+        inputs = node.inputs
+        if not inputs:
+            result = self.simplified(node)
+            if result is node:
+                self.nodes.append(node)
+            return result
+        for i in inputs:
+            if i in new:
+                inputs = tuple([new.get(i, i) for i in inputs])
+                node = node.with_inputs(inputs)
+                break
+        key = (node.op, inputs, node.params)
+        known = self._known.get(key)
+        if known is not None and node.op.kind not in OWN:
+            if node.role is None:
+                known.role = None  # what the user wrote keeps its exact values
+            self.uses.drop(node)
+            return known
+        return self.settle(key, node)
+
+    def settle(self, key: Any, node: Node) -> Node:
+        """Rewrite a node, and keep what comes of it."""
+        result = self._known[key] = self.simplified(node)
+        if result is node:
+            self.nodes.append(node)
         return result
 
-    # -- as a builder -----------------------------------------------------------------------------------------------
     def emit(self, op: Op, inputs: tuple[Node, ...], params: Any = (), origin: Any = None) -> Node:
         key = (op, inputs, params)
         known = self._known.get(key)
@@ -141,28 +142,12 @@ class Rewriter(Builder):
             return known
         t = op.rule(*[i.type for i in inputs], **dict(params))
         node = Node(op, inputs, params, t, self.origin if origin is None else origin, None, self.role)
-        uses = self.uses
-        for i in inputs:
-            uses[i] = uses.get(i, 0) + 1
-        result = self.simplified(node)
-        self._known[key] = result
-        if result is node:
-            self.nodes.append(node)
-        else:
-            uses[result] = uses.get(result, 0) + 1  # hold it while the node that led to it goes
-            self.release(node)
-            uses[result] -= 1
-        return result
+        self.uses.take(node)
+        return self.settle(key, node)
 
-    def release(self, node: Node) -> None:
-        """A node will not be used: its operands lose a use, and go too if that was the last one."""
-        uses = self.uses
-        stack = [node]
-        while stack:
-            for i in stack.pop().inputs:
-                uses[i] -= 1
-                if not uses[i]:
-                    stack.append(i)
+    def find(self, name: str, *inputs: Node) -> Node | None:
+        """The node of this op on these operands that is there already."""
+        return self._known.get((get_op(name), inputs, ()))
 
     # -- rules ------------------------------------------------------------------------------------------------------
     def simplified(self, node: Node) -> Node:
@@ -192,7 +177,7 @@ class Rewriter(Builder):
             return None
         found: dict[str, Any] = {}
         inner: list[Node] = []
-        if not pattern.matches(node, found, inner) or not rule.allows(inner, found, self.uses):
+        if not pattern.matches(node, found, inner) or not rule.allows(inner, found, self):
             return None
         if self.depth > DEPTH:
             if settings.verify:
@@ -201,6 +186,7 @@ class Rewriter(Builder):
         keep = self.origin, self.role
         self.origin, self.role = node.origin, node.role
         self.depth += 1
+        loose = self.uses.loosen(inner or [node])
         try:
             result = rule.build(node, found, self)
             if result is not None:
@@ -209,7 +195,9 @@ class Rewriter(Builder):
             self.origin, self.role = keep
             self.depth -= 1
         if result is None or result is node:
+            self.uses.tighten(loose)
             return None
+        self.uses.let_go(loose, result)
         if self.note is not None:
             self.note(Rewrite(rule.name, node, result))
         return result
@@ -221,6 +209,5 @@ class Rewriter(Builder):
             return result
         if have.dtype == want.dtype and not have.weak and broadcast_shapes(have.shape, want.shape) == want.shape:
             return self.emit(BROADCAST_TO, (result,), (("shape", want.shape),))
-        if not self.uses.get(result):
-            self.release(result)
+        self.uses.forget(result)
         return None

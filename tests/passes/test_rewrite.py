@@ -190,9 +190,10 @@ def test_rules_say_what_they_change():
 
 def test_it_tells_of_each_firing():
     told = []
-    graph = parse(text(X, "exp %x; exp %0; sin %1"))
+    graph = parse(text(X, "exp %x; exp %0; sin %1; exp %x; cos %3; return %2, %4"))
     RuleSet("", [Rule("drop", np.exp(x), x)])(graph, told.append)
-    assert [(r.rule, r.before.op.name, r.after.op.name) for r in told] == [("drop", "exp", "input")] * 2
+    fired = [(r.rule, r.before.op.name, r.after.op.name) for r in told]
+    assert fired == [("drop", "exp", "input")]  # once for equal nodes
 
 
 def test_long_chains_need_no_recursion():
