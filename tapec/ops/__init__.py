@@ -6,6 +6,7 @@ Must not be imported here: autodiff, passes, or anything above.
 
 from tapec.ops import (
     activations,
+    answers,
     applying,
     casting,
     comparison,
@@ -65,6 +66,7 @@ __all__ = [
     "METHODS",
     "Symbol",
     "UFUNCS",
+    "answers",
     "apply",
     "applying",
     "casting",

@@ -1,0 +1,103 @@
+"""Reductions that answer a question: any, all, how many, where the largest stands. No gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Op
+from tapec.ops.array import apply, implements, method
+from tapec.ops.define import axes_param
+from tapec.ops.kit import as_array
+from tapec.ops.reductions import masked, reduction, reduction_cases
+from tapec.ops.samples import Case
+
+__all__ = ["ALL", "ANY", "ARGMAX", "ARGMIN", "COUNT_NONZERO"]
+
+
+def _bool(dtype: np.dtype) -> np.dtype:
+    return np.dtype(bool)
+
+
+def _index(dtype: np.dtype) -> np.dtype:
+    return np.dtype(np.intp)
+
+
+ANY = reduction("any", np.any, _bool, sample=reduction_cases(complex=False))
+ALL = reduction("all", np.all, _bool, sample=reduction_cases(complex=False))
+COUNT_NONZERO = reduction("count_nonzero", np.count_nonzero, _index, sample=reduction_cases(complex=False))
+
+
+@method("any")
+@implements(np.any)
+def any_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    a = masked(as_array(a), where, False)
+    return apply(ANY, (a,), axes_param(a, axis, keepdims))
+
+
+@method("all")
+@implements(np.all)
+def all_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    a = masked(as_array(a), where, True)
+    return apply(ALL, (a,), axes_param(a, axis, keepdims))
+
+
+@implements(np.count_nonzero)
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    a = as_array(a)
+    return apply(COUNT_NONZERO, (a,), axes_param(a, axis, keepdims))
+
+
+def _run_arg(run: Any) -> Any:
+    """NumPy takes one axis or none; ours is a tuple of one, or of all."""
+
+    def call(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+        return run(x, axis=axis[0] if len(axis) == 1 and np.ndim(x) != 1 else None, keepdims=keepdims)
+
+    return call
+
+
+def _arg_cases(rng: np.random.Generator) -> list[Case]:
+    x = rng.standard_normal((2, 3, 4))
+    axes: list[tuple[tuple[int, ...], bool]] = [((0, 1, 2), False), ((1,), False), ((2,), True)]
+    return [Case((x,), {"axis": a, "keepdims": k}) for a, k in axes]
+
+
+def _arg_batch(run: Any) -> Any:
+    """One axis stays one; of several, which are all there are, one is made."""
+
+    def batch(batched: tuple[bool, ...], x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+        if len(axis) == 1:
+            return run(x, axis[0] + 1, keepdims=keepdims)
+        y = run(np.reshape(x, (x.shape[0], -1)), 1)
+        return np.reshape(y, (x.shape[0], *[1] * len(axis))) if keepdims else y
+
+    return batch
+
+
+def _arg_op(run: Any) -> Op:
+    return reduction(run.__name__, _run_arg(run), _index, sample=_arg_cases, numpy=run, batch=_arg_batch(run))
+
+
+ARGMAX = _arg_op(np.argmax)
+ARGMIN = _arg_op(np.argmin)
+
+
+def _arg(op: Op, a: Any, axis: Any, keepdims: Any) -> Any:
+    if isinstance(axis, (tuple, list)):
+        raise TypeError(f"'{type(axis).__name__}' object cannot be interpreted as an integer")
+    a = as_array(a)
+    return apply(op, (a,), axes_param(a, axis, keepdims))
+
+
+@method("argmax")
+@implements(np.argmax)
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return _arg(ARGMAX, a, axis, keepdims)
+
+
+@method("argmin")
+@implements(np.argmin)
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return _arg(ARGMIN, a, axis, keepdims)
