@@ -24,6 +24,8 @@ def is_dynamic(x: Any) -> bool:
     kind = type(x)
     if kind is np.ndarray or kind is Tensor or kind in _NUMBERS or kind is Variable:
         return kind is not np.ndarray or x.dtype.kind in "fciub"
+    if isinstance(x, Tensor):  # a view whose memory has changed reads itself anew, and is a Tensor from then on
+        return x._tapec_read() is x
     if isinstance(x, np.ndarray):
         if isinstance(x, np.ma.MaskedArray):
             raise TypeError(at_user_line("masked arrays are not supported: pass data and mask as two arrays"))

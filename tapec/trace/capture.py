@@ -84,7 +84,7 @@ class Captures:
     def _stand_in(self, value: Any, kind: type, path: Path) -> Any:
         if isinstance(value, np.ndarray):
             return self._capture(value, path) if value.dtype.kind in "fciub" else value
-        if isinstance(value, _SCALARS) or kind is Tensor:
+        if isinstance(value, (*_SCALARS, Tensor)):
             return self._capture(value, path)
         if isinstance(value, _CHECKED):
             self.checks.setdefault(path.source, (path, value))
@@ -117,7 +117,7 @@ class Captures:
         self.checks.setdefault(shape.source, (shape, matrix.shape))
 
     def _capture(self, value: Any, path: Path) -> Tensor:
-        inner = value._value if type(value) is Tensor else value
+        inner = value._value if isinstance(value, Tensor) else value
         tensor = self.trace.input(inner, path.label, moving=type(value) is Tensor)
         self.arrays[id(tensor)] = (path, tensor)
         return tensor
