@@ -12,7 +12,7 @@ from typing import Any
 from tapec.api.forward import Forward
 from tapec.config import settings
 from tapec.runtime.cache import Cache, CacheInfo
-from tapec.runtime.pause import collector_paused
+from tapec.runtime.collector import resting_collector
 
 __all__ = ["CACHE", "Structure", "cache_clear", "cache_info", "structure_of"]
 
@@ -54,7 +54,7 @@ class Structure:
         """The code for what is asked, with the numbers of this recording in it."""
         found = self.compiled.get((what, self._literals(log)))
         if found is None:
-            with CACHE.lock, collector_paused():
+            with CACHE.lock, resting_collector():
                 found = self._make(log, what, make)
         else:
             CACHE.hits += 1
