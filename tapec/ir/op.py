@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-__all__ = ["FAMILIES", "OPS", "Op", "get_op", "register"]
+__all__ = ["FAMILIES", "OPS", "OWN_KINDS", "Op", "get_op", "register"]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -61,6 +61,9 @@ class Op:
 
 
 OPS: dict[str, Op] = {}
+
+# kinds of ops whose nodes stand for themselves, however equal: two of them are never one
+OWN_KINDS = frozenset({"call", "guard", "random", "dynamic"})
 
 
 def register(op: Op) -> Op:

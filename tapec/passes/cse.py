@@ -6,10 +6,9 @@ from typing import Any
 
 from tapec.ir import CONSTANT, Graph, Node
 from tapec.ir.build import constant_key
+from tapec.ir.op import OWN_KINDS
 
 __all__ = ["cse"]
-
-_OWN = {"call", "guard", "random", "dynamic"}  # kinds of ops that stand for themselves
 
 
 def cse(graph: Graph) -> Graph:
@@ -27,7 +26,7 @@ def cse(graph: Graph) -> Graph:
                     inputs = tuple([new.get(i, i) for i in inputs])
                     current = node.with_inputs(inputs)
                     break
-        if op.kind in _OWN:
+        if op.kind in OWN_KINDS:
             known = current
         else:
             if op is CONSTANT:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from tapec.config import settings
 from tapec.errors import GraphError
 from tapec.ir import Builder, Graph, Node, Op, broadcast_shapes, get_op
+from tapec.ir.op import OWN_KINDS
 from tapec.ops.layout import BROADCAST_TO
 from tapec.passes.dce import dce
 from tapec.passes.pattern import Pattern, Some, named_ops
@@ -21,7 +22,6 @@ from tapec.passes.uses import Uses
 
 __all__ = ["Rewrite", "RuleSet"]
 
-OWN = {"call", "guard"}  # kinds of ops whose nodes stand for themselves, however equal
 DEPTH = 64  # rules firing inside what rules make: more means that rules undo one another
 
 
@@ -78,6 +78,13 @@ def _could_match(pattern: Any, key: tuple[Op, ...]) -> bool:
     return len(key) - 1 == len(pattern.args) and all([p.fits(op) for p, op in zip(pattern.args, key[1:])])
 
 
+def _key(op: Op, inputs: tuple[Node, ...], params: Any) -> Any:
+    """Equal for nodes that compute the same; operands of commutative ops may stand in either order."""
+    if op.commutative and id(inputs[0]) > id(inputs[1]):
+        inputs = inputs[::-1]
+    return op, inputs, params
+
+
 class Rewriter(Builder):
     """One walk. As a builder it makes nodes that are already rewritten, and finds again what is there."""
 
@@ -117,9 +124,9 @@ class Rewriter(Builder):
                 inputs = tuple([new.get(i, i) for i in inputs])
                 node = node.with_inputs(inputs)
                 break
-        key = (node.op, inputs, node.params)
+        key = _key(node.op, inputs, node.params)
         known = self._known.get(key)
-        if known is not None and node.op.kind not in OWN:
+        if known is not None and node.op.kind not in OWN_KINDS:
             if node.role is None:
                 known.role = None  # what the user wrote keeps its exact values
             self.uses.drop(node)
@@ -134,7 +141,7 @@ class Rewriter(Builder):
         return result
 
     def emit(self, op: Op, inputs: tuple[Node, ...], params: Any = (), origin: Any = None) -> Node:
-        key = (op, inputs, params)
+        key = _key(op, inputs, params)
         known = self._known.get(key)
         if known is not None:
             if self.role is None:
@@ -147,7 +154,7 @@ class Rewriter(Builder):
 
     def find(self, name: str, *inputs: Node) -> Node | None:
         """The node of this op on these operands that is there already."""
-        return self._known.get((get_op(name), inputs, ()))
+        return self._known.get(_key(get_op(name), inputs, ()))
 
     # -- rules ------------------------------------------------------------------------------------------------------
     def simplified(self, node: Node) -> Node:
