@@ -22,6 +22,7 @@ from tapec.passes.rules import (
     POWERS,
     REDUCTIONS,
     SCALES,
+    SOFTMAX,
     STABILITY,
     ZEROS,
 )
@@ -31,7 +32,7 @@ __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
 SHAPES = (LAYOUT, INDEXING, REDUCTIONS)
-NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, FAST)
+NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, SOFTMAX, FAST)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),

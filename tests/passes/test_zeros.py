@@ -18,6 +18,11 @@ CASES = {
     ),
     "minus-any-zero": Case(X, [("subtract %x, -0.0 !ct", "%x")], ["subtract %x, -0.0", "subtract 0.0, %x !ct"]),
     "zero-minus": Case(X, [("subtract 0, %x !ct", "negative %x !ct")], ["subtract 0, %x", "subtract %x, 1 !ct"]),
+    "either-zero": Case(
+        X,
+        [("greater %x, 0.0; where %0, 0.0, 0 !ct", NOTHING)],
+        ["greater %x, 0.0; where %0, 0.0, 0", "greater %x, 0.0; where %0, %x, 0.0 !ct"],
+    ),
     "times-one-complex": Case(
         "%z: c128[3]", [("multiply %z, 1.0 !ct", "%z")], ["multiply %z, 1.0", "multiply %z, 2.0 !ct"]
     ),

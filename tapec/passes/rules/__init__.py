@@ -9,6 +9,7 @@ from tapec.passes.rules.masks import MASKS
 from tapec.passes.rules.powers import POWERS
 from tapec.passes.rules.reductions import REDUCTIONS
 from tapec.passes.rules.scales import SCALES
+from tapec.passes.rules.softmax import SOFTMAX
 from tapec.passes.rules.stability import STABILITY
 from tapec.passes.rules.zeros import ZEROS
 
@@ -22,6 +23,7 @@ __all__ = [
     "POWERS",
     "REDUCTIONS",
     "SCALES",
+    "SOFTMAX",
     "STABILITY",
     "ZEROS",
 ]

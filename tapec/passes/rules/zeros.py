@@ -14,12 +14,16 @@ from tapec.passes.rule import Rule
 
 __all__ = ["ZEROS"]
 
-a, x, z = variables("a x z")
+a, c, x, z = variables("a c x z")
 
 
 def is_nothing(node: Node) -> bool:
     """An array of zeros that a derivative rule made. A zero that the user wrote is a number like any other."""
     return node.op is FULL and node.role is not None and is_zero(node)
+
+
+def _are_zero(a: Node, z: Node) -> bool:
+    return is_zero(a) and is_zero(z)
 
 
 def _cotangent(name: str, pattern: Any, replacement: Any, **more: Any) -> Rule:
@@ -30,6 +34,7 @@ ZEROS = (
     _cotangent("plus-zero", x + z, x, guard=lambda z: is_zero(z)),
     _cotangent("minus-any-zero", x - z, x, guard=lambda z: is_zero(z)),
     _cotangent("zero-minus", z - x, -x, guard=lambda z: is_zero(z)),
+    _cotangent("either-zero", np.where(c, a, z), lambda y: np.zeros_like(y), guard=lambda a, z: _are_zero(a, z)),
     _cotangent("times-one-complex", x * 1, x),
     _cotangent(
         "of-nothing",
