@@ -283,6 +283,8 @@ def write_into(self: Tensor, array: np.ndarray, casting: str = "same_kind") -> n
 
 
 setattr(Tensor, "__setitem__", write)  # noqa: B010
+
+
 def own(self: Tensor) -> Tensor:
     """Share memory with nobody from now on."""
     link = self._link

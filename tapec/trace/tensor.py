@@ -282,9 +282,7 @@ def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any
         out._mark = mark
 
 
-def record_change(
-    rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Tensor, before: Tensor
-) -> None:
+def record_change(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Tensor, before: Tensor) -> None:
     """Append an in-place change to all recordings: any of them may have read what was there before."""
     frame = user_frame()
     entry = (op, as_seen(rec, inputs), params, out, frame.f_code, frame.f_lasti, before)
