@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+from scipy import special
 
 import tapec.compat.tensorflow as tf
 from tapec.compat.tensorflow import math, nn
@@ -148,6 +149,12 @@ SMOOTH = {
     "diag_part": (tf.linalg.diag_part, np.diag, SQUARE),
     "diag": (lambda x: tf.linalg.diag(x[0]), lambda x: np.diag(x[0]), SQUARE),
     "band_part": (lambda x: tf.linalg.band_part(x, -1, 0), np.tril, SQUARE),
+    "erf": (math.erf, special.erf, X),
+    "lgamma": (math.lgamma, special.gammaln, POSITIVE),
+    "gelu": (nn.gelu, lambda x: 0.5 * x * (1 + special.erf(x / np.sqrt(2))), X),
+    "clip_by_norm": (lambda x: tf.clip_by_norm(x, 0.5), lambda x: x * 0.5 / np.linalg.norm(x), X),
+    "map_fn": (lambda x: tf.map_fn(tf.reduce_sum, x), lambda x: x.sum(1), X),
+    "embedding_lookup": (lambda x: nn.embedding_lookup(x, [[1], [0]]), lambda x: x[[[1], [0]]], X),
     "svd": (lambda x: tf.linalg.svd(x, compute_uv=False), lambda x: np.linalg.svd(x, compute_uv=False), SQUARE),
 }
 
@@ -265,6 +272,27 @@ def test_random_numbers():
     assert sorted(tf.random.shuffle([1, 2, 3]).numpy().tolist()) == [1, 2, 3]
     kept = nn.dropout(tf.ones(1000), 0.5, seed=1).numpy()
     assert set(kept.tolist()) == {0.0, 2.0}
+
+
+def test_clipping_by_the_global_norm():
+    clipped, size = tf.clip_by_global_norm([tf.constant([3.0]), None, tf.constant([[4.0]])], 1.0)
+    assert size.numpy() == 5.0 and clipped[1] is None
+    assert clipped[0].numpy() == pytest.approx(0.6) and clipped[2].numpy() == pytest.approx(0.8)
+    assert tf.linalg.global_norm([tf.constant([3.0, 4.0])]).numpy() == 5.0
+
+
+def test_control_flow():
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.cond(x > 1, lambda: x * x, lambda: x)
+        n, z = tf.while_loop(lambda n, z: n < 3, lambda n, z: (n + 1, z * x), (0, y))
+    assert n == 3 and tape.gradient(z, x).numpy() == 80.0
+
+
+def test_top_k_has_names():
+    found = tf.math.top_k([1.0, 3.0, 2.0], k=2)
+    assert found.values.numpy().tolist() == [3.0, 2.0] and found.indices.numpy().tolist() == [1, 2]
 
 
 # -- Variables -------------------------------------------------------------------------------------------------------

@@ -48,7 +48,8 @@ from tapec.compat.tensorflow.arrays import slice_ as slice
 from tapec.compat.tensorflow.elementwise import BINARY, UNARY, add_n, cast, clip_by_value, where
 from tapec.compat.tensorflow.elementwise import complex_ as complex
 from tapec.compat.tensorflow.faces import IndexedSlices, InvalidArgumentError, Tensor, Variable, constant
-from tapec.compat.tensorflow.linalg import einsum, matmul, norm, tensordot
+from tapec.compat.tensorflow.flow import cond, map_fn, while_loop
+from tapec.compat.tensorflow.linalg import clip_by_global_norm, clip_by_norm, einsum, matmul, norm, tensordot
 from tapec.compat.tensorflow.nn import sigmoid
 from tapec.compat.tensorflow.reductions import (
     argmax,
@@ -74,6 +75,8 @@ from tapec.compat.tensorflow.tape import (
 )
 
 __version__ = "2.0.0"  # of the interface
+
+print = print
 
 float16, float32, float64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 int8, int16, int32, int64 = np.dtype(np.int8), np.dtype(np.int16), np.dtype(np.int32), np.dtype(np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.compat.tensorflow.faces import Face, constant
 
-__all__ = ["BINARY", "UNARY", "add_n", "cast", "clip_by_value", "complex_", "pair", "where"]
+__all__ = ["BINARY", "UNARY", "add_n", "cast", "clip_by_value", "complex_", "pair", "special", "where"]
 
 
 def _unary(f: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -101,7 +101,22 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "subtract": np.subtract,
     "truediv": np.divide,
 }
+
+
+def special(name: str) -> Callable[..., Any]:
+    """A function of SciPy, imported when it is called."""
+
+    def call(x: Any, name_: Any = None) -> Any:
+        import scipy.special
+
+        return getattr(scipy.special, name)(constant(x))
+
+    call.__name__ = name
+    return call
+
+
 UNARY = {name: _unary(f, name) for name, f in _UNARY.items()}
+UNARY |= {name: special(name) for name in ("digamma", "erf", "erfc", "erfinv")} | {"lgamma": special("gammaln")}
 BINARY = {name: _binary(f, name) for name, f in _BINARY.items()}
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "eigvalsh",
     "einsum",
     "eye",
+    "global_norm",
     "inv",
     "l2_normalize",
     "logdet",
@@ -159,3 +160,22 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool =
         x = np.reshape(x, -1)
         order = 2 if order is None else order
     return np.linalg.norm(x, order, axis, keepdims)
+
+
+# -- clipping ---------------------------------------------------------------------------------------------------------
+def global_norm(t_list: Any, name: Any = None) -> Any:
+    """The norm of all tensors of a list together; None does not count."""
+    return np.sqrt(sum(np.sum(np.square(constant(t))) for t in t_list if t is not None))
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: Any = None) -> Any:
+    x = constant(t)
+    size = np.sqrt(np.sum(x * x, axis=axes, keepdims=True))
+    return x * clip_norm / np.maximum(size, clip_norm)
+
+
+def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name: Any = None) -> Any:
+    """The tensors, all scaled alike, and the norm they had."""
+    size = global_norm(t_list) if use_norm is None else use_norm
+    scale = clip_norm / np.maximum(size, clip_norm)
+    return [None if t is None else constant(t) * scale for t in t_list], size

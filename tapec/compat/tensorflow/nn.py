@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.compat.tensorflow.arrays import argsort
-from tapec.compat.tensorflow.elementwise import BINARY, UNARY
+from tapec.compat.tensorflow.arrays import argsort, gather
+from tapec.compat.tensorflow.elementwise import BINARY, UNARY, special
 from tapec.compat.tensorflow.faces import constant
 from tapec.compat.tensorflow.reductions import reduce_mean, reduce_variance
 from tapec.compat.tensorflow.tape import stop_gradient
@@ -17,6 +17,7 @@ __all__ = [
     "bias_add",
     "dropout",
     "elu",
+    "embedding_lookup",
     "gelu",
     "l2_loss",
     "l2_normalize",
@@ -86,9 +87,7 @@ def gelu(features: Any, approximate: bool = False, name: Any = None) -> Any:
     x = constant(features)
     if approximate:
         return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi).item() * (x + 0.044715 * x * x * x)))
-    from scipy.special import erf
-
-    return 0.5 * x * (1 + erf(x / np.sqrt(2).item()))
+    return 0.5 * x * (1 + special("erf")(x / np.sqrt(2).item()))
 
 
 def softplus(features: Any, name: Any = None) -> Any:
@@ -150,8 +149,19 @@ def dropout(x: Any, rate: float, noise_shape: Any = None, seed: Any = None, name
     return x * constant((kept / (1 - rate)).astype(x.dtype))
 
 
-def top_k(input: Any, k: int = 1, sorted: bool = True, name: Any = None) -> Any:
+class TopK(NamedTuple):
+    """What `top_k` gives."""
+
+    values: Any
+    indices: Any
+
+
+def top_k(input: Any, k: int = 1, sorted: bool = True, name: Any = None) -> TopK:
     """The k largest along the last axis, and where they are; of equal ones the first."""
     x = constant(input)
     index = argsort(x, -1, "DESCENDING")[..., :k]
-    return np.take_along_axis(x, index, -1), index
+    return TopK(np.take_along_axis(x, index, -1), index)
+
+
+def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: Any = None) -> Any:
+    return gather(params, ids)
