@@ -10,7 +10,7 @@
     value, gradient = loss(w, x, y)
     print(loss.source(w, x, y))        # the NumPy code that computed them
 
-Names are imported when they are first used.
+Tensors and ops are imported at once; the compiler, and whatever else a name needs, when it is first used.
 """
 
 from importlib import import_module
@@ -127,3 +127,5 @@ if TYPE_CHECKING:
     )
     from tapec.ops.custom import stop_gradient
     from tapec.trace.tensor import Tensor
+
+import_module("tapec.trace.tensor")  # what every use needs
