@@ -267,6 +267,8 @@ class CompiledFunction:
         others = [e for e in self._entries.values() if e is not entry and (e.programs or e.recorded)]
         if not others:
             return "it was called for the first time"
+        if any(e.call.key[0] == entry.call.key[0] for e in others):
+            return "the settings are others"
         return signature_change(others[-1].info, entry.info)
 
     def _run_recorded(self, entry: Entry, recorded: Any, objects: list[Any], as_tensors: bool) -> Any:
