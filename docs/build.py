@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import tapec
+from docs.peers import categories_table, measured, ratios_table
 from tapec import config, errors
 from tapec.report import support
 
@@ -179,6 +180,8 @@ def docstring(x: Any) -> str:
 # pages and site
 # ---------------------------------------------------------------------------------------------------------------
 PARTS: dict[str, Callable[[], str]] = {
+    "categories": lambda: categories_table(measured()),
+    "peers": lambda: ratios_table(measured()),
     "api": api_reference,
     "conventions": conventions_tables,
     "errors": errors_table,
@@ -198,7 +201,7 @@ def renewed(text: str) -> str:
 def build(check: bool = False) -> list[str]:
     """Renew all pages; gives the names of those that were out of date."""
     stale = []
-    for path in sorted(DOCS.glob("*.md")):
+    for path in [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]:
         text = path.read_text(encoding="utf-8")
         new = renewed(text)
         if new != text:
@@ -224,7 +227,7 @@ def main(words: list[str]) -> int:
     check = "--check" in words
     stale = build(check)
     for name in stale:
-        print(f"docs/{name} {'is out of date: run python -m docs.build' if check else 'written'}")
+        print(f"{name} {'is out of date: run python -m docs.build' if check else 'written'}")
     if "--site" in words:
         site(Path(words[words.index("--site") + 1]))
     return 1 if check and stale else 0

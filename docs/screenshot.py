@@ -13,7 +13,7 @@ from tapec.cli import main
 DOCS = Path(__file__).resolve().parent
 SIZE = "1500,700"
 
-MODEL = '''\
+MODEL = """\
 import numpy as np
 
 
@@ -24,7 +24,7 @@ def loss(w, b, x, y):
 
 
 loss.example_args = (np.ones((30, 20)), np.ones(20), np.ones((200, 30)), np.ones((200, 20)))
-'''
+"""
 
 POINT_AT = """<script>
 document.querySelector('#user .ln[data-at="model.py:5"]').click();

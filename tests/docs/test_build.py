@@ -14,11 +14,12 @@ VERSION_BOUND = {"numpy", "special", "scipy", "api"}  # parts that another NumPy
 
 
 def parts(name: str) -> dict[str, str]:
-    text = (DOCS / name).read_text(encoding="utf-8")
+    text = (DOCS.parent / name).read_text(encoding="utf-8")
     return {m.group(1): m.group(2) for m in re.finditer(r"<!-- begin (\w+) -->\n(.*?)<!-- end -->", text, re.DOTALL)}
 
 
-PAGES = sorted(p.name for p in DOCS.glob("*.md") if parts(p.name))
+FILES = ["README.md", *[f"docs/{p.name}" for p in sorted(DOCS.glob("*.md"))]]
+PAGES = [name for name in FILES if parts(name)]
 
 
 def test_every_generator_has_its_place():
@@ -33,7 +34,7 @@ def test_generated_parts_are_up_to_date(page):
 
 
 def test_support_table_agrees_with_this_numpy():
-    shown = dict(re.findall(r"^\| `(np\.\S+)` (\|.*)$", parts("support.md")["numpy"], re.MULTILINE))
+    shown = dict(re.findall(r"^\| `(np\.\S+)` (\|.*)$", parts("docs/support.md")["numpy"], re.MULTILINE))
     now = dict(re.findall(r"^\| `(np\.\S+)` (\|.*)$", numpy_table(), re.MULTILINE))
     assert {n: now[n] for n in now if n in shown} == {n: shown[n] for n in now if n in shown}, (
         "run python -m docs.build"
@@ -45,7 +46,7 @@ def test_support_table_agrees_with_this_numpy():
 
 
 def test_api_page_has_every_public_name():
-    text = parts("api.md")["api"]
+    text = parts("docs/api.md")["api"]
     for name in tapec.__all__:
         if not isinstance(getattr(errors, name, None), type):
             assert f"### tapec.{name}\n" in text, "run python -m docs.build"
@@ -79,3 +80,9 @@ def test_every_page_is_in_the_site():
 def test_site_builds(tmp_path):
     site(tmp_path / "site")
     assert (tmp_path / "site" / "tour" / "index.html").read_text().count("<h2") > 5
+
+
+def test_chart_shows_what_was_measured():
+    from docs.peers import chart, measured
+
+    assert (DOCS / "performance.svg").read_text(encoding="utf-8") == chart(measured())
