@@ -117,6 +117,7 @@ REFUSED_METHODS = {
     "getfield": "a tensor has no fields",
     "setfield": "a tensor has no fields",
     "to_device": "tensors live where NumPy does",
+    **dict.fromkeys(["itemset", "newbyteorder", "ptp", "tostring"], "gone from arrays since NumPy 2"),
 }
 
 

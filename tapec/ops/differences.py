@@ -10,7 +10,7 @@ from tapec.ir import Type
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements
 from tapec.ops.define import as_operand, define, ndim_of
-from tapec.ops.kit import along, as_array, both, drawn, rolled
+from tapec.ops.kit import along, as_array, both, drawn, present, rolled
 
 __all__ = ["DIFF", "diff", "ediff1d", "gradient", "trapezoid"]
 
@@ -147,7 +147,7 @@ def _uneven_edges(at: Any, dx: Any, edge_order: int) -> tuple[Any, Any]:
     return first, last
 
 
-@implements(np.trapezoid)
+@implements(np.trapezoid, *present("trapz"))  # until NumPy 2.3
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     y = as_array(y)
     axis = normalize_axis(axis, y.ndim)

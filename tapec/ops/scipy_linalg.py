@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply
 from tapec.ops.define import conj, define
@@ -197,12 +198,22 @@ def _sqrtm_vjp(ct: Any, y: Any, a: Any) -> Any:
 
 
 def _of_matrix(name: str, sample: Any, **derivative: Any) -> Any:
+    def run(a: Any) -> Any:
+        y = _linalg(name)(a)
+        if np.iscomplexobj(y) and not np.iscomplexobj(a):
+            raise ValueError(at_user_line(f"{name} of this matrix is complex. Mend: {name}(a.astype(complex))"))
+        return np.asarray(y, lapack_dtype(Type(a.shape, a.dtype)))
+
+    def source(args: tuple[str, ...], node: Any) -> str:
+        exact = f".astype(np.{node.type.dtype})" if node.type.dtype.kind == "c" else ""  # some give more
+        return f"scipy.linalg.{name}({args[0]}){exact}"
+
     return define(
         f"scipy.linalg.{name}",
-        lambda a: np.asarray(_linalg(name)(a), lapack_dtype(Type(a.shape, a.dtype))),
+        run,
         lambda a: Type(a.shape, lapack_dtype(a)),
         "linalg",
-        source=f"scipy.linalg.{name}({{0}})",
+        source=source,
         sample=sample,
         facts=FACTS,
         **derivative,

@@ -11,7 +11,7 @@ from tapec.errors import UnsupportedError
 from tapec.ir import Op, Type, type_of
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define
-from tapec.ops.kit import as_array
+from tapec.ops.kit import as_array, present
 from tapec.ops.samples import Case
 
 __all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "trim_zeros", "union1d", "unique"]
@@ -163,6 +163,11 @@ def isin(
 ) -> Any:
     found = apply(_ISIN, (as_array(element), as_array(test_elements)))
     return ~found if invert else found
+
+
+@implements(*present("in1d"))  # until NumPy 2.3
+def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> Any:
+    return isin(np.ravel(as_array(ar1)), ar2, assume_unique, invert)
 
 
 @implements(np.packbits)

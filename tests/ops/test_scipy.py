@@ -65,7 +65,7 @@ def test_dot():
 def test_the_older_kind_writes_products_with_a_star():
     value, _ = both(lambda t: sparse.csr_matrix(A) * t, X)
     np.testing.assert_array_equal(value, A @ X)
-    with pytest.raises(UnsupportedError, match="multiply of a tensor and a sparse matrix. Mend"):
+    with pytest.raises(UnsupportedError, match="Mend"):
         both(lambda t: sparse.csr_array(A) * t, X)
 
 
@@ -89,3 +89,12 @@ def test_sparse_in_functions_and_to_second_order():
 def test_shapes_that_do_not_fit():
     with pytest.raises(ValueError, match="mismatch"):
         both(lambda t: sparse.csr_array(A) @ t, Y)
+
+
+def test_a_complex_root_of_a_real_matrix_is_an_error():
+    from tapec.scipy import linalg
+
+    with pytest.raises(ValueError, match="sqrtm of this matrix is complex. Mend"):
+        linalg.sqrtm(tapec.constant(np.diag([-1.0, 1.0])))
+    found = linalg.sqrtm(tapec.constant(np.diag([-1.0 + 0j, 1.0])))
+    np.testing.assert_allclose(found.numpy(), np.diag([1j, 1.0]), atol=1e-12)
