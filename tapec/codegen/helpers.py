@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["add_at", "helper_text"]
+__all__ = ["add_at", "helper_text", "masked"]
 
 
 def add_at(target, index, values):  # type: ignore[no-untyped-def]
@@ -22,6 +22,12 @@ def add_at(target, index, values):  # type: ignore[no-untyped-def]
         np.add.at(target.reshape(-1), (rows[:, None] * width + np.arange(width)).ravel(), values.ravel())
     else:
         np.add.at(target, index, values)
+
+
+def masked(values, mask):  # type: ignore[no-untyped-def]
+    """np.where(mask, values, 0), bit by bit: unlike np.where it does not stumble over masks without a pattern."""
+    bits = values.view(f"i{values.itemsize}")
+    return np.bitwise_and(bits, -mask.view(np.int8)).view(values.dtype)
 
 
 def helper_text(helpers: Mapping[str, Callable[..., Any]]) -> str:

@@ -6,13 +6,14 @@ Measured on ten elements: `np.sum(x)` 1.5 µs, `x.sum()` 0.75; `x @ y` 0.6, `x.d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from tapec.codegen.expressions import Template, parse_template, slots
 from tapec.ir import Node, is_literal
 
-__all__ = ["IDIOMS", "is_weak", "out_template", "template_of"]
+__all__ = ["IDIOMS", "MASKED", "is_weak", "out_template", "template_of"]
 
 SMALL_PRODUCT = 1 << 16  # multiplications; above, the call overhead of `@` is nothing
 SMALL = 1 << 16  # elements
@@ -38,7 +39,7 @@ def template_of(node: Node) -> Template | None:
     if idiom is not None:
         text = idiom(node)
         if text is not None:
-            return parse_template(text, len(node.inputs))
+            return parse_template(text, len(node.inputs)) if type(text) is str else text
     elif op.kind == "elementwise" and (all(map(is_weak, node.inputs)) or _python_complex(node)):
         return python_template(node)
     source = op.source
@@ -147,7 +148,23 @@ def _matmul(node: Node) -> str | None:
     return "_0.dot(_1)" if a.size * (b.shape[1] if b.ndim == 2 else 1) <= SMALL_PRODUCT else None
 
 
-IDIOMS: dict[str, Callable[[Node], str | None]] = {
+MASKED = (parse_template("masked(_1, _0)", 3), parse_template("masked(_2, ~_0)", 3))
+MANY = 1 << 13  # elements from which NumPy's branch for each costs more than two calls
+
+
+def _where(node: Node) -> Template | None:
+    """Some of the elements, and zeros elsewhere: the condition as a mask of bits."""
+    mask, *parts = node.inputs
+    zero = [is_literal(i) and i.value == 0 and math.copysign(1.0, i.value) > 0 for i in parts]
+    if sum(zero) != 1 or node.type.size < MANY:
+        return None
+    values = parts[zero.index(False)].type
+    if mask.type.dtype.kind != "b" or values.dtype.char not in "efd" or values.dtype != node.type.dtype or values.weak:
+        return None
+    return MASKED[zero.index(False)] if mask.type.shape and values.shape else None
+
+
+IDIOMS: dict[str, Callable[[Node], str | Template | None]] = {
     "sum": _method("sum"),
     "max": _method("max"),
     "min": _method("min"),
@@ -156,4 +173,5 @@ IDIOMS: dict[str, Callable[[Node], str | None]] = {
     "all": _method("all"),
     "mean": _mean,
     "matmul": _matmul,
+    "where": _where,
 }

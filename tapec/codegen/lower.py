@@ -15,7 +15,8 @@ from tapec.codegen.buffers import Buffers
 from tapec.codegen.checks import check_of, finite
 from tapec.codegen.cost import bytes_of
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
-from tapec.codegen.idioms import is_weak, out_template
+from tapec.codegen.helpers import masked
+from tapec.codegen.idioms import MASKED, is_weak, out_template
 from tapec.codegen.items import AddUp, Fork, Results
 from tapec.codegen.load import Space
 from tapec.codegen.loops import lower_loop
@@ -183,6 +184,8 @@ class Lowering(Buffers):
         template = self.plan.templates[node]
         if template is None:
             return self.foreign(node)
+        if template is MASKED[0] or template is MASKED[1]:
+            self.space.helper("masked", masked)
         objects = template.objects
         return Expr(template, tuple([self.operand(i, k in objects) for k, i in enumerate(node.inputs)]))
 

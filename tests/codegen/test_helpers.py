@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+import tapec
 from tapec.codegen import compile_graph, helper_text
-from tapec.codegen.helpers import add_at
+from tapec.codegen.helpers import add_at, masked
 from tests.codegen.kit import check, graph_of
 
 
@@ -64,3 +65,28 @@ def test_a_closure_cannot_stand_alone():
 
 
 __all__ = ["compile_graph"]
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_masked_selects_bit_by_bit(dtype):
+    values = np.array([1.0, -0.0, np.nan, np.inf, -np.inf, 5.0], dtype)
+    mask = np.array([True, True, True, True, False, False])
+    assert masked(values, mask).tobytes() == np.where(mask, values, values.dtype.type(0)).tobytes()
+    assert masked(values, ~mask).tobytes() == np.where(mask, values.dtype.type(0), values).tobytes()
+    assert masked(values[::-2], mask[1::2]).tobytes() == np.where(mask[1::2], values[::-2], 0).astype(dtype).tobytes()
+    assert masked(values[:2], mask[:, None]).shape == (6, 2)
+
+
+def test_large_selections_are_masked():
+    def f(x, c):
+        return np.where(c, x, 0.0), np.where(c, 0, x), np.where(c, x, -0.0), np.where(c, x, 1)
+
+    x = np.random.default_rng(0).standard_normal((100, 100))
+    x[0, :3] = np.nan, np.inf, -np.inf
+    compiled = tapec.compile(f)
+    for c in (x > 0, x[:1] > 0):
+        for found, expected in zip(compiled(x, c), f(x, c), strict=True):
+            assert found.tobytes() == expected.tobytes()
+    source = compiled.source(x, x > 0)
+    assert source.count("masked(") == 2 and source.count("= np.where(") == 2
+    assert "masked" not in compiled.source(x[:5], x[:5] > 0)  # little is selected faster in one call
