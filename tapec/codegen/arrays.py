@@ -14,6 +14,7 @@ from tapec.codegen.lower import CheckedLowering, Lowering
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier
 from tapec.codegen.plan import Plan
+from tapec.codegen.schedule import early_ends
 from tapec.config import settings
 from tapec.ir import CONSTANT, ITEM, Graph, Node, is_literal
 from tapec.ir.origin import variable_of
@@ -28,6 +29,8 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     whole = graph
     if not checked:
         graph = in_blocks(contracted(graph))
+    if tree is None:
+        graph = Graph(graph.inputs, early_ends(graph.nodes), graph.outputs, graph.name)
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)

@@ -6,15 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.codegen.plan import count_uses
-from tapec.codegen.regions import Region, find_regions, picks_by_row, row_inputs
+from tapec.codegen.plan import count_uses, is_view
+from tapec.codegen.regions import Region, find_regions, has_rows, picks_by_row, row_inputs
 from tapec.codegen.scatter import is_scatter
+from tapec.codegen.schedule import early_ends
 from tapec.ir import ITEM, Graph, Node, Op, constant, get_op, input_node, is_literal
 from tapec.ir.types import Type
 
 __all__ = ["LOOP", "Body", "in_blocks"]
 
-BLOCK = 1 << 16  # bytes of the largest array of a block: some of them fit the second-level cache together
+CACHE = 3 << 18  # bytes that a block may have in use at one time: what a second-level cache holds, with room to spare
 
 
 class Body(NamedTuple):
@@ -66,6 +67,37 @@ def in_blocks(graph: Graph) -> Graph:
     return Graph(graph.inputs, nodes, [new[o] for o in graph.outputs], graph.name)
 
 
+def _bytes_per_row(region: Region, rows: int, inside: set[Node], kept: set[Node]) -> int:
+    """The most bytes for each row that are in use at one time."""
+    last: dict[Node, int] = {}
+    for k, node in enumerate(region.nodes):
+        for i in node.inputs:
+            last[i] = k
+
+    def weight(n: Node) -> int:
+        return 0 if is_view(n) or not has_rows(n, rows) else n.type.nbytes // rows
+
+    alive: dict[Node, int] = {}
+    most = 0
+    for k, node in enumerate(region.nodes):
+        alive.update((i, weight(i)) for i in node.inputs if i not in alive)
+        dying = [i for i in node.inputs if last[i] == k and i not in kept]
+        in_place = node.op.kind == "elementwise" and any(i in inside and i.type == node.type for i in dying)
+        most = max(most, sum(alive.values()) + (0 if in_place else weight(node)))
+        for i in dying:
+            alive[i] = 0
+        alive[node] = weight(node)
+    return most
+
+
+def _even_block(rows: int, most: int) -> int:
+    """At most so many rows, so that all blocks are of one size if that is possible without making them small."""
+    for block in range(most, most // 2, -1):
+        if rows % block == 0:
+            return block
+    return 1 << (most.bit_length() - 1)
+
+
 def _moved(node: Node, new: dict[Node, Node]) -> Node:
     inputs = tuple([new[i] for i in node.inputs])
     if inputs == node.inputs:
@@ -80,13 +112,12 @@ def _loop(
     inside = {n for n in region.nodes if n not in region.sums}
     adding = set(region.nodes)
     kept = [n for n in region.nodes if n in inside and (n in outputs or not adding.issuperset(readers.get(n, ())))]
-    widest = max(n.type.nbytes // rows for n in inside)
-    block = 1 << max(0, (BLOCK // max(widest, 1)).bit_length() - 1)
+    block = _even_block(rows, max(1, CACHE // max(1, _bytes_per_row(region, rows, inside, set(kept)))))
     body = _BodyMaker(rows, block, inside)
     for node in region.nodes:
         body.add(node)
     results = [*kept, *region.sums]
-    made = Graph(body.inputs, body.nodes, [body.known[n] for n in results])
+    made = Graph(body.inputs, early_ends(body.nodes), [body.known[n] for n in results])
     types = tuple(n.type for n in results)
     inner = Body(made, tuple(body.sliced), len(kept), rows, block)
     loop = Node(LOOP, tuple(new[e] for e in body.outer), (("body", inner),), types)
@@ -146,7 +177,7 @@ class _BodyMaker:
         known = self.known.get((ROWS, labels))
         if known is None:
             known = self.known[ROWS, labels] = Node(ROWS, (labels,), (), Type((self.block,), np.dtype(np.intp)))
-            self.nodes.append(known)
+            self.nodes.insert(0, known)
         return known
 
     def _input(self, node: Node, by_rows: bool, reader: Node) -> Node:

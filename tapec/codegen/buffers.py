@@ -24,7 +24,8 @@ class Buffers:
 
     `name` is what each value is called, `root` the value whose memory it looks into, `owned` the arrays made here,
     `pool` the names of dead big arrays by type, `last` the item in which a memory is read for the last time,
-    `last_read` the same for a value, `here` the item that is being lowered.
+    `last_read` the same for a value, `here` the item that is being lowered. In a loop, `workspace` has the arrays that
+    are made once, before it: their names stand for the same memory in every turn.
     """
 
     def __init__(self, plan: Plan, names: Names, name: dict[Node, str]):
@@ -39,6 +40,7 @@ class Buffers:
         self.last: dict[Node, int] = {}
         self.last_read: dict[Node, int] = {}
         self.here = 0
+        self.workspace: dict[str, Type] | None = None
         self.alive = self.peak = self.moved = 0  # bytes in use, at most in use, read and written
 
     def start(self, items: list[Any]) -> None:
@@ -104,12 +106,23 @@ class Buffers:
     def reuse(self, t: Type, wish: str | None = None) -> str | None:
         """The name of a dead big array of this type, of the one so called if there is one."""
         free = self.pool.get(t)
-        if not free:
+        if free:
+            name = free.pop(free.index(wish) if wish in free else -1)
+            del self.pooled[name]
+            self.release(name)
+            return name
+        if self.workspace is None:
             return None
-        name = free.pop(free.index(wish) if wish in free else -1)
-        del self.pooled[name]
-        self.names.release(name)
+        name = self.names.take_new(wish or "work")
+        self.workspace[name] = t
+        self.alive += t.nbytes
+        self.peak = max(self.peak, self.alive)
         return name
+
+    def release(self, name: str) -> None:
+        """The name is free again, unless it stands for a part of the workspace."""
+        if self.workspace is None or name not in self.workspace:
+            self.names.release(name)
 
     def bury(self, leaves: Sequence[Node], survivor: Node | None = None) -> None:
         """Free the names of values read for the last time; keep big arrays for later operations."""
@@ -119,21 +132,24 @@ class Buffers:
                 continue
             last_read[leaf] = -1
             name = self.name.get(leaf)
-            if name is None or leaf is survivor or name in self.names.fixed:
-                continue
             dead = leaf in self.owned and self.last[leaf] == here
+            if name is None or leaf is survivor or (name in self.names.fixed and not dead):
+                continue
             if dead and is_big(leaf.type):
                 self.pool.setdefault(leaf.type, []).append(name)
                 self.pooled[name] = leaf.type
             else:
-                self.names.release(name)
+                self.release(name)
                 self.alive -= leaf.type.nbytes if dead else 0
 
     # -- names ------------------------------------------------------------------------------------------------------
     def call(self, node: Node, old: str | None = None) -> str:
         """Name a new value; `old` is what its memory was called."""
         wish = self.wish(node) if old is None or node in self.plan.wishes else old
-        if wish in self.pooled:
+        if self.workspace is not None and wish == old and wish in self.workspace:
+            self.name[node] = wish
+            return wish
+        if wish in self.pooled and wish not in self.names.fixed:
             t = self.pooled.pop(wish)
             self.pool[t].remove(wish)
             self.names.release(wish)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tapec.codegen.blocks import Body
 from tapec.codegen.expressions import Expr, parse_template
 from tapec.codegen.items import AddUp
-from tapec.codegen.names import generic_name
+from tapec.codegen.names import Names, generic_name
 from tapec.codegen.plan import Plan
 from tapec.codegen.statements import Assign, For
 from tapec.ir import CONSTANT, ITEM, Node
@@ -30,7 +30,10 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     targets = [_prepare(outer, parts.get(k), t, o, k < body.kept) for k, (t, o) in enumerate(made)]
     names = outer.names.branch()
     i, j = names.take("i"), names.take("j")
-    lines: list[Any] = [Assign(j, Expr(parse_template(f"_0 + {body.block}", 1), (i,)))]
+    names.fixed.update((i, j))
+    even = body.rows % body.block == 0
+    end = f"_0 + {body.block}" if even else f"min(_0 + {body.block}, {body.rows})"
+    lines: list[Any] = [Assign(j, Expr(parse_template(end, 1), (i,)))]
     called: dict[Node, str] = {}
 
     def slice_of(name: str) -> str:
@@ -44,8 +47,10 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         names.fixed.add(name)  # the next turn needs it too
     plan = Plan(body.graph.nodes, body.graph.outputs)
     into = {n: slice_of(t) for n, t in zip(body.graph.outputs[: body.kept], targets) if t}
+    into.update(_bases(plan, into))
     sums = dict(zip(body.graph.outputs[body.kept :], targets[body.kept :]))
     inside = outer.inner(plan, names, called, into)
+    inside.workspace, names.ever = {}, set()
     items: list[Any] = []
     for n in plan.nodes:
         if n.op is CONSTANT or n.op is ITEM:
@@ -55,12 +60,48 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
             items.append(AddUp(n, sums[n], plan.leaves[n]))
         elif n not in plan.nested:
             items.append(n)
-    lines += inside.block(items)
+    inner_lines = inside.block(items)
+    before, at_start = _workspace(inside.workspace, names, None if even else (i, j))
+    outer.out += before
+    lines += at_start + inner_lines
     inside.moved = 0
     outer.count(inside, outer.alive)
     span = Expr(parse_template(f"range(0, {body.rows}, {body.block})", 0), ())
     outer.out.append(For(i, span, lines, None, "blocks that stay in the cache"))
     outer.bury(leaves)
+
+
+def _workspace(
+    arrays: dict[str, Type], names: Names, span: tuple[str, str] | None
+) -> tuple[list[Assign], list[Assign]]:
+    """The lines that make the workspace before the loop, and those that cut it to size in each turn if need be."""
+    by_type: dict[Type, list[str]] = {}
+    for name, t in arrays.items():
+        by_type.setdefault(t, []).append(name)
+    before, at_start = [], []
+    for t, group in by_type.items():
+        many = len(group) > 1
+        whole = _empty(Type((len(group), *t.shape), t.dtype) if many else t)
+        targets = tuple(group) if many else group[0]
+        if span is None:
+            before.append(Assign(targets, whole))
+            continue
+        work = names.take("work")
+        before.append(Assign(work, whole))
+        cut = parse_template("_0[:, :_2 - _1]" if many else "_0[:_2 - _1]", 3)
+        at_start.append(Assign(targets, Expr(cut, (work, *span))))
+    return before, at_start
+
+
+def _bases(plan: Plan, into: dict[Node, str]) -> dict[Node, str]:
+    """What is scattered into belongs where the sum is kept, from the start."""
+    found = {}
+    for node, target in into.items():
+        if node in plan.fused:
+            base = node.inputs[1 - plan.fused[node]]
+            if base.op.kind == "elementwise" and plan.uses[base] == 1 and base not in plan.nested | into.keys():
+                found[base] = target
+    return found
 
 
 def _prepare(outer: Lowering, part: Node | None, t: Type, value: Node, kept: bool) -> str:

@@ -118,7 +118,7 @@ class Lowering(Buffers):
         """`name = expression`, or the expression alone when it writes into an array of that name."""
         buffer = None
         if node.op.out and node.op.kind in ("elementwise", "product") and is_big(node.type):
-            buffer = self.reuse(node.type, self.plan.wishes.get(node))
+            buffer = self.reuse(node.type, self.wish(node))
         value = self.express(node) if buffer is None else self.express_into(node, buffer)
         self.bury(leaves)
         name = self.call(node, buffer)
@@ -174,7 +174,7 @@ class Lowering(Buffers):
         if self.keeps_name(node, target):
             self.out.append(Do(value, node.origin))
         else:
-            self.names.release(target)
+            self.release(target)
             self.out.append(Assign(self.call(node), value, node.origin))
         return True
 

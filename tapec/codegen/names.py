@@ -74,15 +74,17 @@ def generic_name(node: Node) -> str:
 class Names:
     """Which names are in use. A name is free again when what it stood for is dead.
 
-    `count` is how many numbered names a stem has had, `freed` a heap of those numbers that are free again.
+    `count` is how many numbered names a stem has had, `freed` a heap of those numbers that are free again, `ever` all
+    names that have been in use, where somebody wants to know.
     """
 
-    __slots__ = ("count", "fixed", "freed", "taken")
+    __slots__ = ("count", "ever", "fixed", "freed", "taken")
 
     def __init__(self, fixed: Iterable[str] = ()):
         self.fixed: set[str] = set(fixed) | RESERVED
         self.taken: dict[str, tuple[str, int]] = {}
         self.count: dict[str, int] = {}
+        self.ever: set[str] | None = None
         self.freed: dict[str, list[int]] = {}
 
     def fix(self, wish: str) -> str:
@@ -91,8 +93,26 @@ class Names:
         self.fixed.add(name)
         return name
 
+    def take_new(self, wish: str) -> str:
+        """A name that has never been in use, and will be in use for ever."""
+        assert self.ever is not None
+        before = set(self.ever)
+        tried = [self.take(wish)]
+        while tried[-1] in before:
+            tried.append(self.take(wish))
+        for name in tried[:-1]:
+            self.release(name)
+        self.fixed.add(tried[-1])
+        return tried[-1]
+
     def take(self, wish: str) -> str:
         """The wished name, or the first of `name2`, `name3`, ... that is free."""
+        name = self._free(wish)
+        if self.ever is not None:
+            self.ever.add(name)
+        return name
+
+    def _free(self, wish: str) -> str:
         if wish not in self.taken and wish not in self.fixed:
             self.taken[wish] = (wish, 0)
             return wish

@@ -50,7 +50,9 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
 def add_scatter_into(low: Lowering, node: Node, target: str) -> None:
     """The same in an array that is there for it."""
     k = low.plan.fused[node]
-    low.out.append(Store(Expr(WHOLE, (target,)), "", low.operand(node.inputs[1 - k]), node.origin))
+    base = low.operand(node.inputs[1 - k])
+    if base != target:
+        low.out.append(Store(Expr(WHOLE, (target,)), "", base, node.origin))
     _put(low, target, "+" if node.op.name == "add" else "-", node.inputs[k])
 
 

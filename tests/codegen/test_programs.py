@@ -93,14 +93,14 @@ def programs(draw):
 
 def _force(monkeypatch, variant):
     if variant != "as it is":
-        monkeypatch.setattr("tapec.codegen.plan.BIG", 1)
-    if variant == "in blocks":
+        monkeypatch.setattr("tapec.codegen.plan.BIG", 40 if variant == "in blocks, rows small" else 1)
+    if variant.startswith("in blocks"):
         monkeypatch.setattr("tapec.codegen.regions.LARGE", 1)
         monkeypatch.setattr("tapec.codegen.regions.FEWEST", 1)
-        monkeypatch.setattr("tapec.codegen.blocks.BLOCK", 2 * M * 8)
+        monkeypatch.setattr("tapec.codegen.blocks.CACHE", 2 * M * 8)
 
 
-@pytest.mark.parametrize("variant", ["as it is", "all big", "in blocks"])
+@pytest.mark.parametrize("variant", ["as it is", "all big", "in blocks", "in blocks, rows small"])
 def test_drawn_programs(variant, monkeypatch):
     _force(monkeypatch, variant)
     seen = []
@@ -112,7 +112,7 @@ def test_drawn_programs(variant, monkeypatch):
         seen.append(check(graph, *values))
 
     run()
-    if variant == "in blocks":
+    if variant.startswith("in blocks"):
         assert sum("for i in range" in c.source for c in seen) > 50
 
 
