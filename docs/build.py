@@ -8,6 +8,7 @@ python -m docs.build --site site/    all pages as HTML (pip install tapec[docs])
 from __future__ import annotations
 
 import dataclasses
+import html
 import inspect
 import re
 import shutil
@@ -23,7 +24,7 @@ import numpy as np
 import tapec
 from docs.peers import categories_table, measured, ratios_table
 from tapec import config, errors
-from tapec.report import support
+from tapec.report import highlight, support
 
 __all__ = ["PARTS", "build", "renewed", "site"]
 
@@ -221,6 +222,23 @@ def site(out: Path) -> None:
         shutil.copy(DOCS / "mkdocs.yml", folder)
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(out.resolve())]
         subprocess.run(command, cwd=folder, check=True)
+    for page in out.rglob("*.html"):
+        page.write_text(highlighted(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+_CODE = re.compile(r'(<code class="language-(?:python|pycon|text)">)(.*?)(</code>)', re.DOTALL)
+
+
+def highlighted(page: str) -> str:
+    """A page of the site with colour in its code."""
+
+    def paint(m: re.Match[str]) -> str:
+        text = html.unescape(m.group(2))
+        graph = text.startswith("graph")
+        plain = "language-text" in m.group(1) and not graph and "def " not in text
+        return m.group() if plain else m.group(1) + highlight.html(text, "graph" if graph else "python") + m.group(3)
+
+    return _CODE.sub(paint, page).replace("</head>", f"<style>{highlight.CSS}</style></head>")
 
 
 def main(words: list[str]) -> int:
