@@ -37,9 +37,9 @@ def template_of(node: Node) -> Template | None:
     op, params = node.op, node.params
     idiom = IDIOMS.get(op.name)
     if idiom is not None:
-        text = idiom(node)
-        if text is not None:
-            return parse_template(text, len(node.inputs)) if type(text) is str else text
+        found = idiom(node)
+        if found is not None:
+            return parse_template(found, len(node.inputs)) if isinstance(found, str) else found
     elif op.kind == "elementwise" and (all(map(is_weak, node.inputs)) or _python_complex(node)):
         return python_template(node)
     source = op.source
