@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,18 +46,33 @@ class Subject:
     """Graphs, source and running code of what a command looks at."""
 
     name: str
-    forward: Graph
-    gradient: Graph
-    optimized: Graph
-    source: str
 
-    def stage(self, name: str) -> Graph:
-        return getattr(self, name)
+    @property
+    def forward(self) -> Graph:
+        """What was recorded."""
+        return self.stage("forward")
+
+    @property
+    def gradient(self) -> Graph:
+        """What the transform made of it."""
+        return self.stage("gradient")
+
+    @property
+    def optimized(self) -> Graph:
+        """What code is generated from."""
+        return self.stage("optimized")
+
+    @property
+    def source(self) -> str:
+        raise NotImplementedError
 
     @property
     def given(self) -> int:
         """How many of the values are arguments; the others are captured."""
         return len(self.generated()[2])
+
+    def stage(self, name: str) -> Graph:
+        raise NotImplementedError
 
     def generated(self) -> tuple[Callable[..., Any], str, list[Any]]:
         """The generated function, the source of its module, and the values it is called with."""
@@ -72,20 +86,11 @@ class FunctionSubject(Subject):
         self.compiled, self.args, self.kwargs, self.function = compiled, args, kwargs, function
         self.name = getattr(function, "__name__", None) or type(function).__name__
 
-    @cached_property
-    def forward(self) -> Graph:  # type: ignore[override]
-        return self.compiled.ir(*self.args, stage="forward", **self.kwargs)
+    def stage(self, name: str) -> Graph:
+        return self.compiled.ir(*self.args, stage=name, **self.kwargs)
 
-    @cached_property
-    def gradient(self) -> Graph:  # type: ignore[override]
-        return self.compiled.ir(*self.args, stage="gradient", **self.kwargs)
-
-    @cached_property
-    def optimized(self) -> Graph:  # type: ignore[override]
-        return self.compiled.ir(*self.args, stage="optimized", **self.kwargs)
-
-    @cached_property
-    def source(self) -> str:  # type: ignore[override]
+    @property
+    def source(self) -> str:
         return self.compiled.source(*self.args, **self.kwargs)
 
     @property
@@ -102,27 +107,23 @@ class GraphSubject(Subject):
     """A graph, and what a transform makes of it."""
 
     def __init__(self, name: str, forward: Graph, gradient: Graph):
-        self.name, self.forward, self.gradient = name, forward, gradient
-
-    @cached_property
-    def optimized(self) -> Graph:  # type: ignore[override]
+        from tapec.codegen import compile_graph
         from tapec.passes.pipeline import optimize
 
-        return optimize(self.gradient)
+        self.name = name
+        self.stages = {"forward": forward, "gradient": gradient, "optimized": optimize(gradient)}
+        self.code = compile_graph(self.stages["optimized"], name)
 
-    @cached_property
-    def _code(self) -> Any:
-        from tapec.codegen import compile_graph
-
-        return compile_graph(self.optimized, self.name)
+    def stage(self, name: str) -> Graph:
+        return self.stages[name]
 
     @property
-    def source(self) -> str:  # type: ignore[override]
-        return self._code.source
+    def source(self) -> str:
+        return self.code.source
 
     def generated(self) -> tuple[Callable[..., Any], str, list[Any]]:
         rng = np.random.default_rng(0)
-        return self._code.function, self.source, [sample_value(i.type, rng) for i in self.optimized.inputs]
+        return self.code.function, self.source, [sample_value(i.type, rng) for i in self.optimized.inputs]
 
 
 def subject_of(options: argparse.Namespace, transform: str | None = None) -> Subject:

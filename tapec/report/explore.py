@@ -28,6 +28,8 @@ __all__ = ["explore_page"]
 
 Generated = tuple[Callable[..., Any], str, Sequence[Any]]
 
+LINES = 1000  # of code or text shown in one pane
+
 _HERE = Path(__file__).parent
 _COMMENT = re.compile(r"#.*$")
 _PLACE = re.compile(r"([^\s:#,]+):(\d+)\b")
@@ -111,8 +113,10 @@ def _panels(contents: Iterable[str]) -> str:
     return "".join(f'<div data-panel="{k}" hidden>{text}</div>' for k, text in enumerate(contents))
 
 
-def _pre(lines: Iterable[str]) -> str:
-    return f"<pre>{''.join(lines)}</pre>"
+def _pre(lines: Sequence[str]) -> str:
+    more = len(lines) - LINES
+    shown = [*lines[:LINES], _line(f"… {more} more lines")] if more > 0 else lines
+    return f"<pre>{''.join(shown)}</pre>"
 
 
 def _lines(text: str, language: str) -> list[str]:

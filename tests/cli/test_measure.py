@@ -94,7 +94,14 @@ def test_profile_puts_times_beside_lines(tapec, model):
     out = tapec("profile", "model.py:loss", "--seconds", "0.01").out.splitlines()
     source = tapec("source", "model.py:loss").out.splitlines()
     assert [line[25:] for line in out[: len(source)]] == source
-    assert all(line[:8].strip() for line in out[1 : len(source)])
+    timed = [line for line, text in zip(out, source) if line[:8].strip()]
+    assert timed == [line for line, text in zip(out, source) if text.startswith("    ")]
     assert "a call, mean of" in out[-1]
     found = json.loads(tapec("profile", "model.py:loss", "--seconds", "0.01", "--json").out)
     assert found["seconds"] == pytest.approx(sum(line["seconds"] for line in found["lines"]))
+
+
+def test_a_function_that_draws_cannot_be_checked(tapec, model):
+    model.write_text(model.read_text() + "\ndef noisy(x):\n    return np.sum(x * np.random.randn(3))\n")
+    result = tapec("check", "model.py:noisy", "--args", "f64[3]")
+    assert result.code == 2 and "model.py:noisy gives another value at each call" in result.err

@@ -40,6 +40,10 @@ def run(options: argparse.Namespace) -> int:
     target = load_function(options.target)
     args, kwargs = arguments_of(target, options.args)
     checked = Checked(target.function, args, kwargs, options.wrt)
+    if not checked.is_steady():
+        raise Problem(
+            f"{target.word} gives another value at each call, so there is nothing to hold its gradient against"
+        )
     rng = np.random.default_rng(options.seed)
     with working("checking"):
         found = {name: [v for _ in range(options.directions) for v in check(rng)] for name, check in checked.leaves()}
@@ -106,6 +110,10 @@ class Checked:
         """One number out of all results."""
         out = self.at(*self.unflatten(self.tree, leaves))
         return sum(np.sum(np.conj(w) * y) for w, y in zip(self.numbers(self.weights), self.numbers(out)))
+
+    def is_steady(self) -> bool:
+        """Does it give the same value twice?"""
+        return bool(np.array_equal(self.number(self.values), self.number(self.values), equal_nan=True))
 
     def leaves(self) -> Iterator[tuple[str, Any]]:
         """The name of each leaf that has a gradient, and what checks it along a direction drawn from a generator."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from tapec.cli.subject import FunctionSubject, Subject, add_target, subject_of
@@ -31,7 +32,8 @@ def run(options: argparse.Namespace) -> None:
         show_json({**explanation(subject), "cost": {name: c._asdict() for name, c in found.items()}})
         return
     if isinstance(subject, FunctionSubject):
-        show(str(subject.compiled.explain(*subject.args, **subject.kwargs)))
+        told = subject.compiled.explain(*subject.args, **subject.kwargs)
+        show(str(replace(told, cost={})))  # the table below has it all
     else:
         show(f"{subject.name}: a graph of {len(subject.forward.nodes)} nodes")
     show()
