@@ -93,6 +93,7 @@ class Basis:
 
 def along_basis(basis: Basis, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
     """Run a graph with `Rows` among its inputs; an output that depends on none of them is a symbol."""
+    from tapec.autodiff.bands import Bands, banded, written_out
     from tapec.autodiff.basis_rules import RULES
 
     graph = inline_calls(graph)
@@ -106,15 +107,19 @@ def along_basis(basis: Basis, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
             known[node] = Symbol(builder.constant(node.value, node.name), builder)
         elif node.op is ITEM and isinstance(xs[0], tuple) and not isinstance(xs[0], Rows):
             known[node] = xs[0][node.param("index")]
-        elif not any(isinstance(x, Rows) for x in xs):
+        elif not any(isinstance(x, (Rows, Bands)) for x in xs):
             new = tuple([x.node for x in xs])
             known[node] = Symbol(builder.add(node if new == node.inputs else node.with_inputs(new)), builder)
         else:
-            rule = RULES.get(node.op.name)
-            y = None if rule is None else rule(basis, node, xs)
+            y = banded(basis, node, xs)
+            if y is None:
+                xs = [written_out(basis, x) if isinstance(x, Bands) else x for x in xs]
+                rule = RULES.get(node.op.name)
+                y = None if rule is None else rule(basis, node, xs)
             known[node] = _in_general(basis, node, xs) if y is None else y
     builder.origin, builder.role = keep
-    return [known[o] for o in graph.outputs]
+    found = [known[o] for o in graph.outputs]
+    return [written_out(basis, x) if isinstance(x, Bands) else x for x in found]
 
 
 def _in_general(basis: Basis, node: Node, xs: list[Any]) -> Any:
