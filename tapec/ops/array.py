@@ -130,6 +130,8 @@ def _as_method(name: str, ours: Callable[..., Any]) -> Callable[..., Any]:
 
 def apply(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...] = ()) -> Any:
     """Perform an op on whatever the inputs are: record it, add it to a graph, or just compute it."""
+    if len(inputs) == 1 and isinstance(inputs[0], ArrayLike):
+        return inputs[0]._apply(op, inputs, params)
     best: Any = None
     for x in inputs:
         if isinstance(x, ArrayLike) and (best is None or x._rank > best._rank):

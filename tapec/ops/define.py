@@ -8,6 +8,7 @@ Rules are NumPy on the user's own tensors. Un-broadcasting, dtype casts and symb
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -211,7 +212,15 @@ def conj(x: Any) -> Any:
 
 
 def axes_param(x: Any, axis: Any, keepdims: Any) -> tuple[tuple[str, Any], ...]:
+    """The parameters of a reduction; remembered, since the same few come again and again."""
+    if axis is None or type(axis) is int or type(axis) is tuple:
+        return _axes_param(ndim_of(x), axis, bool(keepdims))
     return (("axis", normalize_axes(axis, ndim_of(x))), ("keepdims", bool(keepdims)))
+
+
+@lru_cache(maxsize=1024)
+def _axes_param(ndim: int, axis: Any, keepdims: bool) -> tuple[tuple[str, Any], ...]:
+    return (("axis", normalize_axes(axis, ndim)), ("keepdims", keepdims))
 
 
 __all__ += ["WEAK", "apply", "axes_param", "dtype_of", "fold_objects", "holds_stand_in", "ufunc_dtypes", "ufunc_rule"]
