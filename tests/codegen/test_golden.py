@@ -1,5 +1,6 @@
 """Ten generated gradients, byte for byte. After a wanted change: `python -m tests.codegen.golden`; read the diff."""
 
+import os
 import subprocess
 import sys
 
@@ -16,6 +17,6 @@ def test_source(name):
 
 def test_another_process_writes_the_same():
     code = "from tests.codegen.golden import source_of; print(source_of('layer'), source_of('newton'), end='')"
-    env = {"PYTHONHASHSEED": "7", "PYTHONPATH": "."}
+    env = {"PYTHONHASHSEED": "7", "PYTHONPATH": os.environ["PYTHONPATH"]}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
     assert run.stdout == f"{source_of('layer')} {source_of('newton')}"
