@@ -8,6 +8,7 @@ from tapec.api.cuts import cuts_known, segments_ahead
 from tapec.api.gradient import Request, whole
 from tapec.api.segment import Segment
 from tapec.errors import TapeError, TapeValueError, at_user_line
+from tapec.ir.display import Source
 
 __all__ = ["graph", "last_segments", "segments_of", "source"]
 
@@ -37,7 +38,7 @@ def last_segments(tape: Any, targets: list[Any], sources: list[Any]) -> Segments
 
 def source(segments: Segments) -> str:
     """The functions in the order in which they run, and what runs between them."""
-    return "\n\n".join([_text(s) for s in segments if type(s) is str or s.source])
+    return Source("\n\n".join([_text(s) for s in segments if type(s) is str or s.source]))
 
 
 def _text(s: Any) -> str:
