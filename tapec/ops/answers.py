@@ -10,10 +10,10 @@ from tapec.ir import Op
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import axes_param
 from tapec.ops.kit import as_array
-from tapec.ops.reductions import masked, reduction, reduction_cases
+from tapec.ops.reductions import masked, reduction, reduction_cases, reduction_source
 from tapec.ops.samples import Case
 
-__all__ = ["ALL", "ANY", "ARGMAX", "ARGMIN", "COUNT_NONZERO"]
+__all__ = ["ALL", "ANY", "ARGMAX", "ARGMIN", "COUNT_NONZERO", "count_all"]
 
 
 def _bool(dtype: np.dtype) -> np.dtype:
@@ -26,7 +26,22 @@ def _index(dtype: np.dtype) -> np.dtype:
 
 ANY = reduction("any", np.any, _bool, sample=reduction_cases(complex=False))
 ALL = reduction("all", np.all, _bool, sample=reduction_cases(complex=False))
-COUNT_NONZERO = reduction("count_nonzero", np.count_nonzero, _index, sample=reduction_cases(complex=False))
+_COUNTS_ARE_INT = type(np.count_nonzero(np.ones(1))) is int  # until NumPy 2.2: of whole arrays, and only there
+
+
+def count_all(text: str) -> str:
+    """The source of a count over a whole array, a NumPy number."""
+    return f"np.intp(np.count_nonzero({text}))" if _COUNTS_ARE_INT else f"np.count_nonzero({text})"
+
+
+def _count_source(args: tuple[str, ...], node: Any) -> str:
+    whole = len(node.param("axis")) == node.inputs[0].type.ndim and not node.param("keepdims")
+    return count_all(args[0]) if whole else reduction_source("count_nonzero")(args, node)
+
+
+COUNT_NONZERO = reduction(
+    "count_nonzero", np.count_nonzero, _index, source=_count_source, sample=reduction_cases(complex=False)
+)
 
 
 @method("any")

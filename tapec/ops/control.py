@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Graph, Node, Type, broadcast_shapes, get_op
+from tapec.ops.answers import count_all
 from tapec.ops.array import apply, implements
 from tapec.ops.define import as_operand, define
 from tapec.ops.samples import Case, any_real
@@ -65,7 +66,7 @@ def _length(*values: Any, op: str, params: Any, index: int) -> Any:
 
 def _length_source(args: tuple[str, ...], node: Any) -> str:
     if node.param("op") == "nonzero":
-        return f"np.count_nonzero({args[0]})"
+        return count_all(args[0])
     inner = Node(get_op(node.param("op")), node.inputs, node.param("params"), node.type)
     source = inner.op.source
     text = source(args, inner) if callable(source) else source.format(*args)

@@ -19,7 +19,7 @@ from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, res
 from tapec.ops.samples import Case
 from tapec.ops.symbol import Symbol
 
-__all__ = ["EIG", "EIGH", "EIGVALS", "EIGVALSH", "reciprocal_gaps"]
+__all__ = ["EIG", "EIGH", "EIGVALS", "EIGVALSH", "all_real", "reciprocal_gaps"]
 
 
 def reciprocal_gaps(w: Any) -> Any:
@@ -212,8 +212,11 @@ EIGVALS = define(
 )
 
 
-def _all_real(a: Any, w: Any) -> bool:
-    """NumPy gives real results for a real matrix all of whose eigenvalues are real: a fact about values."""
+_ALWAYS_COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"  # since NumPy 2.5
+
+
+def all_real(a: Any, w: Any) -> bool:
+    """Are all eigenvalues of a real matrix real? A fact about values."""
     return a.dtype.kind != "c" and not isinstance(w, Symbol) and bool(np.all(np.imag(w) == 0))
 
 
@@ -221,7 +224,7 @@ def _all_real(a: Any, w: Any) -> bool:
 def eig(a: Any) -> Any:
     a = as_array(a)
     w, v = apply(EIG, (a,))
-    if _all_real(a, w):
+    if not _ALWAYS_COMPLEX and all_real(a, w):
         w, v = np.real(w), np.real(v)
     return result_class(np.linalg.eig)(w, v)
 
@@ -230,4 +233,4 @@ def eig(a: Any) -> Any:
 def eigvals(a: Any) -> Any:
     a = as_array(a)
     w = apply(EIGVALS, (a,))
-    return np.real(w) if _all_real(a, w) else w
+    return np.real(w) if not _ALWAYS_COMPLEX and all_real(a, w) else w

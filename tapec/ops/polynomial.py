@@ -10,6 +10,7 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply, implements
 from tapec.ops.define import conj, define, ndim_of, shape_of, ufunc_dtypes
+from tapec.ops.eigen import all_real
 from tapec.ops.kit import as_array, both, drawn, real_dtype
 from tapec.ops.symbol import Symbol
 
@@ -194,6 +195,8 @@ def roots(p: Any) -> Any:
         return np.zeros(count)
     below = np.eye(n - 2, n - 1, dtype=p.dtype)
     found = np.linalg.eigvals(np.concatenate([(-p[1:] / p[0])[None], below]))
+    if all_real(p, found):  # np.roots gives real numbers where it can, in every NumPy
+        found = np.real(found)
     return np.concatenate([found, np.zeros(count, found.dtype)]) if count else found
 
 

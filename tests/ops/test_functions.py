@@ -142,6 +142,7 @@ if hasattr(np, "cumulative_sum"):  # NumPy 2.1
     ONE["cumulative_prod"] = (lambda x: np.cumulative_prod(x, axis=0, include_initial=True), P)
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")  # since NumPy 2.5
 @pytest.mark.parametrize("name", ONE)
 def test_one(name):
     f, x = ONE[name]
@@ -149,6 +150,7 @@ def test_one(name):
         check(f, x)
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")
 @pytest.mark.parametrize("name", ONE)
 def test_compiled(name):
     """A compiled function gives what the tape gives."""
