@@ -114,7 +114,8 @@ def test_dense_rows_are_explained() -> None:
 
 
 def test_solvers_take_them() -> None:
-    found = scipy.optimize.least_squares(residual, np.zeros(50), jac=tapec.jacobian(residual, sparse=True))
+    jac = tapec.jacobian(residual, sparse=True)
+    found = scipy.optimize.least_squares(residual, np.zeros(50), jac=jac, xtol=1e-12, ftol=1e-12, gtol=1e-12)
     assert found.success and found.cost < 1e-10
     from scipy.integrate import solve_ivp
 
