@@ -11,7 +11,7 @@ import numpy as np
 
 from tapec.cli.arguments import parse_words, sample_value
 from tapec.cli.problem import Problem
-from tapec.cli.target import Target, load_target
+from tapec.cli.target import Target, as_if_there, load_target
 from tapec.ir import Graph
 from tapec.ir.types import is_differentiable
 
@@ -87,19 +87,27 @@ class FunctionSubject(Subject):
         self.name = getattr(function, "__name__", None) or type(function).__name__
 
     def stage(self, name: str) -> Graph:
-        return self.compiled.ir(*self.args, stage=name, **self.kwargs)
+        return self._call(lambda: self.compiled.ir(*self.args, stage=name, **self.kwargs))
 
     @property
     def source(self) -> str:
-        return self.compiled.source(*self.args, **self.kwargs)
+        return self._call(lambda: self.compiled.source(*self.args, **self.kwargs))
+
+    def explain(self) -> Any:
+        return self._call(lambda: self.compiled.explain(*self.args, **self.kwargs))
+
+    def export(self, path: str) -> None:
+        self._call(lambda: self.compiled.export(path, *self.args, **self.kwargs))
+
+    def _call(self, call: Callable[[], Any]) -> Any:
+        return as_if_there(self.function, call)
 
     @property
     def given(self) -> int:
-        entry, _, _ = self.compiled.locate(*self.args, **self.kwargs)
-        return len(entry.info.types)
+        return len(self._call(lambda: self.compiled.locate(*self.args, **self.kwargs))[0].info.types)
 
     def generated(self) -> tuple[Callable[..., Any], str, list[Any]]:
-        code, values = self.compiled.generated(*self.args, **self.kwargs)
+        code, values = self._call(lambda: self.compiled.generated(*self.args, **self.kwargs))
         return code.function, code.source, values
 
 
@@ -173,7 +181,8 @@ def function_subject(
             return FunctionSubject(function, args, kwargs, function)
         transform = "grad"
     if transform in ("jvp", "vjp"):  # they take tangents and cotangents besides: shown as graphs
-        return graph_subject(tapec.compile(function).ir(*args, stage="forward", **kwargs), transform, wrt)
+        forward = FunctionSubject(tapec.compile(function), args, kwargs, function).forward
+        return graph_subject(forward, transform, wrt)
     if transform == "compile":
         made = function if done is not None and not done.name else tapec.compile(function)
     else:

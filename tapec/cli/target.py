@@ -5,8 +5,11 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import inspect
+import linecache
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -15,7 +18,7 @@ from tapec.cli.problem import Problem, describe, user_traceback
 from tapec.errors import ParseError, TapecError
 from tapec.ir import Graph
 
-__all__ = ["Target", "load_function", "load_target", "read_graph"]
+__all__ = ["Target", "as_if_there", "load_function", "load_target", "read_graph"]
 
 
 class Target(NamedTuple):
@@ -102,6 +105,18 @@ def load_module(name: str) -> ModuleType:
         raise Problem(f"{name} cannot be imported: {describe(e)}") from e
     except (Exception, SystemExit) as e:
         raise Problem(f"{name} cannot be imported\n{user_traceback(e).rstrip()}") from e
+
+
+def as_if_there(function: Any, call: Callable[[], Any]) -> Any:
+    """Call something as if a function's `def` line did: that is the user's line for whatever has no other."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return call()
+    line = code.co_firstlineno
+    while linecache.getline(code.co_filename, line).lstrip().startswith("@"):
+        line += 1
+    whole_line = f"call({' ' * 200})"  # positions in it take in all of the line that it stands for
+    return eval(compile("\n" * (line - 1) + whole_line, code.co_filename, "eval"), {"call": call})
 
 
 def _close(name: str, owner: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tapec.cli.problem import Problem
 from tapec.cli.subject import add_target, argnums_of, arguments_of
-from tapec.cli.target import load_function
+from tapec.cli.target import as_if_there, load_function
 from tapec.cli.terminal import show, show_json, styled, table, working
 from tapec.report.checking import Verdict, check_direction
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         raise Problem("--directions must be at least 1")
     target = load_function(options.target)
     args, kwargs = arguments_of(target, options.args)
-    checked = Checked(target.function, args, kwargs, options.wrt)
+    checked = as_if_there(target.function, lambda: Checked(target.function, args, kwargs, options.wrt))
     if not checked.is_steady():
         raise Problem(
             f"{target.word} gives another value at each call, so there is nothing to hold its gradient against"

@@ -32,8 +32,7 @@ def run(options: argparse.Namespace) -> None:
         show_json({**explanation(subject), "cost": {name: c._asdict() for name, c in found.items()}})
         return
     if isinstance(subject, FunctionSubject):
-        told = subject.compiled.explain(*subject.args, **subject.kwargs)
-        show(str(replace(told, cost={})))  # the table below has it all
+        show(str(replace(subject.explain(), cost={})))  # the table below has it all
     else:
         show(f"{subject.name}: a graph of {len(subject.forward.nodes)} nodes")
     show()
@@ -42,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
 
 def explanation(subject: Subject) -> dict[str, Any]:
     if isinstance(subject, FunctionSubject):
-        return subject.compiled.explain(*subject.args, **subject.kwargs).to_dict()
+        return subject.explain().to_dict()
     return {"name": subject.name}
 
 

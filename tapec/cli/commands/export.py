@@ -25,5 +25,5 @@ def run(options: argparse.Namespace) -> None:
     subject = subject_of(options)
     if not isinstance(subject, FunctionSubject):
         raise Problem("export is for functions; `tapec source` prints the code of a graph")
-    subject.compiled.export(options.output, *subject.args, **subject.kwargs)
+    subject.export(options.output)
     show(f"wrote {options.output}")
