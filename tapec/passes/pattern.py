@@ -145,6 +145,8 @@ class Call(Pattern):
         if node.op.name != self.name or len(inputs) != len(args):
             return False
         inner.append(node)
+        if len(args) == 2:
+            return args[0].matches(inputs[0], found, inner) and args[1].matches(inputs[1], found, inner)
         return all([part.matches(i, found, inner) for part, i in zip(args, inputs)])
 
     def __repr__(self) -> str:
@@ -152,12 +154,13 @@ class Call(Pattern):
 
 
 class Some(Pattern):
-    """A node of one of these ops, or of ops of these kinds, with an operand of one of the ops `of`."""
+    """A node of one of these ops, or of ops of these kinds, with an operand, or every one, of one of the ops `of`."""
 
-    def __init__(self, *ops: str, kinds: tuple[str, ...] = (), of: tuple[str, ...] = ()):
+    def __init__(self, *ops: str, kinds: tuple[str, ...] = (), of: tuple[str, ...] = (), every: bool = False):
         self.ops = ops
         self.kinds = kinds
         self.of = of
+        self.every = every
 
     def fits(self, op: Op) -> bool:
         return (op.name in self.ops or op.kind in self.kinds) and not op.multi
@@ -165,6 +168,10 @@ class Some(Pattern):
     def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
         inner.append(node)
         return True
+
+    def fits_operands(self, ops: tuple[Op, ...]) -> bool:
+        hits = [op.name in self.of for op in ops]
+        return not self.of or (bool(hits) and all(hits) if self.every else any(hits))
 
     def __repr__(self) -> str:
         return f"{'|'.join(self.ops + self.kinds)}({'|'.join(self.of)} ...)"

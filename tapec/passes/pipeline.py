@@ -10,10 +10,12 @@ from tapec.config import settings
 from tapec.ir import Graph, verify
 from tapec.passes.cse import cse
 from tapec.passes.dce import dce
+from tapec.passes.inverses import shared_inverses
 from tapec.passes.report import PassReport, Report
 from tapec.passes.rewrite import Rewrite, RuleSet
 from tapec.passes.rules import (
     ALGEBRA,
+    FACTORS,
     FAST,
     FOLD,
     INDEXING,
@@ -32,15 +34,16 @@ __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
 SHAPES = (LAYOUT, INDEXING, REDUCTIONS)
-NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, SOFTMAX, FAST)
+NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, FACTORS, SOFTMAX, FAST)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),
     ("dce", dce),
     ("masks", RuleSet("Keep the branch that was not taken out of gradients.", MASKS)),
     ("fold", RuleSet("Compute constants now.", FOLD)),
-    ("layout", RuleSet("Compose and drop changes of shape; never build what is only spread out.", *SHAPES, FOLD)),
+    ("layout", RuleSet("Compose and drop changes of shape; never build what is only spread out.", *SHAPES)),
     ("stability", RuleSet("Use forms that lose fewer digits.", STABILITY)),
+    ("inverses", shared_inverses),
     ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS, *SHAPES, FOLD)),
     ("cse", cse),
 )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tapec.config import settings
 from tapec.errors import GraphError
-from tapec.ir import Builder, Graph, Node, Op, broadcast_shapes, get_op
+from tapec.ir import Builder, Graph, Node, Op, broadcast_shapes
 from tapec.ir.op import OWN_KINDS
 from tapec.ops.layout import BROADCAST_TO
 from tapec.passes.dce import dce
@@ -33,6 +33,9 @@ class Rewrite(NamedTuple):
     after: Node
 
 
+Variants = tuple[tuple[Rule, Pattern], ...]
+
+
 class RuleSet:
     """Rules with an index by ops, filled as ops are met. Calling it rewrites a graph."""
 
@@ -41,7 +44,7 @@ class RuleSet:
         self.rules = tuple([rule for group in groups for rule in group])
         self._needs = [(rule, named_ops(rule.pattern)) for rule in self.rules]
         self._variants: list[tuple[Rule, Pattern]] = []
-        self._index: dict[Any, tuple[tuple[Rule, Pattern], ...]] = {}
+        self.index: tuple[dict[Any, Variants], ...] = ({}, {})  # without and with fast math
         if len({rule.name for rule in self.rules}) != len(self.rules):
             raise ValueError("two rules of one name")
 
@@ -60,21 +63,20 @@ class RuleSet:
                 return True
         return False
 
-    def candidates(self, key: tuple[Op, ...]) -> tuple[tuple[Rule, Pattern], ...]:
+    def candidates(self, key: tuple[Op, ...], fast: bool) -> Variants:
         """The rules that may match a node of the op `key[0]` on operands of the other ops."""
-        found = self._index.get(key)
-        if found is None:
-            if not self._variants:
-                self._variants = [(rule, v) for rule in self.rules for v in rule.pattern.variants()]
-            found = self._index[key] = tuple([v for v in self._variants if _could_match(v[1], key)])
-        return found
+        if not self._variants:
+            self._variants = [(rule, v) for rule in self.rules for v in rule.pattern.variants()]
+        found = [(r, v) for r, v in self._variants if (fast or r.changes != "fast-math") and _could_match(v, key)]
+        self.index[fast][key] = variants = tuple(found)
+        return variants
 
 
 def _could_match(pattern: Any, key: tuple[Op, ...]) -> bool:
     if not pattern.fits(key[0]):
         return False
     if type(pattern) is Some:
-        return not pattern.of or any([op.name in pattern.of for op in key[1:]])
+        return pattern.fits_operands(key[1:])
     return len(key) - 1 == len(pattern.args) and all([p.fits(op) for p, op in zip(pattern.args, key[1:])])
 
 
@@ -88,7 +90,7 @@ def _key(op: Op, inputs: tuple[Node, ...], params: Any) -> Any:
 class Rewriter(Builder):
     """One walk. As a builder it makes nodes that are already rewritten, and finds again what is there."""
 
-    __slots__ = ("depth", "fast", "note", "rules", "start", "uses")
+    __slots__ = ("depth", "fast", "index", "note", "rules", "start", "uses")
 
     def __init__(self, rules: RuleSet, graph: Graph, note: Callable[[Rewrite], None] | None):
         super().__init__()
@@ -96,6 +98,7 @@ class Rewriter(Builder):
         self.start = graph
         self.note = note
         self.fast = settings.fast_math
+        self.index = rules.index[self.fast]
         self.depth = 0
         self.uses = Uses(graph)
 
@@ -152,10 +155,6 @@ class Rewriter(Builder):
         self.uses.take(node)
         return self.settle(key, node)
 
-    def find(self, name: str, *inputs: Node) -> Node | None:
-        """The node of this op on these operands that is there already."""
-        return self._known.get(_key(get_op(name), inputs, ()))
-
     # -- rules ------------------------------------------------------------------------------------------------------
     def simplified(self, node: Node) -> Node:
         """What the rules make of a node whose operands are in their final form."""
@@ -167,9 +166,9 @@ class Rewriter(Builder):
             key = (node.op, inputs[0].op)
         else:
             key = (node.op, *[i.op for i in inputs[:3]])
-        found = self.rules._index.get(key)
+        found = self.index.get(key)
         if found is None:
-            found = self.rules.candidates(key)
+            found = self.rules.candidates(key, self.fast)
         for rule, pattern in found:
             result = self.apply(rule, pattern, node)
             if result is not None:
@@ -179,8 +178,6 @@ class Rewriter(Builder):
     def apply(self, rule: Rule, pattern: Pattern, node: Node) -> Node | None:
         """Fire a rule at a node, if it may."""
         if rule.only is not None and node.role is None:
-            return None
-        if rule.changes == "fast-math" and not self.fast:
             return None
         found: dict[str, Any] = {}
         inner: list[Node] = []

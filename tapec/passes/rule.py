@@ -5,8 +5,8 @@
     Rule("power-3", x**3, lambda x: x * x * x, changes="rounding")
 
 A replacement is a pattern, or a function in NumPy on symbols; a guard is a function of nodes. Both take by name what
-the pattern's variables stand for, and `y` for the whole; a guard may also take `find(op, *operands)`, which gives the
-node that computes this already, if any. A replacement may give None to decline.
+the pattern's variables stand for, and `y` for the whole. A guard may also take `uses`, which counts the uses of a node,
+and a replacement `fact`, which is what the guard gave. A replacement may give None to decline.
 """
 
 from __future__ import annotations
@@ -50,14 +50,20 @@ class Rule:
         if self.changes not in CHANGES or self.only not in (None, "cotangents"):
             raise ValueError(f"rule {self.name}: {self.changes!r}, {self.only!r}")
 
-    def allows(self, inner: list[Node], found: dict[str, Any], walk: Any) -> bool:
-        """May it fire on these nodes of the pattern, the root first, with these values of the variables?"""
+    def allows(self, inner: list[Node], found: dict[str, Any], walk: Any) -> Any:
+        """May it fire on these nodes of the pattern, the root first, with these values of the variables?
+
+        What the guard gives is put among them as `fact`.
+        """
         for node in inner:
             if node.type.dtype.kind not in self.kinds or (self.only is not None and node.role is None):
                 return False
         if self.once and any([walk.uses.of(node) > 1 for node in inner[1:]]):
             return False
-        return self.guard is None or bool(self.guard(*bound(self.guard, inner[0], found, walk.find)))
+        if self.guard is None:
+            return True
+        fact = found["fact"] = self.guard(*bound(self.guard, inner[0], found, walk))
+        return fact
 
     def build(self, node: Node, found: dict[str, Any], builder: Builder) -> Node | None:
         """The replacement, made in the builder."""
@@ -70,11 +76,11 @@ class Rule:
         return result.node if type(result) is Symbol else builder.constant(result)
 
 
-def bound(function: Any, y: Node, found: dict[str, Any], find: Any = None) -> list[Any]:
-    """What a function of a rule takes: the values of the variables that its parameters name, `y` and `find`."""
+def bound(function: Any, y: Node, found: dict[str, Any], walk: Any = None) -> list[Any]:
+    """What a function of a rule takes: the values of the variables that its parameters name, `y` and `uses`."""
     code = function.__code__
-    given = {**found, "y": y, "find": find}
-    return [given[name] for name in code.co_varnames[: code.co_argcount]]
+    names = code.co_varnames[: code.co_argcount]
+    return [y if name == "y" else walk.uses.of if name == "uses" else found[name] for name in names]
 
 
 def built(pattern: Pattern, found: dict[str, Any], builder: Builder) -> Node:

@@ -67,7 +67,7 @@ class Uses:
     # -- while a rule fires -----------------------------------------------------------------------------------------
     def loosen(self, pattern: list[Node]) -> list[Node]:
         """Take the nodes of a pattern, the root first, out of the count; gives those that only the pattern used."""
-        loose = []
+        loose: list[Node] = []
         for node in pattern:
             if not loose or not (self._count[node] or node in self._gone):
                 self._gone.add(node)

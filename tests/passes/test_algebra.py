@@ -96,6 +96,35 @@ CASES = {
     "over-negative": Case(
         F, [("negative %x; divide %y, %0", "divide %y, %x; negative %0")], ["negative %x; divide %y, %0; return %0, %1"]
     ),
+    "negative-times-shared": Case(
+        F,
+        [
+            (
+                "negative %x; multiply %0, %y !ct; return %0, %1",
+                "negative %x; multiply %x, %y !ct; negative %1 !ct; return %0, %2",
+            )
+        ],
+        ["negative %x; multiply %0, %y; return %0, %1"],
+        [(COMPLEX, "negative %x; multiply %0, %y !ct")],
+    ),
+    "negative-over-shared": Case(
+        F,
+        [
+            (
+                "negative %x; divide %0, %y !ct; return %0, %1",
+                "negative %x; divide %x, %y !ct; negative %1 !ct; return %0, %2",
+            )
+        ],
+        ["negative %x; divide %0, %y; return %0, %1", "negative %x; divide %y, %0 !ct"],
+    ),
+    "negative-minus": Case(
+        F,
+        [("negative %x !ct; subtract %0, %y !ct", "add %x, %y !ct; negative %0 !ct")],
+        [
+            "negative %x; subtract %0, %y",  # 0.0 and -0.0 make a difference
+            "negative %x !ct; subtract %0, %y !ct; return %0, %1",
+        ],
+    ),
     "negative-of-difference": Case(
         F,
         [("subtract %x, %y !ct; negative %0 !ct", "subtract %y, %x !ct")],
@@ -159,6 +188,11 @@ CASES = {
             ("multiply 2.0, %x; multiply 4.0, %0", "multiply %x, 8.0"),
         ],
         ["multiply %x, 3.0; multiply %0, 2.0", "multiply %x, 0.5; multiply %0, 2.0"],  # 0.5 * TINY is 0.0
+    ),
+    "logaddexp-is-more-than-nothing": Case(
+        F,
+        [("logaddexp 0.0, %x; equal %0, -inf", "full {shape=(3,), value=False, dtype=bool}")],
+        ["logaddexp -inf, %x; equal %0, -inf", "logaddexp %x, %y; equal %0, -inf", "logaddexp 0.0, %x; equal %0, inf"],
     ),
     "conjugate-of-conjugate": Case(COMPLEX, [("conjugate %x; conjugate %0", "%x")], ["conjugate %x"]),
     "conjugate-of-real": Case(F, [("conjugate %x", "%x")], [], [(COMPLEX, "conjugate %x")]),

@@ -14,7 +14,7 @@ from tapec.passes.pipeline import PIPELINE, optimize, run_passes
 from tapec.passes.report import Report
 from tests.passes.support import text
 
-NAMES = ["transparent", "dce", "masks", "fold", "layout", "stability", "algebra", "cse"]
+NAMES = ["transparent", "dce", "masks", "fold", "layout", "stability", "inverses", "algebra", "cse"]
 
 
 def gradient(f, *shapes, wrt=(0,)):
@@ -44,9 +44,7 @@ def test_passes_by_name():
 
 
 def test_report():
-    graph = parse(
-        text("%x: f64[3]", "multiply %x, 1.0; sin %0; divide %x, 1.0; cos %2; add %1, %3; tan %x; return %4")
-    )
+    graph = parse(text("%x: f64[3]", "multiply %x, 1.0; sin %0; divide %x, 1.0; cos %2; add %1, %3; tan %x; return %4"))
     report = Report(keep=True)
     result = optimize(graph, report)
     assert [p.name for p in report.passes] == NAMES

@@ -147,6 +147,12 @@ def test_guards_and_replacements_take_what_they_name():
     assert seen == [("multiply", 2.0), ("multiply", 3.0)]
 
 
+def test_a_guard_may_count_uses_and_tell_the_replacement():
+    rule = Rule("", np.exp(x), lambda x, fact: x * float(fact), guard=lambda x, uses: uses(x))
+    expect("exp %x", "multiply %x, 1.0", rule)
+    expect("exp %x; add %0, %x", "multiply %x, 2.0; add %0, %x", rule)
+
+
 def test_a_replacement_may_decline():
     expect("sin %x", "sin %x", Rule("", np.sin(x), lambda x: None))
 
@@ -158,6 +164,13 @@ def test_some_node_with_some_operand():
     expect("exp %x; sum %0 {axis=(0,), keepdims=False}", zeros(""), rule)
     expect("exp %x; tan %0", "exp %x; tan %0", rule)
     expect("sin %x; cos %0", "sin %x; cos %0", rule)
+
+
+def test_some_node_with_every_operand():
+    rule = Rule("", Some(kinds=("elementwise",), of=("exp", "sin"), every=True), lambda y: np.zeros_like(y))
+    zeros = "full {shape=(3,), value=0.0, dtype=f64}"
+    expect("exp %x; sin %x; multiply %0, %1", zeros, rule)
+    expect("exp %x; multiply %0, %x", "exp %x; multiply %0, %x", rule)
 
 
 def test_rules_that_undo_one_another():

@@ -87,23 +87,6 @@ CASES = {
             shared("multiply %m, %x !ct; multiply %0, 3.0 !ct"),
         ],
     ),
-    "multiples-added": Case(
-        X,
-        [("multiply %x, 3.0 !ct; multiply %x, 2.0 !ct; add %0, %1 !ct", "multiply %x, 5.0 !ct")],
-        [
-            "multiply %x, 3.0; multiply %x, 2.0; add %0, %1",
-            "multiply %x, 3.0 !ct; multiply %x, -2.0 !ct; add %0, %1 !ct",  # inf - inf is nan
-            "multiply %x, 3.0 !ct; multiply %y, 2.0 !ct; add %0, %1 !ct",
-        ],
-    ),
-    "multiple-and-itself": Case(
-        X,
-        [
-            ("multiply %x, 3.0 !ct; add %0, %x !ct", "multiply %x, 4.0 !ct"),
-            ("multiply %x, 3.0 !ct; add %x, %0 !ct", "multiply %x, 4.0 !ct"),
-        ],
-        ["multiply %x, 3.0; add %0, %x", "multiply %x, -3.0 !ct; add %0, %x !ct"],
-    ),
 }
 
 

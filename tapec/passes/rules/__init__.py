@@ -1,6 +1,7 @@
 """The rewrite rules, a table for each subject."""
 
 from tapec.passes.rules.algebra import ALGEBRA
+from tapec.passes.rules.factors import FACTORS
 from tapec.passes.rules.fast import FAST
 from tapec.passes.rules.fold import FOLD
 from tapec.passes.rules.indexing import INDEXING
@@ -15,6 +16,7 @@ from tapec.passes.rules.zeros import ZEROS
 
 __all__ = [
     "ALGEBRA",
+    "FACTORS",
     "FAST",
     "FOLD",
     "INDEXING",

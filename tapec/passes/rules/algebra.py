@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from tapec.ir import Node
 from tapec.passes.facts import is_nonnegative, is_power_of_two, uniform_value
 from tapec.passes.pattern import number, variables
 from tapec.passes.rule import Rule
@@ -19,6 +21,10 @@ j, k = number("j"), number("k")
 def opposite(k: Any) -> Any:
     """-k, where 0 is told from -0.0 too."""
     return -k if k else -float(k)
+
+
+def is_cotangent(y: Node) -> bool:
+    return y.role is not None
 
 
 ALGEBRA = (
@@ -46,6 +52,10 @@ ALGEBRA = (
     Rule("negative-times", -a * b, -(a * b), once=True),
     Rule("negative-over", -a / b, -(a / b), once=True),
     Rule("over-negative", a / -b, -(a / b), once=True),
+    # among cotangents they end in a sum almost always, so there every product gives its sign on
+    Rule("negative-times-shared", -a * b, -(a * b), is_cotangent),
+    Rule("negative-over-shared", -a / b, -(a / b), is_cotangent),
+    Rule("negative-minus", -a - b, -(a + b), only="cotangents", changes="zeros", once=True),
     Rule("negative-of-difference", -(a - b), b - a, only="cotangents", changes="zeros", once=True),
     # absolute values and squares
     Rule("absolute-of-nonnegative", np.absolute(x), x, guard=lambda x: is_nonnegative(x)),
@@ -72,6 +82,14 @@ ALGEBRA = (
         x * j * k,
         lambda x, j, k: x * (j * k),
         guard=lambda j, k: is_power_of_two(j) and is_power_of_two(k) and abs(j) >= 1 and abs(k) >= 1,
+    ),
+    # comparisons whose result is known
+    Rule(
+        "logaddexp-is-more-than-nothing",
+        np.equal(np.logaddexp(k, x), -math.inf),
+        lambda y: np.full_like(y, False),
+        guard=lambda k: k > -math.inf,
+        kinds="fb",
     ),
     # complex parts of reals
     Rule("conjugate-of-conjugate", np.conjugate(np.conjugate(x)), x, kinds="c"),

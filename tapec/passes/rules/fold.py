@@ -126,8 +126,8 @@ def _same_number(y: Symbol) -> Any:
 
 
 FOLD = (
-    Rule("fold-constants", Some(kinds=PURE, of=("constant",)), fold_constants, _are_constants, kinds=ANY),
-    Rule("fold-uniform", Some(kinds=ELEMENTWISE, of=("full",)), fold_uniform, _are_uniform, kinds=ANY),
+    Rule("fold-constants", Some(kinds=PURE, of=("constant",), every=True), fold_constants, _are_constants, kinds=ANY),
+    Rule("fold-uniform", Some(kinds=ELEMENTWISE, of=UNIFORM, every=True), fold_uniform, _are_uniform, kinds=ANY),
     Rule("literal-operand", Some(kinds=ELEMENTWISE, of=UNIFORM), literal_operands, _some_give_way, kinds=ANY),
     Rule("layout-of-uniform", Some(*LAYOUTS, of=UNIFORM), _same_number, _is_uniform, kinds=ANY),
     Rule("sum-of-uniform", Some("sum", of=UNIFORM), uniform_sum, _is_uniform, kinds="fc", changes="rounding"),

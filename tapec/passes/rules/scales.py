@@ -65,12 +65,4 @@ SCALES = (
         lambda y, a, b, k: is_mild(y, k) and a.type.shape == y.type.shape and b.type.size < a.type.size,
         once=True,
     ),
-    # a + a * k and its like
-    _scale("multiples-added", x * j + x * k, lambda x, j, k: x * (j + k), lambda y, j, k: _same_sign(y, j, k)),
-    _scale("multiple-and-itself", x * k + x, lambda x, k: x * (k + 1.0), lambda y, k: _same_sign(y, 1.0, k)),
 )
-
-
-def _same_sign(y: Node, j: Any, k: Any) -> bool:
-    """Only then is x * j + x * k infinite, or nan, just where x * (j + k) is."""
-    return is_mild(y, j, k) and (j > 0) == (k > 0)

@@ -9,12 +9,13 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ops.creation import FULL
 from tapec.passes.facts import is_zero
-from tapec.passes.pattern import Some, variables
+from tapec.passes.pattern import Some, number, variables
 from tapec.passes.rule import Rule
 
 __all__ = ["ZEROS"]
 
 a, c, x, z = variables("a c x z")
+k = number("k")
 
 
 def is_nothing(node: Node) -> bool:
@@ -31,9 +32,9 @@ def _cotangent(name: str, pattern: Any, replacement: Any, **more: Any) -> Rule:
 
 
 ZEROS = (
-    _cotangent("plus-zero", x + z, x, guard=lambda z: is_zero(z)),
-    _cotangent("minus-any-zero", x - z, x, guard=lambda z: is_zero(z)),
-    _cotangent("zero-minus", z - x, -x, guard=lambda z: is_zero(z)),
+    _cotangent("plus-zero", x + k, x, guard=lambda k: k == 0),
+    _cotangent("minus-any-zero", x - k, x, guard=lambda k: k == 0),
+    _cotangent("zero-minus", k - x, -x, guard=lambda k: k == 0),
     _cotangent("either-zero", np.where(c, a, z), lambda y: np.zeros_like(y), guard=lambda a, z: _are_zero(a, z)),
     _cotangent("times-one-complex", x * 1, x),
     _cotangent(

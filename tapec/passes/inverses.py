@@ -1,0 +1,73 @@
+"""A matrix that is inverted anyway is not factored again: `solve(a, b)` becomes `inv(a) @ b`.
+
+The gradient of a Cholesky factor needs its inverse; then the systems solved with the factor, and with its transpose,
+are products. What the user wrote is touched only where the matrix is such a factor, whose inverse is as accurate as
+substitution to the digits that its condition leaves.
+"""
+
+from __future__ import annotations
+
+from tapec.ir import Graph, Node, get_op
+from tapec.ops.factor import CHOLESKY
+from tapec.ops.layout import TRANSPOSE
+from tapec.ops.solving import INV, SOLVE
+
+__all__ = ["shared_inverses"]
+
+
+def shared_inverses(graph: Graph) -> Graph:
+    """Solve by the inverses that are there."""
+    inverses = {n.inputs[0]: n for n in graph.nodes if n.op is INV and n.type.ndim == 2}
+    if not inverses or not any([_replaces(n, inverses) for n in graph.nodes]):
+        return graph
+    new: dict[Node, Node] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if node in new:
+            continue  # an inverse that was needed before its turn
+        inputs = tuple([new.get(i, i) for i in node.inputs])
+        if _replaces(node, inverses):
+            inverse = inverses[_matrix(node)]
+            if inverse not in new:
+                new[inverse] = inverse.with_inputs((new.get(_matrix(node), _matrix(node)),))
+                nodes.append(new[inverse])
+            made = _product(node, new[inverse], inputs[1])
+            nodes += made
+            new[node] = made[-1]
+        else:
+            made_node = node if inputs == node.inputs else node.with_inputs(inputs)
+            new[node] = made_node
+            nodes.append(made_node)
+    return Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name)
+
+
+def _matrix(node: Node) -> Node:
+    """The matrix of a system, without a transpose."""
+    a = node.inputs[0]
+    return a.inputs[0] if _is_transposed(a) else a
+
+
+def _is_transposed(a: Node) -> bool:
+    return a.op is TRANSPOSE and a.param("axes") == (1, 0)
+
+
+def _replaces(node: Node, inverses: dict[Node, Node]) -> bool:
+    """Is it a system with a matrix whose inverse is there, and may it be solved so?"""
+    if node.op is not SOLVE or _matrix(node) not in inverses or node.inputs[1].type.ndim > 2:
+        return False
+    return (node.role is not None or _matrix(node).op is CHOLESKY) and _same_dtypes(node)
+
+
+def _same_dtypes(node: Node) -> bool:
+    return node.type.dtype == node.inputs[0].type.dtype == node.inputs[1].type.dtype
+
+
+def _product(node: Node, inverse: Node, b: Node) -> list[Node]:
+    """The nodes of `inverse @ b`, or of `inverse.T @ b`."""
+    made = []
+    if _is_transposed(node.inputs[0]):
+        axes = (("axes", (1, 0)),)
+        inverse = Node(TRANSPOSE, (inverse,), axes, inverse.type, inverse.origin, None, inverse.role)
+        made.append(inverse)
+    made.append(Node(get_op("matmul"), (inverse, b), (), node.type, node.origin, node.name, node.role))
+    return made

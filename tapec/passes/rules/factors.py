@@ -1,0 +1,99 @@
+"""Common factors among cotangents: `x * a + x * b` becomes `x * (a + b)`.
+
+Only where a and b have one sign: then the two forms are nan, or infinite, at the same places, since nothing can cancel.
+Numbers beside them are taken along, as in `x * a * 0.5 + x * 3.0`, and x alone counts as `x * 1`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tapec.ir import Node
+from tapec.ops import Symbol
+from tapec.passes.facts import is_nonnegative, uniform_value
+from tapec.passes.pattern import Some
+from tapec.passes.rule import Rule
+from tapec.passes.rules.scales import is_mild
+
+__all__ = ["FACTORS"]
+
+Count = Callable[[Node], int]
+
+
+class Term(NamedTuple):
+    """A summand: number * product of the factors; a value that others use too is one factor."""
+
+    number: float
+    factors: tuple[Node, ...]
+
+
+def term(node: Node, uses: Count) -> Term:
+    """A node as a term. What is used elsewhere too is taken apart no further than its number."""
+    number, shared = 1.0, False
+    while not shared and node.op.name == "multiply" and node.role is not None and node.type.dtype.kind == "f":
+        shared = uses(node) > 1
+        a, b = node.inputs
+        k, rest = (uniform_value(b), a) if uniform_value(b) is not None else (uniform_value(a), b)
+        if k is None:
+            return Term(number, (node,) if shared else (a, b))
+        number, node = number * k, rest
+    return Term(number, (node,))
+
+
+class Common(NamedTuple):
+    """x * a * j + x * b * k, where a or b may be missing."""
+
+    x: Node
+    a: Node | None
+    j: float
+    b: Node | None
+    k: float
+
+
+def common(y: Node, uses: Count) -> Common | None:
+    """The common factor of a sum, if there is one that can be taken out."""
+    left, right = (term(i, uses) for i in y.inputs)
+    for x in left.factors:
+        if x in right.factors:
+            return Common(x, _rest(left, x), left.number, _rest(right, x), right.number)
+    return None
+
+
+def _rest(t: Term, x: Node) -> Node | None:
+    """The other factor, if there is one."""
+    if len(t.factors) == 1:
+        return None
+    return t.factors[1] if t.factors[0] is x else t.factors[0]
+
+
+def of_one_sign(y: Node, uses: Count) -> Common | None:
+    """The common factor, where nothing that it is multiplied with can cancel."""
+    found = common(y, uses)
+    if found is None or not is_mild(y, found.j, found.k) or (found.j > 0) != (found.k > 0):
+        return None
+    return found if all([part is None or is_nonnegative(part) for part in (found.a, found.b)]) else None
+
+
+def factored(y: Symbol, fact: Common) -> Any:
+    """x * (a * j + b * k)"""
+    parts: list[Any] = []
+    for node, number in ((fact.a, fact.j), (fact.b, fact.k)):
+        if node is None:
+            parts.append(number)
+        else:
+            part: Any = Symbol(node, y.builder)
+            parts.append(part if number == 1 else part * number)
+    return Symbol(fact.x, y.builder) * (parts[0] + parts[1])
+
+
+FACTORS = (
+    Rule(
+        "common-factor",
+        Some("add", of=("multiply",)),
+        factored,
+        of_one_sign,
+        only="cotangents",
+        changes="rounding",
+    ),
+)

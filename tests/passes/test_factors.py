@@ -1,0 +1,81 @@
+"""Common factors among cotangents."""
+
+import numpy as np
+import pytest
+
+from tapec.ir import interpret, parse
+from tapec.passes.rewrite import RuleSet
+from tapec.passes.rules import FACTORS
+from tapec.testing import check_rewrite, check_unchanged
+from tests.passes.support import text
+
+X = "%x: f64[3], %y: f64[3], %m: f64[2,3], %h: f16[3]"
+SQUARES = "multiply %y, %y; exp %y; "  # %0 and %1, neither of which is ever negative
+FIRES = {
+    "two products": (
+        SQUARES + "multiply %x, %0 !ct; multiply %1, %x !ct; add %2, %3 !ct",
+        SQUARES + "add %0, %1 !ct; multiply %x, %2 !ct",
+    ),
+    "itself": (
+        SQUARES + "multiply %x, %0 !ct; add %2, %x !ct",
+        "multiply %y, %y; add %0, 1.0 !ct; multiply %x, %1 !ct",
+    ),
+    "with numbers": (
+        SQUARES + "multiply %x, %0 !ct; multiply %2, 0.5 !ct; multiply %x, 3.0 !ct; add %4, %3 !ct",
+        "multiply %y, %y; multiply %0, 0.5 !ct; add 3.0, %1 !ct; multiply %x, %2 !ct",
+    ),
+    "numbers alone": (
+        "multiply %x, 3.0 !ct; multiply 2.0, %x !ct; add %0, %1 !ct",
+        "multiply %x, 5.0 !ct",
+    ),
+    "a multiple and itself": ("multiply %x, 3.0 !ct; add %x, %0 !ct", "multiply %x, 4.0 !ct"),
+    "a shared multiple": (
+        "multiply %x, 3.0 !ct; add %x, %0 !ct; return %0, %1",
+        "multiply %x, 3.0 !ct; multiply %x, 4.0 !ct; return %0, %1",
+    ),
+    "both negative": (
+        "multiply %x, -3.0 !ct; multiply %x, -2 !ct; add %0, %1 !ct",
+        "multiply %x, -5.0 !ct",
+    ),
+    "bigger others": (
+        "multiply %m, %m; exp %m; multiply %x, %0 !ct; multiply %x, %1 !ct; add %2, %3 !ct",
+        "multiply %m, %m; exp %m; add %0, %1 !ct; multiply %x, %2 !ct",
+    ),
+}
+STAYS = {
+    "forward": SQUARES + "multiply %x, %0; multiply %x, %1; add %2, %3",
+    "a forward product": SQUARES + "multiply %x, %0; multiply %x, %1 !ct; add %2, %3 !ct",
+    "unknown sign": "exp %y; multiply %x, %0 !ct; multiply %x, %y !ct; add %1, %2 !ct",
+    "numbers of two signs": "multiply %x, 3.0 !ct; multiply %x, -2.0 !ct; add %0, %1 !ct",  # inf - inf is nan
+    "a number and a sign": "multiply %x, -1.5 !ct; add %0, %x !ct",
+    "a shared product": SQUARES + "multiply %x, %0 !ct; multiply %x, %1 !ct; add %2, %3 !ct; return %2, %4",
+    "no common factor": SQUARES + "multiply %x, %0 !ct; multiply %y, %1 !ct; add %2, %3 !ct",
+    "a huge number": "multiply %x, 1e200 !ct; add %0, %x !ct",
+    "a short dtype": "multiply %h, 3.0 !ct; add %0, %h !ct",
+    "a difference": SQUARES + "multiply %x, %0 !ct; multiply %x, %1 !ct; subtract %2, %3 !ct",
+}
+
+
+@pytest.mark.parametrize("name", FIRES)
+def test_it_fires(name):
+    before, after = FIRES[name]
+    assert check_rewrite(text(X, before), text(X, after), FACTORS) == {"common-factor": 1}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_it_stays_away(name):
+    check_unchanged(text(X, STAYS[name]), FACTORS)
+
+
+def test_it_is_the_only_rule():
+    assert [rule.name for rule in FACTORS] == ["common-factor"]
+
+
+def test_the_slope_of_gelu():
+    """d * k + d * (3 * u * u) * j, where hand-written code has d * (k + 3 * j * u * u)."""
+    body = "multiply %y, %y; multiply %x, 0.8 !ct; multiply %x, %0 !ct; multiply %2, 0.1 !ct; add %1, %3 !ct"
+    graph = parse(text(X, body))
+    after = RuleSet("", FACTORS)(graph)
+    assert [n.op.name for n in after.nodes if n.inputs] == ["multiply", "multiply", "add", "multiply"]
+    values = [np.array([0.5, -1.0, 2.0]), np.array([1.0, np.inf, np.nan]), np.ones((2, 3)), np.ones(3, np.float16)]
+    assert np.allclose(interpret(graph, *values), interpret(after, *values), equal_nan=True)
