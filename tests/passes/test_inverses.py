@@ -63,7 +63,7 @@ def test_one_factorisation_for_a_gaussian_process():
     alpha = np.linalg.solve(k, y)
     assert np.allclose(value, loss(k, y), rtol=1e-13)
     assert np.allclose(g, 0.5 * (np.linalg.inv(k) - np.outer(alpha, alpha)), rtol=1e-11)
-    source = f.source(k, y)
+    source = "".join(line.split("#")[0] for line in f.source(k, y).splitlines())
     assert source.count("np.linalg.inv") == 1 and "np.linalg.solve" not in source
 
 

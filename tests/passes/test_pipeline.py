@@ -58,7 +58,7 @@ def test_report():
     assert all(p.seconds >= 0 for p in report.passes)
     lines = str(report).splitlines()
     assert len(lines) == len(NAMES)
-    assert lines[6].split()[0] == "algebra" and lines[6].endswith("times-one 1, over-one 1")
+    assert lines[7].split()[0] == "algebra" and lines[7].endswith("times-one 1, over-one 1")
 
 
 def test_a_report_keeps_no_nodes_unless_asked():
