@@ -5,38 +5,13 @@ python tests/benchmarks/bench_functions.py
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from timing import best, once, row
 
 import tapec
-
-
-def best(function: Callable[[], Any], seconds: float = 0.3) -> float:
-    """Microseconds a call: the best of five bursts."""
-    function()
-    start = time.perf_counter()
-    n = 0
-    while time.perf_counter() - start < seconds / 20:
-        function()
-        n += 1
-    n = max(n, 1) * 4
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        for _ in range(n):
-            function()
-        times.append((time.perf_counter() - start) / n)
-    return min(times) * 1e6
-
-
-def once(function: Callable[[], Any]) -> float:
-    """Milliseconds of one call."""
-    start = time.perf_counter()
-    function()
-    return (time.perf_counter() - start) * 1e3
 
 
 def rosenbrock(x):
@@ -87,10 +62,6 @@ def twenty(x):
     for _ in range(6):
         y = np.tanh(y) * x + np.exp(-y)
     return np.sum(y)
-
-
-def row(what: str, value: float, unit: str, budget: str = "") -> None:
-    print(f"{what:<62} {value:10.2f} {unit:<3} {budget}")
 
 
 def calls() -> None:

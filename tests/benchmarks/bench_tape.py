@@ -9,44 +9,15 @@ import gc
 import statistics
 import subprocess
 import sys
-import time
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from timing import best, once, row
 
 import tapec
 from tapec import GradientTape, Variable, constant
-
-
-def best(function: Callable[[], Any], seconds: float = 0.3) -> float:
-    """Microseconds a call: the best of seven bursts."""
-    for _ in range(3):
-        function()
-    start = time.perf_counter()
-    n = 0
-    while time.perf_counter() - start < seconds / 20:
-        function()
-        n += 1
-    times = []
-    for _ in range(7):
-        start = time.perf_counter()
-        for _ in range(n):
-            function()
-        times.append((time.perf_counter() - start) / n)
-    return min(times) * 1e6
-
-
-def once(function: Callable[[], Any]) -> float:
-    """Milliseconds of one call."""
-    start = time.perf_counter()
-    function()
-    return (time.perf_counter() - start) * 1e3
-
-
-def row(what: str, value: float, unit: str, budget: str = "") -> None:
-    print(f"{what:<58} {value:10.2f} {unit:<8} {budget}")
 
 
 # -- small programs --------------------------------------------------------------------------------------------------

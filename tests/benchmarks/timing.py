@@ -1,0 +1,38 @@
+"""How the benchmarks of this folder measure and print."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["best", "once", "row"]
+
+
+def best(function: Callable[[], Any], seconds: float = 0.3) -> float:
+    """Microseconds a call: the best of seven bursts."""
+    for _ in range(3):
+        function()
+    start = time.perf_counter()
+    n = 0
+    while time.perf_counter() - start < seconds / 20:
+        function()
+        n += 1
+    times = []
+    for _ in range(7):
+        start = time.perf_counter()
+        for _ in range(n):
+            function()
+        times.append((time.perf_counter() - start) / n)
+    return min(times) * 1e6
+
+
+def once(function: Callable[[], Any]) -> float:
+    """Milliseconds of one call."""
+    start = time.perf_counter()
+    function()
+    return (time.perf_counter() - start) * 1e3
+
+
+def row(what: str, value: float, unit: str, budget: str = "") -> None:
+    print(f"{what:<58} {value:10.2f} {unit:<8} {budget}")
