@@ -75,6 +75,10 @@ def _keys(nodes: Sequence[Node], graph: Graph) -> dict[Node, Key]:
         user = first_user.get(node)
         follows = user in keys and (not node.inputs or (line is None and keys[user][1] == derivative))
         keys[node] = keys[user] if follows else (line, derivative)  # type: ignore[index]
+    for node in nodes:  # a result that nobody uses stays with what it is a result of
+        for i in node.inputs:
+            if keys[node][0] is None and i in keys and keys[i][1] == keys[node][1]:
+                keys[node] = keys[i]
     return keys
 
 

@@ -87,7 +87,7 @@ def exit_code(e: SystemExit) -> int:
 
 
 def as_dict(code: Any) -> dict[str, Any]:
-    inputs = [{"name": i.name, "type": str(i.type)} for i in code.graph.inputs]
+    inputs = [{"name": name, "type": t} for name, t in parameters(code)]
     outputs = [str(o.type) for o in code.graph.outputs]
     return {"name": code.name, "inputs": inputs, "outputs": outputs, "source": code.source}
 
@@ -103,8 +103,13 @@ def show_list(found: list[Any]) -> None:
 
 
 def signature(code: Any) -> str:
-    words = [f"{i.name or 'x'}: {i.type}" for i in code.graph.inputs]
+    words = [f"{name}: {t}" for name, t in parameters(code)]
     return ", ".join(words[:6]) + (f", … {len(words) - 6} more" if len(words) > 6 else "")
+
+
+def parameters(code: Any) -> list[tuple[str, str]]:
+    names = code.function.__code__.co_varnames
+    return [(names[k], str(i.type)) for k, i in enumerate(code.graph.inputs)]
 
 
 def show_sources(found: list[Any], wanted: str) -> None:
