@@ -22,6 +22,7 @@ from tapec.passes.rules import (
     LAYOUT,
     MASKS,
     POWERS,
+    PRODUCTS,
     REDUCTIONS,
     SCALES,
     SOFTMAX,
@@ -34,7 +35,7 @@ __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
 SHAPES = (LAYOUT, INDEXING, REDUCTIONS)
-NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, FACTORS, SOFTMAX, FAST)
+NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, PRODUCTS, FACTORS, SOFTMAX, FAST)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),

@@ -8,7 +8,7 @@ from tapec.passes.rewrite import RuleSet
 from tapec.passes.rules import MASKS
 from tests.passes.support import Case, check_case, check_table, text
 
-X = "%c: bool[3], %x: f64[3], %y: f64[3], %m: f64[2,3]"
+X = "%c: bool[3], %x: f64[3], %y: f64[3], %m: f64[2,3], %r: bool[2,1]"
 COMPLEX = "%c: bool[3], %z: c128[3], %w: c128[3]"
 THEN, ELSE = "where %c, {}, 0 !ct", "where %c, 0, {} !ct"
 FULL_ZERO = "full {shape=(3,), value=0.0, dtype=f64}; where %c, %x, %0 !ct; "
@@ -46,6 +46,20 @@ def cases():
             after = f"{g.format()}; {f.format('%x')}; {select.replace('%c', '%0').format('%1')}"
             stays = [before.replace("%c", "True")]  # the condition is smaller than the selection
             yield f"select-{side}-{what}", Case(X, [(before, after)], [*stays, before.replace(" !ct", "")])
+        masked_rows = f"{select.format('%m').replace('%c', '%r')}"
+        total = "sum {} {{axis=(1,), keepdims=False}} !ct"
+        after = f"reshape %r {{shape=(2,)}} !ct; {total.format('%m')}; {select.replace('%c', '%0').format('%1')}"
+        yield (
+            f"select-{side}-sum",
+            Case(
+                X,
+                [(f"{masked_rows}; {total.format('%0')}", after)],
+                [
+                    f"{select.format('%m')}; {total.format('%0')}",  # the condition differs along the row
+                    f"{masked_rows}; {total.format('%0')}".replace(" !ct", ""),
+                ],
+            ),
+        )
         before, inside = f"{masked}; broadcast_to %0 {{shape=(2, 3)}} !ct", "broadcast_to %x {shape=(2, 3)} !ct"
         yield (
             f"select-{side}-broadcast",
@@ -81,12 +95,24 @@ def test_a_selection_moves_through_a_whole_product():
     )
     after = RuleSet("", MASKS)(graph)
     assert [n.op.name for n in after.nodes if n.inputs] == ["multiply", "divide", "negative", "multiply", "where"]
-    values = [np.array([True, False, True]), np.array([1.0, 0.0, 2.0]), np.array([3.0, np.inf, 1.0]), np.ones((2, 3))]
+    values = [
+        np.array([True, False, True]),
+        np.array([1.0, 0.0, 2.0]),
+        np.array([3.0, np.inf, 1.0]),
+        np.ones((2, 3)),
+        np.ones((2, 1), bool),
+    ]
     assert np.isnan(interpret(graph, *values)[0]).any()
     assert np.array_equal(interpret(after, *values)[0], [[-3.0, 0.0, -1.0]] * 2)
 
 
 def test_both_operands_may_be_selections():
     graph = parse(text(X, "where %c, %x, 0 !ct; where %c, 0, %y !ct; multiply %0, %1 !ct"))
-    values = [np.array([True, False, True]), np.array([np.inf] * 3), np.array([np.inf] * 3), np.ones((2, 3))]
+    values = [
+        np.array([True, False, True]),
+        np.array([np.inf] * 3),
+        np.array([np.inf] * 3),
+        np.ones((2, 3)),
+        np.ones((2, 1), bool),
+    ]
     assert np.array_equal(interpret(RuleSet("", MASKS)(graph), *values)[0], [0.0, 0.0, 0.0])

@@ -121,6 +121,13 @@ def test_a_bias_is_never_spread_out(rng):
     assert_same_results(graph, lean, rng)
 
 
+def unit_rows(w):
+    """Rows of length one; a row of zeros stays one."""
+    rows = np.reshape(w, (1, 3))
+    length = np.sqrt(np.sum(rows * rows, axis=1, keepdims=True))
+    return np.where(length > 0, rows / length, 0.0)
+
+
 @pytest.mark.parametrize(
     ("f", "at", "expected"),
     [
@@ -129,6 +136,8 @@ def test_a_bias_is_never_spread_out(rng):
         (lambda w: np.sum(np.where(w > 0, np.sqrt(w), 0.0) * 3), [0.0, 4.0, -1.0], [0.0, 0.75, 0.0]),
         (lambda w: np.sum(np.where(w < 0, 0.0, w**0.5)[::-1]), [-1.0, 4.0, 1.0], [0.0, 0.25, 0.5]),
         (lambda w: np.sum(np.reshape(np.where(w > 0, np.log(w), 0.0), (3, 1)) * 2), [0.0, 2.0, -1.0], [0.0, 1.0, 0.0]),
+        (lambda w: np.sum(unit_rows(w)), [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]),
+        (lambda w: np.sum(unit_rows(w) * [1.0, 2.0, 3.0]), [0.0, 4.0, 0.0], [0.25, 0.0, 0.75]),
     ],
 )
 def test_the_branch_not_taken_does_not_leak(f, at, expected):

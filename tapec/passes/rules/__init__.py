@@ -8,6 +8,7 @@ from tapec.passes.rules.indexing import INDEXING
 from tapec.passes.rules.layout import LAYOUT
 from tapec.passes.rules.masks import MASKS
 from tapec.passes.rules.powers import POWERS
+from tapec.passes.rules.products import PRODUCTS
 from tapec.passes.rules.reductions import REDUCTIONS
 from tapec.passes.rules.scales import SCALES
 from tapec.passes.rules.softmax import SOFTMAX
@@ -23,6 +24,7 @@ __all__ = [
     "LAYOUT",
     "MASKS",
     "POWERS",
+    "PRODUCTS",
     "REDUCTIONS",
     "SCALES",
     "SOFTMAX",

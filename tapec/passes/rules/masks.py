@@ -15,6 +15,7 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ir.index import Slot
 from tapec.ops import apply
+from tapec.ops.define import reduced_shape
 from tapec.passes.facts import is_zero
 from tapec.passes.pattern import Pattern, params, variables
 from tapec.passes.rule import Rule
@@ -53,6 +54,7 @@ def _rules() -> Iterator[Rule]:
             yield _rule(f"select-{side}-{what}", f(selection), select(c, f(a), 0))
         for what, f in LAYOUTS.items():
             yield _rule(f"select-{side}-{what}", f(selection), _outside(select), _fits)
+        yield _rule(f"select-{side}-sum", np.sum(selection), _outside_sum(select), _is_same_along_axes)
 
 
 def _rule(name: str, pattern: Pattern, replacement: Any, fits: Callable[[Node], bool] = lambda y: True) -> Rule:
@@ -79,6 +81,28 @@ def _outside(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
             a = np.broadcast_to(a, c.shape)
             c = apply(node.op, (c,), node.params)
         return select(c, apply(node.op, (a,), node.params), 0)
+
+    return replacement
+
+
+def _padded(x: Any, ndim: int) -> tuple[int, ...]:
+    """The shape of x with ones in front."""
+    return (1,) * (ndim - len(x.shape)) + x.shape
+
+
+def _is_same_along_axes(y: Node) -> bool:
+    """Is the condition the same for all that is added up? Then it selects sums."""
+    selection = y.inputs[0]
+    shape = _padded(selection.inputs[0].type, selection.type.ndim)
+    return all([shape[k] == 1 for k in y.param("axis")])
+
+
+def _outside_sum(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    def replacement(y: Any, c: Any, a: Any) -> Any:
+        axis, keepdims = y.node.param("axis"), y.node.param("keepdims")
+        shape = y.node.inputs[0].type.shape
+        condition = np.reshape(c, reduced_shape(_padded(c, len(shape)), axis, keepdims))
+        return select(condition, np.sum(np.broadcast_to(a, shape), axis=axis, keepdims=keepdims), 0)
 
     return replacement
 
