@@ -64,7 +64,10 @@ _PUBLIC = {
     "tapec.trace.tensor": ("Tensor",),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
-_MODULES = ("api", "autodiff", "codegen", "compat", "config", "errors", "ir", "ops", "passes", "report", "scipy", "testing", "trace")
+_MODULES = (
+    *("api", "autodiff", "codegen", "compat", "config", "errors", "ir"),
+    *("ops", "passes", "report", "scipy", "testing", "trace"),
+)
 
 __all__ = sorted(_HOME)
 
@@ -101,11 +104,11 @@ if TYPE_CHECKING:
         per_example_grad,
         vmap,
     )
-    from tapec.api.structures import cache_clear, cache_info
     from tapec.api.implicit import custom_linear_solve, custom_root, fixed_point
     from tapec.api.pullback import vjp
     from tapec.api.slices import IndexedSlices
     from tapec.api.sparse import sparsity
+    from tapec.api.structures import cache_clear, cache_info
     from tapec.api.tape import GradientTape, UnconnectedGradients
     from tapec.api.transforms import compile, grad, value_and_grad
     from tapec.api.variable import Variable

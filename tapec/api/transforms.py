@@ -128,7 +128,8 @@ def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph, kind: 
     if t.size != 1 or t.dtype.kind != kind:
         raise TypeError(
             at_user_line(
-                f"{what}: the loss has shape {t.shape} and dtype {t.dtype.name}; a loss is one {'real' if kind == 'f' else 'complex'} number. "
+                f"{what}: the loss has shape {t.shape} and dtype {t.dtype.name}; "
+                f"a loss is one {'real' if kind == 'f' else 'complex'} number. "
                 f"Mend: reduce it (np.sum, np.mean), or use tapec.jacobian for all derivatives or tapec.vjp for a "
                 f"cotangent of your own."
             )

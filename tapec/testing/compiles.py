@@ -24,6 +24,5 @@ def assert_compiles(function: Any, at_most: int) -> Iterator[None]:
     made = function.cache_info().compilations - before
     if made > at_most:
         why = getattr(function, "_why", "")
-        raise AssertionError(
-            f"{made} generated functions were compiled, at most {at_most} allowed" + (f"; the last because {why}" if why else "")
-        )
+        because = f"; the last because {why}" if why else ""
+        raise AssertionError(f"{made} generated functions were compiled, at most {at_most} allowed{because}")
