@@ -39,10 +39,10 @@ def test_support_table_agrees_with_this_numpy():
     assert {n: now[n] for n in now if n in shown} == {n: shown[n] for n in now if n in shown}, (
         "run python -m docs.build"
     )
-    if tuple(map(int, np.__version__.split(".")[:2])) >= (2, 4):
+    if np.__version__.startswith("2.4."):  # the table is written with it
         assert sorted(now) == sorted(shown)
     else:
-        assert set(now) <= set(shown)
+        assert set(now) - {"np.in1d", "np.trapz"} <= set(shown)  # these two are gone since NumPy 2.4
 
 
 def test_api_page_has_every_public_name():
