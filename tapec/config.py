@@ -24,12 +24,12 @@ class Values:
     """All settings, their defaults, and what they are about."""
 
     verify: bool = _setting(False, "check every graph after every pass")
-    debug: int = _setting(0, "1: report what is compiled; 2: also the time of each pass")
+    debug: int = _setting(0, "1: tell the standard error what is compiled; 2: also the time of each pass")
     cache_size: int = _setting(1024, "compiled gradients and functions kept")
     path_limit: int = _setting(64, "paths through a function that are compiled before it runs as a tape would")
     fast_math: bool = _setting(False, "rewrites may forget about nan, inf, overflow and the sign of zero")
     check_nan: bool = _setting(False, "stop at the first generated line that makes a nan or an infinity")
-    threads: int = _setting(1, "threads over blocks of large arrays")
+    threads: int = _setting(1, "reserved for threads over blocks of large arrays; nothing uses it yet")
 
 
 _LEAST = {"debug": 0, "cache_size": 1, "path_limit": 0, "threads": 1}

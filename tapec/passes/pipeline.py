@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any
@@ -51,10 +52,23 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
 
 
 def optimize(graph: Graph, report: Report | None = None) -> Graph:
-    """The graph after all passes; `report` is told what they did."""
+    """The graph after all passes; `report` is told what they did, and with `settings.debug` the standard error."""
+    told = Report() if report is None and settings.debug else report
+    start = graph
     for name, run in PIPELINE:
-        graph = run_pass(name, run, graph, report)
+        graph = run_pass(name, run, graph, told)
+    if settings.debug and told is not None:
+        tell(start, graph, told)
     return graph
+
+
+def tell(before: Graph, after: Graph, report: Report) -> None:
+    """One line for a graph that was optimised; from level 2 on also one for each pass."""
+    seconds = sum(p.seconds for p in report.passes)
+    sizes = f"{len(before.nodes)} -> {len(after.nodes)} nodes"
+    print(f"tapec: {after.name}: {sizes}, passes took {1e3 * seconds:.2f} ms", file=sys.stderr)
+    if settings.debug > 1:
+        print(report, file=sys.stderr)
 
 
 def run_passes(graph: Graph, names: Iterable[str], report: Report | None = None) -> Graph:
