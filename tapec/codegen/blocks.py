@@ -125,7 +125,7 @@ def _loop(
     for k, n in enumerate(results):
         item = Node(ITEM, (loop,), (("index", k),), n.type, n.origin, n.name, n.role)
         nodes.append(item)
-        if n.op.name == "mean":
+        if n.op.name == "mean" and n in region.sums:
             count = n.inputs[0].type.size // max(n.type.size, 1)
             item = Node(get_op("divide"), (item, constant(count)), (), n.type, n.origin, n.name, n.role)
             nodes.append(item)

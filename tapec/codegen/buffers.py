@@ -103,6 +103,14 @@ class Buffers:
         self.name[node] = self.name[victim]
         self.bury(leaves, victim)
 
+    def revive(self, node: Node, victim: Node) -> None:
+        """A value that lives in the memory of another, which was buried a moment ago."""
+        name = self.name[node] = self.name[victim]
+        if name in self.pooled:
+            self.pool[self.pooled.pop(name)].remove(name)
+        self.owned.discard(victim)
+        self.owned.add(node)
+
     def reuse(self, t: Type, wish: str | None = None) -> str | None:
         """The name of a dead big array of this type, of the one so called if there is one."""
         free = self.pool.get(t)
@@ -158,9 +166,9 @@ class Buffers:
         return name
 
     def keeps_name(self, node: Node, name: str) -> bool:
-        """May the value be called so, because it wants no other name?"""
+        """May the value be called so, because it wants no other name, or this one with a number?"""
         wish = self.plan.wishes.get(node)
-        return wish is None or identifier(wish) == name
+        return wish is None or identifier(wish) in (name, self.names.taken.get(name, ("", 0))[0].rstrip("_"))
 
     def wish(self, node: Node) -> str:
         """Its own name, or the one that its memory ends up with, or a letter."""

@@ -24,10 +24,11 @@ def add_at(target, index, values):  # type: ignore[no-untyped-def]
         np.add.at(target, index, values)
 
 
-def masked(values, mask):  # type: ignore[no-untyped-def]
+def masked(values, mask, out=None):  # type: ignore[no-untyped-def]
     """np.where(mask, values, 0), bit by bit: unlike np.where it does not stumble over masks without a pattern."""
     bits = values.view(f"i{values.itemsize}")
-    return np.bitwise_and(bits, -mask.view(np.int8)).view(values.dtype)
+    into = None if out is None else out.view(bits.dtype)
+    return np.bitwise_and(bits, -mask.view(np.int8), out=into).view(values.dtype)
 
 
 def helper_text(helpers: Mapping[str, Callable[..., Any]]) -> str:

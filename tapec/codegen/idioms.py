@@ -103,6 +103,8 @@ def function_template(node: Node, out: bool = False) -> Template:
 
 def out_template(node: Node) -> Template:
     """The op writing into its last argument."""
+    if node.op.name == "where":
+        return MASKED_INTO[template_of(node) is MASKED[1]]
     return function_template(node, out=True)
 
 
@@ -149,6 +151,7 @@ def _matmul(node: Node) -> str | None:
 
 
 MASKED = (parse_template("masked(_1, _0)", 3), parse_template("masked(_2, ~_0)", 3))
+MASKED_INTO = (parse_template("masked(_1, _0, out=_3)", 4), parse_template("masked(_2, ~_0, out=_3)", 4))
 MANY = 1 << 13  # elements from which NumPy's branch for each costs more than two calls
 
 

@@ -1,4 +1,8 @@
-"""Loops over blocks as statements: a plain `for` over slices."""
+"""Loops over blocks as statements: a plain `for` over slices.
+
+Each turn makes slices of what is read by rows and of what is kept. An array that dies in the loop is workspace: its
+slices are computed in, and what is kept may stay there.
+"""
 
 from __future__ import annotations
 
@@ -26,31 +30,50 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """Arrays for what is kept, zeros for what is added up, and the loop."""
     body: Body = node.param("body")
     parts = outer.plan.parts[node]
-    made = zip(node.type, body.graph.outputs)
-    targets = [_prepare(outer, parts.get(k), t, o, k < body.kept) for k, (t, o) in enumerate(made)]
-    names = outer.names.branch()
-    i, j = names.take("i"), names.take("j")
-    names.fixed.update((i, j))
-    even = body.rows % body.block == 0
-    end = f"_0 + {body.block}" if even else f"min(_0 + {body.block}, {body.rows})"
-    lines: list[Any] = [Assign(j, Expr(parse_template(end, 1), (i,)))]
-    called: dict[Node, str] = {}
+    outputs = body.graph.outputs
+    kept = {n: parts[k] for k, n in enumerate(outputs[: body.kept])}
+    sums = {n: _zero(outer, parts[body.kept + k], n) for k, n in enumerate(outputs[body.kept :])}
+    names = outer.names
+    mark = names.mark()
+    i, j = names.take_new("i"), names.take_new("j")
+    slices: list[Any] = []
 
     def slice_of(name: str) -> str:
-        part = names.take(f"{name}_")
-        lines.append(Assign(part, Expr(SLICE, (name, i, j))))
+        part = names.take_new(f"{name}_")
+        slices.append(Assign(part, Expr(SLICE, (name, i, j))))
         return part
 
+    called: dict[Node, str] = {}
+    spare: dict[str, Node] = {}  # slices of arrays that die here
+    owned: list[Node] = []
     for inner, whole, sliced in zip(body.graph.inputs, node.inputs, body.sliced, strict=True):
         name = outer.name[whole]
-        called[inner] = slice_of(name) if sliced else name
         names.fixed.add(name)  # the next turn needs it too
-    plan = Plan(body.graph.nodes, body.graph.outputs)
-    into = {n: slice_of(t) for n, t in zip(body.graph.outputs[: body.kept], targets) if t}
-    into.update(_bases(plan, into))
-    sums = dict(zip(body.graph.outputs[body.kept :], targets[body.kept :]))
-    inside = outer.inner(plan, names, called, into)
-    inside.workspace, names.ever = {}, set()
+        called[inner] = slice_of(name) if sliced else name
+        if sliced and node.inputs.count(whole) == 1 and outer.dies(whole, whole.type):
+            spare[called[inner]] = whole
+            owned.append(inner)
+    plan = Plan(body.graph.nodes, outputs)
+    inside = outer.inner(plan, names, called)
+    inside.owned.update(owned)
+    inside.workspace = {}
+    inside.into = _Targets(outer, inside, kept, spare, slice_of)
+    lines = inside.block(_items(plan, sums))
+    even = body.rows % body.block == 0
+    before, cut = _workspace(inside.workspace, names, None if even else (i, j))
+    outer.out += before
+    inside.moved = 0
+    outer.count(inside, outer.alive)
+    end = f"_0 + {body.block}" if even else f"min(_0 + {body.block}, {body.rows})"
+    span = Expr(parse_template(f"range(0, {body.rows}, {body.block})", 0), ())
+    turn = [Assign(j, Expr(parse_template(end, 1), (i,))), *slices, *cut, *lines]
+    outer.out.append(For(i, span, turn, None, "blocks that stay in the cache"))
+    names.back_to(mark, {outer.name[part] for part in kept.values() if part in outer.name})
+    outer.bury(leaves)
+    outer.out += inside.into.renamed()
+
+
+def _items(plan: Plan, sums: dict[Node, str]) -> list[Any]:
     items: list[Any] = []
     for n in plan.nodes:
         if n.op is CONSTANT or n.op is ITEM:
@@ -60,17 +83,88 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
             items.append(AddUp(n, sums[n], plan.leaves[n]))
         elif n not in plan.nested:
             items.append(n)
-    inner_lines = inside.block(items)
-    before, at_start = _workspace(inside.workspace, names, None if even else (i, j))
-    outer.out += before
-    lines += at_start + inner_lines
-    inside.moved = 0
-    outer.count(inside, outer.alive)
-    span = Expr(parse_template(f"range(0, {body.rows}, {body.block})", 0), ())
-    outer.out.append(For(i, span, lines, None, "blocks that stay in the cache"))
-    outer.bury(leaves)
+    return items
 
 
+class _Targets:
+    """Where the values that are kept belong: in a slice of a dying array that is free by then, else in a new array."""
+
+    def __init__(
+        self, outer: Lowering, inside: Lowering, kept: dict[Node, Node], spare: dict[str, Node], slice_of: Any
+    ):
+        self.outer = outer
+        self.inside = inside
+        self.kept = kept
+        self.spare = spare
+        self.slice_of = slice_of
+        self.given: dict[Node, str] = {}
+        self.taken: list[tuple[Node, Node]] = []  # kept in which dying array
+        self.bases = _bases(inside.plan, kept)
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self.kept or node in self.bases
+
+    def __getitem__(self, node: Node) -> str:
+        """The array to compute a value into, when it is about to be computed."""
+        if node in self.bases:
+            return self[self.bases[node]]
+        if node not in self.given:
+            self.given[node] = self._spare(node) or self._new(node)
+        return self.given[node]
+
+    def _spare(self, node: Node) -> str | None:
+        """A slice of a dying array of this type: of an operand that ends here, or one that is free already."""
+        part, inside = self.kept[node], self.inside
+        ending = [inside.name[i] for i in node.inputs if inside.dies(i, node.type)] if node.op.out else []
+        for name in [*ending, *inside.pool.get(node.type, ())]:
+            whole = self.spare.get(name)
+            if whole is not None and whole.type == part.type:
+                del self.spare[name]
+                self.taken.append((part, whole))
+                if name in inside.pooled:
+                    inside.pool[inside.pooled.pop(name)].remove(name)
+                inside.names.fixed.add(name)
+                return name
+        return None
+
+    def _new(self, node: Node) -> str:
+        outer, part = self.outer, self.kept[node]
+        t = part.type
+        old = outer.reuse(t, outer.plan.wishes.get(part))
+        keep = old is not None and outer.keeps_name(part, old)
+        name = outer.name[part] = outer.names.take(str(old)) if keep else outer.names.take_new(outer.wish(part))
+        outer.own(part, old is None)
+        if name != old:
+            outer.out.append(Assign(name, old if old is not None else _empty(t)))
+        return self.slice_of(name)
+
+    def renamed(self) -> list[Assign]:
+        """After the loop: the arrays that live on as something else, under its name."""
+        lines = []
+        outer = self.outer
+        for part, whole in self.taken:
+            old = outer.name[whole]
+            outer.revive(part, whole)
+            if not outer.keeps_name(part, old):
+                outer.release(old)
+                lines.append(Assign(outer.call(part), old))
+        return lines
+
+
+def _bases(plan: Plan, kept: dict[Node, Node]) -> dict[Node, Node]:
+    """What is scattered into belongs where the sum is kept, from the start."""
+    found = {}
+    for node in kept:
+        if node in plan.fused:
+            base = node.inputs[1 - plan.fused[node]]
+            if base.op.kind == "elementwise" and plan.uses[base] == 1 and base not in plan.nested and base not in kept:
+                found[base] = node
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# arrays made before the loop
+# ---------------------------------------------------------------------------------------------------------------
 def _workspace(
     arrays: dict[str, Type], names: Names, span: tuple[str, str] | None
 ) -> tuple[list[Assign], list[Assign]]:
@@ -93,28 +187,9 @@ def _workspace(
     return before, at_start
 
 
-def _bases(plan: Plan, into: dict[Node, str]) -> dict[Node, str]:
-    """What is scattered into belongs where the sum is kept, from the start."""
-    found = {}
-    for node, target in into.items():
-        if node in plan.fused:
-            base = node.inputs[1 - plan.fused[node]]
-            if base.op.kind == "elementwise" and plan.uses[base] == 1 and base not in plan.nested | into.keys():
-                found[base] = target
-    return found
-
-
-def _prepare(outer: Lowering, part: Node | None, t: Type, value: Node, kept: bool) -> str:
-    """The name of an array to be filled, or of a sum that starts at zero."""
-    if part is None:
-        return ""
-    if kept:
-        old = outer.reuse(t, outer.plan.wishes.get(part))
-        name = outer.call(part, old)
-        outer.own(part, old is None)
-        if name != old:
-            outer.out.append(Assign(name, old if old is not None else _empty(t)))
-        return name
+def _zero(outer: Lowering, part: Node, value: Node) -> str:
+    """The name of a sum, which starts at zero."""
+    t = part.type
     name = outer.call(part, generic_name(value))
     outer.own(part)
     zero: Any = Expr(parse_template(f"np.zeros({_shape(t)}{_dtype(t)})", 0), ()) if t.shape else 0.0

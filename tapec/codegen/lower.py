@@ -40,14 +40,12 @@ TO_INT = parse_template("int(_0)", 1)
 
 
 class Lowering(Buffers):
-    """Turns the items of a block into statements; `into` are arrays that values must be computed into."""
+    """Turns the items of a block into statements; `into` gives arrays that values must be computed into."""
 
-    def __init__(
-        self, plan: Plan, names: Names, name: dict[Node, str], space: Space, into: dict[Node, str] | None = None
-    ):
+    def __init__(self, plan: Plan, names: Names, name: dict[Node, str], space: Space):
         super().__init__(plan, names, name)
         self.space = space
-        self.into = into or {}
+        self.into: Any = {}
         self.out: list[Statement] = []
 
     def block(self, items: list[Any]) -> list[Statement]:
@@ -130,6 +128,8 @@ class Lowering(Buffers):
         target = self.into[node]
         if node in self.plan.fused:
             add_scatter_into(self, node, target)
+        elif node.op.inplace and self.name.get(node.inputs[0]) == target:
+            self.out.append(Augment(target, node.op.inplace.rstrip("="), self.operand(node.inputs[1]), node.origin))
         elif node.op.out and node.op.kind in ("elementwise", "product"):
             self.out.append(Do(self.express_into(node, target), node.origin))
         else:
@@ -153,7 +153,7 @@ class Lowering(Buffers):
     def overwrite(self, node: Node, leaves: Sequence[Node]) -> bool:
         """Compute in place of an operand that dies here, when that is possible and worth it."""
         op = node.op
-        if op.kind != "elementwise" or not node.type.shape or not op.out:
+        if op.kind != "elementwise" or not node.type.shape or not (op.out or self.is_masked(node)):
             return False
         dying = [k for k, i in enumerate(node.inputs) if self.dies(i, node.type)]
         if not dying:
@@ -184,14 +184,21 @@ class Lowering(Buffers):
         template = self.plan.templates[node]
         if template is None:
             return self.foreign(node)
-        if template is MASKED[0] or template is MASKED[1]:
+        if self.is_masked(node):
             self.space.helper("masked", masked)
         objects = template.objects
         return Expr(template, tuple([self.operand(i, k in objects) for k, i in enumerate(node.inputs)]))
 
     def express_into(self, node: Node, target: str) -> Expr:
         """The call that computes a value into an array."""
+        if self.is_masked(node):
+            self.space.helper("masked", masked)
         return Expr(out_template(node), (*map(self.operand, node.inputs), target))
+
+    def is_masked(self, node: Node) -> bool:
+        """Is it a selection that is written as a mask?"""
+        template = self.plan.templates[node]
+        return template is MASKED[0] or template is MASKED[1]
 
     def operand(self, node: Node, as_object: bool = False) -> Expression:
         """How a line reads a value: a number, a name, or the whole expression."""
@@ -212,9 +219,9 @@ class Lowering(Buffers):
         call = parse_template(f"{name}({', '.join(words)})", len(node.inputs))
         return Expr(call, tuple(map(self.operand, node.inputs)))
 
-    def inner(self, plan: Plan, names: Names, name: dict[Node, str], into: dict[Node, str]) -> Lowering:
+    def inner(self, plan: Plan, names: Names, name: dict[Node, str]) -> Lowering:
         """For the body of a loop, which has a graph of its own."""
-        return Lowering(plan, names, name, self.space, into)
+        return Lowering(plan, names, name, self.space)
 
 
 class CheckedLowering(Lowering):

@@ -93,6 +93,18 @@ class Names:
         self.fixed.add(name)
         return name
 
+    def mark(self) -> tuple[set[str], set[str]]:
+        """From here on remember what has been in use; gives what is in use now."""
+        self.ever = set()
+        return set(self.taken), set(self.fixed)
+
+    def back_to(self, mark: tuple[set[str], set[str]], keep: set[str]) -> None:
+        """Free all names taken since the mark but these."""
+        taken, self.fixed = mark
+        self.ever = None
+        for name in [n for n in self.taken if n not in taken and n not in keep]:
+            self.release(name)
+
     def take_new(self, wish: str) -> str:
         """A name that has never been in use, and will be in use for ever."""
         assert self.ever is not None
