@@ -70,6 +70,8 @@ def full_like(
 ) -> Any:
     value = as_operand(fill_value)
     dtype = np.dtype(dtype or dtype_of(a))
+    if type(value) is float and value == 0 and str(value)[0] == "-":
+        return np.negative(_uniform(a, 0.0, dtype, shape))  # a parameter does not tell -0.0 from 0.0
     if type(value) in (float, int, bool, complex):
         return _uniform(a, value, dtype, shape)
     return np.broadcast_to(value, _shape(a, shape)).astype(dtype)
