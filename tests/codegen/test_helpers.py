@@ -90,3 +90,15 @@ def test_large_selections_are_masked():
     source = compiled.source(x, x > 0)
     assert source.count("masked(") == 2 and source.count("= np.where(") == 2
     assert "masked" not in compiled.source(x[:5], x[:5] > 0)  # little is selected faster in one call
+
+
+def test_masking_in_place_of_what_dies():
+    def f(x, c):
+        y = x * 2.0
+        return np.where(c, y, 0.0)
+
+    x = np.random.default_rng(0).standard_normal((100, 100))
+    compiled = tapec.compile(f)
+    assert compiled(x, x > 0).tobytes() == f(x, x > 0).tobytes()
+    assert "masked(y, c, out=y)" in compiled.source(x, x > 0)
+    assert compiled(x, x[:1] > 0).tobytes() == f(x, x[:1] > 0).tobytes()

@@ -5,7 +5,10 @@ import pytest
 from tapec.passes.rules import PRODUCTS
 from tests.passes.support import Case, check_case, check_table
 
-X = "%x: f64[8,6], %u: f64[2,8], %v: f64[6,2], %w: f64[6,9], %r: f64[8,2], %l: f64[2,6]"
+X = (
+    "%x: f64[240,160], %u: f64[2,240], %v: f64[160,2], %w: f64[160,240], %r: f64[240,2], %l: f64[2,160], "
+    "%p: f64[8,6], %q: f64[6,2]"
+)
 SCALED = "multiply %x, 3.0 !ct"
 T = "transpose %0 {axes=(1, 0)} !ct"
 XT = "transpose %x {axes=(1, 0)} !ct"
@@ -17,6 +20,7 @@ CASES = {
         [
             "multiply %x, 3.0; matmul %0, %v",
             f"{SCALED}; matmul %0, %w !ct",  # the product is bigger
+            "multiply %p, 3.0 !ct; matmul %0, %q !ct",  # a call more costs more than it saves
             "multiply %x, 1e200 !ct; matmul %0, %v !ct",
             "multiply %x, %x !ct; matmul %0, %v !ct",
         ],

@@ -20,10 +20,11 @@ __all__ = ["PRODUCTS"]
 
 a, b = variables("a b")
 k = number("k")
+LARGE = 1 << 15  # elements from which a multiplication costs more than a call
 
 
 def _is_smaller(y: Node, a: Node, k: Any) -> bool:
-    return 2 * y.type.size <= a.type.size and is_mild(y, k)
+    return a.type.size >= max(LARGE, 2 * y.type.size) and is_mild(y, k)
 
 
 def _transposed(of: Any, a: Any) -> Any:
