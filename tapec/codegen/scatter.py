@@ -18,6 +18,7 @@ __all__ = [
     "has_repeats",
     "index_arrays",
     "index_tuple",
+    "is_diagonal",
     "is_scatter",
     "is_write",
     "line_template",
@@ -36,9 +37,23 @@ def is_write(node: Node) -> bool:
     return node.op.name == "setitem" and bool(node.type.shape)
 
 
+def is_diagonal(node: Node) -> bool:
+    """A matrix with these elements on a diagonal, zeros elsewhere."""
+    return node.op.name == "diag" and node.inputs[0].type.ndim == 1 and node.type.dtype.kind in "fc"
+
+
+def diagonal_template(node: Node) -> Template:
+    """`_0.flat[::n + 1]`: the diagonal of the target."""
+    n, k = node.type.shape[0], dict(node.params).get("k", 0)
+    first, last = (k, n * (n - k)) if k >= 0 else (-k * n, n * n)
+    start = "" if first == 0 else first
+    stop = "" if last >= n * n else last
+    return parse_template(f"_0.flat[{start}:{stop}:{n + 1}]", 1)
+
+
 def index_arrays(node: Node) -> tuple[Node, ...]:
     """The inputs that stand in the index."""
-    return node.inputs[1:] if is_scatter(node) else node.inputs[2:]
+    return node.inputs[1:] if is_scatter(node) or is_diagonal(node) else node.inputs[2:]
 
 
 def fused_operand(node: Node, uses: dict[Node, int]) -> int | None:
@@ -51,13 +66,15 @@ def fused_operand(node: Node, uses: dict[Node, int]) -> int | None:
         return None
     for k in order:
         i, other = node.inputs[k], node.inputs[1 - k]
-        if is_scatter(i) and uses[i] == 1 and i.type == node.type == other.type:
+        if (is_scatter(i) or is_diagonal(i)) and uses[i] == 1 and i.type == node.type == other.type:
             return k
     return None
 
 
 def place_template(node: Node) -> Template:
     """`_0[1:]`, `_0[:, _1]`: the place in the target, with the index arrays as arguments after it."""
+    if is_diagonal(node):
+        return diagonal_template(node)
     arrays = slots(len(index_arrays(node)) + 1)
     return parse_template(f"_0[{index_source(node.param('index'), arrays[1:])}]", len(arrays))
 

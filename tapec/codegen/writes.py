@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tapec.codegen.expressions import Expr, parse_template
+from tapec.codegen.expressions import Expr, Expression, parse_template
 from tapec.codegen.helpers import add_at
 from tapec.codegen.plan import is_view
-from tapec.codegen.scatter import has_repeats, index_arrays, index_tuple, is_scatter, place_template
+from tapec.codegen.scatter import has_repeats, index_arrays, index_tuple, is_scatter, is_write, place_template
 from tapec.codegen.statements import Assign, Do, Store
 from tapec.ir import Node
 
@@ -87,7 +87,7 @@ def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: 
 
 def _put(low: Lowering, target: str, op: str, part: Node) -> None:
     """Store or add the values of a scatter, or of a write, where they belong."""
-    value = low.operand(part.inputs[0 if is_scatter(part) else 1])
+    value = _value(low, part.inputs[1 if is_write(part) else 0])
     arrays = [low.operand(i) for i in index_arrays(part)]
     if op == "+" and _adds_rows(part):
         low.space.helper("add_at", add_at)
@@ -99,8 +99,17 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
         low.out.append(Store(Expr(place_template(part), (target, *arrays)), op, value, part.origin))
 
 
+def _value(low: Lowering, node: Node) -> Expression:
+    """What is stored; a number where it is uniform anyway."""
+    if node.op.name == "full" and node.type.dtype.kind == "f" and not low.plan.parts.get(node):
+        return float(node.param("value"))
+    return low.operand(node)
+
+
 def _adds_rows(part: Node) -> bool:
     """Are many whole rows added, some perhaps twice?"""
+    if not is_scatter(part):
+        return False
     index, arrays = part.param("index"), index_arrays(part)
     if len(index) != 1 or len(arrays) != 1 or arrays[0].type.ndim != 1 or not has_repeats(part):
         return False

@@ -131,6 +131,19 @@ def test_scatters_are_added_in_place():
     assert source.count("np.zeros") == 1
 
 
+@pytest.mark.parametrize("k", [-2, 0, 1])
+def test_diagonals_are_added_in_place(k):
+    a, v = rng.normal(size=(5, 5)), rng.normal(size=5 - abs(k))
+    source = check(graph_of(lambda a, v: (np.tanh(a) + np.diag(v, k), np.exp(a) - np.diag(2.0 * v, k)), a, v), a, v).source
+    assert source.count(".flat[") == 2
+
+
+def test_uniform_values_are_stored_as_numbers():
+    x = rng.normal(size=12)
+    graph = gradient_of(lambda x: np.sum(x[1:]) * 3.0 + np.sum(x * x), x)
+    assert "np.full" not in check(graph, x).source
+
+
 def test_type_of_graph_inputs():
     g = graph_of(lambda x: x, SMALL)
     assert g.inputs[0].type == Type((6,), float)
