@@ -12,6 +12,7 @@ import numpy as np
 from tapec.cli.arguments import parse_words, sample_value
 from tapec.cli.problem import Problem
 from tapec.cli.target import Target, as_if_there, load_target
+from tapec.cli.terminal import working
 from tapec.ir import Graph
 from tapec.ir.types import is_differentiable
 
@@ -100,7 +101,8 @@ class FunctionSubject(Subject):
         self._call(lambda: self.compiled.export(path, *self.args, **self.kwargs))
 
     def _call(self, call: Callable[[], Any]) -> Any:
-        return as_if_there(self.function, call)
+        with working(f"tracing and compiling {self.name}"):
+            return as_if_there(self.function, call)
 
     @property
     def given(self) -> int:

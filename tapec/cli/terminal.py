@@ -24,6 +24,9 @@ __all__ = [
     "working",
 ]
 
+PATIENCE = 1.0  # seconds after which something is said
+
+_working = False
 _STYLES = {"bold": "1", "dim": "90", "good": "32", "bad": "31", "note": "36"}
 _color = False
 
@@ -86,23 +89,26 @@ def table(rows: Sequence[Sequence[Any]], head: Sequence[str] = (), right: str = 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Say on a terminal what takes so long, once it has taken a second."""
-    if not sys.stderr.isatty():
+    """Say on a terminal what takes so long, once it has taken a second; what is done within it says nothing more."""
+    global _working
+    if _working or not sys.stderr.isatty():
         yield
         return
+    _working = True
     done = threading.Event()
     thread = threading.Thread(target=_tick, args=(what, done), daemon=True)
     thread.start()
     try:
         yield
     finally:
+        _working = False
         done.set()
         thread.join()
 
 
 def _tick(what: str, done: threading.Event) -> None:
     seconds = 1
-    while not done.wait(1.0):
+    while not done.wait(PATIENCE):
         line = f"{what} … {seconds} s"
         sys.stderr.write("\r" + line[: shutil.get_terminal_size().columns - 1])
         sys.stderr.flush()
