@@ -1,23 +1,24 @@
-"""Look at the cache of compiled code on disk (kept where TAPEC_CACHE_DIR says, if it says so)."""
+"""Look at compiled code that is kept on disk."""
 
 from __future__ import annotations
 
 import argparse
 
+from tapec.cli.problem import Problem
+
 HELP = "list, explain or clear the cache on disk"
 EXAMPLES = """\
 examples:
-  TAPEC_CACHE_DIR=~/.cache/tapec python train.py     opt in
   tapec cache list
-  tapec cache explain                                why entries would not be used
-  tapec cache clear"""
+  tapec cache explain     which entries would not be used, and why
+  tapec cache clear
+
+Within a process, tapec.cache_info() and f.cache_info() tell what is kept in memory."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("list", "explain", "clear"))
-    parser.add_argument("--dir", help="the folder (default: TAPEC_CACHE_DIR)")
-    parser.add_argument("--json", action="store_true", help="for programs")
 
 
 def run(options: argparse.Namespace) -> None:
-    raise NotImplementedError
+    raise Problem("this version of tapec keeps compiled code in memory only: there is nothing on disk")
