@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -76,12 +77,20 @@ class Binder:
         except (TypeError, ValueError):
             self.signature = None
         parameters = list(self.signature.parameters.values()) if self.signature else []
-        if isinstance(function, np.ufunc) or (getattr(function, "__module__", None) or "").startswith("numpy"):
+        inner = function
+        while isinstance(inner, functools.partial):
+            inner = inner.func
+        if isinstance(inner, np.ufunc) or (getattr(inner, "__module__", None) or "").startswith("numpy"):
             self.signature = None  # its defaults are not to be given: np.sum tells them from what a caller gives
         positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.names = [p.name for p in positional]
         self.variadic = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
-        self.static = {n for n in _as_tuple(static_argnums)} | {n for n in _as_tuple(static_argnames)}
+        numbers = {n + len(self.names) if isinstance(n, int) and n < 0 else n for n in _as_tuple(static_argnums)}
+        self.static = numbers | set(_as_tuple(static_argnames))
+        unknown = {n for n in self.static if isinstance(n, str)} - {p.name for p in parameters}
+        if unknown and parameters and not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            missing, names = min(unknown), ", ".join(p.name for p in parameters)
+            raise ValueError(at_user_line(f"there is no argument {missing!r} to be static; the arguments are {names}"))
         self.plain = all(p in positional or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
         self.simple = len(self.names) if self.plain and self.signature is not None else -1
 

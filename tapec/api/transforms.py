@@ -10,7 +10,7 @@ from tapec.api.functions import CompiledFunction, Template, Transform, result_te
 from tapec.api.signature import Arguments, Binder
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.errors import at_user_line
-from tapec.ir import Graph
+from tapec.ir import Graph, type_of
 from tapec.ir.types import is_differentiable
 from tapec.trace.structure import LEAF, Branch
 
@@ -122,9 +122,10 @@ def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph, kind: 
                 f"Mend: return (loss, aux) and say has_aux=True, or use tapec.jacobian or tapec.vjp."
             )
         )
-    if info.statics[0] is not LEAF:
-        raise TypeError(at_user_line(f"{what}: the function returned {info.statics[0]!r}, which is no number"))
-    t = forward.outputs[0].type
+    static = info.statics[0]
+    if static is not LEAF and not isinstance(static, (bool, int)):
+        raise TypeError(at_user_line(f"{what}: the function returned {static!r}, which is no number"))
+    t = forward.outputs[0].type if static is LEAF else type_of(static)
     if t.size != 1 or t.dtype.kind != kind:
         raise TypeError(
             at_user_line(

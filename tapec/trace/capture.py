@@ -25,6 +25,7 @@ __all__ = ["CACHE_KEY", "Captures", "Path"]
 CACHE_KEY = "_tapec_compiled"  # where a function keeps what was compiled for it
 
 _SCALARS = (float, complex, np.floating, np.complexfloating)
+_DATA = (float, complex, int, str, np.number, np.ndarray, Tensor)
 _CHECKED = (int, bool, str, bytes, type(None), np.integer, np.bool_)
 
 
@@ -71,8 +72,9 @@ class Captures:
         """The stand-in for a captured value."""
         kind = type(value)
         if kind in _ATOMS:
-            if isinstance(value, _CHECKED):
-                self.checks.setdefault(path.source, (path, value))
+            self.checks.setdefault(path.source, (path, value))
+            if kind is type:
+                self.note_attributes(value, path, vars(value))
             return value
         known = self._seen.get(path.source, _ABSENT)
         if known is not _ABSENT:
@@ -104,6 +106,8 @@ class Captures:
             return _module_proxy(self, value, path) if is_own_code(getattr(value, "__file__", None) or "") else value
         if is_own_class(kind):
             return _object_proxy(self, value, path)
+        if isinstance(value, type):
+            self.note_attributes(value, path, vars(value))
         if getattr(value, "format", None) in ("csr", "csc"):
             self._note_sparse(value, path)
         return value
@@ -115,6 +119,19 @@ class Captures:
             self.parts[id(array)] = (path.attribute(name), array)
         shape = path.attribute("shape")
         self.checks.setdefault(shape.source, (shape, matrix.shape))
+
+    def note_attributes(self, kind: type, path: Path, state: Any) -> None:
+        """What a class of the user's holds: scalars are checked, arrays are known when they turn up."""
+        if not is_own_code(_file_of(kind)):
+            return
+        for name, value in state.items():
+            if name.startswith("__"):
+                continue
+            if isinstance(value, (*_SCALARS, *_CHECKED)):
+                here = path.attribute(name)
+                self.checks.setdefault(here.source, (here, value))
+            elif isinstance(value, np.ndarray):
+                self.parts[id(value)] = (path.attribute(name), value)
 
     def _capture(self, value: Any, path: Path) -> Tensor:
         inner = value._value if isinstance(value, Tensor) else value
@@ -264,14 +281,17 @@ def is_own_code(filename: str) -> bool:
     return not any(folder in filename for folder in _INSTALLED)
 
 
+def _file_of(kind: type) -> str:
+    module = sys.modules.get(kind.__module__)
+    return getattr(module, "__file__", None) or ("<main>" if kind.__module__ == "__main__" else "")
+
+
 def is_own_class(kind: type) -> bool:
     """A class that the user wrote, whose instances keep their state in a `__dict__` and nowhere else."""
     own = _OWN_CLASS.get(kind)
     if own is None:
-        module = sys.modules.get(kind.__module__)
-        file = getattr(module, "__file__", None) or ("<main>" if kind.__module__ == "__main__" else "")
         own = (
-            is_own_code(file)
+            is_own_code(_file_of(kind))
             and kind.__flags__ & (1 << 9) != 0  # a heap type
             and kind.__new__ is object.__new__
             and kind.__dictoffset__ != 0
@@ -290,7 +310,10 @@ def _object_proxy(captures: Captures, value: Any, path: Path) -> Any:
     def __getattribute__(self: Any, name: str) -> Any:
         if name in state and name != "__dict__":
             return captures.read(state[name], path.attribute(name))
-        return object.__getattribute__(self, name)
+        found = object.__getattribute__(self, name)
+        if isinstance(found, _DATA) and any(name in c.__dict__ and found is c.__dict__[name] for c in kind.__mro__):
+            return captures.read(found, path.attribute(name))  # an attribute of the class
+        return found
 
     proxy_class = type(kind.__name__, (kind,), {"__getattribute__": __getattribute__, "__module__": kind.__module__})
     proxy: Any = object.__new__(proxy_class)

@@ -55,12 +55,13 @@ class Trace:
     def input(self, value: Any, name: str = "", moving: bool = True) -> Tensor:
         """A tensor that stands for an argument or a captured value, by reference.
 
-        `moving` inputs are those by which somebody may differentiate: arguments, and tensors of an outer recording.
+        `moving` inputs are those by which somebody may differentiate: arguments, and tensors of an outer recording;
+        never integers.
         """
         tensor = wrap(value)
         tensor._mark = self.token.mark
         self.inputs[id(tensor)] = name
-        if moving:
+        if moving and tensor.dtype.kind in "fc":
             self.moving.add(id(tensor))
         return tensor
 
