@@ -11,8 +11,8 @@ def likelihood_value_and_grad(theta, x, y):
     e = np.exp(theta[1])
     np.multiply(e, c, out=distance2)
     kernel = np.add(distance, distance2, out=distance2)
-    factor = np.linalg.cholesky(kernel)  # golden_functions.py:64   np.linalg.cholesky(kernel)
     alpha = np.linalg.solve(kernel, y)   # golden_functions.py:65   np.linalg.solve(kernel, y)
+    factor = np.linalg.cholesky(kernel)  # golden_functions.py:64   np.linalg.cholesky(kernel)
     t = np.diagonal(factor)              # golden_functions.py:66   np.diag(factor)
     d_factor = np.diag(1 / t)
     g = np.linalg.solve(kernel.T, 0.5 * y)[:, None] * alpha  # golden_functions.py:65   np.linalg.solve(kernel, y)
@@ -28,7 +28,9 @@ def likelihood_value_and_grad(theta, x, y):
     g2 += g2.T
     g2 *= 0.5
     g2 -= g
-    d_theta = np.zeros(2)                # golden_functions.py:63   theta[1]
-    d_theta[1] = np.vdot(g2, c) * e
-    d_theta[0] += np.vdot(g2, distance)
+    s = np.vdot(g2, c)                   # golden_functions.py:63   np.exp(theta[1]) * np.eye(len(y))
+    s2 = np.vdot(g2, distance)
+    d_theta = np.zeros(2)
+    d_theta[1] = s * e
+    d_theta[0] += s2
     return 0.5 * y.dot(alpha) + np.log(t).sum(), d_theta  # golden_functions.py:66   0.5 * (y @ alpha) + np.sum(np.l ...
