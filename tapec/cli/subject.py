@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,10 @@ from tapec.cli.arguments import parse_words, sample_value
 from tapec.cli.problem import Problem
 from tapec.cli.target import Target, as_if_there, load_target
 from tapec.cli.terminal import working
+from tapec.cli.transforms import TRANSFORMS, argnums_of, transformed
 from tapec.ir import Graph
-from tapec.ir.types import is_differentiable
 
-__all__ = ["TRANSFORMS", "FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of"]
-
-TRANSFORMS = ("grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "hessian", "hvp", "jvp", "vjp", "compile")
+__all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of"]
 
 
 def add_target(parser: argparse.ArgumentParser, transform: bool = True) -> None:
@@ -208,70 +206,10 @@ def with_direction(function: Any, argnums: Any, args: tuple[Any, ...], kwargs: d
     return (*args, tuple(map(one, argnums)) if isinstance(argnums, tuple) else one(argnums))
 
 
-def argnums_of(wrt: str | None) -> Any:
-    """`0`, `w`, or several of them parted by commas."""
-    if wrt is None:
-        return 0
-    parts = [int(p) if p.lstrip("-").isdigit() else p for p in (part.strip() for part in wrt.split(",")) if p]
-    return parts[0] if len(parts) == 1 and "," not in wrt else tuple(parts)
-
-
 def graph_subject(graph: Graph, transform: str | None, wrt: str | None) -> GraphSubject:
     """A graph as it is, or transformed."""
     if transform in (None, "compile"):
         if wrt is not None:
             raise Problem("--wrt needs a --transform: graph text is shown as it is")
         return GraphSubject(graph.name, graph, graph)
-    if transform not in _ON_GRAPHS:
-        raise Problem(
-            f"--transform {transform} is for functions; graph text takes {', '.join(sorted(_ON_GRAPHS))}, compile"
-        )
-    return GraphSubject(f"{graph.name}_{transform}", graph, _ON_GRAPHS[transform](graph, inputs_of(graph, wrt)))
-
-
-def inputs_of(graph: Graph, wrt: str | None) -> list[int]:
-    """Positions of the inputs to differentiate by; without --wrt, all that have a derivative."""
-    if wrt is None:
-        return [k for k, i in enumerate(graph.inputs) if is_differentiable(i.type)]
-    wanted = argnums_of(wrt)
-    names = [i.name for i in graph.inputs]
-    found = []
-    for w in wanted if isinstance(wanted, tuple) else (wanted,):
-        if w not in names and not (isinstance(w, int) and -len(names) <= w < len(names)):
-            raise Problem(f"--wrt {w}: the graph's inputs are {', '.join(map(str, names))}")
-        found.append(w % len(names) if isinstance(w, int) else names.index(w))
-    return found
-
-
-def _grad(graph: Graph, wrt: list[int]) -> Graph:
-    joint = _value_and_grad(graph, wrt)
-    return Graph(joint.inputs, joint.nodes, joint.outputs[len(graph.outputs) :], joint.name)
-
-
-def _value_and_grad(graph: Graph, wrt: list[int]) -> Graph:
-    from tapec.autodiff.reverse import value_and_grad_graph
-
-    t = graph.outputs[0].type
-    if t.size != 1 or t.dtype.kind != "f":
-        raise Problem(f"the first output is {t}; a gradient is of one real number (vjp and jvp take any output)")
-    return value_and_grad_graph(graph, wrt)
-
-
-def _vjp(graph: Graph, wrt: list[int]) -> Graph:
-    from tapec.autodiff.reverse import vjp_graph
-
-    return vjp_graph(graph, wrt)
-
-
-def _jvp(graph: Graph, wrt: list[int]) -> Graph:
-    from tapec.autodiff.forward import jvp_graph
-
-    return jvp_graph(graph, wrt)
-
-
-_ON_GRAPHS: Mapping[str, Callable[[Graph, list[int]], Graph]] = {
-    "grad": _grad,
-    "value_and_grad": _value_and_grad,
-    "vjp": _vjp,
-    "jvp": _jvp,
-}
+    return GraphSubject(f"{graph.name}_{transform}", graph, transformed(graph, transform, wrt))

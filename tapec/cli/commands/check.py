@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tapec.cli.problem import Problem
-from tapec.cli.subject import add_target, argnums_of, arguments_of
+from tapec.cli.subject import add_target, arguments_of
 from tapec.cli.target import as_if_there, load_function
 from tapec.cli.terminal import show, show_json, styled, table, working
+from tapec.cli.transforms import argnums_of
 from tapec.report.checking import Verdict, check_direction
 
 HELP = "check the gradient against differences"

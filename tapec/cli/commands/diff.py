@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tapec.cli.arguments import sample_value
-from tapec.cli.subject import TRANSFORMS
 from tapec.cli.terminal import show, show_json, styled, table, working
+from tapec.cli.transforms import TRANSFORMS
 from tapec.cli.versions import Snapshot, parse_version, snapshot
 from tapec.ir import CONSTANT, Graph
 from tapec.report.cost import cost_of

@@ -1,0 +1,77 @@
+"""`--transform` and `--wrt`: what can be computed, of functions and of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tapec.cli.problem import Problem
+from tapec.ir import Graph
+from tapec.ir.types import is_differentiable
+
+__all__ = ["ON_GRAPHS", "TRANSFORMS", "argnums_of", "transformed"]
+
+TRANSFORMS = ("grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "hessian", "hvp", "jvp", "vjp", "compile")
+
+
+def argnums_of(wrt: str | None) -> Any:
+    """`0`, `w`, or several of them parted by commas."""
+    if wrt is None:
+        return 0
+    parts = [int(p) if p.lstrip("-").isdigit() else p for p in (part.strip() for part in wrt.split(",")) if p]
+    return parts[0] if len(parts) == 1 and "," not in wrt else tuple(parts)
+
+
+def transformed(graph: Graph, transform: str, wrt: str | None) -> Graph:
+    """The graph of a derivative; `Problem` for one that graphs alone do not have."""
+    if transform not in ON_GRAPHS:
+        raise Problem(f"--transform {transform} is for functions; graph text takes {', '.join(ON_GRAPHS)} and compile")
+    return ON_GRAPHS[transform](graph, inputs_of(graph, wrt))
+
+
+def inputs_of(graph: Graph, wrt: str | None) -> list[int]:
+    """Positions of the inputs to differentiate by; without --wrt, all that have a derivative."""
+    if wrt is None:
+        return [k for k, i in enumerate(graph.inputs) if is_differentiable(i.type)]
+    wanted = argnums_of(wrt)
+    names = [i.name for i in graph.inputs]
+    found = []
+    for w in wanted if isinstance(wanted, tuple) else (wanted,):
+        if w not in names and not (isinstance(w, int) and -len(names) <= w < len(names)):
+            raise Problem(f"--wrt {w}: the graph's inputs are {', '.join(map(str, names))}")
+        found.append(w % len(names) if isinstance(w, int) else names.index(w))
+    return found
+
+
+def _grad(graph: Graph, wrt: list[int]) -> Graph:
+    joint = _value_and_grad(graph, wrt)
+    return Graph(joint.inputs, joint.nodes, joint.outputs[len(graph.outputs) :], joint.name)
+
+
+def _value_and_grad(graph: Graph, wrt: list[int]) -> Graph:
+    from tapec.autodiff.reverse import value_and_grad_graph
+
+    t = graph.outputs[0].type
+    if t.size != 1 or t.dtype.kind != "f":
+        raise Problem(f"the first output is {t}; a gradient is of one real number (vjp and jvp take any output)")
+    return value_and_grad_graph(graph, wrt)
+
+
+def _vjp(graph: Graph, wrt: list[int]) -> Graph:
+    from tapec.autodiff.reverse import vjp_graph
+
+    return vjp_graph(graph, wrt)
+
+
+def _jvp(graph: Graph, wrt: list[int]) -> Graph:
+    from tapec.autodiff.forward import jvp_graph
+
+    return jvp_graph(graph, wrt)
+
+
+ON_GRAPHS: Mapping[str, Callable[[Graph, list[int]], Graph]] = {
+    "grad": _grad,
+    "value_and_grad": _value_and_grad,
+    "vjp": _vjp,
+    "jvp": _jvp,
+}
