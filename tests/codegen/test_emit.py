@@ -134,7 +134,8 @@ def test_scatters_are_added_in_place():
 @pytest.mark.parametrize("k", [-2, 0, 1])
 def test_diagonals_are_added_in_place(k):
     a, v = rng.normal(size=(5, 5)), rng.normal(size=5 - abs(k))
-    source = check(graph_of(lambda a, v: (np.tanh(a) + np.diag(v, k), np.exp(a) - np.diag(2.0 * v, k)), a, v), a, v).source
+    graph = graph_of(lambda a, v: (np.tanh(a) + np.diag(v, k), np.exp(a) - np.diag(2.0 * v, k)), a, v)
+    source = check(graph, a, v).source
     assert source.count(".flat[") == 2
 
 
