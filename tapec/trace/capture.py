@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import types
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -105,9 +106,16 @@ class Captures:
         if kind is types.ModuleType:
             return _module_proxy(self, value, path) if is_own_code(getattr(value, "__file__", None) or "") else value
         if is_own_class(kind):
+            type_path = Path(f"type of {path.label}", f"type({path.source})", path.names, lambda: type(path.get()))
+            self.checks.setdefault(type_path.source, (type_path, kind))
             return _object_proxy(self, value, path)
+        if isinstance(value, tuple) and hasattr(kind, "_fields"):
+            return tuple.__new__(kind, [self.read(v, path.item(i)) for i, v in enumerate(value)])
+        self.checks.setdefault(path.source, (path, value))  # another object in its place is seen
         if isinstance(value, type):
             self.note_attributes(value, path, vars(value))
+        else:
+            self._note_parts(value, path)
         if getattr(value, "format", None) in ("csr", "csc"):
             self._note_sparse(value, path)
         return value
@@ -125,13 +133,28 @@ class Captures:
         if not is_own_code(_file_of(kind)):
             return
         for name, value in state.items():
-            if name.startswith("__"):
-                continue
-            if isinstance(value, (*_SCALARS, *_CHECKED)):
-                here = path.attribute(name)
-                self.checks.setdefault(here.source, (here, value))
-            elif isinstance(value, np.ndarray):
-                self.parts[id(value)] = (path.attribute(name), value)
+            if not name.startswith("__"):
+                self._note(value, path.attribute(name))
+
+    def _note_parts(self, value: Any, path: Path) -> None:
+        """The same for objects that are read as they are: namespaces, objects with slots, any dict or deque."""
+        if isinstance(value, (dict, deque)):
+            for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+                if isinstance(key, (str, int)):
+                    self._note(part, path.item(key))
+            return
+        if not (is_own_code(_file_of(type(value))) or type(value).__name__ in ("SimpleNamespace", "Namespace")):
+            return
+        slots = [n for c in type(value).__mro__ for n in _as_names(c.__dict__.get("__slots__", ()))]
+        for name in [*getattr(value, "__dict__", ()), *slots]:
+            if not name.startswith("__") and hasattr(value, name):
+                self._note(getattr(value, name), path.attribute(name))
+
+    def _note(self, value: Any, path: Path) -> None:
+        if isinstance(value, (*_SCALARS, *_CHECKED)):
+            self.checks.setdefault(path.source, (path, value))
+        elif isinstance(value, np.ndarray):
+            self.parts[id(value)] = (path, value)
 
     def _capture(self, value: Any, path: Path) -> Tensor:
         inner = value._value if isinstance(value, Tensor) else value
@@ -279,6 +302,10 @@ def is_own_code(filename: str) -> bool:
     if not filename or not is_user_file(filename) or filename.startswith(_STANDARD):
         return False
     return not any(folder in filename for folder in _INSTALLED)
+
+
+def _as_names(slots: Any) -> Any:
+    return (slots,) if isinstance(slots, str) else slots
 
 
 def _file_of(kind: type) -> str:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
+import collections
+import dataclasses
+import enum
 import functools
+import types
 
 import numpy as np
 import pytest
@@ -18,6 +23,60 @@ def test_a_captured_ufunc_that_is_rebound_is_seen():
     np.testing.assert_allclose(f(X), np.cos(X))
     act = np.exp
     np.testing.assert_allclose(f(X), np.exp(X))
+
+
+Pair = collections.namedtuple("Pair", "w k")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Slotted:
+    w: np.ndarray
+    k: float
+
+
+class Mode(enum.Enum):
+    LINEAR = 1
+    SQUARE = 2
+
+
+@pytest.mark.parametrize("kind", [Pair, Slotted, types.SimpleNamespace, argparse.Namespace])
+def test_captured_records_are_read_anew(kind):
+    p = kind(w=np.ones(3), k=2.0)
+    f = tapec.grad(lambda a: np.sum(a * p.w) * p.k)
+    np.testing.assert_array_equal(f(X), np.full(3, 2.0))
+    p.w[0] = 4.0
+    np.testing.assert_array_equal(f(X), [8.0, 2.0, 2.0])
+    p = kind(w=X, k=3.0)
+    np.testing.assert_array_equal(f(X), 3 * X)
+
+
+@pytest.mark.parametrize("kind", [collections.OrderedDict, functools.partial(collections.defaultdict, list)])
+def test_captured_dicts_of_other_kinds_are_read_anew(kind):
+    p = kind(w=np.ones(3), k=2.0)
+    f = tapec.grad(lambda a: np.sum(a * p["w"]) * p["k"])
+    np.testing.assert_array_equal(f(X), np.full(3, 2.0))
+    p["k"], p["w"] = 3.0, X
+    np.testing.assert_array_equal(f(X), 3 * X)
+
+
+def test_another_object_in_the_place_of_a_captured_one_is_seen():
+    class Sine:
+        def __call__(self, a):
+            return np.sin(a)
+
+    class Cosine:
+        def __call__(self, a):
+            return np.cos(a)
+
+    mode, layer, scale = Mode.LINEAR, Sine(), functools.partial(np.multiply, 2.0)
+    f = tapec.compile(lambda a: scale(layer(a)) if mode is Mode.LINEAR else a * a)
+    np.testing.assert_allclose(f(X), 2 * np.sin(X))
+    layer = Cosine()
+    np.testing.assert_allclose(f(X), 2 * np.cos(X))
+    scale = functools.partial(np.multiply, 3.0)
+    np.testing.assert_allclose(f(X), 3 * np.cos(X))
+    mode = Mode.SQUARE
+    np.testing.assert_allclose(f(X), X * X)
 
 
 class Scale:
