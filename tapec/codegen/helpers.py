@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["add_at", "helper_text", "masked"]
+__all__ = ["add_at", "helper_text", "in_threads", "masked"]
 
 
 def add_at(target, index, values):  # type: ignore[no-untyped-def]
@@ -29,6 +29,32 @@ def masked(values, mask, out=None):  # type: ignore[no-untyped-def]
     bits = values.view(f"i{values.itemsize}")
     into = None if out is None else out.view(bits.dtype)
     return np.bitwise_and(bits, -mask.view(np.int8), out=into).view(values.dtype)
+
+
+def in_threads(blocks, rows, block, threads):  # type: ignore[no-untyped-def]
+    """blocks(first, last) for as many spans of the rows as there are threads, at once; what they give, in order."""
+    from contextvars import copy_context
+    from threading import Thread
+
+    share = -(-rows // (block * threads)) * block
+    firsts = range(0, rows, share)
+    found, errors = [[] for _ in firsts], []
+
+    def run(k, first):  # type: ignore[no-untyped-def]
+        try:
+            found[k] = blocks(first, min(first + share, rows))
+        except BaseException as error:
+            errors.append(error)
+
+    others = [Thread(target=copy_context().run, args=(run, k, first)) for k, first in enumerate(firsts) if k]
+    for thread in others:
+        thread.start()
+    run(0, 0)
+    for thread in others:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return [part for parts in found for part in parts]
 
 
 def helper_text(helpers: Mapping[str, Callable[..., Any]]) -> str:

@@ -27,8 +27,9 @@ class Fork(NamedTuple):
 
 
 class AddUp(NamedTuple):
-    """`target += value`, in a loop."""
+    """`target += value`, in a loop; or, to be added up later, `target = value`."""
 
     node: Node
     target: str
+    later: bool
     leaves: tuple[Node, ...]

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.blocks import Body
-from tapec.codegen.expressions import Expr, parse_template
+from tapec.codegen.expressions import Expr, parse_template, slots
+from tapec.codegen.helpers import in_threads
 from tapec.codegen.items import AddUp
 from tapec.codegen.names import Names, generic_name
 from tapec.codegen.plan import Plan
-from tapec.codegen.statements import Assign, For
+from tapec.codegen.statements import Assign, Augment, Def, Do, For, Return
+from tapec.config import settings
 from tapec.ir import CONSTANT, ITEM, Node
 from tapec.ir.types import Type
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["lower_loop"]
 
 SLICE = parse_template("_0[_1:_2]", 3)
+SAME = parse_template("_0", 1)
 
 
 def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
@@ -33,8 +36,10 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     outputs = body.graph.outputs
     kept = {n: parts[k] for k, n in enumerate(outputs[: body.kept])}
     sums = {n: _zero(outer, parts[body.kept + k], n) for k, n in enumerate(outputs[body.kept :])}
+    threads = settings.threads if body.rows >= 2 * settings.threads * body.block else 1
     names = outer.names
     mark = names.mark()
+    shares = {n: names.take_new(f"{s}_") for n, s in sums.items()} if threads > 1 else sums
     i, j = names.take_new("i"), names.take_new("j")
     slices: list[Any] = []
 
@@ -58,29 +63,52 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     inside.owned.update(owned)
     inside.workspace = {}
     inside.into = _Targets(outer, inside, kept, spare, slice_of)
-    lines = inside.block(_items(plan, sums))
+    lines = inside.block(_items(plan, shares, threads > 1))
     even = body.rows % body.block == 0
     before, cut = _workspace(inside.workspace, names, None if even else (i, j))
-    outer.out += before
     inside.moved = 0
     outer.count(inside, outer.alive)
     end = f"_0 + {body.block}" if even else f"min(_0 + {body.block}, {body.rows})"
-    span = Expr(parse_template(f"range(0, {body.rows}, {body.block})", 0), ())
     turn = [Assign(j, Expr(parse_template(end, 1), (i,))), *slices, *cut, *lines]
-    outer.out.append(For(i, span, turn, None, "blocks that stay in the cache"))
+    if threads > 1:
+        outer.out += _in_threads(outer, body, before, turn, i, list(zip(sums.values(), shares.values())))
+    else:
+        span = Expr(parse_template(f"range(0, {body.rows}, {body.block})", 0), ())
+        outer.out += [*before, For(i, span, turn, None, "blocks that stay in the cache")]
     names.back_to(mark, {outer.name[part] for part in kept.values() if part in outer.name})
     outer.bury(leaves)
     outer.out += inside.into.renamed()
 
 
-def _items(plan: Plan, sums: dict[Node, str]) -> list[Any]:
+def _in_threads(
+    outer: Lowering, body: Body, before: list[Any], turn: list[Any], i: str, sums: list[tuple[str, str]]
+) -> list[Any]:
+    """The loop as a function of a span of rows, called in threads. What blocks add up is added in their order."""
+    outer.space.helper("in_threads", in_threads)
+    names = outer.names
+    blocks, first, last, found = [names.take_new(n) for n in ("blocks", "first", "last", "found")]
+    shares = tuple([share for _, share in sums])
+    if sums:
+        append = parse_template(f"_0.append(({', '.join(slots(len(sums) + 1)[1:])},))", len(sums) + 1)
+        turn = [*turn, Do(Expr(append, (found, *shares)))]
+    span = Expr(parse_template(f"range(_0, _1, {body.block})", 2), (first, last))
+    loop = For(i, span, turn, None, "blocks that stay in the cache")
+    inside = [*before, Assign(found, Expr(parse_template("[]", 0), ())), loop, Return(Expr(SAME, (found,)))]
+    call = Expr(parse_template(f"in_threads(_0, {body.rows}, {body.block}, {settings.threads})", 1), (blocks,))
+    lines: list[Any] = [Def(blocks, (first, last), inside)]
+    if not sums:
+        return [*lines, Do(call)]
+    return [*lines, For(shares, call, [Augment(total, "+", share) for total, share in sums])]
+
+
+def _items(plan: Plan, sums: dict[Node, str], later: bool) -> list[Any]:
     items: list[Any] = []
     for n in plan.nodes:
         if n.op is CONSTANT or n.op is ITEM:
             continue
         if n in sums:
             plan.nested.add(n)
-            items.append(AddUp(n, sums[n], plan.leaves[n]))
+            items.append(AddUp(n, sums[n], later, plan.leaves[n]))
         elif n not in plan.nested:
             items.append(n)
     return items

@@ -58,7 +58,9 @@ class Lowering(Buffers):
             elif kind is Fork:
                 self.fork(item)
             elif kind is AddUp:
-                self.out.append(Augment(item.target, "+", self.express(item.node), item.node.origin))
+                value = self.express(item.node)
+                kept = Assign(item.target, value) if item.later else Augment(item.target, "+", value, item.node.origin)
+                self.out.append(kept)
                 self.bury(item.leaves)
             else:
                 self.results(item)

@@ -12,7 +12,18 @@ from typing import Any, NamedTuple
 
 from tapec.codegen.cost import Cost, cost_text
 from tapec.codegen.expressions import NO_COLUMN, to_ast
-from tapec.codegen.statements import STORE, For, If, Statement, Try, line_width, statement_ast, try_ast
+from tapec.codegen.statements import (
+    Def,
+    For,
+    If,
+    Statement,
+    Try,
+    def_ast,
+    line_width,
+    statement_ast,
+    target_ast,
+    try_ast,
+)
 from tapec.codegen.text import LIMIT, to_text, wrapped
 from tapec.ir.origin import Place, line_of, place_of
 
@@ -62,12 +73,7 @@ class Layout:
         if function.doc:
             self._text(4, (f'"""{function.doc}"""',))
         body = self._block(function.body, 4)
-        tree = ast.parse(f"def {function.name}(): pass").body[0]
-        assert isinstance(tree, ast.FunctionDef)
-        tree.args.args = [ast.arg(p, lineno=line, **NO_COLUMN) for p in function.params]
-        tree.body = body
-        tree.lineno = tree.end_lineno = line
-        return tree
+        return def_ast(function.name, function.params, body, line)
 
     def _text(self, indent: int, text: tuple[str, ...]) -> None:
         self.lines.append(Line(indent, None, None, "", text))
@@ -82,6 +88,10 @@ class Layout:
                 self.lines.append(Line(indent, ast.If(test, [], []), s.origin, s.note, ()))
                 self.next += 1
                 trees.append(ast.If(test, self._block(s.body, indent + 4), [], lineno=line, **NO_COLUMN))
+            elif type(s) is Def:
+                self.lines.append(Line(indent, None, s.origin, s.note, tuple(signature(s.name, s.params))))
+                self.next += len(self.lines[-1].text)
+                trees.append(def_ast(s.name, s.params, self._block(s.body, indent + 4), line))
             elif type(s) is Try:
                 self._text(indent, ("try:",))
                 body = self._block(s.body, indent + 4)
@@ -91,7 +101,7 @@ class Layout:
                 trees.append(try_ast(body, s.errors, handler, line, errors))
             elif type(s) is For:
                 values = to_ast(s.values, line)
-                target = ast.Name(s.target, STORE, lineno=line, **NO_COLUMN)
+                target = target_ast(s.target, line)
                 self.lines.append(Line(indent, ast.For(target, values, [], []), s.origin, s.note, ()))
                 self.next += 1
                 inner = self._block(s.body, indent + 4)

@@ -13,7 +13,7 @@ from tapec.ir.origin import variable_of
 
 __all__ = ["Names", "generic_name", "identifier", "wished_name"]
 
-RESERVED = frozenset({*keyword.kwlist, "np", "math", "scipy", "_", "add_at", "finite", "masked"})
+RESERVED = frozenset({*keyword.kwlist, "np", "math", "scipy", "_", "add_at", "finite", "in_threads", "masked"})
 SHADOWED = frozenset({*dir(builtins)})  # legal, and the user may write them; never chosen unasked
 
 # how an expert would call an intermediate result

@@ -6,6 +6,7 @@ Each simple statement is one line of source. `origin` is the user's line it belo
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tapec.codegen.expressions import LOAD, NO_COLUMN, Expr, Expression, to_ast, width
@@ -14,6 +15,7 @@ __all__ = [
     "STORE",
     "Assign",
     "Augment",
+    "Def",
     "Do",
     "For",
     "If",
@@ -21,8 +23,10 @@ __all__ = [
     "Statement",
     "Store",
     "Try",
+    "def_ast",
     "line_width",
     "statement_ast",
+    "target_ast",
     "try_ast",
 ]
 
@@ -108,17 +112,27 @@ class Try(NamedTuple):
     note: str = ""
 
 
-class For(NamedTuple):
-    """`for target in values: body`."""
+class Def(NamedTuple):
+    """`def name(params): body`, inside a function."""
 
-    target: str
+    name: str
+    params: tuple[str, ...]
+    body: list[Any]
+    origin: Any = None
+    note: str = ""
+
+
+class For(NamedTuple):
+    """`for target in values: body`; several targets unpack."""
+
+    target: str | tuple[str, ...]
     values: Expression
     body: list[Any]
     origin: Any = None
     note: str = ""
 
 
-Statement = Assign | Augment | Store | Do | Return | If | Try | For
+Statement = Assign | Augment | Store | Do | Return | If | Try | Def | For
 
 
 def line_width(s: Any) -> int:
@@ -142,7 +156,7 @@ def statement_ast(s: Any, line: int) -> Any:
     """The syntax tree of one simple statement on a line."""
     kind = type(s)
     if kind is Assign:
-        return ast.Assign([_target(s.target, line)], to_ast(s.value, line), lineno=line, **NO_COLUMN)
+        return ast.Assign([target_ast(s.target, line)], to_ast(s.value, line), lineno=line, **NO_COLUMN)
     if kind is Augment:
         target = ast.Name(s.target, STORE, lineno=line, **NO_COLUMN)
         return ast.AugAssign(target, OPERATORS[s.op], to_ast(s.value, line), lineno=line, **NO_COLUMN)
@@ -169,7 +183,18 @@ def try_ast(body: list[Any], errors: tuple[str, ...], handler: list[Any], line: 
     return ast.Try(body, [caught], [], [], lineno=line, **NO_COLUMN)
 
 
-def _target(target: Any, line: int) -> Any:
+def def_ast(name: str, params: Sequence[str], body: list[Any], line: int) -> ast.FunctionDef:
+    """The syntax tree of a function."""
+    tree = ast.parse(f"def {name}(): pass").body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    tree.args.args = [ast.arg(p, lineno=line, **NO_COLUMN) for p in params]
+    tree.body = body
+    tree.lineno = tree.end_lineno = line
+    tree.col_offset = tree.end_col_offset = -1
+    return tree
+
+
+def target_ast(target: Any, line: int) -> Any:
     if type(target) is str:
         return ast.Name(target, STORE, lineno=line, **NO_COLUMN)
     names: list[ast.expr] = [ast.Name(t, STORE, lineno=line, **NO_COLUMN) for t in target]

@@ -1,0 +1,109 @@
+"""Loops over blocks: what goes into them, what they look like, and that threads change nothing."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.codegen import compile_graph
+from tapec.codegen.helpers import in_threads
+from tests.codegen.kit import check, gradient_of, graph_of
+
+rng = np.random.default_rng(1)
+LARGE = rng.normal(size=200_000)
+ROWS = rng.normal(size=(2048, 128))
+
+
+def wave(x, y):
+    return np.sum(np.tanh(x * y) * np.exp(-x * x) + np.log1p(y * y))
+
+
+def normalised(x, gain):
+    centred = x - np.mean(x, axis=1, keepdims=True)
+    scale = np.sqrt(np.mean(centred**2, axis=1, keepdims=True) + 1e-5)
+    return np.sum(np.tanh(centred / scale * gain))
+
+
+CASES = {"wave": (wave, (LARGE, LARGE[::-1].copy())), "normalised": (normalised, (ROWS, ROWS[0]))}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_forward_and_backward_in_one_loop(name):
+    f, values = CASES[name]
+    assert check(gradient_of(f, *values), *values).source.count("for i in range") == 1
+
+
+def test_other_dtypes():
+    x = rng.normal(size=(4096, 128)).astype("f4")
+    source = check(gradient_of(normalised, x, x[0]), x, x[0]).source
+    assert "dtype=np.float32" in source and "for i in range" in source
+    check(graph_of(lambda x: (np.exp(1j * x) * x, np.sum(np.abs(np.exp(x + 1j)))), LARGE), LARGE)
+
+
+def test_small_arrays_are_left_alone():
+    x = rng.normal(size=5000)
+    assert "for i in" not in check(gradient_of(wave, x, x), x, x).source
+
+
+def test_odd_lengths():
+    x = rng.normal(size=200_003)
+    source = check(gradient_of(wave, x, x), x, x).source
+    assert "min(i + " in source and "work[" in source
+
+
+def test_a_sum_parts_two_loops():
+    """What needs the whole sum comes in a second loop."""
+
+    def f(x):
+        e = np.exp(np.tanh(x) * 0.5)
+        return np.log(np.sum(e)) + np.sum(np.sin(x) * e) / np.sum(e)
+
+    assert check(gradient_of(f, LARGE), LARGE).source.count("for i in range") == 2
+
+
+def test_an_array_that_dies_is_computed_in():
+    def f(u, v, w):
+        e = u @ v.T
+        e = e - w
+        return np.sum(np.tanh(e) * w)
+
+    values = rng.normal(size=(400, 5)), rng.normal(size=(500, 5)), rng.normal(size=(400, 500))
+    source = check(gradient_of(f, *values, wrt=(0, 1)), *values).source
+    assert "np.empty((400, 500))" not in source
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_change_nothing(name, threads):
+    f, values = CASES[name]
+    graph = gradient_of(f, *values)
+    alone = compile_graph(graph).function(*values)
+    with tapec.settings(threads=threads):
+        compiled = check(graph, *values)
+    assert "in_threads(blocks, " in compiled.source
+    for a, b in zip(alone, compiled.function(*values), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_threads_are_left_and_errors_come_through():
+    before = threading.active_count()
+
+    def blocks(first, last):
+        if first:
+            raise ZeroDivisionError("in a thread")
+        return [(first, last)]
+
+    with pytest.raises(ZeroDivisionError, match="in a thread"):
+        in_threads(blocks, 100, 10, 3)
+    assert in_threads(lambda first, last: [(first, last)], 95, 10, 3) == [(0, 40), (40, 80), (80, 95)]
+    assert threading.active_count() == before
+
+
+def test_errstate_reaches_the_threads():
+    with tapec.settings(threads=2):
+        compiled = compile_graph(graph_of(lambda x: np.exp(np.log(x) * 2.0) + np.tanh(x), LARGE))
+    x = np.abs(LARGE) + 1.0
+    x[-1] = -1.0
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        compiled.function(x)
