@@ -6,6 +6,7 @@ from typing import Any
 
 from tapec.codegen.blocks import in_blocks
 from tapec.codegen.branches import items_of, results_of, segments_of
+from tapec.codegen.constants import name_constants
 from tapec.codegen.contract import contracted
 from tapec.codegen.cost import Cost, flops_of
 from tapec.codegen.items import Results
@@ -16,7 +17,7 @@ from tapec.codegen.names import Names, identifier
 from tapec.codegen.plan import Plan
 from tapec.codegen.schedule import early_ends
 from tapec.config import settings
-from tapec.ir import CONSTANT, ITEM, Graph, Node, is_literal
+from tapec.ir import CONSTANT, ITEM, Graph, Node
 from tapec.ir.origin import variable_of
 from tapec.ir.tree import Tree
 
@@ -35,11 +36,13 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
     names.fixed.update(params)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
-    name_constants(graph, names, called, space)
     plan, items = items_for(graph, tree, graph.outputs, nesting=not checked)
+    constants = name_constants(plan.nodes, names, called)
+    space.constants.update(constants)
+    space.names.update(constants)
     lowering = (CheckedLowering if checked else Lowering)(plan, names, called, space)
     body = lowering.block(items)
-    return Function(name, params, body, cost=Cost(flops_of(whole), lowering.moved, lowering.peak))
+    return Function(name, params, body, constants, Cost(flops_of(whole), lowering.moved, lowering.peak))
 
 
 def items_for(
@@ -64,10 +67,3 @@ def name_inputs(graph: Graph, names: Names) -> dict[Node, str]:
         called[node] = names.take(identifier(wish))
     return called
 
-
-def name_constants(graph: Graph, names: Names, called: dict[Node, str], space: Space) -> None:
-    """Arrays in the program become named constants of the module; numbers are written where they are used."""
-    for node in graph.nodes:
-        if node.op is CONSTANT and not is_literal(node):
-            called[node] = fixed = names.fix(identifier(node.name or "c"))
-            space.constants[fixed] = space.names[fixed] = node.value

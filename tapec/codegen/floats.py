@@ -12,7 +12,8 @@ import numpy as np
 
 from tapec.codegen.arrays import items_for, name_inputs
 from tapec.codegen.cost import Cost, bytes_of
-from tapec.codegen.elements import BOOL, FLOAT, RULES, Elements, spelled
+from tapec.codegen.element_rules import RULES
+from tapec.codegen.elements import BOOL, FLOAT, Elements, spelled
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.idioms import is_weak
 from tapec.codegen.load import Space

@@ -7,9 +7,10 @@ wide is printed at once, to see how many it takes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tapec.codegen.constants import describe
 from tapec.codegen.cost import Cost, cost_text
 from tapec.codegen.expressions import NO_COLUMN, to_ast
 from tapec.codegen.statements import (
@@ -39,7 +40,7 @@ class Function(NamedTuple):
     name: str
     params: tuple[str, ...]
     body: list[Statement]
-    doc: str = ""
+    constants: Mapping[str, Any] = {}
     cost: Cost = Cost(0, 0, 0)
 
 
@@ -68,10 +69,10 @@ class Layout:
         else:
             self.cost = function.cost
             self._text(0, (f"# {cost_text(function.cost)}",))
+        for name, value in function.constants.items():
+            self._text(0, (f"# {describe(name, value)}",))
         line = self.next
         self._text(0, tuple(signature(function.name, function.params)))
-        if function.doc:
-            self._text(4, (f'"""{function.doc}"""',))
         body = self._block(function.body, 4)
         return def_ast(function.name, function.params, body, line)
 

@@ -1,0 +1,179 @@
+"""Ops on arrays, element by element.
+
+Each rule takes the lists of its inputs' elements and gives that of the result's; None when it cannot be done so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tapec.codegen.elements import BOOLS, FLOAT, FLOATS, TO_FLOAT, ZERO, Elements, no_run
+from tapec.ir import CT, Node, Op
+
+__all__ = ["RULES"]
+
+Values = list[Any]
+
+
+@lru_cache(maxsize=4096)
+def _spread(shape: tuple[int, ...], to: tuple[int, ...]) -> list[int]:
+    """Which element of an operand each element of the broadcast result reads."""
+    return np.broadcast_to(_numbered(shape), to).ravel().tolist()
+
+
+def _numbered(shape: tuple[int, ...], start: int = 0) -> Any:
+    size = int(np.prod(shape, dtype=int))
+    return np.arange(start, start + size).reshape(shape)
+
+
+@lru_cache(maxsize=4096)
+def _groups(shape: tuple[int, ...], axis: tuple[int, ...]) -> list[list[int]]:
+    """For each element of a reduction the elements it adds up."""
+    rest = [k for k in range(len(shape)) if k not in axis]
+    size = int(np.prod([shape[k] for k in rest], dtype=int))
+    return _numbered(shape).transpose(*rest, *axis).reshape(size, -1).tolist()
+
+
+def _elementwise(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    name, shape = node.op.name, node.type.shape
+    if not shape:
+        return [b.apply(name, *[x[0] for x in xs])]
+    reads = [_spread(i.type.shape, shape) for i in node.inputs]
+    return [b.apply(name, *[x[r[k]] for x, r in zip(xs, reads)]) for k in range(node.type.size)]
+
+
+def _sum_of(b: Elements, parts: Sequence[Any]) -> Any:
+    total: Any = ZERO
+    for p in parts:
+        total = b.apply("add", total, p)
+    return total
+
+
+def _sum(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    (x,) = xs
+    return [_sum_of(b, [x[k] for k in group]) for group in _groups(node.inputs[0].type.shape, node.param("axis"))]
+
+
+def _mean(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+    count = node.inputs[0].type.size // (node.type.size or 1)
+    return [b.apply("divide", total, float(count)) for total in _sum(b, node, xs)] if count else None
+
+
+def _extreme(name: str) -> Callable[..., Values | None]:
+    def rule(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+        out = []
+        for group in _groups(node.inputs[0].type.shape, node.param("axis")):
+            if not group:
+                return None
+            best = xs[0][group[0]]
+            for k in group[1:]:
+                best = b.apply(name, best, xs[0][k])
+            out.append(best)
+        return out
+
+    return rule
+
+
+def _matmul(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+    p, q = (i.type.shape for i in node.inputs)
+    if len(p) > 2 or len(q) > 2:
+        return None
+    rows, inner = (1, p[0]) if len(p) == 1 else p
+    columns = 1 if len(q) == 1 else q[1]
+    x, y = xs
+    return [
+        _sum_of(b, [b.apply("multiply", x[r * inner + k], y[k * columns + c]) for k in range(inner)])
+        for r in range(rows)
+        for c in range(columns)
+    ]
+
+
+@lru_cache(maxsize=4096)
+def _rearranged(op: Op, params: Any, shapes: tuple[tuple[int, ...], ...]) -> list[int]:
+    """Which of all the inputs' elements each element of the result is: the op itself, done on their numbers."""
+    start, numbers = 0, []
+    for shape in shapes:
+        numbers.append(_numbered(shape, start))
+        start += numbers[-1].size
+    return np.asarray(op.run(*numbers, **dict(params))).ravel().tolist()
+
+
+def _layout(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+    if node.op.name == "getitem" and len(xs) > 1:
+        return None
+    whole = xs[0] if len(xs) == 1 else [e for x in xs for e in x]
+    return [whole[k] for k in _rearranged(node.op, node.params, tuple([i.type.shape for i in node.inputs]))]
+
+
+def _diag(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    """Zeros off the diagonal; its elements are counted from one here."""
+    places = np.diag(np.arange(1, len(xs[0]) + 1), node.param("k")).ravel().tolist()
+    return [xs[0][k - 1] if k else ZERO for k in places]
+
+
+def _scatter(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+    if len(xs) > 1:
+        return None
+    where = _rearranged(_GETITEM, (("index", node.param("index")),), (node.param("shape"),))
+    out = [ZERO] * node.type.size
+    for k, value in zip(where, xs[0]):
+        out[k] = value
+    return out
+
+
+def _setitem(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+    if len(xs) > 2:
+        return None
+    where = _rearranged(_GETITEM, (("index", node.param("index")),), (node.type.shape,))
+    out = list(xs[0])
+    value = xs[1] if len(xs[1]) == len(where) else xs[1] * len(where) if len(xs[1]) == 1 else None
+    if value is None:
+        return None
+    for k, v in zip(where, value):
+        out[k] = v
+    return out
+
+
+def _full(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    value = float(node.param("value"))
+    return [ZERO if value == 0.0 and node.role is CT else value] * node.type.size
+
+
+def _cast(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+    if node.inputs[0].type.dtype == bool:
+        return [float(x) if type(x) is bool else b.make(TO_FLOAT, FLOAT, x) for x in xs[0]]
+    return xs[0]
+
+
+_GETITEM = Op(name="numbers", run=lambda x, index: _at(x, index), rule=no_run, kind="layout")
+
+
+def _at(x: Any, index: Any) -> Any:
+    from tapec.ops.indexing import real_index
+
+    return x[real_index(index, ())]
+
+
+RULES: dict[str, Callable[[Elements, Node, Sequence[Values]], Values | None]] = {
+    **dict.fromkeys([*FLOATS, *BOOLS], _elementwise),
+    **dict.fromkeys(
+        ["reshape", "transpose", "getitem", "broadcast_to", "concatenate", "stack", "roll", "tile", "repeat", "copy"]
+        + ["diagonal"],
+        _layout,
+    ),
+    "diag": _diag,
+    "sum": _sum,
+    "mean": _mean,
+    "max": _extreme("maximum"),
+    "min": _extreme("minimum"),
+    "matmul": _matmul,
+    "scatter": _scatter,
+    "setitem": _setitem,
+    "full": _full,
+    "cast": _cast,
+    "positive": _layout,
+}
