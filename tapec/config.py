@@ -29,7 +29,7 @@ class Values:
     path_limit: int = _setting(64, "paths through a function that are compiled before it runs as a tape would")
     fast_math: bool = _setting(False, "rewrites may forget about nan, inf, overflow and the sign of zero")
     check_nan: bool = _setting(False, "stop at the first generated line that makes a nan or an infinity")
-    threads: int = _setting(1, "reserved for threads over blocks of large arrays; nothing uses it yet")
+    threads: int = _setting(1, "threads over blocks of large arrays")
 
 
 _LEAST = {"debug": 0, "cache_size": 1, "path_limit": 0, "threads": 1}

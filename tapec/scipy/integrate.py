@@ -44,12 +44,19 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...] = ()
         return _integrate.odeint(func, y0, t, args, **options)
     if refused := {"Dfun", "full_output"} & set(options):
         raise UnsupportedError(at_user_line(f"odeint of tensors takes no {', '.join(refused)}. Mend: leave that out."))
-    operands = [x if x.dtype.kind == "f" else x.astype(float) for x in operands]
+    operands = [x if x.dtype == np.float64 else x.astype(float) for x in operands]  # SciPy computes in double precision
     time_first = options.pop("tfirst", False)
     rate = (lambda y, t, *args: func(t, y, *args)) if time_first else func
     state = np.reshape(operands[0], (-1,))
     graph = recorded(rate, [Type(x.shape, x.dtype) for x in (state, np.float64(0.0), *operands[2:])])
-    return _solve(graph, state, *operands[1:], options=tuple(sorted(options.items())))
+    return _solve(graph, state, *operands[1:], options=tuple(sorted([(k, _number(v)) for k, v in options.items()])))
+
+
+def _number(option: Any) -> Any:
+    """An option that a function captured is a tensor there; the code is for its value."""
+    if not isinstance(option, ArrayLike):
+        return option
+    return float(option) if option.dtype.kind == "f" else int(option)
 
 
 def recorded(func: Callable[..., Any], types: list[Type]) -> Graph:
@@ -118,7 +125,7 @@ def _cases(rng: np.random.Generator) -> list[Case]:
 ODEINT = define(
     "odeint",
     _run,
-    lambda y0, t, *args, graph, options: Type((*t.shape, *y0.shape), y0.dtype),
+    lambda y0, t, *args, graph, options: Type((*t.shape, *y0.shape), np.float64),
     "ode",
     vjp=_vjp,
     jvp=_jvp,

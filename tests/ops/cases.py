@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 
-from tapec.ir import Builder, Graph, Op, input_node, type_of
+from tapec.ir import OPS, Builder, Graph, Op, input_node, type_of
 from tapec.ops import Symbol
 from tapec.ops.samples import Case, Domain
 
+# ops of SciPy come with their modules; here all are there, whatever ran before
+for module in ("ops.scipy_linalg", "ops.scipy_signal", "ops.scipy_sparse", "scipy.integrate"):
+    import_module(f"tapec.{module}")
+OF_SCIPY = {name for name in OPS if name.startswith("scipy.")} | {"odeint"}
 # what a program is made of, not what it does
 WITHOUT_SAMPLE = {"input", "constant", "item", "call", "guard", "loop", "custom", "barrier", "shape", "implicit"}
 REAL = [np.dtype(c) for c in "efdg"]

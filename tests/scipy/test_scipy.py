@@ -167,6 +167,21 @@ def test_odeint_conforms(check_op):
         check_op(integrate.ODEINT, case)
 
 
+def test_odeint_is_in_double_precision_as_scipys():
+    y0 = np.array([0.5, 0.1], np.float32)
+    start = tapec.constant(y0)
+    with tapec.GradientTape() as tape:
+        tape.watch(start)
+        y = integrate.odeint(pendulum, start, TIMES, (2.0, 0.3), **TIGHT)
+        loss = np.sum(y)
+    assert y.dtype == scipy.integrate.odeint(pendulum, y0, TIMES, (2.0, 0.3)).dtype == np.float64
+    found = tape.gradient(loss, start).numpy()
+    gradient = tapec.grad(lambda y0: np.sum(integrate.odeint(pendulum, y0, TIMES, (2.0, 0.3), **TIGHT)))
+    expected = gradient(y0.astype(float))
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, expected.astype(np.float32))
+
+
 def test_odeint_time_first_and_lists():
     def rate(t, y):
         return [y[1], -y[0]]
