@@ -11,6 +11,7 @@ from tapec.api.pullback import vjp
 from tapec.api.signature import value_of
 from tapec.api.variable import Variable
 from tapec.errors import TapecError
+from tapec.trace.adapter import Adapter
 from tapec.trace.structure import flatten, unflatten
 
 __all__ = ["GradientCheckError", "check_grads", "difference"]
@@ -64,9 +65,10 @@ def _check(
             _compare("forward", level, inner(ct, tangent), inner(ct, expected), spread, args, rtol, [ct, expected])
     if level < order:
 
-        def gradient(*a: Any) -> Any:
-            return vjp(f, *a)[1](ct)
+        def pulled_back(g: Any, *a: Any) -> Any:
+            return vjp(g, *a)[1](map_numbers(lambda c: np.array(c)[()], ct))  # of its own: a constant of this function
 
+        gradient = Adapter(pulled_back, f)  # f is traced as it is, with all that it captures
         _check(gradient, args, order, modes, rtol, directions, rng, level + 1)
 
 

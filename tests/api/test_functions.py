@@ -372,3 +372,17 @@ def test_settings_are_part_of_the_signature():
     with tapec.settings(verify=True):
         f(1.0)
     assert f.cache_info().compilations == 2
+
+
+def test_check_grads_follows_what_a_function_captures():
+    weights = np.arange(9.0).reshape(3, 3) / 5
+    tapec.check_grads(lambda w: np.tanh(weights @ w), (np.array([1.0, 2.0, 3.0]),))
+
+
+def test_check_grads_finds_a_wrong_rule():
+    @tapec.custom_gradient
+    def wrong(x):
+        return np.sin(x), lambda ct: ct * np.cos(x) * 1.001
+
+    with pytest.raises(AssertionError, match="reverse mode, order 1"):
+        tapec.check_grads(wrong, (np.array([0.5, 1.0]),), modes=("reverse",))
