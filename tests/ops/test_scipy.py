@@ -6,10 +6,6 @@ from scipy import sparse
 
 import tapec
 from tapec.errors import UnsupportedError
-from tapec.ir import OPS
-from tapec.ops.samples import Case
-from tests.ops.cases import cases
-from tests.ops.test_conformance import CHECKS
 
 # -- operators of sparse matrices -------------------------------------------------------------------------------------
 A = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
