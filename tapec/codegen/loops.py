@@ -33,9 +33,10 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """Arrays for what is kept, zeros for what is added up, and the loop."""
     body: Body = node.param("body")
     parts = outer.plan.parts[node]
-    outputs = body.graph.outputs
-    kept = {n: parts[k] for k, n in enumerate(outputs[: body.kept])}
-    sums = {n: _zero(outer, parts[body.kept + k], n) for k, n in enumerate(outputs[body.kept :])}
+    wanted = [(n, parts[k]) for k, n in enumerate(body.graph.outputs) if k in parts]
+    adding = set(body.graph.outputs[body.kept :])
+    kept = {n: part for n, part in wanted if n not in adding}
+    sums = {n: _zero(outer, part, n) for n, part in wanted if n in adding}
     threads = settings.threads if body.rows >= 2 * settings.threads * body.block else 1
     names = outer.names
     mark = names.mark()
@@ -58,7 +59,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         if sliced and node.inputs.count(whole) == 1 and outer.dies(whole, whole.type):
             spare[called[inner]] = whole
             owned.append(inner)
-    plan = Plan(body.graph.nodes, outputs)
+    plan = Plan(body.graph.nodes, [n for n, _ in wanted])
     inside = outer.inner(plan, names, called)
     inside.owned.update(owned)
     inside.workspace = {}

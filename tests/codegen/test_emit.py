@@ -131,6 +131,32 @@ def test_scatters_are_added_in_place():
     assert source.count("np.zeros") == 1
 
 
+def test_sums_of_products_make_no_product():
+    sums = [
+        lambda x, y: np.sum(100.0 * (x * y) - x * x + y * y),
+        lambda x, y: np.mean(-2.0 * (x * y)),
+        lambda x, y: np.mean(np.square(x), axis=-1),
+        lambda x, y: np.sum(np.negative(x) * y),
+    ]
+    wide = rng.normal(size=(3, 40))
+    for f in sums:
+        for x, y in [(LARGE, LARGE[::-1].copy()), (wide, wide * 2), (LARGE, LARGE)]:
+            source = check(graph_of(f, x, y), x, y).source
+            assert "sum(" not in source and "mean(" not in source
+    x = rng.normal(size=(70, 80))
+    assert "np.einsum('ij,ij->j', x, x)" in check(graph_of(lambda x: np.sum(x * x, axis=0), x), x).source
+    rows = check(graph_of(lambda x: np.sum(x * x, axis=1, keepdims=True), x), x)
+    assert "np.vecdot(x, x, keepdims=True)" in rows.source
+
+
+def test_sums_that_are_no_products_stay():
+    def f(x, y):
+        p = x * y
+        return np.sum(p), np.max(p), np.sum(x * 2.0), np.sum(x * x + np.tanh(y)), np.sum(x * y[0])
+
+    assert ".sum()" in check(graph_of(f, LARGE, LARGE), LARGE, LARGE).source
+
+
 @pytest.mark.parametrize("k", [-2, 0, 1])
 def test_diagonals_are_added_in_place(k):
     a, v = rng.normal(size=(5, 5)), rng.normal(size=5 - abs(k))

@@ -1,13 +1,18 @@
 """Drawn programs: generated code against the interpreter, with everything small, big, and in blocks."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tapec.codegen import compile_graph
 from tapec.ir import Builder, Graph, input_node, type_of
+from tapec.ir.interpret import interpret
+from tapec.ir.tree import Branch, Leaf
 from tapec.ops import Symbol
-from tests.codegen.kit import check
+from tests.codegen.kit import check, close
 
 N, M = 7, 3
 SHAPES = [(N, M), (N, M), (N,), (M,), (N, 1), (), (N,)]
@@ -116,4 +121,50 @@ def test_drawn_programs(variant, monkeypatch):
         assert sum("for i in range" in c.source for c in seen) > 50
 
 
-__all__ = ["Graph"]
+# ---------------------------------------------------------------------------------------------------------------
+# decision trees over drawn programs
+# ---------------------------------------------------------------------------------------------------------------
+@st.composite
+def trees(draw, tests, leaves, depth=0):
+    """A tree over these outputs; some cases are not known."""
+    if depth == 4 or draw(st.integers(0, 3)) == 0:
+        return Leaf(tuple(draw(st.lists(st.sampled_from(leaves), min_size=1, max_size=3))))
+    values = draw(st.sampled_from([(True, False), (False, True), (True,), (False,)]))
+    cases = tuple((v, draw(trees(tests, leaves, depth + 1))) for v in values)
+    return Branch(draw(st.sampled_from(tests)), cases)
+
+
+@st.composite
+def branching_programs(draw):
+    graph, values = draw(programs())
+    builder = Builder()
+    builder.nodes.extend(graph.nodes)
+    scalars = [n for n in (*graph.inputs, *graph.nodes) if not n.type.shape and n.type.dtype.kind == "f"]
+    conditions = [(Symbol(n, builder) > draw(st.sampled_from([0.0, 1.0, -0.5]))).node for n in scalars[-4:]]
+    outputs = [*conditions, *graph.outputs]
+    tests = list(range(len(conditions)))
+    tree = draw(trees(tests, list(range(len(outputs)))))
+    return builder.graph(graph.inputs, outputs, "drawn"), values, tree
+
+
+@pytest.mark.parametrize("variant", ["as it is", "all big", "in blocks, rows small"])
+def test_drawn_trees(variant, monkeypatch):
+    _force(monkeypatch, variant)
+
+    @settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(branching_programs())
+    def run(program: tuple[Graph, list[np.ndarray], Any]):
+        graph, values, tree = program
+        compiled = compile_graph(graph, "branching", tree=tree)
+        with np.errstate(all="ignore"):
+            got = compiled.function(*values)
+        wanted = interpret(graph, *values)
+        while type(tree) is Branch:
+            tree = dict(tree.cases).get(bool(wanted[tree.output]))
+        if tree is None:
+            assert got is None, compiled.source
+        else:
+            for g, k in zip(got, tree.outputs, strict=True):
+                close(g, wanted[k], compiled.source)
+
+    run()

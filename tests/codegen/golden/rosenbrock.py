@@ -7,4 +7,4 @@ def rosenbrock_value_and_grad(x):
     d_x = np.zeros(12)
     d_x[:-1] = t2 * -2 + v * g * -2
     d_x[1:] += g
-    return (100.0 * (t * t) + t2 * t2).sum(), d_x
+    return 100.0 * t.dot(t) + t2.dot(t2), d_x
