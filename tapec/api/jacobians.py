@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from tapec.api.functions import CompiledFunction, Out, Template, Transform, result_template
+from tapec.api.functions import Out, Template, Transform, result_template
 from tapec.api.signature import Arguments, Binder
-from tapec.api.transforms import Wrt, check_complex, check_loss, decorator, gradient_template, wrt_plan
+from tapec.api.transforms import Wrt, check_complex, check_loss, compiled, decorator, gradient_template, wrt_plan
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.jacobian import hessian_graph, jacobian_graph
 from tapec.errors import at_user_line
@@ -161,7 +161,7 @@ def jacobian(
         how = mode or "auto"
         return decorator(function, lambda f: sparse_jacobian(f, argnums, how, static_argnums, static_argnames))
     transform = Jacobian("jacobian", argnums, mode or "reverse", has_aux, holomorphic)
-    return _compiled(function, transform, static_argnums, static_argnames)
+    return compiled(function, transform, static_argnums, static_argnames)
 
 
 def jacrev(
@@ -175,7 +175,7 @@ def jacrev(
 ) -> Any:
     """The Jacobian in reverse mode: one pullback a row, all in one batch. For more inputs than outputs."""
     transform = Jacobian("jacrev", argnums, "reverse", has_aux, holomorphic)
-    return _compiled(function, transform, static_argnums, static_argnames)
+    return compiled(function, transform, static_argnums, static_argnames)
 
 
 def jacfwd(
@@ -189,7 +189,7 @@ def jacfwd(
 ) -> Any:
     """The Jacobian in forward mode: one tangent a column, all in one batch. For more outputs than inputs."""
     transform = Jacobian("jacfwd", argnums, "forward", has_aux, holomorphic)
-    return _compiled(function, transform, static_argnums, static_argnames)
+    return compiled(function, transform, static_argnums, static_argnames)
 
 
 def hessian(
@@ -212,11 +212,4 @@ def hessian(
         from tapec.api.sparse import sparse_hessian
 
         return decorator(function, lambda f: sparse_hessian(f, argnums, static_argnums, static_argnames))
-    return _compiled(function, Hessian(argnums, has_aux), static_argnums, static_argnames)
-
-
-def _compiled(function: Any, transform: Transform, static_argnums: Any, static_argnames: Any) -> Any:
-    def make(f: Callable[..., Any]) -> CompiledFunction:
-        return CompiledFunction(f, transform, static_argnums=static_argnums, static_argnames=static_argnames)
-
-    return decorator(function, make)
+    return compiled(function, Hessian(argnums, has_aux), static_argnums, static_argnames)

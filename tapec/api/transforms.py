@@ -142,6 +142,15 @@ def decorator(function: Any, make: Callable[[Any], Any]) -> Any:
     return make if function is None else make(function)
 
 
+def compiled(function: Any, transform: Transform, static_argnums: Any, static_argnames: Any) -> Any:
+    """What a decorator gives: the compiled function, or a decorator that makes it."""
+
+    def make(f: Callable[..., Any]) -> CompiledFunction:
+        return CompiledFunction(f, transform, static_argnums=static_argnums, static_argnames=static_argnames)
+
+    return decorator(function, make)
+
+
 def compile(function: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
     """Run a function as generated code.
 
@@ -152,10 +161,7 @@ def compile(function: Any = None, *, static_argnums: Any = (), static_argnames: 
     >>> f(0.0)
     np.float64(0.0)
     """
-    return decorator(
-        function,
-        lambda f: CompiledFunction(f, Transform(), static_argnums=static_argnums, static_argnames=static_argnames),
-    )
+    return compiled(function, Transform(), static_argnums, static_argnames)
 
 
 def grad(
@@ -174,10 +180,7 @@ def grad(
     np.float64(6.0)
     """
     transform = Grad(argnums, has_aux, False, holomorphic)
-    return decorator(
-        function,
-        lambda f: CompiledFunction(f, transform, static_argnums=static_argnums, static_argnames=static_argnames),
-    )
+    return compiled(function, transform, static_argnums, static_argnames)
 
 
 def value_and_grad(
@@ -196,7 +199,4 @@ def value_and_grad(
     (np.float64(9.0), np.float64(6.0))
     """
     transform = Grad(argnums, has_aux, True, holomorphic)
-    return decorator(
-        function,
-        lambda f: CompiledFunction(f, transform, static_argnums=static_argnums, static_argnames=static_argnames),
-    )
+    return compiled(function, transform, static_argnums, static_argnames)
