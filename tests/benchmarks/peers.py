@@ -179,7 +179,7 @@ def versions(libraries: list[str]) -> dict[str, str]:
 
 
 def in_process(library: str, names: list[str], seconds: float) -> dict[str, Any]:
-    command = [sys.executable, "-m", "tests.benchmarks.peers", "--library", library, "--seconds", str(seconds)]
+    command = [sys.executable, "-m", "tests.benchmarks.peers", "--one", library, "--seconds", str(seconds)]
     run = subprocess.run(
         [*command, "--names", json.dumps(names)],
         cwd=ROOT,
@@ -226,11 +226,11 @@ def main(words: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=0.5, help="for each measurement")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--write", action="store_true", help="into docs/performance.json and its chart")
-    parser.add_argument("--library", help=argparse.SUPPRESS)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--names", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args(words)
-    if options.library:
-        print(json.dumps(measure(options.library, options.names, options.seconds)))
+    if options.one:
+        print(json.dumps(measure(options.one, options.names, options.seconds)))
         return 0
     chosen = ["by hand", *[n for n in options.libraries.split(",") if n]] if options.libraries else installed()
     names = [w.name for w in WORKLOADS if options.only in w.name]
