@@ -17,6 +17,7 @@ from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.inline import copy_into, prune
 from tapec.autodiff.linear import is_multilinear, linear_inputs
 from tapec.autodiff.reverse import backward, fit, input_cotangents, plain
+from tapec.autodiff.shifts import cancelling_shifts
 from tapec.autodiff.zeros import Zero
 from tapec.errors import GraphError
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node
@@ -45,10 +46,11 @@ def jvp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
 def pushforward(builder: Builder, targets: Sequence[Node], tangents: dict[Node, Any]) -> list[Node]:
     """Tangents of nodes of the program that the builder holds; zeros where nothing moves them."""
     moving: dict[Node, Any] = dict(tangents)
+    shifts = cancelling_shifts(builder.nodes, targets, tangents)
     keep = builder.origin, builder.role
     builder.role = CT
     for node in tuple(builder.nodes):
-        if any(i in moving for i in node.inputs) and node.op.gradient == "yes":
+        if any(i in moving for i in node.inputs) and node.op.gradient == "yes" and node not in shifts:
             builder.origin = node.origin
             _step(builder, node, moving)
     builder.origin, builder.role = keep

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.inline import copy_into
+from tapec.autodiff.shifts import cancelling_shifts
 from tapec.autodiff.zeros import Zero, filled, is_zero
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Type, input_node
 from tapec.ir.origin import variable_of
@@ -66,6 +67,7 @@ def backward(
     `nodes` is the forward program in order; `lift` gives the node that stands for a forward value in `builder`.
     """
     active = dependents(nodes, sources)
+    shifts = cancelling_shifts(nodes, targets, sources)
     pending: dict[Node, Any] = {}
     for target, seed in zip(targets, seeds, strict=True):
         if is_differentiable(target.type):
@@ -78,6 +80,8 @@ def backward(
             if node.origin is not origin:  # of several operations in one call, the last is what the user named
                 _christen(pending[node], node)
             builder.origin = origin = node.origin
+            if node in shifts:
+                pending[node] = Zero(plain(node.type), builder)
             _step(builder, node, pending, active, lift)
     builder.origin, builder.role = keep
     for source in sources:

@@ -26,7 +26,6 @@ from tapec.passes.rules import (
     PRODUCTS,
     REDUCTIONS,
     SCALES,
-    SOFTMAX,
     STABILITY,
     ZEROS,
 )
@@ -36,7 +35,7 @@ __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
 SHAPES = (LAYOUT, INDEXING, REDUCTIONS)
-NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, PRODUCTS, FACTORS, SOFTMAX, FAST)
+NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, PRODUCTS, FACTORS, FAST)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),

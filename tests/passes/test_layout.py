@@ -7,6 +7,7 @@ from tests.passes.support import Case, check_case, check_table
 
 X = "%x: f64[3,4], %y: f64[3,4], %v: f64[4], %s: f64[], %p: f64[2,3]"
 SUM = "sum {} {{axis=({}), keepdims={}}}".format
+PICKED = "constant {value=[0, 1, 2]}; constant {value=[3, 3, 0]}; scatter %r, %0, %1 {shape=(3, 4), index=($0, $1)}"
 RULES = (*LAYOUT, *INDEXING, *REDUCTIONS)
 WEAK = "%t: float, %h: f32[3]"
 
@@ -129,6 +130,17 @@ CASES = {
         [
             "scatter %v {shape=(3, 4), index=(1,)}; getitem %0 {index=(-2,)}",
             "scatter %v {shape=(3, 4), index=(1,)}; getitem %0 {index=(:, 2)}",
+        ],
+    ),
+    "sum-of-scatter": Case(
+        "%r: f64[3]",
+        [
+            (f"{PICKED}; {SUM('%2', '1,', False)}", "return %r"),
+            (f"{PICKED}; {SUM('%2', '1,', True)}", "reshape %r {shape=(3, 1)}"),
+        ],
+        [
+            f"{PICKED}; {SUM('%2', '0,', False)}",  # along the other axis
+            f"{PICKED.replace('[0, 1, 2]', '[0, 1, 1]')}; {SUM('%2', '1,', False)}",  # two in a row
         ],
     ),
     "sum-of-broadcast": Case(

@@ -52,13 +52,18 @@ CASES = {
             "divide 1, %y; multiply %x, %0",
             shared("divide 1, %y !ct; multiply %x, %0 !ct"),
             "divide %y, %x !ct; multiply %x, %0 !ct",
+            "divide 1, %x !ct; multiply %m, %0 !ct",  # one division for many
         ],
         [(HALF, "divide 1, %h !ct; multiply %g, %0 !ct")],
     ),
     "times-number-over": Case(
         X,
         [("divide 0.5, %y !ct; multiply %x, %0 !ct", "divide %x, %y !ct; multiply %0, 0.5 !ct")],
-        ["divide 0.5, %y; multiply %x, %0", shared("divide 0.5, %y !ct; multiply %x, %0 !ct")],
+        [
+            "divide 0.5, %y; multiply %x, %0",
+            shared("divide 0.5, %y !ct; multiply %x, %0 !ct"),
+            "divide 0.5, %x !ct; multiply %m, %0 !ct",
+        ],
     ),
     "factor-outwards": Case(
         X,
@@ -85,6 +90,15 @@ CASES = {
             "multiply %m, %x; multiply %0, 3.0",
             "multiply %x, %y !ct; multiply %0, 3.0 !ct",
             shared("multiply %m, %x !ct; multiply %0, 3.0 !ct"),
+        ],
+    ),
+    "factor-into-smaller-divisor": Case(
+        X,
+        [("divide %m, %x !ct; multiply %0, 3.0 !ct", "divide 3.0, %x !ct; multiply %m, %0 !ct")],
+        [
+            "divide %m, %x; multiply %0, 3.0",
+            "divide %x, %y !ct; multiply %0, 3.0 !ct",
+            shared("divide %m, %x !ct; multiply %0, 3.0 !ct"),
         ],
     ),
 }

@@ -11,7 +11,6 @@ from tapec.passes.rules.powers import POWERS
 from tapec.passes.rules.products import PRODUCTS
 from tapec.passes.rules.reductions import REDUCTIONS
 from tapec.passes.rules.scales import SCALES
-from tapec.passes.rules.softmax import SOFTMAX
 from tapec.passes.rules.stability import STABILITY
 from tapec.passes.rules.zeros import ZEROS
 
@@ -27,7 +26,6 @@ __all__ = [
     "PRODUCTS",
     "REDUCTIONS",
     "SCALES",
-    "SOFTMAX",
     "STABILITY",
     "ZEROS",
 ]

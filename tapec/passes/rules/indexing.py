@@ -1,4 +1,4 @@
-"""Reading from what was just put together."""
+"""Reading from what was just put together, and adding it up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node
+from tapec.ir import CONSTANT, Node
 from tapec.ir.index import Slot
 from tapec.ops import Symbol, apply
 from tapec.passes.pattern import Some, variables
@@ -17,6 +17,7 @@ __all__ = ["INDEXING"]
 (x,) = variables("x")
 OF_SCATTER = Some("getitem", of=("scatter",))
 OF_STACK = Some("getitem", of=("stack",))
+SUM_OF_SCATTER = Some("sum", of=("scatter",))
 
 
 def _is_basic(node: Node) -> bool:
@@ -59,13 +60,29 @@ def _other_place(y: Node) -> bool:
     return written[0] % n != read[0] % n
 
 
+def _one_in_each_row(y: Node) -> bool:
+    """Is it the sum over the columns of a matrix into whose rows one value was put each?"""
+    scatter = y.inputs[0]
+    if scatter.param("index") != (Slot(0), Slot(1)) or scatter.type.ndim != 2 or y.param("axis") != (1,):
+        return False
+    values, numbers, _ = scatter.inputs
+    rows = (scatter.type.shape[0],)
+    return values.type.shape == rows and numbers.op is CONSTANT and np.array_equal(numbers.value, np.arange(*rows))
+
+
 INDEXING = (
     Rule("index-of-index", x[...][...], index_of_index, _ints_then_basic, kinds="fciub"),
     Rule("index-of-stack", OF_STACK, index_of_stack, _takes_one, kinds="fciub"),
     Rule("index-of-scatter", OF_SCATTER, lambda y: _written(y), _same_place, kinds="fc"),
     Rule("index-beside-scatter", OF_SCATTER, lambda y: np.zeros_like(y), _other_place, kinds="fc"),
+    Rule("sum-of-scatter", SUM_OF_SCATTER, lambda y: _laid_out(y), _one_in_each_row, kinds="fc", changes="zeros"),
 )
 
 
 def _written(y: Symbol) -> Symbol:
     return Symbol(y.node.inputs[0].inputs[0], y.builder)
+
+
+def _laid_out(y: Symbol) -> Any:
+    values = _written(y)
+    return values if values.shape == y.shape else np.reshape(values, y.shape)

@@ -32,6 +32,11 @@ def _same_size(y: Node, a: Node) -> bool:
     return a.type.shape == y.type.shape
 
 
+def _as_large(a: Node, b: Node) -> bool:
+    """Is dividing by b no more work than making its reciprocal first?"""
+    return b.type.size >= a.type.size
+
+
 def _scale(name: str, pattern: Any, replacement: Any, guard: Any, once: bool = False) -> Rule:
     return Rule(name, pattern, replacement, guard, only="cotangents", changes="rounding", once=once)
 
@@ -41,8 +46,14 @@ SCALES = (
     _scale("over-number", x / k, lambda x, k: x * (1.0 / k), lambda y, k: is_mild(y, k)),
     _scale("number-over-times", k / x * j, lambda x, j, k: j * k / x, lambda y, j, k: is_mild(y, j, k)),
     _scale("number-over-product", k / (x * j), lambda x, j, k: k / j / x, lambda y, j, k: is_mild(y, j, k), once=True),
-    _scale("times-reciprocal", a * (1 / b), a / b, lambda y: is_mild(y), once=True),
-    _scale("times-number-over", a * (k / b), lambda a, b, k: a / b * k, lambda y, k: is_mild(y, k), once=True),
+    _scale("times-reciprocal", a * (1 / b), a / b, lambda y, a, b: is_mild(y) and _as_large(a, b), once=True),
+    _scale(
+        "times-number-over",
+        a * (k / b),
+        lambda a, b, k: a / b * k,
+        lambda y, a, b, k: is_mild(y, k) and _as_large(a, b),
+        once=True,
+    ),
     # outwards, where it costs no bigger multiplication; into the smaller operand, where it saves one
     _scale(
         "factor-outwards",
@@ -62,7 +73,14 @@ SCALES = (
         "factor-into-smaller",
         a * b * k,
         lambda a, b, k: a * (b * k),
-        lambda y, a, b, k: is_mild(y, k) and a.type.shape == y.type.shape and b.type.size < a.type.size,
+        lambda y, a, b, k: is_mild(y, k) and _same_size(y, a) and b.type.size < a.type.size,
+        once=True,
+    ),
+    _scale(
+        "factor-into-smaller-divisor",
+        a / b * k,
+        lambda a, b, k: a * (k / b),
+        lambda y, a, b, k: is_mild(y, k) and _same_size(y, a) and b.type.size < a.type.size,
         once=True,
     ),
 )
