@@ -12,11 +12,18 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-__all__ = ["Expr", "Expression", "Template", "literal", "parse_template", "slots", "to_ast", "width"]
+from tapec.codegen.syntax import (
+    attribute_ast,
+    bin_op_ast,
+    call_ast,
+    constant_ast,
+    name_ast,
+    placed_ast,
+    stored_name_ast,
+    unary_ast,
+)
 
-LOAD = ast.Load()
-# no columns: on a line that was never text the interpreter has nothing to underline
-NO_COLUMN: dict[str, Any] = {"col_offset": -1, "end_col_offset": -1}
+__all__ = ["Expr", "Expression", "Template", "literal", "parse_template", "slots", "to_ast", "width"]
 
 Build = Callable[[Sequence[ast.expr], int], Any]
 
@@ -81,23 +88,30 @@ def _builder(tree: Any, number: dict[str, int]) -> Build:
         if tree.id in number:
             k = number[tree.id]
             return lambda args, line: args[k]
-        name, context = tree.id, tree.ctx
-        return lambda args, line: ast.Name(name, context, lineno=line, **NO_COLUMN)
+        name, make = tree.id, name_ast if isinstance(tree.ctx, ast.Load) else stored_name_ast
+        return lambda args, line: make(name, line)
     if isinstance(tree, ast.Constant):
         constant = tree.value
-        return lambda args, line: ast.Constant(constant, lineno=line, **NO_COLUMN)
+        return lambda args, line: constant_ast(constant, line)
     if isinstance(tree, ast.BinOp):
-        left, right, op = _builder(tree.left, number), _builder(tree.right, number), tree.op
-        return lambda args, line: ast.BinOp(left(args, line), op, right(args, line), lineno=line, **NO_COLUMN)
+        return _bin_op_builder(tree, number)
     if isinstance(tree, ast.Attribute):
         value, attr = _builder(tree.value, number), tree.attr
-        return lambda args, line: ast.Attribute(value(args, line), attr, LOAD, lineno=line, **NO_COLUMN)
+        return lambda args, line: attribute_ast(value(args, line), attr, line)
     if isinstance(tree, ast.Call) and not tree.keywords:
         func, parts = _builder(tree.func, number), [_builder(a, number) for a in tree.args]
-        return lambda args, line: ast.Call(
-            func(args, line), [p(args, line) for p in parts], [], lineno=line, **NO_COLUMN
-        )
+        return lambda args, line: call_ast(func(args, line), [p(args, line) for p in parts], line)
     return _any_builder(tree, number)
+
+
+def _bin_op_builder(tree: ast.BinOp, number: dict[str, int]) -> Build:
+    op = tree.op
+    if isinstance(tree.left, ast.Name) and isinstance(tree.right, ast.Name):
+        a, b = number.get(tree.left.id), number.get(tree.right.id)
+        if a is not None and b is not None:
+            return lambda args, line: bin_op_ast(args[a], op, args[b], line)
+    left, right = _builder(tree.left, number), _builder(tree.right, number)
+    return lambda args, line: bin_op_ast(left(args, line), op, right(args, line), line)
 
 
 def _any_builder(tree: Any, number: dict[str, int]) -> Build:
@@ -114,7 +128,7 @@ def _any_builder(tree: Any, number: dict[str, int]) -> Build:
 
     def build(args: Sequence[ast.expr], line: int) -> Any:
         made = {name: part(args, line) for name, part in fields}
-        return kind(**made, lineno=line, **NO_COLUMN) if placed else kind(**made)
+        return placed_ast(kind, line, **made) if placed else kind(**made)
 
     return build
 
@@ -134,19 +148,17 @@ def to_ast(expression: Expression, line: int) -> Any:
     """The syntax tree of an expression. Nesting is bounded where expressions are made, so recursion is safe."""
     kind = type(expression)
     if kind is str:
-        return ast.Name(expression, LOAD, lineno=line, **NO_COLUMN)
+        return name_ast(expression, line)
     if kind is Expr:
         template, args = expression
-        return template.build([to_ast(a, line) for a in args], line)
+        return template.build([name_ast(a, line) if type(a) is str else to_ast(a, line) for a in args], line)
     return to_ast(literal(expression), line) if _awkward(expression) else _constant(expression, line)
 
 
 def _constant(value: Any, line: int) -> Any:
     if type(value) in (float, int) and (value < 0 or (value == 0 and math.copysign(1.0, value) < 0)):
-        return ast.UnaryOp(
-            ast.USub(), ast.Constant(-value, lineno=line, **NO_COLUMN), lineno=line, **NO_COLUMN
-        )
-    return ast.Constant(value, lineno=line, **NO_COLUMN)
+        return unary_ast(ast.USub(), constant_ast(-value, line), line)
+    return constant_ast(value, line)
 
 
 def _awkward(value: Any) -> bool:
@@ -169,5 +181,8 @@ def width(expression: Expression) -> int:
         return len(expression)
     if type(expression) is Expr:
         template, args = expression
-        return template.width + sum(n * width(a) for n, a in zip(template.counts, args))
+        total = template.width
+        for n, a in zip(template.counts, args):
+            total += n * (len(a) if type(a) is str else width(a))
+        return total
     return len(repr(expression))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tapec.codegen.constants import describe
 from tapec.codegen.cost import Cost, cost_text
-from tapec.codegen.expressions import NO_COLUMN, to_ast
+from tapec.codegen.expressions import to_ast
 from tapec.codegen.statements import (
     Def,
     For,
@@ -25,6 +25,7 @@ from tapec.codegen.statements import (
     target_ast,
     try_ast,
 )
+from tapec.codegen.syntax import placed_ast
 from tapec.codegen.text import LIMIT, to_text, wrapped
 from tapec.ir.origin import Place, line_of, place_of
 
@@ -88,7 +89,8 @@ class Layout:
                 test = to_ast(s.test, line)
                 self.lines.append(Line(indent, ast.If(test, [], []), s.origin, s.note, ()))
                 self.next += 1
-                trees.append(ast.If(test, self._block(s.body, indent + 4), [], lineno=line, **NO_COLUMN))
+                body = self._block(s.body, indent + 4)
+                trees.append(placed_ast(ast.If, line, test=test, body=body, orelse=[]))
             elif type(s) is Def:
                 self.lines.append(Line(indent, None, s.origin, s.note, tuple(signature(s.name, s.params))))
                 self.next += len(self.lines[-1].text)
@@ -105,8 +107,8 @@ class Layout:
                 target = target_ast(s.target, line)
                 self.lines.append(Line(indent, ast.For(target, values, [], []), s.origin, s.note, ()))
                 self.next += 1
-                inner = self._block(s.body, indent + 4)
-                trees.append(ast.For(target, values, inner, [], lineno=line, **NO_COLUMN))
+                body = self._block(s.body, indent + 4)
+                trees.append(placed_ast(ast.For, line, target=target, iter=values, body=body, orelse=[]))
             else:
                 tree = statement_ast(s, line)
                 trees.append(tree)

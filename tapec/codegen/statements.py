@@ -9,10 +9,18 @@ import ast
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tapec.codegen.expressions import LOAD, NO_COLUMN, Expr, Expression, to_ast, width
+from tapec.codegen.expressions import Expr, Expression, to_ast, width
+from tapec.codegen.syntax import (
+    LOAD,
+    STORE,
+    assign_ast,
+    augmented_ast,
+    constant_ast,
+    placed_ast,
+    stored_name_ast,
+)
 
 __all__ = [
-    "STORE",
     "Assign",
     "Augment",
     "Def",
@@ -30,7 +38,6 @@ __all__ = [
     "try_ast",
 ]
 
-STORE = ast.Store()
 OPERATORS = {
     "+": ast.Add(),
     "-": ast.Sub(),
@@ -156,38 +163,40 @@ def statement_ast(s: Any, line: int) -> Any:
     """The syntax tree of one simple statement on a line."""
     kind = type(s)
     if kind is Assign:
-        return ast.Assign([target_ast(s.target, line)], to_ast(s.value, line), lineno=line, **NO_COLUMN)
+        return assign_ast(target_ast(s.target, line), to_ast(s.value, line), line)
     if kind is Augment:
-        target = ast.Name(s.target, STORE, lineno=line, **NO_COLUMN)
-        return ast.AugAssign(target, OPERATORS[s.op], to_ast(s.value, line), lineno=line, **NO_COLUMN)
+        return augmented_ast(stored_name_ast(s.target, line), OPERATORS[s.op], to_ast(s.value, line), line)
     if kind is Do:
-        return ast.Expr(to_ast(s.value, line), lineno=line, **NO_COLUMN)
+        return placed_ast(ast.Expr, line, value=to_ast(s.value, line))
     if kind is Store:
         target = to_ast(s.target, line)
         target.ctx = STORE
-        if s.op:
-            return ast.AugAssign(target, OPERATORS[s.op], to_ast(s.value, line), lineno=line, **NO_COLUMN)
-        return ast.Assign([target], to_ast(s.value, line), lineno=line, **NO_COLUMN)
-    if s.values is None:
-        return ast.Return(ast.Constant(None, lineno=line, **NO_COLUMN), lineno=line, **NO_COLUMN)
-    if type(s.values) is Expr:
-        return ast.Return(to_ast(s.values, line), lineno=line, **NO_COLUMN)
-    values = ast.Tuple([to_ast(v, line) for v in s.values], LOAD, lineno=line, **NO_COLUMN)
-    return ast.Return(values, lineno=line, **NO_COLUMN)
+        value = to_ast(s.value, line)
+        return augmented_ast(target, OPERATORS[s.op], value, line) if s.op else assign_ast(target, value, line)
+    return placed_ast(ast.Return, line, value=_returned(s.values, line))
+
+
+def _returned(values: Any, line: int) -> Any:
+    if values is None:
+        return constant_ast(None, line)
+    if type(values) is Expr:
+        return to_ast(values, line)
+    return placed_ast(ast.Tuple, line, elts=[to_ast(v, line) for v in values], ctx=LOAD)
 
 
 def try_ast(body: list[Any], errors: tuple[str, ...], handler: list[Any], line: int, errors_line: int) -> ast.Try:
     """The syntax tree of a `try` with one handler."""
-    kinds = ast.Tuple([to_ast(e, errors_line) for e in errors], LOAD, lineno=errors_line, **NO_COLUMN)
-    caught = ast.ExceptHandler(kinds, None, handler, lineno=errors_line, **NO_COLUMN)
-    return ast.Try(body, [caught], [], [], lineno=line, **NO_COLUMN)
+    kinds = placed_ast(ast.Tuple, errors_line, elts=[to_ast(e, errors_line) for e in errors], ctx=LOAD)
+    caught = placed_ast(ast.ExceptHandler, errors_line, type=kinds, name=None, body=handler)
+    made: ast.Try = placed_ast(ast.Try, line, body=body, handlers=[caught], orelse=[], finalbody=[])
+    return made
 
 
 def def_ast(name: str, params: Sequence[str], body: list[Any], line: int) -> ast.FunctionDef:
     """The syntax tree of a function."""
     tree = ast.parse(f"def {name}(): pass").body[0]
     assert isinstance(tree, ast.FunctionDef)
-    tree.args.args = [ast.arg(p, lineno=line, **NO_COLUMN) for p in params]
+    tree.args.args = [placed_ast(ast.arg, line, arg=p) for p in params]
     tree.body = body
     tree.lineno = tree.end_lineno = line
     tree.col_offset = tree.end_col_offset = -1
@@ -196,6 +205,5 @@ def def_ast(name: str, params: Sequence[str], body: list[Any], line: int) -> ast
 
 def target_ast(target: Any, line: int) -> Any:
     if type(target) is str:
-        return ast.Name(target, STORE, lineno=line, **NO_COLUMN)
-    names: list[ast.expr] = [ast.Name(t, STORE, lineno=line, **NO_COLUMN) for t in target]
-    return ast.Tuple(names, STORE, lineno=line, **NO_COLUMN)
+        return stored_name_ast(target, line)
+    return placed_ast(ast.Tuple, line, elts=[stored_name_ast(t, line) for t in target], ctx=STORE)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
+from functools import cache
 from typing import Any
+
+from tapec.codegen.syntax import KINDS
 
 __all__ = ["to_text", "wrapped"]
 
@@ -25,12 +28,22 @@ def to_text(tree: Any) -> str:
 def _with_astor(tree: Any) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # astor asks for node classes that 3.12 deprecates
-        import astor
-
-        text = astor.to_source(tree, pretty_source="".join).rstrip("\n")
+        text = _printer()(tree, pretty_source="".join).rstrip("\n")
     if "\n" in text:
         raise ValueError("not one line")
     return text[1:-1] if isinstance(tree, ast.expr) and _parenthesised(text) else text
+
+
+@cache
+def _printer() -> Any:
+    """astor's, which looks up the binding strength of a node by its very class."""
+    import astor
+    from astor.op_util import precedence_data
+
+    for kind in KINDS:
+        if kind.__base__ in precedence_data:
+            precedence_data[kind] = precedence_data[kind.__base__]
+    return astor.to_source
 
 
 def _parenthesised(text: str) -> bool:
