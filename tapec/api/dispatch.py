@@ -1,29 +1,33 @@
-"""The fast road of a call: generated code that checks a signature, reads captured state, runs, and packs the result.
+"""The fast roads of a compiled function: generated code that checks a signature, reads captured state, and runs.
 
-For two arrays it is, in effect,
-    if type(a0) is not ndarray or a0.dtype is not float64 or a0.shape != (3, 4) or ...: return MISS
-    r = compiled(a0, a1)
-    return (r[0], r[1])
+For a function of two arrays it is, in effect,
+    def call(w, x):
+        if type(w) is not ndarray or w.shape != (3, 4) or w.dtype is not float64 or ...: return otherwise(w, x)
+        return compiled(w, x)
+It takes the parameters of the user's function, under their names. What is not its own it hands to the road that was
+made before it, and the last one hands it to where any call is taken apart.
 """
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tapec.api.signature import Binder
 from tapec.config import base, changes, in_force
 from tapec.runtime.notes import annotate
 from tapec.trace.recorder import CURRENT
 from tapec.trace.structure import LEAF, build
 from tapec.trace.tensor import Tensor
 
-__all__ = ["MISS", "Out", "fast_call", "packer"]
+__all__ = ["MISS", "Out", "Roads", "fast_call", "packer"]
 
 
 class _Miss:
-    """What a fast call answers when it does not know."""
+    """Stands for an argument that is not given, and for the result of a program that does not know the path."""
 
     def __repr__(self) -> str:
         return "MISS"
@@ -31,6 +35,7 @@ class _Miss:
 
 MISS = _Miss()
 _NUMBERS = (float, int, complex)
+_MOST = 4  # signatures that are told apart by generated code; others are looked up
 
 
 class Out:
@@ -42,26 +47,68 @@ class Out:
         self.k = k
 
 
+class Roads:
+    """The roads of one function, the youngest first."""
+
+    def __init__(self, slow: Callable[..., Any]):
+        self._slow = slow
+        self._known: list[tuple[Any, Callable[..., Any]]] = []
+        self._gone = 0  # calls that roads took which are no more
+
+    @property
+    def first(self) -> Callable[..., Any]:
+        """What a call goes to."""
+        return self._known[0][1] if self._known else self._slow
+
+    @property
+    def hits(self) -> int:
+        """The calls that roads took."""
+        return self._gone + sum([road.__globals__["_hits"] for _, road in self._known])
+
+    def add(self, program: Any, road: Callable[..., Any]) -> None:
+        """A new road, in place of the one that this program has had."""
+        kept = [(p, r) for p, r in self._known if p is not program][: _MOST - 1]
+        staying = [r for _, r in kept]
+        self._gone += sum([r.__globals__["_hits"] for _, r in self._known if r not in staying])
+        self._known = [(program, road), *kept]
+        for (_, r), then in zip(self._known, [*staying, self._slow]):
+            r.__globals__["_otherwise"] = then
+
+    def clear(self) -> None:
+        self._known = []
+        self._gone = 0
+
+
 class _Writer:
-    """Lines of a function under construction and the objects they name."""
+    """Lines of a function under construction and the objects they name. No name of the user's begins as ours do."""
 
     def __init__(self) -> None:
-        self.space: dict[str, Any] = {"MISS": MISS, "ndarray": np.ndarray, "build": build, "CURRENT": CURRENT.get}
+        self.space: dict[str, Any] = {"_MISS": MISS, "_ndarray": np.ndarray, "_build": build, "_CURRENT": CURRENT.get}
         self.lines: list[str] = []
         self.tests: list[str] = []
+        self.fails = False  # may looking at the arguments raise an error?
 
     def name(self, value: Any, stem: str) -> str:
-        key = f"{stem}{len(self.space)}"
+        key = f"_{stem}{len(self.space)}"
         self.space[key] = value
         return key
 
     def test(self, text: str) -> None:
         self.tests.append(text)
 
-    def flush(self) -> None:
+    def flush(self, miss: str) -> None:
         if self.tests:
-            self.lines.append(f"if {' or '.join(self.tests)}: return MISS")
+            self.lines.append(f"if {' or '.join(self.tests)}: return {miss}")
             self.tests = []
+
+
+class _Parameters(NamedTuple):
+    """The parameters of a road: how it takes them, what it calls them, and how it hands them on."""
+
+    text: str
+    names: list[str]
+    given: str
+    surplus: list[str]  # what must be empty
 
 
 def result_text(tree: Any, leaves: Any, w: _Writer) -> str:
@@ -82,7 +129,7 @@ def result_text(tree: Any, leaves: Any, w: _Writer) -> str:
         if t.kind is dict:
             keys = [repr(k) if type(k) in (str, int) else w.name(k, "key") for k in t.meta]
             return f"{{{', '.join(f'{k}: {p}' for k, p in zip(keys, parts))}}}"
-        return f"build({w.name(t.kind, 'kind')}, {w.name(t.meta, 'meta')}, [{', '.join(parts)}])"
+        return f"_build({w.name(t.kind, 'kind')}, {w.name(t.meta, 'meta')}, [{', '.join(parts)}])"
 
     return text(tree)
 
@@ -94,63 +141,122 @@ def packer(template: tuple[Any, list[Any]]) -> Callable[[Any], Any]:
     return w.space["pack"]
 
 
-def fast_call(info: Any, call: Any, program: Any, count: Any) -> Callable[..., Any] | None:
-    """The fast road for one signature and one program; None when it has none."""
-    if call.tree.children[1].children:
-        return None
+def fast_call(binder: Binder, call: Any, program: Any) -> Callable[..., Any] | None:
+    """The road for one signature and one program; None when it has none."""
+    positional, keyword = [branch.children for branch in call.tree.children]
     w = _Writer()
+    takes = _parameters(binder, len(positional), call.tree.children[1].meta, program, w)
+    if takes is None:
+        return None
+    miss = f"_otherwise({takes.given})"
     variables: list[str] = []
-    trees = call.tree.children[0].children
     leaves = iter(zip(call.leaves, call.dynamic))
-    for k, tree in enumerate(trees):
-        if not _argument(tree, f"a{k}", leaves, variables, w):
+    for name, tree in zip(takes.names, (*positional, *keyword), strict=True):
+        if not _argument(tree, name, leaves, variables, miss, w):
             return None
     inputs = []
     for source in program.sources.values():
-        text = _input(source, variables, w)
+        text = _input(source, variables, miss, w)
         if text is None:
             return None
         inputs.append(text)
+    _facts(program, w)
+    w.tests += takes.surplus
+    w.test(f"{'_changes[0] and ' if in_force() is base else ''}_settings() is not _values")
+    w.flush(miss)
+    w.space |= {"_compiled": program.function, "_program": program, "_annotate": annotate, "_hits": 0}
+    w.space |= {"_settings": in_force, "_values": in_force(), "_changes": changes}
+    exec(_text(takes, miss, w, program, f"_compiled({', '.join(inputs)})"), w.space)
+    return w.space["call"]
+
+
+def _text(takes: _Parameters, miss: str, w: _Writer, program: Any, run: str) -> str:
+    """The source of a road."""
+    lines = [f"    {line}" for line in w.lines]
+    if w.fails:
+        caught = "    except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError):"
+        lines = ["    try:", *[f"    {line}" for line in lines], caught, f"        return {miss}"]
+    tree, leaves = program.paths[0].template
+    several = len(program.paths) > 1
+    if several:
+        w.space["_packs"] = [p.pack for p in program.paths]
+    if program.branches:
+        found = "_packs[int(r[-1])](r)" if several else result_text(tree, leaves, w)
+        after = [f"    if r is None: return {miss}", "    _hits += 1", f"    return {found}"]
+    else:
+        lines.append("    _hits += 1")
+        found = result_text(tree, leaves, w)
+        after = [f"    return {found}"]
+        if tree is LEAF and type(leaves[0]) is Out:
+            run, after = f"{run}[{leaves[0].k}]", []
+        elif found == f"({', '.join([f'r[{k}]' for k in range(len(program.graph.outputs))])})":
+            after = []  # it is the tuple of the outputs as they are
+    name = "r =" if after else "return"
+    body = [
+        *lines,
+        "    try:",
+        f"        {name} {run}",
+        "    except Exception as error:",
+        "        _annotate(error, _program.compiled)",
+        "        raise",
+        *after,
+    ]
+    return "\n".join([f"def call({takes.text}):", "    global _hits", *body])
+
+
+def _parameters(binder: Binder, n: int, keys: tuple[str, ...], program: Any, w: _Writer) -> _Parameters | None:
+    """For a call of n positions and these keywords; None when it gives keywords that are no parameters."""
+    if binder.signature is None or n != len(binder.names) or not _names_are_free([*binder.names, *keys], program):
+        return None if keys else _positions(n, binder.takes_keywords)
+    return _own_parameters(binder, keys, w) if set(keys) == set(binder.by_name) else None
+
+
+def _positions(n: int, takes_keywords: bool) -> _Parameters:
+    """So many positions, and whatever else."""
+    names = [f"_a{k}" for k in range(n)]
+    surplus = ["*_rest"] + ["**_more"] * takes_keywords
+    texts = [*[f"{a}=_MISS" for a in names], *["/"] * (n > 0), *surplus]
+    return _Parameters(", ".join(texts), names, ", ".join([*names, *surplus]), [s.lstrip("*") for s in surplus])
+
+
+def _own_parameters(binder: Binder, keys: tuple[str, ...], w: _Writer) -> _Parameters:
+    """Those of the user's function, so that keywords and defaults work and errors are Python's own."""
+
+    def text(p: Any) -> str:
+        return p.name if p.default is p.empty else f"{p.name}={w.name(p.default, 'default')}"
+
+    rest, more = ["*_rest"] * (binder.variadic is not None), ["**_more"] * binder.surplus_keywords
+    last = sum([p.kind is p.POSITIONAL_ONLY for p in binder.positional])
+    texts = [text(p) for p in binder.positional]
+    texts[last:last] = ["/"] * (last > 0)
+    texts += (rest or ["*"] * bool(keys)) + [text(binder.by_name[key]) for key in keys] + more
+    given = [*binder.names, *rest, *[f"{key}={key}" for key in keys], *more]
+    surplus = [s.lstrip("*") for s in (*rest, *more)]
+    return _Parameters(", ".join(texts), [*binder.names, *keys], ", ".join(given), surplus)
+
+
+def _names_are_free(names: list[str], program: Any) -> bool:
+    """May the code of a road use the names of the user's parameters, beside its own and those of captured state?"""
+    paths = [path for path, _ in program.checks.values()]
+    paths += [s.key for s in program.sources.values() if s.kind == "path"]
+    foreign = {name for path in paths for name in path.names}
+    return not any(n.startswith("_") or n == "r" or n in foreign or hasattr(builtins, n) for n in names)
+
+
+def _facts(program: Any, w: _Writer) -> None:
+    """Tests of what the program relies on in captured state."""
     for path, value in program.checks.values():
         w.space.update(path.names)
-        simple = isinstance(value, (int, str, bytes)) and not isinstance(value, bool)
-        if simple and type(value) in (int, str, bytes):
+        w.fails = True
+        if type(value) in (int, str, bytes):
             w.test(f"{path.source} != {value!r}")
         elif isinstance(value, tuple):
             w.test(f"{path.source} != {w.name(value, 'fact')}")
         else:
             w.test(f"{path.source} is not {w.name(value, 'fact')}")
-    w.flush()
-    parameters = ", ".join([*[f"a{k}=MISS" for k in range(len(trees))], "*rest"])
-    body = "\n        ".join(["if rest: return MISS", *w.lines])
-    w.space["compiled"] = program.function
-    w.space["annotate"], w.space["program"] = annotate, program
-    w.space["settings"], w.space["values"], w.space["changes"] = in_force, in_force(), changes
-    w.space["count"] = count
-    tree = len(program.paths) > 1 or bool(program.paths[0].guards)
-    tree_of, leaves_of = program.paths[0].template
-    result = "packs[int(r[-1])](r)" if len(program.paths) > 1 else result_text(tree_of, leaves_of, w)
-    w.space["packs"] = [p.pack for p in program.paths]
-    text = f"""def fast({parameters}):
-    try:
-        if {'changes[0] and ' if in_force() is base else ''}settings() is not values: return MISS
-        {body}
-    except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError):
-        return MISS
-    try:
-        r = compiled({", ".join(inputs)})
-    except Exception as error:
-        annotate(error, program.compiled)
-        raise
-{"    if r is None: return MISS" if tree else ""}
-    count[0] += 1
-    return {result}
-"""
-    exec(text, w.space)
-    return w.space["fast"]
 
 
-def _argument(tree: Any, name: str, leaves: Any, variables: list[str], w: _Writer) -> bool:
+def _argument(tree: Any, name: str, leaves: Any, variables: list[str], miss: str, w: _Writer) -> bool:
     """Check one argument, and bind its leaves to names."""
     if tree is LEAF:
         leaf, dynamic = next(leaves)
@@ -161,6 +267,7 @@ def _argument(tree: Any, name: str, leaves: Any, variables: list[str], w: _Write
             w.test(f"{name} is not {leaf!r}")
         elif type(leaf) is str:
             w.test(f"{name} != {leaf!r} or type({name}) is not str")
+            w.fails = True
         else:
             w.test(f"{name} is not {w.name(leaf, 'static')}")
         return True
@@ -180,11 +287,12 @@ def _argument(tree: Any, name: str, leaves: Any, variables: list[str], w: _Write
         keys = [f".{f}" for f in tree.meta]
     else:
         return False
-    w.flush()
+    w.flush(miss)
+    w.fails = True
     for i, (key, child) in enumerate(zip(keys, tree.children)):
-        inner = f"{name}_{i}"
+        inner = f"_{name.lstrip('_')}_{i}"
         w.lines.append(f"{inner} = {name}{key}")
-        if not _argument(child, inner, leaves, variables, w):
+        if not _argument(child, inner, leaves, variables, miss, w):
             return False
     return True
 
@@ -193,23 +301,27 @@ def _leaf_test(leaf: Any, name: str, w: _Writer) -> bool:
     kind = type(leaf)
     if kind is np.ndarray:
         dtype = w.name(leaf.dtype, "dtype")
-        w.test(f"type({name}) is not ndarray or {name}.shape != {leaf.shape!r} or {name}.dtype is not {dtype}")
+        w.test(f"type({name}) is not _ndarray or {name}.shape != {leaf.shape!r} or {name}.dtype is not {dtype}")
         return True
-    if kind in _NUMBERS or isinstance(leaf, np.generic):
+    if kind in _NUMBERS:
+        w.test(f"type({name}) is not {kind.__name__}")
+        return True
+    if isinstance(leaf, np.generic):
         w.test(f"type({name}) is not {w.name(kind, 'kind')}")
         return True
     return False
 
 
-def _input(source: Any, variables: list[str], w: _Writer) -> str | None:
+def _input(source: Any, variables: list[str], miss: str, w: _Writer) -> str | None:
     """The expression of one input of the generated function, with the checks that it needs."""
     if source.kind == "argument":
         return variables[source.key]
     if source.kind == "path":
-        name = f"captured{len(w.space)}"
+        name = f"_captured{len(w.space)}"
         w.space.update(source.key.names)
         w.space[name] = None
-        w.flush()
+        w.fails = True
+        w.flush(miss)
         w.lines.append(f"{name} = {source.key.source}")
         value = source.key.get()
         if type(value) is Tensor or not _leaf_test(value, name, w):
@@ -217,8 +329,9 @@ def _input(source: Any, variables: list[str], w: _Writer) -> str | None:
         return name
     if source.kind == "variable":
         held = w.name(source.key, "variable")
-        w.test("CURRENT() is not None")
+        w.test("_CURRENT() is not None")
         w.test(f"{held}._tensor._value.shape != {source.node.type.shape!r}")
+        w.fails = True
         return f"{held}._tensor._value"
     if type(source.key) is np.ndarray:
         return w.name(source.key, "kept")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Any
 
-from tapec.api.dispatch import MISS, Out, fast_call, packer
+from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
 from tapec.api.explain import Explanation, explanation
 from tapec.api.export import write_module
 from tapec.api.saved import load_saved, saved_state
@@ -90,7 +90,13 @@ class Entry:
 
 
 class CompiledFunction:
-    """A function together with the programs compiled for it. Made by the decorators."""
+    """A function together with the programs compiled for it. Made by the decorators.
+
+    `__call__` is a slot: what a call runs is generated code (see `dispatch`), and no method stands before it.
+    """
+
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    __call__: Callable[..., Any]
 
     def __init__(
         self,
@@ -110,9 +116,8 @@ class CompiledFunction:
         self._binder = Binder(function, static_argnums, static_argnames)
         self._entries: OrderedDict[Any, Entry] = OrderedDict()
         self._lock = RLock()
-        self._fast: tuple[Any, ...] = ()
-        self._roads: tuple[Callable[..., Any], ...] = ()
-        self._fast_hits = [0]
+        self._roads = Roads(self._any_call)
+        self.__call__ = self._roads.first
         self._last: Program | None = None
         self._why = ""
         self._hits = self._misses = self._compilations = 0
@@ -120,12 +125,10 @@ class CompiledFunction:
         functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
 
     # -- calling ----------------------------------------------------------------------------------------------------
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            for fast in self._roads:
-                result = fast(*args)
-                if result is not MISS:
-                    return result
+    def _any_call(self, *args: Any, **kwargs: Any) -> Any:
+        """A call that no generated road knows."""
+        while args and args[-1] is MISS:  # there were fewer than a road takes
+            args = args[:-1]
         return self._call(args, kwargs)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
@@ -246,12 +249,12 @@ class CompiledFunction:
         path.pack = packer(path.template)
         if program not in entry.programs:
             entry.programs.append(program)
-        fast = fast_call(entry.info, entry.call, program, self._fast_hits)
-        if fast is not None:
+        road = fast_call(self._binder, entry.call, program)
+        if road is not None:
+            road.__qualname__ = getattr(self, "__qualname__", self._name)
             with self._lock:
-                others = tuple(f for f in self._fast if f[0] is not program)
-                self._fast = ((program, fast), *others)[:_FAST_ROADS]
-                self._roads = tuple([f for _, f in self._fast])
+                self._roads.add(program, road)
+                self.__call__ = self._roads.first
 
     def _compiled(self, program: Program) -> None:
         with self._lock:
@@ -367,17 +370,17 @@ class CompiledFunction:
     def cache_info(self) -> CacheInfo:
         """(hits, misses, compilations, size, maxsize); one compilation is one generated function."""
         return CacheInfo(
-            self._hits + self._fast_hits[0], self._misses, self._compilations, len(self._entries), settings.cache_size
+            self._hits + self._roads.hits, self._misses, self._compilations, len(self._entries), settings.cache_size
         )
 
     def cache_clear(self) -> None:
         """Forget every signature."""
         with self._lock:
             self._entries.clear()
-            self._fast = ()
-            self._roads = ()
+            self._roads.clear()
+            self.__call__ = self._roads.first
             self._last = None
-            self._hits = self._misses = self._compilations = self._fast_hits[0] = 0
+            self._hits = self._misses = self._compilations = 0
 
     def last_source(self) -> str | None:
         """The code compiled last; None when nothing was compiled yet."""
@@ -391,7 +394,6 @@ class CompiledFunction:
         return f"<tapec {self._transform.name or 'compile'} of {own}>"
 
 
-_FAST_ROADS = 4  # signatures that are told apart by generated code; others are looked up
 _LENGTHS = 8  # paths that differ in the length of `x[mask]` and the like, before it is recorded at each call
 
 

@@ -83,7 +83,12 @@ class Binder:
         if isinstance(inner, np.ufunc) or (getattr(inner, "__module__", None) or "").startswith("numpy"):
             self.signature = None  # its defaults are not to be given: np.sum tells them from what a caller gives
         positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.positional = positional
+        self.by_name = {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY}
         self.names = [p.name for p in positional]
+        self.surplus_keywords = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        positions = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+        self.takes_keywords = self.signature is None or any(p.kind not in positions for p in parameters)
         self.variadic = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
         numbers = {n + len(self.names) if isinstance(n, int) and n < 0 else n for n in _as_tuple(static_argnums)}
         self.static = numbers | set(_as_tuple(static_argnames))
