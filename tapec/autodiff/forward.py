@@ -7,7 +7,7 @@ respect to the cotangent gives the map of tangents.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from tapec.autodiff.inline import copy_into, prune
 from tapec.autodiff.linear import is_multilinear, linear_inputs
 from tapec.autodiff.reverse import backward, fit, input_cotangents, plain
 from tapec.autodiff.shifts import cancelling_shifts
+from tapec.autodiff.shortcuts import shortcut
 from tapec.autodiff.zeros import Zero
 from tapec.errors import GraphError
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node
@@ -52,15 +53,19 @@ def pushforward(builder: Builder, targets: Sequence[Node], tangents: dict[Node, 
     for node in tuple(builder.nodes):
         if any(i in moving for i in node.inputs) and node.op.gradient == "yes" and node not in shifts:
             builder.origin = node.origin
-            _step(builder, node, moving)
+            _step(builder, node, moving, tangents)
     builder.origin, builder.role = keep
     return [moving[t].node if t in moving else Zero(plain(t.type), builder).node for t in targets]
 
 
-def _step(builder: Builder, node: Node, moving: dict[Node, Any]) -> None:
+def _step(builder: Builder, node: Node, moving: dict[Node, Any], sources: Collection[Node]) -> None:
     """Find the tangent of one node from those of its inputs; nothing when it does not move."""
+    whole = shortcut(node, sources)
     if node.op is ITEM:
         t = moving[node.inputs[0]][node.param("index")]
+    elif whole is not None:
+        xs = [Symbol(i, builder) for i in whole.inputs]
+        t = whole.jvp([moving.get(i) for i in whole.inputs], Symbol(node, builder), *xs)
     else:
         t = _tangent(builder, node, [moving.get(i) for i in node.inputs])
     if isinstance(node.type, tuple):

@@ -14,6 +14,7 @@ import numpy as np
 
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.shifts import cancelling_shifts
+from tapec.autodiff.shortcuts import shortcut
 from tapec.autodiff.zeros import Zero, filled, is_zero
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Type, input_node
 from tapec.ir.origin import variable_of
@@ -82,7 +83,7 @@ def backward(
             builder.origin = origin = node.origin
             if node in shifts:
                 pending[node] = Zero(plain(node.type), builder)
-            _step(builder, node, pending, active, lift)
+            _step(builder, node, pending, active, sources, lift)
     builder.origin, builder.role = keep
     for source in sources:
         _christen(pending.get(source), source)
@@ -98,7 +99,12 @@ def _christen(ct: Any, node: Node) -> None:
 
 
 def _step(
-    builder: Builder, node: Node, pending: dict[Node, Any], active: set[Node], lift: Callable[[Node], Node]
+    builder: Builder,
+    node: Node,
+    pending: dict[Node, Any],
+    active: set[Node],
+    sources: Sequence[Node],
+    lift: Callable[[Node], Node],
 ) -> None:
     """Carry the cotangent of one node to its inputs."""
     ct = pending[node]
@@ -107,16 +113,22 @@ def _step(
         k = node.param("index")
         slots[k] = ct if slots[k] is None else slots[k] + ct
         return
-    wanted = [i in active for i in node.inputs]
+    whole = shortcut(node, sources)
+    inputs = node.inputs if whole is None else whole.inputs
+    wanted = [i in active for i in inputs]
     if not any(wanted):
         return
     parts: Sequence[Any]
     if node.op.gradient == "zero" or _all_zero(ct):
-        parts = [Zero(plain(i.type), builder) for i in node.inputs]
+        parts = [Zero(plain(i.type), builder) for i in inputs]
     else:
-        xs = [Symbol(lift(i), builder) for i in node.inputs]
-        parts = input_cotangents(node, _complete(builder, node, ct), _result(builder, lift(node)), xs)
-    for i, want, part in zip(node.inputs, wanted, parts, strict=True):
+        xs = [Symbol(lift(i), builder) for i in inputs]
+        y = _result(builder, lift(node))
+        if whole is None:
+            parts = input_cotangents(node, _complete(builder, node, ct), y, xs)
+        else:
+            parts = whole.vjp(ct, y, *xs)
+    for i, want, part in zip(inputs, wanted, parts, strict=True):
         if want and part is not None:
             _accumulate(pending, i, fit(builder, part, i.type))
 

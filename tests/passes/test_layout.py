@@ -8,6 +8,7 @@ from tests.passes.support import Case, check_case, check_table
 X = "%x: f64[3,4], %y: f64[3,4], %v: f64[4], %s: f64[], %p: f64[2,3]"
 SUM = "sum {} {{axis=({}), keepdims={}}}".format
 PICKED = "constant {value=[0, 1, 2]}; constant {value=[3, 3, 0]}; scatter %r, %0, %1 {shape=(3, 4), index=($0, $1)}"
+PICKED_CT = f"{PICKED} !ct"
 RULES = (*LAYOUT, *INDEXING, *REDUCTIONS)
 WEAK = "%t: float, %h: f32[3]"
 
@@ -143,6 +144,25 @@ CASES = {
             f"{PICKED.replace('[0, 1, 2]', '[0, 1, 1]')}; {SUM('%2', '1,', False)}",  # two in a row
         ],
     ),
+    "sum-of-divided-scatter": Case(
+        "%r: f64[3], %s: f64[3,1], %t: f64[1,4]",
+        [
+            (
+                f"{PICKED_CT}; divide %2, %s !ct; {SUM('%3', '1,', False)} !ct",
+                "reshape %r {shape=(3, 1)} !ct; divide %0, %s !ct; reshape %1 {shape=(3,)} !ct",
+            ),
+            (
+                f"{PICKED_CT}; divide %2, %s !ct; {SUM('%3', '1,', True)} !ct",
+                "reshape %r {shape=(3, 1)} !ct; divide %0, %s !ct",
+            ),
+        ],
+        [
+            f"{PICKED}; divide %2, %s; {SUM('%3', '1,', False)}",  # the user's own
+            f"{PICKED_CT}; divide %2, %s !ct; {SUM('%3', '0,', False)} !ct",
+            f"{PICKED_CT}; divide %2, %t !ct; {SUM('%3', '1,', False)} !ct",  # not one number for each row
+            f"{PICKED_CT}; divide %s, %2 !ct; {SUM('%3', '1,', False)} !ct",
+        ],
+    ),
     "sum-of-broadcast": Case(
         X,
         [
@@ -250,6 +270,10 @@ CASES = {
             "matmul %p, %x; transpose %0 {axes=(1, 0)}",
             "matmul %p, %x !ct; transpose %0 {axes=(1, 0)} !ct; return %0, %1",
         ],
+        [
+            ("%a: f64[5,2,3], %b: f64[5,3,4]", "matmul %a, %b !ct; transpose %0 {axes=(1, 0, 2)} !ct"),
+            ("%a: f64[5,2,3], %b: f64[3,4]", "matmul %a, %b !ct; transpose %0 {axes=(0, 2, 1)} !ct"),
+        ],
     ),
 }
 
@@ -261,3 +285,9 @@ def test_rule(name):
 
 def test_each_rule_has_a_case():
     check_table(CASES, RULES)
+
+
+def test_stacks_of_products_are_transposed_one_by_one():
+    before = "matmul %a, %b !ct; transpose %0 {axes=(0, 2, 1)} !ct"
+    after = "transpose %b {axes=(0, 2, 1)} !ct; transpose %a {axes=(0, 2, 1)} !ct; matmul %0, %1 !ct"
+    check_case("transpose-of-product", Case("%a: f64[5,2,3], %b: f64[5,3,4]", [(before, after)]), REDUCTIONS)

@@ -18,6 +18,7 @@ __all__ = ["INDEXING"]
 OF_SCATTER = Some("getitem", of=("scatter",))
 OF_STACK = Some("getitem", of=("stack",))
 SUM_OF_SCATTER = Some("sum", of=("scatter",))
+SUM_OF_QUOTIENT = Some("sum", of=("divide",))
 
 
 def _is_basic(node: Node) -> bool:
@@ -62,8 +63,18 @@ def _other_place(y: Node) -> bool:
 
 def _one_in_each_row(y: Node) -> bool:
     """Is it the sum over the columns of a matrix into whose rows one value was put each?"""
-    scatter = y.inputs[0]
-    if scatter.param("index") != (Slot(0), Slot(1)) or scatter.type.ndim != 2 or y.param("axis") != (1,):
+    return y.param("axis") == (1,) and _picks(y.inputs[0])
+
+
+def _one_divided_in_each_row(y: Node) -> bool:
+    """And each row was divided by a number?"""
+    matrix, divisor = y.inputs[0].inputs
+    return y.param("axis") == (1,) and divisor.type.shape == (y.type.shape[0], 1) and _picks(matrix)
+
+
+def _picks(scatter: Node) -> bool:
+    index = (Slot(0), Slot(1))
+    if scatter.op.name != "scatter" or scatter.param("index") != index or scatter.type.ndim != 2:
         return False
     values, numbers, _ = scatter.inputs
     rows = (scatter.type.shape[0],)
@@ -76,6 +87,15 @@ INDEXING = (
     Rule("index-of-scatter", OF_SCATTER, lambda y: _written(y), _same_place, kinds="fc"),
     Rule("index-beside-scatter", OF_SCATTER, lambda y: np.zeros_like(y), _other_place, kinds="fc"),
     Rule("sum-of-scatter", SUM_OF_SCATTER, lambda y: _laid_out(y), _one_in_each_row, kinds="fc", changes="zeros"),
+    Rule(
+        "sum-of-divided-scatter",
+        SUM_OF_QUOTIENT,
+        lambda y: _laid_out_quotient(y),
+        _one_divided_in_each_row,
+        only="cotangents",
+        kinds="fc",
+        changes="zeros",
+    ),
 )
 
 
@@ -86,3 +106,9 @@ def _written(y: Symbol) -> Symbol:
 def _laid_out(y: Symbol) -> Any:
     values = _written(y)
     return values if values.shape == y.shape else np.reshape(values, y.shape)
+
+
+def _laid_out_quotient(y: Symbol) -> Any:
+    matrix, divisor = (Symbol(i, y.builder) for i in y.node.inputs[0].inputs)
+    values = np.reshape(Symbol(matrix.node.inputs[0], y.builder), divisor.shape)
+    return np.reshape(values / divisor, y.shape)

@@ -113,11 +113,13 @@ def _is_matrix(a: Node) -> bool:
 
 
 def transpose_of_product(a: Symbol, b: Symbol) -> Any:
-    return np.transpose(b) @ np.transpose(a)
+    return np.swapaxes(b, -1, -2) @ np.swapaxes(a, -1, -2)
 
 
-def _are_matrices(y: Node, a: Node, b: Node) -> bool:
-    return a.type.ndim == b.type.ndim == 2 and y.param("axes") == (1, 0)
+def _swaps_matrices(y: Node, a: Node, b: Node) -> bool:
+    """Are both matrices, or as deep stacks of them, that are transposed each by itself?"""
+    n = y.type.ndim
+    return a.type.ndim == b.type.ndim == n and y.param("axes") == (*range(n - 2), n - 1, n - 2)
 
 
 def _rule(name: str, pattern: Any, replacement: Any, guard: Any = None, changes: str = "rounding", **more: Any) -> Rule:
@@ -138,5 +140,5 @@ REDUCTIONS = (
     _rule("sum-of-single-elements", np.sum(x), reshaped, _adds_single_elements, changes="zeros", **CT),
     _rule("product-with-uniform", a @ k, product_with_uniform, _is_matrix, **CT),
     _rule("uniform-times-product", np.matmul(k, a), uniform_times_product, _is_matrix, **CT),
-    _rule("transpose-of-product", np.transpose(a @ b), transpose_of_product, _are_matrices, once=True, **CT),
+    _rule("transpose-of-product", np.transpose(a @ b), transpose_of_product, _swaps_matrices, once=True, **CT),
 )

@@ -1,0 +1,106 @@
+"""Derivatives of several operations taken as one, where the whole has a simpler one than its parts in turn.
+
+1 / (1 + exp(-x)) has y * (1 - y), and the logarithm of exp(x) / s, even of some of its elements, needs no quotient and
+cannot divide by one that is zero. Values between that have other uses get their cotangents from those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapec.ir import Node, is_literal
+from tapec.ops import apply
+
+__all__ = ["Shortcut", "shortcut"]
+
+
+class Shortcut(NamedTuple):
+    """Some operations as one."""
+
+    inputs: tuple[Node, ...]
+    inner: tuple[Node, ...]  # the values between
+    vjp: Callable[..., tuple[Any, ...]]  # from ct, y and the inputs
+    jvp: Callable[..., Any]  # from the tangents, y and the inputs
+
+
+def shortcut(node: Node, apart: Collection[Node]) -> Shortcut | None:
+    """The shortcut that ends in this node, if there is one that skips none of the nodes in `apart`."""
+    find = _ENDS.get(node.op.name)
+    if find is None or node.type.dtype.kind != "f":
+        return None
+    found = find(node)
+    return None if found is None or any([n in apart for n in found.inner]) else found
+
+
+# -- 1 / (1 + exp(u)), exp(u) / (1 + exp(u)) --------------------------------------------------------------------------
+def _quotient(node: Node) -> Shortcut | None:
+    above, below = node.inputs if node.op.name == "divide" else (None, node.inputs[0])
+    e = _one_plus_exp(below)
+    if e is None or e.type != node.type:
+        return None
+    if above is e:
+        sign = 1
+    elif above is None or _is_one(above):
+        sign = -1
+    else:
+        return None
+
+    def scaled(t: Any, y: Any) -> Any:
+        slope = t * y * (1 - y)
+        return slope if sign == 1 else -slope
+
+    return Shortcut(
+        inputs=e.inputs,
+        inner=(below, e),
+        vjp=lambda ct, y, u: (scaled(ct, y),),
+        jvp=lambda ts, y, u: scaled(ts[0], y),
+    )
+
+
+def _one_plus_exp(node: Node) -> Node | None:
+    """The exp(u) of 1 + exp(u)."""
+    if node.op.name != "add":
+        return None
+    for one, e in (node.inputs, node.inputs[::-1]):
+        if _is_one(one) and e.op.name == "exp":
+            return e
+    return None
+
+
+def _is_one(node: Node) -> bool:
+    return is_literal(node) and node.value == 1
+
+
+# -- log(exp(u) / s), and of what is read from it ---------------------------------------------------------------------
+def _log(node: Node) -> Shortcut | None:
+    (value,) = node.inputs
+    reading = value if value.op.name in ("getitem", "take_along_axis") else None
+    quotient = value if reading is None else reading.inputs[0]
+    if quotient.op.name != "divide":
+        return None
+    e, s = quotient.inputs
+    if e.op.name != "exp" or e.type != quotient.type or s.type.weak:
+        return None
+
+    def vjp(ct: Any, y: Any, u: Any, s: Any, *places: Any) -> tuple[Any, ...]:
+        if reading is not None:
+            rule = reading.op.vjp
+            assert rule is not None
+            ct = rule(ct, y, u, *places, **dict(reading.params))[0]
+        return (ct, -ct / s, *[None] * len(places))
+
+    def jvp(ts: Any, y: Any, u: Any, s: Any, *places: Any) -> Any:
+        t_u, t_s = ts[:2]
+        t = t_u if t_s is None else -(t_s / s) if t_u is None else t_u - t_s / s
+        t = np.broadcast_to(t, e.type.shape)
+        return t if reading is None else apply(reading.op, (t, *places), reading.params)
+
+    places = () if reading is None else reading.inputs[1:]
+    inner = (quotient, e) if reading is None else (value, quotient, e)
+    return Shortcut((e.inputs[0], s, *places), inner, vjp, jvp)
+
+
+_ENDS: dict[str, Callable[[Node], Shortcut | None]] = {"divide": _quotient, "reciprocal": _quotient, "log": _log}

@@ -1,0 +1,122 @@
+"""Several operations differentiated as one: the right derivative, in both modes, and where not."""
+
+import numpy as np
+import pytest
+
+import tapec
+
+RNG = np.random.default_rng(1)
+X = RNG.normal(size=(4, 3))
+LABELS = np.array([0, 2, 1, 1])
+
+
+def sigmoid(x):
+    return np.sum((1 / (1 + np.exp(-x))) ** 2)
+
+
+def by_reciprocal(x):
+    return np.sum(np.reciprocal(np.exp(-x) + 1.0) ** 3)
+
+
+def of_positive(x):
+    e = np.exp(x)
+    return np.sum((e / (1 + e)) ** 2)
+
+
+def shared(x):
+    """The exponential is used elsewhere too."""
+    e = np.exp(-x)
+    return np.sum(np.sin(e) / (1 + e) + 1 / (1 + e) ** 2)
+
+
+def log_of_softmax(x):
+    e = np.exp(x)
+    return np.sum(np.log(e / e.sum(axis=1, keepdims=True)) ** 2)
+
+
+def log_of_picked(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    p = e / e.sum(axis=1, keepdims=True)
+    return -np.mean(np.log(p[np.arange(4), LABELS]) + np.sum(p**2, axis=1))
+
+
+def log_of_taken(x):
+    e = np.exp(x)
+    return np.sum(np.log(np.take_along_axis(e / e.sum(axis=0), LABELS[None, :3], axis=0)) ** 2)
+
+
+def log_of_slice(x):
+    e = np.exp(x)
+    return np.sum(np.log((e / (1 + e[:, :1] ** 2))[1:, ::2]) ** 2)
+
+
+def log_of_constant_over(x):
+    return np.sum(np.log(np.exp(X) / (2 + x * x)))
+
+
+FUNCTIONS = [
+    sigmoid,
+    by_reciprocal,
+    of_positive,
+    shared,
+    log_of_softmax,
+    log_of_picked,
+    log_of_taken,
+    log_of_slice,
+    log_of_constant_over,
+]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_derivatives(f):
+    tapec.check_grads(f, (X,), order=2)
+    half = X.astype(np.float32)
+    g = tapec.grad(f)(half)
+    assert g.dtype == np.float32
+    assert np.allclose(g, tapec.grad(f)(X), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("f", [sigmoid, by_reciprocal, of_positive])
+def test_the_slope_of_a_sigmoid_is_made_of_its_value(f):
+    g = tapec.grad(f)
+    g(X)
+    assert "(1 - " in g.source(X)
+
+
+def test_no_overflow_where_the_sigmoid_is_flat():
+    with np.errstate(over="ignore"):
+        g = tapec.grad(lambda x: np.sum(1 / (1 + np.exp(-x))))(np.array([-1e3, 1e3]))
+    assert np.array_equal(g, [0, 0])
+
+
+def test_a_probability_of_zero_has_a_gradient():
+    def loss(x):
+        e = np.exp(x - x.max())
+        return -np.log(e / e.sum())[0]
+
+    with np.errstate(divide="ignore"):
+        g = tapec.grad(loss)(np.array([-1e3, 0.0]))
+    assert np.array_equal(g, [-1, 1])
+
+
+def test_values_on_the_way_as_sources():
+    x = tapec.constant(X)
+    with tapec.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        e = np.exp(-x)
+        t = 1 + e
+        y = np.sum(1 / t)
+    value = np.exp(-X)
+    assert np.allclose(tape.gradient(y, e).numpy(), -1 / (1 + value) ** 2)
+    assert np.allclose(tape.gradient(y, [x, t])[1].numpy(), -1 / (1 + value) ** 2)
+
+
+def test_quotients_on_the_way_as_sources():
+    x = tapec.constant(X)
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        p = np.exp(x) / np.sum(np.exp(x), axis=1, keepdims=True)
+        y = np.sum(np.log(p[1:]))
+    value = np.exp(X) / np.exp(X).sum(axis=1, keepdims=True)
+    expected = np.where(np.arange(4)[:, None] > 0, 1 / value, 0)
+    assert np.allclose(tape.gradient(y, p).numpy(), expected)
