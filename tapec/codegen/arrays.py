@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tapec.codegen.blocks import in_blocks
-from tapec.codegen.branches import items_of, results_of, segments_of
+from tapec.codegen.branches import Segment, items_of, results_of, segments_of
 from tapec.codegen.constants import name_constants
 from tapec.codegen.contract import contracted
 from tapec.codegen.cost import Cost, flops_of
@@ -21,7 +22,7 @@ from tapec.ir import CONSTANT, ITEM, Graph, Node
 from tapec.ir.origin import variable_of
 from tapec.ir.tree import Tree
 
-__all__ = ["array_function", "items_for", "name_inputs"]
+__all__ = ["array_function", "items_for", "name_inputs", "read_at_ends"]
 
 
 def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> Function:
@@ -36,7 +37,9 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
     names.fixed.update(params)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
-    plan, items = items_for(graph, tree, graph.outputs, nesting=not checked)
+    segments = None if tree is None else segments_of(tree, graph.outputs, graph.outputs)
+    plan = Plan(graph.nodes, read_at_ends(graph, segments), nesting=not checked)
+    items = items_for(plan, graph, segments)
     constants = name_constants(plan.nodes, names, called)
     space.constants.update(constants)
     space.names.update(constants)
@@ -45,18 +48,18 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     return Function(name, params, body, constants, Cost(flops_of(whole), lowering.moved, lowering.peak))
 
 
-def items_for(
-    graph: Graph, tree: Tree | None, tests: tuple[Node, ...], nesting: bool = True
-) -> tuple[Plan, list[Any]]:
-    """What is to be lowered, in order; `tests` are what the tree branches on."""
-    if tree is not None:
-        segments = segments_of(tree, graph.outputs, tests)
-        plan = Plan(graph.nodes, results_of(segments), nesting)
-        return plan, items_of(graph, plan, segments)
-    plan = Plan(graph.nodes, graph.outputs, nesting)
+def read_at_ends(graph: Graph, segments: list[Segment] | None) -> Sequence[Node]:
+    """What returns and branches read, as often as they do; `segments` are those of a decision tree, if there is one."""
+    return graph.outputs if segments is None else results_of(segments)
+
+
+def items_for(plan: Plan, graph: Graph, segments: list[Segment] | None) -> list[Any]:
+    """What is to be lowered, in order."""
+    if segments is not None:
+        return items_of(graph, plan, segments)
     results = Results(graph.outputs, plan.nest_results(graph.outputs))
     items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
-    return plan, [*items, results]
+    return [*items, results]
 
 
 def name_inputs(graph: Graph, names: Names) -> dict[Node, str]:

@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tapec.codegen.items import Fork, Results
+from tapec.codegen.items import UNKNOWN, Fork, Results
 from tapec.codegen.plan import Plan
 from tapec.ir import CONSTANT, ITEM, Graph, Node
 from tapec.ir.tree import Branch, Leaf, Tree
 
 __all__ = ["Segment", "items_of", "leaves_of", "results_of", "segments_of"]
-
-UNKNOWN = Results(None, ())
 
 
 class Segment:

@@ -42,8 +42,10 @@ def _elementwise(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
     name, shape = node.op.name, node.type.shape
     if not shape:
         return [b.apply(name, *[x[0] for x in xs])]
-    reads = [_spread(i.type.shape, shape) for i in node.inputs]
-    return [b.apply(name, *[x[r[k]] for x, r in zip(xs, reads)]) for k in range(node.type.size)]
+    spread = [
+        x if i.type.shape == shape else [x[k] for k in _spread(i.type.shape, shape)] for x, i in zip(xs, node.inputs)
+    ]
+    return b.apply_each(name, zip(*spread))
 
 
 def _sum_of(b: Elements, parts: Sequence[Any]) -> Any:

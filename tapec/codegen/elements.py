@@ -8,7 +8,7 @@ ready to compute again with NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tapec.ir import Node, Op, constant
@@ -89,8 +89,9 @@ POWER = _scalar_op("integer power", "{0} ** {1}")
 TO_FLOAT = _scalar_op("float", "float({0})")
 
 
-# what gives one of its operands as it is: an int among them must be a float
-SELECTING = {"where", "maximum", "minimum"}
+RISKY = {o for o in (*OPS.values(), POWER, TO_FLOAT) if o.facts["plain"] not in SAFE and o.facts["plain"] not in BOOLS}
+TYPES = {name: BOOL if name in BOOLS else FLOAT for name in OPS}
+COMMUTATIVE = {OPS["add"], OPS["multiply"]}
 
 
 def spelled(value: Any) -> Any:
@@ -115,24 +116,35 @@ class Elements:
             found = simple(self, *args)
             if found is not None:
                 return found
-        return self.make(OPS[name], BOOL if name in BOOLS else FLOAT, *args)
+        return self.make(OPS[name], TYPES[name], *args)
+
+    def apply_each(self, name: str, rows: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """The same operation for each row of arguments."""
+        simple, op, type = SIMPLER.get(name), OPS[name], TYPES[name]
+        if simple is None:
+            return [self.make(op, type, *args) for args in rows]
+        made = []
+        for args in rows:
+            found = simple(self, *args)
+            made.append(self.make(op, type, *args) if found is None else found)
+        return made
 
     def make(self, op: Op, type: Type, *args: Any) -> Any:
-        if type is FLOAT and op.facts["plain"] in SELECTING:
-            args = tuple([float(a) if isinstance(a, int) else a for a in args])
-        inputs = tuple([a if isinstance(a, Node) else self.number(spelled(a)) for a in args])
+        inputs = tuple([a if a.__class__ is Node else self.number(spelled(a)) for a in args])
         key = (op, inputs)
         node = self.known.get(key)
+        if node is None and op in COMMUTATIVE:
+            node = self.known.get((op, inputs[::-1]))
         if node is None:
             node = Node(op, inputs, (), type, self.origin, "", self.role)
             self.known[key] = node
             self.nodes.append(node)
-            if op.facts["plain"] not in SAFE and op.facts["plain"] not in BOOLS:
+            if op in RISKY:
                 self.risky = True
         return node
 
     def number(self, value: Any) -> Node:
-        key = (type(value), repr(value))
+        key = (type(value), value if value and value == value else repr(value))  # -0.0 == 0.0, and nan is not nan
         node = self.known.get(key)
         if node is None:
             node = self.known[key] = constant(value)
@@ -152,6 +164,8 @@ def _subtract(b: Elements, x: Any, y: Any) -> Any:
 
 
 def _multiply(b: Elements, x: Any, y: Any) -> Any:
+    if x.__class__ is Node and y.__class__ is Node:
+        return None
     if x is ZERO or y is ZERO:
         return ZERO
     for a, other in ((x, y), (y, x)):
@@ -187,7 +201,19 @@ def _power(b: Elements, x: Any, y: Any) -> Any:
     return None
 
 
+def _selecting(name: str) -> Callable[..., Any]:
+    """What gives one of its operands as it is: an int among them must be a float."""
+
+    def simpler(b: Elements, *args: Any) -> Any:
+        return b.make(OPS[name], FLOAT, *[float(a) if isinstance(a, int) else a for a in args])
+
+    return simpler
+
+
 SIMPLER: dict[str, Callable[..., Any]] = {
+    "where": _selecting("where"),
+    "maximum": _selecting("maximum"),
+    "minimum": _selecting("minimum"),
     "add": _add,
     "subtract": _subtract,
     "multiply": _multiply,

@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.codegen.arrays import items_for, name_inputs
+from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
+from tapec.codegen.branches import segments_of
 from tapec.codegen.cost import Cost, bytes_of
 from tapec.codegen.element_rules import RULES
 from tapec.codegen.elements import BOOL, FLOAT, Elements, spelled
 from tapec.codegen.expressions import Expr, parse_template, slots
+from tapec.codegen.float_lines import FloatLowering, FloatPlan
 from tapec.codegen.idioms import is_weak
 from tapec.codegen.load import Space
-from tapec.codegen.lower import Lowering
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, wished_name
 from tapec.codegen.plan import inner_nodes, is_view
@@ -64,7 +65,7 @@ def as_floats(graph: Graph, leaves: Sequence[int]) -> FloatProgram | None:
     tests = tuple([_node(made, elements[o][0]) for o in graph.outputs])
     given = set(leaves)
     outputs = [_packed(made, o, elements[o]) if k in given else tests[k] for k, o in enumerate(graph.outputs)]
-    if _numpy_cost(graph) < FLOAT_COST * len(made.nodes) + _packing_cost(graph, given):
+    if not _numpy_costs_more(graph, FLOAT_COST * len(made.nodes) + _packing_cost(graph, given)):
         return None
     _christen(graph, elements)
     literals = [n for n in made.known.values() if n.op is CONSTANT]
@@ -77,11 +78,9 @@ def as_floats(graph: Graph, leaves: Sequence[int]) -> FloatProgram | None:
 
 def _fits(node: Node) -> bool:
     t = node.type
-    if isinstance(t, tuple) or not 0 < t.size <= TINY:
+    if t.__class__ is tuple or (t.shape and not 0 < t.size <= TINY):
         return False
-    if t.dtype.kind == "f":
-        return t.dtype.itemsize == 8
-    return t.dtype.kind == "b" or is_weak(node)
+    return t.dtype.char == "d" or t.dtype.kind == "b" or is_weak(node)
 
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]]) -> list[Any] | None:
@@ -102,7 +101,7 @@ def _node(made: Elements, element: Any) -> Node:
 # ---------------------------------------------------------------------------------------------------------------
 # does it pay?
 # ---------------------------------------------------------------------------------------------------------------
-def _numpy_cost(graph: Graph) -> float:
+def _numpy_costs_more(graph: Graph, than: float) -> bool:
     total = 0.0
     for node in graph.nodes:
         if is_view(node):
@@ -110,7 +109,9 @@ def _numpy_cost(graph: Graph) -> float:
         elif node.op is not CONSTANT:
             scalar = node.op.name in ARITHMETIC and not node.type.shape
             total += SCALAR_COST if scalar else NUMPY_COST.get(node.op.kind, 0.5)
-    return total
+        if total > than:
+            return True
+    return False
 
 
 def _packing_cost(graph: Graph, given: set[int]) -> float:
@@ -174,8 +175,9 @@ def float_function(
     names.fixed.update(params)
     called: dict[Node, str] = {}
     body = unpack(program, graph, params, names, called)
-    plan, items = items_for(program.graph, tree, program.tests)
-    body += Lowering(plan, names, called, space).block(items)
+    segments = None if tree is None else segments_of(tree, program.graph.outputs, program.tests)
+    plan = FloatPlan(program.graph.nodes, read_at_ends(program.graph, segments))
+    body += FloatLowering(plan, names, called, space).block(items_for(plan, program.graph, segments))
     results = bytes_of(graph.outputs)
     cost = Cost(len(program.graph.nodes), bytes_of(graph.inputs) + results, results)
     if not program.risky:

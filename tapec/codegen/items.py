@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tapec.ir import Node
 
-__all__ = ["AddUp", "Fork", "Results"]
+__all__ = ["UNKNOWN", "AddUp", "Fork", "Results"]
 
 
 class Results(NamedTuple):
@@ -14,6 +14,9 @@ class Results(NamedTuple):
 
     nodes: tuple[Node, ...] | None
     leaves: tuple[Node, ...]
+
+
+UNKNOWN = Results(None, ())
 
 
 class Fork(NamedTuple):

@@ -17,7 +17,7 @@ from tapec.codegen.cost import bytes_of
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.helpers import masked
 from tapec.codegen.idioms import MASKED, is_weak, out_template
-from tapec.codegen.items import AddUp, Fork, Results
+from tapec.codegen.items import UNKNOWN, AddUp, Fork, Results
 from tapec.codegen.load import Space
 from tapec.codegen.loops import lower_loop
 from tapec.codegen.names import Names
@@ -76,10 +76,13 @@ class Lowering(Buffers):
             if type(fork.value) is int and fork.test.type.dtype.kind in "fc":
                 test = Expr(TO_INT, (test,))
             condition = Expr(UNEQUAL if fork.negated else EQUAL, (test, fork.value))
-        inner = type(self)(self.plan, self.names.branch(), self.name, self.space)
-        inner.branch(self)
-        self.out.append(If(condition, inner.block(fork.items), fork.test.origin))
-        self.count(inner, 0)
+        if fork.items == [UNKNOWN]:
+            self.out.append(If(condition, [Return(None)], fork.test.origin))
+        else:
+            inner = type(self)(self.plan, self.names.branch(), self.name, self.space)
+            inner.branch(self)
+            self.out.append(If(condition, inner.block(fork.items), fork.test.origin))
+            self.count(inner, 0)
         self.bury(fork.leaves)
 
     def results(self, item: Results) -> None:

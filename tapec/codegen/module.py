@@ -14,6 +14,7 @@ from tapec.codegen.constants import describe
 from tapec.codegen.cost import Cost, cost_text
 from tapec.codegen.expressions import to_ast
 from tapec.codegen.statements import (
+    SIMPLE,
     Def,
     For,
     If,
@@ -85,7 +86,13 @@ class Layout:
         trees: list[Any] = []
         for s in statements:
             line = self.next
-            if type(s) is If:
+            if type(s) in SIMPLE:
+                tree = statement_ast(s, line)
+                trees.append(tree)
+                text = tuple(wrapped(to_text(tree), indent)) if line_width(s) + indent > LIMIT else ()
+                self.lines.append(Line(indent, tree, s.origin, s.note, text))
+                self.next += len(text) or 1
+            elif type(s) is If:
                 test = to_ast(s.test, line)
                 self.lines.append(Line(indent, ast.If(test, [], []), s.origin, s.note, ()))
                 self.next += 1
@@ -102,19 +109,14 @@ class Layout:
                 self._text(indent, (f"except ({', '.join(s.errors)}):",))
                 handler = self._block(s.handler, indent + 4)
                 trees.append(try_ast(body, s.errors, handler, line, errors))
-            elif type(s) is For:
+            else:
+                assert type(s) is For
                 values = to_ast(s.values, line)
                 target = target_ast(s.target, line)
                 self.lines.append(Line(indent, ast.For(target, values, [], []), s.origin, s.note, ()))
                 self.next += 1
                 body = self._block(s.body, indent + 4)
                 trees.append(placed_ast(ast.For, line, target=target, iter=values, body=body, orelse=[]))
-            else:
-                tree = statement_ast(s, line)
-                trees.append(tree)
-                text = tuple(wrapped(to_text(tree), indent)) if line_width(s) + indent > LIMIT else ()
-                self.lines.append(Line(indent, tree, s.origin, s.note, text))
-                self.next += len(text) or 1
         return trees
 
     def origins(self) -> list[tuple[int, Any]]:

@@ -6,6 +6,7 @@ import builtins
 import keyword
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from heapq import heappop, heappush
 
 from tapec.ir import ITEM, Node
@@ -46,6 +47,7 @@ LETTERS = {
 }
 
 
+@lru_cache(maxsize=4096)
 def identifier(text: str) -> str:
     """The nearest legal variable name."""
     name = re.sub(r"\W+", "_", text).strip("_") or "x"

@@ -19,6 +19,7 @@ __all__ = ["BIG", "Plan", "is_big", "is_view"]
 
 BIG = 8192  # bytes from which an array is worth its own buffer; below, NumPy's call costs more than the memory
 WIDE = 60  # characters of an expression with others nested in it
+ROOM = 80  # characters of all that is written inside a return
 DEEP = 6  # operations on one line
 NEAR = 8  # nodes to look over for what stands between a value and its reader
 
@@ -130,7 +131,7 @@ class Plan:
     def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
         """Nest what only the return reads, where there is room; gives all that the return reads."""
         leaves: list[Node] = []
-        room = WIDE
+        room = ROOM
         for node in results:
             ok = self.nesting and self.uses.get(node) == 1
             ok = ok and node.op not in (INPUT, CONSTANT, ITEM) and not node.op.multi

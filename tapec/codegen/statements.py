@@ -21,6 +21,7 @@ from tapec.codegen.syntax import (
 )
 
 __all__ = [
+    "SIMPLE",
     "Assign",
     "Augment",
     "Def",
@@ -139,6 +140,7 @@ class For(NamedTuple):
     note: str = ""
 
 
+SIMPLE = frozenset({Assign, Augment, Store, Do, Return})
 Statement = Assign | Augment | Store | Do | Return | If | Try | Def | For
 
 

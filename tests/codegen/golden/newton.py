@@ -18,8 +18,8 @@ def newton_value_and_grad(x):
         if not abs(y3 * y3 - x) > t:  # golden_functions.py:55   abs(y * y - x) > 1e-9 * x
             return None
         t5 = x / y3                   # golden_functions.py:56   0.5 * (y + x / y)
-        t6 = 0.5 * (y3 + t5)
-        if abs(t6 * t6 - x) > t:      # golden_functions.py:55   abs(y * y - x) > 1e-9 * x
+        y4 = 0.5 * (y3 + t5)
+        if abs(y4 * y4 - x) > t:      # golden_functions.py:55   abs(y * y - x) > 1e-9 * x
             return None
         g = 0.5 / y3                  # golden_functions.py:56   0.5 * (y + x / y)
         g2 = (0.5 - g * t5) * 0.5
@@ -29,8 +29,7 @@ def newton_value_and_grad(x):
         g2 = (g2 - g4 * t3) * 0.5
         g5 = g2 / x
         g = g + g3 + g4 + g2 + g5
-        y = np.float64(t6)
-        return y, np.float64(g - g5 * t2)
+        return np.float64(y4), np.float64(g - g5 * t2)
     except (ArithmeticError, ValueError):
         return newton_value_and_grad_arrays(np.float64(x))  # inf and nan are NumPy's business
 

@@ -1,0 +1,113 @@
+"""Planning and lowering where every value is a Python number: no memory to share or to use again, so both are short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tapec.codegen.expressions import Expr, Expression, Template
+from tapec.codegen.idioms import template_of
+from tapec.codegen.items import Results
+from tapec.codegen.lower import Lowering
+from tapec.codegen.names import generic_name, identifier
+from tapec.codegen.plan import DEEP, WIDE, Plan, count_uses
+from tapec.codegen.results import COPY
+from tapec.codegen.statements import Assign, Return
+from tapec.ir import CONSTANT, Node, Op
+
+__all__ = ["FloatLowering", "FloatPlan"]
+
+LEAF = 6  # characters that a name takes, about
+
+
+class FloatPlan(Plan):
+    """A number is nested when one place reads it and the line stays short."""
+
+    def __init__(self, nodes: Sequence[Node], results: Iterable[Node]):
+        self.nesting = True
+        self.uses = uses = count_uses(nodes, results)
+        self.nested = set()
+        self.leaves = {}
+        self.templates = {}
+        self.wishes = {n: n.name for n in nodes if n.name}
+        self.fused = {}
+        self.parts = {}
+        self._width = {}
+        self._depth = {}
+        self.nodes = [n for n in nodes if n in uses]
+        self._place = {n: k for k, n in enumerate(self.nodes)}
+        known: dict[Op, Template | None] = {}  # an op on floats has no parameters: one template each
+        for node in self.nodes:
+            if node.op not in known:
+                known[node.op] = template_of(node) if node.op is not CONSTANT else None
+            self._fill(node, known[node.op])
+
+    def _fill(self, node: Node, template: Template | None) -> None:
+        """Decide on the inputs of a node, all of whose own inputs are decided on."""
+        leaves: tuple[Node, ...] = ()
+        depth, width = 0, 8
+        if template is not None:
+            self.templates[node] = template
+            depth, width = 1, template.width
+            for i, count in zip(node.inputs, template.counts):
+                if i in self.templates:
+                    if count == 1 and self.uses[i] == 1 and i not in self.wishes:
+                        w, d = width + self._width[i], depth + self._depth[i]
+                        if w <= WIDE and d <= DEEP:
+                            self.nested.add(i)
+                            leaves += self.leaves[i]
+                            width, depth = w, d
+                            continue
+                elif i.op is CONSTANT:
+                    continue
+                leaves += (i,)
+                width += LEAF
+        self.leaves[node] = leaves
+        self._width[node], self._depth[node] = width, depth
+
+
+class FloatLowering(Lowering):
+    """A line for each number that is not written inside another's."""
+
+    def start(self, items: list[Any]) -> None:
+        self.items = items
+        leaves = self.plan.leaves
+        last = self.last_read
+        for k, item in enumerate(items):
+            for leaf in leaves[item] if type(item) is Node else item.leaves:
+                last[leaf] = k
+
+    def value(self, node: Node, leaves: Sequence[Node]) -> None:
+        value = self.express(node)
+        self.bury(leaves)
+        wish = self.plan.wishes.get(node)
+        name = self.name[node] = self.names.take(identifier(wish) if wish else generic_name(node))
+        self.out.append(Assign(name, value, node.origin))
+
+    def express(self, node: Node) -> Expr:
+        name, express = self.name, self.express
+        template = self.plan.templates[node]
+        assert template is not None
+        args = [name[i] if i in name else i.value if i.op is CONSTANT else express(i) for i in node.inputs]
+        return Expr(template, tuple(args))
+
+    def operand(self, node: Node, as_object: bool = False) -> Expression:
+        found = self.name.get(node)
+        if found is not None:
+            return found
+        return node.value if node.op is CONSTANT else self.express(node)
+
+    def bury(self, leaves: Sequence[Node], survivor: Node | None = None) -> None:
+        here, last_read = self.here, self.last_read
+        for leaf in leaves:
+            if last_read.get(leaf) == here:
+                last_read[leaf] = -1
+                name = self.name.get(leaf)
+                if name is not None and name not in self.names.fixed:
+                    self.names.release(name)
+
+    def results(self, item: Results) -> None:
+        """All are made in the line or the lines before, so only what is given twice needs a copy."""
+        nodes = item.nodes or ()
+        values = [Expr(COPY, (self.operand(n),)) if n in nodes[:k] else self.operand(n) for k, n in enumerate(nodes)]
+        self.out.append(Return(None if item.nodes is None else tuple(values), self.common_origin(nodes)))
