@@ -112,7 +112,7 @@ def is_literal(node: Node) -> bool:
 class Graph:
     """A pure program: input nodes, all other nodes in an order that can run, output nodes."""
 
-    __slots__ = ("__weakref__", "_fingerprint", "inputs", "name", "nodes", "outputs")
+    __slots__ = ("__weakref__", "_fingerprint", "_numbering", "inputs", "name", "nodes", "outputs")
 
     def __init__(self, inputs: Iterable[Node], nodes: Sequence[Node], outputs: Iterable[Node], name: str = "graph"):
         self.inputs = tuple(inputs)
@@ -120,6 +120,7 @@ class Graph:
         self.outputs = tuple(outputs)
         self.name = name
         self._fingerprint: str | None = None
+        self._numbering: dict[Any, Node] | None = None  # kept by the passes while they are at work
 
     @property
     def fingerprint(self) -> str:

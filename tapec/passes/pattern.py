@@ -12,7 +12,7 @@ parameters are left to guards and replacements, `params` stands for them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
@@ -21,7 +21,19 @@ import numpy as np
 from tapec.ir import CONSTANT, OPS, Node, Op
 from tapec.passes.facts import uniform_value
 
-__all__ = ["Call", "Number", "Pattern", "Some", "Variable", "named_ops", "number", "params", "variables"]
+__all__ = [
+    "Call",
+    "Look",
+    "Number",
+    "Pattern",
+    "Some",
+    "Variable",
+    "looks_below",
+    "named_ops",
+    "number",
+    "params",
+    "variables",
+]
 
 params: Any = ...
 _OP_NAMES = {"astype": "cast", "amax": "max", "amin": "min", "abs": "absolute"}
@@ -201,3 +213,32 @@ def named_ops(pattern: Pattern) -> set[str]:
     if not isinstance(pattern, Call):
         return set()
     return {pattern.name}.union(*[named_ops(a) for a in pattern.args])
+
+
+Look = Callable[[Node], bool]
+
+
+def looks_below(pattern: Pattern) -> tuple[Look, ...]:
+    """Quick looks at a node whose op and whose operands' ops fit: which match can be ruled out at once?
+
+    Two operands that should be the same, and ops of operands of operands.
+    """
+    if not isinstance(pattern, Call):
+        return ()
+    looks: list[Look] = []
+    names = [a.name for a in pattern.args if type(a) is Variable]
+    if len(names) == len(pattern.args) == 2 and names[0] == names[1]:
+        looks.append(lambda node: node.inputs[0] is node.inputs[1])
+    for i, part in enumerate(pattern.args):
+        for k, below in enumerate(part.args if isinstance(part, Call) else ()):
+            if type(below) is not Variable:
+                looks.append(_look(i, k, below.fits))
+    return tuple(looks)
+
+
+def _look(i: int, k: int, fits: Callable[[Op], bool]) -> Look:
+    def look(node: Node) -> bool:
+        below = node.inputs[i].inputs
+        return k < len(below) and fits(below[k].op)
+
+    return look

@@ -56,6 +56,7 @@ def optimize(graph: Graph, report: Report | None = None) -> Graph:
     start = graph
     for name, run in PIPELINE:
         graph = run_pass(name, run, graph, told)
+    start._numbering = graph._numbering = None
     if settings.debug and told is not None:
         tell(start, graph, told)
     return graph

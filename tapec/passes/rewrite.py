@@ -3,6 +3,9 @@
 Nodes are visited in order, so operands are in their final form when a node is looked at; what a rule makes is rewritten
 as it is made. Rules are found by the ops of a node and its operands, so most nodes cost one look-up. The type of a
 result never changes: a rule that would change it does not fire, except that a smaller shape is broadcast back.
+
+The numbering of the values goes with the graph from one set of rules to the next (`tapec.passes.numbering`), so a walk
+over a graph in which little is to be done is cheap.
 """
 
 from __future__ import annotations
@@ -12,11 +15,13 @@ from typing import Any, NamedTuple
 
 from tapec.config import settings
 from tapec.errors import GraphError
-from tapec.ir import Builder, Graph, Node, Op, broadcast_shapes
+from tapec.ir import CT, Builder, Graph, Node, Op, broadcast_shapes, constant
+from tapec.ir.build import constant_key
 from tapec.ir.op import OWN_KINDS
 from tapec.ops.layout import BROADCAST_TO
 from tapec.passes.dce import dce
-from tapec.passes.pattern import Pattern, Some, named_ops
+from tapec.passes.numbering import key_of, key_of_node, numbering
+from tapec.passes.pattern import Look, Pattern, Some, looks_below, named_ops
 from tapec.passes.rule import Rule
 from tapec.passes.uses import Uses
 
@@ -33,7 +38,7 @@ class Rewrite(NamedTuple):
     after: Node
 
 
-Variants = tuple[tuple[Rule, Pattern], ...]
+Variants = tuple[tuple[Rule, Pattern, tuple[Look, ...]], ...]
 
 
 class RuleSet:
@@ -43,8 +48,8 @@ class RuleSet:
         self.__doc__ = about
         self.rules = tuple([rule for group in groups for rule in group])
         self._needs = [(rule, named_ops(rule.pattern)) for rule in self.rules]
-        self._variants: list[tuple[Rule, Pattern]] = []
-        self.index: tuple[dict[Any, Variants], ...] = ({}, {})  # without and with fast math
+        self._variants: list[tuple[Rule, Pattern, tuple[Look, ...]]] = []
+        self.indices: dict[tuple[bool, bool], dict[Any, Variants]] = {}  # by fast math, and whether among cotangents
         if len({rule.name for rule in self.rules}) != len(self.rules):
             raise ValueError("two rules of one name")
 
@@ -63,12 +68,20 @@ class RuleSet:
                 return True
         return False
 
-    def candidates(self, key: tuple[Op, ...], fast: bool) -> Variants:
+    def index(self, fast: bool, cotangent: bool) -> dict[Any, Variants]:
+        return self.indices.setdefault((fast, cotangent), {})
+
+    def candidates(self, key: tuple[Op, ...], fast: bool, cotangent: bool) -> Variants:
         """The rules that may match a node of the op `key[0]` on operands of the other ops."""
         if not self._variants:
-            self._variants = [(rule, v) for rule in self.rules for v in rule.pattern.variants()]
-        found = [(r, v) for r, v in self._variants if (fast or r.changes != "fast-math") and _could_match(v, key)]
-        self.index[fast][key] = variants = tuple(found)
+            self._variants = [(rule, v, looks_below(v)) for rule in self.rules for v in rule.pattern.variants()]
+        found = []
+        for variant in self._variants:
+            rule, pattern, _ = variant
+            if (fast or rule.changes != "fast-math") and (cotangent or rule.only is None):
+                if _could_match(pattern, key):
+                    found.append(variant)
+        variants = self.index(fast, cotangent)[key] = tuple(found)
         return variants
 
 
@@ -80,17 +93,14 @@ def _could_match(pattern: Any, key: tuple[Op, ...]) -> bool:
     return len(key) - 1 == len(pattern.args) and all([p.fits(op) for p, op in zip(pattern.args, key[1:])])
 
 
-def _key(op: Op, inputs: tuple[Node, ...], params: Any) -> Any:
-    """Equal for nodes that compute the same; operands of commutative ops may stand in either order."""
-    if op.commutative and id(inputs[0]) > id(inputs[1]):
-        inputs = inputs[::-1]
-    return op, inputs, params
-
-
 class Rewriter(Builder):
-    """One walk. As a builder it makes nodes that are already rewritten, and finds again what is there."""
+    """One walk. As a builder it makes nodes that are already rewritten, and finds again what is there.
 
-    __slots__ = ("depth", "fast", "index", "note", "rules", "start", "uses")
+    `_known`, the numbering, knows the whole graph from the start, and what died in earlier walks: only what is `placed`
+    by now is found again. `twins` are nodes of the graph whose operation another one does.
+    """
+
+    __slots__ = ("_uses", "depth", "fast", "indices", "note", "placed", "rules", "start", "twins")
 
     def __init__(self, rules: RuleSet, graph: Graph, note: Callable[[Rewrite], None] | None):
         super().__init__()
@@ -98,62 +108,99 @@ class Rewriter(Builder):
         self.start = graph
         self.note = note
         self.fast = settings.fast_math
-        self.index = rules.index[self.fast]
+        self.indices = rules.index(self.fast, False), rules.index(self.fast, True)
         self.depth = 0
-        self.uses = Uses(graph)
+        self._known, self.twins = numbering(graph)
+        self.placed: set[Node] = set(graph.inputs)
+        self._uses: Uses | None = None
+
+    @property
+    def uses(self) -> Uses:
+        if self._uses is None:  # a walk that changes nothing may never ask
+            self._uses = Uses(self.start)
+        return self._uses
 
     def run(self) -> Graph:
         graph = self.start
         new: dict[Node, Node] = {}
+        unchanged = new.keys().isdisjoint
+        twins, append, place = self.twins, self.nodes.append, self.placed.add
         for node in graph.nodes:
-            result = self.visit(node, new)
-            if result is not node:
-                new[node] = result
-                self.uses.add(result, self.uses.of(node))
+            if unchanged(node.inputs) and node not in twins:
+                result = self.simplified(node)
+                if result is node:
+                    append(node)
+                    place(node)
+                    continue
+                self._known[key_of_node(node)] = result
+            else:
+                result = self.renewed(node, new)
+                if result is node:
+                    continue
+            new[node] = result
+            self.uses.add(result, self.uses.of(node))
         if not new:
+            graph._numbering = self._known
             return graph
-        return dce(Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name))
+        made = dce(Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name))
+        made._numbering = self._known
+        return made
 
-    def visit(self, node: Node, new: dict[Node, Node]) -> Node:
-        """What takes the place of a node of the graph: itself, itself on new operands, or what rules make of it."""
-        inputs = node.inputs
-        if not inputs:
-            result = self.simplified(node)
-            if result is node:
-                self.nodes.append(node)
-            return result
-        for i in inputs:
-            if i in new:
-                inputs = tuple([new.get(i, i) for i in inputs])
-                node = node.with_inputs(inputs)
-                break
-        key = _key(node.op, inputs, node.params)
+    def renewed(self, node: Node, new: dict[Node, Node]) -> Node:
+        """What takes the place of a node whose operands are others by now: itself on those, simplified."""
+        if not new.keys().isdisjoint(node.inputs):
+            node = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
+        if node.op.kind in OWN_KINDS:
+            return self.settled(None, node)
+        key = key_of_node(node)
+        known = self.found(key, node.role)
+        if known is None:
+            return self.settled(key, node)
+        self.uses.drop(node)
+        return known
+
+    def found(self, key: Any, role: str | None) -> Node | None:
+        """What does an operation already."""
         known = self._known.get(key)
-        if known is not None and node.op.kind not in OWN_KINDS:
-            if node.role is None:
-                known.role = None  # what the user wrote keeps its exact values
-            self.uses.drop(node)
-            return known
-        return self.settle(key, node)
+        if known is None:
+            return None
+        if known not in self.placed:
+            self.twins.add(known)
+            return None
+        if role is None:
+            known.role = None  # what the user wrote keeps its exact values
+        return known
 
-    def settle(self, key: Any, node: Node) -> Node:
-        """Rewrite a node, and keep what comes of it."""
-        result = self._known[key] = self.simplified(node)
+    def settled(self, key: Any, node: Node) -> Node:
+        """Simplify a node, and keep what comes of it."""
+        result = self.simplified(node)
         if result is node:
             self.nodes.append(node)
+            self.placed.add(node)
+        if key is not None:
+            self._known[key] = result
         return result
 
+    # -- as a builder -----------------------------------------------------------------------------------------------
     def emit(self, op: Op, inputs: tuple[Node, ...], params: Any = (), origin: Any = None) -> Node:
-        key = _key(op, inputs, params)
-        known = self._known.get(key)
+        key = key_of(op, inputs, params)
+        known = self.found(key, self.role)
         if known is not None:
-            if self.role is None:
-                known.role = None
             return known
-        t = op.rule(*[i.type for i in inputs], **dict(params))
+        types = [i.type for i in inputs]
+        t = op.rule(*types, **dict(params)) if params else op.rule(*types)
         node = Node(op, inputs, params, t, self.origin if origin is None else origin, None, self.role)
         self.uses.take(node)
-        return self.settle(key, node)
+        return self.settled(key, node)
+
+    def constant(self, value: Any, name: str | None = None) -> Node:
+        key = constant_key(value)
+        known = self.found(key, CT)
+        if known is None:
+            known = self._known[key] = constant(value, name)
+            self.nodes.append(known)
+            self.placed.add(known)
+        return known
 
     # -- rules ------------------------------------------------------------------------------------------------------
     def simplified(self, node: Node) -> Node:
@@ -166,19 +213,22 @@ class Rewriter(Builder):
             key = (node.op, inputs[0].op)
         else:
             key = (node.op, *[i.op for i in inputs[:3]])
-        found = self.index.get(key)
+        cotangent = node.role is not None
+        found = self.indices[cotangent].get(key)
         if found is None:
-            found = self.rules.candidates(key, self.fast)
-        for rule, pattern in found:
-            result = self.apply(rule, pattern, node)
-            if result is not None:
-                return result
+            found = self.rules.candidates(key, self.fast, cotangent)
+        for rule, pattern, looks in found:
+            for look in looks:
+                if not look(node):
+                    break
+            else:
+                result = self.applied(rule, pattern, node)
+                if result is not None:
+                    return result
         return node
 
-    def apply(self, rule: Rule, pattern: Pattern, node: Node) -> Node | None:
+    def applied(self, rule: Rule, pattern: Pattern, node: Node) -> Node | None:
         """Fire a rule at a node, if it may."""
-        if rule.only is not None and node.role is None:
-            return None
         found: dict[str, Any] = {}
         inner: list[Node] = []
         if not pattern.matches(node, found, inner) or not rule.allows(inner, found, self):
@@ -209,7 +259,7 @@ class Rewriter(Builder):
     def fitted(self, result: Node, node: Node) -> Node | None:
         """The result in the shape of what it replaces; None, and nothing left of it, when its type is another."""
         have, want = result.type, node.type
-        if have == want:
+        if have is want or have == want:
             return result
         if have.dtype == want.dtype and not have.weak and broadcast_shapes(have.shape, want.shape) == want.shape:
             return self.emit(BROADCAST_TO, (result,), (("shape", want.shape),))

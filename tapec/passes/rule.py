@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from tapec.ir import Builder, Node
+from tapec.ir import Builder, Node, get_op
 from tapec.ops import Symbol
 from tapec.passes.pattern import Call, Number, Pattern, Variable
 
@@ -55,11 +56,15 @@ class Rule:
 
         What the guard gives is put among them as `fact`.
         """
+        kinds, only = self.kinds, self.only
         for node in inner:
-            if node.type.dtype.kind not in self.kinds or (self.only is not None and node.role is None):
+            if node.type.dtype.kind not in kinds or (only is not None and node.role is None):
                 return False
-        if self.once and any([walk.uses.of(node) > 1 for node in inner[1:]]):
-            return False
+        if self.once:
+            of = walk.uses.of
+            for node in inner[1:]:
+                if of(node) > 1:
+                    return False
         if self.guard is None:
             return True
         fact = found["fact"] = self.guard(*bound(self.guard, inner[0], found, walk))
@@ -78,19 +83,21 @@ class Rule:
 
 def bound(function: Any, y: Node, found: dict[str, Any], walk: Any = None) -> list[Any]:
     """What a function of a rule takes: the values of the variables that its parameters name, `y` and `uses`."""
+    return [y if name == "y" else walk.uses.of if name == "uses" else found[name] for name in parameters(function)]
+
+
+@cache
+def parameters(function: Any) -> tuple[str, ...]:
     code = function.__code__
-    names = code.co_varnames[: code.co_argcount]
-    return [y if name == "y" else walk.uses.of if name == "uses" else found[name] for name in names]
+    return code.co_varnames[: code.co_argcount]
 
 
 def built(pattern: Pattern, found: dict[str, Any], builder: Builder) -> Node:
     """The node that a pattern describes."""
-    from tapec.ir import get_op
-
-    if isinstance(pattern, Variable):
+    if type(pattern) is Variable:
         return found[pattern.name]
-    if isinstance(pattern, Number):
-        return builder.constant(pattern.value if pattern.name is None else found[pattern.name])
-    if isinstance(pattern, Call):
+    if type(pattern) is Call:
         return builder.emit(get_op(pattern.name), tuple([built(a, found, builder) for a in pattern.args]))
+    if type(pattern) is Number:
+        return builder.constant(pattern.value if pattern.name is None else found[pattern.name])
     raise TypeError(f"{pattern!r} is no replacement")

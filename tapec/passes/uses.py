@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import chain
+
 from tapec.ir import Graph, Node
 
 __all__ = ["Uses"]
@@ -17,13 +20,8 @@ class Uses:
     __slots__ = ("_count", "_gone")
 
     def __init__(self, graph: Graph):
-        count: dict[Node, int] = {}
-        for node in graph.nodes:
-            for i in node.inputs:
-                count[i] = count.get(i, 0) + 1
-        for node in graph.outputs:
-            count[node] = count.get(node, 0) + 1
-        self._count = count
+        operands = chain.from_iterable([node.inputs for node in graph.nodes])
+        self._count: dict[Node, int] = Counter(chain(operands, graph.outputs))
         self._gone: set[Node] = set()
 
     def of(self, node: Node) -> int:

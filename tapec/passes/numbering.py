@@ -1,0 +1,49 @@
+"""The numbering of values: operations with a key, equal for those that compute the same.
+
+A numbering is made once for a graph and goes on from one set of rules to the next, on the graph itself; whoever changes
+a graph takes it along. `optimize` drops it in the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapec.ir import CONSTANT, Graph, Node, Op
+from tapec.ir.build import constant_key
+from tapec.ir.op import OWN_KINDS
+
+__all__ = ["key_of", "key_of_node", "numbering"]
+
+
+def key_of(op: Op, inputs: tuple[Node, ...], params: Any) -> Any:
+    """Equal for operations that compute the same; operands of commutative ops may stand in either order."""
+    if op.commutative and id(inputs[0]) > id(inputs[1]):
+        inputs = inputs[::-1]
+    return op, inputs, params
+
+
+def key_of_node(node: Node) -> Any:
+    return constant_key(node.value) if node.op is CONSTANT else key_of(node.op, node.inputs, node.params)
+
+
+def numbering(graph: Graph) -> tuple[dict[Any, Node], set[Node]]:
+    """The first node of each key; and the others, if there are such. The graph itself is without one from now on."""
+    known = graph._numbering
+    if known is not None:
+        graph._numbering = None
+        return known, set()
+    known = {}
+    twins = set()
+    for node in graph.nodes:
+        op = node.op
+        if op.kind not in OWN_KINDS:
+            if op is CONSTANT:
+                key: Any = constant_key(node.value)
+            else:
+                inputs = node.inputs
+                if op.commutative and id(inputs[0]) > id(inputs[1]):
+                    inputs = inputs[::-1]
+                key = (op, inputs, node.params)
+            if known.setdefault(key, node) is not node:
+                twins.add(node)
+    return known, twins
