@@ -75,9 +75,9 @@ class Compiled:
         return f"<compiled {self.name}>"
 
 
-def imports(graph: Graph) -> set[str]:
-    """The modules besides NumPy that the ops of a graph are written with."""
-    return {n.op.facts["imports"] for n in graph.nodes if "imports" in n.op.facts}
+def facts(graph: Graph, name: str) -> list[Any]:
+    """What the ops of a graph are written with besides NumPy: `imports`, modules; `helper`, functions of ours."""
+    return [op.facts[name] for op in dict.fromkeys([n.op for n in graph.nodes]) if name in op.facts]
 
 
 def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None) -> Compiled:
@@ -89,8 +89,10 @@ def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None
     name = identifier(name)
     compiled = Compiled(graph, name)
     space, layout = compiled.space, compiled._layout
-    for module in imports(graph):
+    for module in facts(graph, "imports"):
         space.names[module.partition(".")[0]] = __import__(module)
+    for helper in facts(graph, "helper"):
+        space.helper(helper.__name__, helper)
     floats = None
     if not settings.check_nan:
         floats = as_floats(graph, range(len(graph.outputs)) if tree is None else leaves_of(tree))

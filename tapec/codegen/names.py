@@ -32,6 +32,7 @@ LETTERS = {
     "dot": "z",
     "cholesky": "L",
     "inv": "inverse",
+    "inv_lower": "inverse",
     "full": "g",
     "scatter": "g",
     "sqrt": "r",

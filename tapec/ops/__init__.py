@@ -55,6 +55,7 @@ from tapec.ops import (
     stacking,
     statistics,
     tensordot,
+    triangular,
     windows,
 )
 from tapec.ops.array import FUNCTIONS, METHODS, UFUNCS, ArrayLike, apply, implements, method
@@ -114,5 +115,6 @@ __all__ = [
     "stacking",
     "statistics",
     "tensordot",
+    "triangular",
     "windows",
 ]

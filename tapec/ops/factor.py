@@ -10,25 +10,30 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define, shape_of
-from tapec.ops.diagonals import eye
-from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, regular, result_class, stacked
+from tapec.ops.diagonals import embed
+from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, regular, result_class, stacked
 
 __all__ = ["CHOLESKY", "QR"]
 
 
 def halved_diagonal(x: Any) -> Any:
     """The lower triangle with half the diagonal: with its adjoint it makes up a Hermitian matrix."""
-    return np.tril(x) * (1.0 - 0.5 * eye(x, x.shape[-1], dtype=real_dtype(x.dtype)))
+    n = x.ndim
+    if n == 2:
+        return np.tril(x) - np.diag(0.5 * np.diagonal(x))
+    return np.tril(x) - embed(0.5 * np.diagonal(x, 0, n - 2, n - 1), x.shape, 0, n - 2, n - 1)
 
 
 # -- Cholesky ---------------------------------------------------------------------------------------------------------
 def _cholesky_vjp(ct: Any, y: Any, a: Any, upper: bool = False) -> Any:
-    """The symmetric gradient: L⁻ᴴ Φ(Lᴴ ct) L⁻¹, made Hermitian; Φ takes the lower triangle and half the diagonal."""
+    """The symmetric gradient: half of L⁻ᴴ (h + hᴴ) L⁻¹, where h is the lower triangle of Lᴴ ct with half the diagonal.
+
+    `passes/rules/cholesky.py` knows this form, and what becomes of it for the cotangents that there are most often.
+    """
     factor, ct = (adjoint(y), adjoint(ct)) if upper else (y, ct)
     back = np.linalg.inv(factor)
-    inside = halved_diagonal(adjoint(factor) @ ct)
-    g = adjoint(back) @ inside @ back
-    return (0.5 * (g + adjoint(g)),)
+    half = halved_diagonal(adjoint(factor) @ ct)
+    return (0.5 * (adjoint(back) @ (half + adjoint(half)) @ back),)
 
 
 def _cholesky_source(args: tuple[str, ...], node: Any) -> str:

@@ -16,6 +16,7 @@ from tapec.passes.report import PassReport, Report
 from tapec.passes.rewrite import Rewrite, RuleSet
 from tapec.passes.rules import (
     ALGEBRA,
+    CHOLESKY_GRADIENTS,
     FACTORS,
     FAST,
     FOLD,
@@ -27,6 +28,7 @@ from tapec.passes.rules import (
     REDUCTIONS,
     SCALES,
     STABILITY,
+    TRIANGLES,
     ZEROS,
 )
 from tapec.passes.transparent import transparent
@@ -43,8 +45,10 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("masks", RuleSet("Keep the branch that was not taken out of gradients.", MASKS)),
     ("fold", RuleSet("Compute constants now.", FOLD)),
     ("layout", RuleSet("Compose and drop changes of shape; never build what is only spread out.", *SHAPES)),
+    ("factors", RuleSet("Gradients of matrix factors in closed form.", CHOLESKY_GRADIENTS)),
     ("stability", RuleSet("Use forms that lose fewer digits.", STABILITY)),
     ("inverses", shared_inverses),
+    ("triangles", RuleSet("Inverses of and systems with triangular matrices by blocks.", TRIANGLES)),
     ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS, *SHAPES, FOLD)),
     ("cse", cse),
 )

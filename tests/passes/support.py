@@ -3,7 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from tapec.ir import interpret, parse, verify
+from tapec.passes.rewrite import RuleSet
 from tapec.testing import check_rewrite, check_unchanged
+from tapec.testing.rewrites import ordered
 
 
 class Case(NamedTuple):
@@ -37,6 +42,26 @@ def check_case(name, case, rules):
         check_unchanged(text(case.inputs, body), [rule])
     for inputs, body in case.others:
         check_unchanged(text(inputs, body), [rule])
+
+
+def check_regular_case(name, case, rules):
+    """The same for rules on inverses and factors: all matrices are positive definite, and none has a nan."""
+    (rule,) = [r for r in rules if r.name == name]
+    for before, after in case.fires:
+        start, end = (verify(parse(text(case.inputs, body))) for body in (before, after))
+        result = verify(RuleSet("", [rule])(start))
+        assert ordered(result) == ordered(end), f"{ordered(result)}\nbut expected:\n{ordered(end)}"
+        values = [_regular(i.type) for i in start.inputs]
+        for x, y in zip(interpret(start, *values), interpret(result, *values), strict=True):
+            assert np.allclose(x, y, rtol=1e-11, atol=1e-12)
+    for body in case.stays:
+        check_unchanged(text(case.inputs, body), [rule])
+
+
+def _regular(t):
+    rng = np.random.default_rng(t.size)
+    x = rng.standard_normal(t.shape)
+    return (x @ x.T / len(x) + np.eye(len(x)) if x.ndim == 2 and len(x) == len(x.T) else x).astype(t.dtype)
 
 
 def check_table(cases, rules):

@@ -1,6 +1,7 @@
 """The rewrite rules, a table for each subject."""
 
 from tapec.passes.rules.algebra import ALGEBRA
+from tapec.passes.rules.cholesky import CHOLESKY_GRADIENTS
 from tapec.passes.rules.factors import FACTORS
 from tapec.passes.rules.fast import FAST
 from tapec.passes.rules.fold import FOLD
@@ -12,10 +13,12 @@ from tapec.passes.rules.products import PRODUCTS
 from tapec.passes.rules.reductions import REDUCTIONS
 from tapec.passes.rules.scales import SCALES
 from tapec.passes.rules.stability import STABILITY
+from tapec.passes.rules.triangles import TRIANGLES
 from tapec.passes.rules.zeros import ZEROS
 
 __all__ = [
     "ALGEBRA",
+    "CHOLESKY_GRADIENTS",
     "FACTORS",
     "FAST",
     "FOLD",
@@ -27,5 +30,6 @@ __all__ = [
     "REDUCTIONS",
     "SCALES",
     "STABILITY",
+    "TRIANGLES",
     "ZEROS",
 ]
