@@ -25,7 +25,7 @@ from tapec.codegen.plan import Plan, is_big
 from tapec.codegen.results import result
 from tapec.codegen.scatter import is_scatter, is_write
 from tapec.codegen.statements import Assign, Augment, Do, If, Return, Statement, Store
-from tapec.codegen.writes import add_scatter, add_scatter_into, scatter, write
+from tapec.codegen.writes import Filled, add_scatter, add_scatter_into, scatter, write
 from tapec.ir import Node, is_literal
 from tapec.ir.origin import line_of
 
@@ -46,6 +46,7 @@ class Lowering(Buffers):
         super().__init__(plan, names, name)
         self.space = space
         self.into: Any = {}
+        self.filled: dict[Node, Filled] = {}
         self.out: list[Statement] = []
 
     def block(self, items: list[Any]) -> list[Statement]:

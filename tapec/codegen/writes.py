@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,38 +13,104 @@ from tapec.codegen.plan import is_view
 from tapec.codegen.scatter import has_repeats, index_arrays, index_tuple, is_scatter, is_write, place_template
 from tapec.codegen.statements import Assign, Do, Store
 from tapec.ir import Node
+from tapec.ir.index import Slice
 
 if TYPE_CHECKING:
     from tapec.codegen.lower import Lowering
 
 MANY = 256  # elements from which looking up their places in the flat array pays
 
-__all__ = ["add_scatter", "add_scatter_into", "scatter", "write"]
+__all__ = ["Filled", "add_scatter", "add_scatter_into", "scatter", "write"]
 
 WHOLE = parse_template("_0[...]", 1)
 ADD_ROWS = parse_template("add_at(_0, _1, _2)", 3)
+NEGATIVE = parse_template("-_0", 1)
 COPY = parse_template("_0.copy()", 1)
 ADD_AT = parse_template("np.add.at(_0, _1, _2)", 3)
 SUBTRACT_AT = parse_template("np.subtract.at(_0, _1, _2)", 3)
 
 
+# -- places not yet written --------------------------------------------------------------------------------------------
+class Filled(NamedTuple):
+    """Which of the lines along an axis of an array of zeros have been written."""
+
+    axis: int
+    lines: bytearray
+    left: int
+    at: int  # the statement that makes the zeros
+
+
+def filled_with(filled: Filled, node: Node) -> Filled | None:
+    """The same when a scatter's values are there too. None if they are not lines along one axis, still zeros all."""
+    axis, lines = _lines(node)
+    if lines is None:
+        return None
+    if not filled.lines:
+        filled = Filled(axis, bytearray(node.type.shape[axis]), node.type.shape[axis], filled.at)
+    elif axis != filled.axis or any(filled.lines[lines]):
+        return None
+    count = len(range(*lines.indices(len(filled.lines))))
+    filled.lines[lines] = b"\1" * count
+    return filled._replace(left=filled.left - count)
+
+
+def _lines(node: Node) -> tuple[int, slice | None]:
+    """The axis and the lines along it that a scatter writes, all other axes being written whole."""
+    if not is_scatter(node) or len(node.inputs) > 1:
+        return 0, None
+    axis, found = 0, None
+    for k, part in enumerate(node.param("index")):
+        n = node.type.shape[k]
+        if type(part) is int:
+            lines = slice(part % n, part % n + 1)
+        elif type(part) is Slice:
+            lines = slice(*part)
+        else:
+            return 0, None
+        if len(range(*lines.indices(n))) != n:
+            if found is not None:
+                return 0, None
+            axis, found = k, lines
+    return axis, found
+
+
+# -- statements --------------------------------------------------------------------------------------------------------
 def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """`g = np.zeros(n)`, `g[1:] = a`."""
-    t = node.type
-    dtype = "" if t.dtype == np.dtype(float) else f", dtype=np.{t.dtype.name}"
-    shape = t.shape[0] if t.ndim == 1 else t.shape
-    zeros = Expr(parse_template(f"np.zeros({shape}{dtype})", 0), ())
     name = low.call(node)
-    low.out.append(Assign(name, zeros, node.origin))
+    filled = filled_with(Filled(0, bytearray(), 0, len(low.out)), node)
+    low.out.append(Assign(name, _new("zeros", node), node.origin))
     _put(low, name, "+" if has_repeats(node) else "", node)
+    if filled is not None:
+        low.filled[node] = filled
     low.own(node)
     low.bury(leaves)
 
 
+def _new(how: str, node: Node) -> Expr:
+    """A new array of the node's type."""
+    t = node.type
+    dtype = "" if t.dtype == np.dtype(float) else f", dtype=np.{t.dtype.name}"
+    shape = t.shape[0] if t.ndim == 1 else t.shape
+    return Expr(parse_template(f"np.{how}({shape}{dtype})", 0), ())
+
+
 def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
-    """`g[1:] += a` for the sum of an array and a scatter."""
+    """`g[1:] += a` for the sum of an array and a scatter; `g[1:] = a` where there are zeros yet."""
     k = low.plan.fused[node]
-    _change(low, node, node.inputs[1 - k], "+" if node.op.name == "add" else "-", node.inputs[k], leaves)
+    base, part = node.inputs[1 - k], node.inputs[k]
+    op = "+" if node.op.name == "add" else "-"
+    filled = low.filled.pop(base, None)
+    if filled is not None and op == "+" and low.dies(base, node.type):
+        filled = filled_with(filled, part)
+        if filled is not None:
+            low.filled[node] = filled
+            op = ""
+            if not filled.left:
+                zeros = low.out[filled.at]
+                assert type(zeros) is Assign
+                low.out[filled.at] = zeros._replace(value=_new("empty", node))
+    _change(low, node, base, op, part, leaves)
 
 
 def add_scatter_into(low: Lowering, node: Node, target: str) -> None:
@@ -88,6 +154,8 @@ def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: 
 def _put(low: Lowering, target: str, op: str, part: Node) -> None:
     """Store or add the values of a scatter, or of a write, where they belong."""
     value = _value(low, part.inputs[1 if is_write(part) else 0])
+    if op and type(value) is Expr and value.template is NEGATIVE:
+        op, value = "-" if op == "+" else "+", value.args[0]
     arrays = [low.operand(i) for i in index_arrays(part)]
     if op == "+" and _adds_rows(part):
         low.space.helper("add_at", add_at)

@@ -131,6 +131,29 @@ def test_scatters_are_added_in_place():
     assert source.count("np.zeros") == 1
 
 
+WIDE = rng.normal(size=(4, 12))
+
+
+@pytest.mark.parametrize(
+    ("parts", "made", "added"),
+    [
+        ([np.s_[:, 6:12], np.s_[:, :3], np.s_[:, 3:6]], "empty", 0),  # all of it
+        ([np.s_[:, ::2], np.s_[:, 1::2]], "empty", 0),
+        ([np.s_[:, 9:], np.s_[:, -12:6]], "zeros", 0),  # with a gap
+        ([np.s_[:, :7], np.s_[:, 6:]], "zeros", 1),  # one column twice
+        ([np.s_[:, :6], np.s_[:2, 6:]], "zeros", 1),  # not whole lines
+        ([np.s_[3], np.s_[1], np.s_[2], np.s_[0]], "empty", 0),
+        ([np.s_[3], np.s_[1], np.s_[-1]], "zeros", 1),
+        ([np.s_[:, :6], np.s_[1]], "zeros", 1),  # across
+    ],
+)
+def test_places_that_are_still_zero_are_stored_to(parts, made, added):
+    graph = gradient_of(lambda x: sum([np.sum(np.sin(x[part] * k)) for k, part in enumerate(parts, 2)]), WIDE)
+    source = check(graph, WIDE).source
+    assert f"np.{made}((4, 12))" in source
+    assert source.count("+=") == added
+
+
 def test_sums_of_products_make_no_product():
     sums = [
         lambda x, y: np.sum(100.0 * (x * y) - x * x + y * y),

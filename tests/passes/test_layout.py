@@ -133,6 +133,18 @@ CASES = {
             "scatter %v {shape=(3, 4), index=(1,)}; getitem %0 {index=(:, 2)}",
         ],
     ),
+    "scatter-of-everything": Case(
+        X,
+        [
+            ("scatter %x {shape=(3, 1, 4), index=(:, 0, :)}", "reshape %x {shape=(3, 1, 4)}"),
+            ("scatter %x {shape=(3, 1, 4), index=(..., 0, 0:4)}", "reshape %x {shape=(3, 1, 4)}"),
+        ],
+        [
+            "scatter %x {shape=(3, 2, 4), index=(:, 0, :)}",
+            "scatter %x {shape=(3, 4), index=(::-1,)}",  # in another order
+            "constant {value=[2, 0, 1]}; scatter %x, %0 {shape=(3, 4), index=($0,)}",
+        ],
+    ),
     "sum-of-scatter": Case(
         "%r: f64[3]",
         [

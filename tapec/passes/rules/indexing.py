@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import CONSTANT, Node
-from tapec.ir.index import Slot
+from tapec.ir.index import Slice, Slot
 from tapec.ops import Symbol, apply
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
@@ -18,6 +18,7 @@ __all__ = ["INDEXING"]
 OF_SCATTER = Some("getitem", of=("scatter",))
 OF_STACK = Some("getitem", of=("stack",))
 SUM_OF_SCATTER = Some("sum", of=("scatter",))
+SCATTER = Some("scatter")
 SUM_OF_QUOTIENT = Some("sum", of=("divide",))
 
 
@@ -61,6 +62,12 @@ def _other_place(y: Node) -> bool:
     return written[0] % n != read[0] % n
 
 
+def _fills_everything(y: Node) -> bool:
+    """Does it put all elements of an array, in their order, into one that has no others?"""
+    same = len(y.inputs) == 1 and y.type.size == y.inputs[0].type.size
+    return same and all([part.step is None or part.step > 0 for part in y.param("index") if type(part) is Slice])
+
+
 def _one_in_each_row(y: Node) -> bool:
     """Is it the sum over the columns of a matrix into whose rows one value was put each?"""
     return y.param("axis") == (1,) and _picks(y.inputs[0])
@@ -86,6 +93,7 @@ INDEXING = (
     Rule("index-of-stack", OF_STACK, index_of_stack, _takes_one, kinds="fciub"),
     Rule("index-of-scatter", OF_SCATTER, lambda y: _written(y), _same_place, kinds="fc"),
     Rule("index-beside-scatter", OF_SCATTER, lambda y: np.zeros_like(y), _other_place, kinds="fc"),
+    Rule("scatter-of-everything", SCATTER, lambda y: np.reshape(_values(y), y.shape), _fills_everything, kinds="fc"),
     Rule("sum-of-scatter", SUM_OF_SCATTER, lambda y: _laid_out(y), _one_in_each_row, kinds="fc", changes="zeros"),
     Rule(
         "sum-of-divided-scatter",
@@ -110,5 +118,9 @@ def _laid_out(y: Symbol) -> Any:
 
 def _laid_out_quotient(y: Symbol) -> Any:
     matrix, divisor = (Symbol(i, y.builder) for i in y.node.inputs[0].inputs)
-    values = np.reshape(Symbol(matrix.node.inputs[0], y.builder), divisor.shape)
+    values = np.reshape(_values(matrix), divisor.shape)
     return np.reshape(values / divisor, y.shape)
+
+
+def _values(y: Symbol) -> Symbol:
+    return Symbol(y.node.inputs[0], y.builder)

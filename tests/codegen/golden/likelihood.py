@@ -22,7 +22,7 @@ def likelihood_value_and_grad(theta, x, y):
     factor -= g
     s2 = np.vdot(factor, eye)               # golden_functions.py:63   np.exp(theta[1]) * np.eye(len(y))
     s3 = np.vdot(factor, distance)
-    d_theta = np.zeros(2)
+    d_theta = np.empty(2)
     d_theta[1] = s2 * e
-    d_theta[0] += s3
+    d_theta[0] = s3
     return 0.5 * y.dot(alpha) + s, d_theta  # golden_functions.py:66   0.5 * (y @ alpha) + np.sum(np.log(np.diag(fac ...
