@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -122,6 +123,13 @@ class custom_jvp:
         adapter = Adapter(call, rule, parameters=["primals", "result", "tangents", "cotangents"])
         self._pull = CompiledFunction(adapter, Transposed())
         return rule
+
+    def _tapec_wrap_again(self, follow: Callable[[Any], Any]) -> custom_jvp:
+        """For a function that is traced: it reads what this one captures as if it were its own."""
+        other = copy.copy(self)
+        other._function = lambda *args: follow(self._function)(*args)
+        other._call = custom_gradient(other._both)
+        return other
 
     def __call__(self, *args: Any) -> Any:
         if self._pull is None:

@@ -187,6 +187,9 @@ class CompiledFunction:
         read = program.read(objects)
         if read is None:
             return MISS
+        rec = CURRENT.get()
+        if rec is not None and rec.trace is not None:
+            read = program.follow(read, rec.trace.captures)
         outputs = program.run([value_of(x) for x in read])
         if outputs is None:
             return MISS
@@ -276,6 +279,9 @@ class CompiledFunction:
 
     def _run_recorded(self, entry: Entry, recorded: Any, objects: list[Any], as_tensors: bool) -> Any:
         """Run the code cached for the structure of this very run."""
+        rec = CURRENT.get()
+        if rec is not None and rec.trace is not None and entry.volatile is not None:
+            rec.trace.unsettle(entry.volatile)
         key = RecordedProgram.key(recorded)
         program = entry.recorded.get(key)
         if program is None:

@@ -47,6 +47,6 @@ class RecordedProgram(Program):
         """The objects to compute with: the caller's own where they are arguments or captured."""
         log = recorded.trace.log
         outer = {id(t): x for t, x in zip(recorded.arguments, arguments)}
-        for path, tensor in recorded.captures.arrays.values():
-            outer[id(tensor)] = path.get()
+        for k in recorded.captures.arrays:
+            outer[k] = recorded.captures.originals[k]
         return [outer.get(id(log.objects[k]), log.objects[k]) for k in self.slots]

@@ -212,6 +212,12 @@ class Program:
         assert self.compiled is not None
         return self.compiled.function
 
+    def follow(self, read: list[Any], captures: Any) -> list[Any]:
+        """Called by a function that is traced: what is captured here is captured there, facts included."""
+        for key, fact in self.checks.items():
+            captures.checks.setdefault(key, fact)
+        return [captures.read(x, s.key) if s.kind == "path" else x for x, s in zip(read, self.sources.values())]
+
     def run(self, values: list[Any]) -> Any:
         """The outputs for these values of the inputs, None on an unknown path; errors tell the user's line."""
         try:

@@ -45,7 +45,7 @@ def run_traced(
                 arguments.append(trace.input(value, names[len(arguments)]))
                 stand_ins.append(arguments[-1])
             else:
-                stand_ins.append(captures.argument(leaf))
+                stand_ins.append(captures.argument(leaf, f"static{len(stand_ins)}"))
         trace.log.give(arguments)
         args, kwargs = unflatten(tree, stand_ins)
         try:
@@ -53,7 +53,7 @@ def run_traced(
         finally:
             captures.write_back()
             captures.settle()
-        out = map_leaves(settle, out)
+        out = map_leaves(lambda x: settle(x, captures), out)
     results: list[Any] = []
     out_tree = flatten(out, results)
     return Recorded(trace, captures, arguments, out_tree, results)
@@ -64,7 +64,8 @@ def prepared(function: Any, captures: Captures, name: str = "function") -> Calla
     if type(function) is Adapter:
         made = [prepared(f, captures, f"{name}{k}") for k, f in enumerate(function.functions)]
         return functools.partial(function.call, *made)
-    root = Path(name, name, {name: function}, lambda: function)
+    key = f"_{name}_{id(function)}"  # functions that are called by each other share their paths
+    root = Path(name, key, {key: function}, lambda: function)
     if isinstance(function, functools.partial):
         inner = prepared(function.func, captures)
         args = [captures.read(a, root.attribute("args").item(i)) for i, a in enumerate(function.args)]
@@ -84,9 +85,9 @@ def prepared(function: Any, captures: Captures, name: str = "function") -> Calla
     return function
 
 
-def settle(x: Any) -> Any:
-    """A result as it leaves the function: object arrays fold back into tensors, Variables are read."""
+def settle(x: Any, captures: Captures) -> Any:
+    """A result as it leaves the function: object arrays fold back into tensors, Variables are read, stand-ins go."""
     if isinstance(x, np.ndarray) and x.dtype == object:
         return fold_objects(x)
     read = getattr(x, "_tapec_read", None)
-    return x if read is None else read()
+    return captures.originals.get(id(x), x) if read is None else read()

@@ -39,13 +39,21 @@ class Branch(NamedTuple):
     children: tuple[Any, ...]
 
 
+STANDS_FOR: dict[type, type] = {}  # classes of containers that stand in for others while a function is traced
+
+
+def kind_of(x: Any) -> Any:
+    kind = type(x)
+    return STANDS_FOR.get(kind, kind) if STANDS_FOR else kind
+
+
 def is_namedtuple(x: Any) -> bool:
     return isinstance(x, tuple) and hasattr(type(x), "_fields")
 
 
 def children(x: Any) -> tuple[Any, list[Any], list[Any]] | None:
     """(meta, children, their keys) of an inner node; None for a leaf."""
-    kind = type(x)
+    kind = kind_of(x)
     if kind is tuple or kind is list or kind is deque:
         return (x.maxlen if kind is deque else None), list(x), list(range(len(x)))
     if kind is dict or kind is OrderedDict or kind is defaultdict:
@@ -120,7 +128,7 @@ def flatten(x: Any, leaves: list[Any]) -> Any:
     if parts is None:
         leaves.append(x)
         return LEAF
-    return Branch(type(x), parts[0], tuple([flatten(c, leaves) for c in parts[1]]))
+    return Branch(kind_of(x), parts[0], tuple([flatten(c, leaves) for c in parts[1]]))
 
 
 def unflatten(tree: Any, leaves: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tapec.errors import is_user_file
 from tapec.ops.control import GUARD
+from tapec.trace.entropy import watch_entropy
 from tapec.trace.log import Log
 from tapec.trace.mends import surface
 from tapec.trace.recorder import CURRENT, Mark, Recorder, Token
@@ -32,6 +33,7 @@ class Trace:
         self.log = Log()
         self.volatile: str | None = None
         self.variables: dict[int, tuple[Any, Tensor]] = {}
+        self.captures: Any = None
         self.inputs: dict[int, str] = {}
         self.moving: set[int] = set()
 
@@ -40,6 +42,7 @@ class Trace:
         """Be the only recording of this thread, whatever was active before; left by any exit."""
         outer = CURRENT.get()
         CURRENT.set(Recorder((self,)))
+        watch_entropy()
         before = _random_state()
         try:
             yield self
@@ -93,6 +96,10 @@ class Trace:
             code, lasti = _user_position()
             self.log.records.append((GUARD, (tensor,), (("kind", kind), ("value", value)), (), code, lasti))
         return value
+
+    def unsettle(self, why: str) -> None:
+        """The function must be recorded anew at each call."""
+        self.volatile = why
 
     def observe(self, tensor: Tensor) -> None:
         """The values of an integer or boolean array were looked at: no guard is small enough for that."""

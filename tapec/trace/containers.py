@@ -1,0 +1,158 @@
+"""Stand-ins for captured lists, dicts, tuples and their kin: each item is read through `Captures`."""
+
+from __future__ import annotations
+
+import types
+from collections import OrderedDict, defaultdict, deque
+from typing import Any
+
+import numpy as np
+
+from tapec.trace.facts import SCALARS, Path, class_file, is_generator, is_own_code
+from tapec.trace.structure import STANDS_FOR
+from tapec.trace.tensor import Tensor
+
+__all__ = ["container", "is_container"]
+
+
+def is_container(x: Any) -> bool:
+    """One that we know how to stand in for."""
+    kind = type(x)
+    if kind in (list, tuple, dict, OrderedDict, defaultdict, deque):
+        return True
+    return isinstance(x, dict) and is_own_code(class_file(kind)) and not _METHODS & _own_names(kind)
+
+
+_METHODS = {"__getitem__", "__setitem__", "__iter__", "__getattribute__", "__new__", "items", "values", "get", "keys"}
+
+
+def _own_names(kind: type) -> set[str]:
+    return {name for c in kind.__mro__ if is_own_code(class_file(c)) for name in c.__dict__}
+
+
+def container(captures: Any, value: Any, path: Path) -> Any:
+    if not _worth_following(value):
+        return value
+    kind = type(value)
+    if kind is tuple:
+        return tuple([captures.read(v, path.item(i)) for i, v in enumerate(value)])
+    if isinstance(value, (list, deque)):
+        return _sequence(captures, value, path)
+    return _mapping(captures, value, path)
+
+
+_PLAIN = (int, bool, str, bytes, type(None))
+_NEVER = (types.ModuleType, types.BuiltinFunctionType, type, np.ufunc, np.dtype)
+
+
+def _worth_following(value: Any, depth: int = 3) -> bool:
+    """Does a container hold anything that a gradient or a fresh value could hang on?"""
+    if isinstance(value, (np.ndarray, *SCALARS)) or type(value) is Tensor or is_generator(value):
+        return True
+    if type(value) in _PLAIN:
+        return depth < 3
+    if is_container(value):
+        parts = list(value.values() if isinstance(value, dict) else value)
+        return depth > 0 and any(_worth_following(v, depth - 1) for v in parts[:1000])
+    return not isinstance(value, _NEVER)
+
+
+def _sequence(captures: Any, real: Any, path: Path) -> Any:
+    items = [captures.read(v, path.item(i)) for i, v in enumerate(real)]
+    if len(real):
+        length = Path(f"len({path.label})", f"len({path.source})", path.names, lambda: len(path.get()))
+        captures.checks.setdefault(length.source, (length, len(real)))
+    made: Any = _List(items) if type(real) is list else _Deque(items, real.maxlen)
+    made._real, made._captures = real, captures
+    return made
+
+
+class _Writes:
+    """Writes go to the real container too. What is put to the end of a list is a remark, what is set is state."""
+
+    _real: Any
+    _captures: Any
+
+    def append(self, item: Any) -> None:
+        super().append(item)  # type: ignore[misc]
+        self._real.append(self._captures.stored(item, remark=False))
+
+    def extend(self, items: Any) -> None:
+        for item in items:
+            self.append(item)
+
+    def __iadd__(self, items: Any) -> Any:
+        self.extend(items)
+        return self
+
+    def __setitem__(self, key: Any, item: Any) -> None:
+        super().__setitem__(key, item)  # type: ignore[misc]
+        self._real[key] = self._captures.stored(item)
+
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(key)  # type: ignore[misc]
+        del self._real[key]
+
+    def pop(self, *args: Any) -> Any:
+        self._real.pop(*args)
+        return super().pop(*args)  # type: ignore[misc]
+
+    def clear(self) -> None:
+        self._real.clear()
+        super().clear()  # type: ignore[misc]
+
+
+class _List(_Writes, list):  # type: ignore[type-arg]
+    def insert(self, index: Any, item: Any) -> None:
+        super().insert(index, item)
+        self._real.insert(index, self._captures.stored(item, remark=False))
+
+
+class _Deque(_Writes, deque):  # type: ignore[type-arg]
+    def appendleft(self, item: Any) -> None:
+        super().appendleft(item)
+        self._real.appendleft(self._captures.stored(item, remark=False))
+
+    def popleft(self) -> Any:
+        self._real.popleft()
+        return super().popleft()
+
+
+class _Mapping(_Writes):
+    """A dict of any kind that does as dicts do."""
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for key, item in dict(*args, **kwargs).items():
+            self[key] = item
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        if key not in self:  # type: ignore[operator]
+            self[key] = default
+        return self[key]  # type: ignore[index]
+
+
+class _Dict(_Mapping, dict):  # type: ignore[type-arg]
+    pass
+
+
+_KINDS: dict[type, Any] = {dict: _Dict}
+STANDS_FOR.update({_List: list, _Deque: deque, _Dict: dict})
+
+
+def _mapping(captures: Any, real: Any, path: Path) -> Any:
+    kind = type(real)
+    if kind not in _KINDS:
+        space = {"__module__": kind.__module__}
+        made = type.__new__(type(kind), kind.__name__, (_Mapping, kind), space)  # type: ignore[call-overload]
+        _KINDS[kind], STANDS_FOR[made] = made, kind
+    made = _KINDS[kind].__new__(_KINDS[kind])
+    if kind is defaultdict:
+        made.default_factory = real.default_factory
+    put = OrderedDict.__setitem__ if isinstance(real, OrderedDict) else dict.__setitem__
+    for key, v in real.items():
+        simple = isinstance(key, (str, int, bool, bytes, tuple, float, type(None)))
+        put(made, key, captures.read(v, path.item(key)) if simple else v)
+    keys = Path(f"keys of {path.label}", f"tuple({path.source})", path.names, lambda: tuple(path.get()))
+    captures.checks.setdefault(keys.source, (keys, tuple(real)))
+    made._real, made._captures = real, captures
+    return made

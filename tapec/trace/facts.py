@@ -1,0 +1,195 @@
+"""What a run may read past us: the parts of objects that are handed out as they are, and of functions that run as they
+are.
+
+Their numbers and strings are facts, compared at the next call; their arrays are known by where they were found, when
+they turn up in an operation; their random generators are watched.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import types
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import is_user_file
+
+__all__ = ["CHECKED", "SCALARS", "Path", "class_file", "generator_state", "is_generator", "is_own_code", "note_parts"]
+
+SCALARS = (float, complex, np.floating, np.complexfloating)
+CHECKED = (int, bool, str, bytes, type(None), np.integer, np.bool_)
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_RECORDS = ("SimpleNamespace", "Namespace")
+_DEPTH = 4  # how far into an object we look
+_MANY = 1000  # parts of one container that are looked at
+_CODE = (types.FunctionType, types.MethodType, type, partial)
+
+
+class Path:
+    """Where a captured value is found: a root and steps from it.
+
+    `source` is Python text over `names`, the objects it starts from; `get()` reads the value that is there now.
+    """
+
+    __slots__ = ("get", "label", "names", "source")
+
+    def __init__(self, label: str, source: str, names: dict[str, Any], get: Callable[[], Any]):
+        self.label = label
+        self.source = source
+        self.names = names
+        self.get = get
+
+    def attribute(self, name: str) -> Path:
+        get = self.get
+        return Path(f"{self.label}.{name}", f"{self.source}.{name}", self.names, lambda: getattr(get(), name))
+
+    def item(self, key: Any) -> Path:
+        get = self.get
+        return Path(f"{self.label}[{key!r}]", f"{self.source}[{key!r}]", self.names, lambda: get()[key])
+
+
+def global_path(space: dict[str, Any], name: str) -> Path:
+    """A global variable of a module."""
+    key = f"_globals_{space.get('__name__', '')}_{id(space)}".replace(".", "_")
+    return Path(name, f"{key}[{name!r}]", {key: space}, lambda: space[name])
+
+
+def cell_path(cell: types.CellType, name: str) -> Path:
+    """A variable of an enclosing function."""
+    key = f"_cell_{name}_{id(cell)}"
+    return Path(name, f"{key}.cell_contents", {key: cell}, lambda: cell.cell_contents)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# whose code
+# ---------------------------------------------------------------------------------------------------------------
+def is_own_code(filename: str) -> bool:
+    """The user's own file: not the standard library, not an installed package."""
+    if not filename or not is_user_file(filename) or filename.startswith(_STANDARD):
+        return False
+    return not any(folder in filename for folder in _INSTALLED)
+
+
+def class_file(kind: type) -> str:
+    module = sys.modules.get(kind.__module__)
+    return getattr(module, "__file__", None) or ("<main>" if kind.__module__ == "__main__" else "")
+
+
+@cache
+def words_of(code: types.CodeType) -> frozenset[str]:
+    """The names of globals and attributes that a function's code spells out, its inner functions included."""
+    inner = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
+    return frozenset(code.co_names).union(*inner)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# generators
+# ---------------------------------------------------------------------------------------------------------------
+def is_generator(x: Any) -> bool:
+    """Something that random numbers are drawn from."""
+    return isinstance(x, (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random))
+
+
+def generator_state(x: Any) -> Any:
+    if isinstance(x, random.Random):
+        return None if isinstance(x, random.SystemRandom) else x.getstate()
+    if isinstance(x, np.random.RandomState):
+        return repr(x.get_state(legacy=False))
+    bits = getattr(x, "bit_generator", x)
+    return repr(bits.state), getattr(bits.seed_seq, "n_children_spawned", 0)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# parts
+# ---------------------------------------------------------------------------------------------------------------
+def note_parts(captures: Any, value: Any, path: Path) -> None:
+    """Note what an object holds, and what the objects in it hold."""
+    todo = [(value, path, 0)]
+    while todo:
+        whole, at, depth = todo.pop()
+        if id(whole) in captures.noted:
+            continue
+        captures.noted[id(whole)] = whole
+        for part, where in _parts(whole, at, captures.words):
+            if isinstance(part, (*SCALARS, *CHECKED)):
+                captures.checks.setdefault(where.source, (where, part))
+            elif isinstance(part, np.ndarray):
+                captures.parts[id(part)] = (where, part)
+            elif is_generator(part):
+                captures.watch_generator(part)
+            elif depth < _DEPTH:
+                if isinstance(part, _CODE):
+                    captures.checks.setdefault(where.source, (where, part))
+                todo.append((part, where, depth + 1))
+
+
+def _parts(x: Any, path: Path, words: set[str]) -> Iterator[tuple[Any, Path]]:
+    if isinstance(x, dict):
+        pairs = [(k, v) for k, v in x.items() if isinstance(k, (str, int, tuple))]
+        yield from ((v, path.item(k)) for k, v in pairs[:_MANY])
+    elif isinstance(x, (list, tuple, deque)):
+        yield from ((v, path.item(k)) for k, v in enumerate(list(x)[:_MANY]))
+    elif isinstance(x, types.FunctionType):
+        yield from _read_by(x)
+    elif isinstance(x, types.MethodType):
+        yield x.__self__, path.attribute("__self__")
+        yield x.__func__, path.attribute("__func__")
+    elif isinstance(x, type):
+        if is_own_code(class_file(x)):
+            yield from _of_class(x, path)
+    elif isinstance(x, types.ModuleType):
+        if is_own_code(getattr(x, "__file__", None) or ""):
+            yield from _attributes(x, path, words)
+    elif not type(x).__module__.startswith("tapec"):
+        own = is_own_code(class_file(type(x))) or type(x).__name__ in _RECORDS
+        yield from _attributes(x, path, None if own else words)
+        if isinstance(getattr(x, "__wrapped__", None), types.FunctionType):  # functools.lru_cache and its kin
+            yield from _read_by(x.__wrapped__)
+        elif own:
+            yield type(x), Path(f"type of {path.label}", f"type({path.source})", path.names, lambda: type(path.get()))
+
+
+def _attributes(x: Any, path: Path, words: set[str] | None) -> Iterator[tuple[Any, Path]]:
+    """The attributes of an object: all, or those that are spelled out somewhere."""
+    slots = [n for c in type(x).__mro__ for n in _as_names(c.__dict__.get("__slots__", ()))]
+    for name in [*getattr(x, "__dict__", ()), *slots]:
+        if not name.startswith("__") and (words is None or name in words) and hasattr(x, name):
+            yield getattr(x, name), path.attribute(name)
+
+
+def _as_names(slots: Any) -> Any:
+    return (slots,) if isinstance(slots, str) else slots
+
+
+def _of_class(kind: type, path: Path) -> Iterator[tuple[Any, Path]]:
+    """The attributes of a class, and what its methods read."""
+    for c in kind.__mro__[:-1]:
+        if not is_own_code(class_file(c)):
+            continue
+        for name, value in list(c.__dict__.items()):
+            f = getattr(value, "__func__", None) or getattr(value, "fget", None) or getattr(value, "func", value)
+            if isinstance(f, types.FunctionType):
+                yield from _read_by(f)
+            elif not name.startswith("__"):
+                yield value, path.attribute(name)
+
+
+def _read_by(f: types.FunctionType) -> Iterator[tuple[Any, Path]]:
+    """What a function of the user's reads from its globals and its closure."""
+    if not is_own_code(f.__code__.co_filename):
+        return
+    for name in sorted(words_of(f.__code__)):
+        if name in f.__globals__:
+            yield f.__globals__[name], global_path(f.__globals__, name)
+    for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+        try:
+            yield cell.cell_contents, cell_path(cell, name)
+        except ValueError:  # not bound yet
+            continue

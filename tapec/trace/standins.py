@@ -1,0 +1,153 @@
+"""Stand-ins for captured objects and modules: what is read of them is read through `Captures`.
+
+An instance of a user's class is stood in for by one of a subclass that shares its state. Its attributes answer as
+captured values do, and its methods, properties and operators are clones that read globals and closures in the same way.
+What a run writes goes to the real object too, as plain numbers once the run is over.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tapec.trace.facts import Path, class_file, is_own_code
+from tapec.trace.tensor import Tensor
+
+__all__ = ["is_own_class", "module_proxy", "object_proxy"]
+
+_ABSENT = object()
+_DATA = (float, complex, int, str, np.number, np.ndarray, Tensor)
+_HEAP_TYPE = 1 << 9
+_OWN_CLASS: dict[type, bool] = {}
+_RECORDS = {("argparse", "Namespace"), *[("collections", name) for name in ("UserDict", "UserList", "ChainMap")]}
+_LIFE = {"__new__", "__init__", "__del__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__"}
+_LIFE |= {"__init_subclass__", "__class_getitem__", "__set_name__", "__reduce__", "__reduce_ex__", "__getstate__"}
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# objects
+# ---------------------------------------------------------------------------------------------------------------
+def is_own_class(kind: type) -> bool:
+    """A class that the user wrote, whose instances keep their state in a `__dict__` or in slots and nowhere else."""
+    own = _OWN_CLASS.get(kind)
+    if own is None:
+        own = _OWN_CLASS[kind] = kind is types.SimpleNamespace or (
+            (is_own_code(class_file(kind)) or (kind.__module__, kind.__name__) in _RECORDS)
+            and all(c.__flags__ & _HEAP_TYPE for c in kind.__mro__[:-1])
+            and not issubclass(kind, Enum)
+        )
+    return own
+
+
+def _lookup(kind: type, name: str) -> Any:
+    """What the class says of a name."""
+    for c in kind.__mro__:
+        if name in c.__dict__:
+            return c.__dict__[name]
+    return _ABSENT
+
+
+def object_proxy(captures: Any, value: Any, path: Path) -> Any:
+    """An instance of a subclass that shares the object's state and answers reads of it through us."""
+    kind: Any = type(value)
+    state = getattr(value, "__dict__", {})
+    written = captures.writes_to(value)
+    original: Any = kind.__getattribute__
+    simple = original in (object.__getattribute__, types.SimpleNamespace.__getattribute__)
+
+    def __getattribute__(self: Any, name: str) -> Any:
+        if name == "__class__":
+            return kind
+        if not simple and name not in written and not name.startswith("__"):
+            answer = original(self, name)
+            if type(answer) is not types.MethodType:
+                return captures.read(answer, path.attribute(name))
+        found = _lookup(kind, name)
+        if type(found) is property and type(found.fget) is types.FunctionType:
+            return captures.function_of(found.fget)(self)
+        held = name in state or type(found) is types.MemberDescriptorType
+        if name in written and held:
+            return getattr(value, name)  # by this run
+        if held or (name == "__dict__" and kind.__dictoffset__):
+            return captures.read(getattr(value, name), path.attribute(name))
+        if type(found) is cached_property and type(found.func) is types.FunctionType:
+            state[name] = captures.function_of(found.func)(self)
+            written[name] = False
+            return state[name]
+        if type(found).__module__.startswith("tapec.") and hasattr(found, "__get__"):
+            again = getattr(type(found), "_tapec_wrap_again", None)
+            if again is None:
+                return found.__get__(value, kind)  # a compiled function: it captures for itself
+            return again(found, captures.function_of).__get__(self, kind)
+        answer = object.__getattribute__(self, name)
+        if type(answer) is types.MethodType:
+            return types.MethodType(captures.function_of(answer.__func__), answer.__self__)
+        if type(answer) is types.FunctionType:
+            return captures.function_of(answer)
+        if isinstance(answer, _DATA) and answer is found:
+            return captures.read(answer, path.attribute(name))  # an attribute of the class
+        return answer
+
+    def __setattr__(self: Any, name: str, new: Any) -> None:
+        found = _lookup(kind, name)
+        if type(found) is not types.MemberDescriptorType and hasattr(type(found), "__set__"):
+            return object.__setattr__(self, name, new)  # a property
+        setattr(value, name, new)
+        written[name] = True
+
+    space = {"__getattribute__": __getattribute__, "__module__": kind.__module__, **_operators(captures, kind)}
+    if kind.__setattr__ in (object.__setattr__, types.SimpleNamespace.__setattr__):
+        space["__setattr__"] = __setattr__
+    proxy_class = _subclass(kind, space)
+    if kind is types.SimpleNamespace:
+        return kind.__new__(proxy_class)
+    proxy: Any = object.__new__(proxy_class)
+    if kind.__dictoffset__:
+        object.__setattr__(proxy, "__dict__", state)
+    return proxy
+
+
+class _Nothing:
+    """Where subclasses start from that their classes shall not hear of."""
+
+
+def _subclass(kind: type, space: dict[str, Any]) -> Any:
+    silent = any("__init_subclass__" in c.__dict__ and c.__module__ != "typing" for c in kind.__mro__[:-1])
+    base = _Nothing if silent and kind.__dictoffset__ else kind
+    made: Any = type.__new__(type(kind), kind.__name__, (base,), space)  # type: ignore[call-overload]
+    if base is not kind:
+        made.__bases__ = (kind,)
+    return made
+
+
+def _operators(captures: Any, kind: type) -> dict[str, Any]:
+    """The methods that Python looks up on the class, as clones."""
+    found: dict[str, Any] = {"__del__": lambda self: None} if hasattr(kind, "__del__") else {}
+    for c in reversed(kind.__mro__[:-1]):
+        for name, f in c.__dict__.items():
+            if name.startswith("__") and name not in _LIFE and type(f) is types.FunctionType:
+                found[name] = _operator(captures, f)
+    return found
+
+
+def _operator(captures: Any, f: types.FunctionType) -> Callable[..., Any]:
+    def operator(*args: Any, **kwargs: Any) -> Any:
+        return captures.function_of(f)(*args, **kwargs)
+
+    return operator
+
+
+def module_proxy(captures: Any, module: types.ModuleType, path: Path) -> types.ModuleType:
+    proxy = types.ModuleType(module.__name__)
+
+    def __getattr__(name: str) -> Any:
+        return captures.read(getattr(module, name), path.attribute(name))
+
+    proxy.__dict__.clear()
+    proxy.__dict__["__getattr__"] = __getattr__
+    return proxy
