@@ -10,6 +10,7 @@ from tapec.codegen.branches import Segment, items_of, results_of, segments_of
 from tapec.codegen.constants import name_constants
 from tapec.codegen.contract import contracted
 from tapec.codegen.cost import Cost, flops_of
+from tapec.codegen.expressions import Expr, parse_template
 from tapec.codegen.items import Results
 from tapec.codegen.load import Space
 from tapec.codegen.lower import CheckedLowering, Lowering
@@ -17,6 +18,8 @@ from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier
 from tapec.codegen.plan import Plan
 from tapec.codegen.schedule import early_ends
+from tapec.codegen.statements import Do, With
+from tapec.codegen.strides import buffer_size
 from tapec.config import settings
 from tapec.ir import CONSTANT, ITEM, Graph, Node
 from tapec.ir.origin import variable_of
@@ -45,7 +48,16 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     space.names.update(constants)
     lowering = (CheckedLowering if checked else Lowering)(plan, names, called, space)
     body = lowering.block(items)
+    size = None if checked else buffer_size(whole.nodes)
+    if size is not None:
+        body = with_buffers(size, body)
     return Function(name, params, body, constants, Cost(flops_of(whole), lowering.moved, lowering.peak))
+
+
+def with_buffers(size: int, body: list[Any]) -> list[Any]:
+    """The same with buffers of another size, until its end."""
+    setting = Do(Expr(parse_template(f"np.setbufsize({size})", 0), ()), note="so rows are not copied to be broadcast")
+    return [With(Expr(parse_template("np.errstate()", 0), ()), [setting, *body])]
 
 
 def read_at_ends(graph: Graph, segments: list[Segment] | None) -> Sequence[Node]:

@@ -15,7 +15,7 @@ from tapec.ir.types import Type
 
 __all__ = ["LOOP", "Body", "in_blocks"]
 
-CACHE = 3 << 18  # bytes that a block may have in use at one time: what a second-level cache holds, with room to spare
+CACHE = 3 << 19  # bytes that a block may have in use at one time: about what a second-level cache holds
 
 
 class Body(NamedTuple):

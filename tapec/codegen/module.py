@@ -20,11 +20,13 @@ from tapec.codegen.statements import (
     If,
     Statement,
     Try,
+    With,
     def_ast,
     line_width,
     statement_ast,
     target_ast,
     try_ast,
+    with_ast,
 )
 from tapec.codegen.syntax import placed_ast
 from tapec.codegen.text import LIMIT, to_text, wrapped
@@ -109,6 +111,11 @@ class Layout:
                 self._text(indent, (f"except ({', '.join(s.errors)}):",))
                 handler = self._block(s.handler, indent + 4)
                 trees.append(try_ast(body, s.errors, handler, line, errors))
+            elif type(s) is With:
+                value = to_ast(s.value, line)
+                self.lines.append(Line(indent, ast.With([ast.withitem(value)], []), s.origin, s.note, ()))
+                self.next += 1
+                trees.append(with_ast(value, self._block(s.body, indent + 4), line))
             else:
                 assert type(s) is For
                 values = to_ast(s.values, line)
@@ -152,6 +159,8 @@ def header(tree: Any) -> str:
     """The text of a simple statement, or the first line of one with a body."""
     if isinstance(tree, ast.If):
         return f"if {to_text(tree.test)}:"
+    if isinstance(tree, ast.With):
+        return f"with {to_text(tree.items[0].context_expr)}:"
     if isinstance(tree, ast.For):
         return f"for {to_text(tree.target)} in {to_text(tree.iter)}:"
     return to_text(tree)

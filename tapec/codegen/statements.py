@@ -32,11 +32,13 @@ __all__ = [
     "Statement",
     "Store",
     "Try",
+    "With",
     "def_ast",
     "line_width",
     "statement_ast",
     "target_ast",
     "try_ast",
+    "with_ast",
 ]
 
 OPERATORS = {
@@ -120,6 +122,15 @@ class Try(NamedTuple):
     note: str = ""
 
 
+class With(NamedTuple):
+    """`with value: body`."""
+
+    value: Expression
+    body: list[Any]
+    origin: Any = None
+    note: str = ""
+
+
 class Def(NamedTuple):
     """`def name(params): body`, inside a function."""
 
@@ -141,7 +152,7 @@ class For(NamedTuple):
 
 
 SIMPLE = frozenset({Assign, Augment, Store, Do, Return})
-Statement = Assign | Augment | Store | Do | Return | If | Try | Def | For
+Statement = Assign | Augment | Store | Do | Return | If | Try | With | Def | For
 
 
 def line_width(s: Any) -> int:
@@ -191,6 +202,12 @@ def try_ast(body: list[Any], errors: tuple[str, ...], handler: list[Any], line: 
     kinds = placed_ast(ast.Tuple, errors_line, elts=[to_ast(e, errors_line) for e in errors], ctx=LOAD)
     caught = placed_ast(ast.ExceptHandler, errors_line, type=kinds, name=None, body=handler)
     made: ast.Try = placed_ast(ast.Try, line, body=body, handlers=[caught], orelse=[], finalbody=[])
+    return made
+
+
+def with_ast(value: Any, body: list[Any], line: int) -> ast.With:
+    """The syntax tree of a `with`."""
+    made: ast.With = placed_ast(ast.With, line, items=[ast.withitem(value)], body=body)
     return made
 
 
