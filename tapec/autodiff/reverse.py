@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff.cotangents import Minus, Uniform, accumulate, settled, taken_apart
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.shifts import cancelling_shifts
 from tapec.autodiff.shortcuts import shortcut
@@ -72,21 +73,25 @@ def backward(
     pending: dict[Node, Any] = {}
     for target, seed in zip(targets, seeds, strict=True):
         if is_differentiable(target.type):
-            _accumulate(pending, target, seed)
+            accumulate(pending, target, seed)
     keep = builder.origin, builder.role
     builder.role = CT
     origin: Any = None
     for node in reversed(nodes):
         if node in pending and node in active and node.inputs:
+            if node.op.partials is None or node.op.vjp is not None:
+                pending[node] = settled(pending[node], node.op.kind in ("reduction", "layout"))
             if node.origin is not origin:  # of several operations in one call, the last is what the user named
                 _christen(pending[node], node)
             builder.origin = origin = node.origin
             if node in shifts:
                 pending[node] = Zero(plain(node.type), builder)
             _step(builder, node, pending, active, sources, lift)
-    builder.origin, builder.role = keep
     for source in sources:
-        _christen(pending.get(source), source)
+        if source in pending:
+            pending[source] = settled(pending[source])
+            _christen(pending[source], source)
+    builder.origin, builder.role = keep
     return [pending.get(s) for s in sources]
 
 
@@ -108,6 +113,7 @@ def _step(
 ) -> None:
     """Carry the cotangent of one node to its inputs."""
     ct = pending[node]
+    minus, ct = taken_apart(ct)
     if node.op is ITEM:
         slots = pending.setdefault(node.inputs[0], [None] * len(node.inputs[0].type))
         k = node.param("index")
@@ -125,12 +131,12 @@ def _step(
         xs = [Symbol(lift(i), builder) for i in inputs]
         y = _result(builder, lift(node))
         if whole is None:
-            parts = input_cotangents(node, _complete(builder, node, ct), y, xs)
+            parts = _signed_cotangents(node, _complete(builder, node, ct), y, xs)
         else:
             parts = whole.vjp(ct, y, *xs)
     for i, want, part in zip(inputs, wanted, parts, strict=True):
         if want and part is not None:
-            _accumulate(pending, i, fit(builder, part, i.type))
+            accumulate(pending, i, _fit_signed(builder, part, minus, i.type))
 
 
 def _all_zero(ct: Any) -> bool:
@@ -154,6 +160,11 @@ def _complete(builder: Builder, node: Node, ct: Any) -> Any:
 
 def input_cotangents(node: Node, ct: Any, y: Any, xs: Sequence[Symbol]) -> Sequence[Any]:
     """Apply an op's rule: the cotangent of each input, still broadcast and in the dtype it came out in."""
+    return [-part.value if type(part) is Minus else part for part in _signed_cotangents(node, ct, y, xs)]
+
+
+def _signed_cotangents(node: Node, ct: Any, y: Any, xs: Sequence[Symbol]) -> Sequence[Any]:
+    """The same, where a sign may stand apart."""
     op = node.op
     params = dict(node.params)
     if op.vjp is not None:
@@ -168,13 +179,30 @@ def scaled(ct: Any, partial: Any) -> Any:
     if isinstance(partial, (int, float)):
         if partial in (0, 1):
             return ct if partial else 0
-        return -ct if partial == -1 else ct * partial
+        if partial != -1:
+            return ct * partial
+        return Minus(ct) if type(ct) is Symbol else -ct
     if isinstance(partial, Symbol):
         if partial.dtype == bool:
             return np.where(partial, ct, 0)
+        if partial.node.op.name == "negative":
+            return Minus(scaled(ct, Symbol(partial.node.inputs[0], partial.builder)))
     elif isinstance(partial, Missing):
         return partial
     return ct * conj(partial)
+
+
+def _fit_signed(builder: Builder, part: Any, minus: bool, t: Type) -> Any:
+    """`fit` for a cotangent, negated if it came from one that was; the sign stays apart where the type is right."""
+    other, part = taken_apart(part)
+    minus = minus != other
+    if type(part) is Uniform and part.type != t:
+        part = part.symbol
+    if type(part) is Uniform:
+        return -part if minus else part
+    if not minus or is_zero(part):
+        return fit(builder, part, t)
+    return Minus(part) if isinstance(part, Symbol) and part.node.type == t else fit(builder, -part, t)
 
 
 def fit(builder: Builder, value: Any, t: Type) -> Any:
@@ -209,11 +237,6 @@ def _spreads(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     )
 
 
-def _accumulate(pending: dict[Node, Any], node: Node, ct: Any) -> None:
-    known = pending.get(node)
-    pending[node] = ct if known is None else known + ct
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # whole graphs
 # ---------------------------------------------------------------------------------------------------------------
@@ -224,7 +247,8 @@ def value_and_grad_graph(graph: Graph, wrt: Sequence[int], holomorphic: bool = F
     """
     builder = Builder()
     outputs = copy_into(builder, graph, graph.inputs)
-    seed = filled(builder, plain(outputs[0].type), 1.0)
+    t = plain(outputs[0].type)
+    seed = Uniform(t, 1.0, builder) if t.dtype.char in "fd" else filled(builder, t, 1.0)
     grads = pullback(builder, outputs[:1], [seed], [graph.inputs[k] for k in wrt])
     if holomorphic:
         grads = [conj(Symbol(g, builder)).node for g in grads]

@@ -59,6 +59,7 @@ WEAK = frozenset(
 def ufunc_rule(ufunc: np.ufunc) -> Callable[..., Any]:
     stays_weak = ufunc in WEAK
 
+    @lru_cache(maxsize=16)  # a program has few types
     def rule(*types: Type) -> Any:
         if stays_weak and types[0].weak and types[-1].weak:
             return Type((), ufunc_dtypes(ufunc, types)[0], True)

@@ -12,8 +12,8 @@ def wave_value_and_grad(x, y):
         d_y_ = d_y[i:j]
         np.multiply(x_, y_, out=t)     # golden_functions.py:30   np.sum(np.tanh(x * y) * np.exp(-x * x) + np.log1p( ...
         np.tanh(t, out=t)
-        np.negative(x_, out=t2)
-        t2 *= x_
+        np.multiply(x_, x_, out=t2)
+        np.negative(t2, out=t2)
         np.exp(t2, out=t2)
         np.multiply(t, t2, out=t3)
         np.multiply(y_, y_, out=t4)

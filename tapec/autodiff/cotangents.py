@@ -1,0 +1,135 @@
+"""Cotangents on their way through a program, with what is in no graph yet: a sign, or a number that fills them.
+
+Derivatives are linear, so a sign goes on until it meets a number, or a sum, which becomes a difference. And every
+gradient begins with the 1.0 that a loss has: that goes through sums and means to the first product, and becomes a
+factor there, or vanishes. So no rewrite rule has to clear signs and ones away, and rebuild all that hangs on them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapec.autodiff.zeros import filled
+from tapec.ir import Builder, Node, Op, Type
+from tapec.ops import ArrayLike, Symbol, apply
+from tapec.ops.layout import BROADCAST_TO, RESHAPE, TRANSPOSE
+
+__all__ = ["Minus", "Uniform", "accumulate", "settled", "taken_apart"]
+
+
+# -- signs ------------------------------------------------------------------------------------------------------------
+class Minus:
+    """The negative of a cotangent."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+
+def taken_apart(ct: Any) -> tuple[bool, Any]:
+    """Is it a negative, and of what?"""
+    return (True, ct.value) if type(ct) is Minus else (False, ct)
+
+
+def accumulate(pending: dict[Node, Any], node: Node, ct: Any) -> None:
+    """Add to the cotangent of a node."""
+    known = pending.get(node)
+    pending[node] = ct if known is None else _sum(known, ct)
+
+
+def _sum(known: Any, ct: Any) -> Any:
+    (minus, a), (less, b) = taken_apart(known), taken_apart(ct)
+    if minus and less:
+        return -a + -b if _absorbs(a) or _absorbs(b) else Minus(a + b)
+    if minus or less:
+        return b - a if minus else a - b
+    if type(a) is Symbol and type(b) is Symbol and a.node is b.node and a.dtype.kind == "f":
+        return a * 2.0  # of x * x
+    return a + b
+
+
+def _absorbs(ct: Any) -> bool:
+    """Is it a product with a number, which takes a sign for nothing?"""
+    if type(ct) is not Symbol:
+        return True
+    return ct.node.op.name in ("multiply", "divide") and any([not i.inputs for i in ct.node.inputs])
+
+
+def settled(ct: Any, may_be_uniform: bool = False) -> Any:
+    """A cotangent with all that belongs to it in the graph."""
+    minus, ct = taken_apart(ct)
+    if type(ct) is Uniform and not may_be_uniform:
+        ct = ct.symbol
+    return -ct if minus else ct
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+_LAYOUT = (BROADCAST_TO, RESHAPE, TRANSPOSE)
+
+
+class Uniform(ArrayLike):
+    """An array of one real number. `node` puts it into the graph."""
+
+    __slots__ = ("builder", "type", "value")
+    _rank = 3
+
+    def __init__(self, type: Type, value: float, builder: Builder):
+        self.type = type
+        self.value = value
+        self.builder = builder
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.type.dtype
+
+    @property
+    def weak(self) -> bool:
+        return False
+
+    @property
+    def symbol(self) -> Symbol:
+        return filled(self.builder, self.type, self.value)
+
+    @property
+    def node(self) -> Node:
+        return self.symbol.node
+
+    def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
+        made = None
+        if op in _LAYOUT:
+            made = Uniform(op.rule(self.type, **dict(params)), self.value, self.builder)
+        elif op.name == "negative":
+            made = self._of(-self.value)
+        elif op.name in ("multiply", "divide"):
+            made = self._scaled(op, *inputs)
+        if made is None:
+            made = apply(op, tuple([x.symbol if type(x) is Uniform else x for x in inputs]), params)
+        return made
+
+    def _scaled(self, op: Op, a: Any, b: Any) -> Any:
+        """A product or quotient with a number, or with an array of the result's type; None for others."""
+        if a is self and type(b) in (int, float):
+            with np.errstate(all="ignore"):
+                return self._of(op.run(self.dtype.type(self.value), b).item())
+        other = b if a is self else a
+        if not isinstance(other, Symbol) or op.rule(self.type, other.node.type) != other.node.type:
+            return None
+        if op.name == "multiply":
+            return other if self.value == 1 else other * self.value
+        return None if b is self else self.value / other
+
+    def _of(self, value: float) -> Uniform | None:
+        """The same array with another number, in its shortest form; None for those that are better left to NumPy."""
+        value = float(str(self.dtype.type(value)))
+        return Uniform(self.type, value, self.builder) if value and math.isfinite(value) else None
+
+    def __repr__(self) -> str:
+        return f"Uniform({self.value}, {self.type})"
