@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
-from tapec.ops.array import apply, implements
+from tapec.ir.index import Slot
+from tapec.ops.array import ArrayLike, apply, implements
 from tapec.ops.define import as_operand, define, dtype_of
+from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import as_array
 from tapec.ops.reductions import unsupported
 from tapec.ops.samples import Case
@@ -26,6 +28,10 @@ def _bincount_rule(x: Type, *weights: Type, minlength: int) -> Type:
     return Type((minlength,), float if weights else np.intp)
 
 
+def _bincount_jvp(ts: Any, y: Any, x: Any, *weights: Any, minlength: int) -> Any:
+    return np.bincount(x, ts[1], minlength=y.shape[0])
+
+
 def _bincount_cases(rng: np.random.Generator) -> list[Case]:
     x = np.array([0, 2, 2, 1, 0])
     return [Case((x, rng.standard_normal(5)), {"minlength": 4}), Case((x,), {"minlength": 3})]
@@ -37,7 +43,7 @@ BINCOUNT = define(
     _bincount_rule,
     "dynamic",
     vjp=lambda ct, y, x, *weights, minlength: (None, *[ct[x] for _ in weights]),
-    linear=(1,),
+    jvp=_bincount_jvp,
     source=lambda args, node: f"np.bincount({', '.join(args)}, minlength={node.param('minlength')})",
     sample=_bincount_cases,
     numpy=np.bincount,
@@ -49,8 +55,13 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     x = as_array(x)
     if dtype_of(x).kind not in "iub":
         raise TypeError(f"Cannot cast array data from {dtype_of(x)!r} to dtype('int64') according to the rule 'safe'")
-    inputs = (x,) if weights is None else (x, as_array(weights))
-    return apply(BINCOUNT, inputs, (("minlength", int(minlength)),))
+    if weights is None:
+        return apply(BINCOUNT, (x,), (("minlength", int(minlength)),))
+    weights = as_array(weights)
+    if isinstance(x, ArrayLike):
+        return apply(BINCOUNT, (x, weights), (("minlength", int(minlength)),))
+    n = np.bincount(x, np.zeros(weights.shape), int(minlength)).shape[0]  # plain places: the length is known
+    return apply(SCATTER, (weights.astype(float), x), (("shape", (n,)), ("index", (Slot(0),))))
 
 
 @implements(np.histogram_bin_edges)
@@ -72,9 +83,16 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     edges = histogram_bin_edges(a, bins, range)
     n = edges.shape[0] - 1
     w = None if weights is None else np.ravel(as_array(weights))
-    counts = np.bincount(_place(a, edges), w, minlength=n + 1)[:n]
+    place = _place(a, edges)
+    if w is None or w.dtype.kind != "c":
+        counts = np.bincount(place, w, minlength=n + 1)[:n]
+    else:
+        parts = [np.bincount(place, part, minlength=n + 1)[:n] for part in (w.real, w.imag)]
+        counts = parts[0] + 1j * parts[1]
+    if w is not None:
+        counts = counts.astype(w.dtype)
     if density:
-        return counts / np.diff(edges) / np.sum(counts), edges
+        return counts / np.diff(edges).astype(float) / np.sum(counts), edges
     return counts, edges
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from tapec.ir import Type, broadcast_shapes
 from tapec.ops.array import ArrayLike, apply, implements
 from tapec.ops.define import as_operand, define, dtype_of, shape_of
+from tapec.ops.kit import as_array, lined_up
 from tapec.ops.samples import Case
 
 
@@ -104,6 +105,7 @@ LINSPACE = define(
     "creation",
     vjp=_linspace_vjp,
     linear=(0, 1),
+    batch=lambda batched, *ends, **params: np.moveaxis(np.linspace(*lined_up(batched, ends, (0, 0)), **params), 1, 0),
     source=_linspace_source,
     sample=lambda rng: [
         Case((rng.standard_normal(), rng.standard_normal()), {"num": 5, "endpoint": True}),
@@ -148,8 +150,10 @@ def logspace(
 @implements(np.geomspace)
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Even steps of the logarithm, from start on: right for negative and complex ends too."""
-    start = as_operand(start)
-    steps = linspace(np.zeros_like(start), np.log(as_operand(stop) / start), num, endpoint, axis=axis)
+    start, stop = as_array(start), as_array(stop)
+    double = np.result_type(start.dtype, stop.dtype, float)  # at least, as NumPy has it
+    start = start.astype(double)
+    steps = linspace(np.zeros_like(start), np.log(stop / start), num, endpoint, axis=axis)
     y = (start if axis == 0 or not np.ndim(start) else np.expand_dims(start, axis)) * np.exp(steps)
     return y if dtype is None else y.astype(dtype)
 

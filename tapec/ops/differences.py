@@ -69,8 +69,19 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 @implements(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     steps = np.diff(np.ravel(as_array(ary)))
-    parts = [np.ravel(as_array(p)) for p in (to_begin, steps, to_end) if p is not None]
-    return np.concatenate(parts) if len(parts) > 1 else steps
+    before, after = _ends(steps, to_begin=to_begin), _ends(steps, to_end=to_end)
+    return np.concatenate([*before, steps, *after]) if before or after else steps
+
+
+def _ends(steps: Any, **given: Any) -> list[Any]:
+    """What stands before or after the steps, in their dtype."""
+    ((name, value),) = given.items()
+    if value is None:
+        return []
+    part = np.ravel(as_array(value))
+    if not np.can_cast(part.dtype, steps.dtype, "same_kind"):
+        raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
+    return [part.astype(steps.dtype)]
 
 
 # -- derivatives and integrals of samples ---------------------------------------------------------------------------
@@ -115,7 +126,7 @@ def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
         first, last = _uneven_edges(at, dx, edge_order)
     else:
         raise ValueError("distances must match the length of the corresponding dimension")
-    return np.concatenate([first, inner, last], axis)
+    return np.concatenate([first, inner, last], axis).astype(f.dtype)
 
 
 def _weighted(parts: list[Any], a: Any, b: Any, c: Any) -> Any:

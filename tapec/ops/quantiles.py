@@ -12,7 +12,8 @@ from tapec.ops.array import ArrayLike, apply, implements
 from tapec.ops.define import axes_param, define, dtype_of, reduced_shape
 from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import as_array
-from tapec.ops.reductions import mean_dtype, real_dtype, unsupported
+from tapec.ops.ranks import checked_weights, flat_fractions, ranked, weighted
+from tapec.ops.reductions import mean_dtype, real_dtype
 from tapec.ops.samples import Case
 
 __all__ = ["MEDIAN", "QUANTILE", "median", "percentile", "quantile"]
@@ -160,19 +161,17 @@ def quantile(
     *,
     weights: Any = None,
 ) -> Any:
-    if weights is not None:
-        raise unsupported("np.quantile with weights has no derivative here", "leave the weights out")
     a = as_array(a)
     if dtype_of(a).kind == "c":
         raise TypeError("a must be an array of real numbers")
+    if weights is not None or isinstance(q, ArrayLike):
+        return _by_sorting(a, q, axis, method, keepdims, weights, leave_nan=False)
     params = (("q", _fractions(q)), *axes_param(a, axis, keepdims), ("method", method))
     return apply(QUANTILE, (a,), params)
 
 
 def _fractions(q: Any) -> Any:
     """Fractions as numbers or nested tuples of them."""
-    if isinstance(q, ArrayLike):
-        raise unsupported("the fraction of a quantile cannot be a tensor", "give a number or an array")
     q = np.asarray(q, float)
     if not np.all((q >= 0) & (q <= 1)):
         raise ValueError("Quantiles must be in the range [0, 1]")
@@ -183,12 +182,17 @@ def _nested(q: Any) -> Any:
     return tuple(map(_nested, q)) if isinstance(q, list) else q
 
 
-@implements(np.percentile)
-def percentile(a: Any, q: Any, axis: Any = None, out: Any = None, *args: Any, **kwargs: Any) -> Any:
+def _percents(q: Any) -> Any:
+    """As fractions."""
     q = np.true_divide(q, 100)
     if not isinstance(q, ArrayLike) and not np.all((q >= 0) & (q <= 1)):
         raise ValueError("Percentiles must be in the range [0, 100]")
-    return quantile(a, q, axis, out, *args, **kwargs)
+    return q
+
+
+@implements(np.percentile)
+def percentile(a: Any, q: Any, axis: Any = None, out: Any = None, *args: Any, **kwargs: Any) -> Any:
+    return quantile(a, _percents(q), axis, out, *args, **kwargs)
 
 
 # -- leaving nan out ------------------------------------------------------------------------------------------------
@@ -199,7 +203,7 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
 
 @implements(np.nanpercentile)
 def nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, *args: Any, **kwargs: Any) -> Any:
-    return nanquantile(a, np.true_divide(q, 100), axis, out, *args, **kwargs)
+    return nanquantile(a, _percents(q), axis, out, *args, **kwargs)
 
 
 @implements(np.nanquantile)
@@ -214,25 +218,23 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Any:
-    """Sorting brings nan to the end; the quantile then lies at q times the number of others less one."""
-    if weights is not None or method != "linear":
-        raise unsupported("np.nanquantile has a derivative only unweighted and with method='linear'", "use that")
-    a = as_array(a)
+    return _by_sorting(as_array(a), q, axis, method, keepdims, weights, leave_nan=True)
+
+
+def _by_sorting(a: Any, q: Any, axis: Any, method: str, keepdims: Any, weights: Any, leave_nan: bool) -> Any:
+    """What the op does not do: leaving nan out, weights, fractions that are tensors."""
     axes = dict(axes_param(a, axis, keepdims))["axis"]
-    rows = np.sort(_last(a, axes), 1)
-    last = np.sum(~np.isnan(rows), axis=1) - 1
+    q = q if isinstance(q, ArrayLike) else np.asarray(_fractions(q))
+    fractions, rows = flat_fractions(q), _last(a, axes)
+    if weights is not None:
+        found = weighted(rows, _last(checked_weights(a, weights, axis, method), axes), fractions, leave_nan)
+    else:
+        example = np.nanquantile if leave_nan else np.quantile
+        half = np.full(q.shape, 0.5, q.dtype) if q.ndim or isinstance(q, ArrayLike) else 0.5
+        dtype = example(np.ones(1, a.dtype), half, method=method).dtype  # type: ignore[call-overload]
+        rows = rows if a.dtype.kind == "f" else rows.astype(float)
+        found = [ranked(rows, f, method, leave_nan).astype(dtype) for f in fractions]
     shape = reduced_shape(a.shape, axes, bool(keepdims))
-    fractions = np.asarray(_fractions(q))
-    found = [np.reshape(_nan_quantile(rows, last, float(f)), shape) for f in fractions.ravel()]
-    y = found[0] if not fractions.ndim else np.reshape(np.stack(found), (*fractions.shape, *shape))
-    return y
-
-
-def _nan_quantile(rows: Any, last: Any, fraction: float) -> Any:
-    place = np.maximum(last, 0) * fraction
-    low = np.floor(place)
-    share = (place - low).astype(rows.dtype)
-    k = low.astype(int)[:, None]
-    below = np.take_along_axis(rows, k, 1)[:, 0]
-    above = np.take_along_axis(rows, np.minimum(k + 1, np.maximum(last, 0)[:, None]), 1)[:, 0]
-    return below + share * (above - below)
+    if not q.ndim:
+        return np.reshape(found[0], shape)
+    return np.reshape(np.stack(found), (*q.shape, *shape))

@@ -11,7 +11,7 @@ from tapec.ir.index import Slot
 from tapec.ops.array import ArrayLike, apply, implements, method
 from tapec.ops.define import as_operand, define, ndim_of, shape_of
 from tapec.ops.indexing import SCATTER
-from tapec.ops.kit import as_array
+from tapec.ops.kit import as_array, weak
 from tapec.ops.samples import Case
 
 __all__ = ["CHOOSE", "INTERP", "choose", "compress", "extract", "interp", "piecewise", "select"]
@@ -63,7 +63,9 @@ CHOOSE = define(
 @method("choose")
 @implements(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    parts = [as_array(c) for c in choices]
+    parts = [as_operand(c) for c in choices]
+    dtype = np.result_type(*[p if weak(p) else p.dtype for p in parts])
+    parts = [dtype.type(p) if weak(p) else p for p in parts]
     return apply(CHOOSE, (as_array(a), *parts), (("mode", mode),))
 
 
@@ -108,7 +110,9 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
 
 def _conditions(x: Any, condlist: Any) -> list[Any]:
     """A list of conditions, also where one stands alone, as NumPy tells them apart."""
-    if not np.ndim(condlist) or (not np.ndim(condlist[0]) and x.ndim):
+    several = isinstance(condlist, (list, tuple))
+    rank = 1 + ndim_of(condlist[0]) if several else ndim_of(condlist)
+    if rank == 0 or (rank == 1 and x.ndim):
         condlist = [condlist]
     return [as_operand(c) if isinstance(c, ArrayLike) else np.asarray(as_operand(c), bool) for c in condlist]
 

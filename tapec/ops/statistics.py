@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ops.array import apply, implements, method
-from tapec.ops.define import as_operand, axes_param, spread
+from tapec.ops.array import ArrayLike, apply, implements, method
+from tapec.ops.define import as_operand, axes_param, ndim_of, shape_of, spread
 from tapec.ops.kit import as_array
 from tapec.ops.reductions import (
     count,
@@ -19,7 +19,7 @@ from tapec.ops.reductions import (
     reduction_source,
 )
 
-__all__ = ["STD", "VAR", "average", "corrcoef", "cov"]
+__all__ = ["STD", "VAR", "aligned_weights", "average", "corrcoef", "cov"]
 
 
 # -- variance -----------------------------------------------------------------------------------------------------
@@ -118,13 +118,13 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         return (y, total) if returned else y
     w = as_array(weights)
     if w.shape != a.shape:
-        w = _aligned_weights(a, axis, w)
+        w = aligned_weights(a, axis, w)
     total = np.sum(w, axis=axis, keepdims=keepdims)
     y = np.sum(a * w, axis=axis, keepdims=keepdims) / total
     return (y, np.broadcast_to(total, y.shape)) if returned else y
 
 
-def _aligned_weights(a: Any, axis: Any, w: Any) -> Any:
+def aligned_weights(a: Any, axis: Any, w: Any) -> Any:
     """Weights along some axes, with ones in place of the others."""
     if axis is None:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
@@ -149,18 +149,19 @@ def cov(
     *,
     dtype: Any = None,
 ) -> Any:
+    """In double precision at least, as NumPy has it."""
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
-    x = _variables(m, rowvar)
+    x = _variables(m, rowvar, _ROWS_STAY)
     if y is not None:
-        x = np.concatenate([x, _variables(y, rowvar)], 0)
-    if dtype is not None or x.dtype.kind not in "fc":
-        x = x.astype(dtype or float)
+        x = np.concatenate([x, _variables(y, rowvar, True)], 0)
+    x = x.astype(np.result_type(x.dtype, float) if dtype is None else dtype)
     ddof = (0 if bias else 1) if ddof is None else ddof
     w = None
-    for given in (fweights, aweights):
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is not None:
-            w = as_operand(given) if w is None else w * as_operand(given)
+            checked = _checked_weights(name, as_operand(given), x.shape[1])
+            w = checked if w is None else w * checked
     if w is None:
         x = x - np.mean(x, axis=1, keepdims=True)
         free = max(x.shape[1] - ddof, 0)
@@ -171,17 +172,39 @@ def cov(
     return np.squeeze((x * w) @ np.conj(x.T) / (total - lost))
 
 
-def _variables(m: Any, rowvar: bool) -> Any:
+_ROWS_STAY = np.lib.NumpyVersion(np.__version__) < "2.2.0"  # a single row is one variable, whatever `rowvar` says
+
+
+def _variables(m: Any, rowvar: bool, row_stays: bool) -> Any:
     """One variable a row."""
     m = as_array(m)
     if m.ndim > 2:
         raise ValueError("m has more than 2 dimensions")
-    m = np.reshape(m, (1, -1)) if m.ndim < 2 else m
-    return m.T if not rowvar and m.shape[0] != 1 else m
+    if m.ndim < 2:
+        return np.reshape(m, (1, -1))
+    return m if rowvar or (row_stays and m.shape[0] == 1) else m.T
+
+
+def _checked_weights(name: str, w: Any, n: int) -> Any:
+    """Values are looked at where that costs no branch of the program."""
+    if ndim_of(w) > 1:
+        raise RuntimeError(f"cannot handle multidimensional {name}")
+    if shape_of(w) != (n,):
+        raise RuntimeError(f"incompatible numbers of samples and {name}")
+    if isinstance(w, ArrayLike):
+        return w
+    if np.any(w < 0):
+        raise ValueError(f"{name} cannot be negative")
+    if name == "fweights" and np.any(w != np.round(w)):
+        raise TypeError("fweights must be integer")
+    return w
 
 
 @implements(np.corrcoef)
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+def corrcoef(
+    x: Any, y: Any = None, rowvar: bool = True, bias: Any = None, ddof: Any = None, *, dtype: Any = None
+) -> Any:
+    """NumPy before 2.4 took `bias` and `ddof`, which cancel."""
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return c / c

@@ -14,6 +14,8 @@ W = np.array([0.5, 1.5, 0.3, 0.9, 2.0])
 Z = RNG.standard_normal((3, 4)) + 1j * RNG.standard_normal((3, 4))
 HOLES = np.where(RNG.uniform(size=(2, 3, 4)) < 0.3, np.nan, A)
 MASK = A > 0
+METHODS = ["linear", "lower", "higher", "midpoint", "nearest", "hazen", "weibull", "median_unbiased", "inverted_cdf"]
+METHODS += ["normal_unbiased", "interpolated_inverted_cdf", "averaged_inverted_cdf", "closest_observation"]
 
 ONE = {
     # powers
@@ -68,6 +70,11 @@ ONE = {
     "nan means": (lambda x: [np.nanmean(x, 1), np.nanvar(x), np.nanstd(x, (0, 2), ddof=1)], HOLES),
     "nan extremes": (lambda x: [np.nanmax(x, 2), np.nanmin(x), np.nanargmax(x), np.nansum(x)], HOLES),
     "nan quantiles": (lambda x: [np.nanmedian(x), np.nanquantile(x, [0.2, 0.6], 2), np.nanpercentile(x, 30)], HOLES),
+    "nan quantile methods": (lambda x: [np.nanquantile(x, 0.3, 2, method=m) for m in METHODS], HOLES),
+    "weighted quantile": (lambda x: np.quantile(x, [0.3, 0.8], 2, weights=P, method="inverted_cdf"), A),
+    "weighted percentile": (lambda x: np.percentile(x, 30, 1, weights=[1, 2, 1], method="inverted_cdf"), A),
+    "weighted nanquantile": (lambda x: np.nanquantile(x, 0.3, 1, weights=P, method="inverted_cdf"), HOLES),
+    "quantile fractions": (lambda q: [np.quantile(V, np.exp(-q)), np.quantile(A, q[3:] / 3, 1, method="hazen")], W),
     "nan_to_num": (lambda x: np.nan_to_num(x, nan=2.0) * 3, HOLES),
     # along an axis
     "cumsum": (lambda x: [x.cumsum(), np.cumsum(x, 1)], A),
@@ -97,6 +104,7 @@ ONE = {
     "extract": (lambda x: np.extract(x > 0, x), A),
     "piecewise": (lambda x: np.piecewise(x, [x < -0.5, x > 0.5], [lambda t: t**2, lambda t: t**3, 0.25]), A),
     "piecewise one": (lambda x: np.piecewise(x, [x > 0], [lambda t: np.sqrt(t), lambda t: -t]), A),
+    "piecewise conditions": (lambda x: [np.piecewise(x, x > 0, [np.exp]), np.piecewise(x[0], [True], [np.sin])], V),
     "interp": (lambda x: np.interp(x, [-1.0, 0.0, 1.5], [2.0, 0.0, 1.0]), A),
     "interp points": (lambda f: np.interp(W, [0.0, 0.6, 1.2, 1.8, 2.4], f, left=0.0), V),
     "interp period": (lambda x: np.interp(x, [0.1, 1.0, 2.5], [2.0, 0.0, 1.0], period=3.0), A),
@@ -111,11 +119,14 @@ ONE = {
     "kron": (lambda x: [np.kron(x[0], x[1, :2]), np.kron(x[0, 0], x)], A),
     "cov": (lambda x: [np.cov(x[0]), np.cov(x[0], x[1]), np.cov(x[0, 0]), np.cov(x[0], rowvar=False, bias=True)], A),
     "cov weights": (lambda x: np.cov(x[0], fweights=[1, 2, 1, 3], aweights=[0.1, 0.5, 0.2, 0.4]), A),
+    "cov rows": (lambda x: [np.cov(x[0], x[1][:1]), np.cov(x[0, :1]), np.cov(x[0].T, rowvar=False, ddof=0)], A),
     "cov complex": (lambda z: [np.cov(z), np.corrcoef(z)], Z),
     "corrcoef": (lambda x: [np.corrcoef(x[0]), np.corrcoef(x[0, 0], x[1, 0])], A),
     # counting
     "bincount": (lambda w: np.bincount([0, 2, 2, 1, 0], w, minlength=4), V),
     "histogram": (lambda w: np.histogram(V, 3, weights=w)[0], W),
+    "histogram complex": (lambda z: np.histogram([0.1, 0.4, 0.6, 0.9], 3, (0, 1), weights=z[0])[0], Z),
+    "bincount without minlength": (lambda w: np.bincount([0, 2, 2, 1, 0], w), V),
     "histogram edges": (lambda x: [np.histogram(x, 3)[1], np.histogram(x, [-2.0, 0.0, 3.0])[0]], V),
     "histogram2d": (lambda w: np.histogram2d(V, W, 3, weights=w), W),
     "histogramdd": (lambda w: np.histogramdd(np.stack([V, W], 1), (2, 3), weights=w, density=True)[0], W),
@@ -169,6 +180,30 @@ def test_compiled(name):
             y = loss(t)
         np.testing.assert_allclose(value, y.numpy(), rtol=1e-10)
         np.testing.assert_allclose(gradient, tape.gradient(y, t).numpy(), rtol=1e-10, atol=1e-12)
+
+
+SINGLE = {  # float32 stays, or becomes float64 as NumPy has it
+    "quantile": lambda x: [np.quantile(x, 0.3), np.nanquantile(x, [0.2], method="hazen"), np.nanmedian(x)],
+    "cov": lambda x: [np.cov(x), np.corrcoef(x, x[::-1])],
+    "choose": lambda x: [np.choose([0, 1, 0, 1, 1], [x, 2.0]), np.choose([0, 1, 0, 1, 1], [1, x])],
+    "differences": lambda x: [np.ediff1d(x, 1.0, [2.0, 3.0]), np.gradient(x, np.arange(5.0)), np.trapezoid(x, dx=0.5)],
+    "ranges": lambda x: [np.linspace(x, 3.0, 4), np.geomspace(x * x, 8.0, 4), np.logspace(x, 1.0, 3)],
+    "histogram": lambda x: [*np.histogram([0.1, 0.2, 0.9, 0.3, 0.5], 3, weights=x), np.bincount([0, 1, 1, 2, 2], x)],
+    "polynomials": lambda x: [np.polyval(x, 2.0), np.polyint(x), np.polyder(x), np.vander(x)],
+}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_single_precision(name):
+    f, x = SINGLE[name], V.astype(np.float32)
+    for want, got in zip(leaves(f(x)), leaves(f(tapec.constant(x))), strict=True):
+        assert_same(got, want)
+
+
+def test_counted_by_known_places_under_vmap():
+    w = np.stack([V, W])
+    found = tapec.vmap(lambda w: np.bincount([0, 2, 2, 1, 0], w))(w)
+    np.testing.assert_allclose(found, [np.bincount([0, 2, 2, 1, 0], row) for row in w])
 
 
 SETS = {

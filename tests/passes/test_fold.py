@@ -48,6 +48,7 @@ CASES = {
             f"{TWO}; divide %0, 0.0",
             f"{TWO}; multiply %0, -0.0",  # a parameter cannot tell -0.0 from 0.0
             f"{FULL('0,', 2.0, 'f64')}; multiply %0, 3.0",
+            "subtract 2, 1; multiply %h, %0",  # an int in its place would still be weak, an array would not
         ],
     ),
     "literal-operand": Case(

@@ -74,7 +74,8 @@ def fold_uniform(y: Symbol) -> Any:
 
 
 def _are_uniform(y: Node) -> bool:
-    return y.type.size > 0 and all([uniform_value(i) is not None for i in y.inputs])
+    """A Python number must stay one: an array scalar in its place decides dtypes."""
+    return y.type.size > 0 and not y.type.weak and all([uniform_value(i) is not None for i in y.inputs])
 
 
 def literal_operands(y: Symbol) -> Any:
