@@ -1,7 +1,8 @@
 """Derivatives of several operations taken as one, where the whole has a simpler one than its parts in turn.
 
 1 / (1 + exp(-x)) has y * (1 - y), and the logarithm of exp(x) / s, even of some of its elements, needs no quotient and
-cannot divide by one that is zero. Values between that have other uses get their cotangents from those.
+cannot divide by one that is zero. The square of the absolute value of a complex z has 2 * z, without a root. Values
+between that have other uses get their cotangents from those.
 """
 
 from __future__ import annotations
@@ -103,4 +104,24 @@ def _log(node: Node) -> Shortcut | None:
     return Shortcut((e.inputs[0], s, *places), inner, vjp, jvp)
 
 
-_ENDS: dict[str, Callable[[Node], Shortcut | None]] = {"divide": _quotient, "reciprocal": _quotient, "log": _log}
+# -- abs(z) ** 2 ------------------------------------------------------------------------------------------------------
+def _square(node: Node) -> Shortcut | None:
+    size, *rest = node.inputs
+    if size.op.name != "absolute" or size.inputs[0].type.dtype.kind != "c":
+        return None
+    if rest and not (rest[0] is size if node.op.name == "multiply" else is_literal(rest[0]) and rest[0].value == 2):
+        return None
+    return Shortcut(
+        inputs=size.inputs,
+        inner=(size,),
+        vjp=lambda ct, y, z: (ct * 2 * z,),
+        jvp=lambda ts, y, z: np.real(np.conj(z) * ts[0]) * 2,
+    )
+
+
+_ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
+    "divide": _quotient,
+    "reciprocal": _quotient,
+    "log": _log,
+    **dict.fromkeys(["power", "square", "multiply"], _square),
+}

@@ -85,4 +85,3 @@ def matched(x: Any, t: Type) -> Any:
     if x.shape != t.shape:
         x = np.broadcast_to(x, t.shape)
     return x if x.dtype == t.dtype and not x.weak else x.astype(t.dtype)
-

@@ -54,6 +54,16 @@ def log_of_constant_over(x):
     return np.sum(np.log(np.exp(X) / (2 + x * x)))
 
 
+def squared_absolute(x):
+    z = x[1:] + 1j * x[:-1]
+    return np.sum(np.abs(z) ** 2 * x[1:] + np.square(np.abs(z)) ** 2 + np.abs(z) ** 3)
+
+
+def power_spectrum(x):
+    size = np.abs(np.fft.rfft(x, axis=0))
+    return np.sum((size * size) ** 2)
+
+
 FUNCTIONS = [
     sigmoid,
     by_reciprocal,
@@ -64,6 +74,8 @@ FUNCTIONS = [
     log_of_taken,
     log_of_slice,
     log_of_constant_over,
+    squared_absolute,
+    power_spectrum,
 ]
 
 
@@ -81,6 +93,13 @@ def test_the_slope_of_a_sigmoid_is_made_of_its_value(f):
     g = tapec.grad(f)
     g(X)
     assert "(1 - " in g.source(X)
+
+
+def test_the_square_of_an_absolute_value_needs_no_root():
+    z = X[0] + 1j * X[1]
+    g = tapec.grad(lambda z: np.sum(np.abs(z) ** 2))
+    assert np.array_equal(g(z), 2 * z)
+    assert "sign" not in g.source(z)
 
 
 def test_no_overflow_where_the_sigmoid_is_flat():

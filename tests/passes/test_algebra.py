@@ -147,6 +147,14 @@ CASES = {
     "absolute-squared": Case(
         F, [("absolute %x; multiply %0, %0", "multiply %x, %x")], ["absolute %x; multiply %0, %x"]
     ),
+    "absolute-times-sign": Case(
+        F,
+        [
+            ("absolute %x; sign %x; multiply %0, %1", "return %x"),
+            ("absolute %x; sign %x; multiply %1, %0", "return %x"),
+        ],
+        ["absolute %x; sign %y; multiply %0, %1"],
+    ),
     "twice": Case(
         F, [("add %x, %x", "multiply %x, 2.0")], ["add %x, %y"], [(COMPLEX, "add %x, %x"), (INT, "add %x, %x")]
     ),
@@ -165,6 +173,19 @@ CASES = {
         "%c: bool[3], %d: bool[3], %x: f64[3], %y: f64[3]",
         [("where %c, %x, %y; where %c, 1.0, %0", "where %c, 1.0, %y")],
         ["where %d, %x, %y; where %c, 1.0, %0", "where %c, %x, %y; where %c, %0, 1.0"],
+    ),
+    "where-of-either-side": Case(
+        "%c: bool[3], %d: bool[3], %x: f64[3], %y: f64[3]",
+        [
+            ("where %c, %x, 0 !ct; where %c, 0, %y !ct; add %0, %1 !ct", "where %c, %x, %y !ct"),
+            ("where %c, %x, 0 !ct; where %c, 0.0, %y !ct; add %1, %0 !ct", "where %c, %x, %y !ct"),
+        ],
+        [
+            "where %c, %x, 0; where %c, 0, %y; add %0, %1",  # the user's own
+            "where %c, %x, 0 !ct; where %d, 0, %y !ct; add %0, %1 !ct",
+            "where %c, %x, 0 !ct; where %c, %y, 0 !ct; add %0, %1 !ct",
+            "where %c, %x, 1.0 !ct; where %c, 0, %y !ct; add %0, %1 !ct",
+        ],
     ),
     "where-constant-condition": Case(
         F,

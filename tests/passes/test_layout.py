@@ -8,6 +8,7 @@ from tests.passes.support import Case, check_case, check_table
 X = "%x: f64[3,4], %y: f64[3,4], %v: f64[4], %s: f64[], %p: f64[2,3]"
 SUM = "sum {} {{axis=({}), keepdims={}}}".format
 PICKED = "constant {value=[0, 1, 2]}; constant {value=[3, 3, 0]}; scatter %r, %0, %1 {shape=(3, 4), index=($0, $1)}"
+ONES = "full {shape=(3, 4), value=-1.0, dtype=f64}"
 PICKED_CT = f"{PICKED} !ct"
 RULES = (*LAYOUT, *INDEXING, *REDUCTIONS)
 WEAK = "%t: float, %h: f32[3]"
@@ -78,6 +79,19 @@ CASES = {
         ],
         ["multiply %v, %x", "broadcast_to %v {shape=(3, 4)}; matmul %p, %0"],
         [(WEAK, "broadcast_to %t {shape=(3,)}; multiply %0, %h")],
+    ),
+    "operand-of-one-number": Case(
+        X,
+        [
+            (f"{ONES}; multiply %0, %s", "multiply -1.0, %s; broadcast_to %0 {shape=(3, 4)}"),
+            (f"{ONES}; divide %0, %v", "divide -1.0, %v; broadcast_to %0 {shape=(3, 4)}"),
+        ],
+        [
+            f"{ONES}; multiply %0, %x",  # nothing gets smaller
+            f"{ONES}; power %0, %s",
+            f"{ONES}; greater %0, %s",
+        ],
+        [("%h: f32[4]", f"{ONES}; multiply %0, %h"), (WEAK, f"{ONES.replace('f64', 'f32')}; multiply %0, %t")],
     ),
     "operand-with-leading-ones": Case(
         X,
@@ -235,6 +249,14 @@ CASES = {
         [
             f"{SUM('%x', '1,', False)}; reshape %0 {{shape=(1, 3)}}",
             f"{SUM('%x', '1,', False)}; reshape %0 {{shape=(3, 1)}}; return %0, %1",
+        ],
+    ),
+    "no-keepdims": Case(
+        X,
+        [(f"{SUM('%x', '1,', True)}; reshape %0 {{shape=(3,)}}", SUM("%x", "1,", False))],
+        [
+            f"{SUM('%x', '1,', True)}; reshape %0 {{shape=(1, 3)}}",
+            f"{SUM('%x', '1,', True)}; reshape %0 {{shape=(3,)}}; return %0, %1",
         ],
     ),
     "sum-of-single-elements": Case(

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
-from tapec.passes.facts import is_nonnegative, is_power_of_two, uniform_value
+from tapec.passes.facts import is_nonnegative, is_power_of_two, is_zero, uniform_value
 from tapec.passes.pattern import number, variables
 from tapec.passes.rule import Rule
 
 __all__ = ["ALGEBRA"]
 
-a, b, c, d, x = variables("a b c d x")
+a, b, c, d, w, x, z = variables("a b c d w x z")
 j, k = number("j"), number("k")
 
 
@@ -62,12 +62,22 @@ ALGEBRA = (
     Rule("absolute-of-negative", np.absolute(-x), np.absolute(x), kinds="f"),
     Rule("square", np.square(x), x * x, kinds="fiu"),
     Rule("absolute-squared", np.absolute(x) * np.absolute(x), x * x),
+    Rule("absolute-times-sign", np.absolute(x) * np.sign(x), x, changes="zeros"),
     # sums of the same
     Rule("twice", x + x, x * 2.0),
     # selection
     Rule("where-both-same", np.where(c, x, x), x, kinds="fciub"),
     Rule("where-same-condition-then", np.where(c, np.where(c, a, b), d), np.where(c, a, d), kinds="fciub"),
     Rule("where-same-condition-else", np.where(c, a, np.where(c, b, d)), np.where(c, a, d), kinds="fciub"),
+    Rule(
+        "where-of-either-side",
+        np.where(c, a, z) + np.where(c, w, b),
+        lambda c, a, b: np.where(c, a, b),
+        lambda z, w: is_zero(z) and is_zero(w),
+        only="cotangents",
+        changes="zeros",
+        kinds="fcb",
+    ),
     Rule(
         "where-constant-condition",
         np.where(c, a, b),

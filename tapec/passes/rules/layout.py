@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.ir import Node, broadcast_shapes
 from tapec.ops import Symbol, apply
+from tapec.ops.creation import FULL
 from tapec.passes.pattern import Some, params, variables
 from tapec.passes.rule import Rule
 
@@ -18,21 +19,44 @@ ELEMENTWISE = ("elementwise",)
 
 
 # -- elementwise operations on what was only spread out ---------------------------------------------------------------
-def _spread_from(node: Node) -> Node:
-    """What a `broadcast_to` was made from; a Python number stays, since an array of it is not weak."""
-    if node.op.name == "broadcast_to" and not node.inputs[0].type.weak:
-        return node.inputs[0]
-    return node
+def _unspread(y: Node) -> list[Node]:
+    """The operands as they were before a `broadcast_to`.
+
+    A Python number stays spread out, since an array of it is not weak, unless another operand decides the dtype.
+    """
+    decided = any([i.type.dtype == y.type.dtype and not _is_weak(i) for i in y.inputs])
+    return [i.inputs[0] if i.op.name == "broadcast_to" and (decided or not _is_weak(i)) else i for i in y.inputs]
+
+
+def _is_weak(node: Node) -> bool:
+    """Is it a Python number, spread out or not?"""
+    return node.type.weak or (node.op.name == "broadcast_to" and node.inputs[0].type.weak)
 
 
 def _something_spread(y: Node) -> bool:
     """Not below a power: NumPy's `x ** 0.5` is a root for arrays, and something else for scalars."""
-    return y.op.name != "power" and any([_spread_from(i) is not i for i in y.inputs])
+    return y.op.name != "power" and any([n is not i for n, i in zip(_unspread(y), y.inputs)])
 
 
 def without_broadcasts(y: Symbol) -> Any:
     """NumPy broadcasts operands by itself; where all were spread out, the result is spread out instead."""
-    return _on(y, [_spread_from(i) for i in y.node.inputs])
+    return _on(y, _unspread(y.node))
+
+
+def _is_larger_than_others(y: Node) -> bool:
+    """Is an operand one number everywhere, and larger than the others, which are no numbers written out?"""
+    if y.op.name == "power" or any([i.type.dtype != y.type.dtype for i in y.inputs]):
+        return False
+    others = [i for i in y.inputs if i.op is not FULL]
+    if y.type.dtype != np.float64 and any([i.type.weak for i in others]):
+        return False
+    return 0 < len(others) < len(y.inputs) and broadcast_shapes(*[i.type.shape for i in others]) != y.type.shape
+
+
+def with_number(y: Symbol) -> Any:
+    """Every such operand is a number; the result is spread out."""
+    inputs = [y.builder.constant(float(i.param("value"))) if i.op is FULL else i for i in y.node.inputs]
+    return np.broadcast_to(_on(y, inputs), y.shape)
 
 
 def _without_ones(node: Node) -> Node:
@@ -103,6 +127,7 @@ def _layout(name: str, pattern: Any, replacement: Any, guard: Any = None, change
 
 
 SPREAD = Some(kinds=ELEMENTWISE, of=("broadcast_to",))
+FILLED = Some(kinds=ELEMENTWISE, of=("full",))
 RESHAPED = Some(kinds=ELEMENTWISE, of=("reshape",))
 RESHAPE_TWICE = np.reshape(np.reshape(x, params), params)
 BROADCAST_TWICE = np.broadcast_to(np.broadcast_to(x, params), params)
@@ -122,5 +147,6 @@ LAYOUT = (
     _layout("copy", np.copy(x), x),
     # NumPy's loops over one element and over many may differ in the last digit of a transcendental function
     _layout("operand-of-broadcast", SPREAD, without_broadcasts, _something_spread, changes="rounding"),
+    Rule("operand-of-one-number", FILLED, with_number, _is_larger_than_others, changes="rounding"),
     _layout("operand-with-leading-ones", RESHAPED, without_leading_ones, _has_leading_ones),
 )

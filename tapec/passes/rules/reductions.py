@@ -80,6 +80,13 @@ def _is_keepdims_shape(y: Node) -> bool:
     )
 
 
+def _is_plain_shape(y: Node) -> bool:
+    total = y.inputs[0]
+    return total.param("keepdims") and y.type.shape == reduced_shape(
+        total.inputs[0].type.shape, total.param("axis"), False
+    )
+
+
 def negative_sum(y: Symbol, x: Symbol) -> Any:
     return -np.sum(x, axis=y.node.param("axis"), keepdims=y.node.param("keepdims"))
 
@@ -94,6 +101,10 @@ def sum_of_all(y: Symbol) -> Any:
 
 def with_keepdims(y: Symbol, x: Symbol) -> Any:
     return np.sum(x, axis=y.node.inputs[0].param("axis"), keepdims=True)
+
+
+def without_keepdims(y: Symbol, x: Symbol) -> Any:
+    return np.sum(x, axis=y.node.inputs[0].param("axis"))
 
 
 # -- products ---------------------------------------------------------------------------------------------------------
@@ -134,6 +145,7 @@ REDUCTIONS = (
     _rule("sum-of-sum", np.sum(np.sum(x)), sum_of_sum, _has_joined_axes, once=True),
     _rule("sum-of-reshape", RESHAPED_SUM, sum_of_all, _is_whole),
     _rule("keepdims", np.reshape(np.sum(x), params), with_keepdims, _is_keepdims_shape, changes="", once=True),
+    _rule("no-keepdims", np.reshape(np.sum(x), params), without_keepdims, _is_plain_shape, changes="", once=True),
     _rule("reshape-of-negative", np.reshape(-x, params), lambda y, x: -np.reshape(x, y.shape), changes="", once=True),
     # among cotangents
     _rule("sum-of-negative", np.sum(-x), negative_sum, changes="zeros", once=True, **CT),
