@@ -26,13 +26,15 @@ class Values:
     verify: bool = _setting(False, "check every graph after every pass")
     debug: int = _setting(0, "1: tell the standard error what is compiled; 2: also the time of each pass")
     cache_size: int = _setting(1024, "compiled gradients and functions kept")
+    cache_dir: str = _setting("", "a folder of your own in which generated code is kept for other processes")
+    cache_dir_size: int = _setting(256, "megabytes kept in that folder; what was not used for longest is dropped")
     path_limit: int = _setting(64, "paths through a function that are compiled before it runs as a tape would")
     fast_math: bool = _setting(False, "rewrites may forget about nan, inf, overflow and the sign of zero")
     check_nan: bool = _setting(False, "stop at the first generated line that makes a nan or an infinity")
     threads: int = _setting(1, "threads over blocks of large arrays")
 
 
-_LEAST = {"debug": 0, "cache_size": 1, "path_limit": 0, "threads": 1}
+_LEAST = {"debug": 0, "cache_size": 1, "cache_dir_size": 1, "path_limit": 0, "threads": 1}
 _TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 _KINDS: dict[str, type] = {f.name: type(f.default) for f in fields(Values)}
 
@@ -56,6 +58,8 @@ class Settings:
     verify = property(lambda self: _CURRENT.get().verify)
     debug = property(lambda self: _CURRENT.get().debug)
     cache_size = property(lambda self: _CURRENT.get().cache_size)
+    cache_dir = property(lambda self: _CURRENT.get().cache_dir)
+    cache_dir_size = property(lambda self: _CURRENT.get().cache_dir_size)
     path_limit = property(lambda self: _CURRENT.get().path_limit)
     fast_math = property(lambda self: _CURRENT.get().fast_math)
     check_nan = property(lambda self: _CURRENT.get().check_nan)
@@ -129,7 +133,7 @@ def _check(name: str, value: Any) -> None:
 
 
 def _article(kind: type) -> str:
-    return "an int" if kind is int else "True or False"
+    return {int: "an int", str: "a str"}.get(kind, "True or False")
 
 
 def from_environment(environment: Mapping[str, str]) -> Values:
@@ -145,6 +149,8 @@ def from_environment(environment: Mapping[str, str]) -> Values:
 
 
 def _read(key: str, text: str, kind: type) -> Any:
+    if kind is str:
+        return text
     if kind is bool:
         if text.lower() in _TRUTH:
             return _TRUTH[text.lower()]

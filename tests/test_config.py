@@ -12,13 +12,22 @@ settings = tapec.settings
 
 def test_defaults():
     assert Values() == Values(
-        verify=False, debug=0, cache_size=1024, path_limit=64, fast_math=False, check_nan=False, threads=1
+        verify=False,
+        debug=0,
+        cache_size=1024,
+        cache_dir="",
+        cache_dir_size=256,
+        path_limit=64,
+        fast_math=False,
+        check_nan=False,
+        threads=1,
     )
 
 
 def test_environment():
     environment = {"TAPEC_VERIFY": "1", "TAPEC_FAST_MATH": "off", "TAPEC_CACHE_SIZE": " 7 ", "TAPEC_DEBUG": ""}
     assert from_environment(environment) == Values(verify=True, cache_size=7)
+    assert from_environment({"TAPEC_CACHE_DIR": "~/kept code"}) == Values(cache_dir="~/kept code")
 
 
 @pytest.mark.parametrize(
@@ -75,6 +84,7 @@ def test_changes_stay_in_their_thread():
         ({"verfy": True}, TypeError, "no setting is called 'verfy'; did you mean 'verify'?"),
         ({"verify": 1}, TypeError, "setting verify takes True or False, not 1"),
         ({"threads": 2.0}, TypeError, "setting threads takes an int, not 2.0"),
+        ({"cache_dir": None}, TypeError, "setting cache_dir takes a str, not None"),
         ({"threads": True}, TypeError, "setting threads takes an int, not True"),
         ({"cache_size": 0}, ValueError, "setting cache_size must be at least 1, not 0"),
     ],
@@ -92,7 +102,7 @@ def test_unknown_attribute():
         settings.colour
     assert str(e.value) == (
         "no setting is called 'colour'; "
-        "settings are verify, debug, cache_size, path_limit, fast_math, check_nan, threads"
+        "settings are verify, debug, cache_size, cache_dir, cache_dir_size, path_limit, fast_math, check_nan, threads"
     )
 
 
@@ -109,6 +119,7 @@ def test_printing_shows_all():
     with settings(threads=3, cache_size=2):
         lines = repr(settings).splitlines()
     assert [line.split()[0] for line in lines] == [
-        "verify", "debug", "cache_size", "path_limit", "fast_math", "check_nan", "threads"
+        "verify", "debug", "cache_size", "cache_dir", "cache_dir_size", "path_limit", "fast_math", "check_nan",
+        "threads",
     ]  # fmt: skip
-    assert lines[2] == "cache_size = 2" and lines[6] == "threads    = 3"
+    assert lines[2] == "cache_size     = 2" and lines[8] == "threads        = 3"

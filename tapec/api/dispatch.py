@@ -189,7 +189,7 @@ def _text(takes: _Parameters, miss: str, w: _Writer, program: Any, run: str) -> 
         after = [f"    return {found}"]
         if tree is LEAF and type(leaves[0]) is Out:
             run, after = f"{run}[{leaves[0].k}]", []
-        elif found == f"({', '.join([f'r[{k}]' for k in range(len(program.graph.outputs))])})":
+        elif found == f"({', '.join([f'r[{k}]' for k in range(len(program.paths[0].target.outputs))])})":
             after = []  # it is the tuple of the outputs as they are
     name = "r =" if after else "return"
     body = [

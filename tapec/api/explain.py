@@ -94,9 +94,12 @@ def explanation(
     out.literals = literals(path.forward)
     if wrt is not None:
         out.gradients = gradient_states(path.forward, wrt, info.names)
-    if program.graph is not None:
-        out.notes += loops(program.graph)
-        before, after = len(program.stages["gradient"].nodes), len(program.graph.nodes)
+    if program.built is not None:
+        lean = program.built.lean
+        out.notes += loops(lean)
+        if program.built.entry is not None:
+            out.notes.append(f"the code was loaded from the cache on disk, entry {program.built.entry[:12]}")
+        before, after = len(program.built.graph.nodes), len(lean.nodes)
         out.cost = {"nodes before optimisation": before, "nodes": after}
         cost = getattr(program.compiled, "cost", None)
         if cost is not None:

@@ -120,7 +120,7 @@ class CompiledFunction:
         self.__call__ = self._roads.first
         self._last: Program | None = None
         self._why = ""
-        self._hits = self._misses = self._compilations = 0
+        self._hits = self._misses = self._compilations = self._loaded = 0
         self._bound: dict[str, CompiledFunction] = {}
         functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
 
@@ -262,6 +262,7 @@ class CompiledFunction:
     def _compiled(self, program: Program) -> None:
         with self._lock:
             self._compilations += 1
+            self._loaded += program.built is not None and program.built.entry is not None
             self._last = program
 
     def _reason(self, entry: Entry, program: Program, recorded: Any) -> str:
@@ -348,7 +349,7 @@ class CompiledFunction:
         assert program is not None and path is not None
         if stage == "forward":
             return path.forward
-        return path.target if stage == "gradient" else program.stages["optimized"]
+        return path.target if stage == "gradient" else program.graph  # type: ignore[return-value]
 
     def export(self, path: Any, *args: Any, **kwargs: Any) -> None:
         """Write a module of its own, for the signature of these arguments, that needs NumPy (and `math`) alone.
@@ -374,10 +375,10 @@ class CompiledFunction:
         return f"{own}_{self._transform.name}" if self._transform.name else own
 
     def cache_info(self) -> CacheInfo:
-        """(hits, misses, compilations, size, maxsize); one compilation is one generated function."""
-        return CacheInfo(
-            self._hits + self._roads.hits, self._misses, self._compilations, len(self._entries), settings.cache_size
-        )
+        """(hits, misses, compilations, size, maxsize, loaded); one compilation is one generated function, and `loaded`
+        of them came from the cache on disk."""
+        hits, size = self._hits + self._roads.hits, len(self._entries)
+        return CacheInfo(hits, self._misses, self._compilations, size, settings.cache_size, self._loaded)
 
     def cache_clear(self) -> None:
         """Forget every signature."""
@@ -386,7 +387,7 @@ class CompiledFunction:
             self._roads.clear()
             self.__call__ = self._roads.first
             self._last = None
-            self._hits = self._misses = self._compilations = 0
+            self._hits = self._misses = self._compilations = self._loaded = 0
 
     def last_source(self) -> str | None:
         """The code compiled last; None when nothing was compiled yet."""

@@ -11,13 +11,12 @@ from tapec.api.forward import Forward, Lifter
 from tapec.api.slices import IndexedSlices, concatenated
 from tapec.autodiff.inline import prune
 from tapec.autodiff.reverse import backward, filled, fit, input_cotangents, plain
-from tapec.codegen import compile_graph
 from tapec.ir import CT, INPUT, Builder, Graph, Node, input_node
 from tapec.ir.index import Slice, Slot
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.control import CALL
-from tapec.passes.pipeline import optimize
+from tapec.runtime.build import Build
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import Tensor, record, wrap
 
@@ -51,19 +50,32 @@ class Segment:
     `reads`: an outer recording keeps it as one call.
     """
 
-    __slots__ = ("code", "fetch", "forward", "function", "gives", "graph", "lean", "reads", "span")
+    __slots__ = ("built", "code", "fetch", "forward", "function", "gives", "graph", "reads", "span")
 
     def __init__(self, graph: Graph, origins: dict[Node, int], gives: dict[int, int | Rows], span: Span):
         self.span = span
         self.gives = gives
         self.graph, self.reads = _with_inputs(graph, origins)
-        self.lean, self.fetch = _with_inputs(optimize(self.graph), origins)
         self.forward: Graph | None = None
         self.function: Callable[..., tuple[Any, ...]] = _nothing
+        self.fetch: list[int] = []
         self.code: Any = None
+        self.built: Build | None = None
         if graph.outputs:
-            self.code = compile_graph(self.lean, graph.name)
+            self.built = Build(self.graph, graph.name, whole=False)
+            self.fetch = [self.reads[k] for k in self.built.used]
+            self.code = self.built.compiled
             self.function = self.code.function
+
+    @property
+    def lean(self) -> Graph:
+        """The graph after the passes."""
+        return self.graph if self.built is None else self.built.lean
+
+    @property
+    def is_loaded(self) -> bool:
+        """Does the code come from the cache on disk?"""
+        return self.built is not None and self.built.entry is not None
 
     @property
     def source(self) -> str:

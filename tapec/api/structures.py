@@ -24,7 +24,7 @@ def cache_info() -> CacheInfo:
 
     >>> import tapec
     >>> tapec.cache_info()
-    CacheInfo(hits=..., misses=..., compilations=..., size=..., maxsize=1024)
+    CacheInfo(hits=..., misses=..., compilations=..., size=..., maxsize=1024, loaded=0)
     """
     return CACHE.info()
 
@@ -70,7 +70,7 @@ class Structure:
         found = self.compiled.get((what, literals))
         if found is None:
             found = self.compiled[what, literals] = make(Forward(log, dict(literals)))
-            CACHE.compiled()
+            CACHE.compiled(loaded=found.is_loaded)
         return found
 
     def _literals(self, log: Any) -> tuple[tuple[int, Any], ...]:

@@ -63,6 +63,15 @@ class Compiled:
     def _source(self) -> str:
         return self.source
 
+    @property
+    def lines(self) -> int:
+        """How many lines were compiled so far."""
+        return self._layout.next - 1
+
+    def origins(self) -> list[tuple[int, Any]]:
+        """The first line of each statement compiled so far, and the user's line that it came from."""
+        return self._layout.origins() if self._origins is None else self._origins
+
     def origin_at(self, line: int) -> Any:
         """The user's line that a line of the source came from; None when there is none."""
         self.space.complete()
@@ -80,10 +89,11 @@ def facts(graph: Graph, name: str) -> list[Any]:
     return [op.facts[name] for op in dict.fromkeys([n.op for n in graph.nodes]) if name in op.facts]
 
 
-def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None) -> Compiled:
+def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None, told: bool = True) -> Compiled:
     """One Python function of the graph's inputs that returns the tuple of its outputs.
 
     With a decision tree it returns the outputs of the leaf that is reached, and None where no path is known.
+    `told=False` keeps it from the watchers: they know of this code already.
     """
     graph = inline_calls(graph)
     name = identifier(name)
@@ -107,6 +117,6 @@ def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None
     compiled.function = space.names[name]
     compiled.function.compiled = compiled  # type: ignore[attr-defined]  # lives, source and all, as long as the function
     space.register(compiled.function)
-    for watch in WATCHERS:
+    for watch in WATCHERS if told else ():
         watch(compiled)
     return compiled

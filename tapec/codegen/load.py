@@ -14,6 +14,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable
 from threading import RLock
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,15 @@ class Space:
                 name, make = next(iter(self._late.items()))
                 self.define(make())
                 del self._late[name]
+
+    def functions(self) -> list[FunctionType]:
+        """What has been compiled so far."""
+        found = [f for f in self.names.values() if isinstance(f, FunctionType)]
+        return [f for f in found if f.__code__.co_filename == self.file]
+
+    def waiting(self) -> list[str]:
+        """The names of what was put off."""
+        return list(self._late)
 
     def register(self, function: Callable[..., Any]) -> None:
         """Make the source known, for as long as the function lives, and without keeping it alive."""

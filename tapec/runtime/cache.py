@@ -14,13 +14,14 @@ __all__ = ["Cache", "CacheInfo"]
 
 class CacheInfo(NamedTuple):
     """How often something compiled was found, how often not, how many functions were compiled, how many structures
-    are kept, and how many at most."""
+    are kept, and how many at most. `loaded` of the compilations were taken from the cache on disk."""
 
     hits: int
     misses: int
     compilations: int
     size: int
     maxsize: int
+    loaded: int = 0
 
 
 class Cache:
@@ -34,7 +35,7 @@ class Cache:
         self._entries: OrderedDict[Hashable, Any] = OrderedDict()
         self._maxsize = maxsize
         self.lock = RLock()
-        self.hits = self.misses = self.compilations = 0
+        self.hits = self.misses = self.compilations = self.loaded = 0
         self.get = self._entries.get
 
     @property
@@ -59,17 +60,18 @@ class Cache:
                 entry.used = False
                 entries[key] = entry
 
-    def compiled(self) -> None:
+    def compiled(self, loaded: bool) -> None:
         """Count one generated function, which was asked for in vain before."""
         with self.lock:
+            self.loaded += loaded
             self.compilations += 1
             self.misses += 1
 
     def info(self) -> CacheInfo:
-        return CacheInfo(self.hits, self.misses, self.compilations, len(self._entries), self.maxsize)
+        return CacheInfo(self.hits, self.misses, self.compilations, len(self._entries), self.maxsize, self.loaded)
 
     def clear(self) -> None:
         """Forget everything, and start counting anew."""
         with self.lock:
             self._entries.clear()
-            self.hits = self.misses = self.compilations = 0
+            self.hits = self.misses = self.compilations = self.loaded = 0

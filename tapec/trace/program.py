@@ -18,13 +18,13 @@ import numpy as np
 
 from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.inline import copy_into
-from tapec.codegen import Compiled, compile_graph
+from tapec.codegen import Compiled
 from tapec.errors import TapecWarning
 from tapec.ir import INPUT, Builder, Graph, Node, Type, input_node, type_of
 from tapec.ir.tree import Tree
 from tapec.ir.types import weak_type
 from tapec.ops.casting import CAST
-from tapec.passes.pipeline import optimize
+from tapec.runtime.build import Build
 from tapec.runtime.collector import resting_collector
 from tapec.runtime.notes import annotate
 from tapec.trace.capture import Path
@@ -64,10 +64,9 @@ class Program:
             self.sources[("argument", i)] = Source("argument", i, input_node(self.names[i], t))
         self.checks: dict[str, tuple[Path, Any]] = {}
         self.paths: list[TracedPath] = []
+        self.built: Build | None = None
         self.compiled: Compiled | None = None
         self.tree: Tree | None = None
-        self.graph: Graph | None = None
-        self.stages: dict[str, Graph] = {}
         self.straight = False  # guards are no branches: the run is recorded anew at each call
         self.lost = ""  # the captured fact that held no longer when last looked at
 
@@ -193,14 +192,14 @@ class Program:
             trie.insert(steps, tuple(leaf))
         inputs = [s.node for s in self.sources.values()]
         graph = inline_checkpoints(builder.graph(inputs, outputs, self.name))
-        self.stages = {"gradient": graph}
-        graph = optimize(graph)
-        self.stages["optimized"] = graph
-        self.graph, self.tree = graph, trie.tree()
-        if self.branches:
-            self.compiled = compile_graph(graph, self.name, tree=self.tree)
-        else:
-            self.compiled = compile_graph(graph, self.name)
+        self.tree = trie.tree()
+        self.built = Build(graph, self.name, self.tree if self.branches else None)
+        self.compiled = self.built.compiled
+
+    @property
+    def graph(self) -> Graph | None:
+        """What code is generated from, with all known paths; None before anything is compiled."""
+        return None if self.built is None else self.built.lean
 
     @property
     def branches(self) -> bool:

@@ -164,7 +164,7 @@ def test_a_new_signature_is_a_new_compilation():
     f(np.ones(3))
     f(np.ones(2, np.float32))
     assert f.cache_info().compilations == 5
-    assert f.cache_info()._fields == ("hits", "misses", "compilations", "size", "maxsize")
+    assert f.cache_info()._fields == ("hits", "misses", "compilations", "size", "maxsize", "loaded")
     f.cache_clear()
     assert f.cache_info()[:4] == (0, 0, 0, 0)
 

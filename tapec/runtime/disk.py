@@ -1,0 +1,182 @@
+"""The folder of the cache on disk: private, bounded, written so that nobody ever reads half a file.
+
+Whoever can write there can make this user's programs run code, so a folder that others own or can write to is not used.
+What goes wrong here never stops a program: it is told once, and the code is generated as if there were no cache.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from tapec.config import settings
+from tapec.errors import TapecWarning
+
+__all__ = ["File", "Folder", "folder_now", "tell_once"]
+
+ENDING = ".tapec"
+STALE = 3600.0  # seconds after which a half-written file belongs to nobody
+FULL = 0.75  # of the size allowed is left when old entries are dropped
+
+_told: set[str] = set()
+
+
+def tell_once(about: str, message: str) -> None:
+    """One warning about one thing in one process."""
+    if about not in _told:
+        _told.add(about)
+        warnings.warn(message, TapecWarning, stacklevel=3)
+
+
+class File(NamedTuple):
+    """An entry's file: `used` is when it was written or last read."""
+
+    key: str
+    path: str
+    size: int
+    used: float
+
+
+class Folder:
+    """Entries by key. `room` is how many bytes may be written before it is looked how full the folder is."""
+
+    def __init__(self, path: str):
+        self.path = os.path.abspath(os.path.expanduser(path))
+        self.room = 0
+
+    def refusal(self, make: bool = False) -> str | None:
+        """Why the folder cannot be used, and how to mend that; None when it can."""
+        try:
+            if make:
+                os.makedirs(self.path, mode=0o700, exist_ok=True)
+            state = os.stat(self.path)
+        except OSError as error:
+            return f"{error.strerror or error}. Mend: set TAPEC_CACHE_DIR to a folder that you can write to."
+        if not stat.S_ISDIR(state.st_mode):
+            return "it is no folder. Mend: set TAPEC_CACHE_DIR to a folder of your own."
+        return _not_private(state, self.path)
+
+    def usable(self) -> bool:
+        reason = self.refusal(make=True)
+        if reason is not None:
+            tell_once(self.path, f"the cache on disk {self.path} is not used: {reason}")
+        return reason is None
+
+    def file(self, key: str) -> str:
+        return os.path.join(self.path, key + ENDING)
+
+    def read(self, key: str) -> bytes | None:
+        """The bytes of an entry, which counts as used now; None when there is none."""
+        path = self.file(key)
+        try:
+            with open(path, "rb") as f:
+                data = f.read()
+        except OSError:
+            return None
+        with suppress(OSError):  # another process may have just dropped it
+            os.utime(path)
+        return data
+
+    def write(self, key: str, data: bytes) -> None:
+        """All of an entry or nothing: a file of its own, which takes the entry's name when it is complete."""
+        try:
+            handle, scratch = tempfile.mkstemp(".part", key[:8], self.path)
+        except OSError as error:
+            self.cannot_write(error)
+            return
+        try:
+            with os.fdopen(handle, "wb") as f:
+                f.write(data)
+            os.replace(scratch, self.file(key))
+        except OSError as error:
+            _remove(scratch)
+            if not os.path.exists(self.file(key)):  # else another process reads what it has just written itself
+                self.cannot_write(error)
+            return
+        self.room -= len(data)
+        if self.room < 0:
+            self.room = self.shrink(settings.cache_dir_size << 20)
+
+    def cannot_write(self, error: OSError) -> None:
+        tell_once(
+            f"{self.path} written",
+            f"the cache on disk {self.path} cannot be written to: {error.strerror or error}. "
+            f"Mend: make room there, or unset TAPEC_CACHE_DIR.",
+        )
+
+    def files(self) -> list[File]:
+        """All entries, the one used last first."""
+        found = [
+            File(entry.name.removesuffix(ENDING), entry.path, state.st_size, state.st_mtime)
+            for entry, state in self._scan()
+            if entry.name.endswith(ENDING)
+        ]
+        return sorted(found, key=lambda f: (-f.used, f.key))
+
+    def _scan(self) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+        try:
+            entries = list(os.scandir(self.path))
+        except OSError:
+            return
+        for entry in entries:
+            try:
+                yield entry, entry.stat()
+            except OSError:
+                continue  # gone meanwhile
+
+    def remove(self, key: str) -> bool:
+        return _remove(self.file(key))
+
+    def shrink(self, most: int) -> int:
+        """Drop what was not used for longest until there is room; gives how many bytes there are now."""
+        now = time.time()
+        for entry, state in self._scan():
+            if entry.name.endswith(".part") and now - state.st_mtime > STALE:
+                _remove(entry.path)
+        files = self.files()
+        total = sum(f.size for f in files)
+        if total > most:
+            while files and total > FULL * most:
+                last = files.pop()
+                _remove(last.path)
+                total -= last.size
+        return most - total
+
+
+def _remove(path: str) -> bool:
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
+
+
+def _not_private(state: os.stat_result, path: str) -> str | None:
+    """Systems without user numbers have rights of their own kind, which are left to them."""
+    if not hasattr(os, "getuid"):
+        return None
+    if state.st_uid != os.getuid():
+        return "it belongs to somebody else. Mend: set TAPEC_CACHE_DIR to a folder of your own."
+    if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others can write to it. Mend: chmod 700 {path}"
+    return None
+
+
+_folders: dict[str, Folder] = {}
+
+
+def folder_now() -> Folder | None:
+    """The folder that the settings name; None where there is none, or it cannot be used."""
+    path = settings.cache_dir
+    if not path:
+        return None
+    folder = _folders.get(path)
+    if folder is None:
+        folder = _folders[path] = Folder(path)
+    return folder if folder.usable() else None

@@ -1,0 +1,74 @@
+"""One compilation as bytes: a line that says what follows, a description in JSON, code, lines of origin, arrays.
+
+Nothing in it is a pickle. The code is what Python keeps in `__pycache__`: the compiled form of source that tapec
+generated. A checksum stands before it all, so that half an entry, or another file, is never taken for one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import marshal
+import math
+from types import CodeType
+from typing import Any, Literal
+
+import numpy as np
+
+__all__ = ["Damaged", "described", "packed", "unpacked"]
+
+MAGIC = b"tapec cache 1"
+
+
+class Damaged(Exception):
+    """These bytes are no entry, or not all of it."""
+
+
+def packed(about: dict[str, Any], codes: list[CodeType], arrays: dict[str, Any]) -> bytes:
+    """The bytes of an entry; ValueError when something in it cannot be kept."""
+    parts = [marshal.dumps(codes)]
+    layouts = {}
+    for name, value in arrays.items():
+        array = np.asarray(value)
+        if array.dtype.hasobject or array.dtype.names:
+            raise ValueError(f"{name} is an array of {array.dtype}")
+        order: Literal["C", "F"] = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+        layouts[name] = [array.dtype.str, list(array.shape), order]
+        parts.append(array.tobytes(order))
+    head = json.dumps({**about, "arrays": layouts, "code bytes": len(parts[0])}).encode()
+    body = b"".join([head, *parts])
+    return b"%s %s %d\n%s" % (MAGIC, hashlib.sha256(body).hexdigest().encode(), len(head), body)
+
+
+def _opened(data: bytes) -> tuple[dict[str, Any], memoryview]:
+    """The description, and what comes after it."""
+    line, _, _ = data[:200].partition(b"\n")
+    words = line[len(MAGIC) :].split()
+    if not line.startswith(MAGIC + b" ") or len(words) != 2:
+        raise Damaged("it is no entry of this cache")
+    body = memoryview(data)[len(line) + 1 :]
+    if hashlib.sha256(body).hexdigest().encode() != words[0]:
+        raise Damaged("its checksum is wrong")
+    head = int(words[1])
+    return json.loads(bytes(body[:head])), body[head:]
+
+
+def described(data: bytes) -> dict[str, Any]:
+    """What an entry says of itself."""
+    return _opened(data)[0]
+
+
+def unpacked(data: bytes, key: str) -> tuple[dict[str, Any], list[CodeType], dict[str, Any]]:
+    """Description, code and arrays of the entry of a key; Damaged when it is not that."""
+    about, rest = _opened(data)
+    if about["key"] != key:
+        raise Damaged("it belongs to another key")
+    start = about["code bytes"]
+    arrays = {}
+    for name, (dtype, shape, order) in about["arrays"].items():
+        kind = np.dtype(dtype)
+        count = math.prod(shape)
+        array = np.frombuffer(rest, kind, count, start).reshape(shape, order=order).copy(order)
+        arrays[name] = array if shape else array[()]
+        start += count * kind.itemsize
+    return about, marshal.loads(rest[: about["code bytes"]]), arrays

@@ -1,0 +1,477 @@
+"""The cache on disk: what is kept for another process, who may use it, and what happens when it is damaged."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.runtime import disk, entry, key
+from tapec.runtime.build import Build
+
+POSIX = hasattr(os, "getuid")
+
+PROGRAM = """\
+import numpy as np
+import tapec
+
+table = np.arange(12.0).reshape(3, 4)
+weights = np.asfortranarray(np.linspace(-1.0, 1.0, 40).reshape(4, 10))
+
+
+@tapec.value_and_grad
+def loss(x, w):
+    h = np.tanh(x @ w) + np.linspace(0.0, 1.0, 10) @ np.arange(100.0).reshape(10, 10)
+    if np.sum(x) > 0.0:
+        return np.sum(np.log1p(h * h))
+    return np.mean(h)
+
+
+@tapec.grad
+def orbit(p):
+    x, v = p
+    for _ in range(3):
+        x, v = x + 0.1 * v, v - 0.1 * np.sin(x)
+    return x * x + 1.0 / v
+
+
+@tapec.jacobian
+def rows(x):
+    return np.cumsum(x) * np.linalg.det(np.outer(x, x) + np.eye(3))
+
+
+x = tapec.Variable(np.ones(4), name="x")
+with tapec.GradientTape() as tape:
+    y = np.sum(np.exp(table @ x) * 2.0)
+
+print(loss(table, weights)[1].sum().hex(), loss(-table, weights)[0].hex())
+print([v.hex() for v in orbit(np.array([0.5, 0.2])).tolist()])
+print([v.hex() for v in rows(np.arange(1.0, 4.0)).ravel().tolist()])
+print([v.hex() for v in tape.gradient(y, x).numpy().tolist()])
+for f in (loss, orbit, rows):
+    print(f.source())
+print(tape.source(y, x))
+loaded = [f.cache_info().loaded for f in (loss, orbit, rows)], tapec.cache_info().loaded
+"""
+
+
+def process(folder, text: str, **env: str) -> subprocess.CompletedProcess[str]:
+    script = folder.parent / "script.py"
+    script.write_text(text)
+    env = {**os.environ, "TAPEC_CACHE_DIR": str(folder), "TAPEC_DEBUG": "0", **env}
+    return subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=env, check=True)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A cache in force, in a folder that does not exist yet."""
+    disk._told.clear()
+    with tapec.settings(cache_dir=str(tmp_path / "kept")):
+        yield tmp_path / "kept"
+
+
+def wave(n: int = 3):
+    """A function compiled for the first time; `n` is part of its structure."""
+    return tapec.value_and_grad(lambda x: np.sum(np.sin(x * 2.0)[:n] * np.arange(float(n))))
+
+
+X = np.array([0.1, 0.2, 0.3])
+
+
+def entries(folder) -> list[str]:
+    return sorted(name for name in os.listdir(folder) if name.endswith(".tapec"))
+
+
+def read(path) -> bytes:
+    with open(path, "rb") as f:
+        return f.read()
+
+
+# -- hits ----------------------------------------------------------------------------------------------------------
+def test_another_process_loads_all_and_computes_the_same_bits(tmp_path):
+    folder = tmp_path / "kept"
+    first = process(folder, PROGRAM + "\nassert loaded == ([0, 0, 0], 0), loaded\n")
+    files = entries(folder)
+    second = process(folder, PROGRAM + "\nassert loaded == ([2, 1, 1], 1), loaded\n")
+    assert second.stdout == first.stdout
+    assert second.stderr == first.stderr == ""
+    assert entries(folder) == files and len(files) == 5  # the decision tree with one path, and with both
+
+
+def test_off_by_default(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with tapec.settings(cache_dir=""):
+        wave()(X)
+    assert os.listdir(tmp_path) == []
+
+
+def test_second_function_of_one_process_loads(folder):
+    functions = [wave() for _ in range(2)]
+    results = [f(X) for f in functions]
+    np.testing.assert_array_equal(*[r[1] for r in results])
+    assert [f.cache_info().loaded for f in functions] == [0, 1]
+    assert [f.cache_info().compilations for f in functions] == [1, 1]
+    assert functions[0].source() == functions[1].source()
+    assert str(functions[0].ir(X)) == str(functions[1].ir(X))
+    [name] = entries(folder)
+    note = f"the code was loaded from the cache on disk, entry {name[:12]}"
+    assert note in functions[1].explain(X).notes
+    assert note not in functions[0].explain(X).notes
+    functions[1].cache_clear()
+    assert functions[1].cache_info().loaded == 0
+
+
+def test_key_tells_apart_what_gives_other_code(folder):
+    wave(3)(X)
+    wave(2)(X)  # another graph
+    wave(3)(X + 1.0)  # the same types: the same entry
+    assert len(entries(folder)) == 2
+    with tapec.settings(check_nan=True):
+        wave()(X)
+    with tapec.settings(fast_math=True):
+        wave()(X)
+    assert len(entries(folder)) == 4
+    n = 3
+    tapec.value_and_grad(lambda x: np.sum(np.sin(x * 2.0)[:n] * np.arange(float(n))))(X)  # another line of the user's
+    tapec.value_and_grad(lambda y: np.sum(np.sin(y * 2.0)[:n] * np.arange(float(n))))(X)  # and another name
+    assert len(entries(folder)) == 6
+
+
+def test_decision_trees_differ_in_their_values(folder):
+    def steps(x):
+        y = x
+        while y < 10.0:
+            y = y * 3.0
+        return y
+
+    for start in (5.0, 1.0, 0.2):
+        f, g = tapec.grad(steps), tapec.grad(steps)
+        assert f(start) == g(start)
+        assert g.cache_info().loaded == 1
+    f, g = tapec.grad(steps), tapec.grad(steps)
+    assert [f(s) for s in (5.0, 1.0, 0.2)] == [g(s) for s in (5.0, 1.0, 0.2)]
+    assert g.cache_info().loaded == 3 and g.source() == f.source()
+
+
+def test_constants_of_every_kind(folder):
+    makers = [
+        lambda: np.arange(600.0).reshape(20, 30),
+        lambda: np.asfortranarray(np.arange(600.0).reshape(20, 30)),
+        lambda: np.arange(600, dtype=np.float32).reshape(20, 30)[::2, ::3],
+        lambda: np.arange(600).reshape(20, 30) * 1j,
+        lambda: np.arange(600).reshape(20, 30) % 3 == 0,
+        lambda: np.float32(0.1),
+    ]
+    for make in makers:
+        f, g = [tapec.compile(lambda x: (x * make(), make())) for _ in range(2)]  # noqa: B023
+        c = make()
+        for h in (f, g):
+            product, constant = h(np.float32(2.0))
+            np.testing.assert_array_equal(product, np.float32(2.0) * c)
+            np.testing.assert_array_equal(constant, c)
+            assert (product.dtype, constant.dtype) == ((np.float32(2.0) * c).dtype, c.dtype)
+        assert g.cache_info().loaded == 1
+
+
+def test_long_source_is_made_again(folder):
+    def long(x, n):
+        for _ in range(n):
+            x = np.sin(x) / (x + 1.0)
+        return x
+
+    f, g = [tapec.grad(long, static_argnums=1) for _ in range(2)]
+    with tapec.settings(debug=0):
+        assert f(0.5, 900) == g(0.5, 900)
+        assert g.cache_info().loaded == 1
+        assert g.source() == f.source() and f.source().count("\n") > 1000
+        assert np.isnan(f(np.nan, 900)) and np.isnan(g(np.nan, 900))
+        with np.errstate(all="ignore"):
+            assert np.isnan(g(-1.0, 900)) == np.isnan(f(-1.0, 900))  # what floats cannot do is generated again, too
+
+
+def test_errors_name_the_line_of_the_user(folder):
+    f, g = [tapec.compile(lambda x: np.linalg.inv(x) + 1.0) for _ in range(2)]
+    told = []
+    for h in (f, g):
+        h(np.eye(2))
+        with pytest.raises(np.linalg.LinAlgError) as e:
+            h(np.zeros((2, 2)))
+        told.append(e.value.__notes__)
+    assert told[0] == told[1] and "np.linalg.inv(x)" in told[0][0]
+
+
+def test_tapes_load(folder):
+    def slope():
+        tapec.cache_clear()
+        x = tapec.constant(X)
+        with tapec.GradientTape() as tape:
+            tape.watch(x)
+            y = np.sum(np.tanh(x) ** 2 * np.arange(3.0))
+        return tape.gradient(y, x).numpy()
+
+    first = slope()
+    assert tapec.cache_info().loaded == 0
+    np.testing.assert_array_equal(slope(), first)
+    assert tapec.cache_info()[2:] == (1, 1, tapec.settings.cache_size, 1)
+
+
+# -- what is never kept --------------------------------------------------------------------------------------------
+def test_ops_of_the_user_are_not_kept(folder):
+    from tapec.ir.op import OPS
+    from tapec.ops.array import apply
+    from tapec.ops.define import as_operand, define
+
+    cube = define(
+        "test_disk_cube",
+        run=lambda x: x**3,
+        rule=lambda t: t,
+        kind="elementwise",
+        partials=lambda y, x: (3.0 * x * x,),
+        source="{0} ** 3",
+    )
+    try:
+        f = tapec.grad(lambda x: np.sum(apply(cube, (as_operand(x),))))
+        np.testing.assert_allclose(f(X), 3.0 * X * X)
+        second = tapec.compile(lambda x: apply(cube, (as_operand(x),)) + 1.0)
+        np.testing.assert_allclose(second(X), X**3 + 1.0)
+    finally:
+        del OPS["test_disk_cube"]
+    kept = [entry.described(read(folder / name))["name"] for name in entries(folder)]
+    assert "function" not in kept  # what the op of its own is part of; a gradient without it may be kept
+
+
+def test_no_pickle_and_no_object_arrays():
+    with pytest.raises(ValueError, match="an array of object"):
+        entry.packed({"key": "k"}, [], {"a": np.array([None])})
+
+
+# -- rights --------------------------------------------------------------------------------------------------------
+@pytest.mark.skipif(not POSIX, reason="rights of another kind")
+def test_folder_is_made_private(folder):
+    wave()(X)
+    assert os.stat(folder).st_mode & 0o777 == 0o700
+    assert all(os.stat(folder / name).st_mode & 0o777 == 0o600 for name in os.listdir(folder))
+
+
+@pytest.mark.skipif(not POSIX, reason="rights of another kind")
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o720, 0o702, 0o777])
+def test_folder_that_others_can_write_to_is_not_used(folder, mode):
+    folder.mkdir()
+    folder.chmod(mode)
+    with pytest.warns(tapec.TapecWarning) as caught:
+        wave()(X)
+        wave()(X)
+    assert [str(w.message) for w in caught] == [
+        f"the cache on disk {folder} is not used: others can write to it. Mend: chmod 700 {folder}"
+    ]
+    assert os.listdir(folder) == []
+    folder.chmod(0o700)
+    wave()(X)
+    assert len(entries(folder)) == 1
+
+
+@pytest.mark.skipif(not POSIX, reason="rights of another kind")
+def test_folder_of_somebody_else_is_not_used(folder, monkeypatch):
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "getuid", lambda: os.stat(folder).st_uid + 1)
+    with pytest.warns(tapec.TapecWarning, match="it belongs to somebody else. Mend: set TAPEC_CACHE_DIR to a folder"):
+        wave()(X)
+    assert os.listdir(folder) == []
+
+
+def test_systems_without_users(folder, monkeypatch):
+    monkeypatch.delattr(os, "getuid", raising=False)
+    functions = [wave() for _ in range(2)]
+    for f in functions:
+        f(X)
+    assert functions[1].cache_info().loaded == 1
+
+
+def test_a_file_in_place_of_the_folder(folder):
+    folder.write_text("")
+    with pytest.warns(tapec.TapecWarning, match="Mend: set TAPEC_CACHE_DIR to a folder"):
+        assert wave()(X)[1].shape == (3,)
+
+
+def test_write_that_fails_is_told_once(folder, monkeypatch):
+    def refuse(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(disk.os, "replace", refuse)
+    with pytest.warns(tapec.TapecWarning) as caught:
+        wave()(X)
+        wave(2)(X)
+    assert [str(w.message) for w in caught] == [
+        f"the cache on disk {folder} cannot be written to: No space left on device. "
+        f"Mend: make room there, or unset TAPEC_CACHE_DIR."
+    ]
+    assert os.listdir(folder) == []
+
+
+def test_home_is_expanded(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert disk.Folder("~/kept").path == str(tmp_path / "kept")
+
+
+# -- damage --------------------------------------------------------------------------------------------------------
+def cut(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def flipped(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+def foreign(data: bytes) -> bytes:
+    about = {**entry.described(data), "key": "0" * 40}
+    return entry.packed(about, [], {})
+
+
+def older(data: bytes) -> bytes:
+    return data.replace(b"tapec cache 1 ", b"tapec cache 0 ", 1)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (cut, "its checksum is wrong"),
+        (flipped, "its checksum is wrong"),
+        (foreign, "it belongs to another key"),
+        (older, "it is no entry of this cache"),
+        (lambda data: b"", "it is no entry of this cache"),
+        (lambda data: b"import os\n", "it is no entry of this cache"),
+        (lambda data: b"tapec cache 1 x y\n", "its checksum is wrong"),
+    ],
+)
+def test_damaged_entries_are_told_and_written_anew(folder, damage, reason):
+    expected = wave()(X)
+    [name] = entries(folder)
+    whole = read(folder / name)
+    (folder / name).write_bytes(damage(whole))
+    with pytest.warns(tapec.TapecWarning) as caught:
+        f = wave()
+        found = f(X)
+    assert [str(w.message) for w in caught] == [
+        f"{folder / name} in the cache on disk is not used: {reason}. It is written anew."
+    ]
+    np.testing.assert_array_equal(found[1], expected[1])
+    assert f.cache_info().loaded == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        g = wave()
+        g(X)
+    assert g.cache_info().loaded == 1
+
+
+def test_another_version_is_another_key(folder, monkeypatch):
+    wave()(X)
+    old = key._versions()
+    monkeypatch.setattr(key, "_versions", lambda: {**old, "numpy": "3.0.0"})
+    f = wave()
+    f(X)
+    assert f.cache_info().loaded == 0 and len(entries(folder)) == 2
+
+
+# -- many at once --------------------------------------------------------------------------------------------------
+def test_threads_write_and_read_at_once(folder):
+    expected = wave()(X)[1]
+    wrong = []
+
+    def work():
+        with tapec.settings(cache_dir=str(folder)):
+            for k in range(30):
+                if not np.array_equal(wave()(X)[1], expected):
+                    wrong.append(k)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for _ in range(20):
+        for name in entries(folder):
+            disk.Folder(str(folder)).remove(name.removesuffix(".tapec"))
+    for t in threads:
+        t.join()
+    assert not wrong
+    assert not [name for name in os.listdir(folder) if name.endswith(".part")]
+
+
+def test_processes_write_at_once(tmp_path):
+    folder = tmp_path / "kept"
+    (tmp_path / "many.py").write_text(
+        textwrap.dedent("""
+        import numpy as np, tapec
+        for k in range(20):
+            f = tapec.grad(lambda x: np.sum(np.sin(x) * (k % 5 + 1.0)))
+            np.testing.assert_allclose(f(np.ones(3)), np.cos(np.ones(3)) * (k % 5 + 1.0))
+        """)
+    )
+    env = {**os.environ, "TAPEC_CACHE_DIR": str(folder)}
+    running = [
+        subprocess.Popen([sys.executable, "-W", "error", str(tmp_path / "many.py")], stderr=subprocess.PIPE, env=env)
+        for _ in range(3)
+    ]
+    assert [p.communicate()[1] for p in running] == [b""] * 3
+    assert [p.returncode for p in running] == [0] * 3
+    assert len(entries(folder)) == 5
+
+
+# -- size ----------------------------------------------------------------------------------------------------------
+def test_what_was_not_used_for_longest_is_dropped(folder):
+    folder.mkdir(mode=0o700)
+    there = disk.Folder(str(folder))
+    for k in range(6):
+        there.write(f"{k:040}", bytes(300_000))
+        os.utime(there.file(f"{k:040}"), (1000 + k, 1000 + k))
+        if k == 2:
+            there.read(f"{0:040}")  # used now, so it stays
+    with tapec.settings(cache_dir_size=1):
+        there.room = 0
+        there.write(f"{6:040}", bytes(100))
+    assert {int(f.key) for f in there.files()} == {0, 6, 5}
+    assert there.files()[-1].key == f"{5:040}"
+
+
+def test_half_written_files_of_the_dead_are_removed(folder):
+    folder.mkdir(mode=0o700)
+    there = disk.Folder(str(folder))
+    (folder / "dead.part").write_bytes(b"x")
+    os.utime(folder / "dead.part", (1000, 1000))
+    (folder / "living.part").write_bytes(b"x")
+    (folder / "notes.txt").write_text("the user's own")
+    there.write("0" * 40, b"data")
+    assert sorted(os.listdir(folder)) == ["0" * 40 + ".tapec", "living.part", "notes.txt"]
+
+
+# -- the key -------------------------------------------------------------------------------------------------------
+def test_every_op_of_ours_can_be_kept():
+    import tapec.ops  # noqa: F401
+    from tapec.ir.op import OPS
+
+    assert [op.name for op in OPS.values() if not key.is_ours(op)] == []
+
+
+def test_unknown_parameters_have_no_key():
+    with pytest.raises(key.NoKey):
+        key.value_text(object())
+    with pytest.raises(key.NoKey):
+        key.value_text(np.array([None]))
+    texts = [
+        key.value_text(v) for v in (1, 1.0, True, 1j, "1", np.float64(1), np.float32(1), np.ones(1), np.ones((1, 1)))
+    ]
+    assert len(set(texts)) == len(texts)
+
+
+def test_build_without_a_folder_is_the_pipeline():
+    graph = tapec.grad(lambda x: np.sum(np.sin(x))).ir(X, stage="gradient")
+    built = Build(graph, "f")
+    assert built.entry is None and built.used == [0]
+    np.testing.assert_array_equal(built.compiled.function(X)[0], np.cos(X))
