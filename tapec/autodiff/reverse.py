@@ -18,7 +18,7 @@ from tapec.autodiff.shifts import cancelling_shifts
 from tapec.autodiff.shortcuts import shortcut
 from tapec.autodiff.zeros import Zero, filled, is_zero
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Type, input_node
-from tapec.ir.origin import variable_of
+from tapec.ir.origin import variable_for
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.define import Missing, conj
@@ -98,7 +98,7 @@ def backward(
 def _christen(ct: Any, node: Node) -> None:
     """Call a cotangent after its value: `d_h` for `h`."""
     if isinstance(ct, Symbol) and ct.node.name is None and ct.node.role is CT:
-        name = node.name or (variable_of(node.origin) if node.origin is not None else None)
+        name = node.name or variable_for(node)
         if name is not None:
             ct.node.name = f"d_{name}"
 

@@ -22,7 +22,7 @@ from tapec.codegen.statements import Do, With
 from tapec.codegen.strides import buffer_size
 from tapec.config import settings
 from tapec.ir import CONSTANT, ITEM, Graph, Node
-from tapec.ir.origin import variable_of
+from tapec.ir.origin import variable_for
 from tapec.ir.tree import Tree
 
 __all__ = ["array_function", "items_for", "name_inputs", "read_at_ends"]
@@ -78,7 +78,7 @@ def name_inputs(graph: Graph, names: Names) -> dict[Node, str]:
     """Inputs keep their names; a recorded value is called as the user called it."""
     called = {}
     for node in graph.inputs:
-        wish = (variable_of(node.origin) if node.origin is not None else None) or node.name or "x"
+        wish = variable_for(node) or node.name or "x"
         called[node] = names.take(identifier(wish))
     return called
 

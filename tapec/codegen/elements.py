@@ -8,10 +8,11 @@ ready to compute again with NumPy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tapec.ir import Node, Op, constant
+from tapec.ir import CONSTANT, Node, Op, constant
 from tapec.ir.types import Type, weak_type
 
 __all__ = ["BOOL", "FLOAT", "ZERO", "Elements", "no_run", "spelled"]
@@ -91,7 +92,8 @@ TO_FLOAT = _scalar_op("float", "float({0})")
 
 RISKY = {o for o in (*OPS.values(), POWER, TO_FLOAT) if o.facts["plain"] not in SAFE and o.facts["plain"] not in BOOLS}
 TYPES = {name: BOOL if name in BOOLS else FLOAT for name in OPS}
-COMMUTATIVE = {OPS["add"], OPS["multiply"]}
+NEGATIVE, MULTIPLY, DIVIDE = OPS["negative"], OPS["multiply"], OPS["divide"]
+COMMUTATIVE = {OPS["add"], MULTIPLY}
 
 
 def spelled(value: Any) -> Any:
@@ -156,11 +158,46 @@ def _is(x: Any, value: float) -> bool:
 
 
 def _add(b: Elements, x: Any, y: Any) -> Any:
-    return y if x is ZERO else x if y is ZERO else None
+    if x is ZERO or y is ZERO:
+        return y if x is ZERO else x
+    if x is y and x.__class__ is Node:
+        return _twice(b, x)
+    less = _unsigned(b, y)
+    if less is not None:
+        return b.apply("subtract", x, less)
+    less = _unsigned(b, x)
+    return b.apply("subtract", y, less) if less is not None else None
 
 
 def _subtract(b: Elements, x: Any, y: Any) -> Any:
-    return x if y is ZERO else b.apply("negative", y) if x is ZERO else None
+    if x is ZERO or y is ZERO:
+        return x if y is ZERO else b.apply("negative", y)
+    more = _unsigned(b, y)
+    return b.apply("add", x, more) if more is not None else None
+
+
+def _unsigned(b: Elements, x: Any) -> Any:
+    """What x is the negative of, when its sign stands there to be taken away: in `-y`, `-y * z`, `y * -2.0`."""
+    if x.__class__ is not Node:
+        return None
+    if x.op is NEGATIVE:
+        return x.inputs[0]
+    if x.op is MULTIPLY or x.op is DIVIDE:
+        p, q = x.inputs
+        for k, factor in ((0, p), (1, q)):
+            if factor.op is NEGATIVE or (factor.op is CONSTANT and factor.value < 0):
+                bare = factor.inputs[0] if factor.op is NEGATIVE else -factor.value
+                return b.apply(x.op.facts["plain"], *((p, bare) if k else (bare, q)))
+    return None
+
+
+def _twice(b: Elements, x: Node) -> Any:
+    """`0.5 * y + 0.5 * y` is y: numbers are doubled without rounding."""
+    if x.op is MULTIPLY:
+        for k, factor in enumerate(x.inputs):
+            if factor.op is CONSTANT and math.isfinite(2.0 * factor.value):
+                return b.apply("multiply", x.inputs[1 - k], 2.0 * factor.value)
+    return None
 
 
 def _multiply(b: Elements, x: Any, y: Any) -> Any:

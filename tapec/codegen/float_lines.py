@@ -10,7 +10,7 @@ from tapec.codegen.idioms import template_of
 from tapec.codegen.items import Results
 from tapec.codegen.lower import Lowering
 from tapec.codegen.names import generic_name, identifier
-from tapec.codegen.plan import DEEP, WIDE, Plan, count_uses
+from tapec.codegen.plan import Plan, count_uses
 from tapec.codegen.results import COPY
 from tapec.codegen.statements import Assign, Return
 from tapec.ir import CONSTANT, Node, Op
@@ -18,6 +18,8 @@ from tapec.ir import CONSTANT, Node, Op
 __all__ = ["FloatLowering", "FloatPlan"]
 
 LEAF = 6  # characters that a name takes, about
+WIDE, DEEP = 72, 8  # characters and operations on one line: they are short ones here
+ROOM = 56  # characters of a result with what is written inside it: others stand beside it
 
 
 class FloatPlan(Plan):
@@ -46,14 +48,15 @@ class FloatPlan(Plan):
         """Decide on the inputs of a node, all of whose own inputs are decided on."""
         leaves: tuple[Node, ...] = ()
         depth, width = 0, 8
+        room = ROOM if node.op.kind == "creation" else WIDE
         if template is not None:
             self.templates[node] = template
-            depth, width = 1, template.width
+            depth, width = 1, template.width if template.compact else template.width - 2 * sum(template.counts)
             for i, count in zip(node.inputs, template.counts):
                 if i in self.templates:
                     if count == 1 and self.uses[i] == 1 and i not in self.wishes:
                         w, d = width + self._width[i], depth + self._depth[i]
-                        if w <= WIDE and d <= DEEP:
+                        if w <= room and d <= DEEP:
                             self.nested.add(i)
                             leaves += self.leaves[i]
                             width, depth = w, d

@@ -1,6 +1,7 @@
 """Programs on 0-d values and tiny arrays as plain Python floats: `p0, p1 = p.tolist()`, arithmetic, `math.*`, pack.
 
-Done for a whole program, when every value in it is small, float64 and known element by element, and when it pays.
+Done for a whole program, when every value in it is small, float64 and known element by element, and when it pays. What
+computes many elements at once is NumPy's business: loops over `x[i]` may take apart larger arrays.
 """
 
 from __future__ import annotations
@@ -20,16 +21,19 @@ from tapec.codegen.float_lines import FloatLowering, FloatPlan
 from tapec.codegen.idioms import is_weak
 from tapec.codegen.load import Space
 from tapec.codegen.module import Function
-from tapec.codegen.names import Names, wished_name
+from tapec.codegen.names import Names, identifier, wished_name
 from tapec.codegen.plan import inner_nodes, is_view
 from tapec.codegen.statements import Assign, Return, Try
 from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
+from tapec.ir.origin import variable_for
 from tapec.ir.tree import Tree
 from tapec.ir.types import Type
 
 __all__ = ["FloatProgram", "as_floats", "float_function"]
 
-TINY = 8  # elements
+SMALL = 32  # elements of an array that is taken apart
+TINY = 9  # elements that one operation may compute: a matrix of 3 by 3
+STEPS = 64  # arithmetic that one operation may take: a product of such matrices
 NUMPY_COST = {"elementwise": 0.3, "reduction": 0.8, "product": 0.5, "creation": 0.2, "indexing": 0.3, "layout": 0.4}
 SCALAR_COST, FLOAT_COST = 0.04, 0.02  # microseconds: arithmetic on NumPy scalars, on floats
 ARITHMETIC = {"add", "subtract", "multiply", "divide", "negative", "greater", "less", "greater_equal", "less_equal"}
@@ -58,8 +62,9 @@ def as_floats(graph: Graph, leaves: Sequence[int]) -> FloatProgram | None:
         for i in graph.inputs
     }
     for node in graph.nodes:
+        before = len(made.nodes)
         found = _values(made, node, elements)
-        if found is None:
+        if found is None or len(made.nodes) - before > (TINY if node.op.kind == "elementwise" else STEPS):
             return None
         elements[node] = found
     tests = tuple([_node(made, elements[o][0]) for o in graph.outputs])
@@ -78,7 +83,7 @@ def as_floats(graph: Graph, leaves: Sequence[int]) -> FloatProgram | None:
 
 def _fits(node: Node) -> bool:
     t = node.type
-    if t.__class__ is tuple or (t.shape and not 0 < t.size <= TINY):
+    if t.__class__ is tuple or (t.shape and not 0 < t.size <= SMALL):
         return False
     return t.dtype.char == "d" or t.dtype.kind == "b" or is_weak(node)
 
@@ -123,21 +128,26 @@ def _packing_cost(graph: Graph, given: set[int]) -> float:
 # names, packing, unpacking
 # ---------------------------------------------------------------------------------------------------------------
 def _christen(graph: Graph, elements: dict[Node, list[Any]]) -> None:
-    """Elements are called after the arrays they belong to: `h`, `y0`, `y1`."""
+    """Elements are called after the arrays they belong to, or as the user called them: `h`, `y0`, `y1`, `d_prey`."""
     inner = inner_nodes(graph.nodes)
+    own = {f"d_{variable_for(i) or i.name}": elements[i] for i in graph.inputs}
     for node in graph.nodes:
         wish = None if node in inner or node.op is CONSTANT else wished_name(node)
         if wish:
             names = element_names(wish, node.type)
-            for name, e in zip(names, elements[node]):
+            for name, e, source in zip(names, elements[node], own.get(wish, names)):
                 if isinstance(e, Node) and e.name == "":
-                    e.name = name
+                    e.name = f"d_{source.name}" if isinstance(source, Node) and source.name else name
 
 
 def element_names(name: str, t: Type) -> list[str]:
-    """`x` for a scalar; `x0`, `x1`, ... for the elements of an array."""
+    """`x` for a scalar; `x0`, `x1`, ... for the elements of an array, `x00`, `x01`, ... for those of a matrix."""
+    if not t.shape:
+        return [name]
     stem = f"{name}_" if name[-1].isdigit() else name
-    return [f"{stem}{k}" for k in range(t.size)] if t.shape else [name]
+    if t.ndim == 2 and max(t.shape) <= 10:
+        return [f"{stem}{i}{j}" for i in range(t.shape[0]) for j in range(t.shape[1])]
+    return [f"{stem}{k}" for k in range(t.size)]
 
 
 _PACKS: dict[Any, Op] = {}
@@ -161,9 +171,12 @@ def _pack(*values: Any) -> Any:
 def _pack_source(t: Type) -> str:
     if not t.shape:
         return f"np.{t.dtype.name}({{0}})"
-    inner = ", ".join(f"{{{k}}}" for k in range(t.size))
-    dtype = "" if t.size else f", dtype=np.{t.dtype.name}"
-    return f"np.array([{inner}]{dtype})" if t.ndim == 1 else f"np.array([{inner}]{dtype}).reshape({t.shape})"
+    parts = [f"{{{k}}}" for k in range(t.size)]
+    if t.ndim == 2:
+        rows, columns = t.shape
+        parts = [f"[{', '.join(parts[r * columns : (r + 1) * columns])}]" for r in range(rows)]
+    shape = f".reshape({t.shape})" if t.ndim > 2 else ""
+    return f"np.array([{', '.join(parts)}]){shape}"
 
 
 def float_function(
@@ -212,9 +225,17 @@ def unpack(
             continue
         targets = []
         for e, wish in zip(group, element_names(param, node.type)):
-            targets.append("_" if e is None else names.fix(wish))
+            targets.append("_" if e is None else names.fix(identifier(e.name or wish)))
             if e is not None:
                 called[e] = targets[-1]
-        text = "_0.tolist()" if node.type.ndim == 1 else "_0.ravel().tolist()"
-        lines.append(Assign(tuple(targets), Expr(parse_template(text, 1), (param,))))
+        text = "_0.tolist()" if node.type.ndim < 3 else "_0.ravel().tolist()"
+        lines.append(Assign(_in_rows(targets, node.type), Expr(parse_template(text, 1), (param,))))
     return lines
+
+
+def _in_rows(targets: list[str], t: Type) -> tuple[Any, ...]:
+    """`(a, b), (c, d)` for a matrix."""
+    if t.ndim != 2:
+        return tuple(targets)
+    columns = t.shape[1]
+    return tuple([tuple(targets[k : k + columns]) for k in range(0, len(targets), columns)])

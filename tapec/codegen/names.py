@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from heapq import heappop, heappush
 
-from tapec.ir import ITEM, Node
-from tapec.ir.origin import variable_of
+from tapec.ir import Node
+from tapec.ir.origin import variable_for
 
 __all__ = ["Names", "generic_name", "identifier", "wished_name"]
 
@@ -61,11 +61,7 @@ def wished_name(node: Node) -> str | None:
     """The name a value ought to have: given to it, or of the variable that the user stored it in."""
     if node.name is not None:
         return node.name
-    if node.role is not None or node.origin is None:
-        return None
-    if node.op is ITEM:
-        return variable_of(node.origin, node.param("index"))
-    return variable_of(node.origin)
+    return variable_for(node) if node.role is None else None
 
 
 def generic_name(node: Node) -> str:

@@ -59,9 +59,9 @@ OPERATORS = {
 
 
 class Assign(NamedTuple):
-    """`target = value`; several targets unpack."""
+    """`target = value`; several targets unpack, in tuples of tuples if need be."""
 
-    target: str | tuple[str, ...]
+    target: str | tuple[Any, ...]
     value: Expression
     origin: Any = None
     note: str = ""
@@ -159,8 +159,7 @@ def line_width(s: Any) -> int:
     """At most so many characters on the (first) line of a statement."""
     kind = type(s)
     if kind is Assign:
-        target = s.target if type(s.target) is str else ", ".join(s.target)
-        return len(target) + 3 + width(s.value)
+        return _target_width(s.target) + 3 + width(s.value)
     if kind is Augment:
         return len(s.target) + 4 + width(s.value)
     if kind is Store:
@@ -170,6 +169,10 @@ def line_width(s: Any) -> int:
     if kind is Return:
         return 10 + (width(s.values) if type(s.values) is Expr else sum(width(v) + 2 for v in s.values or ()))
     return 6 + width(s.test if kind is If else s.values)
+
+
+def _target_width(target: Any) -> int:
+    return len(target) if type(target) is str else sum([_target_width(t) + 2 for t in target])
 
 
 def statement_ast(s: Any, line: int) -> Any:
@@ -225,4 +228,4 @@ def def_ast(name: str, params: Sequence[str], body: list[Any], line: int) -> ast
 def target_ast(target: Any, line: int) -> Any:
     if type(target) is str:
         return stored_name_ast(target, line)
-    return placed_ast(ast.Tuple, line, elts=[stored_name_ast(t, line) for t in target], ctx=STORE)
+    return placed_ast(ast.Tuple, line, elts=[target_ast(t, line) for t in target], ctx=STORE)

@@ -15,7 +15,7 @@ from itertools import islice
 from types import CodeType
 from typing import Any, NamedTuple
 
-__all__ = ["Place", "line_of", "place_of", "variable_of"]
+__all__ = ["Place", "line_of", "place_of", "variable_for", "variable_of"]
 
 Origin = tuple[CodeType, int]
 
@@ -73,16 +73,47 @@ _STORES = {"STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"}
 _FAR = 40  # instructions to look at; a value that travels farther has no name worth showing
 
 
+def variable_for(node: Any) -> str | None:
+    """The variable that the user stored a node's value to: also by `q, r = np.linalg.qr(a)` and by `u, v = y`."""
+    origin = node.origin
+    if origin is None:
+        return None
+    if node.op.name == "item":
+        return variable_of(origin, node.param("index"))
+    if node.op.name == "getitem" and len(node.inputs) == 1:
+        index = node.param("index")
+        if type(index) is tuple and len(index) == 1 and type(index[0]) is int and _unpacks(origin):
+            return variable_of(origin, index[0])
+    return variable_of(origin)
+
+
+@lru_cache(maxsize=4096)
+def _unpacks(origin: Origin) -> bool:
+    """Is it the unpacking of an array, `u, v = y`, or of a call's result, `u, v = y.tolist()`?"""
+    return _instructions(origin[0])[_at(origin)].opname.startswith(("UNPACK_SEQUENCE", "CALL"))
+
+
+def _at(origin: Origin) -> int:
+    """Which instruction it is."""
+    code, offset = origin
+    return bisect_right(_offsets(code), offset) - 1  # a frame that called Python code stands behind the call
+
+
 @lru_cache(maxsize=4096)
 def variable_of(origin: Origin, item: int | None = None) -> str | None:
     """The variable (or attribute) that the value is stored to, `item` telling which of several results it is."""
-    code, offset = origin
-    following = _instructions(code)
-    start = bisect_right(_offsets(code), offset) - 1  # a frame that called Python code stands behind the call
-    depth = 0  # how many values lie on top of ours
-    for instruction in following[start + 1 : start + _FAR]:
+    following = _instructions(origin[0])
+    start = _at(origin)
+    depth, built = 0, False  # how many values lie on top of ours; is it in a tuple that is taken apart at once?
+    if following[start].opname == "UNPACK_SEQUENCE":
+        if item is None:
+            return None
+        depth, item = item, None
+    for k, instruction in enumerate(following[start + 1 : start + _FAR], start + 1):
         name, arg = instruction.opname, instruction.arg or 0
-        if name == "UNPACK_SEQUENCE" and depth == 0:
+        if name == "UNPACK_SEQUENCE" and built:
+            built = False
+        elif name == "UNPACK_SEQUENCE" and depth == 0:
             if item is None:
                 return None
             depth, item = item, None
@@ -90,6 +121,9 @@ def variable_of(origin: Origin, item: int | None = None) -> str | None:
             depth = arg - 1 if depth == 0 else 0 if depth == arg - 1 else depth
         elif name == "COPY":
             depth += 1
+        elif name == "BUILD_TUPLE" and depth < arg and _takes_apart(following[k + 1 : k + 2], arg):
+            depth = arg - 1 - depth  # `u, v, w = a, b, c`: what was put in last comes out last
+            built = True
         elif name in _STORES:
             if depth == 0:
                 return instruction.argval if item is None else None
@@ -107,7 +141,7 @@ def variable_of(origin: Origin, item: int | None = None) -> str | None:
             depth -= 2
         elif name not in _NEUTRAL:
             effect = _effect(instruction)
-            pushed = 0 if name.startswith("POP_") or name == "STORE_SUBSCR" else 2 if "FAST_LOAD_FAST" in name else 1
+            pushed = 0 if name.startswith(("POP_", "STORE_SUBSCR", "PRECALL")) else 2 if "FAST_LOAD_FAST" in name else 1
             if effect is None or pushed - effect > depth:
                 return None  # it jumps, or takes our value
             depth += effect
@@ -116,7 +150,11 @@ def variable_of(origin: Origin, item: int | None = None) -> str | None:
     return None
 
 
-_NEUTRAL = {"CACHE", "NOP", "PRECALL", "EXTENDED_ARG", "KW_NAMES", "RESUME"}
+def _takes_apart(instructions: list[dis.Instruction], count: int) -> bool:
+    return any(i.opname == "UNPACK_SEQUENCE" and i.arg == count for i in instructions)
+
+
+_NEUTRAL = {"CACHE", "NOP", "EXTENDED_ARG", "KW_NAMES", "RESUME"}
 
 
 def _effect(instruction: Any) -> int | None:

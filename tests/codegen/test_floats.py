@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tapec
 from tapec.codegen import compile_graph
 from tapec.ir.tree import Branch, Leaf
 from tests.codegen.kit import check, gradient_of, graph_of
@@ -129,3 +130,78 @@ def test_integers_decide():
     assert compiled.function(np.float64(0.7))[0] == 1.4
     assert compiled.function(np.float64(2.9))[0] == 2.9 / 3.0 * 2.9
     assert compiled.function(np.float64(3.0)) is None
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# how it reads
+# ---------------------------------------------------------------------------------------------------------------
+def lines_of(compiled):
+    """The statements of the first function, without comments."""
+    first = compiled.source.split("\n\n")[0]
+    return [line.split("  # ")[0].strip() for line in first.split("\n")[1:]]
+
+
+def test_unpacked_elements_have_the_names_the_user_gave_them():
+    def f(theta):
+        scale, shift, rate = theta
+        a, b, c, d = scale + shift, shift * rate, rate - scale, np.exp(rate)
+        return a * b + c * d - scale
+
+    compiled_function = tapec.grad(f)
+    compiled_function(np.array([1.0, 2.0, 3.0]))
+    source = compiled_function.source()
+    assert "scale, shift, rate = theta.tolist()" in source
+    assert "a = scale + shift" in source and "b = shift * rate" in source
+    assert "c = rate - scale" in source and "d = math.exp(rate)" in source
+    assert "np.array([d_scale, d_shift, d_rate])" in source
+
+
+def test_rows_of_small_matrices():
+    def det(m):
+        minor = m[1, 1] * m[2, 2] - m[1, 2] * m[2, 1]
+        other = m[1, 0] * m[2, 2] - m[1, 2] * m[2, 0]
+        return m[0, 0] * minor - m[0, 1] * other + m[0, 2] * (m[1, 0] * m[2, 1] - m[1, 1] * m[2, 0])
+
+    m = np.random.default_rng(0).normal(size=(3, 3))
+    lines = lines_of(check(gradient_of(det, m), m))
+    assert "(x00, x01, x02), (x10, x11, x12), (x20, x21, x22) = x.tolist()" in lines
+    assert any("np.array([[" in line for line in lines)
+    assert not any("reshape" in line or "np.zeros" in line for line in lines)
+
+
+def test_loops_over_the_elements_of_larger_arrays():
+    def f(x):
+        y = x[0]
+        for k in range(1, 12):
+            y = y * x[k] + np.sin(x[k])
+        return y
+
+    x = np.linspace(0.1, 1.0, 12)
+    assert "tolist" in check(gradient_of(f, x), x).source
+    many = np.ones(12)
+    assert "tolist" not in check(gradient_of(lambda x: np.sum(np.exp(np.sin(x) * x)), many), many).source
+
+
+@pytest.mark.parametrize(
+    ("function", "line"),
+    [
+        (lambda x, y: -x * y + np.exp(y), "return np.float64(math.exp(y) - x * y),"),
+        (lambda x, y: np.exp(y) - x * -2.0, "return np.float64(math.exp(y) + x * 2.0),"),
+        (lambda x, y: np.exp(y) + -x / y, "return np.float64(math.exp(y) - x / y),"),
+        (lambda x, y: np.exp(0.5 * x + x * 0.5 - y), "return np.float64(math.exp(x - y)),"),
+        (lambda x, y: np.exp(y * x) * (x * y), None),
+        (lambda x, y: np.exp(-x * y) - (0.0 - y), "return np.float64(math.exp(-x * y) - (0.0 - y)),"),
+    ],
+)
+def test_signs_halves_and_common_products(function, line):
+    x, y = np.float64(0.3), np.float64(-1.7)
+    compiled = check(graph_of(function, x, y), x, y)
+    assert line in lines_of(compiled) if line else compiled.source.split("\n\n")[0].count("* y") <= 1
+    for edge in EDGES:
+        check(graph_of(function, np.float64(edge), y), np.float64(edge), y)
+        check(graph_of(function, x, np.float64(edge)), x, np.float64(edge))
+
+
+def test_a_result_that_is_given_twice_is_two_arrays():
+    x = np.array([1.0, 2.0])
+    check(graph_of(lambda x: ((y := np.exp(x) * np.sin(x) / x), y), x), x)

@@ -1,0 +1,65 @@
+"""The variable that a value is stored to, from the user's bytecode alone."""
+
+import sys
+
+from tapec.ir.origin import line_of, place_of, variable_of
+
+
+def here(*values):
+    """The origin of an operation in the calling frame."""
+    frame = sys._getframe(1)
+    return frame.f_code, frame.f_lasti
+
+
+def test_plain_and_in_calls():
+    x = here()
+    assert variable_of(x) == "x"
+    assert line_of(x) == here.__code__.co_firstlineno + 7
+    assert place_of(x).text == "here()"
+
+
+def test_several_at_once():
+    a, b = here(), here(1)
+    c, d, e = here(a), here(b, a), here(abs(3), b)
+    p, q, r, s = here(), here(abs(-2)), here(max(1, 2)), here()
+    assert [variable_of(o) for o in (a, b, c, d, e, p, q, r, s)] == list("abcdepqrs")
+
+
+def test_what_is_taken_by_something_else_has_no_name():
+    a, b, c, d = [here(), 1], here() and 2, (here(), 3), {here(): 4}
+    assert [variable_of(o) for o in (a[0], c[0], *d)] == [None, None, None] and b == 2
+    _one, *rest = here(), here(), here()
+    assert "_one" not in [variable_of(o) for o in rest]
+
+
+def test_names_attributes_and_chains():
+    box = type("Box", (), {})()
+    box.width = here()
+    first = second = here()
+    assert variable_of(box.width) == "width"
+    assert variable_of(first) in ("first", "second") and second is first
+
+
+class Pair:
+    """What is unpacked notes where."""
+
+    def __init__(self):
+        self.origins = []
+
+    def __getitem__(self, k):
+        if k > 1:
+            raise IndexError
+        self.origins.append(here_of(sys._getframe(1)))
+        return k
+
+
+def here_of(frame):
+    return frame.f_code, frame.f_lasti
+
+
+def test_unpacking():
+    pair = Pair()
+    prey, hunters = pair
+    assert (prey, hunters) == (0, 1)
+    assert [variable_of(o) for o in pair.origins] == [None, None]
+    assert [variable_of(o, k) for k, o in enumerate(pair.origins)] == ["prey", "hunters"]
