@@ -60,7 +60,7 @@ _PUBLIC = {
         "UnsupportedError",
         "VerifyError",
     ),
-    "tapec.ops.custom": ("stop_gradient",),
+    "tapec.api.stopping": ("stop_gradient",),
     "tapec.trace.tensor": ("Tensor",),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
@@ -128,7 +128,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         VerifyError,
     )
-    from tapec.ops.custom import stop_gradient
+    from tapec.api.stopping import stop_gradient
     from tapec.trace.tensor import Tensor
 
 import_module("tapec.trace.tensor")  # what every use needs

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tapec.api.directions import ByCount
 from tapec.api.functions import CompiledFunction, Template, Transform, result_template
+from tapec.api.methods import decorator
 from tapec.api.signature import Arguments, Binder, value_of
-from tapec.api.transforms import decorator, grad
+from tapec.api.transforms import grad
 from tapec.autodiff.batch import batch_into
 from tapec.autodiff.inline import copy_into
 from tapec.errors import UnsupportedError, at_user_line
@@ -212,16 +214,11 @@ def per_example_grad(function: Any = None, argnums: Any = 0, in_axes: Any = None
     >>> tapec.per_example_grad(lambda w, x: w * x * x)(2.0, np.array([1.0, 3.0]))
     array([1., 9.])
     """
-    if function is None:
-        return lambda f: per_example_grad(f, argnums, in_axes)
     shared = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
-    one = grad(function, argnums)
 
-    def make(n: int) -> CompiledFunction:
+    def make(f: Callable[..., Any], n: int) -> CompiledFunction:
         places = {k % n for k in shared}
-        return vmap(one, tuple([None if k in places else 0 for k in range(n)]) if in_axes is None else in_axes)
+        axes = tuple([None if k in places else 0 for k in range(n)]) if in_axes is None else in_axes
+        return vmap(grad(f, argnums), axes)
 
-    return ByCount(function, "per_example_grad", make)
-
-
-
+    return decorator(function, lambda f: ByCount(f, "per_example_grad", make))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapec.api.functions import CompiledFunction, Transform
-from tapec.api.transforms import decorator
+from tapec.api.methods import decorator
 from tapec.autodiff.checkpoint import CHECKPOINT
 
 __all__ = ["checkpoint"]

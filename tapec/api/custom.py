@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tapec.api.arguments import is_tensor
+from tapec.api.methods import decorator
 from tapec.api.variable import Variable
 from tapec.api.watcher import BackwardTrace, VariableWatcher
 from tapec.errors import TapeTypeError, TapeValueError, at_user_line, user_frame
@@ -29,7 +30,7 @@ from tapec.trace.tensor import Tensor, plain_value, wrap
 __all__ = ["custom_gradient"]
 
 
-def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+def custom_gradient(f: Callable[..., Any]) -> Any:
     """A function with a gradient of its own: `f` returns its result and a function from the result's gradient to those
     of the arguments.
 
@@ -49,9 +50,14 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
     With several arguments the gradient function returns a sequence of gradients, with several results it takes one
     argument for each. If `f` reads Variables that are no arguments, the gradient function takes a keyword argument
-    `variables` and returns `(gradients of the arguments, gradients of the variables)`.
+    `variables` and returns `(gradients of the arguments, gradients of the variables)`. Structures count by their
+    leaves: the gradient function of a dict of two results takes two arguments, and may return gradients as nested as
+    the arguments are.
     """
+    return decorator(f, _with_gradient)
 
+
+def _with_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments: list[Any] = []
@@ -74,7 +80,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         rule = PythonGradient(_name(f), gradient, arguments, variables, leaves)
         return unflatten(tree, rule.outputs())
 
-    call._tapec_wrap_again = lambda follow: custom_gradient(follow(f))  # type: ignore[attr-defined]
+    call._tapec_wrap_again = lambda follow: _with_gradient(follow(f))  # type: ignore[attr-defined]
     return call
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -102,6 +103,8 @@ class custom_jvp:
     """
 
     def __init__(self, function: Callable[..., Any]):
+        self._bind = type(function) if isinstance(function, (staticmethod, classmethod)) else None
+        function = getattr(function, "__func__", function) if self._bind else function
         if not callable(function):
             raise TypeError(f"custom_jvp takes a function, not {type(function).__name__}")
         self._function = function
@@ -131,17 +134,35 @@ class custom_jvp:
         other._call = custom_gradient(other._both)
         return other
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._pull is None:
-            name = getattr(self._function, "__name__", "the function")
+            name = self._name
             raise TypeError(at_user_line(f"{name} has no rule yet. Mend: define one with @{name}.defjvp"))
+        if kwargs:
+            args = self._positional(args, kwargs)
         for primals, result in self._known:
             if len(primals) == len(args) and all(a is b for a, b in zip(primals, args, strict=True)):
                 return result
         return self._call(*args) if len(self._known) < _DEPTH else self._function(*args)
 
+    @property
+    def _name(self) -> str:
+        return getattr(self, "__name__", "the function")
+
+    def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """A rule takes its primals by position, so keywords go to theirs."""
+        given = inspect.signature(self).bind(*args, **kwargs)
+        if given.kwargs:
+            names = ", ".join(given.kwargs)
+            raise TypeError(
+                at_user_line(f"{self._name}: a jvp rule takes all arguments by position, and {names} has none")
+            )
+        return given.args
+
     def __get__(self, owner: Any, kind: Any = None) -> Any:
-        return self if owner is None else functools.partial(self, owner)
+        if self._bind is classmethod:
+            return functools.partial(self, type(owner) if kind is None else kind)
+        return self if owner is None or self._bind is staticmethod else functools.partial(self, owner)
 
     def _both(self, *args: Any) -> Any:
         result = self._function(*args)

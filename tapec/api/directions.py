@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 from tapec.api.functions import CompiledFunction, Out, Template, Transform, result_template
+from tapec.api.methods import bound, decorator, is_class_method
 from tapec.api.pullback import Later, cached, fitted
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_loss, gradient_template, wrt_plan
@@ -18,7 +20,7 @@ from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Node, input_node
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
-from tapec.trace.adapter import Adapter, parameter_names
+from tapec.trace.adapter import Adapter, parameter_names, with_other
 from tapec.trace.structure import LEAF, Branch, flatten
 
 __all__ = ["ByCount", "ggn_vp", "hvp", "jvp", "linearize"]
@@ -32,11 +34,14 @@ def _called(function: Any, *args: Any) -> Any:
 class ByCount:
     """A transform of a function that takes more arguments than the function does: compiled for each number of them."""
 
-    def __init__(self, function: Callable[..., Any], name: str, make: Callable[[int], CompiledFunction]):
+    def __init__(self, function: Callable[..., Any], name: str, make: Callable[[Any, int], CompiledFunction]):
         if not callable(function):
             raise TypeError(f"{name} takes a function, not {type(function).__name__}")
+        self._function = function
+        self._transform = name
         self._made: dict[int, CompiledFunction] = {}
         self._make = make
+        self._bound: dict[str, ByCount] = {}
         self.__name__ = self.__qualname__ = f"{getattr(function, '__name__', 'function')}_{name}"
         self.__doc__ = function.__doc__
 
@@ -44,10 +49,18 @@ class ByCount:
         """The compiled function for calls with n arguments."""
         found = self._made.get(n)
         if found is None:
-            found = self._made[n] = self._make(n)
+            found = self._made[n] = self._make(self._function, n)
         return found
 
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        if owner is None:
+            return self
+        method = MethodType(self._function, owner)
+        return bound(self, owner, self._bound, lambda: ByCount(method, self._transform, self._make))
+
     def __call__(self, *args: Any) -> Any:
+        if args and isinstance(args[0], type) and is_class_method(self, args[0]):
+            return self.__get__(args[0])(*args[1:])
         return self.compiled(len(args))(*args)
 
     def source(self, *args: Any) -> str:
@@ -179,7 +192,9 @@ def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
 
     def make(f: Callable[..., Any]) -> CompiledFunction:
         names = parameter_names(f, n)
-        adapter = Adapter(lambda g, *args: g(*args[:n]), f, parameters=[*names, *[f"d_{name}" for name in names]])
+        adapter = Adapter(
+            lambda g, *args: g(*args[:n]), f, parameters=with_other(names, *[f"d_{name}" for name in names])
+        )
         return CompiledFunction(adapter, Jvp(n, has_aux))
 
     return cached(function, ("jvp", n, has_aux), make)(*primals, *tangents)
@@ -299,14 +314,12 @@ def hvp(function: Any = None, argnums: Any = 0) -> Any:
     >>> tapec.hvp(lambda x: np.sum(x ** 3))(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
     array([ 6., 12.])
     """
-    if function is None:
-        return lambda f: hvp(f, argnums)
 
-    def make(n: int) -> CompiledFunction:
-        names = [*parameter_names(function, n - 1), "v"]
-        return CompiledFunction(Adapter(lambda g, *args: g(*args[:-1]), function, parameters=names), Hvp(argnums))
+    def make(f: Callable[..., Any], n: int) -> CompiledFunction:
+        names = with_other(parameter_names(f, n - 1), "v")
+        return CompiledFunction(Adapter(lambda g, *args: g(*args[:-1]), f, parameters=names), Hvp(argnums))
 
-    return ByCount(function, "hvp", make)
+    return decorator(function, lambda f: ByCount(f, "hvp", make))
 
 
 class GaussNewton(Transform):
@@ -361,5 +374,5 @@ def ggn_vp(function: Callable[..., Any], loss: Callable[..., Any]) -> Any:
         z = f(x)
         return z, outer(z)
 
-    names = [*parameter_names(function, 1), "v"]
+    names = with_other(parameter_names(function, 1), "v")
     return CompiledFunction(Adapter(call, function, loss, parameters=names), GaussNewton())

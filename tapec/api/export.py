@@ -67,7 +67,10 @@ class _Module:
 
 def write_module(function: Any, path: Any, args: Any, kwargs: Any) -> None:
     """Write the module to a file, all of it or nothing."""
-    text = export_module(function, args, kwargs)
+    write_text(export_module(function, args, kwargs), path)
+
+
+def write_text(text: str, path: Any) -> None:
     target = os.fspath(path)
     scratch = f"{target}.part"
     with open(scratch, "w", encoding="utf-8") as f:

@@ -17,6 +17,7 @@ from typing import Any
 from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
 from tapec.api.explain import Explanation, explanation
 from tapec.api.export import write_module
+from tapec.api.methods import bound, is_class_method
 from tapec.api.saved import load_saved, saved_state
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.api.variable import Variable
@@ -28,7 +29,6 @@ from tapec.ops.control import CALL
 from tapec.runtime.cache import CacheInfo
 from tapec.runtime.collector import resting_collector
 from tapec.trace.anew import RecordedProgram
-from tapec.trace.capture import CACHE_KEY
 from tapec.trace.paths import TracedPath
 from tapec.trace.program import Program
 from tapec.trace.recorder import CURRENT
@@ -129,29 +129,26 @@ class CompiledFunction:
         """A call that no generated road knows."""
         while args and args[-1] is MISS:  # there were fewer than a road takes
             args = args[:-1]
+        if args and isinstance(args[0], type) and is_class_method(self, args[0]):
+            return self.__get__(args[0])(*args[1:], **kwargs)
         return self._call(args, kwargs)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
-        """As a method: compiled for each instance, which is captured state and no argument.
-
-        What was compiled is kept in the instance's own `__dict__`, and goes when it goes.
-        """
+        """As a method: compiled for each instance, which is captured state and no argument."""
         if owner is None:
             return self
-        space = getattr(owner, "__dict__", None)
-        if not isinstance(space, dict):  # an object with slots alone: kept for good
-            space = self._bound
-        key = f"{CACHE_KEY}_{id(self)}_{id(owner)}"
-        known: Any = space.get(key)
-        if known is None or known._function.__self__ is not owner:
-            known = space[key] = CompiledFunction(
+        return bound(
+            self,
+            owner,
+            self._bound,
+            lambda: CompiledFunction(
                 types.MethodType(self._function, owner),
                 self._transform,
                 static_argnums=self._static[0],
                 static_argnames=self._static[1],
                 call_op=self._call_op,
-            )
-        return known
+            ),
+        )
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         entry, call = self._entry(args, kwargs)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from tapec.api.functions import Out, Template, Transform, result_template
+from tapec.api.methods import decorator
 from tapec.api.signature import Arguments, Binder
-from tapec.api.transforms import Wrt, check_complex, check_loss, compiled, decorator, gradient_template, wrt_plan
+from tapec.api.transforms import Wrt, check_complex, check_loss, compiled, gradient_template, wrt_plan
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.jacobian import hessian_graph, jacobian_graph
 from tapec.errors import at_user_line

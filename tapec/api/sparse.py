@@ -10,6 +10,7 @@ import numpy as np
 
 from tapec.api.dispatch import Out
 from tapec.api.functions import CompiledFunction, Template, Transform
+from tapec.api.methods import bound, decorator, is_class_method
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_loss, wrt_plan
 from tapec.autodiff.compressed import Compressed, sparse_hessian_graph, sparse_jacobian_graph
@@ -106,11 +107,22 @@ class SparseFunction:
 
     def __init__(self, compiled: CompiledFunction, finish: Callable[[Any, Layout], Any]):
         self._compiled = compiled
+        self._function = compiled._function
         self._finish = finish
+        self._bound: dict[str, SparseFunction] = {}
         self.__name__ = getattr(compiled, "__name__", "function")
         self.__doc__ = compiled.__doc__
 
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        if owner is None:
+            return self
+        return bound(
+            self, owner, self._bound, lambda: SparseFunction(self._compiled.__get__(owner, kind), self._finish)
+        )
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], type) and is_class_method(self, args[0]):
+            return self.__get__(args[0])(*args[1:], **kwargs)
         data, layout, _ = self._entries(args, kwargs)
         if isinstance(data, ArrayLike):
             raise TypeError(
@@ -184,9 +196,7 @@ def sparse_hessian(function: Any, argnums: Any, static_argnums: Any, static_argn
     return _sparse(function, SparseHessian("hessian", argnums), _matrix, static_argnums, static_argnames)
 
 
-def sparsity(
-    function: Any = None, argnums: Any = 0, *, static_argnums: Any = (), static_argnames: Any = ()
-) -> SparseFunction:
+def sparsity(function: Any = None, argnums: Any = 0, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
     """The pattern of a function's Jacobian, worked out from its graph: a boolean `scipy.sparse` CSR matrix.
 
     A row for each element of the result, a column for each element of the argument.
@@ -197,16 +207,16 @@ def sparsity(
            [0, 1, 1, 0],
            [0, 0, 1, 1]])
     """
-    if function is None:
-        return lambda f: sparsity(f, argnums, static_argnums=static_argnums, static_argnames=static_argnames)  # type: ignore[return-value]
     transform = Sparsity("sparsity", argnums)
-    return _sparse(function, transform, lambda data, layout: layout.pattern.copy(), static_argnums, static_argnames)
+
+    def pattern(data: Any, layout: Layout) -> Any:
+        return layout.pattern.copy()
+
+    return decorator(function, lambda f: _sparse(f, transform, pattern, static_argnums, static_argnames))
 
 
 def _sparse(
     function: Any, transform: Transform, finish: Any, static_argnums: Any, static_argnames: Any
 ) -> SparseFunction:
-    compiled = CompiledFunction(
-        function, transform, static_argnums=static_argnums, static_argnames=static_argnames
-    )
+    compiled = CompiledFunction(function, transform, static_argnums=static_argnums, static_argnames=static_argnames)
     return SparseFunction(compiled, finish)

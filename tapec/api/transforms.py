@@ -7,6 +7,7 @@ from typing import Any
 
 from tapec.api.dispatch import Out
 from tapec.api.functions import CompiledFunction, Template, Transform, result_template
+from tapec.api.methods import decorator
 from tapec.api.signature import Arguments, Binder
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.errors import at_user_line
@@ -135,11 +136,6 @@ def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph, kind: 
                 f"cotangent of your own."
             )
         )
-
-
-def decorator(function: Any, make: Callable[[Any], Any]) -> Any:
-    """Serve `@transform`, `@transform(...)` and `transform(f, ...)` alike."""
-    return make if function is None else make(function)
 
 
 def compiled(function: Any, transform: Transform, static_argnums: Any, static_argnames: Any) -> Any:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Adapter", "parameter_names"]
+__all__ = ["Adapter", "parameter_names", "with_other"]
 
 
 class Adapter:
@@ -43,3 +43,13 @@ def parameter_names(function: Any, n: int) -> list[str]:
         parameters = []
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:n]
     return names + [f"arg{k}" for k in range(len(names), n)]
+
+
+def with_other(names: list[str], *wishes: str) -> list[str]:
+    """More names, none of which is taken."""
+    out = list(names)
+    for wish in wishes:
+        while wish in out:
+            wish += "_"
+        out.append(wish)
+    return out

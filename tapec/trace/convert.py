@@ -28,6 +28,7 @@ from tapec.ops import UFUNCS
 from tapec.ops.indexing import GETITEM
 from tapec.trace.mends import detach_error, detaches
 from tapec.trace.recorder import CURRENT
+from tapec.trace.showing import to_format, to_str
 from tapec.trace.tensor import Tensor, perform
 
 __all__ = ["LIMIT", "elements", "recordings", "to_array", "to_bool", "to_float", "to_index", "to_int"]
@@ -220,6 +221,8 @@ def _tobytes(self: Tensor, order: Any = "C") -> bytes:
 
 for _name, _function in {
     "__array__": to_array,
+    "__str__": to_str,
+    "__format__": to_format,
     "__array_namespace__": lambda self, *, api_version=None: np,
     "__bool__": to_bool,
     "__int__": to_int,

@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.errors import DetachError, at_user_line
 from tapec.trace.callsite import Site, call_site
+from tapec.trace.showing import plain_arguments
 
 __all__ = ["detach_error", "detaches", "math_mend", "surface"]
 
@@ -120,6 +121,7 @@ def surface(error: BaseException) -> None:
     `arr[0] = t` ends in a ValueError whatever `t.__float__` raises; and there is much that NumPy cannot compute with
     object arrays.
     """
+    plain_arguments(error)
     cause = error.__cause__
     if isinstance(cause, DetachError) and isinstance(error, ValueError):
         raise cause.with_traceback(error.__traceback__) from None

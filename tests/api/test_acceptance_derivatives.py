@@ -1,0 +1,296 @@
+"""What people may expect of transforms as decorators, of derivatives of all kinds, and no other file asks for."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+
+import tapec
+
+X = np.array([1.0, 2.0, 3.0])
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# in classes
+# ---------------------------------------------------------------------------------------------------------------
+class Model:
+    rate = 2.0
+
+    def __init__(self):
+        self.w = np.ones(3)
+
+    @tapec.grad
+    @staticmethod
+    def above_static(v):
+        return np.sum(v * v)
+
+    @staticmethod
+    @tapec.grad
+    def below_static(v):
+        return np.sum(v * v)
+
+    @tapec.grad
+    @classmethod
+    def above_class(cls, v):
+        return np.sum(v * v) * cls.rate
+
+    @classmethod
+    @tapec.grad
+    def below_class(cls, v):
+        return np.sum(v * v) * cls.rate
+
+    @tapec.compile
+    @property
+    def above_property(self):
+        return self.w * 2
+
+    @property
+    @tapec.compile
+    def below_property(self):
+        return self.w * 2
+
+    @tapec.compile
+    @functools.cached_property
+    def above_cached(self):
+        return self.w * 2
+
+    @tapec.hvp
+    def product(self, v):
+        return np.sum(self.w * v**3)
+
+    @staticmethod
+    @tapec.hvp
+    def static_product(v):
+        return np.sum(v**3)
+
+    @classmethod
+    @tapec.hvp
+    def class_product(cls, v):
+        return np.sum(v**3) * cls.rate
+
+    @tapec.per_example_grad
+    def by_example(self, w, a):
+        return np.sum(self.w * w * a)
+
+    @tapec.jacobian(sparse=True)
+    def bands(self, v):
+        return v * v * self.w
+
+    @tapec.sparsity
+    def pattern(self, v):
+        return v * v * self.w
+
+    @tapec.custom_gradient
+    @staticmethod
+    def stated(v):
+        return v * 2, lambda d: d * 5
+
+    @tapec.custom_jvp
+    @staticmethod
+    def ruled(v):
+        return v * 2
+
+
+Model.ruled.defjvp(lambda primals, tangents: (primals[0] * 2, tangents[0] * 7))
+
+
+class Faster(Model):
+    rate = 7.0
+
+
+@pytest.mark.parametrize("name", ["above_static", "below_static"])
+def test_static_methods_in_both_orders(name):
+    for owner in (Model, Model()):
+        np.testing.assert_array_equal(getattr(owner, name)(X), 2 * X)
+
+
+@pytest.mark.parametrize("name", ["above_class", "below_class"])
+def test_class_methods_in_both_orders(name):
+    for owner in (Model, Model()):
+        np.testing.assert_array_equal(getattr(owner, name)(X), 4 * X)
+    np.testing.assert_array_equal(getattr(Faster, name)(X), 14 * X)
+    np.testing.assert_array_equal(getattr(Model, name)(X), 4 * X)
+
+
+@pytest.mark.parametrize("name", ["above_property", "below_property", "above_cached"])
+def test_properties_in_both_orders(name):
+    model = Model()
+    np.testing.assert_array_equal(getattr(model, name), np.full(3, 2.0))
+    model.w = X
+    expected = np.full(3, 2.0) if name == "above_cached" else 2 * X
+    np.testing.assert_array_equal(getattr(model, name), expected)
+
+
+def test_products_of_methods():
+    model = Model()
+    np.testing.assert_allclose(model.product(X, X), 6 * X * X)
+    model.w = X
+    np.testing.assert_allclose(model.product(X, X), 6 * X**3)
+    np.testing.assert_allclose(Model.static_product(X, X), 6 * X * X)
+    np.testing.assert_allclose(model.class_product(X, X), 12 * X * X)
+
+
+def test_sparse_and_by_example_as_methods():
+    model = Model()
+    np.testing.assert_array_equal(model.bands(X).toarray(), np.diag(2 * X))
+    assert model.pattern(X).nnz == 3
+    np.testing.assert_array_equal(model.by_example(X, np.full((4, 3), 2.0)), np.full((4, 3), 2.0))
+
+
+def test_rules_of_static_methods():
+    model = Model()
+    np.testing.assert_array_equal(tapec.grad(lambda v: np.sum(model.stated(v)))(X), np.full(3, 5.0))
+    np.testing.assert_array_equal(tapec.grad(lambda v: np.sum(model.ruled(v)))(X), np.full(3, 7.0))
+
+
+def test_names_of_parameters_that_are_ours_too():
+    np.testing.assert_allclose(tapec.hvp(lambda v: np.sum(v**3))(X, X), 6 * X * X)
+    _, tangent = tapec.jvp(lambda x, d_x: x * d_x, (2.0, 3.0), (1.0, 1.0))
+    assert tangent == 5.0
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# structures
+# ---------------------------------------------------------------------------------------------------------------
+def test_stop_gradient_of_a_structure():
+    stopped = tapec.stop_gradient({"w": X, "n": None, "s": "name", "t": (2.0, 3)})
+    assert stopped["n"] is None and stopped["s"] == "name" and stopped["t"] == (2.0, 3)
+    gradient = tapec.grad(lambda p: np.sum(tapec.stop_gradient(p)["w"] * p["w"]))({"w": X})
+    np.testing.assert_array_equal(gradient["w"], X)
+
+
+@tapec.custom_jvp
+def scaled(p, k):
+    return {"out": p["w"] * p["b"], "k": k}
+
+
+@scaled.defjvp
+def _(primals, tangents):
+    (p, k), (dp, dk) = primals, tangents
+    return scaled(p, k), {"out": 10 * (dp["w"] * p["b"] + p["w"] * dp["b"]), "k": dk}
+
+
+def test_a_rule_of_structures_in_both_modes():
+    params = {"w": X, "b": X}
+    gradient = tapec.grad(lambda p: np.sum(scaled(p, 2.0)["out"]))(params)
+    np.testing.assert_allclose(gradient["w"], 10 * X)
+    _, tangent = tapec.jvp(lambda p: scaled(p, k=2.0)["out"], (params,), (params,))
+    np.testing.assert_allclose(tangent, 20 * X * X)
+
+
+def test_keywords_of_a_rule():
+    np.testing.assert_array_equal(scaled(k=2.0, p={"w": X, "b": X})["out"], X * X)
+    only = tapec.custom_jvp(lambda x, *, k: x * k)
+    only.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+    with pytest.raises(TypeError, match="all arguments by position, and k has none"):
+        only(1.0, k=2.0)
+
+
+@tapec.custom_gradient
+def doubled(p):
+    return {"a": p["w"] * 2, "b": p["w"] * 3}, lambda da, db: {"w": 5 * da + 7 * db}
+
+
+def test_a_stated_gradient_of_structures():
+    np.testing.assert_array_equal(tapec.grad(lambda p: np.sum(doubled(p)["a"]))({"w": X})["w"], np.full(3, 5.0))
+    w = tapec.constant(X)
+    with tapec.GradientTape() as tape:
+        tape.watch(w)
+        y = np.sum(doubled({"w": w})["b"])
+    np.testing.assert_array_equal(tape.gradient(y, w), np.full(3, 7.0))
+
+
+def test_a_checkpoint_of_structures():
+    block = tapec.checkpoint(lambda p: {"out": (np.tanh(p["w"]) * p["k"], p["name"])})
+    gradient = tapec.grad(lambda p: np.sum(block(p)["out"][0]))({"w": X, "k": 2.0, "name": "n"})
+    np.testing.assert_allclose(gradient["w"], 2 / np.cosh(X) ** 2)
+    assert gradient["name"] is None
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# texts
+# ---------------------------------------------------------------------------------------------------------------
+def test_errors_say_what_numpy_would_print():
+    def refuse(v):
+        if v[0] > 0:
+            raise ValueError(f"bad {v}, {v[0]} and {v[1]:.2f}", v)
+        return np.sum(v)
+
+    with pytest.raises(ValueError, match=r"bad \[1. 2. 3.\], 1.0 and 2.00") as caught:
+        tapec.grad(refuse)(X)
+    assert type(caught.value.args[1]) is np.ndarray
+
+
+PARAMETERS = {"w0": X, "w1": 2 * X}
+
+
+@pytest.mark.parametrize(
+    "name", [lambda n: f"w{n}", lambda n: "w" + str(n), lambda n: "w" + format(n), lambda n: f"w{n:d}"]
+)
+def test_an_integer_in_a_name_is_a_branch(name):
+    f = tapec.compile(lambda v, n: v * PARAMETERS[name(n)])
+    for n in (0, 1, 0):
+        np.testing.assert_array_equal(f(X, n), X * PARAMETERS[f"w{n}"])
+
+
+def test_what_is_only_printed_is_no_branch(capsys):
+    def step(v, n):
+        print(v, n, f"step {n}")
+        return v * n
+
+    f = tapec.compile(step)
+    for n in range(70):
+        f(X, n)
+    assert capsys.readouterr().out == "[1. 2. 3.] 0 step 0\n"
+    assert f.cache_info().compilations == 1
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# pickles
+# ---------------------------------------------------------------------------------------------------------------
+@tapec.grad
+def squares(w):
+    """The sum of squares."""
+    return np.sum(w * w)
+
+
+@pytest.fixture
+def saved():
+    squares(X)
+    return pickle.loads(pickle.dumps(squares))
+
+
+def test_a_pickled_function_answers_for_itself(saved, tmp_path):
+    np.testing.assert_array_equal(saved(X), 2 * X)
+    assert saved.cache_info()[:4] == (1, 0, 0, 1)
+    assert "def squares_grad" in saved.source() == saved.source(X) == saved.last_source()
+    assert "w: f64[3]" in str(saved.explain(X))
+    assert list(inspect.signature(saved).parameters) == ["w"]
+    assert saved.__doc__ == "The sum of squares."
+    saved.export(tmp_path / "again.py", X)
+    assert (tmp_path / "again.py").read_text() == saved.source()
+    saved.cache_clear()
+    assert saved.cache_info().hits == 0
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(saved))(X), 2 * X)
+
+
+@pytest.mark.parametrize("method", ["ir", "generated", "locate"])
+def test_a_pickled_function_says_what_it_lacks(saved, method):
+    with pytest.raises(tapec.TapecError, match="pickled as generated code, without .*decorate the function again"):
+        getattr(saved, method)(X)
+
+
+def test_a_pickled_function_takes_tensors_but_does_not_detach(saved):
+    result = saved(tapec.constant(X))
+    assert isinstance(result, tapec.Tensor)
+    with pytest.raises(tapec.TapecError, match="which has no derivative, and its argument is recorded"):
+        tapec.grad(lambda v: np.sum(saved(v)))(X)
+    x = tapec.constant(X)
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(tapec.TapecError, match="decorate the function itself here"):
+            saved(x)

@@ -1,0 +1,357 @@
+"""Captured state wherever it hides: behind methods and other functions, in objects of many kinds; random draws."""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import dataclasses
+import functools
+import random
+import types
+from enum import Enum
+
+import numpy as np
+import pytest
+
+import tapec
+
+X = np.array([1.0, 2.0, 3.0])
+SCALE = 2.0
+W = np.ones(3)
+
+
+def weighted(v):
+    return np.sum(v * SCALE * W)
+
+
+class Base:
+    def forward(self, v):
+        return np.sum(v * SCALE * W)
+
+    def __call__(self, v):
+        return np.sum(v * SCALE * W)
+
+    def __matmul__(self, v):
+        return np.sum(SCALE * W * v)
+
+    @property
+    def weights(self):
+        return SCALE * W
+
+    @staticmethod
+    def alone(v):
+        return np.sum(v * SCALE * W)
+
+    @classmethod
+    def of_class(cls, v):
+        return np.sum(v * SCALE * W)
+
+
+class Derived(Base):
+    def forward(self, v):
+        return super().forward(v)
+
+
+ruled = tapec.custom_jvp(weighted)
+ruled.defjvp(lambda primals, tangents: (weighted(primals[0]), np.sum(tangents[0] * SCALE * W)))
+compiled = tapec.compile(weighted)
+checkpointed = tapec.checkpoint(weighted)
+partial = functools.partial(weighted)
+base, derived = Base(), Derived()
+WAYS = {
+    "method": lambda v: base.forward(v),
+    "call": lambda v: base(v),
+    "operator": lambda v: base @ v,
+    "property": lambda v: np.sum(base.weights * v),
+    "static method": lambda v: Base.alone(v),
+    "class method": lambda v: Base.of_class(v),
+    "super": lambda v: derived.forward(v),
+    "new object": lambda v: Base().forward(v),
+    "partial": lambda v: partial(v),
+    "compiled": lambda v: compiled(v),
+    "checkpoint": lambda v: checkpointed(v),
+    "custom_jvp": lambda v: ruled(v),
+    "gradient": lambda v: np.sum(tapec.grad(lambda q: np.sum(q * q * SCALE * W) / 2)(v)),
+    "default": lambda v, w=W: np.sum(v * SCALE * w),
+    "map": lambda v: sum(map(weighted, [v])),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_globals_are_read_anew_however_they_are_reached(way, monkeypatch):
+    f = tapec.value_and_grad(lambda v: WAYS[way](v))
+    for scale in (2.0, 5.0):
+        monkeypatch.setitem(globals(), "SCALE", scale)
+        value, gradient = f(X)
+        assert value == pytest.approx(6 * scale)
+        np.testing.assert_allclose(gradient, np.full(3, scale))
+    before = W.copy()
+    try:
+        W[:] = 3.0
+        assert f(X)[0] == pytest.approx(90.0)
+    finally:
+        W[:] = before
+
+
+@pytest.mark.parametrize("way", ["function", "method", "object", "partial"])
+def test_what_arguments_capture_is_read_anew(way, monkeypatch):
+    given = {"function": weighted, "method": base.forward, "object": base, "partial": partial}[way]
+    f = tapec.value_and_grad(lambda v, g: g(v))
+    for scale in (2.0, 5.0):
+        monkeypatch.setitem(globals(), "SCALE", scale)
+        assert f(X, given)[0] == pytest.approx(6 * scale)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# objects and containers
+# ---------------------------------------------------------------------------------------------------------------
+class Layer:
+    def __init__(self):
+        self.w = np.ones(3)
+        self.k = 2.0
+
+
+class Slotted:
+    __slots__ = ("k", "w")
+
+    def __init__(self):
+        self.w = np.ones(3)
+        self.k = 2.0
+
+
+class Registered:
+    known: list[type] = []
+
+    def __init_subclass__(cls):
+        Registered.known.append(cls)
+
+
+class Child(Registered):
+    def __init__(self):
+        self.w = np.ones(3)
+        self.k = 2.0
+
+
+class Made:
+    def __new__(cls):
+        return object.__new__(cls)
+
+    def __init__(self):
+        self.w = np.ones(3)
+        self.k = 2.0
+
+
+class Watching(Layer):
+    def __getattribute__(self, name):
+        return object.__getattribute__(self, name)
+
+
+class Items(dict):
+    __getattr__ = dict.__getitem__
+    __setattr__ = dict.__setitem__
+
+
+@dataclasses.dataclass(slots=True)
+class Record:
+    w: np.ndarray
+    k: float
+
+
+KINDS = {
+    "object": Layer,
+    "slots": Slotted,
+    "dataclass": lambda: Record(np.ones(3), 2.0),
+    "namespace": lambda: types.SimpleNamespace(w=np.ones(3), k=2.0),
+    "argparse": lambda: argparse.Namespace(w=np.ones(3), k=2.0),
+    "registered": Child,
+    "new": Made,
+    "getattribute": Watching,
+    "dict": lambda: Items(w=np.ones(3), k=2.0),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attributes_are_inputs_even_where_numpy_computes_with_them(kind):
+    held = types.SimpleNamespace(layers=[KINDS[kind]()])
+    f = tapec.value_and_grad(lambda v: np.sum(v * (held.layers[0].w * 2) * held.layers[0].k))
+    assert f(X)[0] == 24.0
+    held.layers[0].w[:] = 2.0
+    assert f(X)[0] == 48.0
+    held.layers[0].w = np.full(3, 3.0)
+    assert f(X)[0] == 72.0
+    held.layers[0].k = 1.0
+    assert f(X)[0] == 36.0
+    assert f.cache_info().compilations == 1
+    held.layers[0] = KINDS[kind]()
+    assert f(X)[0] == 24.0
+    assert Registered.known == [Child]
+
+
+@pytest.mark.parametrize("kind", [dict, collections.OrderedDict, collections.UserDict, collections.ChainMap])
+def test_items_are_inputs_even_where_numpy_computes_with_them(kind):
+    held = {"in": kind({"w": np.ones(3), "k": 2.0})}
+    f = tapec.value_and_grad(lambda v: np.sum(v * (held["in"]["w"] * 2) * held["in"]["k"]))
+    assert f(X)[0] == 24.0
+    held["in"]["w"][:] = 2.0
+    assert f(X)[0] == 48.0
+    held["in"]["k"] = 3.0
+    assert f(X)[0] == 72.0
+
+
+def test_layers_in_a_loop():
+    net = types.SimpleNamespace(layers=[Layer(), Layer()])
+
+    def loss(v):
+        for layer in net.layers:
+            v = v * layer.w * layer.k
+        return np.sum(v)
+
+    f = tapec.grad(loss)
+    np.testing.assert_array_equal(f(X), np.full(3, 4.0))
+    net.layers[1].w = X
+    np.testing.assert_array_equal(f(X), 4 * X)
+    net.layers.append(Layer())
+    np.testing.assert_array_equal(f(X), 8 * X)
+
+
+def test_captured_structures_go_into_other_transforms():
+    params = {"layer": {"w": np.ones(3)}}
+    inner = tapec.grad(lambda p, v: np.sum(p["w"] * v * v))
+    f = tapec.value_and_grad(lambda v: np.sum(inner(params["layer"], v)["w"]))
+    value, gradient = f(X)
+    assert value == 14.0
+    np.testing.assert_array_equal(gradient, 2 * X)
+
+
+def test_captured_objects_come_back_as_they_are():
+    layer, params = Layer(), {"w": X}
+    y, same, again = tapec.compile(lambda v: (v * layer.k, layer, params))(X)
+    np.testing.assert_array_equal(y, 2 * X)
+    assert same is layer
+    assert type(again) is dict and type(again["w"]) is np.ndarray
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# what a run stores
+# ---------------------------------------------------------------------------------------------------------------
+class Stateful:
+    def __init__(self):
+        self.mean = 0.0
+        self.hidden = None
+        self.w = np.ones(3)
+
+    def activate(self, v):
+        self.hidden = np.tanh(v * self.w)
+        return np.sum(self.hidden * self.hidden)
+
+    def normalize(self, v):
+        self.mean = 0.9 * self.mean + 0.1 * np.mean(v)
+        return np.sum((v - self.mean) ** 2)
+
+    @functools.cached_property
+    def doubled(self):
+        return self.w * 2
+
+    def cached(self, v):
+        return np.sum(v * self.doubled)
+
+
+def test_a_value_that_is_stored_and_read_keeps_its_gradient():
+    model = Stateful()
+    gradient = tapec.grad(model.activate)(X)
+    h = np.tanh(X)
+    np.testing.assert_allclose(gradient, 2 * h * (1 - h * h))
+    assert type(model.hidden) is np.ndarray
+    np.testing.assert_allclose(model.hidden, h)
+
+
+def test_running_statistics_run_on():
+    model, twin = Stateful(), Stateful()
+    f = tapec.value_and_grad(model.normalize)
+    for k in range(4):
+        assert f(X * k)[0] == pytest.approx(twin.normalize(X * k))
+        assert model.mean == pytest.approx(twin.mean)
+    assert f.cache_info().compilations <= 2  # a Python number first, one of NumPy's from then on
+    assert "stores what it computes" in str(f.explain(X))
+
+
+def test_a_cached_property_keeps_plain_numbers():
+    model = Stateful()
+    f = tapec.value_and_grad(model.cached)
+    assert f(X)[0] == 12.0 and f(X)[0] == 12.0
+    assert type(model.__dict__["doubled"]) is np.ndarray
+
+
+def test_a_total_in_an_enclosing_function():
+    total = 0.0
+
+    @tapec.value_and_grad
+    def f(v):
+        nonlocal total
+        total = total + np.sum(v)
+        return total * 1.0
+
+    assert [float(f(X)[0]) for _ in range(3)] == [6.0, 12.0, 18.0]
+    assert not isinstance(total, tapec.Tensor)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# random numbers
+# ---------------------------------------------------------------------------------------------------------------
+GENERATOR = np.random.default_rng(0)
+BITS = np.random.PCG64(1)
+HELD = {"rng": np.random.default_rng(1)}
+IN_LIST = [np.random.default_rng(2)]
+PYTHON = random.Random(0)
+drawing = tapec.compile(lambda w: w * GENERATOR.normal(size=20))
+
+
+class Drawer:
+    __slots__ = ("rng",)
+
+    def __init__(self):
+        self.rng = np.random.default_rng(3)
+
+
+DRAWER = Drawer()
+DRAWS = {
+    "new generator": lambda w: np.sum(w * np.random.default_rng().normal(size=20)),
+    "new state": lambda w: np.sum(w * np.random.RandomState().normal(size=20)),
+    "new bits": lambda w: np.sum(w * np.random.Generator(np.random.PCG64()).normal(size=20)),
+    "captured bits": lambda w: np.sum(w * np.random.Generator(BITS).normal(size=20)),
+    "in a dict": lambda w: np.sum(w) * HELD["rng"].random(),
+    "in a list": lambda w: np.sum(w) * IN_LIST[0].random(),
+    "in slots": lambda w: np.sum(w) * DRAWER.rng.random(),
+    "of Python": lambda w: np.sum(w) * PYTHON.random(),
+    "spawned": lambda w: np.sum(w) * GENERATOR.spawn(1)[0].random(),
+    "in a compiled function": lambda w: np.sum(drawing(w)),
+    "permutation": lambda w: np.sum(GENERATOR.permutation(w * np.arange(20.0)) * np.arange(20)),
+    "choice": lambda w: np.sum((w * np.arange(20.0))[GENERATOR.choice(20, 5)]),
+}
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+def test_draws_are_new_at_each_call(draw):
+    f = tapec.value_and_grad(DRAWS[draw])
+    assert len({float(f(np.ones(20))[0]) for _ in range(6)}) > 1
+
+
+def seeded(w):
+    np.random.seed(0)
+    return np.sum(w * np.random.normal(size=20))
+
+
+@pytest.mark.parametrize("draw", [seeded, lambda w: np.sum(w * np.random.default_rng(3).normal(size=20))])
+def test_draws_from_a_seed_inside_are_those_of_the_seed(draw):
+    f = tapec.value_and_grad(draw)
+    expected = draw(np.ones(20))
+    assert all(f(np.ones(20))[0] == pytest.approx(expected) for _ in range(3))
+
+
+class Color(Enum):
+    RED = 1
+
+
+def test_members_of_enums_stay_themselves():
+    color = Color.RED
+    assert tapec.compile(lambda v: v * 2.0 if color is Color.RED else v)(1.0) == 2.0
