@@ -7,6 +7,7 @@ so that a dimension may one day be a symbol.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -164,7 +165,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 def normalize_axis(axis: int, ndim: int) -> int:
     """An axis counted from the front; NumPy's AxisError when it is out of range."""
-    k = int(axis)
+    k = operator.index(axis)
     if not -ndim <= k < ndim:
         raise np.exceptions.AxisError(k, ndim)
     return k + ndim if k < 0 else k

@@ -13,7 +13,8 @@ import numpy as np
 from tapec.errors import InPlaceError, UnsupportedError, at_user_line, note_user_line
 from tapec.ir import Op
 
-__all__ = ["FUNCTIONS", "LIKE", "METHODS", "UFUNCS", "ArrayLike", "apply", "deliver", "implements", "like", "method"]
+__all__ = ["FUNCTIONS", "LIKE", "METHODS", "UFUNCS", "ArrayLike", "apply", "deliver", "gives_views", "implements"]
+__all__ += ["like", "method"]
 
 # NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...);
 # NumPy function that makes arrays -> our function of (the stand-in given as `like=`, ...)
@@ -64,6 +65,11 @@ def _note(ours: Callable[..., Any], name: str) -> None:
     code = getattr(ours, "__code__", None)
     if code is not None and "out" in code.co_varnames[: code.co_argcount]:
         _OUT[ours] = code.co_varnames.index("out")
+
+
+def gives_views(ours: Callable[..., Any]) -> bool:
+    """May a function's result share memory with its argument, as NumPy's does?"""
+    return ours in _GIVES_VIEWS
 
 
 def run(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -34,7 +34,7 @@ COPY = define(
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     """A tensor of its own, to be changed in place. A symbol never changes, and needs none."""
     a = as_operand(a)
-    return a if isinstance(a, Symbol) else apply(COPY, (a,))
+    return a if type(a) is Symbol else apply(COPY, (a,))
 
 
 @method("flatten")

@@ -10,7 +10,7 @@ from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, elementwise
 from tapec.ops.samples import Domain, any_real
 
-__all__ = ["clip", "fmax", "fmin", "maximum", "minimum"]
+__all__ = ["CLIP", "clip", "fmax", "fmin", "maximum", "minimum"]
 
 
 def _first_or_second(first: Any) -> Any:

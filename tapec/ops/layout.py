@@ -6,6 +6,7 @@ All that only adds or drops axes of length one is `reshape` here, and is written
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ RESHAPE = define(
 
 def resolve_shape(shape: Any, size: int, old: tuple[int, ...]) -> tuple[int, ...]:
     """Fill in a -1, and check that the number of elements stays."""
-    new = tuple([int(n) for n in shape]) if isinstance(shape, (tuple, list, np.ndarray)) else (int(shape),)
+    new = tuple(map(index, shape)) if isinstance(shape, (tuple, list, np.ndarray)) else (index(shape),)
     if -1 not in new:
         if math.prod(new) != size or min(new, default=0) < 0:
             raise ValueError(at_user_line(f"cannot reshape array of size {size} and shape {old} into shape {new}"))
@@ -280,7 +281,7 @@ def _broadcast_batch(batched: tuple[bool, ...], x: Any, shape: tuple[int, ...]) 
 
 BROADCAST_TO = define(
     "broadcast_to",
-    lambda x, shape: np.broadcast_to(x, shape),
+    np.broadcast_to,
     lambda t, shape: Type(shape, t.dtype),
     "layout",
     vjp=lambda ct, y, x, shape: (unbroadcast(ct, x.shape),),
@@ -296,7 +297,7 @@ BROADCAST_TO = define(
 @implements(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     array = as_operand(array)
-    new = tuple([int(n) for n in shape]) if isinstance(shape, (tuple, list, np.ndarray)) else (int(shape),)
+    new = tuple(map(index, shape)) if isinstance(shape, (tuple, list, np.ndarray)) else (index(shape),)
     old = shape_of(array)
     if old == new and not getattr(array, "weak", False):
         return array

@@ -12,7 +12,7 @@ from tapec.ops.array import apply, implements
 from tapec.ops.define import conj, define, ndim_of, shape_of, ufunc_dtypes
 from tapec.ops.eigen import all_real
 from tapec.ops.kit import as_array, both, drawn, real_dtype
-from tapec.ops.symbol import Symbol
+from tapec.ops.symbol import is_symbol
 
 __all__ = ["POLYVAL"]
 
@@ -148,7 +148,7 @@ def polymul(a1: Any, a2: Any) -> Any:
 
 def _vanishes(x: Any) -> bool:
     """A fact about a value, which becomes a guard; what has no value is taken to be no zero."""
-    return not isinstance(x, Symbol) and bool(x == 0)
+    return not is_symbol(x) and bool(x == 0)
 
 
 def _trimmed(p: Any) -> Any:
@@ -172,7 +172,7 @@ def polydiv(u: Any, v: Any) -> Any:
         d = scale * rest[k]
         quotient.append(d)
         rest = np.concatenate([rest[:k], rest[k : k + n] - d * v, rest[k + n :]])
-    while shape_of(rest)[0] > 1 and not isinstance(rest, Symbol) and bool(np.allclose(rest[0], 0, rtol=1e-14)):
+    while shape_of(rest)[0] > 1 and not is_symbol(rest) and bool(np.allclose(rest[0], 0, rtol=1e-14)):
         rest = rest[1:]
     return np.stack(quotient) if quotient else np.zeros(1, dtype), rest
 
@@ -215,7 +215,7 @@ def poly(seq_of_zeros: Any) -> Any:
     nothing = np.zeros(1, zeros.dtype)
     for k in range(shape_of(zeros)[0]):
         a = np.concatenate([a, nothing]) - zeros[k] * np.concatenate([nothing, a])
-    if zeros.dtype.kind == "c" and not isinstance(zeros, Symbol):
+    if zeros.dtype.kind == "c" and not is_symbol(zeros):
         if bool(np.all(np.sort(zeros) == np.sort(np.conjugate(zeros)))):
             return np.real(a)
     return a

@@ -51,8 +51,11 @@ def reduction_cases(*, complex: bool = True, **params: Any) -> Callable[[np.rand
     return sample
 
 
-def reduction(name: str, run: Any, dtype: Callable[[np.dtype], np.dtype], vjp: Any = None, **more: Any) -> Op:
-    """Define an op that reduces over `axis`, a sorted tuple; `dtype` gives the result's from the operand's."""
+def reduction(name: str, function: Any, dtype: Callable[[np.dtype], np.dtype], vjp: Any = None, **more: Any) -> Op:
+    """Define an op that reduces over `axis`, a sorted tuple; `dtype` gives the result's from the operand's.
+
+    It is computed by NumPy's function, or by `run`, which is quicker and gives the same.
+    """
 
     def rule(t: Type, axis: tuple[int, ...], keepdims: bool, **params: Any) -> Type:
         return Type(reduced_shape(t.shape, axis, keepdims), dtype(t.dtype))
@@ -60,10 +63,10 @@ def reduction(name: str, run: Any, dtype: Callable[[np.dtype], np.dtype], vjp: A
     more.setdefault("rule", rule)
     more.setdefault("sample", reduction_cases())
     more.setdefault("source", reduction_source(name))
-    more.setdefault("numpy", run)
+    more.setdefault("numpy", function)
     return define(
         name,
-        lambda x, axis, keepdims, **params: run(x, axis=axis, keepdims=keepdims, **params),
+        more.pop("run", function),
         more.pop("rule"),
         "reduction",
         vjp=vjp,
@@ -104,14 +107,26 @@ SUM = reduction(
     np.sum,
     sum_dtype,
     lambda ct, y, x, axis, keepdims: (spread(ct, x, axis, keepdims),),
+    run=np.add.reduce,
     linear=(0,),
     out=True,
 )
+
+
+def _mean(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """NumPy adds up and divides as well, but looks at much before. Other dtypes it adds up in wider ones."""
+    n = count(x, axis) if type(x) is np.ndarray and x.dtype == np.float64 else 0
+    if not n:
+        return np.mean(x, axis=axis, keepdims=keepdims)
+    return np.add.reduce(x, axis, keepdims=keepdims) / n  # type: ignore[call-overload]
+
+
 MEAN = reduction(
     "mean",
     np.mean,
     mean_dtype,
     lambda ct, y, x, axis, keepdims: (spread(ct / count(x, axis), x, axis, keepdims),),
+    run=_mean,
     linear=(0,),
     out=True,
 )
@@ -165,7 +180,7 @@ def _prod_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool) ->
     return (spread(ct, x, axis, keepdims) * conj(np.transpose(others, back)),)
 
 
-PROD = reduction("prod", np.prod, sum_dtype, _prod_vjp, out=True)
+PROD = reduction("prod", np.prod, sum_dtype, _prod_vjp, run=np.multiply.reduce, out=True)
 
 
 @method("prod")
@@ -204,8 +219,8 @@ def _same(dtype: np.dtype) -> np.dtype:
     return dtype
 
 
-MAX = reduction("max", np.max, _same, _extreme_vjp, rule=_extreme_rule, out=True)
-MIN = reduction("min", np.min, _same, _extreme_vjp, rule=_extreme_rule, out=True)
+MAX = reduction("max", np.max, _same, _extreme_vjp, rule=_extreme_rule, run=np.maximum.reduce, out=True)
+MIN = reduction("min", np.min, _same, _extreme_vjp, rule=_extreme_rule, run=np.minimum.reduce, out=True)
 
 
 def _extreme(op: Op, pair: Any, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:

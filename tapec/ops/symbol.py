@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Builder, Node, Op
 from tapec.ops.array import ArrayLike
 
-__all__ = ["Symbol", "symbols"]
+__all__ = ["Question", "Symbol", "is_symbol", "symbols"]
 
 
 class Symbol(ArrayLike):
@@ -36,10 +36,11 @@ class Symbol(ArrayLike):
 
     def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         builder = self.builder
-        node = builder.emit(op, tuple([x.node if type(x) is Symbol else builder.constant(x) for x in inputs]), params)
+        kind = type(self)
+        node = builder.emit(op, tuple([x.node if type(x) is kind else builder.constant(x) for x in inputs]), params)
         if op.multi:
-            return tuple([Symbol(n, builder) for n in builder.items(node)])
-        return Symbol(node, builder)
+            return tuple([kind(n, builder) for n in builder.items(node)])
+        return kind(node, builder)
 
     def __bool__(self) -> bool:
         raise TypeError("a symbol has no value: a rule must not branch on it")
@@ -49,6 +50,19 @@ class Symbol(ArrayLike):
 
     def __repr__(self) -> str:
         return f"Symbol({self.node!r})"
+
+
+class Question(Symbol):
+    """A symbol that is asked what a function does whatever the values are."""
+
+    __slots__ = ()
+
+
+def is_symbol(x: Any) -> bool:
+    """Is it without a value? For those who go on in another way then, which is no answer for values."""
+    if type(x) is Question:
+        raise TypeError("this hangs on values")
+    return isinstance(x, Symbol)
 
 
 def symbols(nodes: Any, builder: Builder) -> list[Symbol]:

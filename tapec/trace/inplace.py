@@ -26,7 +26,7 @@ from tapec.ops.encoding import encode_index
 from tapec.ops.indexing import GETITEM, real_index
 from tapec.ops.setitem import SETITEM
 from tapec.trace.convert import recordings
-from tapec.trace.links import Link, base_of, made_in
+from tapec.trace.links import Views, base_of, made_in
 from tapec.trace.mends import detach_error
 from tapec.trace.recorder import CURRENT, Recorder
 from tapec.trace.tensor import Tensor, computed, perform, record_change, unwrap
@@ -45,8 +45,8 @@ def check_writable(t: Tensor) -> None:
     if base is not t:
         _check_marks(t, rec)
     link = base._link
-    if type(link) is Link:
-        for reference in link.views:
+    if type(link) is Views:
+        for reference in link.refs:
             view = reference()
             if view is not None and base_of(view) is base:
                 _check_marks(view, rec)
@@ -96,8 +96,7 @@ def change(t: Tensor, op: Op, inputs: tuple[Any, ...], params: Any, value: Any) 
         record_change(rec, op, inputs, params, t, before)
         if op is SETITEM and rec.append is not None and _unread(rec.tapes[0].log.records, t):
             before._value = np.broadcast_to(np.zeros((), t.dtype), t.shape)  # its type is all that is asked for
-    link = t._link
-    if type(link) is Link and link.base is not None:
+    if type(t._link) is tuple:
         carry(t)
     else:
         expire(t)
@@ -161,10 +160,10 @@ def _is_everything(index: Any) -> bool:
 def _is_part(v: Any, t: Tensor, index: tuple[Any, ...]) -> bool:
     """The end of `t[index] += w`: the view, changed already, comes back to where it is from."""
     link = v._link if type(v) is Tensor else None
-    if type(link) is not Link or link.base is not base_of(t) or len(v._value.shape) == 0:
+    if type(link) is not tuple or link[0] is not base_of(t) or len(v._value.shape) == 0:
         return False
-    mine = t._link.steps
-    return link.steps[:-1] == mine and link.steps[-1] == (GETITEM, (("index", index),), ())
+    mine = t._link[1] if type(t._link) is tuple else ()
+    return link[1][:-1] == mine and link[1][-1] == (GETITEM, (("index", index),), ())
 
 
 def _storable(v: Any, t: Tensor) -> Any:
@@ -287,8 +286,7 @@ setattr(Tensor, "__setitem__", write)  # noqa: B010
 
 def own(self: Tensor) -> Tensor:
     """Share memory with nobody from now on."""
-    link = self._link
-    if type(link) is Link and link.base is not None:
+    if type(self._link) is tuple:
         self._link = made_in(self)
     return self
 

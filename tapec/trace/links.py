@@ -1,4 +1,8 @@
-"""Who shares memory with whom: what a tensor's `_link` holds."""
+"""Who shares memory with whom: what a tensor's `_link` holds.
+
+Of a view: (base, steps from there to it), and when it has become out of date, as third, the recordings (weak) that were
+active then. Of a base: its `Views`. Of any other: None, or the token of the trace in which it was made unwatched.
+"""
 
 from __future__ import annotations
 
@@ -10,63 +14,57 @@ import numpy as np
 from tapec.ir import Op
 from tapec.trace.recorder import Token
 
-__all__ = ["Link", "Step", "base_of", "link_of", "made_in", "share"]
+__all__ = ["Step", "Views", "base_of", "made_in", "share", "views_of"]
 
 Step = tuple[Op, tuple[tuple[str, Any], ...], tuple[Any, ...]]  # op, parameters, inputs after the first
 
 
-class Link:
-    """Of a base: its `views` that are up to date. Of a view: its `base` and the `steps` from there to it.
+class Views:
+    """The views of a base that are up to date; `made` is the trace in which an unwatched base was made."""
 
-    `made` is the trace in which an unwatched base was made; `tapes` (weak) recorded when a view became out of date.
-    """
+    __slots__ = ("limit", "made", "refs")
 
-    __slots__ = ("base", "limit", "made", "steps", "tapes", "views")
-
-    def __init__(self, base: Any, steps: tuple[Step, ...], made: Token | None):
-        self.base = base
-        self.steps = steps
+    def __init__(self, made: Token | None):
         self.made = made
-        self.tapes: tuple[Any, ...] = ()
-        self.views: list[Any] = []
-        self.limit = 16  # prune the list of views when it gets longer
+        self.refs: list[Any] = []
+        self.limit = 16  # prune the list when it gets longer
 
     def add(self, view: Any) -> None:
-        if len(self.views) > self.limit:
-            self.views = [r for r in self.views if r() is not None]
-            self.limit = 2 * len(self.views) + 16
-        self.views.append(ref(view))
+        if len(self.refs) > self.limit:
+            self.refs = [r for r in self.refs if r() is not None]
+            self.limit = 2 * len(self.refs) + 16
+        self.refs.append(ref(view))
 
 
-def link_of(base: Any) -> Link:
-    """The link of a base, made when it is first needed."""
+def views_of(base: Any) -> Views:
+    """The views of a base; the list is made when it is first needed."""
     link = base._link
-    if type(link) is not Link:
-        link = base._link = Link(None, (), link)
+    if type(link) is not Views:
+        link = base._link = Views(link)
     return link
 
 
 def base_of(t: Any) -> Any:
     """The tensor whose memory this one looks at: itself, if it is nobody's view."""
     link = t._link
-    return t if type(link) is not Link or link.base is None else link.base
+    return link[0] if type(link) is tuple else t
 
 
 def made_in(t: Any) -> Token | None:
     """The trace in which an unwatched tensor was made."""
     link = base_of(t)._link
-    return link.made if type(link) is Link else link
+    return link.made if type(link) is Views else link
 
 
-def share(out: Any, parent: Any, step: Step) -> None:
-    """Note that a result is a view of the first operand, if NumPy made it one."""
+def share(out: Any, parent: Any, steps: tuple[Step, ...]) -> None:
+    """Note that a result, an array that looks at memory of another one, is a view of the first operand, if it is."""
     value = parent._value
-    if type(value) is not np.ndarray:
-        return
     owner = out._value.base
-    if owner is not value and owner is not value.base and not np.may_share_memory(out._value, value):
-        return
+    if owner is not value and (type(value) is not np.ndarray or owner is not value.base):
+        if not np.may_share_memory(out._value, value):
+            return
     link = parent._link
-    base, steps = (parent, ()) if type(link) is not Link or link.base is None else (link.base, link.steps)
-    out._link = Link(base, (*steps, step), None)
-    link_of(base).add(out)
+    if type(link) is tuple:
+        parent, steps = link[0], link[1] + steps
+    out._link = (parent, steps)
+    views_of(parent).add(out)

@@ -8,8 +8,6 @@ for i in range(3):
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tapec.errors import InPlaceError, at_user_line
@@ -21,39 +19,39 @@ SAMPLES = 256
 
 
 class Snapshot:
-    """An array and the bytes it held when it was first recorded, and when it was last."""
+    """An array and the bytes it held when it was first recorded, and when it was last; `copy` has the latter."""
 
-    __slots__ = ("array", "bytes", "last", "stand_in")
+    __slots__ = ("array", "bytes", "copy", "last")
 
     def __init__(self, array: np.ndarray):
         self.array = array
-        self.bytes = self.last = _content(array)
-        self.stand_in: np.ndarray | None = None
+        self.copy: np.ndarray | None = None
+        self.bytes = self.last = array.tobytes() if array.nbytes <= WHOLE else _sample(array)
 
     def current(self) -> np.ndarray:
         """The array, or a copy of what it holds by now."""
-        content = _content(self.array)
+        array = self.array
+        content = array.tobytes() if array.nbytes <= WHOLE else _sample(array)
         if content != self.last:
-            if self.array.nbytes > WHOLE:
-                raise InPlaceError(
-                    at_user_line(
-                        f"an array of shape {self.array.shape} was changed in place after it was recorded, and the "
-                        f"gradient needs what it held before. Mend: compute with a copy, `x.copy()`"
-                    )
-                )
-            self.last = content
-            self.stand_in = self.array.copy()
-        return self.array if self.stand_in is None else self.stand_in
+            self._changed(content)
+        return array if self.copy is None else self.copy
 
-    def first(self) -> Any:
+    def _changed(self, content: bytes) -> None:
+        if self.array.nbytes > WHOLE:
+            raise InPlaceError(
+                at_user_line(
+                    f"an array of shape {self.array.shape} was changed in place after it was recorded, and the "
+                    f"gradient needs what it held before. Mend: compute with a copy, `x.copy()`"
+                )
+            )
+        self.last = content
+        self.copy = self.array.copy()
+
+    def first(self) -> np.ndarray:
         """The value that was recorded first."""
         array = self.array
-        if array.nbytes > WHOLE:
-            return array
-        return np.frombuffer(self.bytes, array.dtype).reshape(array.shape)
+        return array if array.nbytes > WHOLE else np.ndarray(array.shape, array.dtype, self.bytes)
 
 
-def _content(array: np.ndarray) -> bytes:
-    if array.nbytes <= WHOLE:
-        return array.tobytes()
+def _sample(array: np.ndarray) -> bytes:
     return array.flat[:: max(1, array.size // SAMPLES)].tobytes()

@@ -21,7 +21,6 @@ from tapec.ir.display import rich
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import ufunc_method
 from tapec.ops.define import WEAK, as_operand, holds_stand_in
-from tapec.ops.indexing import GETITEM
 from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT, Mark, Recorder
 
@@ -32,7 +31,6 @@ _ndarray = np.ndarray
 _STRONG = frozenset({np.float64, np.int64, np.complex128})  # what Python's numbers become in NumPy
 _NUMBERS = (float, int, complex, bool)  # a traced Python number stays one, weak as NEP 50 has it
 NUMERIC = frozenset("fciub")
-_INTS = frozenset({int})
 PLAIN = frozenset(
     {float, int, bool, complex, np.bool_, np.complex64, np.complex128}
     | {np.float64, np.float32, np.float16, np.longdouble}
@@ -102,9 +100,10 @@ class Tensor(ArrayLike):
             return ufunc_method(self, ufunc, method, inputs, kwargs)
         values = []
         for x in inputs:
-            if type(x) is Tensor:
+            kind = type(x)
+            if kind is Tensor:
                 values.append(x._value)
-            elif type(x) in PLAIN or (type(x) is _ndarray and x.dtype.kind in NUMERIC):
+            elif kind in PLAIN or (kind is _ndarray and x.dtype.kind in NUMERIC):
                 values.append(x)
             else:
                 return perform(op, inputs, ())
@@ -121,25 +120,6 @@ class Tensor(ArrayLike):
             out._mark = None
         else:
             record(rec, op, inputs, (), out)
-        return out
-
-    def __getitem__(self, index: Any) -> Any:
-        value, kind = self._value, type(index)
-        if type(value) is not _ndarray or not (kind is int or (kind is tuple and _INTS.issuperset(map(type, index)))):
-            return super().__getitem__(index)
-        out = _new(Tensor)
-        try:
-            part = out._value = value[index]
-        except IndexError as error:
-            note_user_line(error)
-            raise
-        out._mark = out._link = None
-        params = (("index", (index,) if kind is int else index),)
-        rec = CURRENT.get()
-        if rec is not None:
-            record(rec, GETITEM, (self,), params, out)
-        if type(part) is _ndarray:
-            share(out, self, (GETITEM, params, ()))
         return out
 
     def __repr__(self) -> str:
@@ -200,22 +180,26 @@ def unwrap(x: Any) -> Any:
     return x._value if type(x) is Tensor else x
 
 
-def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
-    """Compute an op at once and record it: the general road."""
+def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...], depth: int = 2) -> Any:
+    """Compute an op at once and record it: the general road. For `depth` see `record`."""
     values = []
     for x in inputs:
-        if type(x) is not Tensor:
+        kind = type(x)
+        if kind is Tensor:
+            values.append(x._value)
+        elif kind in PLAIN or (kind is _ndarray and x.dtype.kind in NUMERIC):
+            values.append(x)
+        else:
             inputs = tuple([x if type(x) is Tensor else as_operand(x) for x in inputs])
             values = [x._value if type(x) is Tensor else x for x in inputs]
             break
-        values.append(x._value)
     value = run_op(op, values, params)
     out: Any = tuple([wrap(v) for v in value]) if op.multi else wrap(value)
     rec = CURRENT.get()
     if rec is not None:
-        record(rec, op, inputs, params, out)
+        record(rec, op, inputs, params, out, depth)
     if type(value) is _ndarray and value.base is not None and inputs and type(inputs[0]) is Tensor:
-        share(out, inputs[0], (op, params, inputs[1:]))
+        share(out, inputs[0], ((op, params, inputs[1:]),))
     return out
 
 
@@ -232,7 +216,9 @@ def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...
 def run_op(op: Op, values: list[Any], params: tuple[tuple[str, Any], ...]) -> Any:
     try:
         value = op.run(*values, **dict(params)) if params else op.run(*values)
-        if type(value) is _ndarray and value.dtype.kind not in NUMERIC:
+        if type(value) is _ndarray:
+            if value.dtype.kind in NUMERIC:
+                return value
             raise TypeError("the result holds no numbers")
         return as_weak(values, value) if type(value) in _STRONG and op.numpy in WEAK else value
     except Exception as error:
@@ -252,22 +238,29 @@ def check_operands(op: Op, values: list[Any]) -> None:
             )
 
 
-def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any) -> None:
-    """Append a record to every active recording that watches an input, and mark the output."""
-    mark = rec.mark
+def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any, depth: int = 2) -> None:
+    """Append a record to every active recording that watches an input, and mark the output.
+
+    The user's line is looked for in the frame so many above this one, and then further out.
+    """
+    mark: Any = rec.mark
+    watched = arrays = False
     for x in inputs:
-        if type(x) is Tensor and x._mark is mark:
-            break
-    else:
+        if type(x) is Tensor:
+            if x._mark is mark:
+                watched = True
+        elif type(x) is _ndarray:
+            arrays = True
+    if not watched:
         mark = _common_mark(rec, inputs)
-    if mark is None and rec.trace is not None:
-        mark = _unwatched(rec.trace.token, inputs, out)
+        if mark is None and rec.trace is not None:
+            mark = _unwatched(rec.trace.token, inputs, out)
     if mark is not None:
-        for x in inputs:
-            if type(x) is _ndarray:
-                inputs = as_seen(rec, inputs)
-                break
-        frame = user_frame()
+        if arrays:
+            inputs = as_seen(rec, inputs)
+        frame = _getframe(depth)
+        if frame.f_code.co_filename not in USER_FILES:
+            frame = user_frame(frame)
         entry = (op, inputs, params, out, frame.f_code, frame.f_lasti)
         if rec.append is not None:
             rec.append(entry)
@@ -284,7 +277,7 @@ def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any
 
 def record_change(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Tensor, before: Tensor) -> None:
     """Append an in-place change to all recordings: any of them may have read what was there before."""
-    frame = user_frame()
+    frame = user_frame(_getframe(2))
     entry = (op, as_seen(rec, inputs), params, out, frame.f_code, frame.f_lasti, before)
     for _, append in rec.sinks:
         append(entry)
@@ -294,8 +287,11 @@ def record_change(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, o
 def as_seen(rec: Recorder, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands of a record: plain arrays as they are now, whatever happens to them later."""
     for tape in rec.tapes:
-        seen = tape.log.seen
-        inputs = tuple([seen(x) if type(x) is _ndarray else x for x in inputs])
+        for k, x in enumerate(inputs):
+            if type(x) is _ndarray:
+                now = tape.log.seen(x)
+                if now is not x:
+                    inputs = (*inputs[:k], now, *inputs[k + 1 :])
     return inputs
 
 
@@ -308,21 +304,22 @@ def _unwatched(token: Any, inputs: tuple[Any, ...], out: Any) -> Mark | None:
     return None
 
 
-def user_frame() -> Any:
-    """The innermost frame that is not of tapec or NumPy, from the caller's caller on."""
-    frame: Any = _getframe(3)
-    while _OWN_FILES.get(frame.f_code.co_filename, True):
+def user_frame(frame: Any) -> Any:
+    """The innermost frame that is not of tapec or NumPy, from this one on."""
+    while True:
         name = frame.f_code.co_filename
+        if name in USER_FILES:
+            return frame
         if name not in _OWN_FILES:
-            _OWN_FILES[name] = not (name.startswith("<") or is_user_file(name))
+            (USER_FILES if name.startswith("<") or is_user_file(name) else _OWN_FILES).add(name)
         elif frame.f_back is None:
-            break
+            return frame
         else:
             frame = frame.f_back
-    return frame
 
 
-_OWN_FILES: dict[str, bool] = {}
+USER_FILES: set[str] = set()
+_OWN_FILES: set[str] = set()
 
 
 def _common_mark(rec: Recorder, inputs: tuple[Any, ...]) -> Mark | None:

@@ -23,7 +23,7 @@ from tapec.ops.indexing import GETITEM
 from tapec.ops.layout import RESHAPE, TRANSPOSE, inverse
 from tapec.ops.setitem import SETITEM
 from tapec.trace import tensor as core
-from tapec.trace.links import Link, Step, base_of, link_of
+from tapec.trace.links import Step, Views, base_of, views_of
 from tapec.trace.recorder import CURRENT, Recorder
 from tapec.trace.tensor import Tensor, raw_value, record_change, wrap
 
@@ -48,27 +48,27 @@ class Stale(Tensor):
         """Recorded where the base has changed, even if that recording is over by now and others are active."""
         link, rec, mark = self._link, CURRENT.get(), self._mark
         if mark is not None and any(token.alive and (rec is None or token not in rec.tokens) for token in mark.tokens):
-            tapes = tuple([tape for tape in [r() for r in link.tapes] if tape is not None and tape.token.alive])
+            tapes = tuple([tape for tape in [r() for r in link[2]] if tape is not None and tape.token.alive])
             before = CURRENT.set(Recorder(tapes) if tapes else None)
             try:
-                _read_anew(self, link)
+                _read_anew(self, *link[:2])
             finally:
                 CURRENT.reset(before)
         else:
-            _read_anew(self, link)
+            _read_anew(self, *link[:2])
         return self
 
 
-def _read_anew(view: Tensor, link: Link) -> None:
-    parent = link.base
-    for op, params, more in link.steps[:-1]:
+def _read_anew(view: Tensor, base: Tensor, steps: tuple[Step, ...]) -> None:
+    parent = base
+    for op, params, more in steps[:-1]:
         parent = core.perform(op, (parent, *more), params)
-    op, params, more = link.steps[-1]
+    op, params, more = steps[-1]
     value = core.computed(op, (parent, *more), params)
     before = kept(view)
     view.__class__ = Tensor
     view._value = value
-    link_of(link.base).add(view)
+    views_of(base).add(view)
     rec = CURRENT.get()
     if rec is not None:
         record_change(rec, op, (parent, *more), params, view, before)
@@ -89,23 +89,22 @@ def kept(t: Tensor) -> Tensor:
 def expire(base: Tensor, keep: Tensor | None = None) -> None:
     """The base has changed: all its views but one must be read anew."""
     link = base._link
-    if type(link) is not Link or not link.views:
+    if type(link) is not Views or not link.refs:
         return
     rec = CURRENT.get()
     tapes = () if rec is None else tuple(map(ref, rec.tapes))
-    for reference in link.views:
+    for reference in link.refs:
         view = reference()
         if view is not None and view is not keep and base_of(view) is base:
-            view._link.tapes = tapes
+            view._link = (*view._link[:2], tapes)
             view.__class__ = Stale
-    link.views = [] if keep is None else [ref(keep)]
+    link.refs = [] if keep is None else [ref(keep)]
 
 
 # -- writing through a view -------------------------------------------------------------------------------------------
 def carry(view: Tensor) -> None:
     """A view has got a new value: so does its base, and with it every other view."""
-    link = view._link
-    base, steps = link.base, link.steps
+    base, steps = view._link[:2]
     parents = [base]
     for op, params, more in steps[:-1]:
         parents.append(core.perform(op, (parents[-1], *more), params))

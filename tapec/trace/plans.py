@@ -1,0 +1,305 @@
+"""NumPy's functions on tensors, without going through the handling of their arguments each time.
+
+`np.sum(x, axis=0)` ends in one op, `sum {axis=(0,), keepdims=False}`, whatever the array holds: shape, dtype and the
+other arguments decide. The functions that decide take stand-ins of any kind. So they are asked with symbols, which have
+no values that an answer could hang on, and the ops that come out are a plan for all operands of these types: from then
+on it is computed and recorded at once. A function that looks at values refuses to answer, and is called each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from operator import itemgetter, methodcaller
+from types import NoneType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapec.errors import note_user_line
+from tapec.ir import CONSTANT, Builder, Node, Op, input_node, type_of
+from tapec.ir.index import Slot
+from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, gives_views, run
+from tapec.ops.control import WHERE
+from tapec.ops.extremes import CLIP
+from tapec.ops.indexing import GETITEM, real_index
+from tapec.ops.layout import RESHAPE, TRANSPOSE
+from tapec.ops.symbol import Question
+from tapec.trace.links import share
+from tapec.trace.recorder import CURRENT
+from tapec.trace.tensor import Tensor, perform, record
+
+__all__ = ["call", "planned"]
+
+Plan = Callable[[tuple[Any, ...], list[Any]], Any]  # of the operands and their values
+
+_new = object.__new__
+_ndarray = np.ndarray
+_generic = np.generic
+_INTS = frozenset({int})
+_STATIC = frozenset({int, bool, NoneType, type})
+_BY_MEMORY = frozenset({"A", "K", "a", "k"})  # orders that hang on how an array lies in memory
+
+_PLANS: dict[Any, Any] = {}  # None: it has to be called
+_SEEN: set[Any] = set()  # once; a plan is made for what comes again
+_MANY = 4096  # both are emptied when they get larger
+_find = _PLANS.get
+
+
+# -- what decides -----------------------------------------------------------------------------------------------------
+def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Our function of these arguments: by its plan, where there is one."""
+    key: list[Any] = [ours]
+    operands: list[Any] = []
+    values: list[Any] = []
+    row: Any = args
+    if args and (type(args[0]) is list or type(args[0]) is tuple):  # np.stack([a, b], axis)
+        key += (type(args[0]), len(args[0]))
+        row = args[0] if len(args) == 1 else (*args[0], *args[1:])
+    for a in row:
+        kind = type(a)
+        if kind is Tensor:
+            value = a._value
+        elif kind in _STATIC or is_static(a):
+            key.append(a)
+            continue
+        else:
+            value = a
+        if type(value) is _ndarray:
+            key.append((value.shape, value.dtype))
+        elif isinstance(value, _generic):
+            key.append(value.dtype)
+        else:  # who knows; or a number of Python's, which is weak
+            return run(ours, args, kwargs)
+        operands.append(a)
+        values.append(value)
+    if kwargs:
+        if not all(map(is_static, kwargs.values())):
+            return run(ours, args, kwargs)
+        key += kwargs.items()
+    found = tuple(key)
+    plan = _find(found)
+    if plan is None:
+        if _comes_again(found):
+            _PLANS[found] = _plan(_answer(ours, args, kwargs), gives_views(ours))
+        return run(ours, args, kwargs)
+    return plan(tuple(operands), values)
+
+
+def is_static(a: Any) -> bool:
+    """Is it such that equal ones mean the same? 1 and 1.0 do not, nor does an array equal another."""
+    kind = type(a)
+    if kind is tuple:
+        return _INTS.issuperset(map(type, a))
+    return kind in _STATIC or isinstance(a, np.dtype) or (kind is str and a not in _BY_MEMORY)
+
+
+# -- making plans -----------------------------------------------------------------------------------------------------
+def _comes_again(key: Any) -> bool:
+    """Shall a plan be made? Not for what comes once, nor where there can be none."""
+    if key in _PLANS:
+        return False
+    if key in _SEEN:
+        return True
+    if len(_PLANS) + len(_SEEN) > _MANY:
+        _PLANS.clear()
+        _SEEN.clear()
+    _SEEN.add(key)
+    return False
+
+
+class Answer(NamedTuple):
+    """The nodes that symbols went through, and where they end."""
+
+    inputs: list[Node]
+    constants: list[Node]
+    ops: list[Node]
+    result: Node
+
+
+def _answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer | None:
+    """Ask our function with symbols; None where they are not enough."""
+    builder = Builder()
+    inputs: list[Node] = []
+
+    def asked(a: Any) -> Any:
+        if type(a) in (list, tuple) and not is_static(a):
+            return type(a)(map(asked, a))
+        if type(a) is not Tensor and not isinstance(a, (_ndarray, _generic)):
+            return a
+        inputs.append(input_node(f"x{len(inputs)}", type_of(a._value if type(a) is Tensor else a)))
+        return Question(inputs[-1], builder)
+
+    try:
+        result = ours(*map(asked, args), **kwargs)
+    except Exception:  # the call itself raises it again
+        return None
+    constants = [n for n in builder.nodes if n.op is CONSTANT]
+    ops = [n for n in builder.nodes if n.op is not CONSTANT]
+    if type(result) is not Question or result.node not in ops or any(n.op.multi or n.op.kind == "dynamic" for n in ops):
+        return None
+    if any(isinstance(n.value, _ndarray) for n in constants):  # a recording asks whether others hold an array
+        return None
+    return Answer(inputs, constants, ops, result.node)
+
+
+def _plan(answer: Answer | None, views: bool) -> Plan | None:
+    if answer is None:
+        return None
+    return _one(answer.result, views) if _is_one(answer) else _several(answer, views)
+
+
+def _is_one(answer: Answer) -> bool:
+    """Is it one op of all operands, in order?"""
+    return len(answer.ops) == 1 and answer.result.inputs == tuple(answer.inputs)
+
+
+def _one(node: Node, views: bool) -> Plan:
+    op, params, compute = node.op, node.params, _computation(node.op, dict(node.params))
+
+    def follow(operands: tuple[Any, ...], values: list[Any]) -> Tensor:
+        out = _new(Tensor)
+        try:
+            value = compute(*values)
+        except Exception as error:
+            note_user_line(error)
+            raise
+        out._value = value if type(value) is not _ndarray or value.ndim else value[()]
+        out._mark = out._link = None
+        rec = CURRENT.get()
+        if rec is not None:
+            record(rec, op, operands, params, out, 3)
+        if views and type(value) is _ndarray and value.base is not None and operands and type(operands[0]) is Tensor:
+            share(out, operands[0], ((op, params, operands[1:]),))
+        return out
+
+    return follow
+
+
+def _computation(op: Op, params: dict[str, Any]) -> Any:
+    """A function of values alone, in C where there is one."""
+    if op is RESHAPE:
+        return methodcaller("reshape", params["shape"])
+    if op is TRANSPOSE:
+        return methodcaller("transpose", params["axes"])
+    if op is GETITEM and set(params) == {"index"} and not any(type(p) is Slot for p in params["index"]):
+        return itemgetter(real_index(params["index"], ()))
+    return partial(op.run, **params) if params else op.run
+
+
+def _several(answer: Answer, views: bool) -> Plan:
+    """A place stands for each operand, constant and result."""
+    places = {node: k for k, node in enumerate([*answer.inputs, *answer.constants, *answer.ops])}
+    steps = [(_one(n, True), tuple([places[i] for i in n.inputs])) for n in answer.ops]
+    at = places[answer.result]
+    given = [n.value for n in answer.constants]
+
+    def follow(operands: tuple[Any, ...], values: list[Any]) -> Any:
+        known: list[Any] = [*operands, *given]
+        for step, picks in steps:
+            inputs = tuple([known[k] for k in picks])
+            known.append(step(inputs, [x._value if type(x) is Tensor else x for x in inputs]))
+        return known[at] if views else known[at]._own()
+
+    return follow
+
+
+# -- methods and functions --------------------------------------------------------------------------------------------
+def planned(name: str, ours: Any) -> Any:
+    """A method that follows a plan where it can."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        value = self._value
+        if not args and not kwargs and type(value) is _ndarray:  # what `call` does, for the commonest of keys
+            plan = _find((ours, (value.shape, value.dtype)))
+            if plan is not None:
+                return plan((self,), [value])
+        return call(ours, (self, *args), kwargs)
+
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    method.__doc__ = f"As `numpy.ndarray.{name}`."
+    return method
+
+
+def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    op = _AS_THEY_ARE.get(func)
+    if op is not None and len(args) == 3 and not kwargs and NoneType not in map(type, args):
+        return perform(op, args, (), 3)
+    ours = FUNCTIONS.get(func)
+    if ours is None or func in LIKE:
+        return _any_function(self, func, types, args, kwargs)
+    if len(args) == 1 and not kwargs and type(args[0]) is Tensor:
+        value = args[0]._value
+        if type(value) is _ndarray:
+            plan = _find((ours, (value.shape, value.dtype)))
+            if plan is not None:
+                return plan(args, [value])
+    return call(ours, args, kwargs)
+
+
+_AS_THEY_ARE = {np.where: WHERE, np.clip: CLIP}  # ops of three arguments, numbers among them
+_any_function = ArrayLike.__array_function__
+Tensor.__array_function__ = _function  # type: ignore[method-assign, assignment]
+for _name, _ours in METHODS.items():
+    setattr(Tensor, _name, planned(_name, _ours))
+Tensor.T = property(planned("T", FUNCTIONS[np.transpose]))  # type: ignore[assignment]
+
+
+# -- elements and slices ----------------------------------------------------------------------------------------------
+def _part(x: Tensor, value: np.ndarray, index: Any) -> tuple[Op, Any] | None:
+    """The op of an index of ints, slices, `None` and `...`, and its parameters."""
+    key: list[Any] = [_item, value.shape]
+    for p in index if type(index) is tuple else (index,):
+        kind = type(p)
+        if kind is slice:
+            key += (slice, p.start, p.stop, p.step)
+        elif kind is int or p is None or p is Ellipsis:
+            key.append(p)
+        else:
+            return None
+    try:
+        part: Any = _find(tuple(key))
+    except TypeError:  # a bound that is an array
+        return None
+    if part is None and _comes_again(tuple(key)):
+        answer = _answer(_item, (x, index), {})
+        if answer is not None and _is_one(answer):
+            part = answer.result.op, answer.result.params
+        _PLANS[tuple(key)] = part
+    return part
+
+
+_item = METHODS["__getitem__"]
+
+
+def _getitem(self: Tensor, index: Any) -> Any:
+    """NumPy itself takes the part, and says what is wrong with an index."""
+    value, kind = self._value, type(index)
+    if type(value) is not _ndarray:
+        return run(_item, (self, index), {})
+    if kind is int or (kind is tuple and _INTS.issuperset(map(type, index))):
+        op, params = GETITEM, (("index", (index,) if kind is int else index),)
+    else:
+        found = _part(self, value, index)
+        if found is None:
+            return run(_item, (self, index), {})
+        op, params = found
+    out = _new(Tensor)
+    try:
+        part = out._value = value[index]
+    except Exception as error:
+        note_user_line(error)
+        raise
+    out._mark = out._link = None
+    rec = CURRENT.get()
+    if rec is not None:
+        record(rec, op, (self,), params, out)
+    if type(part) is _ndarray:
+        if not part.ndim:
+            out._value = part[()]
+        share(out, self, ((op, params, ()),))
+    return out
+
+
+Tensor.__getitem__ = _getitem  # type: ignore[method-assign, assignment]

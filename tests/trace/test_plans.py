@@ -1,0 +1,192 @@
+"""Functions that follow a plan: the same values, records and errors as without one, and no plan where values decide."""
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.trace import plans
+
+A = np.arange(12.0).reshape(3, 4) - 5.0
+B = np.cos(A)
+V = np.array([0.0, 2.0, -1.0, 0.0])
+S = np.float64(1.5)
+
+ONE = {
+    "sum": lambda x: np.sum(x),
+    "sum along": lambda x: np.sum(x, 1),
+    "sum kept": lambda x: np.sum(x, axis=(0, 1), keepdims=True),
+    "sum method": lambda x: x.sum(axis=-1),
+    "mean": lambda x: x.mean(0),
+    "max": lambda x: np.max(x, axis=0),
+    "prod": lambda x: x.prod(),
+    "std": lambda x: np.std(x, axis=1),
+    "T": lambda x: x.T,
+    "transpose": lambda x: np.transpose(x, (1, 0)),
+    "reshape": lambda x: x.reshape(2, -1),
+    "reshape F": lambda x: np.reshape(x, (4, 3), order="F"),
+    "ravel": lambda x: x.ravel(),
+    "flatten": lambda x: x.flatten(),
+    "expand_dims": lambda x: np.expand_dims(x, 1),
+    "astype": lambda x: x.astype(np.float32),
+    "cumsum": lambda x: np.cumsum(x),
+    "norm": lambda x: np.linalg.norm(x, axis=1),
+    "broadcast_to": lambda x: np.broadcast_to(x, (2, 3, 4)),
+    "flip": lambda x: np.flip(x, 1),
+    "roll": lambda x: np.roll(x, 2, axis=1),
+    "diff": lambda x: np.diff(x),
+    "row": lambda x: x[1],
+    "slice": lambda x: x[1:],
+    "column": lambda x: x[:, 1],
+    "steps": lambda x: x[::2, ::-1],
+    "new axis": lambda x: x[:, None],
+    "ellipsis": lambda x: x[..., -1],
+    "clip": lambda x: np.clip(x, -1.0, 1.0),
+}
+TWO = {
+    "dot": lambda x, y: np.dot(x, y.T),
+    "inner": lambda x, y: np.inner(x, y),
+    "outer": lambda x, y: np.outer(x[0], y[:, 0]),
+    "tensordot": lambda x, y: np.tensordot(x, y, 2),
+    "einsum": lambda x, y: np.einsum("ij,kj->ik", x, y),
+    "concatenate": lambda x, y: np.concatenate([x, y], axis=1),
+    "stack": lambda x, y: np.stack((x, y), -1),
+    "stack of scalars": lambda x, y: np.stack([x[0, 0], y[1, 1], x[2, 2]]),
+    "vstack": lambda x, y: np.vstack([x, y[0]]),
+    "where": lambda x, y: np.where(y > 0, x, 0.0),
+    "append": lambda x, y: np.append(x, y),
+    "array and tensor": lambda x, y: np.dot(B.T, x) + np.sum(y),
+}
+
+
+def records(f, *arrays):
+    """What a tape records, the value, and the gradient of its sum of squares."""
+    tensors = [tapec.constant(a) for a in arrays]
+    with tapec.GradientTape() as tape:
+        tape.watch(tensors)
+        y = f(*tensors)
+        lines = [(entry[0], entry[2]) for entry in tape.log.records]
+        loss = np.sum(y * y)
+    return lines, y.numpy(), [None if g is None else g.numpy() for g in tape.gradient(loss, tensors)]
+
+
+@pytest.fixture
+def no_plans(monkeypatch):
+    monkeypatch.setattr(plans, "_PLANS", {})
+    monkeypatch.setattr(plans, "_SEEN", set())
+    monkeypatch.setattr(plans, "_find", lambda key: plans._PLANS.get(key))
+    return plans
+
+
+@pytest.mark.parametrize("name", [*ONE, *TWO])
+def test_same_with_and_without(name, no_plans):
+    f, arrays = (ONE[name], [A]) if name in ONE else (TWO[name], [A, B])
+    first = records(f, *arrays)
+    records(f, *arrays)
+    planned = records(f, *arrays)
+    np.testing.assert_allclose(first[1], f(*arrays), rtol=1e-14)
+    np.testing.assert_array_equal(planned[1], first[1])
+    assert planned[1].dtype == first[1].dtype
+    assert planned[0][-1] == first[0][-1]
+    assert len(planned[0]) <= len(first[0])
+    for g, h in zip(first[2], planned[2], strict=True):
+        np.testing.assert_array_equal(g, h)
+
+
+@pytest.mark.parametrize("name", sorted({*ONE, *TWO} - {"row", "clip", "where"}))
+def test_there_is_a_plan(name, no_plans):
+    f, arrays = (ONE[name], [A]) if name in ONE else (TWO[name], [A, B])
+    for _ in range(3):
+        f(*map(tapec.constant, arrays))
+    assert any(no_plans._PLANS.values())
+
+
+BY_VALUE = {
+    "trim_zeros": (np.trim_zeros, V, np.array([1.0, 2.0, 0.0, 3.0])),
+    "nonzero": (lambda x: np.nonzero(x)[0], V, np.array([1.0, 0.0, 0.0, 0.0])),
+    "unique": (np.unique, V, np.array([1.0, 2.0, 3.0, 4.0])),
+    "polymul": (lambda x: np.polymul(x, x), np.array([1.0, 2.0]), np.array([0.0, 2.0])),
+    "polydiv": (
+        lambda x: np.polydiv(x, np.array([1.0, 1.0]))[1],
+        np.array([1.0, 2.0, 5.0]),
+        np.array([1.0, 2.0, 1.0]),
+    ),
+    "roots": (np.roots, np.array([1.0, -3.0, 2.0]), np.array([1.0, 0.0, 1.0])),
+    "real_if_close": (np.real_if_close, np.array([1 + 0j]), np.array([1 + 1j])),
+    "extract": (lambda x: np.extract(x > 0, x), V, -V),
+    "mask": (lambda x: x[x > 0], V, -V),
+    "order A": (lambda x: np.ravel(x, "A"), A, np.asfortranarray(A)),
+    "order K": (lambda x: np.reshape(x, (4, 3), order="A"), A, np.asfortranarray(A)),
+}
+
+
+@pytest.mark.parametrize("name", BY_VALUE)
+def test_values_decide(name, no_plans):
+    f, one, other = BY_VALUE[name]
+    for array in (one, one, one, other, one):
+        want, got = f(array), f(tapec.constant(array))
+        np.testing.assert_array_equal(np.asarray(got), want)
+        assert np.asarray(got).dtype == want.dtype
+
+
+def test_equal_arguments_that_mean_something_else():
+    x = tapec.constant(A)
+    for _ in range(3):
+        assert x.sum(1).shape == (3,)
+        assert x[1].shape == (4,)
+        assert x[1, :].shape == (4,)
+        assert x.reshape(4, 3).shape == (4, 3)
+    with pytest.raises(TypeError):
+        x.sum(1.0)
+    with pytest.raises(TypeError):
+        np.reshape(x, (4.0, 3.0))
+    with pytest.raises(TypeError):
+        x[1.0:]
+    assert x[True, :].shape == A[True, :].shape
+    assert x[np.int64(1), :].shape == (4,)
+
+
+def test_bounds_that_are_tensors():
+    x, n = tapec.constant(A), tapec.constant(2)
+    for _ in range(3):
+        assert x[n:, 1:].shape == (1, 3)
+
+
+@pytest.mark.parametrize("name", ["T", "reshape", "ravel", "column", "steps", "slice", "expand_dims"])
+def test_planned_views_write_through(name, no_plans):
+    for _ in range(4):
+        plain, tensor = A.copy(), tapec.constant(A)
+        for x in (plain, tensor):
+            view = ONE[name](x)
+            view[0] = 7.0
+            x[-1] = 8.0
+        np.testing.assert_array_equal(tensor.numpy(), plain)
+        np.testing.assert_array_equal(view.numpy(), ONE[name](plain))
+
+
+def test_planned_copies_do_not():
+    for _ in range(4):
+        x = tapec.constant(A)
+        y = x.flatten()
+        y[0] = 7.0
+        np.testing.assert_array_equal(x.numpy(), A)
+
+
+def test_errors_are_those_of_the_call():
+    x = tapec.constant(A)
+    for _ in range(4):
+        with pytest.raises(np.exceptions.AxisError, match="axis 5 is out of bounds") as caught:
+            np.sum(x, axis=5)
+        assert "test_plans.py" in "".join(caught.value.__notes__)
+        with pytest.raises(ValueError, match="cannot reshape array of size 12"):
+            x.reshape(5, 5)
+        with pytest.raises(IndexError, match="index 7 is out of bounds") as caught:
+            x[7, 1:]
+
+
+def test_the_number_of_plans_is_bounded(no_plans, monkeypatch):
+    monkeypatch.setattr(no_plans, "_MANY", 20)
+    x = tapec.constant(np.ones(200))
+    for n in range(1, 150):
+        for _ in range(2):
+            x[:n]
+    assert len(no_plans._PLANS) + len(no_plans._SEEN) <= 22
