@@ -12,6 +12,7 @@ from types import CodeType
 from typing import Any
 
 from tapec.codegen import Compiled, compile_graph
+from tapec.codegen.branches import leaves_of
 from tapec.codegen.emit import WATCHERS, facts
 from tapec.config import settings
 from tapec.ir import Graph
@@ -99,6 +100,7 @@ class Build:
         compiled, lean = self.compiled, self.lean
         source = compiled.source if compiled.lines <= LONG else None
         functions = compiled.space.functions()
+        given = range(len(lean.outputs)) if self.tree is None else leaves_of(self.tree)
         about = {
             "key": key.text,
             "name": compiled.name,
@@ -106,7 +108,7 @@ class Build:
             "versions": versions(),
             "settings": settings_now(),
             "inputs": [f"{i.name or 'x'}: {i.type}" for i in lean.inputs],
-            "outputs": [str(o.type) for o in lean.outputs],
+            "outputs": [str(lean.outputs[k].type) for k in given],
             "nodes": [len(self.graph.nodes), len(lean.nodes)],
             "paths": paths_of(self.tree),
             "cost": list(compiled.cost),

@@ -101,7 +101,7 @@ class Folder:
             return
         self.room -= len(data)
         if self.room < 0:
-            self.room = self.shrink(settings.cache_dir_size << 20)
+            self.room = self.shrink(settings.cache_dir_size * 1_000_000)
 
     def cannot_write(self, error: OSError) -> None:
         tell_once(

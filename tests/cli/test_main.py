@@ -78,7 +78,7 @@ def test_wrong_words_are_exit_code_2(tapec, words):
         (["source", "model.py:loss", "-o", "no/such/folder.py"], "no/such/folder.py"),
         (["diff", "HEAD", "HEAD~1"], "neither HEAD nor HEAD~1 names a function"),
         (["run", "nowhere.py"], "there is no file nowhere.py"),
-        (["cache", "list"], "keeps compiled code in memory only"),
+        (["cache", "list"], "TAPEC_CACHE_DIR is not set"),
     ],
 )
 def test_a_wrong_call_is_one_message(tapec, model, words, message):
