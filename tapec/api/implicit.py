@@ -10,11 +10,10 @@ import numpy as np
 
 from tapec.api.watcher import BackwardTrace
 from tapec.autodiff.implicit import LINEAR_SOLVE, ROOT, Routine
-from tapec.codegen import compile_graph
 from tapec.errors import DetachError, TapecError, at_user_line
 from tapec.ir import Graph, type_of
 from tapec.ops import ArrayLike
-from tapec.passes.pipeline import optimize
+from tapec.runtime.build import Build
 from tapec.trace.recorder import CURRENT, Recorder
 from tapec.trace.tensor import Tensor, record, wrap
 
@@ -203,7 +202,7 @@ class _Equation:
 
 
 def _compiled(graph: Graph) -> Callable[..., Any]:
-    return compile_graph(optimize(graph), "equation").function
+    return Build(graph, "equation").compiled.function
 
 
 def solver_key(solve: Any) -> Any:

@@ -14,12 +14,11 @@ from tapec.api.transforms import Wrt, gradient_template, wrt_plan
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.reverse import vjp_graph
 from tapec.autodiff.split import split
-from tapec.codegen import compile_graph
 from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Type
 from tapec.ir.types import is_differentiable
 from tapec.ops.control import CALL
-from tapec.passes.pipeline import optimize
+from tapec.runtime.build import Build
 from tapec.trace.adapter import Adapter, parameter_names
 from tapec.trace.capture import CACHE_KEY
 from tapec.trace.recorder import CURRENT
@@ -41,7 +40,7 @@ class Later:
 
     def __call__(self, kept: Any, given: list[Any]) -> Any:
         if self._run is None:
-            self._run = compile_graph(optimize(self.graph), self.graph.name).function
+            self._run = Build(self.graph, self.graph.name).compiled.function
         objects = [*kept, *given]
         outputs: Any = self._run(*[value_of(x) for x in objects])
         if any(type(x) is Tensor for x in objects):
