@@ -27,6 +27,14 @@ def is_cotangent(y: Node) -> bool:
     return y.role is not None
 
 
+def _is_bool(c: Node) -> bool:
+    return c.type.dtype.kind == "b"
+
+
+def _are_zeros(z: Node, w: Node) -> bool:
+    return is_zero(z) and is_zero(w)
+
+
 ALGEBRA = (
     # neutral elements; x + 0.0 is not x when x is -0.0
     Rule("times-one", x * 1, x, kinds="fiu"),
@@ -73,11 +81,23 @@ ALGEBRA = (
         "where-of-either-side",
         np.where(c, a, z) + np.where(c, w, b),
         lambda c, a, b: np.where(c, a, b),
-        lambda z, w: is_zero(z) and is_zero(w),
+        _are_zeros,
         only="cotangents",
         changes="zeros",
         kinds="fcb",
     ),
+    *[
+        Rule(f"where-{name}", pattern, made, _are_zeros, only="cotangents", changes="zeros", once=True, kinds="fc")
+        for name, pattern, made in (
+            ("less-other-side", np.where(c, a, z) - np.where(c, w, b), lambda c, a, b: np.where(c, a, -b)),
+            ("sum-of-one-side", np.where(c, a, z) + np.where(c, b, w), lambda c, a, b: np.where(c, a + b, 0)),
+            ("sum-of-other-side", np.where(c, z, a) + np.where(c, w, b), lambda c, a, b: np.where(c, 0, a + b)),
+            ("difference-of-one-side", np.where(c, a, z) - np.where(c, b, w), lambda c, a, b: np.where(c, a - b, 0)),
+            ("difference-of-other-side", np.where(c, z, a) - np.where(c, w, b), lambda c, a, b: np.where(c, 0, a - b)),
+        )
+    ],
+    Rule("where-not", np.where(np.invert(c), a, b), np.where(c, b, a), _is_bool, kinds="fcib"),
+    Rule("negative-of-numbers-chosen", -np.where(c, j, k), lambda c, j, k: np.where(c, opposite(j), opposite(k))),
     Rule(
         "where-constant-condition",
         np.where(c, a, b),
