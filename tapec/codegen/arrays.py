@@ -10,6 +10,7 @@ from tapec.codegen.branches import Segment, items_of, results_of, segments_of
 from tapec.codegen.constants import name_constants
 from tapec.codegen.contract import contracted
 from tapec.codegen.cost import Cost, flops_of
+from tapec.codegen.expand import expanded
 from tapec.codegen.expressions import Expr, parse_template
 from tapec.codegen.items import Results
 from tapec.codegen.load import Space
@@ -33,7 +34,7 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     checked = settings.check_nan
     whole = graph
     if not checked:
-        graph = in_blocks(contracted(graph))
+        graph = in_blocks(contracted(expanded(graph)))
     if tree is None:
         graph = Graph(graph.inputs, early_ends(graph.nodes), graph.outputs, graph.name)
     names = Names((name,))

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.codegen.expressions import Template, parse_template, slots
+from tapec.codegen.helpers import chosen, masked
 from tapec.ir import Node, is_literal
 
-__all__ = ["IDIOMS", "MASKED", "is_weak", "out_template", "template_of"]
+__all__ = ["BIT_BY_BIT", "CHOSEN", "IDIOMS", "is_weak", "out_template", "template_of"]
 
 SMALL_PRODUCT = 1 << 16  # multiplications; above, the call overhead of `@` is nothing
 SMALL = 1 << 16  # elements
@@ -103,9 +104,7 @@ def function_template(node: Node, out: bool = False) -> Template:
 
 def out_template(node: Node) -> Template:
     """The op writing into its last argument."""
-    if node.op.name == "where":
-        return MASKED_INTO[template_of(node) is MASKED[1]]
-    return function_template(node, out=True)
+    return BIT_BY_BIT[template_of(node)][1] if node.op.name == "where" else function_template(node, out=True)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -150,21 +149,30 @@ def _matmul(node: Node) -> str | None:
     return "_0.dot(_1)" if a.size * (b.shape[1] if b.ndim == 2 else 1) <= SMALL_PRODUCT else None
 
 
+# Selections as masks of bits: their templates, and with each the helper that it calls and the template that has `out=`.
 MASKED = (parse_template("masked(_1, _0)", 3), parse_template("masked(_2, ~_0)", 3))
-MASKED_INTO = (parse_template("masked(_1, _0, out=_3)", 4), parse_template("masked(_2, ~_0, out=_3)", 4))
+CHOSEN = parse_template("chosen(_0, _1, _2)", 3)
+BIT_BY_BIT: dict[Template | None, tuple[Callable[..., Any], Template]] = {
+    MASKED[0]: (masked, parse_template("masked(_1, _0, out=_3)", 4)),
+    MASKED[1]: (masked, parse_template("masked(_2, ~_0, out=_3)", 4)),
+    CHOSEN: (chosen, parse_template("chosen(_0, _1, _2, out=_3)", 4)),
+}
 MANY = 1 << 13  # elements from which NumPy's branch for each costs more than two calls
 
 
 def _where(node: Node) -> Template | None:
-    """Some of the elements, and zeros elsewhere: the condition as a mask of bits."""
+    """The condition as a mask of bits."""
     mask, *parts = node.inputs
+    t = node.type
+    if t.size < MANY or mask.type.dtype.kind != "b" or t.dtype.char not in "efd" or not mask.type.shape:
+        return None
     zero = [is_literal(i) and i.value == 0 and math.copysign(1.0, i.value) > 0 for i in parts]
-    if sum(zero) != 1 or node.type.size < MANY:
-        return None
-    values = parts[zero.index(False)].type
-    if mask.type.dtype.kind != "b" or values.dtype.char not in "efd" or values.dtype != node.type.dtype or values.weak:
-        return None
-    return MASKED[zero.index(False)] if mask.type.shape and values.shape else None
+    if sum(zero) == 1:  # some of the elements, and zeros elsewhere
+        values = parts[zero.index(False)].type
+        if values.dtype == t.dtype and not values.weak and values.shape:
+            return MASKED[zero.index(False)]
+    whole = mask.type.shape == t.shape and all(is_literal(i) or i.type == t for i in parts)
+    return CHOSEN if whole and t.dtype == (float if all(map(is_literal, parts)) else t.dtype) else None
 
 
 IDIOMS: dict[str, Callable[[Node], str | Template | None]] = {

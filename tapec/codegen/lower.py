@@ -15,8 +15,7 @@ from tapec.codegen.buffers import Buffers
 from tapec.codegen.checks import check_of, finite
 from tapec.codegen.cost import bytes_of
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
-from tapec.codegen.helpers import masked
-from tapec.codegen.idioms import MASKED, is_weak, out_template
+from tapec.codegen.idioms import BIT_BY_BIT, CHOSEN, is_weak, out_template
 from tapec.codegen.items import UNKNOWN, AddUp, Fork, Results
 from tapec.codegen.load import Space
 from tapec.codegen.loops import lower_loop
@@ -121,7 +120,7 @@ class Lowering(Buffers):
     def assign(self, node: Node, leaves: Sequence[Node]) -> None:
         """`name = expression`, or the expression alone when it writes into an array of that name."""
         buffer = None
-        if node.op.out and node.op.kind in ("elementwise", "product") and is_big(node.type):
+        if self.has_out(node) and node.op.kind in ("elementwise", "product") and is_big(node.type):
             buffer = self.reuse(node.type, self.wish(node))
         value = self.express(node) if buffer is None else self.express_into(node, buffer)
         self.bury(leaves)
@@ -136,7 +135,7 @@ class Lowering(Buffers):
             add_scatter_into(self, node, target)
         elif node.op.inplace and self.name.get(node.inputs[0]) == target:
             self.out.append(Augment(target, node.op.inplace.rstrip("="), self.operand(node.inputs[1]), node.origin))
-        elif node.op.out and node.op.kind in ("elementwise", "product"):
+        elif self.has_out(node) and node.op.kind in ("elementwise", "product"):
             self.out.append(Do(self.express_into(node, target), node.origin))
         else:
             self.out.append(Store(Expr(WHOLE, (target,)), "", self.express(node), node.origin))
@@ -159,8 +158,10 @@ class Lowering(Buffers):
     def overwrite(self, node: Node, leaves: Sequence[Node]) -> bool:
         """Compute in place of an operand that dies here, when that is possible and worth it."""
         op = node.op
-        if op.kind != "elementwise" or not node.type.shape or not (op.out or self.is_masked(node)):
+        if op.kind != "elementwise" or not node.type.shape or not self.has_out(node):
             return False
+        if self.plan.templates[node] is CHOSEN and len(set(map(self.root_of, leaves))) < len(leaves):
+            return False  # it writes before it has read all
         dying = [k for k, i in enumerate(node.inputs) if self.dies(i, node.type)]
         if not dying:
             return False
@@ -190,21 +191,25 @@ class Lowering(Buffers):
         template = self.plan.templates[node]
         if template is None:
             return self.foreign(node)
-        if self.is_masked(node):
-            self.space.helper("masked", masked)
+        self.call_for_help(node)
         objects = template.objects
         return Expr(template, tuple([self.operand(i, k in objects) for k, i in enumerate(node.inputs)]))
 
     def express_into(self, node: Node, target: str) -> Expr:
         """The call that computes a value into an array."""
-        if self.is_masked(node):
-            self.space.helper("masked", masked)
+        self.call_for_help(node)
         return Expr(out_template(node), (*map(self.operand, node.inputs), target))
 
-    def is_masked(self, node: Node) -> bool:
-        """Is it a selection that is written as a mask?"""
-        template = self.plan.templates[node]
-        return template is MASKED[0] or template is MASKED[1]
+    def has_out(self, node: Node) -> bool:
+        """Can it be computed into an array?"""
+        return bool(node.op.out) or (node.op.name == "where" and self.plan.templates[node] in BIT_BY_BIT)
+
+    def call_for_help(self, node: Node) -> None:
+        """Make the helper known that a selection calls, if it calls one."""
+        template = self.plan.templates[node] if node.op.name == "where" else None
+        if template in BIT_BY_BIT:
+            helper = BIT_BY_BIT[template][0]
+            self.space.helper(helper.__name__, helper)
 
     def operand(self, node: Node, as_object: bool = False) -> Expression:
         """How a line reads a value: a number, a name, or the whole expression."""

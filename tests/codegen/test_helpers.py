@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tapec.codegen import compile_graph, helper_text
-from tapec.codegen.helpers import add_at, masked
+from tapec.codegen.helpers import add_at, chosen, masked
 from tests.codegen.kit import check, graph_of
 
 
@@ -77,6 +77,41 @@ def test_masked_selects_bit_by_bit(dtype):
     assert masked(values[:2], mask[:, None]).shape == (6, 2)
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_chosen_selects_bit_by_bit(dtype):
+    x = np.array([1.0, -0.0, np.nan, np.inf, -np.inf, 5.0], dtype)
+    y = np.array([-1.0, 0.0, 7.0, -np.inf, np.nan, -0.0], dtype)
+    for mask in (x > 0, x == x, np.ones(6, bool), np.arange(6) % 2 == 0):
+        for one, other in ((x, y), (x, -0.0), (2.5, y), (x[::-1], y), (x, 1)):
+            wanted = np.where(mask, one, other)
+            assert chosen(mask, one, other).dtype == dtype
+            assert chosen(mask, one, other).tobytes() == wanted.tobytes()
+            out = np.empty(6, dtype)
+            assert chosen(mask, one, other, out=out).tobytes() == out.tobytes() == wanted.tobytes()
+        for own in (0, 1):  # in place of an operand
+            both = [x.copy(), y.copy()]
+            chosen(mask, *both, out=both[own])
+            assert both[own].tobytes() == np.where(mask, x, y).tobytes()
+    assert chosen(x > 0, 2.0, -0.0).tobytes() == np.where(x > 0, 2.0, -0.0).tobytes()
+
+
+def test_a_choice_in_place_where_operands_share_memory():
+    """It is made in two steps, so what is written must not be read any more."""
+
+    def f(x, c):
+        y = x * 2.0
+        return np.where(c, y, y[::-1])
+
+    def g(x, c):
+        y = x * 2.0
+        return np.where(c, y, y + 1.0)
+
+    x = np.random.default_rng(0).standard_normal((100, 100))
+    for function in (f, g):
+        assert tapec.compile(function)(x, x > 0).tobytes() == function(x, x > 0).tobytes()
+    assert "out=" not in tapec.compile(f).source(x, x > 0)
+
+
 def test_large_selections_are_masked():
     def f(x, c):
         return np.where(c, x, 0.0), np.where(c, 0, x), np.where(c, x, -0.0), np.where(c, x, 1)
@@ -88,7 +123,7 @@ def test_large_selections_are_masked():
         for found, expected in zip(compiled(x, c), f(x, c), strict=True):
             assert found.tobytes() == expected.tobytes()
     source = compiled.source(x, x > 0)
-    assert source.count("masked(") == 2 and source.count("= np.where(") == 2
+    assert source.count("masked(") == 2 and source.count("chosen(") == 2
     assert "masked" not in compiled.source(x[:5], x[:5] > 0)  # little is selected faster in one call
 
 
