@@ -61,7 +61,7 @@ class Jacobian(Transform):
         builder = Builder()
         rest = Graph(forward.inputs, forward.nodes, forward.outputs[n:], forward.name)
         made = [*copy_into(builder, whole, forward.inputs), *copy_into(builder, rest, forward.inputs)]
-        leaves = [*template[1], *_numbered(info.statics[len(statics) :], k)]
+        leaves = [*template[1], *numbered(info.statics[len(statics) :], k)]
         return builder.graph(forward.inputs, made, forward.name), (Branch(tuple, None, (template[0], aux)), leaves)
 
 
@@ -87,7 +87,7 @@ def graft(tree: Any, parts: Iterator[Template]) -> Any:
     return Branch(tree.kind, tree.meta, tuple([graft(c, parts) for c in tree.children]))
 
 
-def _numbered(statics: Any, k: int) -> list[Any]:
+def numbered(statics: Any, k: int) -> list[Any]:
     out = []
     for s in statics:
         out.append(Out(k) if s is LEAF else s)
@@ -148,8 +148,8 @@ def jacobian(
     """The Jacobian of a function, `jac[result_leaf][argument_leaf]`, each of shape result + argument.
 
     `mode` is "reverse" (by rows, all in one batch), "forward" (by columns), or "auto" (whichever is less work); dense
-    Jacobians are by rows unless told otherwise. With `sparse=True` the function takes one array and returns one, and
-    the Jacobian is a `scipy.sparse` CSR matrix, see `tapec.sparsity`.
+    Jacobians are by rows unless told otherwise. With `sparse=True` each Jacobian is a `scipy.sparse` CSR matrix, of a
+    row for each element of the result and a column for each element of the argument; see `tapec.sparsity`.
 
     >>> import numpy as np, tapec
     >>> tapec.jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
@@ -159,8 +159,10 @@ def jacobian(
     if sparse:
         from tapec.api.sparse import sparse_jacobian
 
+        if holomorphic:
+            raise TypeError(at_user_line("jacobian: a sparse matrix is of real numbers. Mend: leave sparse=True out"))
         how = mode or "auto"
-        return decorator(function, lambda f: sparse_jacobian(f, argnums, how, static_argnums, static_argnames))
+        return decorator(function, lambda f: sparse_jacobian(f, argnums, has_aux, how, static_argnums, static_argnames))
     transform = Jacobian("jacobian", argnums, mode or "reverse", has_aux, holomorphic)
     return compiled(function, transform, static_argnums, static_argnames)
 
@@ -212,5 +214,5 @@ def hessian(
     if sparse:
         from tapec.api.sparse import sparse_hessian
 
-        return decorator(function, lambda f: sparse_hessian(f, argnums, static_argnums, static_argnames))
+        return decorator(function, lambda f: sparse_hessian(f, argnums, has_aux, static_argnums, static_argnames))
     return compiled(function, Hessian(argnums, has_aux), static_argnums, static_argnames)

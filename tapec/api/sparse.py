@@ -10,87 +10,139 @@ import numpy as np
 
 from tapec.api.dispatch import Out
 from tapec.api.functions import CompiledFunction, Template, Transform
+from tapec.api.jacobians import graft, numbered, split_aux
 from tapec.api.methods import bound, decorator, is_class_method
 from tapec.api.signature import Arguments, Binder
-from tapec.api.transforms import Wrt, check_loss, wrt_plan
+from tapec.api.transforms import Wrt, check_loss, gradient_template, wrt_plan
 from tapec.autodiff.compressed import Compressed, sparse_hessian_graph, sparse_jacobian_graph
+from tapec.autodiff.inline import copy_into
+from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.autodiff.sparsity import jacobian_pattern
 from tapec.errors import TapecError, TapecWarning, at_user_line
-from tapec.ir import Graph, Node
+from tapec.ir import Builder, Graph, Node
 from tapec.ir.origin import place_of
+from tapec.ir.types import is_differentiable
 from tapec.ops import ArrayLike
-from tapec.trace.structure import LEAF, Branch
+from tapec.trace.structure import LEAF, Branch, unflatten
 
 __all__ = ["SparseFunction", "sparse_hessian", "sparse_jacobian", "sparsity"]
 
 
 class Layout(NamedTuple):
-    """What belongs to a compiled path: the pattern, the integers it relies on, what made rows dense, the colours."""
+    """What belongs to a compiled path: the patterns of its blocks, and the structure that these make.
 
-    pattern: Any
+    `integers` are those it relies on, `reasons` what made rows dense, `colors` the products that it takes.
+    """
+
+    patterns: list[Any]
+    template: Template
     integers: list[Any]
     reasons: list[str]
     colors: int
-    mode: str
 
 
 class Sparse(Transform):
-    """The entries of a sparse matrix; the rest of it is known when the path is compiled."""
+    """The entries of sparse matrices, one for each pair of leaves; the rest is known when the path is compiled."""
 
-    def __init__(self, name: str, argnums: Any, mode: str = "auto"):
+    def __init__(self, name: str, argnums: Any, mode: str = "auto", has_aux: bool = False):
         self.name = name
         self.argnums = argnums
         self.mode = mode
+        self.has_aux = has_aux
 
     def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
-        if isinstance(self.argnums, (tuple, list)):
-            raise TypeError(at_user_line(f"{self.name}: a sparse matrix is by one argument; argnums is {self.argnums}"))
         plan = wrt_plan(self.name, self.argnums, binder, info, args, kwargs)
-        if len(plan.leaves[0]) != 1:
-            raise TypeError(at_user_line(f"{self.name}: the argument must be one array, not a structure of arrays"))
-        if info.types[plan.inputs[0]].dtype.kind == "c":
+        if any(info.types[k].dtype.kind == "c" for k in plan.inputs):
             raise TypeError(at_user_line(f"{self.name}: the argument must be real. Mend: leave sparse=True out"))
         return plan
 
     def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
-        self.check(forward, info)
         known = {node: value for node, value in info.integers.items() if node in forward.inputs}
-        made = self.compressed(forward, plan.inputs[0], known)
-        reasons = [_reason(node) for node in made.dense]
+        template, blocks, aux = self.blocks(forward, info, plan, known)
+        reasons = list(dict.fromkeys([_reason(node) for made in blocks for node in made.dense]))
         if reasons:
             warnings.warn(
-                f"{self.name}: rows of the pattern are dense because of {'; '.join(dict.fromkeys(reasons))}",
+                f"{self.name}: rows of the pattern are dense because of {'; '.join(reasons)}",
                 TapecWarning,
                 stacklevel=2,
             )
-        layout = Layout(made.pattern, [np.array(v) for v in known.values()], reasons, made.colors, made.mode)
-        outputs = [*made.graph.outputs, *known]
-        graph = Graph(forward.inputs, made.graph.nodes, outputs, forward.name)
-        entries = len(made.graph.outputs)
-        tree = Branch(tuple, None, (LEAF, LEAF, Branch(tuple, None, (LEAF,) * len(known))))
-        return graph, (tree, [Out(0) if entries else None, layout, *[Out(entries + k) for k in range(len(known))]])
+        builder = Builder()
+        entries = [node for made in blocks for node in copy_into(builder, made.graph, forward.inputs)]
+        given = [np.array(v) for v in known.values()]
+        layout = Layout([b.pattern for b in blocks], template, given, reasons, sum(b.colors for b in blocks))
+        more = [*known, *copy_into(builder, Graph(forward.inputs, forward.nodes, aux.outputs), forward.inputs)]
+        graph = builder.graph(forward.inputs, [*entries, *more], forward.name)
+        n, k = len(entries), len(known)
+        parts = (_row(n), LEAF, _row(k), aux.tree)
+        leaves = [*map(Out, range(n)), layout, *[Out(n + j) for j in range(k)], *numbered(aux.statics, n + k)]
+        return graph, (Branch(tuple, None, parts), leaves)
 
-    def check(self, forward: Graph, info: Arguments) -> None:
-        if info.result is not LEAF or info.statics[0] is not LEAF:
-            raise TypeError(at_user_line(f"{self.name}: the function must return one array"))
-        t = forward.outputs[0].type
-        if t.dtype.kind != "f":
-            raise TypeError(at_user_line(f"{self.name}: the function returned {t}; a sparse matrix is of real numbers"))
+    def blocks(
+        self, forward: Graph, info: Arguments, plan: Wrt, known: dict[Node, Any]
+    ) -> tuple[Template, list[Compressed], Aux]:
+        """The structure of the matrices, the matrices, and what is auxiliary."""
+        tree, statics, aux = split_aux(self.name, info, self.has_aux)
+        n = sum(s is LEAF for s in statics)
+        made: list[Compressed] = []
+        parts: list[Template] = []
+        outputs = iter(forward.outputs[:n])
+        for s in statics:
+            output = next(outputs) if s is LEAF else None
+            if output is None or not is_differentiable(output.type):
+                parts.append((LEAF, [None]))
+                continue
+            if output.type.dtype.kind != "f":
+                shown = f"the function returned {output.type}; a sparse matrix is of real numbers"
+                raise TypeError(at_user_line(f"{self.name}: {shown}. Mend: leave sparse=True out"))
+            parts.append(gradient_template(info, plan, len(made)))
+            one = Graph(forward.inputs, forward.nodes, [output], forward.name)
+            made += [self.compressed(one, w, known) for w in plan.inputs]
+        if not made:
+            shown = ", ".join(str(o.type) for o in forward.outputs[:n]) or "nothing that is an array"
+            raise TypeError(at_user_line(f"{self.name}: the function returned {shown}, which has no derivative"))
+        template = graft(tree, iter(parts)), [leaf for _, leaves in parts for leaf in leaves]
+        return template, made, Aux(aux or _row(0), info.statics[len(statics) :], forward.outputs[n:])
 
     def compressed(self, forward: Graph, w: int, known: dict[Node, Any]) -> Compressed:
         return sparse_jacobian_graph(forward, w, self.mode, known)
 
 
-class SparseHessian(Sparse):
-    def check(self, forward: Graph, info: Arguments) -> None:
-        check_loss(self.name, info, False, forward)
+class Aux(NamedTuple):
+    """The auxiliary results: their structure, their leaves, and the outputs among these."""
 
-    def compressed(self, forward: Graph, w: int, known: dict[Node, Any]) -> Compressed:
-        return sparse_hessian_graph(forward, w, known)
+    tree: Any
+    statics: Any
+    outputs: Any
+
+
+def _row(n: int) -> Branch:
+    return Branch(tuple, None, (LEAF,) * n)
+
+
+class SparseHessian(Sparse):
+    def blocks(
+        self, forward: Graph, info: Arguments, plan: Wrt, known: dict[Node, Any]
+    ) -> tuple[Template, list[Compressed], Aux]:
+        check_loss(self.name, info, self.has_aux, forward)
+        outer, leaves = gradient_template(info, plan, 0)
+        width = len(plan.inputs)
+        parts = [(LEAF, [None]) if s is None else gradient_template(info, plan, s.k * width) for s in leaves]
+        template = graft(outer, iter(parts)), [leaf for _, inner in parts for leaf in inner]
+        made = [self._block(forward, i, j, known) for i in plan.inputs for j in plan.inputs]
+        _, statics, aux = split_aux(self.name, info, self.has_aux)
+        return template, made, Aux(aux or _row(0), info.statics[len(statics) :], forward.outputs[1:])
+
+    def _block(self, forward: Graph, i: int, j: int, known: dict[Node, Any]) -> Compressed:
+        """The derivative by the input j of the gradient by the input i."""
+        if i == j:
+            return sparse_hessian_graph(forward, i, known)
+        joint = value_and_grad_graph(forward, [i])
+        gradient = Graph(joint.inputs, joint.nodes, joint.outputs[-1:], forward.name)
+        return sparse_jacobian_graph(gradient, j, "auto", known)
 
 
 class Sparsity(Sparse):
-    """The pattern alone: nothing is computed."""
+    """The patterns alone: nothing is computed."""
 
     def compressed(self, forward: Graph, w: int, known: dict[Node, Any]) -> Compressed:
         (pattern,), dense = jacobian_pattern(forward, [w], known)
@@ -105,7 +157,7 @@ def _reason(node: Node) -> str:
 class SparseFunction:
     """A function that returns a sparse matrix; `source`, `ir` and `explain` are those of the code for its entries."""
 
-    def __init__(self, compiled: CompiledFunction, finish: Callable[[Any, Layout], Any]):
+    def __init__(self, compiled: CompiledFunction, finish: Callable[[Any, Any], Any]):
         self._compiled = compiled
         self._function = compiled._function
         self._finish = finish
@@ -123,14 +175,18 @@ class SparseFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], type) and is_class_method(self, args[0]):
             return self.__get__(args[0])(*args[1:], **kwargs)
-        data, layout, _ = self._entries(args, kwargs)
-        if isinstance(data, ArrayLike):
+        entries, layout, _, aux = self._entries(args, kwargs)
+        if any(isinstance(x, ArrayLike) for x in entries):
             raise TypeError(
                 at_user_line("a sparse matrix cannot be part of a recording. Mend: products (tapec.jvp, tapec.hvp)")
             )
-        return self._finish(data, layout)
+        tree, leaves = layout.template
+        data = iter(entries)
+        made = [self._finish(next(data, None), pattern) for pattern in layout.patterns]
+        found = unflatten(tree, [None if leaf is None else made[leaf.k] for leaf in leaves])
+        return (found, aux) if self._compiled._transform.has_aux else found  # type: ignore[attr-defined]
 
-    def _entries(self, args: Any, kwargs: Any) -> tuple[Any, Layout, Any]:
+    def _entries(self, args: Any, kwargs: Any) -> tuple[Any, Layout, Any, Any]:
         """The entries, of a path whose integers are those of now."""
         found = self._compiled(*args, **kwargs)
         if not _hold(found):
@@ -171,35 +227,39 @@ class SparseFunction:
 
 
 def _hold(found: Any) -> bool:
-    _, layout, integers = found
+    layout, integers = found[1:3]
     return all(np.array_equal(a, b) for a, b in zip(layout.integers, integers, strict=True))
 
 
-def _matrix(data: Any, layout: Layout) -> Any:
+def _matrix(data: Any, p: Any) -> Any:
     from scipy.sparse import csr_matrix
 
-    p = layout.pattern
     return csr_matrix((data, p.indices.copy(), p.indptr.copy()), shape=p.shape)
 
 
 def sparse_jacobian(
-    function: Any, argnums: Any, mode: str, static_argnums: Any, static_argnames: Any
+    function: Any, argnums: Any, has_aux: bool, mode: str, static_argnums: Any, static_argnames: Any
 ) -> SparseFunction:
     """`tapec.jacobian(f, sparse=True)`."""
     if mode not in ("auto", "forward", "reverse"):
         raise ValueError(at_user_line(f"jacobian: mode must be 'reverse', 'forward' or 'auto', not {mode!r}"))
-    return _sparse(function, Sparse("jacobian", argnums, mode), _matrix, static_argnums, static_argnames)
+    return _sparse(function, Sparse("jacobian", argnums, mode, has_aux), _matrix, static_argnums, static_argnames)
 
 
-def sparse_hessian(function: Any, argnums: Any, static_argnums: Any, static_argnames: Any) -> SparseFunction:
+def sparse_hessian(
+    function: Any, argnums: Any, has_aux: bool, static_argnums: Any, static_argnames: Any
+) -> SparseFunction:
     """`tapec.hessian(f, sparse=True)`."""
-    return _sparse(function, SparseHessian("hessian", argnums), _matrix, static_argnums, static_argnames)
+    return _sparse(
+        function, SparseHessian("hessian", argnums, "auto", has_aux), _matrix, static_argnums, static_argnames
+    )
 
 
 def sparsity(function: Any = None, argnums: Any = 0, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
     """The pattern of a function's Jacobian, worked out from its graph: a boolean `scipy.sparse` CSR matrix.
 
-    A row for each element of the result, a column for each element of the argument.
+    A row for each element of the result, a column for each element of the argument; for structures and several
+    arguments a matrix for each pair of leaves, `pattern[result_leaf][argument_leaf]`.
 
     >>> import numpy as np, tapec
     >>> tapec.sparsity(lambda x: x[1:] * x[:-1])(np.ones(4)).toarray().astype(int)
@@ -209,8 +269,8 @@ def sparsity(function: Any = None, argnums: Any = 0, *, static_argnums: Any = ()
     """
     transform = Sparsity("sparsity", argnums)
 
-    def pattern(data: Any, layout: Layout) -> Any:
-        return layout.pattern.copy()
+    def pattern(data: Any, found: Any) -> Any:
+        return found.copy()
 
     return decorator(function, lambda f: _sparse(f, transform, pattern, static_argnums, static_argnames))
 

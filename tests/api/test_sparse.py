@@ -127,12 +127,12 @@ def test_solvers_take_them() -> None:
 
 
 def test_refused() -> None:
-    with pytest.raises(TypeError, match="must be one array, not a structure"):
-        tapec.jacobian(lambda p: p["a"] * p["b"], sparse=True)({"a": 1.0, "b": 2.0})
-    with pytest.raises(TypeError, match="the function must return one array"):
-        tapec.jacobian(lambda x: (x, x), sparse=True)(U)
-    with pytest.raises(TypeError, match="a sparse matrix is by one argument"):
-        tapec.jacobian(lambda x, y: x * y, argnums=(0, 1), sparse=True)(U, U)
+    with pytest.raises(TypeError, match="a sparse matrix is of real numbers. Mend: leave sparse=True out"):
+        tapec.jacobian(lambda z: z * z, sparse=True, holomorphic=True)
+    with pytest.raises(TypeError, match=r"returned c128\[7\]; a sparse matrix is of real numbers"):
+        tapec.jacobian(lambda x: x * 1j, sparse=True)(U)
+    with pytest.raises(TypeError, match=r"returned i64\[\], which has no derivative"):
+        tapec.jacobian(np.argmax, sparse=True)(U)
     with pytest.raises(TypeError, match="the argument must be real"):
         tapec.jacobian(lambda z: z * z, sparse=True)(U + 1j)
     with pytest.raises(TypeError, match="the loss has shape"):
@@ -141,3 +141,56 @@ def test_refused() -> None:
         tapec.sparsity(lambda k: k * 2)(np.arange(3))
     with pytest.raises(TypeError, match="cannot be part of a recording"):
         tapec.grad(lambda x: np.sum(tapec.jacobian(residual, sparse=True)(x).data))(U)
+
+
+def blocks_equal(sparse: Any, dense: Any) -> None:
+    """The same structure, of matrices with a row for each element of the result."""
+    if isinstance(dense, dict):
+        assert set(sparse) == set(dense)
+        for key in dense:
+            blocks_equal(sparse[key], dense[key])
+    elif isinstance(dense, (tuple, list)):
+        assert type(sparse) is type(dense) and len(sparse) == len(dense)
+        for s, d in zip(sparse, dense, strict=True):
+            blocks_equal(s, d)
+    elif dense is None:
+        assert sparse is None
+    else:
+        assert sparse.format == "csr"
+        np.testing.assert_allclose(sparse.toarray().ravel(), np.ravel(dense), rtol=1e-13)
+
+
+def test_blocks_of_several_arguments() -> None:
+    def f(a: Any, b: Any) -> Any:
+        return a[1:] * b[:-1] + a[:-1]
+
+    for argnums in ((0, 1), [1], "b"):
+        blocks_equal(tapec.jacobian(f, argnums=argnums, sparse=True)(U, 2 * U), tapec.jacobian(f, argnums)(U, 2 * U))
+    assert tapec.jacobian(f, argnums=(0, 1), sparse=True).colors(U, U) == 3
+    assert [p.nnz for p in tapec.sparsity(f, argnums=(0, 1))(U, U)] == [12, 6]
+
+
+def test_blocks_of_structures() -> None:
+    def f(p: Any) -> Any:
+        return {"product": p["a"] * p["b"][0], "more": (np.sum(p["a"]), np.outer(p["a"], p["b"][0])), "count": 3}
+
+    p = {"a": U, "b": [2 * U, 1]}
+    blocks_equal(tapec.jacobian(f, sparse=True)(p), tapec.jacobian(f)(p))
+
+
+def test_blocks_of_hessians() -> None:
+    def f(p: Any, c: Any) -> Any:
+        return np.sum(p["a"] ** 2 * p["b"] * c) + p["k"] ** 3 * np.sum(p["a"])
+
+    p = {"a": U, "b": 2 * U, "k": 2.0}
+    blocks_equal(tapec.hessian(f, sparse=True)(p, U), tapec.hessian(f)(p, U))
+    blocks_equal(tapec.hessian(f, (0, 1), sparse=True)(p, U), tapec.hessian(f, (0, 1))(p, U))
+
+
+def test_auxiliary_results() -> None:
+    found, aux = tapec.jacobian(lambda a: (a * a, {"sum": np.sum(a)}), has_aux=True, sparse=True)(U)
+    blocks_equal(found, np.diag(2 * U))
+    assert aux["sum"] == pytest.approx(U.sum())
+    found, total = tapec.hessian(lambda a: (np.sum(a * a), np.sum(a)), has_aux=True, sparse=True)(U)
+    blocks_equal(found, 2 * np.eye(7))
+    assert total == pytest.approx(U.sum())
