@@ -123,7 +123,9 @@ def _indexed(rows: Rows, out: list[Tensor], log: Any) -> IndexedSlices:
     """Rows with the indices they belong to, counted from the front."""
     parts = []
     for k, slot in rows.parts:
-        index = np.array(log.values[slot], dtype=np.int64).ravel()
+        index = np.array(log.values[slot]).ravel()
+        if index.dtype.kind != "i":
+            index = index.astype(np.int64)
         index[index < 0] += rows.shape[0]
         parts.append(IndexedSlices(out[k], wrap(index), rows.shape))
     return concatenated(parts)

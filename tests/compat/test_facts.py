@@ -345,3 +345,60 @@ def test_the_gradient_of_a_far_sigmoid_is_finite():
     found = gradient(tf.sigmoid, [-1000.0, 0.0, 1000.0])
     assert found.numpy().tolist() == [0.0, 0.25, 0.0]
     assert np.all(np.isfinite(gradient(tf.nn.softplus, [-1000.0, 0.0, 1000.0]).numpy()))
+
+
+# -- rows and shapes -------------------------------------------------------------------------------------------------
+def rows_of(f):
+    w = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    with tf.GradientTape() as tape:
+        y = f(w)
+    return tape.gradient(y, w)
+
+
+@pytest.mark.parametrize(
+    ("f", "indices", "dtype"),
+    [
+        (lambda w: tf.gather(w, [0, 2, 0]), [0, 2, 0], "int32"),
+        (lambda w: tf.gather(w, [[0, 1], [1, 2]]), [0, 1, 1, 2], "int32"),
+        (lambda w: tf.gather(w, 2), [2], "int32"),
+        (lambda w: tf.gather(w, np.array([2, 0])), [2, 0], "int64"),
+        (lambda w: tf.nn.embedding_lookup(w, tf.constant([1], tf.int64)), [1], "int64"),
+        (lambda w: tf.concat([tf.gather(w, [0]), tf.gather(w, [1, 1])], 0), [0, 1, 1], "int32"),
+    ],
+)
+def test_indices_of_slices_keep_the_dtype_of_the_gather(f, indices, dtype):
+    found = rows_of(f)
+    assert isinstance(found, tf.IndexedSlices)
+    assert found.indices.numpy().tolist() == indices and found.indices.dtype == dtype
+
+
+def test_a_boolean_mask_has_a_dense_gradient():
+    close(rows_of(lambda w: tf.boolean_mask(w, [True, False, True])), [[1, 1], [0, 0], [1, 1]])
+    close(rows_of(lambda w: tf.boolean_mask(w, [False, True], axis=1)), [[0, 1]] * 3)
+
+
+def test_both_ends_of_linspace_have_gradients():
+    one, other = gradient(lambda a, b: tf.linspace(a, b, 3) * [1.0, 2.0, 4.0], 1.0, 3.0)
+    close(one, 2.0)
+    close(other, 5.0)
+
+
+def test_a_product_with_zero_has_the_gradient_of_a_product():
+    one, other = gradient(tf.math.multiply_no_nan, [2.0, np.nan], [0.0, 0.0])
+    assert one.numpy().tolist() == [0.0, 0.0]
+    assert other.numpy()[0] == 2.0
+
+
+def test_matmul_takes_no_vectors():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="matvec"):
+        tf.matmul(tf.constant([1.0]), tf.constant([[1.0]]))
+
+
+def test_shapes_are_what_tensorflow_has():
+    shape = tf.Variable(np.ones((2, 3), np.float32)).shape
+    assert isinstance(shape, tf.TensorShape)
+    assert shape.as_list() == [2, 3] and shape == [2, 3] == shape and shape != (2,) and hash(shape) == hash((2, 3))
+    assert (shape.rank, shape.ndims, shape.num_elements()) == (2, 2, 6)
+    assert str(shape) == "(2, 3)" and repr(shape) == "TensorShape([2, 3])"
+    assert repr(shape[:1] + [4]) == "TensorShape([2, 4])" and repr([1] + shape) == "TensorShape([1, 2, 3])"
+    assert tf.zeros(shape).get_shape() == shape and tf.reshape(tf.zeros(6), shape).shape == shape

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.compat.tensorflow.elementwise import pair
 from tapec.compat.tensorflow.faces import Face, Tensor, constant, plain
 
 __all__ = [
@@ -83,9 +84,8 @@ def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, nam
     return constant(np.arange(*numbers).astype(dtype))
 
 
-def linspace(start: Any, stop: Any, num: int, name: Any = None, axis: int = 0) -> Tensor:
-    x = constant(start)
-    return constant(np.linspace(x.numpy(), constant(stop).numpy(), int(num), axis=axis, dtype=x.dtype))
+def linspace(start: Any, stop: Any, num: int, name: Any = None, axis: int = 0) -> Any:
+    return np.linspace(*pair(start, stop), int(num), axis=axis)  # type: ignore[call-overload]
 
 
 def meshgrid(*args: Any, indexing: str = "xy", **_: Any) -> Any:
@@ -195,6 +195,8 @@ def gather(
         lead = np.meshgrid(*[np.arange(n) for n in x.shape[:batch_dims]], indexing="ij")
         extra = (1,) * (len(index.shape) - batch_dims)
         return x[(*[m.reshape(m.shape + extra) for m in lead], index)]
+    if not index.shape and not axis:
+        return np.take(x, index[None], axis=0)[0]  # a gather of rows too, to the tape
     return np.take(x, index, axis=axis or 0)
 
 
@@ -204,8 +206,8 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: Any = None) 
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "") -> Any:
-    kept = np.asarray(plain(constant(mask)))
-    return constant(tensor)[(slice(None),) * (axis or 0) + (kept,)]
+    kept, x = np.asarray(plain(constant(mask))), _parameters(tensor)
+    return x[None][(slice(None),) * ((axis or 0) + 1) + (kept,)][0]  # no gather of rows to the tape: dense gradients
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: Any = None) -> Any:

@@ -94,7 +94,7 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "minimum": np.minimum,
     "mod": np.remainder,
     "multiply": np.multiply,
-    "multiply_no_nan": lambda x, y: np.where(y == 0, 0, x * y),
+    "multiply_no_nan": lambda x, y: np.where((y == 0) & ~np.isfinite(x), 0, x) * y,
     "not_equal": np.not_equal,
     "pow": np.power,
     "squared_difference": lambda x, y: np.square(x - y),

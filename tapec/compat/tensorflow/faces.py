@@ -6,6 +6,7 @@ result.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -20,11 +21,62 @@ from tapec.trace.structure import map_leaves
 from tapec.trace.tensor import Tensor as PlainTensor
 from tapec.trace.tensor import wrap
 
-__all__ = ["Face", "IndexedSlices", "InvalidArgumentError", "Tensor", "Variable", "constant", "face", "faces", "plain"]
+__all__ = [
+    "Face",
+    "IndexedSlices",
+    "InvalidArgumentError",
+    "Tensor",
+    "TensorShape",
+    "Variable",
+    "constant",
+    "face",
+    "faces",
+    "plain",
+]
 
 
 class InvalidArgumentError(TapecError, TypeError, ValueError):
     """Operands that TensorFlow does not take together."""
+
+
+class TensorShape(tuple):
+    """The shape of a tensor: a tuple that says what TensorFlow's says."""
+
+    __slots__ = ()
+
+    def as_list(self) -> list[int]:
+        return list(self)
+
+    @property
+    def rank(self) -> int:
+        return len(self)
+
+    ndims = rank
+
+    def num_elements(self) -> int:
+        return math.prod(self)
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, tuple(other)) if isinstance(other, (tuple, list)) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+    __str__ = tuple.__repr__
+
+    def __repr__(self) -> str:
+        return f"TensorShape({list(self)})"
+
+    def __getitem__(self, key: Any) -> Any:
+        part = tuple.__getitem__(self, key)
+        return TensorShape(part) if isinstance(key, slice) else part
+
+    def __add__(self, other: Any) -> TensorShape:
+        return TensorShape((*self, *other))
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return TensorShape((*other, *self))
 
 
 class Face(ArrayLike):
@@ -35,8 +87,11 @@ class Face(ArrayLike):
     _inner: Any
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self._inner.shape
+    def shape(self) -> TensorShape:
+        return TensorShape(self._inner.shape)
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
 
     @property
     def dtype(self) -> np.dtype:

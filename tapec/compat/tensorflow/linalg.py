@@ -8,8 +8,9 @@ import numpy as np
 
 from tapec.compat.tensorflow.arrays import eye
 from tapec.compat.tensorflow.elementwise import pair
-from tapec.compat.tensorflow.faces import constant
+from tapec.compat.tensorflow.faces import InvalidArgumentError, constant
 from tapec.compat.tensorflow.nn import l2_normalize
+from tapec.errors import at_user_line
 
 __all__ = [
     "adjoint",
@@ -61,6 +62,9 @@ def matmul(
     a, b = pair(a, b)
     a = matrix_transpose(a, conjugate=adjoint_a) if transpose_a or adjoint_a else a
     b = matrix_transpose(b, conjugate=adjoint_b) if transpose_b or adjoint_b else b
+    if min(len(a.shape), len(b.shape)) < 2:
+        text = f"matmul takes matrices, not shapes {a.shape} and {b.shape}. Mend: tf.linalg.matvec or tf.tensordot"
+        raise InvalidArgumentError(at_user_line(text))
     return np.matmul(a, b)
 
 
