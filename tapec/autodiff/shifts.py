@@ -1,7 +1,8 @@
-"""Shifts that cancel: the maximum that is subtracted before exponentials are taken.
+"""Shifts that cancel: the maximum, or minimum, that is subtracted before exponentials are taken.
 
 exp(s - m) / sum(exp(s - m)) and m + log(sum(exp(s - m))) are the same for every m; m = max(s) only keeps them from
-overflowing. So the derivative with respect to m is zero, and nothing of it need be computed.
+overflowing, as the minimum does in exp(m - s). So the derivative with respect to m is zero, and nothing of it need be
+computed.
 
 Let m grow by d, which may differ from row to row. A value then grows by k * d, or by the factor exp(k * d), or it stays
 as it is; `_RULES` tells which for each op from its operands. Where all that the targets read of m stays, m cancels.
@@ -38,8 +39,8 @@ class Unknown(Exception):
 
 
 def cancelling_shifts(nodes: Sequence[Node], targets: Collection[Node], sources: Collection[Node]) -> frozenset[Node]:
-    """The maxima among the nodes that no target depends on, sources apart."""
-    found = [n for n in nodes if n.op.name == "max" and n.type.dtype.kind == "f" and n not in sources]
+    """The maxima and minima among the nodes that no target depends on, sources apart."""
+    found = [n for n in nodes if n.op.name in ("max", "min") and n.type.dtype.kind == "f" and n not in sources]
     if not found:
         return frozenset()
     users: dict[Node, list[int]] = {}

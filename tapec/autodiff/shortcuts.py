@@ -1,8 +1,8 @@
 """Derivatives of several operations taken as one, where the whole has a simpler one than its parts in turn.
 
-1 / (1 + exp(-x)) has y * (1 - y), and the logarithm of exp(x) / s, even of some of its elements, needs no quotient and
-cannot divide by one that is zero. The square of the absolute value of a complex z has 2 * z, without a root. Values
-between that have other uses get their cotangents from those.
+1 / (1 + exp(-x)) has y * (1 - y), and so has the derivative of logaddexp; the logarithm of exp(x) / s, even of some of
+its elements, needs no quotient and cannot divide by one that is zero. The square of the absolute value of a complex z
+has 2 * z, without a root. Values between that have other uses get their cotangents from those.
 """
 
 from __future__ import annotations
@@ -119,9 +119,34 @@ def _square(node: Node) -> Shortcut | None:
     )
 
 
+# -- exp(b - logaddexp(a, b)) -----------------------------------------------------------------------------------------
+def _share(node: Node) -> Shortcut | None:
+    """The share of exp(b) in exp(a) + exp(b), as it stands in the derivative of logaddexp."""
+    difference = node.inputs[0]
+    if difference.op.name != "subtract":
+        return None
+    b, total = difference.inputs
+    guarded = total.op.name == "where"
+    whole = total.inputs[2] if guarded else total
+    if whole.op.name != "logaddexp" or b not in whole.inputs or not whole.type == b.type == node.type:
+        return None
+    a = whole.inputs[0] if whole.inputs[1] is b else whole.inputs[1]
+
+    def vjp(ct: Any, y: Any, a: Any, b: Any) -> tuple[Any, ...]:
+        slope = ct * (y * (1 - y))
+        return -slope, slope
+
+    def jvp(ts: Any, y: Any, a: Any, b: Any) -> Any:
+        t_a, t_b = ts
+        return (t_b if t_a is None else -t_a if t_b is None else t_b - t_a) * (y * (1 - y))
+
+    return Shortcut((a, b), (difference, whole, total) if guarded else (difference, whole), vjp, jvp)
+
+
 _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
     "divide": _quotient,
     "reciprocal": _quotient,
     "log": _log,
     **dict.fromkeys(["power", "square", "multiply"], _square),
+    "exp": _share,
 }

@@ -40,11 +40,14 @@ def inv_lower(l):  # type: ignore[no-untyped-def]
 def solve_lower(l, b, transposed=False):  # type: ignore[no-untyped-def]
     """The solution of l @ x = b, or of l.T @ x = b, for a lower triangular l: one block of rows after the other."""
     n, x = len(l), np.array(b)
-    for i in reversed(range(0, n, 48)) if transposed else range(0, n, 48):
-        j = min(i + 48, n)
+    many = b.ndim == 2 and b.shape[1] > 32  # then a product is faster than LAPACK's substitution
+    block = -(-n // -(-n // 48))
+    for i in reversed(range(0, n, block)) if transposed else range(0, n, block):
+        j = min(i + block, n)
         a = l[i:j, i:j]
         x[i:j] -= l[j:, i:j].T @ x[j:] if transposed else l[i:j, :i] @ x[:i]
-        x[i:j] = np.linalg.solve(a.T if transposed else a, x[i:j])
+        a = a.T if transposed else a
+        x[i:j] = np.linalg.inv(a) @ x[i:j] if many else np.linalg.solve(a, x[i:j])
     return x
 
 

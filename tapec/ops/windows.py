@@ -18,7 +18,7 @@ from tapec.ops.kit import as_array, both, drawn, permuted
 
 __all__ = ["WINDOWS"]
 
-FEW = 8  # windows of so many elements are added up slice by slice
+FEW = 32  # windows of so many elements are added up slice by slice
 
 
 def _rule(t: Type, window: int, axis: int) -> Type:
@@ -64,8 +64,8 @@ WINDOWS = define(
     sample=both(
         drawn((6,), window=3, axis=0),
         drawn((2, 5), window=1, axis=1),
-        drawn((12, 2), window=10, axis=0),
-        drawn((2, 12), window=9, axis=1),
+        drawn((36, 2), window=34, axis=0),
+        drawn((2, 35), window=33, axis=1),
     ),
     numpy=sliding_window_view,
 )

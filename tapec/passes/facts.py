@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.ir import CONSTANT, Node
 
-__all__ = ["is_nonnegative", "is_power_of_two", "is_zero", "uniform_value"]
+__all__ = ["is_identity", "is_nonnegative", "is_power_of_two", "is_zero", "uniform_value"]
 
 _NUMBERS = (float, int, bool, complex)
 
@@ -38,6 +38,19 @@ def is_zero(node: Node) -> bool:
     """Is it zero everywhere, of whichever sign?"""
     value = uniform_value(node)
     return value is not None and value == 0
+
+
+def is_identity(node: Node) -> bool:
+    """Is it known to be an identity matrix?"""
+    t = node.type
+    if t.ndim != 2 or t.shape[0] != t.shape[1]:
+        return False
+    if node.op.name == "eye":
+        return node.param("k") == 0
+    if node.op is not CONSTANT:
+        return False
+    value: Any = node.value
+    return bool(np.count_nonzero(value) == len(value) and np.all(np.diagonal(value) == 1))
 
 
 def is_power_of_two(k: Any) -> bool:

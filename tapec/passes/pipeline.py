@@ -17,6 +17,7 @@ from tapec.passes.rewrite import Rewrite, RuleSet
 from tapec.passes.rules import (
     ALGEBRA,
     CHOLESKY_GRADIENTS,
+    CONTRACTIONS,
     FACTORS,
     FAST,
     FOLD,
@@ -37,7 +38,7 @@ __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
 SHAPES = (LAYOUT, INDEXING, REDUCTIONS)
-NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, PRODUCTS, FACTORS, FAST)
+NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, FAST)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),

@@ -200,3 +200,14 @@ def test_no_digits_are_lost_far_out():
     x = np.array([[0.0, 40.0]])
     g = tapec.grad(lambda x: -np.log(exps(x)[0, 1] / np.sum(exps(x))))(x)
     assert np.isclose(g[0, 0], np.exp(-40.0), rtol=1e-12)
+
+
+def test_a_minimum_cancels_as_a_maximum_does():
+    def loss(x):
+        m = x.min(axis=1, keepdims=True)
+        return np.sum(m[:, 0] - np.log(np.exp(m - x).sum(axis=1)))
+
+    f = tapec.grad(loss)
+    e = np.exp(-X)
+    assert np.allclose(f(X), e / e.sum(axis=1, keepdims=True), rtol=1e-12)
+    assert "==" not in f.source(X)

@@ -139,3 +139,25 @@ def test_quotients_on_the_way_as_sources():
     value = np.exp(X) / np.exp(X).sum(axis=1, keepdims=True)
     expected = np.where(np.arange(4)[:, None] > 0, 1 / value, 0)
     assert np.allclose(tape.gradient(y, p).numpy(), expected)
+
+
+# -- shares of logaddexp ----------------------------------------------------------------------------------------------
+def test_the_derivative_of_logaddexp_has_one_of_a_sigmoid():
+    rng = np.random.default_rng(0)
+    w, x = rng.normal(size=3), rng.normal(size=(200, 3))
+    f = tapec.hessian(lambda w: np.sum(np.logaddexp(0.0, x @ w)))
+    s = 1 / (1 + np.exp(-x @ w))
+    assert np.allclose(f(w), (x.T * (s * (1 - s))) @ x, rtol=1e-12)
+
+
+def test_both_operands_of_logaddexp():
+    a, b = np.array([0.3, -1.0, 40.0, -np.inf]), np.array([0.1, 2.0, -3.0, 1.0])
+    second = tapec.grad(
+        lambda a, b: np.sum(np.sin(tapec.grad(lambda a: np.sum(np.logaddexp(a, b)))(a))), argnums=(0, 1)
+    )
+    s = 1 / (1 + np.exp(b - a))
+    da, db = second(a, b)
+    expected = np.cos(s) * s * (1 - s)
+    assert np.allclose(da, expected, rtol=1e-12, atol=1e-16) and np.allclose(db, -expected, rtol=1e-12, atol=1e-16)
+    tangent = tapec.jvp(lambda a, b: tapec.grad(lambda a: np.sum(np.logaddexp(a, b)))(a), (a, b), (np.ones(4), b))[1]
+    assert np.allclose(tangent, s * (1 - s) * (1 - b), rtol=1e-12, atol=1e-16)

@@ -164,6 +164,24 @@ CASES = {
         ["where %c, %x, %y"],
         [("%c: bool[3], %x: float", "where %c, %x, %x")],
     ),
+    "where-again-then": Case(
+        "%c: bool[3], %d: bool[3], %x: f64[3], %y: f64[3]",
+        [
+            ("where %c, %x, 0.0; where %c, %0, 0", "where %c, %x, 0.0"),
+            ("where %c, %x, 2.5; where %c, %0, 2.5", "where %c, %x, 2.5"),
+        ],
+        [
+            "where %c, %x, 0.0; where %c, %0, -0.0",
+            "where %c, %x, 1.0; where %c, %0, 2.0",
+            "where %d, %x, 0.0; where %c, %0, 0.0",
+            "where %c, %x, %y; where %c, %0, %y",
+        ],
+    ),
+    "where-again-else": Case(
+        "%c: bool[3], %d: bool[3], %x: f64[3]",
+        [("where %c, 0.0, %x; where %c, 0, %0", "where %c, 0.0, %x")],
+        ["where %c, 0.0, %x; where %c, -0.0, %0", "where %d, 0.0, %x; where %c, 0.0, %0"],
+    ),
     "where-same-condition-then": Case(
         "%c: bool[3], %d: bool[3], %x: f64[3], %y: f64[3]",
         [("where %c, %x, %y; where %c, %0, 1.0", "where %c, %x, 1.0")],

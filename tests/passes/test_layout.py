@@ -34,6 +34,53 @@ CASES = {
         ],
         ["reshape %x {shape=(6, 4)}; transpose %0 {axes=(1, 0)}"],
     ),
+    "transpose-of-ones": Case(
+        "%x: f64[1,3,4], %a: f64[3,1], %b: f64[3,4]",
+        [
+            ("transpose %x {axes=(1, 0, 2)}", "reshape %x {shape=(3, 1, 4)}"),
+            ("transpose %a {axes=(1, 0)}", "reshape %a {shape=(1, 3)}"),
+        ],
+        ["transpose %x {axes=(2, 0, 1)}", "transpose %b {axes=(1, 0)}"],
+    ),
+    "index-of-everything": Case(
+        "%x: f64[3,1,4]",
+        [
+            ("getitem %x {index=(:, 0)}", "reshape %x {shape=(3, 4)}"),
+            ("getitem %x {index=(..., 0, 0:4)}", "reshape %x {shape=(3, 4)}"),
+        ],
+        [
+            "getitem %x {index=(0,)}",
+            "getitem %x {index=(::-1,)}",
+            "getitem %x {index=(:, 0, 1:)}",
+            "constant {value=[2, 0, 1]}; getitem %x, %0 {index=($0, 0)}",
+        ],
+    ),
+    "broadcast-of-same-size": Case(
+        X,
+        [("broadcast_to %v {shape=(1, 4)}", "reshape %v {shape=(1, 4)}")],
+        ["broadcast_to %v {shape=(3, 4)}"],
+        [("%t: float", "broadcast_to %t {shape=(1,)}")],
+    ),
+    "ones-dropped-before": Case(
+        "%x: f64[1,4], %v: f64[4], %s: f64[], %m: f64[3,4]",
+        [
+            (
+                "multiply %x, %v; reshape %0 {shape=(4,)}",
+                "reshape %x {shape=(4,)}; multiply %0, %v",
+            ),
+            (
+                "multiply %x, %s !ct; reshape %0 {shape=(4,)} !ct; return %0, %1",
+                "multiply %x, %s !ct; reshape %x {shape=(4,)} !ct; multiply %1, %s !ct; return %0, %2",
+            ),
+        ],
+        [
+            "multiply %x, %v; reshape %0 {shape=(4,)}; return %0, %1",
+            "multiply %x, %v; reshape %0 {shape=(2, 2)}",
+            "multiply %m, %v; reshape %0 {shape=(12,)}",
+            "sum %x {axis=(1,), keepdims=True}; reshape %0 {shape=(1,)}",
+            "power %x, 0.5; reshape %0 {shape=(4,)}",
+        ],
+    ),
     "broadcast-to-itself": Case(
         X,
         [("broadcast_to %x {shape=(3, 4)}", "%x")],
@@ -257,6 +304,36 @@ CASES = {
         [
             f"{SUM('%x', '1,', True)}; reshape %0 {{shape=(1, 3)}}",
             f"{SUM('%x', '1,', True)}; reshape %0 {{shape=(3,)}}; return %0, %1",
+        ],
+    ),
+    "sum-of-multiple": Case(
+        X,
+        [
+            (
+                f"multiply %x, 3.0 !ct; {SUM('%0', '0,', True)} !ct",
+                f"{SUM('%x', '0,', True)} !ct; multiply %0, 3.0 !ct",
+            )
+        ],
+        [
+            f"multiply %x, 3.0; {SUM('%0', '0,', False)}",
+            f"multiply %x, 3.0 !ct; {SUM('%0', '0,', False)} !ct; return %0, %1",
+            f"multiply %x, 1e300 !ct; {SUM('%0', '0,', False)} !ct",
+            f"multiply %x, %y !ct; {SUM('%0', '0,', False)} !ct",
+        ],
+    ),
+    "sum-with-identity": Case(
+        "%a: f64[3,3], %b: f64[3,3]",
+        [
+            (
+                "eye {n=3, m=3, k=0, dtype=f64} !ct; multiply %a, %0 !ct; sum %1 {axis=(0, 1), keepdims=False} !ct",
+                "trace %a {offset=0, axis1=0, axis2=1} !ct",
+            )
+        ],
+        [
+            "eye {n=3, m=3, k=1, dtype=f64} !ct; multiply %a, %0 !ct; sum %1 {axis=(0, 1), keepdims=False} !ct",
+            "eye {n=3, m=3, k=0, dtype=f64}; multiply %a, %0; sum %1 {axis=(0, 1), keepdims=False}",
+            "eye {n=3, m=3, k=0, dtype=f64} !ct; multiply %a, %0 !ct; sum %1 {axis=(0,), keepdims=False} !ct",
+            "multiply %a, %b !ct; sum %0 {axis=(0, 1), keepdims=False} !ct",
         ],
     ),
     "sum-of-single-elements": Case(

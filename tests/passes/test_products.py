@@ -13,7 +13,110 @@ SCALED = "multiply %x, 3.0 !ct"
 T = "transpose %0 {axes=(1, 0)} !ct"
 XT = "transpose %x {axes=(1, 0)} !ct"
 
+O = "%u: f64[3], %v: f64[4], %w: f64[3], %b: f64[4,2], %a: f64[2,3], %x: f64[3,4], %s: f64[3,3]"
+OUTER = "reshape %u {shape=(3, 1)} !ct; multiply %0, %v !ct"
+SQUARE = "reshape %u {shape=(3, 1)} !ct; multiply %0, %w !ct"
+NEGATIVE = "negative %x !ct"
+TWO = f"{SQUARE}; reshape %w {{shape=(3, 1)}} !ct; multiply %2, %u !ct"
+TRANSPOSED = "reshape %w {shape=(3, 1)} !ct; multiply %0, %u !ct; reshape %u {shape=(3, 1)} !ct; multiply %2, %w !ct"
+
 CASES = {
+    "product-with-column": Case(
+        O,
+        [
+            (f"{OUTER}; matmul %1, %b !ct", "reshape %u {shape=(3, 1)} !ct; matmul %v, %b !ct; multiply %0, %1 !ct"),
+            (f"{OUTER}; matmul %1, %v !ct", "matmul %v, %v !ct; multiply %u, %0 !ct"),
+        ],
+        ["reshape %u {shape=(3, 1)}; multiply %0, %v; matmul %1, %b", "multiply %x, %v !ct; matmul %0, %b !ct"],
+    ),
+    "product-with-row": Case(
+        O,
+        [
+            (f"{OUTER}; matmul %a, %1 !ct", "matmul %a, %u !ct; reshape %0 {shape=(2, 1)} !ct; multiply %1, %v !ct"),
+            (f"{OUTER}; matmul %w, %1 !ct", "matmul %w, %u !ct; multiply %0, %v !ct"),
+        ],
+        ["reshape %u {shape=(3, 1)}; multiply %0, %v; matmul %a, %1", "multiply %x, %v !ct; matmul %a, %0 !ct"],
+    ),
+    "transpose-of-outer": Case(
+        O,
+        [(f"{OUTER}; transpose %1 {{axes=(1, 0)}} !ct", "reshape %v {shape=(4, 1)} !ct; multiply %0, %u !ct")],
+        ["multiply %x, %v !ct; transpose %0 {axes=(1, 0)} !ct", f"{OUTER}; transpose %1 {{axes=(0, 1)}} !ct"],
+    ),
+    "transpose-of-sum-of-outer": Case(
+        O,
+        [
+            (
+                f"{TWO}; add %1, %3 !ct; transpose %4 {{axes=(1, 0)}} !ct",
+                f"{SQUARE}; transpose %1 {{axes=(1, 0)}} !ct; reshape %w {{shape=(3, 1)}} !ct; multiply %3, %u !ct; "
+                "transpose %4 {axes=(1, 0)} !ct; add %2, %5 !ct",
+            )
+        ],
+        [f"{SQUARE}; add %1, %s !ct; transpose %2 {{axes=(1, 0)}} !ct"],
+    ),
+    "transpose-of-difference-of-outer": Case(
+        O,
+        [
+            (
+                f"{TWO}; subtract %1, %3 !ct; transpose %4 {{axes=(1, 0)}} !ct",
+                f"{SQUARE}; transpose %1 {{axes=(1, 0)}} !ct; reshape %w {{shape=(3, 1)}} !ct; multiply %3, %u !ct; "
+                "transpose %4 {axes=(1, 0)} !ct; subtract %2, %5 !ct",
+            )
+        ],
+        [f"{SQUARE}; subtract %1, %s !ct; transpose %2 {{axes=(1, 0)}} !ct"],
+    ),
+    "trace-of-outer": Case(
+        O,
+        [(f"{SQUARE}; trace %1 {{offset=0, axis1=0, axis2=1}} !ct", "matmul %u, %w !ct")],
+        [f"{SQUARE}; trace %1 {{offset=1, axis1=0, axis2=1}} !ct", "trace %s {offset=0, axis1=0, axis2=1} !ct"],
+    ),
+    "negative-times-matrix": Case(
+        O,
+        [
+            (f"{NEGATIVE}; matmul %0, %b !ct", "matmul %x, %b !ct; negative %0 !ct"),
+            (
+                f"{NEGATIVE}; matmul %0, %b !ct; return %0, %1",
+                f"{NEGATIVE}; matmul %x, %b !ct; negative %1 !ct; return %0, %2",
+            ),
+        ],
+        [
+            "negative %x; matmul %0, %b",
+            "multiply %x, -2.0 !ct; matmul %0, %b !ct",
+        ],
+        [("%a: f64[2,2], %b: f64[2,9]", "negative %a !ct; matmul %0, %b !ct; return %0, %1")],  # more to be negated
+    ),
+    "matrix-times-negative": Case(
+        O,
+        [(f"{NEGATIVE}; matmul %a, %0 !ct", "matmul %a, %x !ct; negative %0 !ct")],
+        ["negative %x; matmul %a, %0"],
+    ),
+    "trace-of-negative": Case(
+        O,
+        [
+            (
+                "negative %s !ct; trace %0 {offset=1, axis1=0, axis2=1} !ct",
+                "trace %s {offset=1, axis1=0, axis2=1} !ct; negative %0 !ct",
+            )
+        ],
+        ["negative %s; trace %0 {offset=0, axis1=0, axis2=1}"],
+    ),
+    "transpose-of-negative": Case(
+        O,
+        [
+            (
+                "negative %x !ct; transpose %0 {axes=(1, 0)} !ct",
+                "transpose %x {axes=(1, 0)} !ct; negative %0 !ct",
+            )
+        ],
+        ["negative %x; transpose %0 {axes=(1, 0)}"],
+    ),
+    "columns-times-rows": Case(
+        "%a: f64[2,3,1], %b: f64[2,1,4], %c: f64[3,1], %d: f64[1,4], %e: f64[4,3]",
+        [
+            ("matmul %a, %b !ct", "multiply %a, %b !ct"),
+            ("matmul %c, %d !ct", "multiply %c, %d !ct"),
+        ],
+        ["matmul %a, %b", "matmul %e, %c !ct"],
+    ),
     "factor-out-of-product": Case(
         X,
         [(f"{SCALED}; matmul %0, %v !ct", "matmul %x, %v !ct; multiply %0, 3.0 !ct")],

@@ -14,7 +14,35 @@ def shared(body):
     return f"{body}; return %0, %1"
 
 
+BIG = "%x: f64[20,30], %r: f64[30], %t: f64[30], %c: f64[20,1], %s: f64[], %z: f64[20,30]"
+
+
 CASES = {
+    "small-factors-first": Case(
+        BIG,
+        [
+            ("multiply %x, %r !ct; multiply %0, %t !ct", "multiply %r, %t !ct; multiply %x, %0 !ct"),
+            ("multiply %c, %x !ct; multiply %0, %s !ct", "multiply %c, %s !ct; multiply %x, %0 !ct"),
+        ],
+        [
+            "multiply %x, %r; multiply %0, %t",
+            "multiply %x, %r !ct; multiply %0, %c !ct",  # together as large as x
+            "multiply %x, %z !ct; multiply %0, %r !ct",
+            "multiply %c, %r !ct; multiply %0, %t !ct",
+            shared("multiply %x, %r !ct; multiply %0, %t !ct"),
+        ],
+        [("%x: f64[3,5], %r: f64[5]", "multiply %x, %r !ct; multiply %0, %r !ct")],  # nothing to be saved
+    ),
+    "small-quotient-first": Case(
+        BIG,
+        [("multiply %x, %r !ct; divide %0, %t !ct", "divide %r, %t !ct; multiply %x, %0 !ct")],
+        ["multiply %x, %r; divide %0, %t", shared("multiply %x, %r !ct; divide %0, %t !ct")],
+    ),
+    "small-divisor-first": Case(
+        BIG,
+        [("divide %x, %r !ct; multiply %0, %t !ct", "divide %t, %r !ct; multiply %x, %0 !ct")],
+        ["divide %x, %r; multiply %0, %t", "divide %x, %r !ct; multiply %0, %z !ct"],
+    ),
     "factors-gathered": Case(
         X,
         [

@@ -2,6 +2,7 @@
 
 from tapec.passes.rules.algebra import ALGEBRA
 from tapec.passes.rules.cholesky import CHOLESKY_GRADIENTS
+from tapec.passes.rules.contractions import CONTRACTIONS
 from tapec.passes.rules.factors import FACTORS
 from tapec.passes.rules.fast import FAST
 from tapec.passes.rules.fold import FOLD
@@ -19,6 +20,7 @@ from tapec.passes.rules.zeros import ZEROS
 __all__ = [
     "ALGEBRA",
     "CHOLESKY_GRADIENTS",
+    "CONTRACTIONS",
     "FACTORS",
     "FAST",
     "FOLD",

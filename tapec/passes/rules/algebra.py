@@ -23,6 +23,11 @@ def opposite(k: Any) -> Any:
     return -k if k else -float(k)
 
 
+def same_number(j: Any, k: Any) -> bool:
+    """Are they one number, as 0 and 0.0 are, and 0.0 and -0.0 are not?"""
+    return j == k and (j != 0 or math.copysign(1.0, complex(j).real) == math.copysign(1.0, complex(k).real))
+
+
 def is_cotangent(y: Node) -> bool:
     return y.role is not None
 
@@ -75,6 +80,8 @@ ALGEBRA = (
     Rule("twice", x + x, x * 2.0),
     # selection
     Rule("where-both-same", np.where(c, x, x), x, kinds="fciub"),
+    Rule("where-again-then", np.where(c, np.where(c, a, j), k), np.where(c, a, j), same_number, kinds="fciub"),
+    Rule("where-again-else", np.where(c, k, np.where(c, j, a)), np.where(c, j, a), same_number, kinds="fciub"),
     Rule("where-same-condition-then", np.where(c, np.where(c, a, b), d), np.where(c, a, d), kinds="fciub"),
     Rule("where-same-condition-else", np.where(c, a, np.where(c, b, d)), np.where(c, a, d), kinds="fciub"),
     Rule(

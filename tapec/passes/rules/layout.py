@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, broadcast_shapes
+from tapec.ir.index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.creation import FULL
 from tapec.passes.pattern import Some, params, variables
@@ -117,6 +118,45 @@ def _is_lossless(y: Node, x: Node) -> bool:
     return middle.kind == x.type.dtype.kind or y.type.dtype == middle
 
 
+def _moves_only_ones(y: Node) -> bool:
+    """Do the axes that are longer than one stay in their order?"""
+    shape = y.inputs[0].type.shape
+    long = [k for k in y.param("axes") if shape[k] != 1]
+    return 1 in shape and long == sorted(long)
+
+
+def _takes_everything(y: Node) -> bool:
+    """Does an index only drop axes of length one?"""
+    same = len(y.inputs) == 1 and y.type.size == y.inputs[0].type.size
+    return same and all([part.step is None or part.step > 0 for part in y.param("index") if type(part) is Slice])
+
+
+def _same_size(y: Node, x: Node) -> bool:
+    return not x.type.weak and x.type.size == y.type.size
+
+
+def reshaped(y: Symbol, x: Symbol) -> Any:
+    return np.reshape(x, y.shape)
+
+
+def _drops_ones(y: Node, uses: Any) -> bool:
+    """Does a reshape drop axes of length one in front of an elementwise result, that could have gone before?"""
+    whole = y.inputs[0]
+    if whole.op.kind != "elementwise" or whole.op.multi or whole.op.name == "power":
+        return False
+    shape, wanted = whole.type.shape, y.type.shape
+    extra = len(shape) - len(wanted)
+    return extra > 0 and shape == (1,) * extra + wanted and (uses(whole) == 1 or whole.role is not None)
+
+
+def reshaped_before(y: Symbol) -> Any:
+    """The elementwise operation on operands without those axes."""
+    whole, n = y.node.inputs[0], y.ndim
+    operands = [Symbol(i, y.builder) for i in whole.inputs]
+    inner = [o if o.ndim <= n else np.reshape(o, o.shape[o.ndim - n :]) for o in operands]
+    return apply(whole.op, tuple(inner), whole.params)
+
+
 def transpose_of_transpose(y: Symbol, x: Symbol) -> Any:
     inner, outer = y.node.inputs[0].param("axes"), y.node.param("axes")
     return np.transpose(x, [inner[k] for k in outer])
@@ -129,6 +169,7 @@ def _layout(name: str, pattern: Any, replacement: Any, guard: Any = None, change
 SPREAD = Some(kinds=ELEMENTWISE, of=("broadcast_to",))
 FILLED = Some(kinds=ELEMENTWISE, of=("full",))
 RESHAPED = Some(kinds=ELEMENTWISE, of=("reshape",))
+REDUCED = Some("reshape")
 RESHAPE_TWICE = np.reshape(np.reshape(x, params), params)
 BROADCAST_TWICE = np.broadcast_to(np.broadcast_to(x, params), params)
 BROADCAST_RESHAPED = np.broadcast_to(np.reshape(x, params), params)
@@ -139,6 +180,10 @@ LAYOUT = (
     _layout("reshape-of-reshape", RESHAPE_TWICE, again),
     _layout("transpose-to-itself", np.transpose(x), x, _keeps_order),
     _layout("transpose-of-transpose", np.transpose(np.transpose(x)), transpose_of_transpose),
+    _layout("ones-dropped-before", REDUCED, reshaped_before, _drops_ones),
+    _layout("transpose-of-ones", np.transpose(x), reshaped, _moves_only_ones),
+    _layout("index-of-everything", x[...], reshaped, _takes_everything),
+    _layout("broadcast-of-same-size", np.broadcast_to(x, params), reshaped, _same_size),
     _layout("broadcast-to-itself", np.broadcast_to(x, params), x, _keeps_type),
     _layout("broadcast-of-broadcast", BROADCAST_TWICE, again, _is_strong),
     _layout("broadcast-of-leading-ones", BROADCAST_RESHAPED, again, _only_adds_ones),

@@ -10,9 +10,10 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ops import Symbol
 from tapec.ops.define import reduced_shape
-from tapec.passes.facts import uniform_value
+from tapec.passes.facts import is_identity, uniform_value
 from tapec.passes.pattern import Some, number, params, variables
 from tapec.passes.rule import Rule
+from tapec.passes.rules.scales import is_mild
 
 __all__ = ["REDUCTIONS"]
 
@@ -87,8 +88,21 @@ def _is_plain_shape(y: Node) -> bool:
     )
 
 
+def _picks_diagonal(y: Node, a: Node, x: Node) -> bool:
+    """Is the whole of a product with an identity matrix added up?"""
+    return not y.type.shape and a.type == x.type and is_identity(x)
+
+
 def negative_sum(y: Symbol, x: Symbol) -> Any:
     return -np.sum(x, axis=y.node.param("axis"), keepdims=y.node.param("keepdims"))
+
+
+def sum_of_multiple(y: Symbol, x: Symbol, k: Any) -> Any:
+    return np.sum(x, axis=y.node.param("axis"), keepdims=y.node.param("keepdims")) * k
+
+
+def _is_mild_multiple(y: Node, x: Node, k: Any) -> bool:
+    return x.type == y.inputs[0].type and y.type.size < x.type.size and is_mild(y, k)
 
 
 def reshaped(y: Symbol, x: Symbol) -> Any:
@@ -149,7 +163,9 @@ REDUCTIONS = (
     _rule("reshape-of-negative", np.reshape(-x, params), lambda y, x: -np.reshape(x, y.shape), changes="", once=True),
     # among cotangents
     _rule("sum-of-negative", np.sum(-x), negative_sum, changes="zeros", once=True, **CT),
+    _rule("sum-of-multiple", np.sum(x * k), sum_of_multiple, _is_mild_multiple, once=True, **CT),
     _rule("sum-of-single-elements", np.sum(x), reshaped, _adds_single_elements, changes="zeros", **CT),
+    _rule("sum-with-identity", np.sum(a * x), lambda a: np.trace(a), _picks_diagonal, changes="zeros", once=True, **CT),
     _rule("product-with-uniform", a @ k, product_with_uniform, _is_matrix, **CT),
     _rule("uniform-times-product", np.matmul(k, a), uniform_times_product, _is_matrix, **CT),
     _rule("transpose-of-product", np.transpose(a @ b), transpose_of_product, _swaps_matrices, once=True, **CT),

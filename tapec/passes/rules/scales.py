@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tapec.ir import Node
+from tapec.ir import Node, broadcast_shapes
 from tapec.passes.pattern import number, variables
 from tapec.passes.rule import Rule
 
@@ -18,6 +18,8 @@ __all__ = ["SCALES"]
 
 a, b, x = variables("a b x")
 j, k = number("j"), number("k")
+FEW = 4  # times as large as
+LARGE = 256  # elements
 
 
 def is_mild(y: Node, *factors: Any) -> bool:
@@ -41,7 +43,22 @@ def _scale(name: str, pattern: Any, replacement: Any, guard: Any, once: bool = F
     return Rule(name, pattern, replacement, guard, only="cotangents", changes="rounding", once=once)
 
 
+def _are_small(y: Node, x: Node, a: Node, b: Node) -> bool:
+    """Is x as large as the result, and the product of the others much smaller, so that it had better come first?"""
+    if x.type.shape != y.type.shape:
+        return False
+    size = math.prod(broadcast_shapes(a.type.shape, b.type.shape))
+    return FEW * size <= y.type.size >= LARGE
+
+
+def _small(name: str, pattern: Any, replacement: Any) -> Rule:
+    return Rule(name, pattern, replacement, _are_small, only="cotangents", changes="rounding", once=True)
+
+
 SCALES = (
+    _small("small-factors-first", x * a * b, lambda x, a, b: x * (a * b)),
+    _small("small-quotient-first", x * a / b, lambda x, a, b: x * (a / b)),
+    _small("small-divisor-first", x / a * b, lambda x, a, b: x * (b / a)),
     _scale("factors-gathered", x * j * k, lambda x, j, k: x * (j * k), lambda y, j, k: is_mild(y, j, k)),
     _scale("over-number", x / k, lambda x, k: x * (1.0 / k), lambda y, k: is_mild(y, k)),
     _scale("number-over-times", k / x * j, lambda x, j, k: j * k / x, lambda y, j, k: is_mild(y, j, k)),

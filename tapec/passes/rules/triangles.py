@@ -21,11 +21,12 @@ __all__ = ["TRIANGLES"]
 
 b, l = variables("b l")
 LARGE = 80  # rows from which blocks pay
+SMALL, MANY = 16, 64  # and with so many right-hand sides
 
 
-def is_large_lower(l: Node) -> bool:
-    """Is it a matrix of some size that is known to be lower triangular?"""
-    if l.type.ndim != 2 or l.type.shape[0] < LARGE or l.type.shape[0] != l.type.shape[1]:
+def is_lower(l: Node, n: int) -> bool:
+    """Is it a matrix of n rows or more that is known to be lower triangular?"""
+    if l.type.ndim != 2 or l.type.shape[0] < n or l.type.shape[0] != l.type.shape[1]:
         return False
     return (l.op is CHOLESKY and not l.params) or (l.op is TRIL and l.param("k") <= 0)
 
@@ -34,7 +35,10 @@ def _system(y: Node, l: Node, b: Node) -> bool:
     matrix = y.inputs[0]
     if matrix is not l and matrix.param("axes") != (1, 0):
         return False
-    return is_large_lower(l) and b.type.ndim < 3 and b.type.dtype == l.type.dtype == y.type.dtype
+    if b.type.ndim > 2 or not b.type.dtype == l.type.dtype == y.type.dtype:
+        return False
+    many = b.type.ndim == 2 and b.type.shape[1] >= MANY
+    return is_lower(l, SMALL if many else LARGE)
 
 
 def by_blocks(y: Symbol, l: Symbol, b: Symbol) -> Any:
@@ -46,7 +50,7 @@ def _rule(name: str, pattern: Any, replacement: Any, guard: Any) -> Rule:
 
 
 TRIANGLES = (
-    _rule("inverse-by-blocks", np.linalg.inv(l), lambda l: apply(INV_LOWER, (l,)), lambda l: is_large_lower(l)),
+    _rule("inverse-by-blocks", np.linalg.inv(l), lambda l: apply(INV_LOWER, (l,)), lambda l: is_lower(l, LARGE)),
     _rule("solve-by-blocks", np.linalg.solve(l, b), by_blocks, _system),
     _rule("solve-by-blocks-transposed", np.linalg.solve(np.transpose(l), b), by_blocks, _system),
 )

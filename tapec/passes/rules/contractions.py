@@ -1,0 +1,110 @@
+"""Sums of products that were broadcast, as matrix products: `(x * w).sum(axis=1)` is `x @ w`.
+
+Along each axis the product has the extent of both operands, or of one of them. What is added up along axes of both is a
+contraction; what is left belongs to one operand each, and the product itself is never made. Axes of both operands that
+are kept would make a stack of small products: those sums stay.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.ops import Symbol
+from tapec.passes.facts import uniform_value
+from tapec.passes.pattern import variables
+from tapec.passes.rule import Rule
+
+__all__ = ["CONTRACTIONS"]
+
+a, b = variables("a b")
+LARGE = 1 << 16  # elements of an operand that blocks would compute as it is read
+
+Axes = tuple[int, ...]
+
+
+class Contraction(NamedTuple):
+    """The axes of a product that are summed over and in both operands, and those of one alone."""
+
+    shape: Axes
+    both: Axes
+    left: Axes
+    right: Axes
+    summed: Axes
+
+
+def contraction(y: Node, a: Node, b: Node, uses: Any) -> Contraction | None:
+    """The sum of a product as a contraction, if it is one that a matrix product computes as it stands."""
+    product = y.inputs[0]
+    shape, axis = product.type.shape, y.param("axis")
+    if product.type.dtype.char not in "fd" or a.type.dtype != b.type.dtype or not y.type.size or uses(product) > 1:
+        return None
+    if a.type.shape == b.type.shape or uniform_value(a) is not None or uniform_value(b) is not None:
+        return None
+    of_a, of_b = _own_axes(a, len(shape)), _own_axes(b, len(shape))
+    both = tuple([k for k in of_a if k in of_b])
+    if not both or not set(both) <= set(axis) or _comes_late(a) or _comes_late(b):
+        return None
+    left, right = (tuple([k for k in own if k not in both]) for own in (of_a, of_b))
+    if not _in_blocks(of_a, both) or not _in_blocks(of_b, both):
+        return None
+    if left and right and not (left[-1] < right[0] or right[-1] < left[0]):
+        return None
+    return Contraction(shape, both, left, right, axis)
+
+
+def _own_axes(node: Node, ndim: int) -> Axes:
+    """The axes along which an operand is longer than one, counted in the product."""
+    first = ndim - node.type.ndim
+    return tuple([first + k for k, n in enumerate(node.type.shape) if n != 1])
+
+
+def _in_blocks(own: Axes, both: Axes) -> bool:
+    """Are the axes that are summed over together, at the beginning or at the end?"""
+    n = len(both)
+    return own[:n] == both or own[len(own) - n :] == both
+
+
+def _comes_late(node: Node) -> bool:
+    """Would blocks compute this operand just before it is multiplied, so that it need never be there as a whole?"""
+    return node.op.kind == "elementwise" and node.type.size >= LARGE
+
+
+def contracted(y: Symbol, a: Symbol, b: Symbol, fact: Contraction) -> Any:
+    """One matrix product; sums over what is left of one operand; the shape that the sum has."""
+    shape, both, left, right, summed = fact
+    if left and right and right[0] < left[0]:
+        a, b, left, right = b, a, right, left
+    total = _facing(a, left, both, shape, last=True) @ _facing(b, right, both, shape, last=False)
+    free = left + right
+    total = np.reshape(total, [shape[k] for k in free])
+    gone = tuple([i for i, k in enumerate(free) if k in summed])
+    total = np.sum(total, axis=gone) if gone else total
+    if y.node.op.name == "mean":
+        total = total / math.prod([shape[k] for k in summed])
+    return np.reshape(total, y.shape)
+
+
+def _facing(x: Symbol, free: Axes, both: Axes, shape: Axes, last: bool) -> Any:
+    """An operand as a matrix with the axes to be summed over as its last, or its first; as a vector without others."""
+    k, n = math.prod([shape[i] for i in both]), math.prod([shape[i] for i in free])
+    if not free:
+        return np.reshape(x, (k,))
+    if free[0] < both[0]:
+        matrix = np.reshape(x, (n, k))
+        return matrix if last else np.transpose(matrix)
+    matrix = np.reshape(x, (k, n))
+    return np.transpose(matrix) if last else matrix
+
+
+def _rule(name: str, pattern: Any) -> Rule:
+    return Rule(name, pattern, contracted, contraction, kinds="f", changes="rounding")
+
+
+CONTRACTIONS = (
+    _rule("sum-of-product", np.sum(a * b)),
+    _rule("mean-of-product", np.mean(a * b)),
+)

@@ -1,0 +1,103 @@
+"""Sums of products that were broadcast, as matrix products."""
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.passes.rules import CONTRACTIONS
+from tests.passes.support import Case, check_case, check_table
+
+X = "%x: f64[5,4], %w: f64[4], %r: f64[5,1], %c: f64[3,4], %z: f64[5,4], %t: f64[5,3,4], %h: f16[5,4], %g: f16[4]"
+SUM = "sum {} {{axis=({}), keepdims={}}}".format
+PRODUCT = "multiply %x, %w"
+PAIRS = "reshape %x {shape=(5, 1, 4)}; multiply %0, %c"
+
+CASES = {
+    "sum-of-product": Case(
+        X,
+        [
+            (f"{PRODUCT}; {SUM('%0', '1,', False)}", "matmul %x, %w"),
+            (f"{PRODUCT}; {SUM('%0', '1,', True)}", "matmul %x, %w; reshape %0 {shape=(5, 1)}"),
+            (
+                f"multiply %r, %x; {SUM('%0', '0,', False)}",
+                "reshape %r {shape=(5,)}; matmul %0, %x",
+            ),
+            (
+                f"{PAIRS}; {SUM('%1', '2,', False)}",
+                "reshape %x {shape=(5, 1, 4)}; reshape %0 {shape=(5, 4)}; transpose %c {axes=(1, 0)}; matmul %1, %2",
+            ),
+            (f"{PRODUCT}; {SUM('%0', '0, 1', False)}", "matmul %x, %w; sum %0 {axis=(0,), keepdims=False}"),
+        ],
+        [
+            f"{PRODUCT}; {SUM('%0', '0,', False)}",  # along an axis of one operand alone
+            f"multiply %x, %z; {SUM('%0', '1,', False)}",
+            f"{PRODUCT}; {SUM('%0', '1,', False)}; return %0, %1",
+            f"multiply %x, 2.0; {SUM('%0', '1,', False)}",
+            f"multiply %t, %c; {SUM('%0', '2,', False)}",  # a product for each of three
+            f"multiply %t, %w; {SUM('%0', '1,', False)}",
+            f"multiply %h, %g; {SUM('%0', '1,', False)}",  # no BLAS for it
+        ],
+        [("%x: f64[500,400], %w: f64[400]", f"tanh %x; multiply %0, %w; {SUM('%1', '1,', False)}")],  # for blocks
+    ),
+    "mean-of-product": Case(
+        X,
+        [("multiply %x, %w; mean %0 {axis=(1,), keepdims=False}", "matmul %x, %w; divide %0, 4")],
+        ["multiply %x, %w; mean %0 {axis=(0,), keepdims=False}"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rule(name):
+    check_case(name, CASES[name], CONTRACTIONS)
+
+
+def test_each_rule_has_a_case():
+    check_table(CASES, CONTRACTIONS)
+
+
+SHAPES = [
+    ((6, 1, 4), (3, 4), (2,)),
+    ((3, 4), (6, 1, 4), (2,)),  # the second operand's axes come first
+    ((6, 3, 1), (6, 1, 4), (0,)),
+    ((6, 1, 4), (6, 3, 1), (0,)),
+    ((6, 3, 1), (6, 1, 4), (0, 1)),
+    ((6, 3, 1), (6, 1, 4), (0, 1, 2)),
+    ((2, 3, 4, 5), (4, 5), (2, 3)),
+    ((2, 3, 4, 5), (2, 3, 1, 1), (0, 1)),
+    ((2, 3, 4, 5), (3, 1, 5), (1, 3)),  # apart from one another: not a matrix as it stands
+    ((1, 4), (6, 1), (0, 1)),
+]
+
+
+@pytest.mark.parametrize("left, right, axis", SHAPES)
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("function", [np.sum, np.mean])
+def test_all_kinds_of_axes(left, right, axis, keepdims, function):
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal(left), rng.standard_normal(right)
+    f = lambda a, b: function(a * b, axis=axis, keepdims=keepdims)
+    loss = lambda a, b: np.sum(np.sin(f(a, b)))
+    assert np.allclose(tapec.compile(f)(a, b), f(a, b), rtol=1e-13)
+    da, db = tapec.grad(loss, argnums=(0, 1))(a, b)
+    slope = np.broadcast_to(np.cos(function(a * b, axis=axis, keepdims=True)), np.broadcast_shapes(left, right))
+    slope = slope / (np.prod([slope.shape[k] for k in axis]) if function is np.mean else 1)
+
+    def fitted(whole, shape):
+        extra = whole.ndim - len(shape)
+        ones = [k for k in range(whole.ndim) if k < extra or shape[k - extra] == 1]
+        return whole.sum(axis=tuple(ones), keepdims=True).reshape(shape)
+
+    assert np.allclose(da, fitted(slope * b, left), rtol=1e-12)
+    assert np.allclose(db, fitted(slope * a, right), rtol=1e-12)
+
+
+def test_pairwise_products_are_never_made():
+    def loss(c, x):
+        return np.sum(np.sum(x[:, None, :] * c, axis=2) ** 2)
+
+    rng = np.random.default_rng(0)
+    x, c = rng.standard_normal((30, 4)), rng.standard_normal((3, 4))
+    f = tapec.grad(loss)
+    assert np.allclose(f(c, x), 2.0 * c @ x.T @ x, rtol=1e-12)
+    assert not [line for line in f.source(c, x).splitlines() if "None" in line.split("#")[0]]
