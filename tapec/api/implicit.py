@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from types import CellType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +16,23 @@ from tapec.ir import Graph, type_of
 from tapec.ops import ArrayLike
 from tapec.runtime.build import Build
 from tapec.trace.recorder import CURRENT, Recorder
+from tapec.trace.structure import LEAF, flatten, unflatten
 from tapec.trace.tensor import Tensor, record, wrap
 
 __all__ = ["custom_linear_solve", "custom_root", "fixed_point"]
 
 
-def custom_root(f: Callable[..., Any], x0: Any, solve: Callable[..., Any]) -> Any:
+def custom_root(
+    f: Callable[..., Any], x0: Any, solve: Callable[..., Any], linear_solve: Callable[..., Any] | None = None
+) -> Any:
     """The x with f(x) = 0, found by `solve(f, x0)`, which may be any solver and sees plain numbers.
 
     Derivatives with respect to everything that f closes over come from the implicit function theorem; how the solver
-    got there does not matter. x0 has no gradient.
+    got there does not matter. x0 has no gradient. Where x0 is a structure, f takes and returns that structure, and the
+    solver sees one vector.
+
+    Derivatives solve a linear system with the derivative of f by x: as a dense matrix, or without one by
+    `linear_solve(matvec, b)`, as in `custom_linear_solve`.
 
     >>> import tapec
     >>> from scipy.optimize import brentq
@@ -33,13 +41,24 @@ def custom_root(f: Callable[..., Any], x0: Any, solve: Callable[..., Any]) -> An
     >>> tapec.grad(cube_root)(8.0)
     np.float64(0.0833333333)
     """
-    return _solution("custom_root", f, x0, solve, ROOT)
+    layout = Layout.of(x0)
+    if layout is None:
+        return _solution("custom_root", f, x0, solve, ROOT, linear_solve)
+    found = _solution("custom_root", layout.flat(f), layout.vector(x0), solve, ROOT, linear_solve)
+    return layout.structure(found)
 
 
-def fixed_point(step: Callable[..., Any], x0: Any, tol: float = 1e-10, max_steps: int = 10_000) -> Any:
+def fixed_point(
+    step: Callable[..., Any],
+    x0: Any,
+    tol: float = 1e-10,
+    max_steps: int = 10_000,
+    linear_solve: Callable[..., Any] | None = None,
+) -> Any:
     """The x with step(x) = x, by iteration from x0 until nothing moves by more than `tol`, relative to its size.
 
-    Derivatives with respect to everything that `step` closes over come from the implicit function theorem.
+    Derivatives with respect to everything that `step` closes over come from the implicit function theorem; x0 may be a
+    structure, and `linear_solve` is as in `custom_root`.
 
     >>> import numpy as np, tapec
     >>> def golden(a):
@@ -47,8 +66,50 @@ def fixed_point(step: Callable[..., Any], x0: Any, tol: float = 1e-10, max_steps
     >>> golden(1.0), tapec.grad(golden)(1.0)
     (np.float64(1.6180339887), np.float64(0.7236067977))
     """
-    solve = _Iteration(tol, max_steps)
-    return custom_root(lambda x: step(x) - x, x0, solve)
+    try:
+        tol = float(tol)
+    except DetachError:
+        mend = "Mend: a number from a closure, or static_argnames='tol'"
+        raise TypeError(at_user_line(f"fixed_point: tol is how exactly to solve, and no argument. {mend}")) from None
+    return custom_root(lambda x: _difference(step(x), x), x0, _Iteration(tol, max_steps), linear_solve)
+
+
+def _difference(a: Any, b: Any) -> Any:
+    ends: list[Any] = []
+    starts: list[Any] = []
+    tree = flatten(a, ends)
+    if tree != flatten(b, starts):
+        raise ValueError(at_user_line("fixed_point: the step must return the structure that it takes"))
+    return unflatten(tree, [x - y for x, y in zip(ends, starts, strict=True)])
+
+
+class Layout(NamedTuple):
+    """A structure of arrays as one vector: its form, and the shape of each leaf."""
+
+    tree: Any
+    shapes: list[tuple[int, ...]]
+
+    @staticmethod
+    def of(x: Any) -> Layout | None:
+        """None for a single array."""
+        leaves: list[Any] = []
+        tree = flatten(x, leaves)
+        return None if tree is LEAF else Layout(tree, [np.shape(plain(leaf)) for leaf in leaves])
+
+    def vector(self, x: Any) -> Any:
+        leaves: list[Any] = []
+        if flatten(x, leaves) != self.tree:
+            raise ValueError(at_user_line("custom_root: the function must return the structure that it takes"))
+        return np.concatenate([np.reshape(leaf, (-1,)) for leaf in leaves] or [np.zeros(0)])
+
+    def structure(self, v: Any) -> Any:
+        ends = np.cumsum([math.prod(s) for s in self.shapes]).tolist()
+        starts = [0, *ends]
+        leaves = [np.reshape(v[a:b], s) if s else v[a] for a, b, s in zip(starts, ends, self.shapes)]
+        return unflatten(self.tree, leaves)
+
+    def flat(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda v: self.vector(f(self.structure(v)))
 
 
 class _Iteration:
@@ -100,7 +161,9 @@ def custom_linear_solve(matvec: Callable[..., Any], b: Any, solve: Callable[...,
     return _solution("custom_linear_solve", matvec, b, solve, LINEAR_SOLVE)
 
 
-def _solution(what: str, f: Callable[..., Any], given: Any, solve: Callable[..., Any], op: Any) -> Any:
+def _solution(
+    what: str, f: Callable[..., Any], given: Any, solve: Callable[..., Any], op: Any, linear_solve: Any = None
+) -> Any:
     """Solve with plain numbers, and record the solution as one operation."""
     start, plain_solve = plain(given), settled(solve)
     x = _result(what, unrecorded(plain_solve)(unrecorded(f), start), start)
@@ -109,10 +172,13 @@ def _solution(what: str, f: Callable[..., Any], given: Any, solve: Callable[...,
         return wrap(x) if isinstance(given, Tensor) else x
     if rec.trace is not None:
         _check_closure(solve, rec)
+        _check_closure(linear_solve, rec)
     found = EquationTrace(rec.tapes[-1], rec.trace is not None).run(_Equation(what, f, x))
     graph: Graph = dict(found.params)["backward"]
     first = given._tapec_read() if isinstance(given, ArrayLike) else wrap(start)  # type: ignore[attr-defined]
     routine = Routine(graph, plain_solve, solver_key(solve), type_of(x), _compiled)
+    if linear_solve is not None:
+        routine = routine.differentiated_by(settled(linear_solve), solver_key(linear_solve))
     out = wrap(x)
     record(rec, op, (first, *found.captured), (("routine", routine),), out)
     return out
@@ -198,7 +264,7 @@ class _Equation:
             raise ValueError(
                 at_user_line(f"{self.name}: {unknown[0].size} unknowns, but the function returns {y.size} values")
             )
-        return [y]
+        return [y if y.shape == unknown[0].shape else np.reshape(y, unknown[0].shape)]
 
 
 def _compiled(graph: Graph) -> Callable[..., Any]:

@@ -47,8 +47,15 @@ class Routine:
         self.key = key
         self.result = result
         self.compile = compile
+        self.linear: Routine | None = None
         self._function: Callable[..., Any] | None = None
         self._transposed: Routine | None = None
+
+    def differentiated_by(self, solve: Callable[..., Any], key: Any) -> Routine:
+        """The same equation, whose derivatives come from `solve(matvec, b)` and no matrix."""
+        out = Routine(self.graph, self.solve, (self.key, key), self.result, self.compile)
+        out.linear = Routine(linear_system(self.graph), _checked(solve, "custom_root"), key, self.result, self.compile)
+        return out
 
     def __call__(self, start: Any, *captured: Any) -> Any:
         if self._function is None:
@@ -65,7 +72,9 @@ class Routine:
         """The same way of solving for the transposed system."""
         if self._transposed is None:
             graph = transposed_system(self.graph)
-            self._transposed = Routine(graph, _checked(self.solve), (self.key, "T"), self.result, self.compile)
+            self._transposed = Routine(
+                graph, _checked(self.solve, "custom_linear_solve"), (self.key, "T"), self.result, self.compile
+            )
             self._transposed._transposed = self
         return self._transposed
 
@@ -79,7 +88,7 @@ class Routine:
         return f"<{self.graph.fingerprint[:16]} by {self.key}>"
 
 
-def _checked(solve: Callable[..., Any]) -> Callable[..., Any]:
+def _checked(solve: Callable[..., Any], what: str) -> Callable[..., Any]:
     """A solver that must have used the function it was given: one that knows the matrix would ignore the transpose."""
 
     def checked(matvec: Callable[..., Any], b: Any) -> Any:
@@ -87,12 +96,20 @@ def _checked(solve: Callable[..., Any]) -> Callable[..., Any]:
         left = np.linalg.norm(np.ravel(matvec(x) - b))
         if not left <= 1e-3 * np.linalg.norm(np.ravel(b)):
             raise ValueError(
-                "custom_linear_solve: the solver did not solve the transposed system, which gradients need. Mend: let "
-                "it use the matvec it is given, and nothing else that it knows of the matrix"
+                f"{what}: the solver did not solve the {'linear' if what == 'custom_root' else 'transposed'} system, "
+                f"which gradients need. Mend: let it use the matvec it is given, and nothing else that it knows of the "
+                f"matrix; or let it go on until the residual is small"
             )
         return x
 
     return checked
+
+
+def linear_system(graph: Graph) -> Graph:
+    """From a graph (y, captured) -> F to (v, y, captured) -> (∂F/∂y) v."""
+    moved = jvp_graph(graph, [0])
+    *given, v = moved.inputs
+    return prune(Graph([v, *given], moved.nodes, moved.outputs[len(graph.outputs) :], graph.name))
 
 
 def transposed_system(graph: Graph) -> Graph:
@@ -124,7 +141,11 @@ def _root_vjp(ct: Any, y: Any, x0: Any, *captured: Any, routine: Routine) -> Any
     moving = _moving(graph)
     if not moving:
         return (None,) * (1 + len(captured))
-    u: Any = _divided(np.conj(_matrix(builder, graph, y, captured)).T, ct)
+    u: Any
+    if routine.linear is None:
+        u = _divided(np.conj(_matrix(builder, graph, y, captured)).T, ct)
+    else:
+        u = apply(LINEAR_SOLVE, (ct, y, *captured), (("routine", routine.linear.transposed),))
     u = np.reshape(u, graph.outputs[0].type.shape)
     found = copy_into(builder, vjp_graph(graph, moving), (*_nodes((y, *captured)), (-u).node))
     cts = dict(zip(moving, found, strict=True))
@@ -137,6 +158,8 @@ def _root_jvp(ts: Any, y: Any, x0: Any, *captured: Any, routine: Routine) -> Any
     pushed = _pushed(builder, graph, y, captured, ts[1:])
     if pushed is None:
         return None
+    if routine.linear is not None:
+        return apply(LINEAR_SOLVE, (np.reshape(-pushed, y.shape), y, *captured), (("routine", routine.linear),))
     return np.reshape(_divided(_matrix(builder, graph, y, captured), -pushed), y.shape)
 
 

@@ -53,6 +53,7 @@ class Captures:
         self.checks: dict[str, tuple[Path, Any]] = {}
         self.originals: dict[int, Any] = {}
         self.words: set[str] = set()  # names that the functions of this run spell out
+        self.given: list[Any] = []  # functions that get all of their arguments
         self.noted: dict[int, Any] = {}
         self._seen: dict[str, tuple[Any, Any]] = {}
         self._clones: dict[int, types.FunctionType] = {}
@@ -241,9 +242,17 @@ class Captures:
         return new
 
     def _defaults(self, f: types.FunctionType) -> tuple[Any, ...] | None:
+        """Arrays and objects are read as ever; numbers are constants to whoever reads the code, and facts to us."""
+        if any(f is g for g in self.given):
+            return f.__defaults__
         path = _root(f).attribute("__defaults__")
-        found = enumerate(f.__defaults__ or ())
-        return tuple([v if type(v) in _ATOMS else self.read(v, path.item(k)) for k, v in found]) or None
+        found = []
+        for k, value in enumerate(f.__defaults__ or ()):
+            if isinstance(value, SCALARS):
+                self.checks.setdefault(path.item(k).source, (path.item(k), value))
+            plain = isinstance(value, SCALARS) or type(value) in _ATOMS
+            found.append(value if plain else self.read(value, path.item(k)))
+        return tuple(found) or None
 
 
 class _Globals(dict):

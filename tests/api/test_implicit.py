@@ -194,3 +194,73 @@ def test_a_solver_that_ignores_its_matvec_is_found_out() -> None:
 def test_a_matvec_that_is_not_linear() -> None:
     with pytest.raises(tapec.GraphError, match="matvec is not linear"):
         tapec.grad(lambda b: np.sum(tapec.custom_linear_solve(lambda x: x * x, b, lambda m, b: np.sqrt(b))))(np.abs(B))
+
+
+# -- structures and solvers without a matrix --------------------------------------------------------------------------
+def structured(k: Any, b: Any, linear_solve: Any = None) -> Any:
+    """`system` with its unknowns in a structure, of another matrix."""
+
+    def f(p: Any) -> Any:
+        u, v = p["u"], p["v"][0]
+        return {"u": 3 * u + v + k * np.sin(u) - b[0], "v": [u + 2 * v + k * np.sin(v) - b[1]]}
+
+    found = tapec.custom_root(f, {"u": 0.0, "v": [0.0]}, powell, linear_solve)
+    return np.stack([found["u"], found["v"][0]])
+
+
+@pytest.mark.parametrize("linear_solve", [None, krylov])
+def test_unknowns_in_a_structure(linear_solve: Any) -> None:
+    def f(k: Any, b: Any) -> Any:
+        return structured(k, b, linear_solve)
+
+    b = np.array([1.0, 2.0])
+    np.testing.assert_allclose(f(0.5, b), system(0.5, b), rtol=1e-12)
+    for transform in (tapec.jacrev, tapec.jacfwd):
+        for found, expected in zip(transform(f, (0, 1))(0.5, b), tapec.jacrev(system, (0, 1))(0.5, b), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9)
+    second, expected = (tapec.hessian(lambda k, g=g: np.sum(g(k, b) ** 2))(0.5) for g in (f, system))
+    np.testing.assert_allclose(second, expected, rtol=1e-8)
+
+
+def test_derivatives_of_a_large_root_need_no_matrix() -> None:
+    d = np.linspace(2.0, 3.0, 50)
+
+    def f(c: Any) -> Any:
+        def residual(x: Any) -> Any:
+            return d * x + 0.1 * np.tanh(x) - c
+
+        return np.sum(tapec.custom_root(residual, np.zeros(50), powell, krylov) ** 2)
+
+    grad = tapec.grad(f)
+    dense = tapec.grad(
+        lambda c: np.sum(tapec.custom_root(lambda x: d * x + 0.1 * np.tanh(x) - c, np.zeros(50), powell) ** 2)
+    )
+    c = np.cos(np.arange(50.0))
+    np.testing.assert_allclose(grad(c), dense(c), rtol=1e-8)
+    assert "np.linalg.solve" not in grad.source(c)
+
+
+def test_a_linear_solver_that_does_not_solve() -> None:
+    with pytest.raises(ValueError, match="custom_root: the solver did not solve the linear system"):
+        tapec.grad(lambda k: np.sum(structured(k, np.array([1.0, 2.0]), lambda matvec, b: b)))(0.5)
+
+
+def test_a_fixed_point_of_a_structure() -> None:
+    def f(a: Any, tol: float = 1e-10) -> Any:
+        def step(p: Any) -> Any:
+            return {"x": np.cos(p["y"][0]) * a, "y": 0.5 * np.sin(p["x"]) * np.ones(2)}
+
+        return np.sum(tapec.fixed_point(step, {"x": 0.5, "y": np.ones(2)}, tol)["y"])
+
+    expected = slope(lambda a: f(a, 1e-14), 1.0, 1.0)
+    np.testing.assert_allclose(tapec.grad(f, static_argnames="tol")(1.0), expected, rtol=1e-8)
+    np.testing.assert_allclose(tapec.jvp(lambda a: f(a), (1.0,), (1.0,))[1], expected, rtol=1e-8)
+    with pytest.raises(TypeError, match="tol is how exactly to solve, and no argument.*static_argnames='tol'"):
+        tapec.grad(f)(1.0)
+
+
+def test_structures_that_differ() -> None:
+    with pytest.raises(ValueError, match="custom_root: the function must return the structure that it takes"):
+        tapec.custom_root(lambda p: [p["x"]], {"x": 1.0}, powell)
+    with pytest.raises(ValueError, match="fixed_point: the step must return the structure that it takes"):
+        tapec.fixed_point(lambda p: [p["x"]], {"x": 1.0})
