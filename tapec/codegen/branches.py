@@ -22,37 +22,57 @@ __all__ = ["Segment", "items_of", "leaves_of", "results_of", "segments_of"]
 class Segment:
     """A stretch of code: guards that must hold, and at its end a leaf, or a test with a segment for each value."""
 
-    __slots__ = ("cases", "depth", "guards", "leaf", "nodes", "parent", "test")
+    __slots__ = ("asked", "cases", "depth", "guards", "leaf", "nodes", "parent", "test")
 
     def __init__(self, parent: Segment | None):
         self.parent = parent
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.guards: list[tuple[Node, Any]] = []
+        self.asked: dict[tuple[Node, type], Any] = {}  # what is known here: of truth and of whole numbers
         self.nodes: list[Node] = []
         self.leaf: tuple[Node, ...] | None = None
         self.test: Node | None = None
         self.cases: list[tuple[Any, Segment]] = []
 
+    def answer(self, test: Node, kind: type) -> Any:
+        """What a test is known to be here; None when it has not been asked."""
+        segment: Segment | None = self
+        while segment is not None:
+            if (test, kind) in segment.asked:
+                return segment.asked[test, kind]
+            segment = segment.parent
+        return None
+
 
 def segments_of(tree: Tree, outputs: Sequence[Node], tests: Sequence[Node]) -> list[Segment]:
     """The segments, every parent before its children; of the cases of a test the largest comes last.
 
-    `outputs` are what leaves give, `tests` what branches look at.
+    No path asks for what is known on it already. `outputs` are what leaves give, `tests` what branches look at.
     """
     size = _sizes(tree)
     made = [Segment(None)]
     stack: list[tuple[Any, Segment]] = [(tree, made[0])]
     while stack:
         t, segment = stack.pop()
-        while type(t) is Branch and len(t.cases) == 1:
-            segment.guards.append((tests[t.output], t.cases[0][0]))
-            t = t.cases[0][1]
+        while type(t) is Branch:
+            test, (value, case) = tests[t.output], t.cases[0]
+            known = segment.answer(test, type(value))
+            again = [c for v, c in t.cases if type(v) is type(known) and v == known]
+            if again:
+                t = again[0]
+            elif len(t.cases) == 1:
+                segment.guards.append((test, value))
+                segment.asked[test, type(value)] = value
+                t = case
+            else:
+                break
         if type(t) is Leaf:
             segment.leaf = tuple([outputs[k] for k in t.outputs])
             continue
         segment.test = tests[t.output]
         for value, case in sorted(t.cases, key=lambda c: size[id(c[1])]):
             child = Segment(segment)
+            child.asked[segment.test, type(value)] = value
             segment.cases.append((value, child))
             made.append(child)
             stack.append((case, child))

@@ -161,7 +161,7 @@ def _packed(made: Elements, output: Node, values: list[Any]) -> Node:
     if op is None:
         op = _PACKS[key] = Op(name=f"pack {t}", run=_pack, rule=_pack, kind="creation", source=_pack_source(t))
     inputs = tuple([_node(made, v) for v in values])
-    return Node(op, inputs, (), Type(t.shape, t.dtype), output.origin, output.name, output.role)
+    return Node(op, inputs, (), Type(t.shape, t.dtype), output.origin, output.name if t.shape else None, output.role)
 
 
 def _pack(*values: Any) -> Any:

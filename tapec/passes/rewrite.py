@@ -142,6 +142,10 @@ class Rewriter(Builder):
         if not new:
             graph._numbering = self._known
             return graph
+        for o in graph.outputs:
+            result = new.get(o, o)
+            if result.name is None and result.role is not None:
+                result.name = o.name  # a gradient is called so, whatever computes it in the end
         made = dce(Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name))
         made._numbering = self._known
         return made

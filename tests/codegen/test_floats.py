@@ -205,3 +205,21 @@ def test_signs_halves_and_common_products(function, line):
 def test_a_result_that_is_given_twice_is_two_arrays():
     x = np.array([1.0, 2.0])
     check(graph_of(lambda x: ((y := np.exp(x) * np.sin(x) / x), y), x), x)
+
+
+def test_no_path_asks_twice():
+    graph = graph_of(lambda x: (x > 0.0, x < 9.0, x * 2.0, np.exp(x) * x, np.sin(x) / x), np.float64(2.0))
+    later = Branch(1, ((True, Branch(0, ((True, Leaf((2,))), (False, Leaf((3,)))))), (False, Leaf((4,)))))
+    compiled = compile_graph(graph, "f", tree=Branch(0, ((True, later),)))
+    assert compiled.source.split("\n\n")[0].count("x > 0.0") == 1
+    assert compiled.function(np.float64(3.0)) == (6.0,)
+    assert compiled.function(np.float64(10.0)) == (np.sin(10.0) / 10.0,)
+    assert compiled.function(np.float64(-1.0)) is None
+
+
+def test_truth_and_whole_numbers_are_asked_for_separately():
+    graph = graph_of(lambda x: (x, x * 2.0, x * 3.0), np.float64(2.0))
+    tree = Branch(0, ((True, Branch(0, ((1, Leaf((1,))), (2, Leaf((2,)))))),))
+    compiled = compile_graph(graph, "f", tree=tree)
+    assert compiled.function(np.float64(2.5)) == (7.5,) and compiled.function(np.float64(1.5)) == (3.0,)
+    assert compiled.function(np.float64(0.0)) is None and compiled.function(np.float64(0.5)) is None

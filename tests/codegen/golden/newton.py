@@ -28,8 +28,8 @@ def newton_value_and_grad(x):
         g4 = g2 / y
         g2 = (g2 - g4 * t3) * 0.5
         g5 = g2 / x
-        g = g + g3 + g4 + g2 + g5 - g5 * t2
-        return np.float64(y4), np.float64(g)
+        d_x = g + g3 + g4 + g2 + g5 - g5 * t2
+        return np.float64(y4), np.float64(d_x)
     except (ArithmeticError, ValueError):
         return newton_value_and_grad_arrays(np.float64(x))  # inf and nan are NumPy's business
 

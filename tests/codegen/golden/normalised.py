@@ -3,12 +3,12 @@ def normalised_value_and_grad(x, gain, shift):
     s = 0.0
     d_shift = np.zeros(128)
     d_gain = np.zeros(128)
-    g2 = np.empty((2048, 128))
+    d_x = np.empty((2048, 128))
     centred, t, t2 = np.empty((3, 256, 128))
     for i in range(0, 2048, 256):         # blocks that stay in the cache
         j = i + 256
         x_ = x[i:j]
-        g2_ = g2[i:j]
+        d_x_ = d_x[i:j]
         np.subtract(x_, x_.sum(axis=1, keepdims=True) / 128, out=centred)  # golden_functions.py:34   x - np.mean(x, ...
         scale = np.vecdot(centred, centred, keepdims=True) / 128 + 1e-05  # golden_functions.py:35   np.sqrt(np.mean ...
         scale = np.sqrt(scale)
@@ -26,5 +26,5 @@ def normalised_value_and_grad(x, gain, shift):
         g = np.vecdot(t2, t, keepdims=True) / scale * -0.0078125  # golden_functions.py:35   centred**2
         centred *= g
         d_centred = np.add(t2, centred, out=t2)
-        np.add(d_centred, d_centred.sum(axis=1, keepdims=True) * -0.0078125, out=g2_)  # golden_functions.py:34   np. ...
-    return s, g2, d_gain, d_shift
+        np.add(d_centred, d_centred.sum(axis=1, keepdims=True) * -0.0078125, out=d_x_)  # golden_functions.py:34   np. ...
+    return s, d_x, d_gain, d_shift
