@@ -197,3 +197,11 @@ def test_uniform_values_are_stored_as_numbers():
 def test_type_of_graph_inputs():
     g = graph_of(lambda x: x, SMALL)
     assert g.inputs[0].type == Type((6,), float)
+
+
+def test_large_signs_are_not_computed_in_place():
+    """NumPy's loop for them is slow there."""
+    large, small = np.linspace(-1.0, 1.0, 5000), np.linspace(-1.0, 1.0, 5)
+    for x in (large, small):
+        compiled = check(graph_of(lambda x: np.sign(x - 0.5) * 2.0, x), x)
+        assert "out=" not in compiled.source
