@@ -24,6 +24,7 @@ from tapec.passes.rules import (
     INDEXING,
     LAYOUT,
     MASKS,
+    PLACES,
     POWERS,
     PRODUCTS,
     REDUCTIONS,
@@ -43,7 +44,7 @@ NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, FAST
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),
     ("dce", dce),
-    ("masks", RuleSet("Keep the branch that was not taken out of gradients.", MASKS)),
+    ("masks", RuleSet("Keep what was not taken or not read out of gradients.", MASKS, PLACES)),
     ("fold", RuleSet("Compute constants now.", FOLD)),
     ("layout", RuleSet("Compose and drop changes of shape; never build what is only spread out.", *SHAPES)),
     ("factors", RuleSet("Gradients of matrix factors in closed form.", CHOLESKY_GRADIENTS)),

@@ -8,7 +8,7 @@ from tapec.passes.rewrite import RuleSet
 from tapec.passes.rules import MASKS
 from tests.passes.support import Case, check_case, check_table, text
 
-X = "%c: bool[3], %x: f64[3], %y: f64[3], %m: f64[2,3], %r: bool[2,1]"
+X = "%c: bool[3], %x: f64[3], %y: f64[3], %m: f64[2,3], %r: bool[2,1], %q: bool[2,3], %d: bool[3], %s: f64[3,3]"
 COMPLEX = "%c: bool[3], %z: c128[3], %w: c128[3]"
 THEN, ELSE = "where %c, {}, 0 !ct", "where %c, 0, {} !ct"
 FULL_ZERO = "full {shape=(3,), value=0.0, dtype=f64}; where %c, %x, %0 !ct; "
@@ -44,8 +44,16 @@ def cases():
         for what, (f, g) in LAYOUTS.items():
             before = f"{masked}; {f.format('%0')}"
             after = f"{g.format()}; {f.format('%x')}; {select.replace('%c', '%0').format('%1')}"
-            stays = [before.replace("%c", "True")]  # the condition is smaller than the selection
-            yield f"select-{side}-{what}", Case(X, [(before, after)], [*stays, before.replace(" !ct", "")])
+            fires, stays = [(before, after)], [before.replace(" !ct", "")]
+            if what != "reshape":
+                stays.append(before.replace("%c", "True"))  # the condition is smaller than the selection
+            else:  # unless only axes of length one come and go
+                rows = select.format("%m").replace("%c", "%r")
+                stays.append(f"{rows}; reshape %0 {{shape=(6,)}} !ct")
+                inside = "reshape %m {shape=(1, 2, 1, 3)} !ct"
+                moved = f"reshape %r {{shape=(2, 1, 1)}} !ct; {inside}; {select.replace('%c', '%0').format('%1')}"
+                fires.append((f"{rows}; reshape %0 {{shape=(1, 2, 1, 3)}} !ct", moved))
+            yield f"select-{side}-{what}", Case(X, fires, stays)
         masked_rows = f"{select.format('%m').replace('%c', '%r')}"
         total = "sum {} {{axis=(1,), keepdims=False}} !ct"
         after = f"reshape %r {{shape=(2,)}} !ct; {total.format('%m')}; {select.replace('%c', '%0').format('%1')}"
@@ -60,6 +68,7 @@ def cases():
                 ],
             ),
         )
+        yield from sums(side, select)
         before, inside = f"{masked}; broadcast_to %0 {{shape=(2, 3)}} !ct", "broadcast_to %x {shape=(2, 3)} !ct"
         yield (
             f"select-{side}-broadcast",
@@ -72,7 +81,49 @@ def cases():
         )
 
 
+def sums(side, select):
+    """Sums in which some are selected, and sums of two selections."""
+    both = select.format("%m").replace("%c", "%q")
+    there = "%q" if side == "then" else "%0"
+    summed = "sum %k {axis=(1,), keepdims=True} !ct"
+    head = "" if side == "then" else "invert %q !ct; "
+    n = 0 if side == "then" else 1
+    after = f"{head}any {there} {{axis=(1,), keepdims=True}} !ct; {both}; {summed.replace('%k', f'%{n + 1}')}; "
+    after += f"where %{n}, %{n + 2}, 0 !ct"
+    total = "sum %0 {axis=(1,), keepdims=False} !ct"
+    kept = f"{both}; {total}; reshape %1 {{shape=(2, 1)}} !ct"
+    stays = [
+        f"{both}; {total}; reshape %1 {{shape=(1, 2)}} !ct",
+        f"{both.replace('%q', '%r')}; {total}; reshape %1 {{shape=(2, 1)}} !ct",  # the same along the row
+        f"greater %m, 0 !ct; {both.replace('%q', '%0')}; sum %1 {{axis=(1,), keepdims=False}} !ct; "
+        "reshape %2 {shape=(2, 1)} !ct",  # a condition of a derivative rule's own
+    ]
+    yield f"some-{side}-sum", Case(X, [(kept, after)], stays)
+    masked = select.format("%x")
+    zero, one = ("%s", "0") if side == "then" else ("0", "%s")
+    rows = f"reshape %c {{shape=(3, 1)}} !ct; {masked}; where %0, {zero}, {one} !ct; matmul %1, %2 !ct"
+    stays = [f"{masked}; matmul %0, %y !ct", f"greater %x, 0 !ct; {masked.replace('%c', '%0')}; matmul %1, %s !ct"]
+    yield f"select-{side}-vector-matrix", Case(X, [(f"{masked}; matmul %0, %s !ct", rows)], stays)
+    columns = f"where %c, {zero}, {one} !ct; {masked}; matmul %0, %1 !ct"
+    stays = [s.replace("matmul %0, %y", "matmul %y, %0").replace("matmul %1, %s", "matmul %s, %1") for s in stays]
+    yield f"select-{side}-matrix-vector", Case(X, [(f"{masked}; matmul %s, %0 !ct", columns)], stays)
+    other = select.format("%y")
+    for what in ("add", "subtract"):
+        before = f"{masked}; {other}; {what} %0, %1 !ct"
+        after = f"{what} %x, %y !ct; {select.format('%0')}"
+        stays = [
+            f"{masked}; {other.replace('%c', '%d')}; {what} %0, %1 !ct",
+            before.replace(" !ct", ""),
+            f"{masked}; {other.replace(', 0', ', 1').replace('0,', '1,')}; {what} %0, %1 !ct",
+        ]
+        yield f"select-{side}-{what}", Case(X, [(before, after)], stays)
+
+
 CASES = dict(cases())
+EITHER = "where %c, %x, 0 !ct; where %c, 0, %y !ct; add %0, %1 !ct"
+CASES["select-either-add"] = Case(
+    X, [(EITHER, "where %c, %x, %y !ct")], [EITHER.replace(" !ct", ""), EITHER.replace("%c, 0, %y", "%d, 0, %y")]
+)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -101,6 +152,9 @@ def test_a_selection_moves_through_a_whole_product():
         np.array([3.0, np.inf, 1.0]),
         np.ones((2, 3)),
         np.ones((2, 1), bool),
+        np.ones((2, 3), bool),
+        np.ones(3, bool),
+        np.ones((3, 3)),
     ]
     assert np.isnan(interpret(graph, *values)[0]).any()
     assert np.array_equal(interpret(after, *values)[0], [[-3.0, 0.0, -1.0]] * 2)
@@ -114,5 +168,8 @@ def test_both_operands_may_be_selections():
         np.array([np.inf] * 3),
         np.ones((2, 3)),
         np.ones((2, 1), bool),
+        np.ones((2, 3), bool),
+        np.ones(3, bool),
+        np.ones((3, 3)),
     ]
     assert np.array_equal(interpret(RuleSet("", MASKS)(graph), *values)[0], [0.0, 0.0, 0.0])

@@ -9,6 +9,7 @@ from tapec.passes.rules.fold import FOLD
 from tapec.passes.rules.indexing import INDEXING
 from tapec.passes.rules.layout import LAYOUT
 from tapec.passes.rules.masks import MASKS
+from tapec.passes.rules.places import PLACES
 from tapec.passes.rules.powers import POWERS
 from tapec.passes.rules.products import PRODUCTS
 from tapec.passes.rules.reductions import REDUCTIONS
@@ -27,6 +28,7 @@ __all__ = [
     "INDEXING",
     "LAYOUT",
     "MASKS",
+    "PLACES",
     "POWERS",
     "PRODUCTS",
     "REDUCTIONS",

@@ -14,7 +14,7 @@ import numpy as np
 
 from tapec.ir import Node
 from tapec.ir.index import Slot
-from tapec.ops import apply
+from tapec.ops import Symbol, apply
 from tapec.ops.define import reduced_shape
 from tapec.passes.facts import is_zero
 from tapec.passes.pattern import Pattern, params, variables
@@ -22,7 +22,7 @@ from tapec.passes.rule import Rule
 
 __all__ = ["MASKS"]
 
-a, b, c, z = variables("a b c z")
+a, b, c, w, z = variables("a b c w z")
 
 # Operations that map zero to zero, as functions of the selection; they serve as pattern and as replacement.
 OUTWARDS: dict[str, Callable[[Any], Any]] = {
@@ -55,10 +55,22 @@ def _rules() -> Iterator[Rule]:
         for what, f in LAYOUTS.items():
             yield _rule(f"select-{side}-{what}", f(selection), _outside(select), _fits)
         yield _rule(f"select-{side}-sum", np.sum(selection), _outside_sum(select), _is_same_along_axes)
+        yield _rule(f"some-{side}-sum", np.reshape(np.sum(selection), params), _where_any(select), _keeps_axes)
+        yield _rule(f"select-{side}-vector-matrix", selection @ b, _without_rows(select), _picks_rows)
+        yield _rule(f"select-{side}-matrix-vector", b @ selection, _without_columns(select), _picks_columns)
+        yield _both(f"select-{side}-add", selection + select(c, b, w), select(c, a + b, 0))
+        yield _both(f"select-{side}-subtract", selection - select(c, b, w), select(c, a - b, 0))
+    yield _both("select-either-add", np.where(c, a, z) + np.where(c, w, b), np.where(c, a, b))
 
 
 def _rule(name: str, pattern: Pattern, replacement: Any, fits: Callable[[Node], bool] = lambda y: True) -> Rule:
     guard = lambda y, z: is_zero(z) and fits(y)
+    return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", kinds="fc")
+
+
+def _both(name: str, pattern: Pattern, replacement: Any) -> Rule:
+    """Two selections by one condition."""
+    guard = lambda z, w: is_zero(z) and is_zero(w)
     return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", kinds="fc")
 
 
@@ -69,7 +81,8 @@ def _fits(y: Node) -> bool:
         return True
     if y.op.name == "getitem" and any(type(p) is Slot for p in y.param("index")):
         return False
-    return selection.inputs[0].type.shape == selection.type.shape
+    whole = selection.inputs[0].type.shape == selection.type.shape
+    return whole or (y.op.name == "reshape" and _follow(selection.inputs[0], y) is not None)
 
 
 def _outside(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
@@ -78,11 +91,34 @@ def _outside(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
     def replacement(y: Any, c: Any, a: Any) -> Any:
         node = y.node
         if node.op.name not in ("broadcast_to", "cast"):
-            a = np.broadcast_to(a, c.shape)
-            c = apply(node.op, (c,), node.params)
+            a = np.broadcast_to(a, node.inputs[0].type.shape)
+            c = _condition(node, c)
         return select(c, apply(node.op, (a,), node.params), 0)
 
     return replacement
+
+
+def _condition(y: Node, c: Any) -> Any:
+    """The condition in the layout of the result; reshaped, it is the one that it was made of if that has the shape."""
+    shape = _follow(c.node, y) if y.op.name == "reshape" else None
+    if shape is None:
+        return apply(y.op, (c,), y.params)
+    while c.node.op.name == "reshape":
+        c = Symbol(c.node.inputs[0], c.builder)
+    return c if c.shape == shape else np.reshape(c, shape)
+
+
+def _follow(condition: Node, reshape: Node) -> tuple[int, ...] | None:
+    """The shape in which a condition broadcasts to a selection whose axes of length one come and go."""
+    old, new = reshape.inputs[0].type.shape, reshape.type.shape
+    sizes = [n for n, whole in zip(_padded(condition.type, len(old)), old) if whole != 1]
+    if [n for n in old if n != 1] != [n for n in new if n != 1]:
+        return None
+    rest = iter(sizes)
+    shape = [1 if n == 1 else next(rest) for n in new]
+    while shape and shape[0] == 1:
+        del shape[0]
+    return tuple(shape)
 
 
 def _padded(x: Any, ndim: int) -> tuple[int, ...]:
@@ -105,6 +141,52 @@ def _outside_sum(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
         return select(condition, np.sum(np.broadcast_to(a, shape), axis=axis, keepdims=keepdims), 0)
 
     return replacement
+
+
+# -- sums in which some are selected ----------------------------------------------------------------------------------
+def _keeps_axes(y: Node) -> bool:
+    """Is it a sum along axes that stay, among which a condition of the user's differs?"""
+    total = y.inputs[0]
+    selection = total.inputs[0]
+    kept = reduced_shape(selection.type.shape, total.param("axis"), True)
+    return y.type.shape == kept and selection.inputs[0].role is None and not _is_same_along_axes(total)
+
+
+def _where_any(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """Where none is selected nothing flows, whatever the sum will be multiplied by."""
+
+    def replacement(y: Any, c: Any) -> Any:
+        total = y.node.inputs[0]
+        selection, axis = Symbol(total.inputs[0], y.builder), total.param("axis")
+        there = c if select is SELECTIONS["then"] else ~c
+        there = np.any(np.broadcast_to(there, selection.shape), axis=axis, keepdims=True)
+        return np.where(there, np.sum(selection, axis=axis, keepdims=True), 0)
+
+    return replacement
+
+
+def _picks_rows(y: Node) -> bool:
+    """Does a condition of the user's select whole rows of the matrix on the right?"""
+    return _picks(y.inputs[0], y.inputs[1])
+
+
+def _picks_columns(y: Node) -> bool:
+    return _picks(y.inputs[1], y.inputs[0])
+
+
+def _picks(selection: Node, matrix: Node) -> bool:
+    condition = selection.inputs[0]
+    one = selection.type.ndim == 1 and condition.type.shape == selection.type.shape and condition.role is None
+    return one and matrix.type.ndim == 2 and matrix.op.name != "where"
+
+
+def _without_rows(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """Rows that no branch reads are zeros: there may be a nan in them."""
+    return lambda y, b, c: Symbol(y.node.inputs[0], y.builder) @ select(c[:, None], b, 0)
+
+
+def _without_columns(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    return lambda y, b, c: select(c, b, 0) @ Symbol(y.node.inputs[1], y.builder)
 
 
 MASKS = tuple(_rules())
