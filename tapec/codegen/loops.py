@@ -152,6 +152,7 @@ class _Targets:
                 self.taken.append((part, whole))
                 if name in inside.pooled:
                     inside.pool[inside.pooled.pop(name)].remove(name)
+                inside.owned.difference_update([i for i in node.inputs if inside.name.get(i) == name])
                 inside.names.fixed.add(name)
                 return name
         return None

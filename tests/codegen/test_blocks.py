@@ -107,3 +107,17 @@ def test_errstate_reaches_the_threads():
     x[-1] = -1.0
     with np.errstate(all="raise"), pytest.raises(FloatingPointError):
         compiled.function(x)
+
+
+def test_what_is_kept_in_a_dying_array_stays_there():
+    """Its slice is free for no other value of the loop, though the operand that it is computed over is dead."""
+
+    def f(x, y):
+        h = np.tanh(x @ y)
+        a = np.exp(h) * 2.0
+        b = np.sin(h) * a
+        c = np.cos(h) - b
+        return h, np.sum(np.log(a) * c), np.sum(b * c)
+
+    x, y = rng.normal(size=(3000, 40)), rng.normal(size=(40, 100))
+    assert "np.tanh(z_, out=z_)" in check(graph_of(f, x, y), x, y).source
