@@ -16,7 +16,7 @@ from tapec.codegen.plan import Plan
 from tapec.ir import CONSTANT, ITEM, Graph, Node
 from tapec.ir.tree import Branch, Leaf, Tree
 
-__all__ = ["Segment", "items_of", "leaves_of", "results_of", "segments_of"]
+__all__ = ["Segment", "items_of", "leaves_of", "results_of", "segments_of", "tests_of"]
 
 
 class Segment:
@@ -81,29 +81,29 @@ def segments_of(tree: Tree, outputs: Sequence[Node], tests: Sequence[Node]) -> l
 
 def _sizes(tree: Tree) -> dict[int, int]:
     """How many leaves each subtree has."""
-    order, stack = [], [tree]
-    while stack:
-        t = stack.pop()
-        order.append(t)
-        if type(t) is Branch:
-            stack.extend(case for _, case in t.cases)
     size: dict[int, int] = {}
-    for t in reversed(order):
+    for t in reversed(_parts(tree)):
         size[id(t)] = sum(size[id(case)] for _, case in t.cases) if type(t) is Branch else 1
     return size
 
 
 def leaves_of(tree: Tree) -> tuple[int, ...]:
     """The outputs that leaves give, each once."""
-    found: dict[int, None] = {}
-    stack: list[Any] = [tree]
-    while stack:
-        t = stack.pop()
+    return tuple(sorted({k for t in _parts(tree) if type(t) is Leaf for k in t.outputs}))
+
+
+def tests_of(tree: Tree) -> set[int]:
+    """The outputs that branches look at."""
+    return {t.output for t in _parts(tree) if type(t) is Branch}
+
+
+def _parts(tree: Tree) -> list[Any]:
+    """All leaves and branches."""
+    found: list[Any] = [tree]
+    for t in found:
         if type(t) is Branch:
-            stack.extend(case for _, case in t.cases)
-        else:
-            found.update(dict.fromkeys(t.outputs))
-    return tuple(sorted(found))
+            found.extend(case for _, case in t.cases)
+    return found
 
 
 def results_of(segments: list[Segment]) -> list[Node]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tapec.autodiff.inline import inline_calls
 from tapec.codegen.arrays import array_function
-from tapec.codegen.branches import leaves_of
+from tapec.codegen.branches import leaves_of, tests_of
 from tapec.codegen.cost import Cost
 from tapec.codegen.floats import as_floats, float_function
 from tapec.codegen.load import Space
@@ -105,7 +105,8 @@ def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None
         space.helper(helper.__name__, helper)
     floats = None
     if not settings.check_nan:
-        floats = as_floats(graph, range(len(graph.outputs)) if tree is None else leaves_of(tree))
+        given = range(len(graph.outputs)) if tree is None else leaves_of(tree)
+        floats = as_floats(graph, given, () if tree is None else tests_of(tree))
     if floats is None:
         space.define(layout.add(array_function(graph, name, tree, space)))
     else:

@@ -13,14 +13,16 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tapec.codegen.syntax import (
+    OPPOSITE,
     attribute_ast,
     bin_op_ast,
     call_ast,
     constant_ast,
+    is_negative,
     name_ast,
+    negative_ast,
     placed_ast,
     stored_name_ast,
-    unary_ast,
 )
 
 __all__ = ["Expr", "Expression", "Template", "literal", "parse_template", "slots", "to_ast", "width"]
@@ -106,6 +108,17 @@ def _builder(tree: Any, number: dict[str, int]) -> Build:
 
 def _bin_op_builder(tree: ast.BinOp, number: dict[str, int]) -> Build:
     op = tree.op
+    opposite = OPPOSITE.get(type(op))
+    if opposite is not None:  # `x + -2.0` is `x - 2.0`
+        left, right = _builder(tree.left, number), _builder(tree.right, number)
+
+        def signed(args: Sequence[ast.expr], line: int) -> Any:
+            other = right(args, line)
+            if is_negative(other):
+                return bin_op_ast(left(args, line), opposite, other.operand, line)
+            return bin_op_ast(left(args, line), op, other, line)
+
+        return signed
     if isinstance(tree.left, ast.Name) and isinstance(tree.right, ast.Name):
         a, b = number.get(tree.left.id), number.get(tree.right.id)
         if a is not None and b is not None:
@@ -157,7 +170,7 @@ def to_ast(expression: Expression, line: int) -> Any:
 
 def _constant(value: Any, line: int) -> Any:
     if type(value) in (float, int) and (value < 0 or (value == 0 and math.copysign(1.0, value) < 0)):
-        return unary_ast(ast.USub(), constant_ast(-value, line), line)
+        return negative_ast(-value, line)
     return constant_ast(value, line)
 
 

@@ -6,7 +6,7 @@ computes many elements at once is NumPy's business: loops over `x[i]` may take a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,8 +52,8 @@ class FloatProgram(NamedTuple):
     risky: bool
 
 
-def as_floats(graph: Graph, leaves: Sequence[int]) -> FloatProgram | None:
-    """The program on floats, or None. `leaves` are the indices of the outputs that are given out, others are tests."""
+def as_floats(graph: Graph, given: Collection[int], asked: Collection[int]) -> FloatProgram | None:
+    """The program on floats, or None. `given` are the indices of the outputs that are given out, `asked` of tests."""
     if not all(map(_fits, graph.inputs)) or not all(map(_fits, graph.nodes)):
         return None
     made = Elements()
@@ -68,14 +68,14 @@ def as_floats(graph: Graph, leaves: Sequence[int]) -> FloatProgram | None:
             return None
         elements[node] = found
     tests = tuple([_node(made, elements[o][0]) for o in graph.outputs])
-    given = set(leaves)
-    outputs = [_packed(made, o, elements[o]) if k in given else tests[k] for k, o in enumerate(graph.outputs)]
+    whole = {tuple(elements[i]): i for i in graph.inputs if i.type.shape}
+    outputs = [_packed(made, o, elements[o], whole) if k in given else tests[k] for k, o in enumerate(graph.outputs)]
     if not _numpy_costs_more(graph, FLOAT_COST * len(made.nodes) + _packing_cost(graph, given)):
         return None
     _christen(graph, elements)
     literals = [n for n in made.known.values() if n.op is CONSTANT]
-    packs = list(dict.fromkeys(outputs[k] for k in leaves))
-    read = {i for n in (*made.nodes, *packs) for i in n.inputs} | set(tests)
+    packs = list(dict.fromkeys(outputs[k] for k in sorted(given)))
+    read = {i for n in (*made.nodes, *packs) for i in n.inputs} | {tests[k] for k in asked}
     inputs = tuple([tuple([e if e in read else None for e in elements[i]]) for i in graph.inputs])
     flat = [e for group in inputs for e in group if e is not None]
     return FloatProgram(Graph(flat, [*literals, *made.nodes, *packs], outputs, graph.name), inputs, tests, made.risky)
@@ -119,7 +119,7 @@ def _numpy_costs_more(graph: Graph, than: float) -> bool:
     return False
 
 
-def _packing_cost(graph: Graph, given: set[int]) -> float:
+def _packing_cost(graph: Graph, given: Collection[int]) -> float:
     unpacking = sum(0.1 if i.type.shape else 0.02 for i in graph.inputs if not i.type.weak)
     return unpacking + sum(0.25 if graph.outputs[k].type.shape else 0.06 for k in given)
 
@@ -153,9 +153,12 @@ def element_names(name: str, t: Type) -> list[str]:
 _PACKS: dict[Any, Op] = {}
 
 
-def _packed(made: Elements, output: Node, values: list[Any]) -> Node:
-    """An array, or a NumPy scalar, of elements."""
+def _packed(made: Elements, output: Node, values: list[Any], whole: dict[Any, Node]) -> Node:
+    """An array, or a NumPy scalar, of elements; a copy where they are those of an input, as they were."""
     t = output.type
+    same = whole.get(tuple(values))
+    if same is not None and same.type == t:
+        return Node(COPY, (same,), (), t, output.origin, output.name, output.role)
     key = (t.shape, t.dtype)
     op = _PACKS.get(key)
     if op is None:
@@ -166,6 +169,9 @@ def _packed(made: Elements, output: Node, values: list[Any]) -> Node:
 
 def _pack(*values: Any) -> Any:
     raise TypeError("packing runs in generated code alone")
+
+
+COPY = Op(name="pack again", run=_pack, rule=_pack, kind="creation", source="{0}.copy()")
 
 
 def _pack_source(t: Type) -> str:
@@ -186,7 +192,7 @@ def float_function(
     names = Names((name, arrays))
     params = tuple(name_inputs(graph, names).values())
     names.fixed.update(params)
-    called: dict[Node, str] = {}
+    called: dict[Node, str] = dict(zip(graph.inputs, params))  # for those that are given out again
     body = unpack(program, graph, params, names, called)
     segments = None if tree is None else segments_of(tree, program.graph.outputs, program.tests)
     plan = FloatPlan(program.graph.nodes, read_at_ends(program.graph, segments))

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 from tapec.codegen.expressions import Expr, Expression, to_ast, width
 from tapec.codegen.syntax import (
     LOAD,
+    OPPOSITE,
     STORE,
     assign_ast,
     augmented_ast,
     constant_ast,
+    is_negative,
     placed_ast,
     stored_name_ast,
 )
@@ -181,15 +183,20 @@ def statement_ast(s: Any, line: int) -> Any:
     if kind is Assign:
         return assign_ast(target_ast(s.target, line), to_ast(s.value, line), line)
     if kind is Augment:
-        return augmented_ast(stored_name_ast(s.target, line), OPERATORS[s.op], to_ast(s.value, line), line)
+        return _augmented(stored_name_ast(s.target, line), OPERATORS[s.op], to_ast(s.value, line), line)
     if kind is Do:
         return placed_ast(ast.Expr, line, value=to_ast(s.value, line))
     if kind is Store:
         target = to_ast(s.target, line)
         target.ctx = STORE
         value = to_ast(s.value, line)
-        return augmented_ast(target, OPERATORS[s.op], value, line) if s.op else assign_ast(target, value, line)
+        return _augmented(target, OPERATORS[s.op], value, line) if s.op else assign_ast(target, value, line)
     return placed_ast(ast.Return, line, value=_returned(s.values, line))
+
+
+def _augmented(target: Any, op: ast.operator, value: Any, line: int) -> Any:
+    opposite = OPPOSITE.get(type(op)) if is_negative(value) else None  # `x += -2.0` is `x -= 2.0`
+    return augmented_ast(target, opposite or op, value.operand if opposite else value, line)
 
 
 def _returned(values: Any, line: int) -> Any:

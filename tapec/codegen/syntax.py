@@ -12,6 +12,7 @@ from typing import Any
 __all__ = [
     "KINDS",
     "LOAD",
+    "OPPOSITE",
     "STORE",
     "assign_ast",
     "attribute_ast",
@@ -19,14 +20,16 @@ __all__ = [
     "bin_op_ast",
     "call_ast",
     "constant_ast",
+    "is_negative",
     "name_ast",
+    "negative_ast",
     "placed_ast",
     "stored_name_ast",
-    "unary_ast",
 ]
 
 LOAD = ast.Load()
 STORE = ast.Store()
+OPPOSITE: dict[type, ast.operator] = {ast.Add: ast.Sub(), ast.Sub: ast.Add()}
 
 
 def _nowhere(kind: type, **common: Any) -> Any:
@@ -39,11 +42,11 @@ _StoredName = _nowhere(ast.Name, ctx=STORE)
 _Constant = _nowhere(ast.Constant)
 _Attribute = _nowhere(ast.Attribute, ctx=LOAD)
 _BinOp = _nowhere(ast.BinOp)
-_UnaryOp = _nowhere(ast.UnaryOp)
+_Negative = _nowhere(ast.UnaryOp, op=ast.USub())
 _Call = _nowhere(ast.Call, keywords=[])
 _Assign = _nowhere(ast.Assign)
 _AugAssign = _nowhere(ast.AugAssign)
-KINDS: tuple[Any, ...] = (_Name, _StoredName, _Constant, _Attribute, _BinOp, _UnaryOp, _Call, _Assign, _AugAssign)
+KINDS: tuple[Any, ...] = (_Name, _StoredName, _Constant, _Attribute, _BinOp, _Negative, _Call, _Assign, _AugAssign)
 _new = ast.AST.__new__
 
 
@@ -85,12 +88,16 @@ def bin_op_ast(left: Any, op: ast.operator, right: Any, line: int) -> Any:
     return node
 
 
-def unary_ast(op: ast.unaryop, operand: Any, line: int) -> Any:
-    node = _new(_UnaryOp)
-    node.op = op
-    node.operand = operand
+def negative_ast(value: Any, line: int) -> Any:
+    """A negative number, `-2.0`: the sign is an operator."""
+    node = _new(_Negative)
+    node.operand = constant_ast(value, line)
     node.lineno = line
     return node
+
+
+def is_negative(node: Any) -> bool:
+    return node.__class__ is _Negative
 
 
 def call_ast(func: Any, args: list[Any], line: int) -> Any:

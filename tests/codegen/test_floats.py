@@ -223,3 +223,20 @@ def test_truth_and_whole_numbers_are_asked_for_separately():
     compiled = compile_graph(graph, "f", tree=tree)
     assert compiled.function(np.float64(2.5)) == (7.5,) and compiled.function(np.float64(1.5)) == (3.0,)
     assert compiled.function(np.float64(0.0)) is None and compiled.function(np.float64(0.5)) is None
+
+
+def test_what_is_given_back_as_it_came_is_copied():
+    def f(x, y):
+        a, b = x[0], x[1]
+        return np.exp(a * b) * np.sin(a), np.stack([a, b]), np.stack([b, a]), y
+
+    x, y = np.array([1.0, 2.0]), np.ones((2, 3))
+    source = check(graph_of(f, x, y), x, y).source
+    assert "x.copy()" in source and "np.array([x1, x0])" in source and "y.copy()" in source
+    assert "y00" not in source
+
+
+def test_signs_of_numbers_are_written_once():
+    x, y = np.ones(20000), np.float64(3.0)
+    source = check(graph_of(lambda x, y: (np.exp(x) + -2.0, y - -1.0), x, y), x, y).source
+    assert "-= 2.0" in source and "y + 1.0" in source

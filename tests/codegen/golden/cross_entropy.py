@@ -18,5 +18,5 @@ def cross_entropy_value_and_grad(logits, labels):
             total = np.log(s2)
             s += (total - v).sum()     # golden_functions.py:26   np.mean(total - z[np.arange(len(labels)), labels])
             np.multiply((0.0009765625 / s2).reshape(-1, 1), z, out=d_z_)  # golden_functions.py:25   np.exp(z)
-            d_z_[rows, labels_] += -0.0009765625  # golden_functions.py:26   np.mean(total - z[np.arange(len(labels) ...
+            d_z_[rows, labels_] -= 0.0009765625  # golden_functions.py:26   np.mean(total - z[np.arange(len(labels)) ...
         return s / 1024, d_z
