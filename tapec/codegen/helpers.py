@@ -14,14 +14,22 @@ import numpy as np
 __all__ = ["add_at", "chosen", "helper_text", "in_threads", "masked"]
 
 
-def add_at(target, index, values):  # type: ignore[no-untyped-def]
-    """target[index] += values, where a position that comes twice gets both. Faster than np.add.at for whole rows."""
-    if target.flags.c_contiguous and values.shape[1:] == target.shape[1:]:
-        width = values[0].size
-        rows = np.arange(len(target))[index]
-        np.add.at(target.reshape(-1), (rows[:, None] * width + np.arange(width)).ravel(), values.ravel())
-    else:
-        np.add.at(target, index, values)
+def add_at(target, *index_and_values):  # type: ignore[no-untyped-def]
+    """target[index] += values for index arrays of the first axes, where a position that comes twice gets both.
+
+    np.add.at, by places in the flat array: for those it is fast.
+    """
+    *index, values = index_and_values
+    if not target.flags.c_contiguous:
+        np.add.at(target, tuple(index), values)
+        return
+    places = 0
+    for n, positions in zip(target.shape, index):
+        places = places * n + np.arange(n)[positions]
+    width = target[(0,) * len(index)].size
+    if target.ndim > len(index):
+        places = places[..., None] * width + np.arange(width)
+    np.add.at(target.reshape(-1), places.ravel(), np.ravel(values))
 
 
 def masked(values, mask, out=None):  # type: ignore[no-untyped-def]

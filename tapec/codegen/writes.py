@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tapec.codegen.expressions import Expr, Expression, parse_template
+from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.helpers import add_at
 from tapec.codegen.plan import is_view
 from tapec.codegen.scatter import has_repeats, index_arrays, index_tuple, is_scatter, is_write, place_template
 from tapec.codegen.statements import Assign, Do, Store
 from tapec.ir import Node
-from tapec.ir.index import Slice
+from tapec.ir.index import Slice, Slot
 
 if TYPE_CHECKING:
     from tapec.codegen.lower import Lowering
@@ -23,7 +23,6 @@ MANY = 256  # elements from which looking up their places in the flat array pays
 __all__ = ["Filled", "add_scatter", "add_scatter_into", "scatter", "write"]
 
 WHOLE = parse_template("_0[...]", 1)
-ADD_ROWS = parse_template("add_at(_0, _1, _2)", 3)
 NEGATIVE = parse_template("-_0", 1)
 COPY = parse_template("_0.copy()", 1)
 ADD_AT = parse_template("np.add.at(_0, _1, _2)", 3)
@@ -79,12 +78,17 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """`g = np.zeros(n)`, `g[1:] = a`."""
     name = low.call(node)
     filled = filled_with(Filled(0, bytearray(), 0, len(low.out)), node)
-    low.out.append(Assign(name, _new("zeros", node), node.origin))
+    low.out.append(Assign(name, _new("empty" if _is_permutation(node) else "zeros", node), node.origin))
     _put(low, name, "+" if has_repeats(node) else "", node)
     if filled is not None:
         low.filled[node] = filled
     low.own(node)
     low.bury(leaves)
+
+
+def _is_permutation(node: Node) -> bool:
+    """Are all places written, each once?"""
+    return bool(dict(node.params).get("unique")) and node.inputs[0].type.size == node.type.size
 
 
 def _new(how: str, node: Node) -> Expr:
@@ -157,9 +161,11 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
     if op and type(value) is Expr and value.template is NEGATIVE:
         op, value = "-" if op == "+" else "+", value.args[0]
     arrays = [low.operand(i) for i in index_arrays(part)]
-    if op == "+" and _adds_rows(part):
+    if op and _adds_many(part):
         low.space.helper("add_at", add_at)
-        low.out.append(Do(Expr(ADD_ROWS, (target, *arrays, value)), part.origin))
+        given = (target, *arrays, value if op == "+" else Expr(NEGATIVE, (value,)))
+        call = parse_template(f"add_at({', '.join(slots(len(given)))})", len(given))
+        low.out.append(Do(Expr(call, given), part.origin))
     elif op and arrays and has_repeats(part):
         place = Expr(index_tuple(part), tuple(arrays))
         low.out.append(Do(Expr(ADD_AT if op == "+" else SUBTRACT_AT, (target, place, value)), part.origin))
@@ -174,11 +180,13 @@ def _value(low: Lowering, node: Node) -> Expression:
     return low.operand(node)
 
 
-def _adds_rows(part: Node) -> bool:
-    """Are many whole rows added, some perhaps twice?"""
-    if not is_scatter(part):
+def _adds_many(part: Node) -> bool:
+    """Are many values added where index arrays say, some to the same place perhaps? np.add.at is slow for most."""
+    if not is_scatter(part) or part.inputs[0].type.size <= MANY or not has_repeats(part):
         return False
-    index, arrays = part.param("index"), index_arrays(part)
-    if len(index) != 1 or len(arrays) != 1 or arrays[0].type.ndim != 1 or not has_repeats(part):
+    arrays = index_arrays(part)
+    if part.param("index") != tuple(map(Slot, range(len(arrays)))):
         return False
-    return len(part.type.shape) > 1 and part.inputs[0].type.size > MANY and arrays[0].type.dtype.kind in "iu"
+    if any([a.type.dtype.kind not in "iu" for a in arrays]):
+        return False
+    return part.type.ndim > 1 or arrays[0].type.ndim > 1

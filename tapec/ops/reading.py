@@ -15,7 +15,7 @@ from tapec.ops.define import as_operand, define, dtype_of, ndim_of, shape_of
 from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import along, as_array, both, constants, lead
 
-__all__ = ["NONZERO", "TAKE_ALONG", "along_index", "take", "take_along_axis"]
+__all__ = ["NONZERO", "TAKE_ALONG", "along_index", "along_vjp", "take", "take_along_axis"]
 
 
 # -- nonzero ----------------------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def along_index(shape: tuple[int, ...], indices: Any, axis: int) -> tuple[tuple[
     return tuple(map(Slot, range(len(shape)))), tuple(arrays)
 
 
-def _along_vjp(ct: Any, y: Any, x: Any, i: Any, axis: int, unique: bool = False) -> Any:
+def along_vjp(ct: Any, y: Any, x: Any, i: Any, axis: int, unique: bool = False) -> Any:
     shape = (*ct.shape[:axis], x.shape[axis], *ct.shape[axis + 1 :])
     index, arrays = along_index(shape, i, axis)
     params = (("shape", shape), ("index", index))
@@ -146,7 +146,7 @@ TAKE_ALONG = define(
     lambda x, i, axis, unique=False: np.take_along_axis(x, i, axis),
     _along_rule,
     "indexing",
-    vjp=_along_vjp,
+    vjp=along_vjp,
     linear=(0,),
     batch=_along_batch,
     source=_along_source,

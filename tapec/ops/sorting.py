@@ -11,6 +11,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, define, ndim_of
 from tapec.ops.kit import as_array, both, drawn, rolled, same_type
+from tapec.ops.reading import along_vjp
 from tapec.ops.samples import Case
 
 __all__ = ["ARGPARTITION", "ARGSORT", "PARTITION", "SEARCHSORTED", "SORT"]
@@ -61,9 +62,13 @@ ARGPARTITION = define(
 
 
 # -- values -------------------------------------------------------------------------------------------------------
+def _put_back(ct: Any, x: Any, order: Any, axis: int) -> Any:
+    """An array like x that has the elements of ct at these places along the axis, each place once."""
+    return along_vjp(ct, None, x, order, axis, unique=True)[0]
+
+
 def _sort_vjp(ct: Any, y: Any, x: Any, axis: int) -> Any:
-    order = np.argsort(x, axis)
-    return (np.take_along_axis(ct, np.argsort(order, axis), axis),)
+    return (_put_back(ct, x, np.argsort(x, axis), axis),)
 
 
 def _sort_jvp(ts: Any, y: Any, x: Any, axis: int) -> Any:
@@ -72,8 +77,7 @@ def _sort_jvp(ts: Any, y: Any, x: Any, axis: int) -> Any:
 
 def _partition_vjp(ct: Any, y: Any, x: Any, kth: Any, axis: int) -> Any:
     """Sorting x and y alike pairs each element with its place, however the partition was made."""
-    place = np.argsort(np.argsort(x, axis), axis)
-    return (np.take_along_axis(np.take_along_axis(ct, np.argsort(y, axis), axis), place, axis),)
+    return (_put_back(np.take_along_axis(ct, np.argsort(y, axis), axis), x, np.argsort(x, axis), axis),)
 
 
 def _partition_jvp(ts: Any, y: Any, x: Any, kth: Any, axis: int) -> Any:

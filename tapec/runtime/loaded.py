@@ -15,13 +15,13 @@ from tapec.autodiff.inline import inline_calls
 from tapec.codegen import Compiled
 from tapec.codegen.checks import finite
 from tapec.codegen.cost import Cost
-from tapec.codegen.helpers import add_at, in_threads, masked
+from tapec.codegen.helpers import add_at, chosen, in_threads, masked
 from tapec.codegen.load import Space
 from tapec.ir import Graph, get_op
 
 __all__ = ["Loaded", "helper_words", "origin_table"]
 
-HELPERS = {f.__name__: f for f in (add_at, finite, in_threads, masked)}
+HELPERS = {f.__name__: f for f in (add_at, chosen, finite, in_threads, masked)}
 
 
 def helper_words(compiled: Compiled) -> dict[str, str]:

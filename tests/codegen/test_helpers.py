@@ -21,6 +21,38 @@ def test_rows_that_come_twice(shape):
         np.testing.assert_allclose(target, wanted)
 
 
+@pytest.mark.parametrize(("shape", "axes"), [((5,), 1), ((5, 3), 1), ((5, 3), 2), ((5, 4, 3), 1), ((5, 4, 3), 2)])
+def test_positions_in_arrays_of_any_shape(shape, axes):
+    rng = np.random.default_rng(1)
+    index = tuple([rng.integers(-n, n, (6, 2)) for n in shape[:axes]])
+    values = rng.normal(size=(6, 2, *shape[axes:]))
+    for target in (np.zeros(shape), np.zeros(shape, order="F")):
+        wanted = target.copy()
+        np.add.at(wanted, index, values)
+        add_at(target, *index, values)
+        np.testing.assert_allclose(target, wanted)
+    with pytest.raises(IndexError, match="out of bounds"):
+        add_at(np.zeros(shape), *index[:-1], index[-1] + 5, values)
+
+
+def test_places_that_come_twice_in_generated_code():
+    rng = np.random.default_rng(2)
+    table, vector = rng.normal(size=(20, 30)), rng.normal(size=50)
+    i, j = rng.integers(0, 20, (40, 10)), rng.integers(0, 30, (40, 10))
+
+    @tapec.grad(argnums=(0, 1))
+    def f(table, vector, i, j):
+        return np.sum(np.sin(table[i, j]) * vector[i])
+
+    g, h = f(table, vector, i, j)
+    assert f.source().count("add_at(") == 2
+    wanted, other = np.zeros_like(table), np.zeros_like(vector)
+    np.add.at(wanted, (i, j), np.cos(table[i, j]) * vector[i])
+    np.add.at(other, i, np.sin(table[i, j]))
+    np.testing.assert_allclose(g, wanted)
+    np.testing.assert_allclose(h, other)
+
+
 def test_a_wrong_index_is_an_error():
     with pytest.raises(IndexError, match="out of bounds"):
         add_at(np.zeros((5, 3)), np.array([5]), np.ones((1, 3)))

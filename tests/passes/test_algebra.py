@@ -8,6 +8,7 @@ from tests.passes.support import Case, check_case, check_table
 F = "%x: f64[3], %y: f64[3]"
 INT = "%x: i64[3], %y: i64[3]"
 COMPLEX = "%x: c128[3], %y: c128[3]"
+LARGE_AND_SMALL = "%m: f64[2,3], %n: f64[2,3], %s: f64[3]"
 UNSIGNED = "%x: f64[3], %y: u8[3]"
 
 CASES = {
@@ -88,13 +89,39 @@ CASES = {
             ("negative %x; multiply %y, %0", "multiply %x, %y; negative %0"),
         ],
         ["negative %x; multiply %0, %y; return %0, %1"],
-        [(COMPLEX, "negative %x; multiply %0, %y")],  # zeros may change their signs
+        [
+            (COMPLEX, "negative %x; multiply %0, %y"),  # zeros may change their signs
+            (LARGE_AND_SMALL, "negative %s; multiply %0, %m"),
+        ],
     ),
     "negative-over": Case(
         F, [("negative %x; divide %0, %y", "divide %x, %y; negative %0")], ["negative %x; divide %0, %y; return %0, %1"]
     ),
     "over-negative": Case(
         F, [("negative %x; divide %y, %0", "divide %y, %x; negative %0")], ["negative %x; divide %y, %0; return %0, %1"]
+    ),
+    "negative-of-reshaped-product": Case(
+        F,
+        [("multiply %x, 3.0; reshape %0 {shape=(3, 1)}; negative %1", "multiply %x, -3.0; reshape %0 {shape=(3, 1)}")],
+        [
+            "multiply %x, %y; reshape %0 {shape=(3, 1)}; negative %1",
+            "multiply %x, 3.0; reshape %0 {shape=(3, 1)}; negative %1; return %0, %2",
+        ],
+    ),
+    "negative-of-times-smaller": Case(
+        LARGE_AND_SMALL,
+        [("multiply %s, %m; negative %0", "negative %s; multiply %0, %m")],
+        ["multiply %m, %n; negative %0", "multiply %s, %m; negative %0; return %0, %1"],
+    ),
+    "negative-of-smaller-over": Case(
+        LARGE_AND_SMALL,
+        [("divide %s, %m; negative %0", "negative %s; divide %0, %m")],
+        ["divide %n, %m; negative %0", "divide %s, %m; negative %0; return %0, %1"],
+    ),
+    "negative-of-over-smaller": Case(
+        LARGE_AND_SMALL,
+        [("divide %m, %s; negative %0", "negative %s; divide %m, %0")],
+        ["divide %n, %m; negative %0", "divide %m, %s; negative %0; return %0, %1"],
     ),
     "negative-times-shared": Case(
         F,

@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.ir import Node
 from tapec.passes.facts import is_nonnegative, is_power_of_two, is_zero, uniform_value
-from tapec.passes.pattern import number, variables
+from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
 
 __all__ = ["ALGEBRA"]
@@ -28,8 +28,17 @@ def same_number(j: Any, k: Any) -> bool:
     return j == k and (j != 0 or math.copysign(1.0, complex(j).real) == math.copysign(1.0, complex(k).real))
 
 
-def is_cotangent(y: Node) -> bool:
-    return y.role is not None
+def is_cotangent(y: Node, a: Node) -> bool:
+    return y.role is not None and _as_large(y, a)
+
+
+def _as_large(y: Node, a: Node) -> bool:
+    """Is a no smaller than the result, so that it costs nothing to negate that instead?"""
+    return a.type.size >= y.type.size
+
+
+def _is_smaller(a: Node, b: Node) -> bool:
+    return a.type.size < b.type.size
 
 
 def _is_bool(c: Node) -> bool:
@@ -60,11 +69,21 @@ ALGEBRA = (
     Rule("negative-over-number", -x / k, lambda x, k: x / opposite(k)),
     Rule("number-over-negative", k / -x, lambda x, k: opposite(k) / x),
     Rule("negative-of-product", -(x * k), lambda x, k: x * opposite(k), once=True),
+    Rule(
+        "negative-of-reshaped-product",
+        -np.reshape(x * k, params),
+        lambda y, x, k: np.reshape(x * opposite(k), y.shape),
+        once=True,
+    ),
     Rule("negative-of-quotient", -(x / k), lambda x, k: x / opposite(k), once=True),
     Rule("negative-of-reciprocal", -(k / x), lambda x, k: opposite(k) / x, once=True),
-    Rule("negative-times", -a * b, -(a * b), once=True),
-    Rule("negative-over", -a / b, -(a / b), once=True),
-    Rule("over-negative", a / -b, -(a / b), once=True),
+    Rule("negative-times", -a * b, -(a * b), lambda y, a: _as_large(y, a), once=True),
+    Rule("negative-over", -a / b, -(a / b), lambda y, a: _as_large(y, a), once=True),
+    Rule("over-negative", a / -b, -(a / b), lambda y, b: _as_large(y, b), once=True),
+    # but not from something small to something large, and back into it
+    Rule("negative-of-times-smaller", -(a * b), -a * b, lambda a, b: _is_smaller(a, b), once=True),
+    Rule("negative-of-smaller-over", -(a / b), -a / b, lambda a, b: _is_smaller(a, b), once=True),
+    Rule("negative-of-over-smaller", -(a / b), a / -b, lambda a, b: _is_smaller(b, a), once=True),
     # among cotangents they end in a sum almost always, so there every product gives its sign on
     Rule("negative-times-shared", -a * b, -(a * b), is_cotangent),
     Rule("negative-over-shared", -a / b, -(a / b), is_cotangent),
