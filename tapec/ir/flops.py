@@ -55,6 +55,7 @@ _FLOPS: dict[str, Callable[[Node], float]] = {
     "outer": lambda node: _size(node.type),
     "cholesky": _cubic(1 / 3),
     **dict.fromkeys(("solve", "det", "slogdet"), _cubic(2 / 3)),
+    "cofactors": _cubic(8 / 3),
     "inv_lower": _cubic(1 / 3),
     "solve_lower": lambda node: _size(node.inputs[0].type) * (_size(node.type) // node.type.shape[0]),
     **dict.fromkeys(("inv", "qr"), _cubic(2.0)),

@@ -1,4 +1,4 @@
-"""Inverses, linear systems and determinants."""
+"""Inverses and linear systems."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ from tapec.ops.kit import (
     lapack_dtype,
     lined_up,
     natively,
-    real_dtype,
     regular,
-    result_class,
     stacked,
 )
 from tapec.ops.samples import Case
 
-__all__ = ["DET", "INV", "SLOGDET", "SOLVE"]
+__all__ = ["INV", "SOLVE"]
 
 
 # -- inverse ----------------------------------------------------------------------------------------------------------
@@ -144,55 +142,3 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     old = shape_of(a)
     rows = math.prod(old[:ind])
     return np.reshape(np.linalg.inv(np.reshape(a, (rows, -1))), (*old[ind:], *old[:ind]))
-
-
-# -- determinants -----------------------------------------------------------------------------------------------------
-DET = define(
-    "det",
-    lambda a: np.linalg.det(a),
-    lambda t: Type(stacked(t)[:-2], lapack_dtype(t)),
-    "linalg",
-    vjp=lambda ct, y, a: ((ct * conj(y))[..., None, None] * adjoint(np.linalg.inv(a)),),
-    batch=natively(np.linalg.det),
-    source="np.linalg.det({0})",
-    sample=both(regular(3, 3), regular(2, 2, 2), regular(2, 2, complex=True)),
-    numpy=np.linalg.det,
-)
-
-
-@implements(np.linalg.det)
-def det(a: Any) -> Any:
-    return apply(DET, (as_array(a),))
-
-
-def _slogdet_rule(t: Type) -> Any:
-    shape, dtype = stacked(t)[:-2], lapack_dtype(t)
-    return Type(shape, dtype), Type(shape, real_dtype(dtype))
-
-
-def _slogdet_vjp(ct: Any, y: Any, a: Any) -> Any:
-    """d log det a = tr(a⁻¹ da): its real part moves the logarithm, its imaginary part turns the sign."""
-    ct_sign, ct_log = ct
-    weight = ct_log
-    if a.dtype.kind == "c":
-        weight = weight + 1j * np.imag(ct_sign * conj(y[0]))
-    return (weight[..., None, None] * adjoint(np.linalg.inv(a)),)
-
-
-SLOGDET = define(
-    "slogdet",
-    lambda a: tuple(np.linalg.slogdet(a)),
-    _slogdet_rule,
-    "linalg",
-    multi=True,
-    vjp=_slogdet_vjp,
-    batch=lambda batched, a: tuple(np.linalg.slogdet(a)),
-    source="np.linalg.slogdet({0})",
-    sample=both(regular(3, 3), regular(2, 2, 2), regular(2, 2, complex=True)),
-    numpy=np.linalg.slogdet,
-)
-
-
-@implements(np.linalg.slogdet)
-def slogdet(a: Any) -> Any:
-    return result_class(np.linalg.slogdet)(*apply(SLOGDET, (as_array(a),)))

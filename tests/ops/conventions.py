@@ -12,6 +12,8 @@ import numpy as np
 __all__ = ["CONVENTIONS", "Row"]
 
 inf, nan = np.inf, np.nan
+NO_YES, DATA = [False, True], [[inf, nan], [1.0, 2.0]]
+ZERO, ONE = [[0.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]
 
 
 class Row(NamedTuple):
@@ -52,6 +54,35 @@ CONVENTIONS = {
         Row("np.where(x > 0, np.log(x), x)", {"x": [-1.0, 4.0]}, [[1, 0.25]]),
         Row("np.where(x != 0, 1 / x, 0)", {"x": [0.0, 2.0]}, [[0, -0.25]]),
         Row("np.nan_to_num(x)", {"x": [nan, inf, 1.0]}, [[0, 0, 1]]),
+    ],
+    "What is not taken": [
+        Row("np.log(x)[x > 0]", {"x": [0.0, 4.0]}, [[0, 0.25]], "what is not read is silent"),
+        Row("np.log(x)[1:]", {"x": [0.0, 4.0]}, [[0, 0.25]]),
+        Row("np.max(np.sqrt(x))", {"x": [0.0, 4.0]}, [[0, 0.25]]),
+        Row("np.sum(np.log(x), where=x > 0)", {"x": [0.0, 4.0]}, [[0, 0.25]]),
+        Row("np.divide(1, x, where=x != 0, out=np.zeros_like(x))", {"x": [0.0, 2.0]}, [[0, -0.25]]),
+        Row("np.where(x > 0, x / np.sum(x, 0, keepdims=True), 0)", {"x": [0.0, 0.0]}, [[0, 0]], "nor through sums"),
+        Row("np.where(m, X @ w, 0)", {"m": NO_YES, "X": DATA, "w": [2.0, 3.0]}, [None, [[0, 0], [2, 3]], [1, 2]]),
+    ],
+    "Entropies and exponentials": [
+        Row("special.xlogy(x, y)", {"x": [0.0, 2.0], "y": [0.0, 1.0]}, [[0, 0], [0, 2]], "0 log 0 is 0, and flat"),
+        Row("special.xlog1py(x, y)", {"x": [0.0], "y": [-1.0]}, [[0], [0]]),
+        Row("special.logsumexp(x)", {"x": [-inf, 1.0]}, [[0, 1]]),
+        Row("special.logsumexp(x)", {"x": [-inf, -inf]}, [[0, 0]]),
+        Row("special.softmax(x) * [1, 0]", {"x": [1000.0, 1000.0]}, [[0.25, -0.25]], "no overflow"),
+        Row("special.softmax(x) * [1, 0]", {"x": [-inf, 0.0]}, [[0, 0]]),
+        Row("special.log_softmax(x) * [1, 0]", {"x": [1000.0, 1000.0]}, [[0.5, -0.5]]),
+        Row("special.expit(x)", {"x": [-1000.0, 1000.0]}, [[0, 0]]),
+    ],
+    "Matrices": [
+        Row("np.linalg.det(a)", {"a": [[1.0, 2.0], [2.0, 4.0]]}, [[[4, -2], [-2, 1]]], "cofactors, singular or not"),
+        Row("np.linalg.det(a)", {"a": ZERO}, [ZERO]),
+        Row("np.linalg.cholesky(a)", {"a": [[4.0, 2.0], [2.0, 5.0]]}, [[[0.1875, 0.125], [0.125, 0.25]]], "symmetric"),
+        Row("np.linalg.eigvalsh(a)", {"a": ONE}, [ONE], "equal eigenvalues"),
+        Row("np.linalg.eigvalsh(a)[:1]", {"a": [[1.0, 1.0], [9.0, 1.0]]}, [[[0.5, 0], [-1, 0.5]]], "lower triangle"),
+        Row("(v := np.linalg.eigh(a)[1]) @ v.T", {"a": ONE}, [ZERO], "whichever vectors: their product stays"),
+        Row("np.square(np.linalg.svd(a)[1])", {"a": ONE}, [[[2, 0], [0, 2]]], "equal singular values"),
+        Row("np.linalg.pinv(a)", {"a": [[2.0, 0.0], [0.0, 0.0]]}, [[[-0.25, 0.25], [0.25, 0]]], "along equal rank"),
     ],
     "Products with zeros": [
         Row("np.prod(x)", {"x": [2.0, 0.0, 4.0]}, [[0, 8, 0]]),

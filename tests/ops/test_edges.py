@@ -1,5 +1,7 @@
 """Gradients at the edges: finite where mathematics allows, TensorFlow's conventions at ties."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -29,7 +31,11 @@ ROWS = {f"{row.code} at {row.at}": row for rows in CONVENTIONS.values() for row 
 
 def evaluated(row):
     """The function of a row, and its arguments."""
-    f = eval(f"lambda {', '.join(row.at)}: {row.code}", {"np": np})
+    names = {"np": np}
+    if "special." in row.code:
+        pytest.importorskip("scipy")
+        names["special"] = import_module("tapec.scipy.special")
+    f = eval(f"lambda {', '.join(row.at)}: {row.code}", names)
     return f, [np.array(x) for x in row.at.values()]
 
 

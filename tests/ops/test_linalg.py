@@ -337,3 +337,48 @@ def test_wrong_matrices_are_errors_of_the_kind_that_numpy_raises(f, kind):
 def test_what_has_no_derivative_says_so():
     with pytest.raises(tapec.errors.UnsupportedError, match="reduced"):
         np.linalg.qr(tapec.constant(np.ones((3, 2))), "complete")
+
+
+# -- determinants of singular matrices --------------------------------------------------------------------------------
+SINGULAR = {
+    "rank 2": np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]]),
+    "rank 1": np.outer([1.0, 2, 3], [1, 0, 2]),
+    "rank 0": np.zeros((3, 3)),
+    "rank 2 of 4": np.diag([1.0, 2, 0, 0]),
+    "stack": np.stack([np.diag([1.0, 0]), np.zeros((2, 2)), np.eye(2)]),
+    "complex": np.array([[1.0, 1j], [1j, -1.0]]),
+    "float32": np.ones((3, 3), np.float32),
+}
+
+
+def expanded(a):
+    """The determinant by its first row: a polynomial, written out."""
+    n = a.shape[-1]
+    if n == 1:
+        return a[..., 0, 0]
+    minors = [expanded(np.concatenate([a[..., 1:, :k], a[..., 1:, k + 1 :]], -1)) for k in range(n)]
+    return sum((-1.0) ** k * a[..., 0, k] * minor for k, minor in enumerate(minors))
+
+
+@pytest.mark.parametrize("name", SINGULAR)
+def test_derivatives_of_determinants_of_singular_matrices(name):
+    a = SINGULAR[name]
+    rng = np.random.default_rng(0)
+    e = rng.standard_normal(a.shape).astype(a.dtype)
+    loss = lambda det: lambda a: np.sum(np.real(det(a) * (1 + 2j if a.dtype.kind == "c" else 1.5)))
+    along = lambda det: lambda a: np.sum(np.real(np.conj(e) * tapec.grad(loss(det))(a)))
+    tolerance = 1e-5 if a.dtype == np.float32 else 1e-12
+    for f in (loss, along):
+        found, expected = tapec.grad(f(np.linalg.det))(a), tapec.grad(f(expanded))(a)
+        assert found.dtype == a.dtype
+        np.testing.assert_allclose(found, expected, atol=tolerance)
+        forward = tapec.jvp(f(np.linalg.det), (a,), (e,))[1]
+        np.testing.assert_allclose(forward, np.sum(np.real(np.conj(expected) * e)), rtol=1e-5, atol=tolerance)
+
+
+def test_the_logarithm_of_a_singular_determinant_has_no_derivative():
+    a = np.ones((2, 2))
+    assert tapec.compile(lambda a: np.linalg.slogdet(a)[1])(a) == -np.inf
+    with pytest.raises(np.linalg.LinAlgError, match="Singular") as caught:
+        tapec.grad(lambda a: np.linalg.slogdet(a)[1])(a)
+    assert "test_linalg.py" in caught.value.__notes__[0]
