@@ -161,8 +161,15 @@ def _check_guards(forward: Graph, info: Arguments, plan: Axes) -> None:
         if guard.node in moving:
             raise UnsupportedError(
                 f"{_place(guard.origin)}vmap: the program depends on {guard.kind.__name__}() of a value that differs "
-                f"from example to example. Mend: choose with np.where, or loop over the examples."
+                f"from example to example. Mend: {_MENDS.get(guard.kind, _MENDS[bool])}, or loop over the examples."
             )
+
+
+_MENDS = {
+    bool: "choose with np.where",
+    int: "keep it an array, np.take and `x[i]` take an index for each example",
+    len: "keep all elements, np.where(mask, x, 0.0) in place of x[mask]",
+}
 
 
 def _place(origin: Any) -> str:

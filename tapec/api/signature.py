@@ -117,6 +117,8 @@ class Binder:
             if which in kwargs:
                 return which
             raise ValueError(at_user_line(f"there is no argument {which!r}; the arguments are {', '.join(self.names)}"))
+        if isinstance(which, bool) or not isinstance(which, (int, np.integer)):
+            raise TypeError(at_user_line(f"argnums is a position, a name, or a tuple of these, not {which!r}"))
         k = which + n_args if which < 0 else which
         if not 0 <= k < n_args:
             found = f"there are {n_args} positional arguments"

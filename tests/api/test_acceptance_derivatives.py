@@ -294,3 +294,79 @@ def test_a_pickled_function_takes_tensors_but_does_not_detach(saved):
         tape.watch(x)
         with pytest.raises(tapec.TapecError, match="decorate the function itself here"):
             saved(x)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# transforms of transforms
+# ---------------------------------------------------------------------------------------------------------------
+def wave(v):
+    return np.sin(v) * v**2
+
+
+def third(v):
+    return 6 * np.cos(v) - 6 * v * np.sin(v) - v**2 * np.cos(v)
+
+
+def by_tape(h):
+    def derivative(v):
+        v = tapec.convert_to_tensor(v)
+        with tapec.GradientTape() as tape:
+            tape.watch(v)
+            y = h(v)
+        return tape.gradient(y, v)
+
+    return derivative
+
+
+DERIVATIVES = {
+    "grad": tapec.grad,
+    "compiled": lambda h: tapec.grad(tapec.compile(h)),
+    "checkpoint": lambda h: tapec.grad(tapec.checkpoint(h)),
+    "value": lambda h: lambda v: tapec.value_and_grad(h)(v)[1],
+    "jvp": lambda h: lambda v: tapec.jvp(h, (v,), (1.0,))[1],
+    "vjp": lambda h: lambda v: tapec.vjp(h, v)[1](1.0),
+    "linearize": lambda h: lambda v: tapec.linearize(h, v)[1](1.0),
+    "jacrev": tapec.jacrev,
+    "jacfwd": tapec.jacfwd,
+    "vmap": lambda h: lambda v: tapec.vmap(tapec.grad(h))(np.stack([v, v]))[0],
+    "tape": by_tape,
+}
+
+
+@pytest.mark.parametrize("outer", DERIVATIVES)
+def test_third_derivatives_by_all_ways(outer):
+    for middle in DERIVATIVES.values():
+        for inner in DERIVATIVES.values():
+            assert float(DERIVATIVES[outer](middle(inner(wave)))(1.3)) == pytest.approx(third(1.3))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# errors
+# ---------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("argnums", [1.5, True, (0, None)])
+def test_argnums_that_are_none(argnums):
+    with pytest.raises(TypeError, match="argnums is a position, a name, or a tuple of these, not"):
+        tapec.grad(lambda a, b: np.sum(a * b), argnums=argnums)(X, X)
+
+
+def falls(a):
+    while a[0] > 0:
+        a = a - 1
+    return a
+
+
+@pytest.mark.parametrize(
+    ("function", "mend"),
+    [
+        (lambda a: a if a[0] > 0 else -a, r"bool\(\) of a value that differs.*np.where"),
+        (falls, r"bool\(\) of a value that differs.*np.where"),
+        (lambda a: (a[0] > 0 and a[1]) or a[2], r"bool\(\) of a value that differs.*np.where"),
+        (lambda a: a * int(a[0]), r"int\(\) of a value that differs.*np.take"),
+        (lambda a: np.sum(a[a > 0]), r"len\(\) of a value that differs.*np.where\(mask, x, 0.0\)"),
+        (lambda a: a * np.random.random(), "draws random numbers.*pass it with a batch axis"),
+        (lambda a: a * np.random.default_rng().random(), "draws random numbers.*pass it with a batch axis"),
+    ],
+)
+def test_what_one_example_decides_for_all(function, mend):
+    with pytest.raises(tapec.UnsupportedError, match=rf"test_acceptance_derivatives.py:\d+: vmap: .*{mend}"):
+        tapec.vmap(function)(np.ones((4, 3)))
