@@ -161,3 +161,11 @@ def test_both_operands_of_logaddexp():
     assert np.allclose(da, expected, rtol=1e-12, atol=1e-16) and np.allclose(db, -expected, rtol=1e-12, atol=1e-16)
     tangent = tapec.jvp(lambda a, b: tapec.grad(lambda a: np.sum(np.logaddexp(a, b)))(a), (a, b), (np.ones(4), b))[1]
     assert np.allclose(tangent, s * (1 - s) * (1 - b), rtol=1e-12, atol=1e-16)
+
+
+def test_shares_of_logaddexp_at_the_ends():
+    x = np.array([-np.inf, -800.0, -30.0, 0.0, 30.0, 800.0, np.inf, np.nan])
+    with np.errstate(over="raise"):
+        found = tapec.grad(lambda x: np.sum(np.logaddexp(0.0, x)))(x)
+    expected = [0.0, 0.0, np.exp(-30.0) / (1 + np.exp(-30.0)), 0.5, 1 / (1 + np.exp(-30.0)), 1.0, 1.0, np.nan]
+    assert np.allclose(found, expected, rtol=1e-15, atol=1e-300, equal_nan=True)

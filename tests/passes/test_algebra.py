@@ -306,6 +306,26 @@ CASES = {
         [("logaddexp 0.0, %x; equal %0, -inf", "full {shape=(3,), value=False, dtype=bool}")],
         ["logaddexp -inf, %x; equal %0, -inf", "logaddexp %x, %y; equal %0, -inf", "logaddexp 0.0, %x; equal %0, inf"],
     ),
+    "share-of-logaddexp": Case(
+        F,
+        [
+            (
+                "logaddexp 0.0, %x; subtract %x, %0 !ct; exp %1 !ct",
+                "negative %x !ct; minimum %0, 709.0 !ct; exp %1 !ct; add 1.0, %2 !ct; divide 1.0, %3 !ct",
+            ),
+            (
+                "logaddexp %x, 1.5; subtract %x, %0 !ct; exp %1 !ct",
+                "subtract 1.5, %x !ct; minimum %0, 709.0 !ct; exp %1 !ct; add 1.0, %2 !ct; divide 1.0, %3 !ct",
+            ),
+        ],
+        [
+            "logaddexp 0.0, %x; subtract %x, %0; exp %1",
+            "logaddexp 0.0, %x; subtract %x, %0 !ct; exp %1 !ct; return %0, %2",
+            "logaddexp 0.0, %y; subtract %x, %0 !ct; exp %1 !ct",
+            "logaddexp -inf, %x; subtract %x, %0 !ct; exp %1 !ct",
+            "logaddexp %y, %x; subtract %x, %0 !ct; exp %1 !ct",
+        ],
+    ),
     "conjugate-of-conjugate": Case(COMPLEX, [("conjugate %x; conjugate %0", "%x")], ["conjugate %x"]),
     "conjugate-of-real": Case(F, [("conjugate %x", "%x")], [], [(COMPLEX, "conjugate %x")]),
 }

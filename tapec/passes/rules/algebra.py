@@ -16,6 +16,7 @@ __all__ = ["ALGEBRA"]
 
 a, b, c, d, w, x, z = variables("a b c d w x z")
 j, k = number("j"), number("k")
+LARGEST = {"d": 709.0, "f": 88.0}  # what exp takes without overflow
 
 
 def opposite(k: Any) -> Any:
@@ -146,6 +147,15 @@ ALGEBRA = (
         lambda y: np.full_like(y, False),
         guard=lambda k: k > -math.inf,
         kinds="fb",
+    ),
+    # the derivative of logaddexp where its value is not needed; exp(inf - inf) is no longer nan, it is a share of all
+    Rule(
+        "share-of-logaddexp",
+        np.exp(x - np.logaddexp(k, x)),
+        lambda x, k: 1.0 / (1.0 + np.exp(np.minimum(k - x if k else -x, LARGEST[x.dtype.char]))),
+        guard=lambda y, k: y.role is not None and y.type.dtype.char in LARGEST and math.isfinite(k),
+        once=True,
+        changes="zeros",
     ),
     # complex parts of reals
     Rule("conjugate-of-conjugate", np.conjugate(np.conjugate(x)), x, kinds="c"),
