@@ -79,13 +79,16 @@ def watched_leaves(structure: Any) -> list[Any]:
     return [settled(leaf) for leaf in leaves]
 
 
+_SETTLED = frozenset({Tensor, Variable})
+
+
 def flat_sources(sources: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | None]:
     """The sources, and what puts gradients into their structure (None: there is just one)."""
     if is_tensor(sources):
         return [settled(sources)], None
     kind = type(sources)
-    if (kind is list or kind is tuple) and all([is_tensor(s) for s in sources]):
-        return [settled(s) for s in sources], kind
+    if (kind is list or kind is tuple) and _SETTLED.issuperset(map(type, sources)):
+        return list(sources), kind
     leaves: list[Any] = []
     tree = flatten(sources, leaves)
     for leaf in leaves:

@@ -57,9 +57,11 @@ class Request:
             self.read = {}
         found = self.read.get(id(variable))
         if found is None:
-            slots = {id(t): self.get(id(t)) for t in tape.all_read(variable)}
-            group = tuple([k for k in slots.values() if k is not None]) or _NO_SLOT
-            found = self.read[id(variable)] = (group, slots.get(id(variable._tensor)))
+            tensors = tape.all_read(variable)
+            slots = [self.get(id(t)) for t in tensors]
+            now = [k for k, t in zip(slots, tensors) if t is variable._tensor]
+            group = tuple(slots if len(slots) == 1 else [k for k in slots if k is not None]) or _NO_SLOT
+            found = self.read[id(variable)] = (group, now[0] if now else None)
         return found
 
     def _set_apart(self, targets: list[Any], sources: list[Any]) -> None:

@@ -47,6 +47,9 @@ def recordings(t: Tensor) -> list[Any]:
 
 
 def _traces(t: Tensor) -> list[Any]:
+    rec = CURRENT.get()
+    if rec is None or rec.trace is None:
+        return []
     return [tape for tape in recordings(t) if tape.is_trace]
 
 

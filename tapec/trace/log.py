@@ -17,12 +17,12 @@ from tapec.autodiff.inline import copy_into
 from tapec.ir import Builder, Node
 from tapec.ir.types import type_of
 from tapec.ops.control import CALL, GUARD, LENGTH
-from tapec.trace.snapshot import Snapshot
+from tapec.trace.snapshot import Snapshot, again, first, held
 from tapec.trace.tensor import Tensor, raw_value
 
 __all__ = ["Log"]
 
-_NUMBERS = (float, int, bool, complex)
+_NUMBERS = frozenset({float, int, bool, complex})
 
 
 class Log:
@@ -64,16 +64,16 @@ class Log:
         records = self.records
         if self._scanned == len(records):
             return
-        index, objects, values, key = self.index, self.objects, self.values, self.key
-        get = index.get
+        index, objects, values = self.index, self.objects, self.values
+        find, add = index.get, self.key.append
         for entry in records[self._scanned :] if self._scanned else records:
             op, inputs, params, out = entry[:4]
-            key.append(op)
+            add(op)
             if params:
-                key.append(params)
+                add(params)
             for x in inputs:
-                slot = get(id(x)) if type(x) not in _NUMBERS else None
-                key.append(self.leaf(x) if slot is None else slot)
+                slot = find(id(x))
+                add(self.leaf(x) if slot is None else slot)
             if len(entry) == 7:  # an in-place change: the slot that the object had keeps the old value
                 self._keep(out, entry[6])
             for part in out if type(out) is tuple else (out,):
@@ -81,7 +81,7 @@ class Log:
                 objects.append(part)
                 values.append(part._value if type(part) is Tensor else raw_value(part))
             if op.kind == "dynamic":  # the shape of the result hangs on values
-                key.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
+                add(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
         self._scanned = len(records)
 
     def _keep(self, out: Any, before: Tensor) -> None:
@@ -95,10 +95,13 @@ class Log:
     def seen(self, array: np.ndarray) -> np.ndarray:
         """What stands for a plain array in a record: itself, or a copy when it has changed since it was first read."""
         known = self._arrays.get(id(array))
+        now = held(array)
         if known is None:
-            self._arrays[id(array)] = Snapshot(array)
+            self._arrays[id(array)] = (array, now, now, None)
             return array
-        return known.current()
+        if now != known[2]:
+            known = self._arrays[id(array)] = again(known, now)
+        return array if known[3] is None else known[3]
 
     def copied(self, array: np.ndarray) -> bool:
         """Is it a copy that `seen` made, which nobody else holds?"""
@@ -121,19 +124,18 @@ class Log:
         slot = len(self.objects)
         self.objects.append(x)
         self.leaves.add(slot)
-        if isinstance(x, Tensor):
-            self.index[id(x)] = slot
-            x = raw_value(x)
-            self.key.append(_scalar_kind(x) if type(x) in _NUMBERS else (x.shape, x.dtype))
-        elif type(x) in _NUMBERS:
+        if type(x) in _NUMBERS:
             self.scalars.append((slot, x))
-            self.key.append(_scalar_kind(x))
+            value = x
         else:
             self.index[id(x)] = slot
-            known = self._arrays.get(id(x))
-            x = x if known is None else known.first()
-            self.key.append((x.shape, x.dtype))
-        self.values.append(x)
+            if isinstance(x, Tensor):
+                value = raw_value(x)
+            else:
+                known = self._arrays.get(id(x))
+                value = x if known is None else first(known)
+        self.key.append(_scalar_kind(value) if type(value) in _NUMBERS else (value.shape, value.dtype))
+        self.values.append(value)
         return slot
 
     def slot_of(self, x: Any) -> int | None:
@@ -179,7 +181,7 @@ class Log:
             if op is CALL:
                 made = copy_into(builder, dict(params)["graph"], tuple(ins), merge=False)
             else:
-                types = tuple([type_of(self.values[slot + j]) for j in range(len(outs))])
+                types = tuple([_type_of(self.values[slot + j]) for j in range(len(outs))])
                 node = builder.append(Node(op, tuple(ins), params, types if op.multi else types[0], (code, lasti)))
                 made = list(builder.items(node)) if op.multi else [node]
                 if op.kind == "dynamic" and guard is not None:
@@ -197,6 +199,10 @@ class Log:
                 what = (("op", node.op.name), ("params", node.params), ("index", k))
                 length = builder.emit(LENGTH, node.inputs, what, node.origin)
                 guard(length, len, result.type.shape[0], node.origin)
+
+
+def _type_of(x: Any) -> Any:
+    return getattr(x, "type", None) or type_of(x)  # of what was not computed, the type is known
 
 
 def _scalar_kind(x: Any) -> Any:

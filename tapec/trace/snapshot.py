@@ -12,46 +12,37 @@ import numpy as np
 
 from tapec.errors import InPlaceError, at_user_line
 
-__all__ = ["WHOLE", "Snapshot"]
+__all__ = ["WHOLE", "Snapshot", "again", "first", "held"]
 
 WHOLE = 1 << 16  # bytes: arrays up to this size are kept whole, of larger ones a sample
 SAMPLES = 256
 
-
-class Snapshot:
-    """An array and the bytes it held when it was first recorded, and when it was last; `copy` has the latter."""
-
-    __slots__ = ("array", "bytes", "copy", "last")
-
-    def __init__(self, array: np.ndarray):
-        self.array = array
-        self.copy: np.ndarray | None = None
-        self.bytes = self.last = array.tobytes() if array.nbytes <= WHOLE else _sample(array)
-
-    def current(self) -> np.ndarray:
-        """The array, or a copy of what it holds by now."""
-        array = self.array
-        content = array.tobytes() if array.nbytes <= WHOLE else _sample(array)
-        if content != self.last:
-            self._changed(content)
-        return array if self.copy is None else self.copy
-
-    def _changed(self, content: bytes) -> None:
-        if self.array.nbytes > WHOLE:
-            raise InPlaceError(
-                at_user_line(
-                    f"an array of shape {self.array.shape} was changed in place after it was recorded, and the "
-                    f"gradient needs what it held before. Mend: compute with a copy, `x.copy()`"
-                )
-            )
-        self.last = content
-        self.copy = self.array.copy()
-
-    def first(self) -> np.ndarray:
-        """The value that was recorded first."""
-        array = self.array
-        return array if array.nbytes > WHOLE else np.ndarray(array.shape, array.dtype, self.bytes)
+# an array, the bytes that it held when it was first recorded and when it was last, and a copy with the latter if those
+# are not the same
+Snapshot = tuple[np.ndarray, bytes, bytes, np.ndarray | None]
 
 
-def _sample(array: np.ndarray) -> bytes:
+def held(array: np.ndarray) -> bytes:
+    """What an array holds: all of it, or a sample."""
+    if array.nbytes <= WHOLE:
+        return array.tobytes()
     return array.flat[:: max(1, array.size // SAMPLES)].tobytes()
+
+
+def again(known: Snapshot, now: bytes) -> Snapshot:
+    """It is recorded again, and holds something else."""
+    array = known[0]
+    if array.nbytes > WHOLE:
+        raise InPlaceError(
+            at_user_line(
+                f"an array of shape {array.shape} was changed in place after it was recorded, and the gradient needs "
+                f"what it held before. Mend: compute with a copy, `x.copy()`"
+            )
+        )
+    return array, known[1], now, array.copy()
+
+
+def first(known: Snapshot) -> np.ndarray:
+    """The value that was recorded first."""
+    array = known[0]
+    return array if array.nbytes > WHOLE else np.ndarray(array.shape, array.dtype, known[1])
