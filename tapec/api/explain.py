@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tapec.autodiff.reasons import ancestors, dead_ends
+from tapec.codegen.cost import Cost, cost_text
 from tapec.ir import CONSTANT, Graph, Node, is_literal
 from tapec.ir.origin import place_of
 from tapec.trace.paths import Guard, TracedPath
@@ -34,7 +35,8 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [self.name, *_block("arguments", self.signature)]
-        for k, path in enumerate(self.paths):
+        branches = len(self.paths) > 1 or any(path["guards"] for path in self.paths)
+        for k, path in enumerate(self.paths if branches else ()):
             mark = " (taken by this call)" if path["taken"] else ""
             lines.append(f"  path {k + 1} of {len(self.paths)}{mark}")
             lines += [f"    {g}" for g in path["guards"]]
@@ -45,7 +47,7 @@ class Explanation:
             lines.append(f"  recorded anew at each call, because {self.recorded_anew}")
         if self.compiled_because:
             lines.append(f"  last compiled because {self.compiled_because}")
-        lines += _block("cost", [f"{k}: {v}" for k, v in self.cost.items()])
+        lines += _block("cost", cost_lines(self.cost))
         lines += _block("notes", self.notes)
         return "\n".join(lines)
 
@@ -53,6 +55,14 @@ class Explanation:
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
+
+
+def cost_lines(cost: dict[str, Any]) -> list[str]:
+    """As the source's first line has it, and what the passes did."""
+    if not cost:
+        return []
+    nodes = f"{cost['nodes before optimisation']} nodes, {cost['nodes']} after optimisation"
+    return [nodes, cost_text(Cost(cost["flops"], cost["moved"], cost["peak"]))] if "flops" in cost else [nodes]
 
 
 def _block(title: str, items: list[str]) -> list[str]:

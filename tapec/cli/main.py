@@ -33,7 +33,7 @@ TARGET is what most commands look at:
 Arguments to trace it with come from --args, or from the function's attribute `example_args`:
   tapec source model.py:loss --args 'f64[10]' 'np.ones((32, 10))' 0.1
 
-Exit codes: 0; 1 when a check fails or versions differ; 2 when the call is wrong.
+Exit codes: 0; 1 when a check fails, versions differ or a script fails; 2 when the call is wrong.
 `tapec COMMAND --help` tells more."""
 
 

@@ -19,7 +19,7 @@ from tapec.ir import Graph
 __all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of"]
 
 
-def add_target(parser: argparse.ArgumentParser, transform: bool = True) -> None:
+def add_target(parser: argparse.ArgumentParser, transform: bool = True, wrt: str = "0") -> None:
     """The words that all commands on a TARGET share."""
     parser.add_argument("target", metavar="TARGET", help="model.py:loss, package.module:loss, a graph-text file, or -")
     parser.add_argument(
@@ -30,7 +30,7 @@ def add_target(parser: argparse.ArgumentParser, transform: bool = True) -> None:
         "without it, the function's attribute example_args serves",
     )
     parser.add_argument(
-        "--wrt", metavar="W,B", help="differentiate by these arguments, by name or position (default: 0)"
+        "--wrt", metavar="W,B", help=f"differentiate by these arguments, by name or position (default: {wrt})"
     )
     if transform:
         parser.add_argument(

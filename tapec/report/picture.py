@@ -28,7 +28,7 @@ def save_picture(graph: Graph, path: str | os.PathLike[str], limit: int = 400) -
     elif ending in _CONVERTED:
         path.write_bytes(_convert(graph, ending, limit))
     else:
-        raise ValueError(f"{path}: a picture is a file that ends in .svg, .dot, .png or .pdf")
+        raise TapecError(f"{path}: a picture is a file that ends in .svg, .dot, .png or .pdf")
 
 
 def _convert(graph: Graph, ending: str, limit: int) -> bytes:

@@ -48,7 +48,8 @@ class Path:
 
     def attribute(self, name: str) -> Path:
         get = self.get
-        return Path(f"{self.label}.{name}", f"{self.source}.{name}", self.names, lambda: getattr(get(), name))
+        label = "self" if name == "__self__" else f"{self.label}.{name}"  # as the user's code calls it
+        return Path(label, f"{self.source}.{name}", self.names, lambda: getattr(get(), name))
 
     def item(self, key: Any) -> Path:
         get = self.get

@@ -81,7 +81,7 @@ def prepared(function: Any, captures: Captures, name: str = "function") -> Calla
         return captures.function_of(function)
     call = type(function).__dict__.get("__call__")
     if call is not None and hasattr(call, "__code__"):
-        owner = captures.read(function, root)
+        owner = captures.read(function, Path("self", key, {key: function}, lambda: function))
         captures.given.append(call)
         clone = captures.function_of(call)
         return lambda *a, **k: clone(owner, *a, **k)

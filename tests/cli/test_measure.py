@@ -105,3 +105,9 @@ def test_a_function_that_draws_cannot_be_checked(tapec, model):
     model.write_text(model.read_text() + "\ndef noisy(x):\n    return np.sum(x * np.random.randn(3))\n")
     result = tapec("check", "model.py:noisy", "--args", "f64[3]")
     assert result.code == 2 and "model.py:noisy gives another value at each call" in result.err
+
+
+def test_check_of_one_argument_says_nothing_of_the_others(tapec, model, recwarn):
+    result = tapec("check", "model.py:loss", "--wrt", "w", "--json")
+    assert result.code == 0 and list(json.loads(result.out)["arguments"]) == ["w"]
+    assert [str(w.message) for w in recwarn] == []
