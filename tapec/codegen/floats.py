@@ -1,7 +1,7 @@
 """Programs on 0-d values and tiny arrays as plain Python floats: `p0, p1 = p.tolist()`, arithmetic, `math.*`, pack.
 
 Done for a whole program, when every value in it is small, float64 and known element by element, and when it pays. What
-computes many elements at once is NumPy's business: loops over `x[i]` may take apart larger arrays.
+mostly computes many elements at once is NumPy's business; loops over `x[i]` may take apart larger arrays.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from tapec.ir.types import Type
 
 __all__ = ["FloatProgram", "as_floats", "float_function"]
 
-SMALL = 32  # elements of an array that is taken apart
-TINY = 9  # elements that one operation may compute: a matrix of 3 by 3
-STEPS = 64  # arithmetic that one operation may take: a product of such matrices
+SMALL = 64  # elements of an array that is taken apart
+TINY = 9  # elements that one operation computes without a second thought: a matrix of 3 by 3
+STEPS = 128  # arithmetic that one operation may take
 NUMPY_COST = {"elementwise": 0.3, "reduction": 0.8, "product": 0.5, "creation": 0.2, "indexing": 0.3, "layout": 0.4}
 SCALAR_COST, FLOAT_COST = 0.04, 0.02  # microseconds: arithmetic on NumPy scalars, on floats
+WORTH = 0.036  # what a step on floats may cost at most where an operation is longer to read than on arrays
 ARITHMETIC = {"add", "subtract", "multiply", "divide", "negative", "greater", "less", "greater_equal", "less_equal"}
 
 
@@ -61,16 +62,20 @@ def as_floats(graph: Graph, given: Collection[int], asked: Collection[int]) -> F
         i: [input_node("", FLOAT if i.type.dtype.kind != "b" else BOOL) for _ in range(i.type.size)]
         for i in graph.inputs
     }
+    cost = FLOAT_COST
     for node in graph.nodes:
         before = len(made.nodes)
         found = _values(made, node, elements)
-        if found is None or len(made.nodes) - before > (TINY if node.op.kind == "elementwise" else STEPS):
+        steps = len(made.nodes) - before
+        if found is None or steps > STEPS:
             return None
+        if steps > TINY and node.op.kind == "elementwise":
+            cost = WORTH
         elements[node] = found
     tests = tuple([_node(made, elements[o][0]) for o in graph.outputs])
     whole = {tuple(elements[i]): i for i in graph.inputs if i.type.shape}
     outputs = [_packed(made, o, elements[o], whole) if k in given else tests[k] for k, o in enumerate(graph.outputs)]
-    if not _numpy_costs_more(graph, FLOAT_COST * len(made.nodes) + _packing_cost(graph, given)):
+    if not _numpy_costs_more(graph, cost * len(made.nodes) + _packing_cost(graph, given)):
         return None
     _christen(graph, elements)
     literals = [n for n in made.known.values() if n.op is CONSTANT]

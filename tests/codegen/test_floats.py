@@ -240,3 +240,18 @@ def test_signs_of_numbers_are_written_once():
     x, y = np.ones(20000), np.float64(3.0)
     source = check(graph_of(lambda x, y: (np.exp(x) + -2.0, y - -1.0), x, y), x, y).source
     assert "-= 2.0" in source and "y + 1.0" in source
+
+
+def test_steps_on_numbers_with_a_larger_sum_at_the_end():
+    def fit(p, start, data):
+        u, v = start[0], start[1]
+        states = []
+        for _ in range(12):
+            u, v = u + 0.1 * (p[0] * u - p[1] * u * v), v + 0.1 * (p[2] * u * v - p[3] * v)
+            states.append(np.stack([u, v]))
+        return np.mean((np.stack(states) - data) ** 2)
+
+    values = np.array([1.5, 1.0, 1.0, 3.0]), np.array([1.0, 0.8]), np.ones((12, 2))
+    assert "tolist" in check(gradient_of(fit, *values), *values).source
+    x = np.linspace(0.1, 1.0, 24)
+    assert "tolist" not in check(gradient_of(lambda x: np.sum(np.sin(x) * np.exp(x)), x), x).source
