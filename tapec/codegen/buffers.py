@@ -25,7 +25,9 @@ class Buffers:
     `name` is what each value is called, `root` the value whose memory it looks into, `owned` the arrays made here,
     `pool` the names of dead big arrays by type, `last` the item in which a memory is read for the last time,
     `last_read` the same for a value, `here` the item that is being lowered. In a loop, `workspace` has the arrays that
-    are made once, before it: their names stand for the same memory in every turn.
+    are made once, before it: their names stand for the same memory in every turn. There `lent` tells which values live
+    in an array that a later value is computed into, `until` at which item that value needs it, `due` whose array a free
+    name stands for.
     """
 
     def __init__(self, plan: Plan, names: Names, name: dict[Node, str]):
@@ -41,6 +43,9 @@ class Buffers:
         self.last_read: dict[Node, int] = {}
         self.here = 0
         self.workspace: dict[str, Type] | None = None
+        self.lent: dict[Node, Node] = {}
+        self.until: dict[Node, int] = {}
+        self.due: dict[str, Node] = {}
         self.alive = self.peak = self.moved = 0  # bytes in use, at most in use, read and written
 
     def start(self, items: list[Any]) -> None:
@@ -87,13 +92,14 @@ class Buffers:
                 self.alive += node.type.nbytes
                 self.peak = max(self.peak, self.alive)
 
-    def dies(self, node: Node, wanted: Type) -> bool:
-        """Is it an array of our own, of this type, that nobody needs after this line?"""
+    def dies(self, node: Node, wanted: Type, heir: Node | None = None) -> bool:
+        """Is it an array of our own, of this type, that nobody needs after this line? And may `heir` live in it?"""
         return (
             node in self.owned
             and self.last.get(node) == self.here
             and node.type == wanted
             and node not in self.plan.nested
+            and (node not in self.lent or self.may_live(heir, self.lent[node]))
         )
 
     def become(self, node: Node, victim: Node, leaves: Sequence[Node]) -> None:
@@ -101,31 +107,50 @@ class Buffers:
         self.owned.discard(victim)
         self.owned.add(node)
         self.name[node] = self.name[victim]
+        if victim in self.lent:
+            self.lent[node] = self.lent.pop(victim)
         self.bury(leaves, victim)
 
     def revive(self, node: Node, victim: Node) -> None:
         """A value that lives in the memory of another, which was buried a moment ago."""
         name = self.name[node] = self.name[victim]
         if name in self.pooled:
-            self.pool[self.pooled.pop(name)].remove(name)
+            self.take_back(name)
         self.owned.discard(victim)
         self.owned.add(node)
 
-    def reuse(self, t: Type, wish: str | None = None) -> str | None:
-        """The name of a dead big array of this type, of the one so called if there is one."""
-        free = self.pool.get(t)
+    def reuse(self, t: Type, wish: str | None = None, node: Node | None = None) -> str | None:
+        """The name of a dead big array of this type, of the one so called if there is one, that `node` may live in."""
+        free = [n for n in self.pool.get(t, ()) if n not in self.due or self.may_live(node, self.due[n])]
         if free:
-            name = free.pop(free.index(wish) if wish in free else -1)
-            del self.pooled[name]
+            name = free[free.index(wish) if wish in free else -1]
+            self.take_back(name)
+            if name in self.due and node is not None:
+                self.lent[node] = self.due.pop(name)
             self.release(name)
             return name
         if self.workspace is None:
             return None
+        lent = None if node is None else self.borrow(node)
+        if lent is not None:
+            return lent
         name = self.names.take_new(wish or "work")
         self.workspace[name] = t
         self.alive += t.nbytes
         self.peak = max(self.peak, self.alive)
         return name
+
+    def borrow(self, node: Node) -> str | None:
+        """In a loop: the array of a value that is kept and comes later."""
+        return None
+
+    def may_live(self, node: Node | None, owner: Node) -> bool:
+        """Is a value dead by the time that the owner of its array needs it?"""
+        return node in self.last and self.last[node] <= self.until[owner]
+
+    def take_back(self, name: str) -> None:
+        """The name is no longer that of a free array."""
+        self.pool[self.pooled.pop(name)].remove(name)
 
     def release(self, name: str) -> None:
         """The name is free again, unless it stands for a part of the workspace."""
@@ -143,7 +168,11 @@ class Buffers:
             dead = leaf in self.owned and self.last[leaf] == here
             if name is None or leaf is survivor or (name in self.names.fixed and not dead):
                 continue
-            if dead and is_big(leaf.type):
+            if dead and leaf in self.lent and self.until[self.lent[leaf]] <= here:
+                self.release(name)  # the array belongs to the value that is kept from now on
+            elif dead and is_big(leaf.type):
+                if leaf in self.lent:
+                    self.due[name] = self.lent[leaf]
                 self.pool.setdefault(leaf.type, []).append(name)
                 self.pooled[name] = leaf.type
             else:
@@ -154,9 +183,12 @@ class Buffers:
     def call(self, node: Node, old: str | None = None) -> str:
         """Name a new value; `old` is what its memory was called."""
         wish = self.wish(node) if old is None or node in self.plan.wishes else old
-        if self.workspace is not None and wish == old and wish in self.workspace:
-            self.name[node] = wish
-            return wish
+        if self.workspace is not None and wish == old:
+            if wish in self.workspace:
+                self.name[node] = wish
+                return wish
+            if node in self.lent and wish in self.names.fixed:
+                wish = generic_name(node)  # the name of the array is that of its owner
         if wish in self.pooled and wish not in self.names.fixed:
             t = self.pooled.pop(wish)
             self.pool[t].remove(wish)

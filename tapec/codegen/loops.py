@@ -139,7 +139,37 @@ class _Targets:
             return self[self.bases[node]]
         if node not in self.given:
             self.given[node] = self._spare(node) or self._new(node)
+        self._call_in(node)
         return self.given[node]
+
+    def lend(self, node: Node) -> str | None:
+        """The array of a value that is computed when `node`, and whatever takes its place, is dead."""
+        inside = self.inside
+        if not inside.until:
+            inside.until = self._ends()
+        for kept in inside.until:
+            if kept not in self.given and kept.type == node.type and inside.may_live(node, kept):
+                if all(whole.type != self.kept[kept].type for whole in self.spare.values()):
+                    inside.lent[node] = kept
+                    self.given[kept] = self._new(kept)
+                    return self.given[kept]
+        return None
+
+    def _ends(self) -> dict[Node, int]:
+        """For each value that is kept the item until which its array may hold another value."""
+        place = {item: k for k, item in enumerate(self.inside.items) if type(item) is Node}
+        ends = {n: place[n] - (n.op.kind != "elementwise") for n in self.kept if n in place}
+        for base, n in self.bases.items():
+            ends[n] = min(ends[n], place[base])
+        return ends
+
+    def _call_in(self, node: Node) -> None:
+        """The array was lent, and is needed now."""
+        inside = self.inside
+        for name in [name for name, owner in inside.due.items() if owner is node]:
+            del inside.due[name]
+            inside.take_back(name)
+            inside.release(name)
 
     def _spare(self, node: Node) -> str | None:
         """A slice of a dying array of this type: of an operand that ends here, or one that is free already."""
@@ -151,7 +181,7 @@ class _Targets:
                 del self.spare[name]
                 self.taken.append((part, whole))
                 if name in inside.pooled:
-                    inside.pool[inside.pooled.pop(name)].remove(name)
+                    inside.take_back(name)
                 inside.owned.difference_update([i for i in node.inputs if inside.name.get(i) == name])
                 inside.names.fixed.add(name)
                 return name

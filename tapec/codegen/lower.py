@@ -121,7 +121,7 @@ class Lowering(Buffers):
         """`name = expression`, or the expression alone when it writes into an array of that name."""
         buffer = None
         if self.has_out(node) and node.op.kind in ("elementwise", "product") and is_big(node.type):
-            buffer = self.reuse(node.type, self.wish(node))
+            buffer = self.reuse(node.type, self.wish(node), node)
         value = self.express(node) if buffer is None else self.express_into(node, buffer)
         self.bury(leaves)
         name = self.call(node, buffer)
@@ -164,7 +164,7 @@ class Lowering(Buffers):
             return False  # NumPy's loop for it is eight times as slow in place
         if self.plan.templates[node] is CHOSEN and len(set(map(self.root_of, leaves))) < len(leaves):
             return False  # it writes before it has read all
-        dying = [k for k, i in enumerate(node.inputs) if self.dies(i, node.type)]
+        dying = [k for k, i in enumerate(node.inputs) if self.dies(i, node.type, node)]
         if not dying:
             return False
         for k in dying if op.inplace else ():
@@ -232,6 +232,9 @@ class Lowering(Buffers):
         call = parse_template(f"{name}({', '.join(words)})", len(node.inputs))
         return Expr(call, tuple(map(self.operand, node.inputs)))
 
+    def borrow(self, node: Node) -> str | None:
+        return self.into.lend(node) if self.into else None
+
     def inner(self, plan: Plan, names: Names, name: dict[Node, str]) -> Lowering:
         """For the body of a loop, which has a graph of its own."""
         return Lowering(plan, names, name, self.space)
@@ -248,7 +251,7 @@ class CheckedLowering(Lowering):
             if check is not None:
                 self.out.append(check)
 
-    def dies(self, node: Node, wanted: Any) -> bool:
+    def dies(self, node: Node, wanted: Any, heir: Node | None = None) -> bool:
         return False
 
     def bury(self, leaves: Sequence[Node], survivor: Node | None = None) -> None:

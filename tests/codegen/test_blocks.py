@@ -121,3 +121,39 @@ def test_what_is_kept_in_a_dying_array_stays_there():
 
     x, y = rng.normal(size=(3000, 40)), rng.normal(size=(40, 100))
     assert "np.tanh(z_, out=z_)" in check(graph_of(f, x, y), x, y).source
+
+
+def test_values_live_in_arrays_of_what_comes_later():
+    """What is kept lends its array until it is computed, to values that are dead by then, and to no others."""
+
+    def f(x):
+        e = np.exp(x - np.max(x, axis=1, keepdims=True))
+        return e / np.sum(e, axis=1, keepdims=True)
+
+    compiled = check(graph_of(f, ROWS), ROWS)
+    assert "out=t_)" in compiled.source and "np.empty((2048, 128))" in compiled.source
+    assert compiled.source.count("np.empty") == 1 and compiled.cost.peak < 1.01 * ROWS.nbytes
+
+    def g(x):
+        t = np.tanh(x)
+        y = np.exp(t) * 2.0
+        return y, np.sum(np.sin(y) * t)  # t is needed when y is there
+
+    compiled = check(graph_of(g, LARGE), LARGE)
+    assert compiled.source.count("np.empty") == 2
+
+
+def test_peak_is_what_is_allocated():
+    import tracemalloc
+
+    for f, values in CASES.values():
+        compiled = compile_graph(gradient_of(f, *values), "function")
+        compiled.function(*values)
+        tracemalloc.start()
+        try:
+            result = compiled.function(*values)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert result is not None
+        assert compiled.cost.peak <= peak <= 1.05 * compiled.cost.peak  # numbers of a row inside expressions not counted
