@@ -156,4 +156,4 @@ def test_peak_is_what_is_allocated():
         finally:
             tracemalloc.stop()
         assert result is not None
-        assert compiled.cost.peak <= peak <= 1.05 * compiled.cost.peak  # numbers of a row inside expressions not counted
+        assert compiled.cost.peak <= peak <= 1.05 * compiled.cost.peak  # small things inside lines come on top
