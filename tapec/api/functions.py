@@ -11,6 +11,7 @@ import types
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import ExitStack
 from threading import RLock
 from typing import Any
 
@@ -197,7 +198,7 @@ class CompiledFunction:
 
     def _trace(self, entry: Entry, call: Call, objects: list[Any], as_tensors: bool) -> Any:
         """Record a path that is not known, compile it, and run it."""
-        with entry.lock, resting_collector():
+        with entry.lock, resting_collector(), ExitStack() as at_the_end:
             if entry.volatile is None:
                 for program in entry.programs:  # another thread may have been here
                     found = self._try(program, objects, as_tensors)
@@ -207,6 +208,7 @@ class CompiledFunction:
             values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
             values = self._transform.examples(values, entry.plan)
             recorded = run_traced(self._function, call.tree, values, call.dynamic, entry.info.names)
+            at_the_end.callback(recorded.let_go)
             self._misses += 1
             if recorded.trace.volatile is not None:
                 self._transform.refuse(recorded.trace.volatile)

@@ -191,7 +191,7 @@ from tapec.trace.structure import LEAF as _STATIC  # noqa: E402  # a static argu
 
 
 def value_of(x: Any) -> Any:
-    if type(x) is Tensor:
+    if isinstance(x, Tensor):
         return x._value
     return x._tensor._value if type(x) is Variable else x
 

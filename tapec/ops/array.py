@@ -178,6 +178,10 @@ class ArrayLike:
         """What stands for it in an operation: a Variable answers with its value."""
         return self
 
+    def _operand(self) -> Any:
+        """What stands for it among the operands of an operation."""
+        return self._tapec_read()
+
     def _own(self) -> Any:
         """Let it share memory with nobody: NumPy would have made a copy."""
         return self

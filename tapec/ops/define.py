@@ -137,7 +137,7 @@ def as_operand(x: Any) -> Any:
     if type(x) in (float, int, bool, complex):
         return x
     if isinstance(x, ArrayLike):
-        return x._tapec_read()
+        return x._operand()
     if isinstance(x, np.ndarray):
         return fold_objects(x) if x.dtype == object else x
     if isinstance(x, np.generic):

@@ -39,8 +39,8 @@ class RecordedProgram(Program):
         """What must be equal for two runs to share compiled code."""
         log = recorded.trace.log
         log.scan()
-        results = tuple([log.slot_of(x) if type(x) is Tensor else None for x in recorded.results])
-        statics = tuple([None if type(x) is Tensor else repr(x) for x in recorded.results])
+        results = tuple([log.slot_of(x) if isinstance(x, Tensor) else None for x in recorded.results])
+        statics = tuple([None if isinstance(x, Tensor) else repr(x) for x in recorded.results])
         return (tuple(log.key), tuple([(k, repr(v)) for k, v in log.scalars]), results, statics, recorded.tree)
 
     def objects(self, recorded: Recorded, arguments: list[Any]) -> list[Any]:

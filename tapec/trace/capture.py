@@ -72,7 +72,7 @@ class Captures:
             if kind is type and is_own_code(class_file(value)):
                 note_parts(self, value, path)
             return value
-        if kind is Tensor and self.trace.watches(value):
+        if isinstance(value, Tensor) and self.trace.watches(value):
             return value  # made by this run
         known, stand_in = self._seen.get(path.source, (_ABSENT, None))
         if known is not value:
@@ -163,7 +163,7 @@ class Captures:
         Whoever stores what was computed wants it stored at each call: the function is recorded anew.
         """
         kind = type(x)
-        if kind is Tensor and self.trace.watches(x):
+        if isinstance(x, Tensor) and self.trace.watches(x):
             if remark:
                 self.trace.unsettle("it stores what it computes in captured state")
             return self.originals.get(id(x), x._value)

@@ -26,6 +26,7 @@ from tapec.ops.encoding import encode_index
 from tapec.ops.indexing import GETITEM, real_index
 from tapec.ops.setitem import SETITEM
 from tapec.trace.convert import recordings
+from tapec.trace.later import compute_all
 from tapec.trace.links import Views, base_of, made_in
 from tapec.trace.mends import detach_error
 from tapec.trace.recorder import CURRENT, Recorder
@@ -40,7 +41,10 @@ def check_writable(t: Tensor) -> None:
     """InPlaceError, before anything has changed, if some recording forbids it."""
     if type(t._value) is np.ndarray and not t._value.flags.writeable:
         raise ValueError("assignment destination is read-only")
-    rec, base = CURRENT.get(), base_of(t)
+    rec = CURRENT.get()
+    if rec is not None and rec.trace is not None:
+        compute_all(rec.trace.pending)
+    base = base_of(t)
     _check_one(base, rec)
     if base is not t:
         _check_marks(t, rec)

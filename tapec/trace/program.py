@@ -98,11 +98,11 @@ class Program:
         nodes = log.graph(builder, leaf, guard)
         results, statics = [], []
         for x in recorded.results:
-            slot = log.slot_of(x) if type(x) is Tensor else None
+            slot = log.slot_of(x) if isinstance(x, Tensor) else None
             if slot is not None:
                 results.append(nodes[slot])
                 statics.append(LEAF)
-            elif type(x) is Tensor and x._value is not None:
+            elif isinstance(x, Tensor):
                 results.append(self.constant_leaf(x, builder))
                 statics.append(LEAF)
             elif _is_number_like(x):
@@ -136,7 +136,7 @@ class Program:
             if id(x) in variables:
                 variable = variables[id(x)]
                 return self.source("variable", id(variable), x._value, variable.name.split(":")[0], variable)
-            if type(x) is Tensor:
+            if isinstance(x, Tensor):
                 return self.constant_leaf(x, builder)
             if id(x) in captures.parts:
                 path = captures.parts[id(x)][0]

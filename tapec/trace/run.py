@@ -12,6 +12,7 @@ import numpy as np
 from tapec.ops.define import fold_objects
 from tapec.trace.adapter import Adapter
 from tapec.trace.capture import Captures, Path
+from tapec.trace.later import Later, compute_all
 from tapec.trace.structure import flatten, map_leaves, unflatten
 from tapec.trace.tensor import Tensor
 from tapec.trace.trace import Trace
@@ -28,6 +29,12 @@ class Recorded:
     arguments: list[Tensor]
     tree: Any
     results: list[Any]
+
+    def let_go(self) -> None:
+        """Forget the run. What somebody kept of it has its value, as it was."""
+        self.trace.log.clear()
+        self.arguments, self.results = [], []
+        compute_all(self.trace.pending)
 
 
 def run_traced(
@@ -92,5 +99,7 @@ def settle(x: Any, captures: Captures) -> Any:
     """A result as it leaves the function: object arrays fold back into tensors, Variables are read, stand-ins go."""
     if isinstance(x, np.ndarray) and x.dtype == object:
         return fold_objects(x)
+    if type(x) is Later:
+        return x
     read = getattr(x, "_tapec_read", None)
     return captures.originals.get(id(x), x) if read is None else read()

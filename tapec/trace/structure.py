@@ -140,7 +140,9 @@ def unflatten(tree: Any, leaves: Any) -> Any:
             return next(it)
         return build(t.kind, t.meta, [make(c) for c in t.children])
 
-    return make(tree)
+    made = make(tree)
+    del make  # it refers to itself, and would hold the leaves until the collector comes
+    return made
 
 
 def map_leaves(function: Callable[[Any], Any], x: Any) -> Any:

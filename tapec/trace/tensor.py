@@ -40,7 +40,7 @@ PLAIN = frozenset(
 
 # NumPy's mean, var and std of object arrays end in `y.dtype.type(y)` if y has a dtype: a tensor would become a number
 _METHODS: Any = np._core._methods  # type: ignore[attr-defined]
-_MEANS = frozenset([f.__code__ for f in (_METHODS._mean, _METHODS._var, _METHODS._std)])
+MEANS = frozenset([f.__code__ for f in (_METHODS._mean, _METHODS._var, _METHODS._std)])
 
 
 class Tensor(ArrayLike):
@@ -79,7 +79,7 @@ class Tensor(ArrayLike):
         value = self._value
         if type(value) is _ndarray:
             return value.dtype
-        if self._mark is not None and _getframe(1).f_code in _MEANS:
+        if self._mark is not None and _getframe(1).f_code in MEANS:
             raise AttributeError("dtype")
         return type_of(value).dtype if type(value) in _NUMBERS else value.dtype
 
@@ -177,7 +177,7 @@ def wrap(value: Any) -> Tensor:
 
 def unwrap(x: Any) -> Any:
     """The plain value of a tensor; anything else as it is."""
-    return x._value if type(x) is Tensor else x
+    return x._value if isinstance(x, Tensor) else x
 
 
 def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...], depth: int = 2) -> Any:
@@ -191,7 +191,7 @@ def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]
             values.append(x)
         else:
             inputs = tuple([x if type(x) is Tensor else as_operand(x) for x in inputs])
-            values = [x._value if type(x) is Tensor else x for x in inputs]
+            values = [x._value if isinstance(x, Tensor) else x for x in inputs]
             break
     value = run_op(op, values, params)
     out: Any = tuple([wrap(v) for v in value]) if op.multi else wrap(value)
@@ -210,7 +210,7 @@ def as_weak(values: list[Any], value: Any) -> Any:
 
 def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
     """The value of an op, by NumPy; its errors carry the user's line."""
-    return run_op(op, [x._value if type(x) is Tensor else x for x in inputs], params)
+    return run_op(op, [x._value if isinstance(x, Tensor) else x for x in inputs], params)
 
 
 def run_op(op: Op, values: list[Any], params: tuple[tuple[str, Any], ...]) -> Any:

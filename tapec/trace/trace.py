@@ -12,6 +12,7 @@ import numpy as np
 from tapec.errors import is_user_file
 from tapec.ops.control import GUARD
 from tapec.trace.entropy import watch_entropy
+from tapec.trace.later import large_input
 from tapec.trace.log import Log
 from tapec.trace.mends import surface
 from tapec.trace.recorder import CURRENT, Mark, Recorder, Token
@@ -36,6 +37,7 @@ class Trace:
         self.captures: Any = None
         self.inputs: dict[int, str] = {}
         self.moving: set[int] = set()
+        self.pending: list[Any] = []  # references to tensors whose values may still be asked for
 
     @contextmanager
     def recording(self) -> Any:
@@ -66,7 +68,7 @@ class Trace:
         self.inputs[id(tensor)] = name
         if moving and tensor.dtype.kind in "fc":
             self.moving.add(id(tensor))
-        return tensor
+        return large_input(tensor, self.pending)
 
     def is_fixed(self, tensor: Tensor) -> bool:
         """Does a tensor hang on captured plain numbers alone? Then its value may be looked at, under a guard."""
@@ -88,7 +90,7 @@ class Trace:
             tensor._mark = Mark(frozenset(k for k in mark.tokens if k.alive) | {self.token})
 
     def watches(self, x: Any) -> bool:
-        return type(x) is Tensor and x._mark is not None and self.token in x._mark.tokens
+        return isinstance(x, Tensor) and x._mark is not None and self.token in x._mark.tokens
 
     def guard(self, kind: type, tensor: Tensor, value: Any) -> Any:
         """The run goes on because `kind(tensor)` is this value."""

@@ -1,0 +1,258 @@
+"""Large arrays in traced functions: nothing is computed before somebody looks, and everything is as NumPy has it."""
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.trace import later
+
+X = np.linspace(0.5, 2.0, 6)
+
+
+@pytest.fixture(autouse=True)
+def everything_is_large(monkeypatch):
+    monkeypatch.setattr(later, "LARGE", 0)
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """The names of the operations whose values somebody asked for."""
+    names = []
+    done = later._done
+
+    def noted(t, pending):
+        names.append(pending.op.name)
+        done(t, pending)
+
+    monkeypatch.setattr(later, "_done", noted)
+    return names
+
+
+def both(f, *args):
+    """The traced function gives what NumPy gives."""
+    np.testing.assert_allclose(tapec.compile(f)(*args), f(*args), rtol=1e-14)
+
+
+# -- what waits -------------------------------------------------------------------------------------------------------
+def test_a_first_call_computes_nothing_by_itself(computed):
+    def f(x, w):
+        h = np.tanh(x.reshape(2, 3) @ w + 1.0)
+        return np.mean((h - h.max(axis=0, keepdims=True)).T[1:] ** 2)
+
+    w = np.arange(9.0).reshape(3, 3)
+    value, gradient = tapec.value_and_grad(f)(X, w)
+    assert computed == []
+    assert value == pytest.approx(f(X, w))
+    assert gradient.shape == X.shape
+
+
+def test_small_arrays_are_computed_at_once(monkeypatch, computed):
+    monkeypatch.setattr(later, "LARGE", 1000)
+    seen = []
+    tapec.grad(lambda x: seen.append(type(x * 2)) or np.sum(x))(X)
+    assert seen == [tapec.Tensor]
+
+
+def test_picking_elements_waits_and_wrong_places_are_errors_at_once(computed):
+    def f(x, places):
+        return np.sum((x * 2.0)[places] * x[np.array([0, 1, 2])])
+
+    both(f, X, np.array([5, 0, -1]))
+    assert computed == []
+    with pytest.raises(IndexError, match="out of bounds"):
+        tapec.compile(f)(X, np.array([6, 0, 1]))
+
+
+# -- looking ----------------------------------------------------------------------------------------------------------
+def test_a_branch_sees_the_value(computed):
+    @tapec.grad
+    def slope(x):
+        y = x * x
+        z = np.sin(y)
+        return np.sum(y) if np.sum(y) > 3.0 else np.sum(z)
+
+    np.testing.assert_allclose(slope(X), 2 * X)
+    assert computed == ["multiply", "sum", "greater"]
+    np.testing.assert_allclose(slope(X / 4), X / 2 * np.cos(X * X / 16))
+
+
+def test_printing_sees_the_value():
+    seen = []
+
+    def f(x):
+        y = x * 2.0
+        seen.append(f"{y}")
+        return np.sum(y)
+
+    tapec.grad(f)(X)
+    assert "1.6" in seen[0]
+
+
+def test_types_are_known_without_values(computed):
+    def f(x):
+        y = (x * 2.0)[:, None] * x
+        assert (y.shape, y.ndim, y.size, len(y), y.dtype) == ((6, 6), 2, 36, 6, np.float64)
+        return np.sum(y)
+
+    both(f, X)
+    assert computed == []
+
+
+def test_long_chains_are_computed_without_recursion():
+    def f(x):
+        y = x
+        for _ in range(5000):
+            y = y * 1.0001
+        return np.sum(y) if y[0] > 0 else np.sum(x)
+
+    both(f, X)
+
+
+# -- changes in place -------------------------------------------------------------------------------------------------
+def test_writing_through_views_of_what_waited():
+    def f(x):
+        y = x * 2.0
+        rows = y.reshape(2, 3)
+        rows[0] = 7.0
+        rows.T[1] *= 3.0
+        return y * x
+
+    both(f, X)
+
+
+def test_a_copy_shares_nothing():
+    def f(x):
+        y = x * 2.0
+        z = np.transpose(y.reshape(2, 3)).copy()
+        z[0] = 1.0
+        w = np.repeat(y, 2)
+        w[:4] = 0.0
+        return np.sum(y) + np.sum(z) * np.sum(w)
+
+    both(f, X)
+
+
+def test_values_from_before_a_change():
+    def f(x):
+        y = x * 2.0
+        z = y + 1.0
+        y[0] = 100.0
+        y += x
+        return z * y
+
+    both(f, X)
+
+
+def test_arguments_cannot_be_changed():
+    with pytest.raises(tapec.TapecError, match="belongs to the caller"):
+        tapec.compile(lambda x: np.multiply(x, 2.0, out=x))(X.copy())
+
+    def through_a_view(x):
+        x[1:3][0] = 1.0
+        return np.sum(x)
+
+    with pytest.raises(tapec.TapecError, match="belongs to the caller"):
+        tapec.compile(through_a_view)(X.copy())
+
+
+def test_plain_arrays_that_change():
+    def f(x):
+        weights = np.zeros(6)
+        total = 0.0
+        for i in range(3):
+            weights[:] = 0.0
+            weights[i] = 1.0
+            total = total + np.sum(x * weights) ** 2
+        return total
+
+    both(f, X)
+
+
+def test_who_keeps_a_tensor_has_its_value_as_it_was():
+    kept = {}
+
+    class Box:
+        def keep(self, t):
+            kept["t"] = t
+
+    box = [Box().keep]
+
+    def f(x, keep):
+        keep(x * 2.0)
+        return np.sum(x)
+
+    x = X.copy()
+    tapec.compile(f)(x, box[0])
+    x[:] = 0.0
+    np.testing.assert_array_equal(kept["t"], 2 * X)
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+def test_what_fails_by_value_fails_where_it_stands():
+    def f(x):
+        a = x.reshape(2, 3) @ x.reshape(2, 3).T * 0.0 - np.eye(2)
+        try:
+            return np.sum(np.linalg.cholesky(a))
+        except np.linalg.LinAlgError:
+            return np.sum(x)
+
+    both(f, X)
+
+
+def test_what_does_not_fit_fails_where_it_stands():
+    def f(x):
+        try:
+            return np.sum(x * 2.0 + np.ones(4))
+        except ValueError:
+            return np.sum(x)
+
+    both(f, X)
+
+
+def test_errors_that_numpy_was_told_to_raise():
+    def f(x):
+        try:
+            with np.errstate(divide="raise"):
+                return np.sum(1.0 / (x - x))
+        except FloatingPointError:
+            return np.sum(x)
+
+    both(f, X)
+
+
+# -- with others ------------------------------------------------------------------------------------------------------
+def test_functions_and_tapes_inside():
+    inner = tapec.grad(lambda v: np.sum(v**3))
+
+    def f(x):
+        y = x * 2.0
+        with tapec.GradientTape() as tape:
+            tape.watch(y)
+            z = np.sum(np.sin(y))
+        return np.sum(inner(y) * x) + np.sum(tape.gradient(z, y))
+
+    expected = np.sum(3 * (2 * X) ** 2 * X) + np.sum(np.cos(2 * X))
+    assert tapec.compile(f)(X) == pytest.approx(expected)
+    np.testing.assert_allclose(tapec.grad(f)(X), 36 * X**2 - 2 * np.sin(2 * X))
+
+
+def test_draws_are_new_at_each_call():
+    rng = np.random.default_rng(1)
+
+    @tapec.compile
+    def f(x):
+        return x * rng.normal(size=6)
+
+    first, second = f(X), f(X)
+    again = np.random.default_rng(1)
+    np.testing.assert_allclose([first, second], [X * again.normal(size=6), X * again.normal(size=6)])
+
+
+def test_results_that_are_arguments_and_several():
+    def f(x):
+        y = x + 1.0
+        return {"x": x, "y": y, "twice": (y, y[1:])}
+
+    found = tapec.compile(f)(X)
+    assert found["x"] is not X
+    np.testing.assert_array_equal(found["twice"][1], X[1:] + 1.0)
