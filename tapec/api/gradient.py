@@ -58,10 +58,14 @@ class Request:
         found = self.read.get(id(variable))
         if found is None:
             tensors = tape.all_read(variable)
-            slots = [self.get(id(t)) for t in tensors]
-            now = [k for k, t in zip(slots, tensors) if t is variable._tensor]
-            group = tuple(slots if len(slots) == 1 else [k for k in slots if k is not None]) or _NO_SLOT
-            found = self.read[id(variable)] = (group, now[0] if now else None)
+            if len(tensors) == 1:
+                slot = self.get(id(tensors[0]))
+                found = (slot,), slot if tensors[0] is variable._tensor else None
+            else:
+                slots = {id(t): self.get(id(t)) for t in tensors}
+                group = tuple([k for k in slots.values() if k is not None]) or _NO_SLOT
+                found = group, slots.get(id(variable._tensor))
+            self.read[id(variable)] = found
         return found
 
     def _set_apart(self, targets: list[Any], sources: list[Any]) -> None:

@@ -22,6 +22,7 @@ from tapec.trace.tensor import Tensor, raw_value
 
 __all__ = ["Log"]
 
+_ndarray = np.ndarray
 _NUMBERS = frozenset({float, int, bool, complex})
 
 
@@ -64,7 +65,7 @@ class Log:
         records = self.records
         if self._scanned == len(records):
             return
-        index, objects, values = self.index, self.objects, self.values
+        index, objects, values, found = self.index, self.objects, self.values, self.leaves.add
         find, add = index.get, self.key.append
         for entry in records[self._scanned :] if self._scanned else records:
             op, inputs, params, out = entry[:4]
@@ -73,7 +74,17 @@ class Log:
                 add(params)
             for x in inputs:
                 slot = find(id(x))
-                add(self.leaf(x) if slot is None else slot)
+                if slot is None:
+                    value = x._value if type(x) is Tensor else None
+                    if type(value) is _ndarray:  # as `leaf` has it, for the commonest of leaves
+                        slot = index[id(x)] = len(objects)
+                        found(slot)
+                        objects.append(x)
+                        values.append(value)
+                        add((value.shape, value.dtype))
+                    else:
+                        slot = self.leaf(x)
+                add(slot)
             if len(entry) == 7:  # an in-place change: the slot that the object had keeps the old value
                 self._keep(out, entry[6])
             for part in out if type(out) is tuple else (out,):
