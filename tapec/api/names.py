@@ -21,8 +21,9 @@ def names_of_leaves(records: list[tuple[Any, ...]]) -> dict[int, str]:
     seen: set[int] = set()
     for op, inputs, _, out, code, lasti, *_ in records:
         for k, x in enumerate(inputs):
-            if type(x) not in _NUMBERS and id(x) not in seen:
-                seen.add(id(x))
+            if id(x) not in seen and id(x) not in names:
+                if type(x) not in _NUMBERS:  # an equal number may stand there as a literal first
+                    seen.add(id(x))
                 if op is not CALL:
                     name = _operand(place_of((code, lasti)).text, k, len(inputs))
                     if name is not None and name not in taken:

@@ -143,3 +143,15 @@ def test_nothing_to_run():
         tape.watch(x)
     assert tape.source(x * x, x) == ""
     assert tape.ir(x * x, x).outputs == ()
+
+
+def test_numbers_that_became_inputs_have_the_users_names():
+    w = tapec.Variable(np.ones(3))
+    for step in range(3):
+        rate, decay = 0.1 / (step + 1), 0.5 * step
+        with tapec.GradientTape() as tape:
+            loss = rate * np.sum(w**3) + np.sum(w) * decay * 2.0
+        source = tape.source(loss, w)
+        tape.gradient(loss, w)
+    header = source.splitlines()[1]
+    assert "rate" in header and "decay" in header
