@@ -30,9 +30,11 @@ class Mismatch(TypeError):
 
 def _array(value, name, shape, dtype):
     value = np.asarray(value)
-    if value.shape != shape or value.dtype != dtype:
+    sizes = [n if wanted is None else wanted for n, wanted in zip(value.shape, shape)]  # None: any size
+    if value.ndim != len(shape) or list(value.shape) != sizes or value.dtype != dtype:
         found = f"{value.dtype}{list(value.shape)}"
-        raise Mismatch(f"{name} is {found}; this code was generated for {dtype}{list(shape)}")
+        wanted = ", ".join("any" if n is None else str(n) for n in shape)
+        raise Mismatch(f"{name} is {found}; this code was generated for {dtype}[{wanted}]")
     return value[()]
 
 
@@ -51,7 +53,8 @@ def _require(holds, message):
 class _Module:
     """The parts of a module under construction."""
 
-    def __init__(self) -> None:
+    def __init__(self, free: dict[Any, Any]) -> None:
+        self.free = free
         self.constants: list[str] = []
         self.taken: set[str] = {"np", "math"}
         self.body: list[str] = []
@@ -83,11 +86,14 @@ def export_module(function: Any, args: Any, kwargs: Any) -> str:
     entry, program, _ = function.locate(*args, **kwargs)
     if entry.volatile is not None or program is None:
         raise TapecError(at_user_line(f"{function._name} cannot be exported: {entry.volatile}"))
-    return module_text(function, entry, program)
+    from tapec.api.sizes import free_axes
+
+    return module_text(function, entry, program, free_axes(function, entry, program))
 
 
-def module_text(function: Any, entry: Any, program: Any) -> str:
-    module = _Module()
+def module_text(function: Any, entry: Any, program: Any, free: dict[Any, Any] | None = None) -> str:
+    """`free` are axes that may be of any length, each with the first one that is as long."""
+    module = _Module(free or {})
     name = module.name(_face_name(function))
     inner = module.name(f"{name}_of_leaves")
     compiled = compile_graph(program.graph, inner, tree=program.tree if program.branches else None)
@@ -201,6 +207,10 @@ def _parameters(function: Any, entry: Any, module: _Module) -> tuple[str, dict[i
             words.append(label if not _is_plain(default) else f"{label}={default!r}")
             module.taken.add(label)
         _unpack(tree, variable, label, leaves, info, variables, module)
+    for axis, first in module.free.items():
+        if axis != first:
+            a, b = (f"{variables[k]}.shape[{number}]" for k, number in (axis, first))
+            module.body.append(f"_require({a} == {b}, {f'{a} must be {b}'!r})")
     if extra:
         module.body.insert(0, f"_require(len({binder.variadic}) == {extra}, '{extra} values in *{binder.variadic}')")
     return ", ".join(words), variables
@@ -222,7 +232,9 @@ def _unpack(
             return
         variable = text if text.isidentifier() else module.name(_identifier(label))
         variables[position] = variable
-        module.body.append(f"{variable} = {_leaf_check(info.types[position], text, label)}")
+        shape = enumerate(info.types[position].shape)
+        sizes = tuple([None if (position, number) in module.free else n for number, n in shape])
+        module.body.append(f"{variable} = {_leaf_check(info.types[position], text, label, sizes)}")
         return
     kind, n = tree.kind, len(tree.children)
     if kind is tuple or kind is list:
@@ -251,10 +263,10 @@ def _identifier(label: str) -> str:
     return re.sub(r"\W+", "_", label).strip("_")
 
 
-def _leaf_check(t: Type, text: str, label: str) -> str:
+def _leaf_check(t: Type, text: str, label: str, sizes: tuple[int | None, ...]) -> str:
     if t.weak:
         return f"_number({text}, {label!r}, {t!r})"
-    return f"_array({text}, {label!r}, {t.shape!r}, {t.dtype.name!r})"
+    return f"_array({text}, {label!r}, {sizes!r}, {t.dtype.name!r})"
 
 
 # ---------------------------------------------------------------------------------------------------------------

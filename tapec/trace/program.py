@@ -63,6 +63,7 @@ class Program:
         for i, t in enumerate(info.types):
             self.sources[("argument", i)] = Source("argument", i, input_node(self.names[i], t))
         self.checks: dict[str, tuple[Path, Any]] = {}
+        self.words: set[str] = set()  # names of globals and attributes that the traced functions spell out
         self.paths: list[TracedPath] = []
         self.built: Build | None = None
         self.compiled: Compiled | None = None
@@ -76,6 +77,7 @@ class Program:
         with resting_collector():
             path = self.path_of(recorded, info)
             self.checks.update(recorded.captures.checks)
+            self.words |= recorded.captures.words
             self.paths = [p for p in self.paths if not same_guards(p, path)] + [path]
             self.compile()
         return path

@@ -336,7 +336,7 @@ DERIVATIVES = {
 @pytest.mark.parametrize("outer", DERIVATIVES)
 def test_third_derivatives_by_all_ways(outer):
     for middle in DERIVATIVES.values():
-        for inner in DERIVATIVES.values():
+        for inner in list(DERIVATIVES.values())[::2]:
             assert float(DERIVATIVES[outer](middle(inner(wave)))(1.3)) == pytest.approx(third(1.3))
 
 

@@ -184,3 +184,55 @@ def test_a_pickle_needs_neither_the_module_nor_a_trace(tmp_path, arguments):
         [sys.executable, "-c", use], cwd=tmp_path, capture_output=True, text=True, check=True, env=WITH_TAPEC
     )
     assert run.stdout.strip() == "[1. 1. 1.]"
+
+
+def batch(rng, n, m):
+    return rng.normal(size=m), rng.normal(size=(n, m)), rng.normal(size=n)
+
+
+def residual_loss(w, x, y):
+    return np.sum((np.tanh(x @ w) - y) ** 2)
+
+
+def test_sizes_that_the_code_does_not_rely_on_are_free(tmp_path, rng):
+    f = tapec.grad(residual_loss)
+    f.export(tmp_path / "m.py", *batch(rng, 100, 30))
+    g, space = load(tmp_path / "m.py", "residual_loss_grad")
+    for n, m in ((100, 30), (7, 30), (1, 30), (200, 4)):
+        args = batch(rng, n, m)
+        np.testing.assert_allclose(g(*args), f(*args), rtol=1e-12)
+    w, x, y = batch(rng, 7, 30)
+    for args, message in [
+        ((w, x, y[:1]), r"y.shape\[0\] must be x.shape\[0\]"),
+        ((w[:9], x, y), r"x.shape\[1\] must be w.shape\[0\]"),
+        ((w, x[0], y), r"x is float64\[30\]; this code was generated for float64\[any, any\]"),
+    ]:
+        with pytest.raises(space["Mismatch"], match=message):
+            g(*args)
+
+
+def mean_loss(w, x, y):
+    return np.mean((np.tanh(x @ w) - y) ** 2)
+
+
+def test_sizes_that_are_in_the_code_are_checked(tmp_path, rng):
+    f = tapec.grad(mean_loss)
+    f.export(tmp_path / "m.py", *batch(rng, 100, 30))
+    g, space = load(tmp_path / "m.py", "mean_loss_grad")
+    args = batch(rng, 100, 20)
+    np.testing.assert_allclose(g(*args), f(*args), rtol=1e-12)
+    with pytest.raises(
+        space["Mismatch"], match=r"x is float64\[7, 20\]; this code was generated for float64\[100, any\]"
+    ):
+        g(*batch(rng, 7, 20))
+
+
+def half(x):
+    return np.sum(x) if len(x) > 50 else np.sum(x * x)
+
+
+def test_sizes_that_the_function_asks_for_are_checked(tmp_path):
+    tapec.grad(half).export(tmp_path / "m.py", np.ones(100))
+    g, space = load(tmp_path / "m.py", "half_grad")
+    with pytest.raises(space["Mismatch"], match=r"generated for float64\[100\]"):
+        g(np.ones(40))
