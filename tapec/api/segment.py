@@ -107,7 +107,7 @@ def run(segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None) -> di
         results = segment.function(*[values[k] for k in segment.fetch])
     else:
         results = segment.function(*[values[k] if k >= 0 else seeds[~k]._value for k in segment.fetch])
-    out = [wrap(r) for r in results]
+    out = list(map(wrap, results))
     rec = CURRENT.get()
     if rec is not None and segment.reads:
         objects = log.objects

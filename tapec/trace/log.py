@@ -87,10 +87,15 @@ class Log:
                 add(slot)
             if len(entry) == 7:  # an in-place change: the slot that the object had keeps the old value
                 self._keep(out, entry[6])
-            for part in out if type(out) is tuple else (out,):
-                index[id(part)] = len(objects)
-                objects.append(part)
-                values.append(part._value if type(part) is Tensor else raw_value(part))
+            if type(out) is Tensor:
+                index[id(out)] = len(objects)
+                objects.append(out)
+                values.append(out._value)
+            else:
+                for part in out if type(out) is tuple else (out,):
+                    index[id(part)] = len(objects)
+                    objects.append(part)
+                    values.append(raw_value(part))
             if op.kind == "dynamic":  # the shape of the result hangs on values
                 add(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
         self._scanned = len(records)
