@@ -7,6 +7,7 @@ after the other: what needs a sum over all rows comes after the loop that makes 
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import NamedTuple
 
 import numpy as np
@@ -40,8 +41,10 @@ def find_regions(graph: Graph) -> tuple[int, list[Region], dict[Node, int]]:
         weight[n.type.shape[0]] = weight.get(n.type.shape[0], 0) + n.type.nbytes
     rows = max(weight, key=lambda k: weight[k])
     left_out: set[Node] = set()
+    uses = count_uses(graph.nodes, graph.outputs)
+    scattered = {n: k for n in graph.nodes if (k := fused_operand(n, uses)) is not None}
     while True:
-        level, inside = _levels(graph, rows, left_out)
+        level, inside = _levels(graph, rows, scattered, left_out)
         groups: dict[int, list[Node]] = {}
         for node in graph.nodes:
             if node in inside:
@@ -57,24 +60,55 @@ def _is_large(node: Node) -> bool:
     return node.op.kind == "elementwise" and not node.op.multi and t.ndim > 0 and t.shape[0] > 1 and t.nbytes >= LARGE
 
 
-def _levels(graph: Graph, rows: int, left_out: set[Node]) -> tuple[dict[Node, int], set[Node]]:
-    """How many loops run before each value is computed (for one in a loop: before that loop), and what is in loops."""
+def _levels(
+    graph: Graph, rows: int, scattered: dict[Node, int], left_out: set[Node]
+) -> tuple[dict[Node, int], set[Node]]:
+    """How many loops run before each value is computed (for one in a loop: before that loop), and what is in loops.
+
+    `scattered` tells which operand of a sum is a scatter that can be added in place.
+    """
     level: dict[Node, int] = dict.fromkeys(graph.inputs, 0)
-    inside: set[Node] = set()
-    added = added_scatters(graph)
+    aligned: dict[Node, set[int]] = {}
+    added = {n.inputs[k] for n, k in scattered.items() if not is_scatter(n.inputs[1 - k])}
     for node in graph.nodes:
-        aligned = None if node in left_out else row_inputs(node, rows)
-        if aligned is not None and is_scatter(node) and node not in added:
-            aligned = None
-        if aligned is not None and is_view(node) and node.inputs[0] not in inside:
-            aligned = None  # a view of something whole costs nothing outside
+        by_rows = None if node in left_out else row_inputs(node, rows)
+        if by_rows is not None and not _belongs(node, aligned, scattered, added):
+            by_rows = None
         level[node] = max(
-            [level[i] + (i in inside and (aligned is None or k not in aligned)) for k, i in enumerate(node.inputs)],
+            [level[i] + (i in aligned and (by_rows is None or k not in by_rows)) for k, i in enumerate(node.inputs)],
             default=0,
         )
-        if aligned is not None:
-            inside.add(node)
-    return level, inside
+        if by_rows is not None:
+            aligned[node] = by_rows
+    _sink(graph, level, aligned)
+    return level, set(aligned)
+
+
+def _belongs(node: Node, inside: Container[Node], scattered: dict[Node, int], added: set[Node]) -> bool:
+    """Is something gained when a row-wise value is computed in a loop?"""
+    if is_scatter(node):
+        return node in added
+    if is_view(node):
+        return node.inputs[0] in inside  # a view of something whole costs nothing outside
+    k = scattered.get(node)
+    return k is None or node.inputs[k] in inside  # else it is added in place, when the loop is done
+
+
+def _sink(graph: Graph, level: dict[Node, int], aligned: dict[Node, set[int]]) -> None:
+    """Move what a later loop alone reads into that loop, unless it is computed from what an earlier one makes."""
+    latest: dict[Node, int] = {}
+    for node in reversed(graph.nodes):
+        by_rows = aligned.get(node)
+        own = latest.setdefault(node, level[node]) if by_rows is not None else level[node]
+        for k, i in enumerate(node.inputs):
+            if i in aligned:
+                until = own if by_rows is not None and k in by_rows else level[node] - 1
+                latest[i] = min(latest.get(i, until), until)
+    for node in graph.nodes:
+        if node in aligned:
+            made = [level[i] for i in node.inputs if i in aligned]
+            free = all(k == latest[node] for k in made)
+            level[node] = latest[node] if free else max(level[node], *made)
 
 
 def _regions(
@@ -127,13 +161,6 @@ def picks_by_row(node: Node, rows: int) -> bool:
     if node.param("index") != (Slot(0), Slot(1)) or labels.type.shape != (rows,):
         return False
     return numbers.op is CONSTANT and np.array_equal(numbers.value, np.arange(rows))
-
-
-def added_scatters(graph: Graph) -> set[Node]:
-    """The scatters that are added in place to another array: alone they would be an array of their own."""
-    uses = count_uses(graph.nodes, graph.outputs)
-    fused = ((n, fused_operand(n, uses)) for n in graph.nodes)
-    return {n.inputs[k] for n, k in fused if k is not None and not is_scatter(n.inputs[1 - k])}
 
 
 def has_rows(node: Node, rows: int) -> bool:

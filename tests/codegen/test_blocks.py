@@ -157,3 +157,30 @@ def test_peak_is_what_is_allocated():
             tracemalloc.stop()
         assert result is not None
         assert compiled.cost.peak <= peak <= 1.05 * compiled.cost.peak  # small things inside lines come on top
+
+
+def test_scatters_are_added_when_the_loop_is_done():
+    """In it, each would be an array of its own, zeros and all."""
+
+    def f(u):
+        d = u[1:-1, 2:] + u[1:-1, :-2] - u[2:, 1:-1]
+        return np.sum(d * d) + np.sum(np.tanh(u) ** 2)
+
+    x = rng.normal(size=(600, 500))
+    source = check(gradient_of(f, x), x).source
+    assert source.count("for i in range") == 1 and "np.zeros" not in source
+    assert source.count("+= ") + source.count("-= ") >= 3
+
+
+def test_what_one_loop_reads_is_computed_in_it():
+    """Not before, in an earlier one that would have to keep it."""
+
+    def f(x, w):
+        e = np.exp(x - x[:, :1])
+        total = np.sum(e * np.sin(e))
+        return np.sum(np.tanh(np.exp(w * 0.5) * total + e)), np.sum(np.cos(e))
+
+    values = rng.normal(size=(2048, 100)), rng.normal(size=(2048, 100))
+    compiled = check(graph_of(f, *values), *values)
+    assert compiled.source.count("for i in range") == 2
+    assert compiled.source.count("np.empty((2048, 100))") == 1  # e alone
