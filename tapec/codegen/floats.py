@@ -57,20 +57,20 @@ def as_floats(graph: Graph, given: Collection[int], asked: Collection[int]) -> F
     """The program on floats, or None. `given` are the indices of the outputs that are given out, `asked` of tests."""
     if not all(map(_fits, graph.inputs)) or not all(map(_fits, graph.nodes)):
         return None
+    many = [n.type.size for n in graph.nodes if n.type.shape and _computes_many(n)]
+    if many and not _numpy_costs_more(graph, WORTH * sum(many)):
+        return None
+    cost = WORTH if many else FLOAT_COST
     made = Elements()
     elements: dict[Node, list[Any]] = {
         i: [input_node("", FLOAT if i.type.dtype.kind != "b" else BOOL) for _ in range(i.type.size)]
         for i in graph.inputs
     }
-    cost = FLOAT_COST
     for node in graph.nodes:
         before = len(made.nodes)
         found = _values(made, node, elements)
-        steps = len(made.nodes) - before
-        if found is None or steps > STEPS:
+        if found is None or len(made.nodes) - before > STEPS:
             return None
-        if steps > TINY and node.op.kind == "elementwise":
-            cost = WORTH
         elements[node] = found
     tests = tuple([_node(made, elements[o][0]) for o in graph.outputs])
     whole = {tuple(elements[i]): i for i in graph.inputs if i.type.shape}
@@ -91,6 +91,13 @@ def _fits(node: Node) -> bool:
     if t.__class__ is tuple or (t.shape and not 0 < t.size <= SMALL):
         return False
     return t.dtype.char == "d" or t.dtype.kind == "b" or is_weak(node)
+
+
+def _computes_many(node: Node) -> bool:
+    """An operation on many elements; what only puts one more element into a sum is none."""
+    if node.op.kind != "elementwise" or node.type.size <= TINY:
+        return False
+    return not any(i.op.name in ("scatter", "setitem") for i in node.inputs)
 
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]]) -> list[Any] | None:
