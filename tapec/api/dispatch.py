@@ -11,6 +11,7 @@ made before it, and the last one hands it to where any call is taken apart.
 from __future__ import annotations
 
 import builtins
+import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ class _Miss:
 
 
 MISS = _Miss()
+_FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "generated", "calls.py")  # ours
 _NUMBERS = (float, int, complex)
 _MOST = 4  # signatures that are told apart by generated code; others are looked up
 
@@ -166,27 +168,25 @@ def fast_call(binder: Binder, call: Any, program: Any) -> Callable[..., Any] | N
     w.flush(miss)
     w.space |= {"_compiled": program.function, "_program": program, "_annotate": annotate, "_hits": 0}
     w.space |= {"_settings": in_force, "_values": in_force(), "_changes": changes}
-    exec(_text(takes, miss, w, program, f"_compiled({', '.join(inputs)})"), w.space)
+    text = _text(takes, miss, w, program, f"_compiled({', '.join(inputs)})")
+    exec(compile(text, _FILE, "exec", dont_inherit=True), w.space)
     return w.space["call"]
 
 
 def _text(takes: _Parameters, miss: str, w: _Writer, program: Any, run: str) -> str:
     """The source of a road."""
-    lines = [f"    {line}" for line in w.lines]
-    if w.fails:
-        caught = "    except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError):"
-        lines = ["    try:", *[f"    {line}" for line in lines], caught, f"        return {miss}"]
+    lines = [] if w.fails else w.lines
     tree, leaves = program.paths[0].template
     several = len(program.paths) > 1
     if several:
         w.space["_packs"] = [p.pack for p in program.paths]
     if program.branches:
         found = "_packs[int(r[-1])](r)" if several else result_text(tree, leaves, w)
-        after = [f"    if r is None: return {miss}", "    _hits += 1", f"    return {found}"]
+        after = [f"if r is None: return {miss}", "_hits += 1", f"return {found}"]
     else:
-        lines.append("    _hits += 1")
+        lines = [*lines, "_hits += 1"]
         found = result_text(tree, leaves, w)
-        after = [f"    return {found}"]
+        after = [f"return {found}"]
         if tree is LEAF and type(leaves[0]) is Out:
             run, after = f"{run}[{leaves[0].k}]", []
         elif found == f"({', '.join([f'r[{k}]' for k in range(len(program.paths[0].target.outputs))])})":
@@ -194,14 +194,22 @@ def _text(takes: _Parameters, miss: str, w: _Writer, program: Any, run: str) -> 
     name = "r =" if after else "return"
     body = [
         *lines,
-        "    try:",
-        f"        {name} {run}",
-        "    except Exception as error:",
-        "        _annotate(error, _program.compiled)",
-        "        raise",
+        "try:",
+        f"    {name} {run}",
+        "except Exception as error:",
+        "    _annotate(error, _program.compiled)",
+        "    raise",
         *after,
     ]
-    return "\n".join([f"def call({takes.text}):", "    global _hits", *body])
+    if w.fails:  # whoever takes over is called when the error is dealt with, and outside of the `try`
+        looks = [line.replace(f": return {miss}", ": raise KeyError") for line in w.lines]
+        caught = "except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError): pass"
+        body = ["try:", *_indented(looks), caught, "else:", *_indented(body), f"return {miss}"]
+    return "\n".join([f"def call({takes.text}):", "    global _hits", *_indented(body)])
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
 
 
 def _parameters(binder: Binder, n: int, keys: tuple[str, ...], program: Any, w: _Writer) -> _Parameters | None:

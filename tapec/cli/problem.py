@@ -25,9 +25,9 @@ def describe(error: BaseException) -> str:
     text = str(error) or type(error).__name__
     if not line:  # no line of the user's was running: a line that the message begins with is one of ours
         text = _LINE.sub("", text)
-    if not isinstance(error, TapecError):
+    if not isinstance(error, TapecError) and not _LINE.match(text):  # what begins with a line is a message of ours
         text = f"{type(error).__name__}: {text}"
-    notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
+    notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()) if note != f"at {line}")
     return (text if not line or line in text else f"{line}: {text}") + notes
 
 

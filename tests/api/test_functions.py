@@ -386,3 +386,24 @@ def test_check_grads_finds_a_wrong_rule():
 
     with pytest.raises(AssertionError, match="reverse mode, order 1"):
         tapec.check_grads(wrong, (np.array([0.5, 1.0]),), modes=("reverse",))
+
+
+def test_an_error_where_captured_state_is_read_comes_once_and_alone():
+    calls = []
+    weights = np.ones(3)
+
+    @tapec.grad
+    def loss(x):
+        calls.append(1)
+        if x.shape != (3,):
+            raise ValueError("three, please")
+        return np.sum(weights * x)
+
+    loss(np.ones(3))
+    calls.clear()
+    with pytest.raises(ValueError, match="three, please") as e:
+        loss(np.ones(4))
+    assert len(calls) == 1 and e.value.__context__ is None
+    with pytest.raises(TypeError, match=r"^test_functions.py:\d+: grad: argument 'x' holds no real") as e:
+        loss("a")
+    assert e.value.__context__ is None
