@@ -30,6 +30,9 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
                 out._value = compute(self._value, other._value)
             elif kind in PLAIN or (kind is _ndarray and other.dtype.kind in NUMERIC):
                 out._value = compute(self._value, other)
+            elif isinstance(other, ArrayLike) and type(read := other._operand()) is Tensor:  # a Variable
+                other, kind = read, Tensor
+                out._value = compute(self._value, other._value)
             else:
                 return _mixed(op, self, other, False)
         except Exception as error:

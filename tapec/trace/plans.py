@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.errors import note_user_line
-from tapec.ir import CONSTANT, Builder, Node, Op, input_node, type_of
+from tapec.ir import CONSTANT, Builder, Node, Op, Type, input_node
 from tapec.ir.index import Slot
 from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, gives_views, run
 from tapec.ops.control import WHERE
@@ -52,6 +52,7 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     key: list[Any] = [ours]
     operands: list[Any] = []
     values: list[Any] = []
+    unread = False
     row: Any = args
     if args and (type(args[0]) is list or type(args[0]) is tuple):  # np.stack([a, b], axis)
         key += (type(args[0]), len(args[0]))
@@ -69,6 +70,9 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             key.append((value.shape, value.dtype))
         elif isinstance(value, _generic):
             key.append(value.dtype)
+        elif isinstance(value, ArrayLike):  # a Variable
+            unread = True
+            key.append((value.shape, value.dtype) if value.shape else value.dtype)
         else:  # who knows; or a number of Python's, which is weak
             return run(ours, args, kwargs)
         operands.append(a)
@@ -83,6 +87,11 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if _comes_again(found):
             _PLANS[found] = _plan(_answer(ours, args, kwargs), gives_views(ours))
         return run(ours, args, kwargs)
+    if unread:
+        operands = [x._operand() if isinstance(x, ArrayLike) else x for x in operands]
+        if not all([type(x) is Tensor or not isinstance(x, ArrayLike) for x in operands]):
+            return run(ours, args, kwargs)
+        values = [x._value if type(x) is Tensor else x for x in operands]
     return plan(tuple(operands), values)
 
 
@@ -125,9 +134,9 @@ def _answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer 
     def asked(a: Any) -> Any:
         if type(a) in (list, tuple) and not is_static(a):
             return type(a)(map(asked, a))
-        if type(a) is not Tensor and not isinstance(a, (_ndarray, _generic)):
+        if not isinstance(a, (ArrayLike, _ndarray, _generic)):
             return a
-        inputs.append(input_node(f"x{len(inputs)}", type_of(a._value if type(a) is Tensor else a)))
+        inputs.append(input_node(f"x{len(inputs)}", Type(a.shape, a.dtype)))
         return Question(inputs[-1], builder)
 
     try:
