@@ -14,10 +14,21 @@ import numpy as np
 
 from tapec.autodiff.zeros import filled
 from tapec.ir import Builder, Node, Op, Type
-from tapec.ops import ArrayLike, Symbol, apply
+from tapec.ops import UFUNCS, ArrayLike, Symbol, apply
 from tapec.ops.layout import BROADCAST_TO, RESHAPE, TRANSPOSE
 
-__all__ = ["Minus", "Uniform", "accumulate", "settled", "taken_apart"]
+__all__ = ["Minus", "Uniform", "accumulate", "product", "settled", "taken_apart"]
+
+_ADD, _SUBTRACT, _MULTIPLY = UFUNCS[np.add], UFUNCS[np.subtract], UFUNCS[np.multiply]
+
+
+def product(a: Any, b: Any) -> Any:
+    return _emitted(_MULTIPLY, a, b) if type(a) is type(b) is Symbol else a * b
+
+
+def _emitted(op: Op, a: Symbol, b: Symbol) -> Symbol:
+    """An operation on two symbols, as their operators do it."""
+    return Symbol(a.builder.emit(op, (a.node, b.node)), a.builder)
 
 
 # -- signs ------------------------------------------------------------------------------------------------------------
@@ -42,14 +53,18 @@ def accumulate(pending: dict[Node, Any], node: Node, ct: Any) -> None:
 
 
 def _sum(known: Any, ct: Any) -> Any:
+    if type(known) is type(ct) is Symbol:
+        if known.node is ct.node and known.dtype.kind == "f":
+            return known * 2.0  # of x * x
+        return _emitted(_ADD, known, ct)
     (minus, a), (less, b) = taken_apart(known), taken_apart(ct)
     if minus and less:
         return -a + -b if _absorbs(a) or _absorbs(b) else Minus(a + b)
-    if minus or less:
-        return b - a if minus else a - b
-    if type(a) is Symbol and type(b) is Symbol and a.node is b.node and a.dtype.kind == "f":
-        return a * 2.0  # of x * x
-    return a + b
+    if not minus and not less:
+        return a + b
+    if minus:
+        a, b = b, a
+    return _emitted(_SUBTRACT, a, b) if type(a) is type(b) is Symbol else a - b
 
 
 def _absorbs(ct: Any) -> bool:

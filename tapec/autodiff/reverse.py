@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.cotangents import Minus, Uniform, accumulate, settled, taken_apart
+from tapec.autodiff.cotangents import Minus, Uniform, accumulate, product, settled, taken_apart
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.shifts import cancelling_shifts
 from tapec.autodiff.shortcuts import shortcut
@@ -189,13 +189,13 @@ def scaled(ct: Any, partial: Any) -> Any:
             return Minus(scaled(ct, Symbol(partial.node.inputs[0], partial.builder)))
     elif isinstance(partial, Missing):
         return partial
-    return ct * conj(partial)
+    return product(ct, conj(partial))
 
 
 def _fit_signed(builder: Builder, part: Any, minus: bool, t: Type) -> Any:
     """`fit` for a cotangent, negated if it came from one that was; the sign stays apart where the type is right."""
-    other, part = taken_apart(part)
-    minus = minus != other
+    if type(part) is Minus:
+        part, minus = part.value, not minus
     if type(part) is Uniform and part.type != t:
         part = part.symbol
     if type(part) is Uniform:
@@ -210,6 +210,8 @@ def fit(builder: Builder, value: Any, t: Type) -> Any:
 
     Summed where that was broadcast, repeated where the rule left it small, its real part where that is real.
     """
+    if type(value) is Symbol and value.node.type == t and not t.weak:
+        return value
     if is_zero(value):
         return Zero(plain(t), builder)
     if not isinstance(value, Symbol):

@@ -14,6 +14,7 @@ import numpy as np
 
 __all__ = [
     "Type",
+    "array_type",
     "broadcast_shapes",
     "dtype_from_name",
     "dtype_name",
@@ -94,6 +95,19 @@ _WEAK_TYPES = {
 }
 
 
+_ARRAY_TYPES: dict[Any, Type] = {}
+
+
+def array_type(shape: Shape, dtype: np.dtype) -> Type:
+    """The type of arrays; mostly the same object as for the last array like this, which makes comparing it cheap."""
+    found = _ARRAY_TYPES.get((shape, dtype))
+    if found is None:
+        if len(_ARRAY_TYPES) > 200:
+            _ARRAY_TYPES.clear()
+        found = _ARRAY_TYPES[shape, dtype] = Type(shape, dtype)
+    return found
+
+
 def weak_type(kind: type) -> Type:
     """The type of a Python scalar of this class. A bool is no weaker than NumPy's own."""
     return _WEAK_TYPES[kind]
@@ -105,7 +119,7 @@ def type_of(value: Any) -> Type:
     if weak is not None:
         return weak
     if isinstance(value, (np.ndarray, np.generic)):
-        return Type(value.shape, value.dtype)
+        return array_type(value.shape, value.dtype)
     array = np.asarray(value)
     return Type(array.shape, array.dtype)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type, broadcast_shapes, register
-from tapec.ir.types import normalize_axes
+from tapec.ir.types import array_type, normalize_axes
 from tapec.ops.array import FUNCTIONS, UFUNCS, ArrayLike, apply
 
 __all__ = [
@@ -66,8 +66,8 @@ def ufunc_rule(ufunc: np.ufunc) -> Callable[..., Any]:
         shape = broadcast_shapes(*[t.shape for t in types])
         dtypes = ufunc_dtypes(ufunc, types)
         if len(dtypes) == 1:
-            return Type(shape, dtypes[0])
-        return tuple(Type(shape, d) for d in dtypes)
+            return array_type(shape, dtypes[0])
+        return tuple([array_type(shape, d) for d in dtypes])
 
     return rule
 

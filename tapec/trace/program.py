@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.checkpoint import inline_checkpoints
-from tapec.autodiff.inline import copy_into
+from tapec.autodiff.inline import copy_into, inline_calls
 from tapec.codegen import Compiled
 from tapec.errors import TapecWarning
 from tapec.ir import INPUT, Builder, Graph, Node, Type, input_node, type_of
@@ -176,6 +176,21 @@ class Program:
 
     # -- compiling -----------------------------------------------------------------------------------------------
     def compile(self) -> None:
+        graph = self.joined_paths() if self.branches else self.only_path()
+        self.built = Build(inline_checkpoints(graph), self.name, self.tree if self.branches else None)
+        self.compiled = self.built.compiled
+
+    def only_path(self) -> Graph:
+        """The graph of a path without guards: its nodes as they are."""
+        target = self.paths[0].target
+        trie = Trie()
+        trie.insert([], tuple(range(len(target.outputs))))
+        self.tree = trie.tree()
+        inputs = [s.node for s in self.sources.values()]
+        return inline_calls(Graph(inputs, target.nodes, target.outputs, self.name))
+
+    def joined_paths(self) -> Graph:
+        """All paths in one graph, and the tree over them."""
         builder = Builder()
         outputs: list[Node] = []
         trie = Trie()
@@ -192,11 +207,8 @@ class Program:
                 leaf.append(len(outputs))
                 outputs.append(builder.constant(number))
             trie.insert(steps, tuple(leaf))
-        inputs = [s.node for s in self.sources.values()]
-        graph = inline_checkpoints(builder.graph(inputs, outputs, self.name))
         self.tree = trie.tree()
-        self.built = Build(graph, self.name, self.tree if self.branches else None)
-        self.compiled = self.built.compiled
+        return builder.graph([s.node for s in self.sources.values()], outputs, self.name)
 
     @property
     def graph(self) -> Graph | None:
