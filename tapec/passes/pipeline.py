@@ -30,6 +30,7 @@ from tapec.passes.rules import (
     REDUCTIONS,
     SCALES,
     STABILITY,
+    SYMMETRIES,
     TRIANGLES,
     ZEROS,
 )
@@ -38,7 +39,7 @@ from tapec.passes.transparent import transparent
 __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
-SHAPES = (LAYOUT, INDEXING, REDUCTIONS)
+SHAPES = (LAYOUT, INDEXING, REDUCTIONS, SYMMETRIES)
 NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, FAST)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (

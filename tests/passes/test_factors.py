@@ -67,8 +67,42 @@ def test_it_stays_away(name):
     check_unchanged(text(X, STAYS[name]), FACTORS)
 
 
-def test_it_is_the_only_rule():
-    assert [rule.name for rule in FACTORS] == ["common-factor"]
+BIG = "%x: f64[20,30], %v: f64[30], %w: f64[30], %c: f64[20,1], %z: f64[20,30], %m: f64[2,20,30]"
+PRODUCTS = "multiply %x, %v !ct; multiply %w, %x !ct; "
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (PRODUCTS + "add %0, %1 !ct", "add %v, %w !ct; multiply %x, %0 !ct"),
+        (PRODUCTS + "subtract %0, %1 !ct", "multiply %w, -1.0 !ct; add %v, %0 !ct; multiply %x, %1 !ct"),
+        (
+            "multiply %x, %v !ct; multiply %0, 3.0 !ct; subtract %1, %x !ct",
+            "multiply %v, 3.0 !ct; add %0, -1.0 !ct; multiply %x, %1 !ct",
+        ),
+    ],
+)
+def test_a_matrix_is_multiplied_once(before, after):
+    assert check_rewrite(text(BIG, before), text(BIG, after), FACTORS) == {"common-matrix": 1}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "multiply %x, %v; multiply %w, %x; add %0, %1",
+        "multiply %x, %v !ct; multiply %c, %x !ct; add %0, %1 !ct",  # together as large as x
+        "multiply %x, %v !ct; multiply %x, %z !ct; add %0, %1 !ct",
+        "multiply %x, %v !ct; multiply %w, %z !ct; add %0, %1 !ct",
+        PRODUCTS + "add %0, %1 !ct; return %0, %2",
+        "multiply %x, 3.0 !ct; multiply %x, -2.0 !ct; add %0, %1 !ct",
+    ],
+)
+def test_a_matrix_stays_where_nothing_is_saved(body):
+    check_unchanged(text(BIG, body), FACTORS)
+
+
+def test_these_are_the_rules():
+    assert [rule.name for rule in FACTORS] == ["common-factor", "common-matrix"]
 
 
 def test_the_slope_of_gelu():

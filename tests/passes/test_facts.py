@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tapec.ir import interpret, parse
-from tapec.passes.facts import is_nonnegative, is_power_of_two, is_zero, uniform_value
+from tapec.passes.facts import is_identity, is_nonnegative, is_power_of_two, is_zero, uniform_value
 from tapec.testing.rewrites import SPECIAL, sample_inputs
 from tests.passes.support import text
 
@@ -78,3 +78,20 @@ def test_not_known_to_be_nonnegative(body):
 
 def test_complex_squares_may_be_anything():
     assert not is_nonnegative(last("multiply %z, %z", "%z: c128[3]"))
+
+
+@pytest.mark.parametrize(
+    ("body", "known"),
+    [
+        ("eye {n=3, m=3, k=0, dtype=f64}", True),
+        ("constant {value=[[1.0, 0.0], [0.0, 1.0]]}", True),
+        ("eye {n=3, m=4, k=0, dtype=f64}", False),
+        ("eye {n=3, m=3, k=1, dtype=f64}", False),
+        ("constant {value=[[1.0, 0.0], [0.0, 2.0]]}", False),
+        ("constant {value=[[0.0, 1.0], [1.0, 0.0]]}", False),
+        ("constant {value=[[1.0, nan], [0.0, 1.0]]}", False),
+        ("full {shape=(3, 3), value=1.0, dtype=f64}", False),
+    ],
+)
+def test_identities(body, known):
+    assert is_identity(last(body)) is known

@@ -61,6 +61,17 @@ CASES = {
         ["broadcast_to %v {shape=(3, 4)}"],
         [("%t: float", "broadcast_to %t {shape=(1,)}")],
     ),
+    "reshape-of-spread-number": Case(
+        X,
+        [
+            (
+                "broadcast_to %s {shape=(1, 4)}; reshape %0 {shape=(4,)}",
+                "broadcast_to %s {shape=(4,)}",
+            )
+        ],
+        ["broadcast_to %v {shape=(3, 4)}; reshape %0 {shape=(12,)}"],
+        [("%t: float", "broadcast_to %t {shape=(1, 4)}; reshape %0 {shape=(4,)}")],
+    ),
     "ones-dropped-before": Case(
         "%x: f64[1,4], %v: f64[4], %s: f64[], %m: f64[3,4]",
         [

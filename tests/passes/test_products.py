@@ -109,6 +109,94 @@ CASES = {
         ],
         ["negative %x; transpose %0 {axes=(1, 0)}"],
     ),
+    "identity-times-matrix": Case(
+        O,
+        [("eye {n=3, m=3, k=0, dtype=f64} !ct; matmul %0, %x !ct", "%x")],
+        ["eye {n=3, m=3, k=0, dtype=f64}; matmul %0, %x", "eye {n=3, m=3, k=1, dtype=f64} !ct; matmul %0, %x !ct"],
+    ),
+    "matrix-times-identity": Case(
+        O,
+        [("constant {value=[[1.0, 0.0], [0.0, 1.0]]}; matmul %b, %0 !ct", "%b")],
+        ["constant {value=[[1.0, 1.0], [0.0, 1.0]]}; matmul %b, %0 !ct"],
+    ),
+    "diagonal-times-matrix": Case(
+        O,
+        [
+            ("diag %u {k=0} !ct; matmul %0, %x !ct", "reshape %u {shape=(3, 1)} !ct; multiply %0, %x !ct"),
+            ("diag %u {k=0} !ct; matmul %0, %w !ct", "multiply %u, %w !ct"),
+        ],
+        ["diag %u {k=0}; matmul %0, %x", "diag %u {k=1} !ct; matmul %0, %b !ct"],
+    ),
+    "matrix-times-diagonal": Case(
+        O,
+        [
+            ("diag %u {k=0} !ct; matmul %s, %0 !ct", "multiply %s, %u !ct"),
+            ("diag %u {k=0} !ct; matmul %w, %0 !ct", "multiply %w, %u !ct"),
+        ],
+        ["diag %v {k=0}; matmul %x, %0", "diag %u {k=1} !ct; matmul %x, %0 !ct"],
+    ),
+    "diagonal-scaled": Case(
+        O,
+        [
+            ("diag %u {k=0} !ct; multiply %0, %w !ct", "multiply %u, %w !ct; diag %0 {k=0} !ct"),
+            (
+                "diag %u {k=0} !ct; reshape %w {shape=(3, 1)} !ct; multiply %0, %1 !ct",
+                "reshape %w {shape=(3, 1)} !ct; reshape %0 {shape=(3,)} !ct; multiply %u, %1 !ct; diag %2 {k=0} !ct",
+            ),
+        ],
+        ["diag %u {k=0}; multiply %0, %w", "diag %u {k=0} !ct; multiply %0, %s !ct"],
+    ),
+    "diagonal-apart-scaled": Case(
+        O,
+        [
+            (
+                "diag %u {k=0} !ct; add %0, %s !ct; multiply %1, %w !ct",
+                "multiply %u, %w !ct; diag %0 {k=0} !ct; multiply %s, %w !ct; add %1, %2 !ct",
+            )
+        ],
+        [
+            "diag %u {k=0}; add %0, %s; multiply %1, %w",
+            "diag %u {k=0} !ct; add %0, %s !ct; multiply %1, %w !ct; return %1, %2",
+            "diag %u {k=0} !ct; add %0, %s !ct; multiply %1, %s !ct",
+        ],
+    ),
+    "diagonal-apart": Case(
+        O,
+        [
+            (
+                "diag %u {k=0} !ct; add %0, %s !ct; matmul %1, %x !ct",
+                "reshape %u {shape=(3, 1)} !ct; multiply %0, %x !ct; matmul %s, %x !ct; add %1, %2 !ct",
+            )
+        ],
+        [
+            "diag %u {k=0}; add %0, %s; matmul %1, %x",
+            "diag %v {k=-1} !ct; constant {value=1.0}; add %0, %1 !ct; matmul %2, %2 !ct",
+        ],
+    ),
+    "matrix-times-spread": Case(
+        "%a: f64[3,1], %b: f64[2,3], %r: f64[3]",
+        [
+            (
+                "broadcast_to %a {shape=(3, 4)} !ct; matmul %b, %0 !ct",
+                "matmul %b, %a !ct; broadcast_to %0 {shape=(2, 4)} !ct",
+            )
+        ],
+        ["broadcast_to %a {shape=(3, 4)}; matmul %b, %0", "broadcast_to %r {shape=(3, 3)} !ct; matmul %b, %0 !ct"],
+    ),
+    "spread-times-matrix": Case(
+        "%a: f64[3], %b: f64[3,2], %c: f64[4,1], %d: f64[1,3]",
+        [
+            (
+                "broadcast_to %a {shape=(4, 3)} !ct; matmul %0, %b !ct",
+                "matmul %a, %b !ct; broadcast_to %0 {shape=(4, 2)} !ct",
+            ),
+            (
+                "broadcast_to %d {shape=(4, 3)} !ct; matmul %0, %a !ct",
+                "matmul %d, %a !ct; broadcast_to %0 {shape=(4,)} !ct",
+            ),
+        ],
+        ["broadcast_to %a {shape=(4, 3)}; matmul %0, %b", "broadcast_to %c {shape=(4, 3)} !ct; matmul %0, %b !ct"],
+    ),
     "columns-times-rows": Case(
         "%a: f64[2,3,1], %b: f64[2,1,4], %c: f64[3,1], %d: f64[1,4], %e: f64[4,3]",
         [

@@ -15,6 +15,7 @@ from tapec.passes.rules.products import PRODUCTS
 from tapec.passes.rules.reductions import REDUCTIONS
 from tapec.passes.rules.scales import SCALES
 from tapec.passes.rules.stability import STABILITY
+from tapec.passes.rules.symmetries import SYMMETRIES
 from tapec.passes.rules.triangles import TRIANGLES
 from tapec.passes.rules.zeros import ZEROS
 
@@ -34,6 +35,7 @@ __all__ = [
     "REDUCTIONS",
     "SCALES",
     "STABILITY",
+    "SYMMETRIES",
     "TRIANGLES",
     "ZEROS",
 ]

@@ -1,20 +1,22 @@
 """Common factors among cotangents: `x * a + x * b` becomes `x * (a + b)`.
 
 Only where a and b have one sign: then the two forms are nan, or infinite, at the same places, since nothing can cancel.
-Numbers beside them are taken along, as in `x * a * 0.5 + x * 3.0`, and x alone counts as `x * 1`.
+Numbers beside them are taken along, as in `x * a * 0.5 + x * 3.0`, and x alone counts as `x * 1`. A matrix x that is
+multiplied by vectors is multiplied once, whatever their signs.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tapec.ir import Node
+from tapec.ir import Node, broadcast_shapes
 from tapec.ops import Symbol
 from tapec.passes.facts import is_nonnegative, uniform_value
 from tapec.passes.pattern import Some
 from tapec.passes.rule import Rule
-from tapec.passes.rules.scales import is_mild
+from tapec.passes.rules.scales import FEW, LARGE, is_mild
 
 __all__ = ["FACTORS"]
 
@@ -54,6 +56,8 @@ class Common(NamedTuple):
 def common(y: Node, uses: Count) -> Common | None:
     """The common factor of a sum, if there is one that can be taken out."""
     left, right = (term(i, uses) for i in y.inputs)
+    if y.op.name == "subtract":
+        right = right._replace(number=-right.number)
     for x in left.factors:
         if x in right.factors:
             return Common(x, _rest(left, x), left.number, _rest(right, x), right.number)
@@ -87,6 +91,20 @@ def factored(y: Symbol, fact: Common) -> Any:
     return Symbol(fact.x, y.builder) * (parts[0] + parts[1])
 
 
+def of_a_matrix(y: Node, uses: Count) -> Common | None:
+    """The common factor, where it is large and what it is multiplied with is small: one large product is saved.
+
+    Among tangents of one input; an infinity in it may come out where it would have met another of the other sign.
+    """
+    found = common(y, uses)
+    if found is None or found.x.type.shape != y.type.shape or not is_mild(y, found.j, found.k):
+        return None
+    if y.type.size < LARGE or (found.a is None and found.b is None):
+        return None
+    small = math.prod(broadcast_shapes(*[p.type.shape for p in (found.a, found.b) if p is not None]))
+    return found if FEW * small <= y.type.size else None
+
+
 FACTORS = (
     Rule(
         "common-factor",
@@ -95,5 +113,13 @@ FACTORS = (
         of_one_sign,
         only="cotangents",
         changes="rounding",
+    ),
+    Rule(
+        "common-matrix",
+        Some("add", "subtract", of=("multiply",)),
+        factored,
+        of_a_matrix,
+        only="cotangents",
+        changes="zeros",
     ),
 )

@@ -139,6 +139,14 @@ def reshaped(y: Symbol, x: Symbol) -> Any:
     return np.reshape(x, y.shape)
 
 
+def _is_one_number(x: Node) -> bool:
+    return x.type.size == 1 and not x.type.weak
+
+
+def spread_again(y: Symbol, x: Symbol) -> Any:
+    return np.broadcast_to(np.reshape(x, ()), y.shape)
+
+
 def _drops_ones(y: Node, uses: Any) -> bool:
     """Does a reshape drop axes of length one in front of an elementwise result, that could have gone before?"""
     whole = y.inputs[0]
@@ -169,6 +177,7 @@ def _layout(name: str, pattern: Any, replacement: Any, guard: Any = None, change
 SPREAD = Some(kinds=ELEMENTWISE, of=("broadcast_to",))
 FILLED = Some(kinds=ELEMENTWISE, of=("full",))
 RESHAPED = Some(kinds=ELEMENTWISE, of=("reshape",))
+RESHAPED_SPREAD = np.reshape(np.broadcast_to(x, params), params)
 REDUCED = Some("reshape")
 RESHAPE_TWICE = np.reshape(np.reshape(x, params), params)
 BROADCAST_TWICE = np.broadcast_to(np.broadcast_to(x, params), params)
@@ -180,6 +189,7 @@ LAYOUT = (
     _layout("reshape-of-reshape", RESHAPE_TWICE, again),
     _layout("transpose-to-itself", np.transpose(x), x, _keeps_order),
     _layout("transpose-of-transpose", np.transpose(np.transpose(x)), transpose_of_transpose),
+    _layout("reshape-of-spread-number", RESHAPED_SPREAD, spread_again, _is_one_number),
     _layout("ones-dropped-before", REDUCED, reshaped_before, _drops_ones),
     _layout("transpose-of-ones", np.transpose(x), reshaped, _moves_only_ones),
     _layout("index-of-everything", x[...], reshaped, _takes_everything),

@@ -12,13 +12,14 @@ import numpy as np
 
 from tapec.ir import Node
 from tapec.ops import apply
+from tapec.passes.facts import is_identity
 from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
 from tapec.passes.rules.scales import is_mild
 
 __all__ = ["PRODUCTS"]
 
-a, b, u, v = variables("a b u v")
+a, b, u, v, x = variables("a b u v x")
 k = number("k")
 LARGE = 1 << 15  # elements from which a multiplication costs more than a call
 
@@ -32,8 +33,15 @@ def _transposed(of: Any, a: Any) -> Any:
     return apply(of.op, (a,), of.params)
 
 
-def _rule(name: str, pattern: Any, replacement: Any, guard: Any = _is_smaller, changes: str = "rounding") -> Rule:
-    return Rule(name, pattern, replacement, guard, only="cotangents", changes=changes)
+def _rule(
+    name: str,
+    pattern: Any,
+    replacement: Any,
+    guard: Any = _is_smaller,
+    changes: str = "rounding",
+    once: bool = False,
+) -> Rule:
+    return Rule(name, pattern, replacement, guard, only="cotangents", changes=changes, once=once)
 
 
 # -- outer products ---------------------------------------------------------------------------------------------------
@@ -87,6 +95,66 @@ def transposed_sum(y: Any, a: Any, b: Any) -> Any:
     return apply(y.node.inputs[0].op, (_transposed(y.node, a), _transposed(y.node, b)))
 
 
+# -- diagonals and what is only spread out ----------------------------------------------------------------------------
+def _plain_diagonal(y: Node, b: Node) -> bool:
+    """Is it the main diagonal of a matrix, and a matrix or a vector that it meets?"""
+    return b.type.ndim < 3 and all([d.param("k") == 0 for d in _diagonals(y)])
+
+
+def _scales_diagonal(y: Node, b: Node) -> bool:
+    """Are the rows, or the columns, of a matrix with a diagonal multiplied each by a number?"""
+    n = y.type.shape[-1]
+    return b.type.shape in ((), (n,), (n, 1), (1, n)) and y.type.shape == (n, n) and _plain_diagonal(y, b)
+
+
+def _diagonals(y: Node) -> list[Node]:
+    found = [i for i in y.inputs if i.op.name == "diag"]
+    return found or [j for i in y.inputs if i.op.name == "add" for j in i.inputs if j.op.name == "diag"]
+
+
+def rows_scaled(v: Any, b: Any) -> Any:
+    return v[:, None] * b if b.ndim == 2 else v * b
+
+
+def columns_scaled(v: Any, b: Any) -> Any:
+    return b * v
+
+
+def diagonal_scaled(v: Any, b: Any) -> Any:
+    return np.diag(v * np.reshape(b, (-1,)) if b.ndim else v * b)
+
+
+def apart_scaled(v: Any, a: Any, b: Any) -> Any:
+    return diagonal_scaled(v, b) + a * b
+
+
+def apart(v: Any, a: Any, b: Any) -> Any:
+    return rows_scaled(v, b) + a @ b
+
+
+def _has_equal_columns(y: Node, a: Node, b: Node) -> bool:
+    """Are all columns of the second matrix one?"""
+    return a.type.ndim == y.inputs[1].type.ndim == 2 and a.type.shape[1] == 1 and a.type.shape[0] > 1 < b.type.ndim
+
+
+def _has_equal_rows(y: Node, a: Node, b: Node) -> bool:
+    """Are all rows of the first matrix one?"""
+    return y.inputs[0].type.ndim == 2 and a.type.shape in _rows(y.inputs[0]) and b.type.ndim < 3
+
+
+def _rows(matrix: Node) -> tuple[tuple[int, ...], ...]:
+    n = matrix.type.shape[1]
+    return ((n,), (1, n)) if n > 1 else ()
+
+
+def product_spread(y: Any, a: Any, b: Any) -> Any:
+    return np.broadcast_to(b @ a, y.shape)
+
+
+def spread_product(y: Any, a: Any, b: Any) -> Any:
+    return np.broadcast_to(a @ b, y.shape)
+
+
 OUTER = np.reshape(u, params) * v
 
 
@@ -105,6 +173,15 @@ PRODUCTS = (
     _rule("trace-of-negative", np.trace(-a), negative_trace, None, changes="zeros"),
     _rule("transpose-of-negative", np.transpose(-a), lambda y, a: -_transposed(y.node, a), None, changes=""),
     _rule("columns-times-rows", a @ b, lambda a, b: a * b, _is_outer_product, changes="zeros"),
+    _rule("identity-times-matrix", x @ b, lambda b: b, lambda x: is_identity(x), changes="zeros"),
+    _rule("matrix-times-identity", np.matmul(b, x), lambda b: b, lambda x: is_identity(x), changes="zeros"),
+    _rule("diagonal-times-matrix", np.diag(v) @ b, rows_scaled, _plain_diagonal, changes="zeros"),
+    _rule("matrix-times-diagonal", np.matmul(b, np.diag(v)), columns_scaled, _plain_diagonal, changes="zeros"),
+    _rule("diagonal-scaled", np.diag(v) * b, diagonal_scaled, _scales_diagonal, changes="zeros"),
+    _rule("diagonal-apart-scaled", (np.diag(v) + a) * b, apart_scaled, _scales_diagonal, changes="zeros", once=True),
+    _rule("diagonal-apart", (np.diag(v) + a) @ b, apart, _plain_diagonal, changes="zeros", once=True),
+    _rule("matrix-times-spread", np.matmul(b, np.broadcast_to(a, params)), product_spread, _has_equal_columns),
+    _rule("spread-times-matrix", np.broadcast_to(a, params) @ b, spread_product, _has_equal_rows),
     # an infinity of u or v may come out where terms of both signs added up to nan
     _rule("product-with-column", OUTER @ b, column_times, _meets_outer, changes="zeros"),
     _rule("product-with-row", np.matmul(b, OUTER), times_row, _meets_outer, changes="zeros"),

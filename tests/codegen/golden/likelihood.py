@@ -1,4 +1,4 @@
-# 395 kflop, 480 kB moved, at most 64 kB of memory
+# 352 kflop, 467 kB moved, at most 52 kB of memory
 # eye = np.eye(40)
 def likelihood_value_and_grad(theta, x, y):
     square = np.vecdot(x, x)                # golden_functions.py:61   np.sum(x * x, axis=1)
@@ -15,11 +15,11 @@ def likelihood_value_and_grad(theta, x, y):
     alpha = np.linalg.solve(kernel, y)      # golden_functions.py:65   np.linalg.solve(kernel, y)
     factor = np.linalg.cholesky(kernel)     # golden_functions.py:64   np.linalg.cholesky(kernel)
     s = np.log(np.diagonal(factor)).sum()   # golden_functions.py:66   np.sum(np.log(np.diag(factor)))
-    g = (np.linalg.solve(kernel.T, y) * 0.5)[:, None] * alpha  # golden_functions.py:65   np.linalg.solve(kernel, y)
+    np.multiply((alpha * 0.5)[:, None], alpha, out=kernel)  # golden_functions.py:65   np.linalg.solve(kernel, y)
     inverse = np.linalg.inv(factor)         # golden_functions.py:64   np.linalg.cholesky(kernel)
     np.matmul(inverse.T, inverse, out=factor)
     factor *= 0.5
-    factor -= g
+    factor -= kernel
     g = np.trace(factor)                    # golden_functions.py:63   np.exp(theta[1]) * np.eye(len(y))
     s2 = np.vdot(factor, distance)
     d_theta = np.empty(2)

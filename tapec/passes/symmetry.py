@@ -1,0 +1,155 @@
+"""What becomes of a value when its first two axes are swapped: the same, its negative, or nothing that is known.
+
+Distances and kernels are symmetric, differences of all pairs are antisymmetric, and so are the cotangents that come
+back through them. Known from how a value was made, up to rounding: `x @ x.T`, `v[:, None] + v`, inverses, products.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import CONSTANT, Node
+from tapec.passes.facts import uniform_value
+
+__all__ = ["swap_parity"]
+
+MOST = 64  # nodes to look at
+SMALL = 1 << 14  # elements of a constant that are compared
+
+MIRRORED = {"add": 1, "multiply": 1, "maximum": 1, "minimum": 1, "subtract": -1}  # of v[:, None] and v
+EVEN = {"absolute", "square", "cos", "cosh"}
+ODD = {"negative", "positive", "sin", "tan", "tanh", "sinh", "arcsin", "arctan", "arcsinh", "cbrt", "sign"}
+ODD |= {"cast", "copy"}
+
+
+def swap_parity(node: Node) -> int:
+    """1 for a symmetric value, -1 for an antisymmetric one, 0 where neither is known."""
+    return _parity(node, {})
+
+
+def _parity(node: Node, known: dict[Node, int]) -> int:
+    found = known.get(node)
+    if found is None:
+        known[node] = 0
+        if len(known) <= MOST:
+            shape = getattr(node.type, "shape", ())
+            if len(shape) > 1 and shape[0] == shape[1]:
+                found = known[node] = _of(node, known)
+    return found or 0
+
+
+def _of(node: Node, known: dict[Node, int]) -> int:
+    if uniform_value(node) is not None:
+        return 1
+    if node.op.kind == "elementwise" or node.op.name in ("cast", "copy"):
+        return 0 if node.op.multi else _elementwise(node, known)
+    rule = _RULES.get(node.op.name)
+    return 0 if rule is None else rule(node, known)
+
+
+# -- elementwise ------------------------------------------------------------------------------------------------------
+def _elementwise(node: Node, known: dict[Node, int]) -> int:
+    name, inputs = node.op.name, node.inputs
+    if name in MIRRORED and _are_mirrored(*inputs, node.type.ndim):
+        return MIRRORED[name]
+    parts = [_operand(i, node.type.ndim, known) for i in inputs]
+    if 0 in parts:
+        return 0
+    if name in ("multiply", "divide"):
+        return parts[0] * parts[1]
+    if name in ("add", "subtract"):
+        return parts[0] if parts[0] == parts[1] else 0
+    if name in ODD:
+        return parts[0]
+    if name in EVEN:
+        return 1
+    if name == "power":
+        exponent = uniform_value(inputs[1])
+        return 1 if parts[0] == 1 or exponent in (2, 4, 6) else 0
+    return 1 if all([p == 1 for p in parts]) else 0
+
+
+def _operand(node: Node, ndim: int, known: dict[Node, int]) -> int:
+    """The parity of an operand, broadcast to so many axes."""
+    shape = node.type.shape
+    if len(shape) <= ndim - 2 or (len(shape) == ndim and shape[:2] == (1, 1)):
+        return 1
+    return _parity(node, known) if len(shape) == ndim else 0
+
+
+def _are_mirrored(a: Node, b: Node, ndim: int) -> bool:
+    """Are they one array, spread along the first axis once and along the second once?"""
+    v, w = _source(a), _source(b)
+    if v is not w or v.type.ndim != ndim - 1:
+        return False
+    n, *rest = v.type.shape
+    rows = [(1, n, *rest), (n, *rest)]
+    shapes = [a.type.shape, b.type.shape]
+    return any([s == (n, 1, *rest) and t in rows and t != s for s, t in (shapes, shapes[::-1])])
+
+
+def _source(node: Node) -> Node:
+    return node.inputs[0] if node.op.name == "reshape" else node
+
+
+# -- others -----------------------------------------------------------------------------------------------------------
+def _kept(node: Node, known: dict[Node, int]) -> int:
+    """Of an op that leaves the first two axes alone."""
+    shape, inner = node.type.shape, node.inputs[0]
+    return _parity(inner, known) if inner.type.ndim > 1 and inner.type.shape[:2] == shape[:2] else 0
+
+
+def _reduction(node: Node, known: dict[Node, int]) -> int:
+    return _kept(node, known) if min(node.param("axis"), default=0) > 1 else 0
+
+
+def _transpose(node: Node, known: dict[Node, int]) -> int:
+    return _parity(node.inputs[0], known) if set(node.param("axes")[:2]) == {0, 1} else 0
+
+
+def _broadcast(node: Node, known: dict[Node, int]) -> int:
+    return _operand(node.inputs[0], node.type.ndim, known)
+
+
+def _product(node: Node, known: dict[Node, int]) -> int:
+    """a @ a.T, and a @ s @ a.T with a symmetric s."""
+    a, b = node.inputs
+    if a.type.ndim != 2 or b.type.ndim != 2:
+        return 0
+    if _is_transpose(a, b):
+        return 1
+    for outer, inner in ((b, a), (a, b)):
+        if inner.op.name == "matmul":
+            first, last = inner.inputs
+            end, middle = (first, last) if inner is a else (last, first)
+            if _is_transpose(end, outer):
+                return _parity(middle, known)
+    return 0
+
+
+def _is_transpose(a: Node, b: Node) -> bool:
+    """Is one the transpose of the other?"""
+    return any(
+        [x.op.name == "transpose" and x.inputs[0] is y and x.param("axes") == (1, 0) for x, y in ((a, b), (b, a))]
+    )
+
+
+def _constant(node: Node, known: dict[Node, int]) -> int:
+    value: Any = node.value
+    return int(value.size <= SMALL and np.array_equal(value, np.swapaxes(value, 0, 1)))
+
+
+_RULES: dict[str, Any] = {
+    CONSTANT.name: _constant,
+    "eye": lambda node, known: int(node.param("k") == 0),
+    "diag": lambda node, known: int(node.param("k") == 0),
+    **dict.fromkeys(["inv", "cofactors"], lambda node, known: _kept(node, known) if node.type.ndim == 2 else 0),
+    "matmul": _product,
+    "transpose": _transpose,
+    "reshape": _kept,
+    "broadcast_to": _broadcast,
+    **dict.fromkeys(["sum", "mean"], _reduction),
+    **dict.fromkeys(["max", "min"], lambda node, known: int(_reduction(node, known) == 1)),
+}
