@@ -30,6 +30,7 @@ __all__ = [
     "at_user_line",
     "is_user_file",
     "note_user_line",
+    "scipy_package",
     "user_frame",
     "user_line",
 ]
@@ -96,11 +97,17 @@ class TapecWarning(UserWarning):
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
+_SCIPY = os.path.join(os.path.dirname(os.path.dirname(_NUMPY)), "scipy", "")
 
 
 def is_user_file(filename: str) -> bool:
-    """Not a file of tapec, of NumPy, or of the interpreter's own machinery."""
-    return not filename.startswith((_OWN, _NUMPY, "<frozen"))
+    """Not a file of tapec, of NumPy or SciPy, or of the interpreter's own machinery."""
+    return not filename.startswith((_OWN, _NUMPY, _SCIPY, "<frozen"))
+
+
+def scipy_package(filename: str) -> str:
+    """`special`, `linalg`, ...: where in SciPy a file lies; empty for any other."""
+    return filename.removeprefix(_SCIPY).split(os.sep)[0] if filename.startswith(_SCIPY) else ""
 
 
 def user_frame(depth: int = 1) -> FrameType | None:

@@ -20,7 +20,7 @@ _WEAK = (float, int, bool, complex)
 def find_op(ufunc: np.ufunc) -> Op | None:
     """The op of a ufunc; those of scipy.special are defined when the first of them is met."""
     op = UFUNCS.get(ufunc)
-    if op is None and not isinstance(getattr(np, ufunc.__name__, None), np.ufunc):
+    if op is None and getattr(np, ufunc.__name__, None) is not ufunc:
         from tapec.ops import special
 
         return special.define(ufunc)

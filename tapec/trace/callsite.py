@@ -15,7 +15,7 @@ import numpy as np
 
 from tapec.errors import user_frame
 
-__all__ = ["Site", "call_site"]
+__all__ = ["Site", "call_site", "site_at"]
 
 
 class Site(NamedTuple):
@@ -41,14 +41,17 @@ _SEEN: dict[tuple[CodeType, int], tuple[str, tuple[str, ...]]] = {}
 def call_site() -> Site:
     """What the innermost frame of the user's own code is doing."""
     frame = user_frame(2)
-    if frame is None:
-        return Site("")
-    key = (frame.f_code, frame.f_lasti)
+    return Site("") if frame is None else site_at(frame, frame.f_lasti)
+
+
+def site_at(frame: FrameType, lasti: int) -> Site:
+    """What a frame is doing at an instruction."""
+    key = (frame.f_code, lasti)
     known = _SEEN.get(key)
     if known is None:
         if len(_SEEN) > 1024:
             _SEEN.clear()
-        known = _SEEN[key] = _read(frame.f_code, frame.f_lasti)
+        known = _SEEN[key] = _read(frame.f_code, lasti)
     kind, names = known
     if kind != "call" or not names:
         return Site(kind)
@@ -56,14 +59,14 @@ def call_site() -> Site:
 
 
 def _read(code: CodeType, lasti: int) -> tuple[str, tuple[str, ...]]:
-    """The kind of instruction at this place, and the names that lead to what it calls."""
-    before: list[dis.Instruction] = []
-    for instruction in dis.get_instructions(code):
-        if instruction.offset >= lasti:
-            break
-        before.append(instruction)
-    else:
+    """The kind of instruction at this place, and the names that lead to what it calls.
+
+    A call of a Python function has its place somewhere behind the instruction, among what the interpreter notes there.
+    """
+    before = [i for i in dis.get_instructions(code) if i.offset <= lasti]
+    if not before:
         return "", ()
+    instruction = before.pop()
     name = instruction.opname
     if name in ("STORE_SUBSCR", "STORE_SLICE"):
         return "store", ()

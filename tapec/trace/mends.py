@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from tapec.errors import DetachError, at_user_line
-from tapec.trace.callsite import Site, call_site
+from tapec.errors import DetachError, UnsupportedError, at_user_line, is_user_file, scipy_package
+from tapec.trace.callsite import Site, call_site, site_at
 from tapec.trace.showing import plain_arguments
 
 __all__ = ["detach_error", "detaches", "math_mend", "surface"]
@@ -115,6 +117,53 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
     return f"{name}()" if name and asked != "out" else what, mend
 
 
+_OF_OBJECTS = ("dtype('O')", "loop of ufunc", "for the input types", "object", "ObjectDType")
+
+
+def _is_about_objects(error: BaseException) -> bool:
+    """Does somebody complain of an object array, or of tensors among plain numbers?"""
+    detached = isinstance(error, DetachError) or isinstance(error.__cause__, DetachError)
+    return detached or any([word in str(error) for word in _OF_OBJECTS])
+
+
+def _scipy_message(error: BaseException) -> str:
+    """What to say when a function of SciPy, in Python or compiled, took recorded tensors apart; nothing otherwise."""
+    user: Any = None
+    at: Any = error.__traceback__
+    while at is not None and not scipy_package(at.tb_frame.f_code.co_filename):
+        user, at = at, at.tb_next
+    if user is None or at is None or not is_user_file(user.tb_frame.f_code.co_filename):
+        return ""
+    site = site_at(user.tb_frame, user.tb_lasti)
+    name = site.name.rpartition(".")[2] or at.tb_frame.f_code.co_name
+    package = _package(site.function, at.tb_frame.f_code.co_filename)
+    line = f"{os.path.basename(user.tb_frame.f_code.co_filename)}:{user.tb_lineno}"
+    ours = f"tapec.scipy.{package}.{_counterpart(package, site.name)}"
+    mend = f"{ours} takes tensors" if not ours.endswith(".") else "give it a tapec.custom_gradient, or plain numbers"
+    return f"{line}: scipy.{package}'s {name} takes a recorded tensor apart and loses its gradient. Mend: {mend}."
+
+
+def _package(function: Any, filename: str) -> str:
+    """`special`, `linalg`, ...: where the function is at home, or else its file."""
+    module = (getattr(function, "__module__", None) or "").split(".")
+    if module[0] == "scipy" and len(module) > 1:
+        return module[1]
+    return scipy_package(filename)
+
+
+def _counterpart(package: str, name: str) -> str:
+    """The name in tapec.scipy's module of a function, or of a method of a distribution; empty when there is none."""
+    try:
+        module = import_module(f"tapec.scipy.{package}")
+    except ImportError:
+        return ""
+    owner, _, last = name.rpartition(".")
+    if last in module.__all__:
+        return last
+    owner = owner.rpartition(".")[2]
+    return f"{owner}.{last}" if owner in module.__all__ and hasattr(getattr(module, owner), last) else ""
+
+
 def surface(error: BaseException) -> None:
     """Raise what an error that leaves a recording is about, where NumPy has hidden it.
 
@@ -122,11 +171,14 @@ def surface(error: BaseException) -> None:
     object arrays.
     """
     plain_arguments(error)
+    if _is_about_objects(error):
+        message = _scipy_message(error)
+        if message:
+            raise UnsupportedError(message) from error
     cause = error.__cause__
     if isinstance(cause, DetachError) and isinstance(error, ValueError):
         raise cause.with_traceback(error.__traceback__) from None
-    text = str(error)
-    if isinstance(error, TypeError) and ("dtype('O')" in text or "loop of ufunc does not support argument" in text):
+    if isinstance(error, (TypeError, AttributeError)) and _is_about_objects(error):
         error.add_note(
             "If this is an object array that np.array made of recorded tensors: np.stack([...]) makes one tensor, "
             "and so does np.array([...], like=x) with x among them."

@@ -14,6 +14,7 @@ import tapec.scipy.linalg as linalg
 import tapec.scipy.signal as signal
 import tapec.scipy.special as special
 import tapec.scipy.stats as stats
+from tapec.errors import UnsupportedError
 from tests.ops.derivatives import check
 from tests.ops.test_conformance import CHECKS
 
@@ -188,3 +189,38 @@ def test_odeint_time_first_and_lists():
 
     found = integrate.odeint(rate, tapec.constant([1.0, 0.0]), TIMES, tfirst=True)
     np.testing.assert_allclose(found.numpy()[:, 0], np.cos(TIMES), rtol=1e-6)
+
+
+# -- SciPy's own functions ------------------------------------------------------------------------------------------
+PLAIN = {
+    "logsumexp": (lambda x: scipy.special.logsumexp(x), "tapec.scipy.special.logsumexp takes tensors"),
+    "polygamma": (lambda x: scipy.special.polygamma(1, x), "tapec.scipy.special.polygamma takes tensors"),
+    "multigammaln": (lambda x: scipy.special.multigammaln(x + 3, 2), "tapec.scipy.special.multigammaln takes tensors"),
+    "expm": (lambda x: scipy.linalg.expm(x * np.ones((3, 3))), "tapec.scipy.linalg.expm takes tensors"),
+    "norm": (lambda x: scipy.stats.norm.logpdf(x), "tapec.scipy.stats.norm.logpdf takes tensors"),
+    "odeint": (lambda x: scipy.integrate.odeint(lambda y, t: -y, x, [0, 1]), "tapec.scipy.integrate.odeint takes"),
+    "lfilter": (lambda x: scipy.signal.lfilter([1.0], [1.0, 0.5], x), "tapec.custom_gradient"),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_functions_of_scipys_that_take_tensors_apart_say_what_does_not(name):
+    f, mend = PLAIN[name]
+    x = tapec.constant(K)
+
+    def taped(x):
+        with tapec.GradientTape() as tape:
+            tape.watch(x)
+            f(x)
+
+    for call in (lambda: taped(x), lambda: tapec.grad(lambda x: np.sum(f(x)))(K)):
+        with pytest.raises(UnsupportedError) as caught:
+            call()
+        message = str(caught.value)
+        assert message.startswith("test_scipy.py:") and f"{name if name != 'norm' else 'logpdf'} takes" in message
+        assert mend in message and "\n" not in message
+
+
+def test_ufuncs_of_scipys_that_have_names_of_numpys():
+    for f in (scipy.special.expm1, scipy.special.log1p, scipy.special.cbrt, scipy.special.exp2):
+        check(f, P)
