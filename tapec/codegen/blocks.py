@@ -15,7 +15,7 @@ from tapec.ir.types import Type
 
 __all__ = ["LOOP", "Body", "in_blocks"]
 
-CACHE = 3 << 19  # bytes that a block may have in use at one time: about what a second-level cache holds
+CACHE = 1 << 21  # bytes that a block may have in use at one time: larger ones are slower, smaller ones are more calls
 
 
 class Body(NamedTuple):
