@@ -145,10 +145,16 @@ def reference(name: str, x: Any) -> str:
     """A heading, the signature, the docstring, and for classes the public methods."""
     lines = [f"### tapec.{name}\n", f"```text\n{name}{signature(x)}\n```\n", docstring(x)]
     if inspect.isclass(x):
-        methods = [(n, f) for n, f in vars(x).items() if not n.startswith("_") and callable(f) and inspect.getdoc(f)]
+        methods = [(n, f) for n, f in vars(x).items() if not n.startswith("_") and callable(f) and _says_more(f)]
         lines += [f"- `{n}{signature(f, method=True)}`: {first_line(f)}" for n, f in methods]
         lines.append("")
     return "\n".join(lines)
+
+
+def _says_more(method: Any) -> bool:
+    """Has it a docstring that tells what NumPy's does not?"""
+    about = inspect.getdoc(method)
+    return bool(about) and not about.startswith("As `numpy.ndarray.")
 
 
 def signature(x: Any, method: bool = False) -> str:

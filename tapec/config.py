@@ -31,6 +31,7 @@ class Values:
     path_limit: int = _setting(64, "paths through a function that are compiled before it runs as a tape would")
     fast_math: bool = _setting(False, "rewrites may forget about nan, inf, overflow and the sign of zero")
     check_nan: bool = _setting(False, "stop at the first generated line that makes a nan or an infinity")
+    optimize: bool = _setting(True, "rewrite graphs; without it they run as they were differentiated, where-safe all the same")
     threads: int = _setting(1, "threads over blocks of large arrays")
 
 
@@ -63,6 +64,7 @@ class Settings:
     path_limit = property(lambda self: _CURRENT.get().path_limit)
     fast_math = property(lambda self: _CURRENT.get().fast_math)
     check_nan = property(lambda self: _CURRENT.get().check_nan)
+    optimize = property(lambda self: _CURRENT.get().optimize)
     threads = property(lambda self: _CURRENT.get().threads)
 
     def __call__(self, **changes: Any) -> _Changed:

@@ -20,6 +20,7 @@ def test_defaults():
         path_limit=64,
         fast_math=False,
         check_nan=False,
+        optimize=True,
         threads=1,
     )
 
@@ -102,7 +103,8 @@ def test_unknown_attribute():
         settings.colour
     assert str(e.value) == (
         "no setting is called 'colour'; "
-        "settings are verify, debug, cache_size, cache_dir, cache_dir_size, path_limit, fast_math, check_nan, threads"
+        "settings are verify, debug, cache_size, cache_dir, cache_dir_size, path_limit, fast_math, check_nan, optimize, "
+        "threads"
     )
 
 
@@ -120,6 +122,6 @@ def test_printing_shows_all():
         lines = repr(settings).splitlines()
     assert [line.split()[0] for line in lines] == [
         "verify", "debug", "cache_size", "cache_dir", "cache_dir_size", "path_limit", "fast_math", "check_nan",
-        "threads",
+        "optimize", "threads",
     ]  # fmt: skip
-    assert lines[2] == "cache_size     = 2" and lines[8] == "threads        = 3"
+    assert lines[2] == "cache_size     = 2" and lines[9] == "threads        = 3"

@@ -167,7 +167,8 @@ class CompiledFunction:
     def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, Call]:
         args, kwargs = self._binder.bind(args, kwargs)
         call = self._binder.take_apart(args, kwargs)
-        call = call._replace(key=(call.key, settings.check_nan, settings.fast_math, settings.threads))
+        now = settings.now
+        call = call._replace(key=(call.key, now.check_nan, now.fast_math, now.optimize, now.threads))
         entry = self._entries.get(call.key)
         if entry is None:
             with self._lock:

@@ -81,5 +81,5 @@ class Structure:
 def structure_of(log: Any, request: tuple[Any, ...]) -> Structure:
     """The structure of what is recorded and what is asked of it."""
     now = in_force()
-    key = (tuple(log.key), request, now.fast_math, now.check_nan, now.threads)
+    key = (tuple(log.key), request, now.fast_math, now.check_nan, now.optimize, now.threads)
     return CACHE.get(key) or CACHE.make(key, lambda: Structure(log.scalars))

@@ -56,12 +56,15 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("cse", cse),
 )
 
+NEEDED = tuple([(name, run) for name, run in PIPELINE if name in ("transparent", "dce", "masks")])
+"""What runs all the same when nothing is to be optimised: gradients are finite by it."""
+
 
 def optimize(graph: Graph, report: Report | None = None) -> Graph:
     """The graph after all passes; `report` is told what they did, and with `settings.debug` the standard error."""
     told = Report() if report is None and settings.debug else report
     start = graph
-    for name, run in PIPELINE:
+    for name, run in PIPELINE if settings.optimize else NEEDED:
         graph = run_pass(name, run, graph, told)
     start._numbering = graph._numbering = None
     if settings.debug and told is not None:

@@ -25,7 +25,7 @@ from tapec.ir.tree import Branch, Tree
 
 __all__ = ["CODE_SETTINGS", "Key", "NoKey", "key_of", "settings_now", "versions"]
 
-CODE_SETTINGS = ("check_nan", "fast_math", "threads")  # those that change the code
+CODE_SETTINGS = ("check_nan", "fast_math", "optimize", "threads")  # those that change the code
 
 
 class NoKey(Exception):

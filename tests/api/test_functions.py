@@ -358,6 +358,25 @@ def test_an_error_inside_generated_code_names_the_users_line():
     assert "np.linalg.inv(a)" in caught.value.__notes__[0]
 
 
+def test_unoptimised_functions_and_tapes_compute_the_same():
+    def f(x):
+        return np.sum(np.where(x > 0, np.sqrt(x), 0.0) ** 2 * 1.0 + x**2 * np.tanh(x))
+
+    x = np.array([-1.0, 0.0, 0.5, 2.0])
+    gradient = tapec.grad(f)
+    wanted = gradient(x)
+    assert "* 1.0" not in gradient.source(x)
+    with tapec.settings(optimize=False):
+        np.testing.assert_allclose(gradient(x), wanted, rtol=1e-14)
+        assert "* 1.0" in gradient.source(x)
+        t = tapec.constant(x)
+        with tapec.GradientTape() as tape:
+            tape.watch(t)
+            y = f(t)
+        np.testing.assert_allclose(tape.gradient(y, t), wanted, rtol=1e-14)
+    assert gradient.cache_info().compilations == 2
+
+
 def test_settings_are_part_of_the_signature():
     f = tapec.compile(lambda x: x * 2.0)
     with tapec.settings(fast_math=True):

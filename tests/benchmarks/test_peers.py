@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import tapec
 from docs.peers import categories_table, ratios_table
 from tapec.report.checking import check_direction
 from tests.benchmarks.peers import compare, derivative
@@ -26,10 +27,13 @@ def test_by_hand_agrees_with_values(w):
     assert check_direction(along, np.sum(w.by_hand(*w.args) * v), scale=0.1).status == "ok"
 
 
+@pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("w", WORKLOADS, ids=lambda w: w.name)
-def test_tapec_agrees_with_by_hand(w):
+def test_tapec_agrees_with_by_hand(w, optimize):
     expected = w.by_hand(*w.args)
-    assert np.allclose(derivative("tapec", w)(*w.args), expected, rtol=1e-9, atol=1e-9 * np.max(np.abs(expected)))
+    with tapec.settings(optimize=optimize):
+        found = derivative("tapec", w)(*w.args)
+    assert np.allclose(found, expected, rtol=1e-9, atol=1e-9 * np.max(np.abs(expected)))
 
 
 def test_comparison_and_tables():

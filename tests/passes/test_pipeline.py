@@ -181,3 +181,13 @@ def test_long_programs():
 def test_a_negative_zero_is_no_zero():
     zeros = tapec.compile(lambda x: (np.full_like(x, -0.0), np.full_like(x, 0.0)))
     assert [np.signbit(z).tolist() for z in zeros(np.ones(2))] == [[True, True], [False, False]]
+
+
+def test_without_optimising_only_what_gradients_need_is_done():
+    graph = parse(text("%x: f64[3]", "greater %x, 0; where %0, %x, 0.0 !ct; divide %1, %x !ct; multiply %2, 1.0 !ct"))
+    report = Report()
+    with tapec.settings(optimize=False):
+        lean = optimize(graph, report)
+    assert [p.name for p in report.passes] == ["transparent", "dce", "masks"]
+    assert [n.op.name for n in lean.nodes][-1] == "where"  # the selection went outwards
+    assert "multiply" in [n.op.name for n in lean.nodes]
