@@ -277,7 +277,35 @@ def solver_key(solve: Any) -> Any:
     if code is None:
         return solve
     held = (*_cells(solve), *(solve.__defaults__ or ()))
-    return (code, tuple([x if isinstance(x, (int, float, str, bytes, type(None))) else id(x) for x in held]))
+    return (code, tuple(map(_around, held)))
+
+
+def _around(x: Any) -> Any:
+    """What stands around a solver, as part of a key: numbers by value, other objects by what they are."""
+    if type(x) in (int, float, bool, str, bytes, type(None)):
+        return type(x), x
+    if type(x) is Tensor:  # the solver will have its value
+        value = np.asarray(x._value)
+        return value.dtype.str, value.shape, value.tobytes()
+    return _Same(x)
+
+
+class _Same:
+    """Equal to what stands for the same object, which lives as long: its number is given to no other one."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, x: Any):
+        self._object = x
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Same and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+    def __repr__(self) -> str:
+        return f"object {id(self._object)}"
 
 
 def _cells(function: Any) -> list[Any]:
