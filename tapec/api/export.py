@@ -88,7 +88,7 @@ def export_module(function: Any, args: Any, kwargs: Any) -> str:
         raise TapecError(at_user_line(f"{function._name} cannot be exported: {entry.volatile}"))
     from tapec.api.sizes import free_axes
 
-    return module_text(function, entry, program, free_axes(function, entry, program))
+    return module_text(function, entry, program, free_axes(function, program, args, kwargs))
 
 
 def module_text(function: Any, entry: Any, program: Any, free: dict[Any, Any] | None = None) -> str:

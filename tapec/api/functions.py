@@ -176,7 +176,7 @@ class CompiledFunction:
                 if entry is None:
                     info = self._binder.describe(call, args, kwargs)
                     plan = self._transform.prepare(self._binder, info, args, kwargs)
-                    entry = self._entries[call.key] = Entry(call, info, plan)
+                    entry = self._entries[call.key] = Entry(call.without_values(), info, plan)
                     while len(self._entries) > settings.cache_size:
                         self._entries.popitem(last=False)
         return entry, call

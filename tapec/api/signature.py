@@ -42,6 +42,14 @@ class Call(NamedTuple):
     dynamic: list[bool]
     key: Any
 
+    def without_values(self) -> Call:
+        """What stays when the call is over: arrays of nothing, of the same types."""
+        return self._replace(leaves=[_like(x) if moving else x for x, moving in zip(self.leaves, self.dynamic)])
+
+
+def _like(x: Any) -> Any:
+    return np.broadcast_to(np.zeros((), x.dtype), x.shape) if type(x) is np.ndarray else x
+
 
 class Arguments(NamedTuple):
     """What a transform may know of a signature: names, leaves by argument, types of the inputs, and the result.
@@ -184,7 +192,7 @@ class Binder:
             if moving:
                 types.append(type_of(value_of(leaf)))
                 names.append(label)
-        return Arguments(call.tree, call.leaves, spans, subtrees, position, types, names)
+        return Arguments(call.tree, call.without_values().leaves, spans, subtrees, position, types, names)
 
 
 from tapec.trace.structure import LEAF as _STATIC  # noqa: E402  # a static argument is one leaf, whatever it is

@@ -29,10 +29,11 @@ class Axis(NamedTuple):
     number: int
 
 
-def free_axes(function: Any, entry: Any, program: Any) -> dict[Axis, Axis]:
+def free_axes(function: Any, program: Any, args: Any, kwargs: Any) -> dict[Axis, Axis]:
     """The axes whose length does not matter, each with the first axis that must be as long."""
     if program.branches or _ASKS & program.words:
         return {}
+    entry, call = function._entry(args, kwargs)
     groups: dict[int, list[Axis]] = {}
     for k, t in enumerate(entry.info.types):
         for number, n in enumerate(t.shape):
@@ -42,7 +43,7 @@ def free_axes(function: Any, entry: Any, program: Any) -> dict[Axis, Axis]:
     return {
         axis: axes[0]
         for n, axes in groups.items()
-        if all(_code_for(function, entry, n, other) == code for other in (n + 1, 2 * n + 1))
+        if all(_code_for(function, call, n, other) == code for other in (n + 1, 2 * n + 1))
         for axis in axes
     }
 
@@ -58,13 +59,12 @@ def _arrays(constants: dict[str, Any]) -> Any:
     return [(name, np.asarray(value)) for name, value in constants.items()]
 
 
-def _code_for(function: Any, entry: Any, n: int, other: int) -> Any:
+def _code_for(function: Any, call: Any, n: int, other: int) -> Any:
     """The code for arguments with another length in place of n; None when the function does not take them."""
     static_argnums, static_argnames = function._static
     twin = CompiledFunction(
         function._function, function._transform, static_argnums=static_argnums, static_argnames=static_argnames
     )
-    call = entry.call
     leaves = [_resized(x, n, other) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
     args, kwargs = unflatten(call.tree, leaves)
     try:

@@ -6,8 +6,10 @@ import argparse
 import collections
 import dataclasses
 import functools
+import gc
 import random
 import types
+import weakref
 from enum import Enum
 
 import numpy as np
@@ -355,3 +357,29 @@ class Color(Enum):
 def test_members_of_enums_stay_themselves():
     color = Color.RED
     assert tapec.compile(lambda v: v * 2.0 if color is Color.RED else v)(1.0) == 2.0
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# what nobody captures
+# ---------------------------------------------------------------------------------------------------------------
+def test_arrays_of_a_call_are_not_kept():
+    f = tapec.grad(lambda v: np.sum(v * v))
+    v = np.ones(1000)
+    gone = weakref.ref(v)
+    f(v)
+    del v
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.filterwarnings("error::tapec.TapecWarning")
+def test_arrays_made_by_the_outer_function_are_its_own():
+    inner = tapec.grad(lambda w: np.sum((w - X) ** 2))
+
+    def outer(rate):
+        w = np.zeros(3)
+        for _ in range(2):
+            w = w - rate * inner(w)
+        return np.sum((w - X) ** 2)
+
+    assert tapec.grad(outer)(0.25) == pytest.approx(4 * (1 - 0.5) ** 3 * -2 * 14)
