@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -85,6 +84,8 @@ class Folder:
 
     def write(self, key: str, data: bytes) -> None:
         """All of an entry or nothing: a file of its own, which takes the entry's name when it is complete."""
+        import tempfile  # only who writes needs it
+
         try:
             handle, scratch = tempfile.mkstemp(".part", key[:8], self.path)
         except OSError as error:
