@@ -55,7 +55,7 @@ def accumulate(pending: dict[Node, Any], node: Node, ct: Any) -> None:
 def _sum(known: Any, ct: Any) -> Any:
     if type(known) is type(ct) is Symbol:
         if known.node is ct.node and known.dtype.kind == "f":
-            return known * 2.0  # of x * x
+            return product(known, 2.0)  # of x * x
         return _emitted(_ADD, known, ct)
     (minus, a), (less, b) = taken_apart(known), taken_apart(ct)
     if minus and less:
@@ -138,7 +138,7 @@ class Uniform(ArrayLike):
         if not isinstance(other, Symbol) or op.rule(self.type, other.node.type) != other.node.type:
             return None
         if op.name == "multiply":
-            return other if self.value == 1 else other * self.value
+            return other if self.value == 1 else product(other, self.value)
         return None if b is self else self.value / other
 
     def _of(self, value: float) -> Uniform | None:

@@ -11,6 +11,7 @@ over a graph in which little is to be done is cheap.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from tapec.config import settings
@@ -48,7 +49,7 @@ class RuleSet:
         self.__doc__ = about
         self.rules = tuple([rule for group in groups for rule in group])
         self._needs = [(rule, named_ops(rule.pattern)) for rule in self.rules]
-        self._variants: list[tuple[Rule, Pattern, tuple[Look, ...]]] = []
+        self._by_op: dict[Op, Variants] = {}
         self.indices: dict[tuple[bool, bool], dict[Any, Variants]] = {}  # by fast math, and whether among cotangents
         if len({rule.name for rule in self.rules}) != len(self.rules):
             raise ValueError("two rules of one name")
@@ -73,21 +74,26 @@ class RuleSet:
 
     def candidates(self, key: tuple[Op, ...], fast: bool, cotangent: bool) -> Variants:
         """The rules that may match a node of the op `key[0]` on operands of the other ops."""
-        if not self._variants:
-            self._variants = [(rule, v, looks_below(v)) for rule in self.rules for v in rule.pattern.variants()]
+        of_op = self._by_op.get(key[0])
+        if of_op is None:
+            rules = [rule for rule in self.rules if rule.pattern.fits(key[0])]
+            of_op = self._by_op[key[0]] = tuple([v for rule in rules for v in variants(rule)])
         found = []
-        for variant in self._variants:
+        for variant in of_op:
             rule, pattern, _ = variant
             if (fast or rule.changes != "fast-math") and (cotangent or rule.only is None):
-                if _could_match(pattern, key):
+                if _operands_fit(pattern, key):
                     found.append(variant)
-        variants = self.index(fast, cotangent)[key] = tuple(found)
-        return variants
+        made = self.index(fast, cotangent)[key] = tuple(found)
+        return made
 
 
-def _could_match(pattern: Any, key: tuple[Op, ...]) -> bool:
-    if not pattern.fits(key[0]):
-        return False
+@cache
+def variants(rule: Rule) -> Variants:
+    return tuple([(rule, pattern, looks_below(pattern)) for pattern in rule.pattern.variants()])
+
+
+def _operands_fit(pattern: Any, key: tuple[Op, ...]) -> bool:
     if type(pattern) is Some:
         return pattern.fits_operands(key[1:])
     return len(key) - 1 == len(pattern.args) and all([p.fits(op) for p, op in zip(pattern.args, key[1:])])
