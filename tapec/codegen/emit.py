@@ -10,10 +10,11 @@ from tapec.autodiff.inline import inline_calls
 from tapec.codegen.arrays import array_function
 from tapec.codegen.branches import leaves_of, tests_of
 from tapec.codegen.cost import Cost
-from tapec.codegen.floats import as_floats, float_function
+from tapec.codegen.floats import FloatProgram, as_floats, float_function
 from tapec.codegen.load import Space
 from tapec.codegen.module import Layout
 from tapec.codegen.names import identifier
+from tapec.codegen.rolled import Rolled, as_loop, loop_function
 from tapec.config import settings
 from tapec.ir import Graph
 from tapec.ir.tree import Tree
@@ -89,6 +90,13 @@ def facts(graph: Graph, name: str) -> list[Any]:
     return [op.facts[name] for op in dict.fromkeys([n.op for n in graph.nodes]) if name in op.facts]
 
 
+def on_floats(graph: Graph, tree: Tree | None) -> Rolled | FloatProgram | None:
+    """The program on Python floats: in a loop over elements, or element by element; None when it stays on arrays."""
+    if tree is None:
+        return as_loop(graph) or as_floats(graph, range(len(graph.outputs)), ())
+    return as_floats(graph, leaves_of(tree), tests_of(tree))
+
+
 def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None, told: bool = True) -> Compiled:
     """One Python function of the graph's inputs that returns the tuple of its outputs.
 
@@ -103,17 +111,17 @@ def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None
         space.names[module.partition(".")[0]] = __import__(module)
     for helper in facts(graph, "helper"):
         space.helper(helper.__name__, helper)
-    floats = None
-    if not settings.check_nan:
-        given = range(len(graph.outputs)) if tree is None else leaves_of(tree)
-        floats = as_floats(graph, given, () if tree is None else tests_of(tree))
+    arrays = f"{name}_arrays"
+    floats = None if settings.check_nan else on_floats(graph, tree)
     if floats is None:
-        space.define(layout.add(array_function(graph, name, tree, space)))
+        function = array_function(graph, name, tree, space)
+    elif isinstance(floats, Rolled):
+        function = loop_function(floats, graph, name, space, arrays)
     else:
-        arrays = f"{name}_arrays"
-        space.define(layout.add(float_function(floats, graph, name, tree, space, arrays)))
-        if floats.risky:
-            space.later(arrays, lambda: layout.add(array_function(graph, arrays, tree, space)))
+        function = float_function(floats, graph, name, tree, space, arrays)
+    space.define(layout.add(function))
+    if floats is not None and floats.risky:
+        space.later(arrays, lambda: layout.add(array_function(graph, arrays, tree, space)))
     compiled.cost = layout.cost
     compiled.function = space.names[name]
     compiled.function.compiled = compiled  # type: ignore[attr-defined]  # lives, source and all, as long as the function

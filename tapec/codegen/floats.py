@@ -29,7 +29,16 @@ from tapec.ir.origin import variable_for
 from tapec.ir.tree import Tree
 from tapec.ir.types import Type
 
-__all__ = ["FloatProgram", "as_floats", "float_function"]
+__all__ = [
+    "FLOAT_COST",
+    "FloatProgram",
+    "as_floats",
+    "fits",
+    "float_function",
+    "numpy_costs_more",
+    "to_python",
+    "with_arrays",
+]
 
 SMALL = 64  # elements of an array that is taken apart
 TINY = 9  # elements that one operation computes without a second thought: a matrix of 3 by 3
@@ -55,10 +64,10 @@ class FloatProgram(NamedTuple):
 
 def as_floats(graph: Graph, given: Collection[int], asked: Collection[int]) -> FloatProgram | None:
     """The program on floats, or None. `given` are the indices of the outputs that are given out, `asked` of tests."""
-    if not all(map(_fits, graph.inputs)) or not all(map(_fits, graph.nodes)):
+    if not all(map(fits, graph.inputs)) or not all(map(fits, graph.nodes)):
         return None
     many = [n.type.size for n in graph.nodes if n.type.shape and _computes_many(n)]
-    if many and not _numpy_costs_more(graph, WORTH * sum(many)):
+    if many and not numpy_costs_more(graph, WORTH * sum(many)):
         return None
     cost = WORTH if many else FLOAT_COST
     made = Elements()
@@ -75,7 +84,7 @@ def as_floats(graph: Graph, given: Collection[int], asked: Collection[int]) -> F
     tests = tuple([_node(made, elements[o][0]) for o in graph.outputs])
     whole = {tuple(elements[i]): i for i in graph.inputs if i.type.shape}
     outputs = [_packed(made, o, elements[o], whole) if k in given else tests[k] for k, o in enumerate(graph.outputs)]
-    if not _numpy_costs_more(graph, cost * len(made.nodes) + _packing_cost(graph, given)):
+    if not numpy_costs_more(graph, cost * len(made.nodes) + _packing_cost(graph, given)):
         return None
     _christen(graph, elements)
     literals = [n for n in made.known.values() if n.op is CONSTANT]
@@ -86,7 +95,7 @@ def as_floats(graph: Graph, given: Collection[int], asked: Collection[int]) -> F
     return FloatProgram(Graph(flat, [*literals, *made.nodes, *packs], outputs, graph.name), inputs, tests, made.risky)
 
 
-def _fits(node: Node) -> bool:
+def fits(node: Node) -> bool:
     t = node.type
     if t.__class__ is tuple or (t.shape and not 0 < t.size <= SMALL):
         return False
@@ -118,7 +127,7 @@ def _node(made: Elements, element: Any) -> Node:
 # ---------------------------------------------------------------------------------------------------------------
 # does it pay?
 # ---------------------------------------------------------------------------------------------------------------
-def _numpy_costs_more(graph: Graph, than: float) -> bool:
+def numpy_costs_more(graph: Graph, than: float) -> bool:
     total = 0.0
     for node in graph.nodes:
         if is_view(node):
@@ -209,9 +218,16 @@ def float_function(
     segments = None if tree is None else segments_of(tree, program.graph.outputs, program.tests)
     plan = FloatPlan(program.graph.nodes, read_at_ends(program.graph, segments))
     body += FloatLowering(plan, names, called, space).block(items_for(plan, program.graph, segments))
+    return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays)
+
+
+def with_arrays(
+    graph: Graph, name: str, params: tuple[str, ...], body: list[Any], flops: int, risky: bool, arrays: str
+) -> Function:
+    """The function; where it may raise, the one on arrays takes over."""
     results = bytes_of(graph.outputs)
-    cost = Cost(len(program.graph.nodes), bytes_of(graph.inputs) + results, results)
-    if not program.risky:
+    cost = Cost(flops, bytes_of(graph.inputs) + results, results)
+    if not risky:
         return Function(name, params, body, cost=cost)
     again = [Expr(AS_SCALAR[i.type.dtype.kind], (p,)) if _is_scalar(i) else p for i, p in zip(graph.inputs, params)]
     call = parse_template(f"{arrays}({', '.join(slots(len(again)))})", len(again))
@@ -222,6 +238,11 @@ def float_function(
 
 AS_SCALAR = {"f": parse_template("np.float64(_0)", 1), "b": parse_template("np.bool_(_0)", 1)}
 TO_PYTHON = {"f": parse_template("float(_0)", 1), "b": parse_template("bool(_0)", 1)}
+
+
+def to_python(node: Node, param: str) -> Assign:
+    """`x = float(x)`."""
+    return Assign(param, Expr(TO_PYTHON[node.type.dtype.kind], (param,)))
 
 
 def _is_scalar(node: Node) -> bool:
@@ -239,7 +260,7 @@ def unpack(
         if not node.type.shape:
             called[group[0]] = param  # type: ignore[index]
             if _is_scalar(node):
-                lines.append(Assign(param, Expr(TO_PYTHON[node.type.dtype.kind], (param,))))
+                lines.append(to_python(node, param))
             continue
         targets = []
         for e, wish in zip(group, element_names(param, node.type)):
