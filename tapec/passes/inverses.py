@@ -2,12 +2,14 @@
 
 The gradient of a Cholesky factor needs its inverse; then the systems solved with the factor, and with its transpose,
 are products. What the user wrote is touched only where the matrix is such a factor, whose inverse is as accurate as
-substitution to the digits that its condition leaves.
+substitution to the digits that its condition leaves. The cofactors in the gradient of a determinant are
+`det(a) * inv(a).T`, too.
 """
 
 from __future__ import annotations
 
 from tapec.ir import Graph, Node, get_op
+from tapec.ops.determinants import COFACTORS, DET
 from tapec.ops.factor import CHOLESKY
 from tapec.ops.layout import TRANSPOSE
 from tapec.ops.solving import INV, SOLVE
@@ -31,7 +33,10 @@ def shared_inverses(graph: Graph) -> Graph:
             if inverse not in new:
                 new[inverse] = inverse.with_inputs((new.get(_matrix(node), _matrix(node)),))
                 nodes.append(new[inverse])
-            made = _product(node, new[inverse], inputs[1])
+            if node.op is COFACTORS:
+                made = _cofactors(node, inputs[0], new[inverse])
+            else:
+                made = _product(node, new[inverse], inputs[1])
             nodes += made
             new[node] = made[-1]
         else:
@@ -44,7 +49,7 @@ def shared_inverses(graph: Graph) -> Graph:
 def _matrix(node: Node) -> Node:
     """The matrix of a system, without a transpose."""
     a = node.inputs[0]
-    return a.inputs[0] if _is_transposed(a) else a
+    return a.inputs[0] if node.op is SOLVE and _is_transposed(a) else a
 
 
 def _is_transposed(a: Node) -> bool:
@@ -52,7 +57,9 @@ def _is_transposed(a: Node) -> bool:
 
 
 def _replaces(node: Node, inverses: dict[Node, Node]) -> bool:
-    """Is it a system with a matrix whose inverse is there, and may it be solved so?"""
+    """Is it a system with a matrix whose inverse is there, or its cofactors, and may they be had so?"""
+    if node.op is COFACTORS:
+        return node.inputs[0] in inverses and node.type.dtype.kind == "f"
     if node.op is not SOLVE or _matrix(node) not in inverses or node.inputs[1].type.ndim > 2:
         return False
     return (node.role is not None or _matrix(node).op is CHOLESKY) and _same_dtypes(node)
@@ -64,10 +71,19 @@ def _same_dtypes(node: Node) -> bool:
 
 def _product(node: Node, inverse: Node, b: Node) -> list[Node]:
     """The nodes of `inverse @ b`, or of `inverse.T @ b`."""
-    made = []
-    if _is_transposed(node.inputs[0]):
-        axes = (("axes", (1, 0)),)
-        inverse = Node(TRANSPOSE, (inverse,), axes, inverse.type, inverse.origin, None, inverse.role)
-        made.append(inverse)
-    made.append(Node(get_op("matmul"), (inverse, b), (), node.type, node.origin, node.name, node.role))
+    made = [_transpose(inverse)] if _is_transposed(node.inputs[0]) else []
+    left = made[0] if made else inverse
+    made.append(Node(get_op("matmul"), (left, b), (), node.type, node.origin, node.name, node.role))
     return made
+
+
+def _cofactors(node: Node, a: Node, inverse: Node) -> list[Node]:
+    """The nodes of `det(a) * inverse.T`."""
+    det = Node(DET, (a,), (), DET.rule(a.type), node.origin, None, node.role)
+    transposed = _transpose(inverse)
+    product = Node(get_op("multiply"), (det, transposed), (), node.type, node.origin, node.name, node.role)
+    return [det, transposed, product]
+
+
+def _transpose(a: Node) -> Node:
+    return Node(TRANSPOSE, (a,), (("axes", (1, 0)),), a.type, a.origin, None, a.role)

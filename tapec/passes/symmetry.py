@@ -34,7 +34,7 @@ def _parity(node: Node, known: dict[Node, int]) -> int:
     if found is None:
         known[node] = 0
         if len(known) <= MOST:
-            shape = getattr(node.type, "shape", ())
+            shape: Any = getattr(node.type, "shape", ())
             if len(shape) > 1 and shape[0] == shape[1]:
                 found = known[node] = _of(node, known)
     return found or 0
@@ -52,7 +52,7 @@ def _of(node: Node, known: dict[Node, int]) -> int:
 # -- elementwise ------------------------------------------------------------------------------------------------------
 def _elementwise(node: Node, known: dict[Node, int]) -> int:
     name, inputs = node.op.name, node.inputs
-    if name in MIRRORED and _are_mirrored(*inputs, node.type.ndim):
+    if name in MIRRORED and _are_mirrored(inputs[0], inputs[1], node.type.ndim):
         return MIRRORED[name]
     parts = [_operand(i, node.type.ndim, known) for i in inputs]
     if 0 in parts:
