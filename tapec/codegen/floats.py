@@ -42,6 +42,7 @@ __all__ = [
 
 SMALL = 64  # elements of an array that is taken apart
 TINY = 9  # elements that one operation computes without a second thought: a matrix of 3 by 3
+MATRIX = 16  # elements of a matrix that is multiplied one by one
 STEPS = 128  # arithmetic that one operation may take
 NUMPY_COST = {"elementwise": 0.3, "reduction": 0.8, "product": 0.5, "creation": 0.2, "indexing": 0.3, "layout": 0.4}
 SCALAR_COST, FLOAT_COST = 0.04, 0.02  # microseconds: arithmetic on NumPy scalars, on floats
@@ -64,7 +65,7 @@ class FloatProgram(NamedTuple):
 
 def as_floats(graph: Graph, given: Collection[int], asked: Collection[int]) -> FloatProgram | None:
     """The program on floats, or None. `given` are the indices of the outputs that are given out, `asked` of tests."""
-    if not all(map(fits, graph.inputs)) or not all(map(fits, graph.nodes)):
+    if not all(map(fits, (*graph.inputs, *graph.nodes))) or any(map(multiplies_matrix, graph.nodes)):
         return None
     many = [n.type.size for n in graph.nodes if n.type.shape and _computes_many(n)]
     if many and not numpy_costs_more(graph, WORTH * sum(many)):
@@ -100,6 +101,11 @@ def fits(node: Node) -> bool:
     if t.__class__ is tuple or (t.shape and not 0 < t.size <= SMALL):
         return False
     return t.dtype.char == "d" or t.dtype.kind == "b" or is_weak(node)
+
+
+def multiplies_matrix(node: Node) -> bool:
+    """Is it a product with a matrix that is more than a rotation? One by one, nobody wants to read that."""
+    return node.op.kind == "product" and any([i.type.ndim > 1 and i.type.size > MATRIX for i in node.inputs])
 
 
 def _computes_many(node: Node) -> bool:

@@ -255,3 +255,14 @@ def test_steps_on_numbers_with_a_larger_sum_at_the_end():
     assert "tolist" in check(gradient_of(fit, *values), *values).source
     x = np.linspace(0.1, 1.0, 24)
     assert "tolist" not in check(gradient_of(lambda x: np.sum(np.sin(x) * np.exp(x)), x), x).source
+
+
+def test_data_is_multiplied_as_a_matrix():
+    """Nine rows of data are not nine lines of code; a rotation is."""
+
+    def fit(w, x, y):
+        return np.sum((x @ w - y) ** 2) + 0.1 * np.sum(np.abs(w))
+
+    w, x, y = np.array([1.0, -0.5, 2.0]), np.arange(27.0).reshape(9, 3), np.ones(9)
+    assert "tolist" not in check(gradient_of(fit, w, x, y), w, x, y).source
+    assert "tolist" in check(gradient_of(fit, w, x[:3], y[:3]), w, x[:3], y[:3]).source
