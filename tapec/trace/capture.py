@@ -35,6 +35,7 @@ __all__ = ["CACHE_KEY", "Captures", "Path"]
 
 CACHE_KEY = "_tapec_compiled"  # where a function keeps what was compiled for it
 
+SMALL = 256  # elements of an array that may be compared at each call
 _ABSENT = object()
 _ATOMS = frozenset({int, bool, str, bytes, type(None), types.BuiltinFunctionType, type, np.ufunc})
 
@@ -54,6 +55,7 @@ class Captures:
         self.originals: dict[int, Any] = {}
         self.words: set[str] = set()  # names that the functions of this run spell out
         self.given: list[Any] = []  # functions that get all of their arguments
+        self.open: set[int] = set()  # containers that are being read
         self.noted: dict[int, Any] = {}
         self._seen: dict[str, tuple[Any, Any]] = {}
         self._clones: dict[int, types.FunctionType] = {}
@@ -84,7 +86,7 @@ class Captures:
 
     def _stand_in(self, value: Any, kind: type, path: Path) -> Any:
         if isinstance(value, np.ndarray):
-            return self._capture(value, path) if value.dtype.kind in "fciub" else value
+            return self._capture(value, path) if value.dtype.kind in "fciub" else self._texts(value, path)
         if isinstance(value, (*SCALARS, Tensor)):
             return self._capture(value, path)
         if isinstance(value, CHECKED):
@@ -92,6 +94,10 @@ class Captures:
             return value
         if is_generator(value):
             self.watch_generator(value)
+            return value
+        if kind is set or kind is frozenset:
+            whole = Path(path.label, f"(frozenset({path.source}),)", path.names, lambda: (frozenset(path.get()),))
+            self.checks.setdefault(whole.source, (whole, whole.get()))
             return value
         if isinstance(value, types.FunctionType):
             self.checks.setdefault(path.source, (path, value))
@@ -118,6 +124,16 @@ class Captures:
         note_parts(self, value, path)
         if getattr(value, "format", None) in ("csr", "csc"):
             self._note_sparse(value, path)
+        return value
+
+    def _texts(self, value: np.ndarray, path: Path) -> np.ndarray:
+        """An array of strings or objects: what it holds is a fact, and which array it is when it holds much."""
+        if value.size > SMALL:
+            self.checks.setdefault(path.source, (path, value))
+        else:
+            text = f"tuple({path.source}.ravel().tolist())"
+            whole = Path(path.label, text, path.names, lambda: tuple(path.get().ravel().tolist()))
+            self.checks.setdefault(text, (whole, whole.get()))
         return value
 
     def _partial(self, value: Any, path: Path) -> Any:
@@ -148,6 +164,18 @@ class Captures:
         found = self.read(value, path)
         self.checks.pop(key, None)  # which object it is belongs to the signature
         return found
+
+    def absent(self, path: Path, name: str) -> None:
+        """An object was asked for an attribute that it does not have."""
+        text = f"hasattr({path.source}, {name!r})"
+        has = Path(f"hasattr({path.label}, {name!r})", text, path.names, lambda: hasattr(path.get(), name))
+        self.checks.setdefault(text, (has, False))
+
+    def check_method(self, path: Path, method: types.MethodType) -> None:
+        """Which function a method is."""
+        function = path.attribute("__func__")
+        if isinstance(method.__func__, types.FunctionType) and is_own_code(method.__func__.__code__.co_filename):
+            self.checks.setdefault(function.source, (function, method.__func__))
 
     def watch_generator(self, generator: Any) -> None:
         self.generators.append((generator, generator_state(generator)))
@@ -197,12 +225,24 @@ class Captures:
         """After the run: draws make the trace volatile; facts that the function itself changed are no facts."""
         if any(generator_state(g) != before for g, before in self.generators):
             self.trace.unsettle("it draws random numbers")
+        self._check_contents()
         for key, (path, value) in list(self.checks.items()):
             try:
                 if path.get() is not value and not _same(path.get(), value):
                     del self.checks[key]
             except (AttributeError, KeyError, IndexError, ValueError, NameError):
                 del self.checks[key]
+
+    def _check_contents(self) -> None:
+        """Small arrays that functions spell out and that NumPy computed with past us: what they hold is a fact."""
+        used = {id(x) for entry in self.trace.log.records for x in entry[1]}
+        for path, array in self.parts.values():
+            named = path.label.rpartition(".")[2].partition("[")[0] in self.words
+            if named and id(array) not in used and array.size <= SMALL and array.dtype.kind in "fciub":
+                text = f"({path.source}.shape, {path.source}.tobytes())"
+                get = path.get
+                whole = Path(path.label, text, path.names, lambda get=get: (get().shape, get().tobytes()))  # type: ignore[misc]
+                self.checks.setdefault(text, (whole, whole.get()))
 
     # -- functions --------------------------------------------------------------------------------------------------
     def function_of(self, f: Any) -> Any:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import types
 from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
-import numpy as np
-
-from tapec.trace.facts import SCALARS, Path, class_file, is_generator, is_own_code
+from tapec.trace.facts import CHECKED, SCALARS, Path, class_file, is_own_code
 from tapec.trace.structure import STANDS_FOR
-from tapec.trace.tensor import Tensor
 
 __all__ = ["container", "is_container"]
 
@@ -31,37 +27,38 @@ def _own_names(kind: type) -> set[str]:
 
 
 def container(captures: Any, value: Any, path: Path) -> Any:
-    if not _worth_following(value):
+    if id(value) in captures.open:  # it holds itself
         return value
     kind = type(value)
-    if kind is tuple:
-        return tuple([captures.read(v, path.item(i)) for i, v in enumerate(value)])
-    if isinstance(value, (list, deque)):
-        return _sequence(captures, value, path)
-    return _mapping(captures, value, path)
+    parts = list(value.values() if isinstance(value, dict) else value)
+    if len(parts) > _MANY and all(isinstance(p, (*SCALARS, *CHECKED)) for p in parts):
+        return _as_a_fact(captures, value, path)
+    captures.open.add(id(value))
+    try:
+        if kind is tuple:
+            return tuple([captures.read(v, path.item(i)) for i, v in enumerate(value)])
+        return (_mapping if isinstance(value, dict) else _sequence)(captures, value, path)
+    finally:
+        captures.open.discard(id(value))
 
 
-_PLAIN = (int, bool, str, bytes, type(None))
-_NEVER = (types.ModuleType, types.BuiltinFunctionType, type, np.ufunc, np.dtype)
+_MANY = 100  # numbers and strings of one container that are captured one by one
 
 
-def _worth_following(value: Any, depth: int = 3) -> bool:
-    """Does a container hold anything that a gradient or a fresh value could hang on?"""
-    if isinstance(value, (np.ndarray, *SCALARS)) or type(value) is Tensor or is_generator(value):
-        return True
-    if type(value) in _PLAIN:
-        return depth < 3
-    if is_container(value):
-        parts = list(value.values() if isinstance(value, dict) else value)
-        return depth > 0 and any(_worth_following(v, depth - 1) for v in parts[:1000])
-    return not isinstance(value, _NEVER)
+def _as_a_fact(captures: Any, value: Any, path: Path) -> Any:
+    """Many numbers or strings: compared as a whole."""
+    if isinstance(value, dict):
+        whole = Path(path.label, f"tuple({path.source}.items())", path.names, lambda: tuple(path.get().items()))
+    else:
+        whole = Path(path.label, f"tuple({path.source})", path.names, lambda: tuple(path.get()))
+    captures.checks.setdefault(whole.source, (whole, whole.get()))
+    return value
 
 
 def _sequence(captures: Any, real: Any, path: Path) -> Any:
     items = [captures.read(v, path.item(i)) for i, v in enumerate(real)]
-    if len(real):
-        length = Path(f"len({path.label})", f"len({path.source})", path.names, lambda: len(path.get()))
-        captures.checks.setdefault(length.source, (length, len(real)))
+    length = Path(f"len({path.label})", f"len({path.source})", path.names, lambda: len(path.get()))
+    captures.checks.setdefault(length.source, (length, len(real)))
     made: Any = _List(items) if type(real) is list else _Deque(items, real.maxlen)
     made._real, made._captures = real, captures
     return made

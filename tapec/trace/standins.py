@@ -84,8 +84,13 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
             if again is None:
                 return found.__get__(value, kind)  # a compiled function: it captures for itself
             return again(found, captures.function_of).__get__(self, kind)
-        answer = object.__getattribute__(self, name)
+        try:
+            answer = object.__getattribute__(self, name)
+        except AttributeError:
+            captures.absent(path, name)
+            raise
         if type(answer) is types.MethodType:
+            captures.check_method(path.attribute(name), answer)
             return types.MethodType(captures.function_of(answer.__func__), answer.__self__)
         if type(answer) is types.FunctionType:
             return captures.function_of(answer)

@@ -383,3 +383,108 @@ def test_arrays_made_by_the_outer_function_are_its_own():
         return np.sum((w - X) ** 2)
 
     assert tapec.grad(outer)(0.25) == pytest.approx(4 * (1 - 0.5) ** 3 * -2 * 14)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# changes of every kind
+# ---------------------------------------------------------------------------------------------------------------
+class Held:
+    w: np.ndarray
+
+    def scale(self, v):
+        return np.sum(v)
+
+
+def other_scale(self, v):
+    return np.sum(v * v)
+
+
+def filled(**attributes):
+    held = Held()
+    held.__dict__.update(attributes)
+    return held
+
+
+nested = {"a": {"b": {"c": {"d": {"name": "x", "w": 2.0}}}}}
+many = list(range(1000))
+CHANGES = {
+    "an attribute appears": (
+        filled(),
+        lambda v, h: np.sum(v) * getattr(h, "k", 1.0) * (2 if hasattr(h, "w") else 1),
+        [lambda h: setattr(h, "k", 3.0), lambda h: setattr(h, "w", 1.0), lambda h: delattr(h, "k")],
+    ),
+    "a list is emptied and filled": (
+        [1.0, 2.0],
+        lambda v, h: np.sum(v) * (sum(h) + len(h)),
+        [lambda h: h.append(3.0), lambda h: h.clear(), lambda h: h.extend([1, 2])],
+    ),
+    "an empty list is filled": ([], lambda v, h: np.sum(v) * (1 + len(h)), [lambda h: h.append(1)]),
+    "an empty dict is filled": ({}, lambda v, h: np.sum(v) * h.get("k", 1.0), [lambda h: h.update(k=3.0)]),
+    "a set": ({"a"}, lambda v, h: np.sum(v) * (2 if "b" in h else 1), [lambda h: h.add("b"), lambda h: h.remove("b")]),
+    "far below": (
+        nested,
+        lambda v, h: np.sum(v) * h["a"]["b"]["c"]["d"]["w"] * (2 if h["a"]["b"]["c"]["d"]["name"] == "x" else 1),
+        [
+            lambda h: h["a"]["b"]["c"]["d"].update(name="y"),
+            lambda h: h["a"]["b"]["c"]["d"].update(w=7.0),
+        ],
+    ),
+    "functions in a dict": (
+        {"f": np.sin},
+        lambda v, h: np.sum(h["f"](v)),
+        [lambda h: h.update(f=np.cos), lambda h: h.update(f=lambda v: v * 3)],
+    ),
+    "functions in a list": ([np.sin], lambda v, h: np.sum(h[0](v)), [lambda h: h.__setitem__(0, np.cos)]),
+    "many numbers": (many, lambda v, h: np.sum(v) * sum(h), [lambda h: h.__setitem__(500, 0), lambda h: h.append(5)]),
+    "strings in an array": (
+        np.array(["a", "b"]),
+        lambda v, h: np.sum(v) * (2 if h[0] == "a" else 3),
+        [lambda h: h.__setitem__(0, "z")],
+    ),
+    "objects in an array": (
+        np.array([1.0, None], dtype=object),
+        lambda v, h: np.sum(v) * h[0],
+        [lambda h: h.__setitem__(0, 5.0)],
+    ),
+    "another class's array": (
+        np.polynomial.Polynomial([1.0, 2.0]),
+        lambda v, h: np.sum(v) * h.coef[1],
+        [lambda h: h.coef.__setitem__(1, 5.0)],
+    ),
+    "None becomes an array": (
+        filled(w=None),
+        lambda v, h: np.sum(v) if h.w is None else np.sum(v * h.w),
+        [lambda h: setattr(h, "w", 2 * X), lambda h: setattr(h, "w", None), lambda h: setattr(h, "w", 3.0)],
+    ),
+    "a method of one object": (
+        filled(),
+        lambda v, h: h.scale(v),
+        [lambda h: setattr(h, "scale", lambda v: np.sum(v**3))],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_changes_are_seen(name):
+    held, function, changes = CHANGES[name]
+    f = tapec.value_and_grad(lambda v: function(v, held))
+    assert f(X)[0] == pytest.approx(function(X, held))
+    for change in changes:
+        before = function(X, held)
+        change(held)
+        assert function(X, held) != pytest.approx(before)
+        assert f(X)[0] == pytest.approx(function(X, held))
+
+
+def test_a_method_that_is_replaced(monkeypatch):
+    held = Held()
+    f = tapec.value_and_grad(lambda v: held.scale(v))
+    assert f(X)[0] == 6.0
+    monkeypatch.setattr(Held, "scale", other_scale)
+    assert f(X)[0] == 14.0
+
+
+def test_a_list_that_holds_itself():
+    held = [2.0]
+    held.append(held)
+    assert tapec.compile(lambda v: v * held[0])(3.0) == 6.0
