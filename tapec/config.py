@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from threading import Lock
 from typing import Any
 
-__all__ = ["Settings", "settings"]
+__all__ = ["Settings", "count_changes", "settings"]
 
 
 def _setting(default: Any, about: str) -> Any:
@@ -98,20 +98,21 @@ class _Changed:
 
     def __enter__(self) -> Settings:
         self._tokens.append(_CURRENT.set(replace(_CURRENT.get(), **self._changes)))
-        _count_changes(1)
+        count_changes(1)
         return settings
 
     def __exit__(self, *exc: Any) -> None:
         _CURRENT.reset(self._tokens.pop())
-        _count_changes(-1)
+        count_changes(-1)
 
 
-# How many `with settings(...)` are open in all threads: where none is, nobody needs to ask what is in force.
+# How many `with settings(...)` are open and functions being traced, in all threads: where there are none, nobody needs
+# to ask what is in force.
 changes = [0]
 _lock = Lock()
 
 
-def _count_changes(step: int) -> None:
+def count_changes(step: int) -> None:
     with _lock:
         changes[0] += step
 

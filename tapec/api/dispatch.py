@@ -165,6 +165,8 @@ def fast_call(binder: Binder, call: Any, program: Any) -> Callable[..., Any] | N
     _facts(program, w)
     w.tests += takes.surplus
     w.test(f"{'_changes[0] and ' if in_force() is base else ''}_settings() is not _values")
+    if program.checks or any(s.kind == "path" for s in program.sources.values()):
+        w.test("_changes[0] and _CURRENT() is not None")  # who is traced captures what is captured here
     w.flush(miss)
     w.space |= {"_compiled": program.function, "_program": program, "_annotate": annotate, "_hits": 0}
     w.space |= {"_settings": in_force, "_values": in_force(), "_changes": changes}

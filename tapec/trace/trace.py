@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.config import count_changes
 from tapec.errors import is_user_file
 from tapec.ops.control import GUARD
 from tapec.trace.entropy import watch_entropy
@@ -44,6 +45,7 @@ class Trace:
         """Be the only recording of this thread, whatever was active before; left by any exit."""
         outer = CURRENT.get()
         CURRENT.set(Recorder((self,)))
+        count_changes(1)
         watch_entropy()
         before = _random_state()
         try:
@@ -52,6 +54,7 @@ class Trace:
             surface(error)
             raise
         finally:
+            count_changes(-1)
             CURRENT.set(outer)
             self.token.alive = False
         if _moved(before):

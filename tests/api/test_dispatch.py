@@ -127,6 +127,16 @@ def test_settings_in_force_are_looked_at():
         assert f(0.0) == -np.inf
 
 
+def test_a_function_that_is_traced_captures_what_is_captured_in_a_call():
+    k = 2.0
+    inner = tapec.compile(lambda x: x * k)
+    assert inner(3.0) == 6.0 and inner(3.0) == 6.0
+    outer = tapec.compile(lambda y: y * inner(3.0))
+    assert outer(1.0) == 6.0
+    k = 5.0
+    assert outer(1.0) == 15.0 and inner(3.0) == 15.0
+
+
 def test_functions_go_when_nobody_holds_them():
     import gc
     import weakref
