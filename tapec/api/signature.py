@@ -85,9 +85,9 @@ class Binder:
         except (TypeError, ValueError):
             self.signature = None
         parameters = list(self.signature.parameters.values()) if self.signature else []
-        inner = function
+        inner = inspect.unwrap(function)
         while isinstance(inner, functools.partial):
-            inner = inner.func
+            inner = inspect.unwrap(inner.func)
         if isinstance(inner, np.ufunc) or (getattr(inner, "__module__", None) or "").startswith("numpy"):
             self.signature = None  # its defaults are not to be given: np.sum tells them from what a caller gives
         positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

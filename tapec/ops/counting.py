@@ -58,6 +58,10 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     if weights is None:
         return apply(BINCOUNT, (x,), (("minlength", int(minlength)),))
     weights = as_array(weights)
+    if not np.can_cast(weights.dtype, float, "safe"):
+        raise TypeError(
+            f"Cannot cast array data from {weights.dtype!r} to dtype('float64') according to the rule 'safe'"
+        )
     if isinstance(x, ArrayLike):
         return apply(BINCOUNT, (x, weights), (("minlength", int(minlength)),))
     n = np.bincount(x, np.zeros(weights.shape), int(minlength)).shape[0]  # plain places: the length is known
@@ -83,14 +87,17 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     edges = histogram_bin_edges(a, bins, range)
     n = edges.shape[0] - 1
     w = None if weights is None else np.ravel(as_array(weights))
+    dtype = None if w is None else w.dtype
+    if w is not None and w.dtype.char == "g":
+        w = w.astype(float)
     place = _place(a, edges)
     if w is None or w.dtype.kind != "c":
         counts = np.bincount(place, w, minlength=n + 1)[:n]
     else:
         parts = [np.bincount(place, part, minlength=n + 1)[:n] for part in (w.real, w.imag)]
         counts = parts[0] + 1j * parts[1]
-    if w is not None:
-        counts = counts.astype(w.dtype)
+    if dtype is not None:
+        counts = counts.astype(dtype)
     if density:
         return counts / np.diff(edges).astype(float) / np.sum(counts), edges
     return counts, edges

@@ -209,8 +209,7 @@ def poly(seq_of_zeros: Any) -> Any:
         zeros = np.linalg.eigvals(zeros)
     elif len(shape) != 1:
         raise ValueError(at_user_line("input must be 1d or non-empty square 2d array."))
-    if zeros.dtype.kind not in "fc":
-        zeros = zeros.astype(float)
+    zeros = zeros.astype(np.mintypecode(zeros.dtype.char))
     a = np.ones(1, zeros.dtype)
     nothing = np.zeros(1, zeros.dtype)
     for k in range(shape_of(zeros)[0]):

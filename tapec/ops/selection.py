@@ -199,7 +199,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 def _wrapped(x: Any, xp: Any, fp: Any, period: Any) -> Any:
     """One period of points, with a neighbour from the periods before and after."""
-    x, xp = x % period, xp % period
+    x, xp = x.astype(float) % period, xp.astype(float) % period
+    fp = fp.astype(complex if fp.dtype.kind == "c" else float)
     order = np.argsort(xp)
     xp, fp = xp[order], fp[order]
     xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])

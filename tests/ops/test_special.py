@@ -11,6 +11,7 @@ import tapec
 from tapec.errors import UnsupportedError
 from tapec.ops.special import define_all
 from tests.ops.cases import cases
+from tests.ops.derivatives import check as check_derivatives
 from tests.ops.test_conformance import CHECKS
 
 FOUND = {op.name.rpartition(".")[2]: op for op in define_all()}
@@ -71,3 +72,20 @@ def test_what_nobody_knows_is_an_error_that_says_so():
 def test_a_ufunc_without_a_rule_is_named():
     with pytest.raises(UnsupportedError, match="kolmogorov"):
         special.kolmogorov(tapec.constant(0.5))
+
+
+@pytest.mark.parametrize("name", ["psi", "gamma", "loggamma", "rgamma"])
+def test_complex_arguments_to_any_order(name):
+    z = np.array([0.7 + 1.3j, -1.2 + 0.4j, 3.0 - 2.0j, -0.3 - 0.8j])
+    check_derivatives(getattr(special, name), z)
+    f = tapec.grad(special.psi, holomorphic=True)
+    second = tapec.grad(f, holomorphic=True)(2.0 + 0j)
+    np.testing.assert_allclose(second, special.polygamma(2, 2.0), rtol=1e-12)
+    np.testing.assert_allclose(f(0.25 + 0j), np.pi**2 + 8 * 0.915965594177219, rtol=1e-13)  # Catalan's constant
+
+
+@pytest.mark.parametrize("f", [lambda x: special.betainc(2, 3.0, x), lambda x: special.jv(2, x)])
+def test_single_precision_stays(f):
+    x = np.array([0.3, 0.6], np.float32)
+    gradient = tapec.grad(lambda x: np.sum(f(x)))
+    assert gradient(x).dtype == np.float32 and "f64" not in str(gradient.ir(x))
