@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.zeros import filled
-from tapec.ir import Builder, Node, Op, Type
+from tapec.ir import Builder, Node, Op, Type, is_literal
 from tapec.ops import UFUNCS, ArrayLike, Symbol, apply
 from tapec.ops.layout import BROADCAST_TO, RESHAPE, TRANSPOSE
 
@@ -84,6 +84,12 @@ def settled(ct: Any, may_be_uniform: bool = False) -> Any:
 
 # -- numbers ----------------------------------------------------------------------------------------------------------
 _LAYOUT = (BROADCAST_TO, RESHAPE, TRANSPOSE)
+_ARITHMETIC = ("add", "subtract", "multiply", "divide")
+
+
+def _as_number(x: Any) -> Any:
+    """The number that a symbol stands for, when the user wrote it; anything else as it is."""
+    return x.node.value if type(x) is Symbol and is_literal(x.node) else x
 
 
 class Uniform(ArrayLike):
@@ -123,14 +129,17 @@ class Uniform(ArrayLike):
             made = Uniform(op.rule(self.type, **dict(params)), self.value, self.builder)
         elif op.name == "negative":
             made = self._of(-self.value)
-        elif op.name in ("multiply", "divide"):
-            made = self._scaled(op, *inputs)
+        elif op.name in _ARITHMETIC:
+            made = self._combined(op, *inputs)
         if made is None:
             made = apply(op, tuple([x.symbol if type(x) is Uniform else x for x in inputs]), params)
         return made
 
-    def _scaled(self, op: Op, a: Any, b: Any) -> Any:
-        """A product or quotient with a number, or with an array of the result's type; None for others."""
+    def _combined(self, op: Op, a: Any, b: Any) -> Any:
+        """The result with a number, which is uniform again, or with an array of the result's type; None for others."""
+        a, b = _as_number(a), _as_number(b)
+        if op.name == "multiply" and b is self:
+            a, b = b, a
         if a is self and type(b) in (int, float):
             with np.errstate(all="ignore"):
                 return self._of(op.run(self.dtype.type(self.value), b).item())
@@ -139,7 +148,7 @@ class Uniform(ArrayLike):
             return None
         if op.name == "multiply":
             return other if self.value == 1 else product(other, self.value)
-        return None if b is self else self.value / other
+        return apply(op, (self.value, b) if a is self else (a, self.value))
 
     def _of(self, value: float) -> Uniform | None:
         """The same array with another number, in its shortest form; None for those that are better left to NumPy."""

@@ -234,9 +234,7 @@ def fit(builder: Builder, value: Any, t: Type) -> Any:
 
 def _spreads(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     """Does one shape broadcast to the other?"""
-    return len(shape) <= len(to) and all(
-        n in (1, m) for n, m in zip(reversed(shape), reversed(to), strict=False)
-    )
+    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(reversed(shape), reversed(to), strict=False))
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ LARGEST = 1024  # elements of a constant that folding may make
 ELEMENTWISE = ("elementwise",)
 PURE = ("elementwise", "reduction", "layout", "indexing", "product")
 UNIFORM = ("full", "constant")
+_UNIFORM = (FULL, CONSTANT)
 LAYOUTS = ("reshape", "transpose", "broadcast_to", "getitem", "cast")
 
 
@@ -94,6 +95,8 @@ def _gives_way(y: Node, node: Node, strong: list[np.dtype]) -> bool:
 
 
 def _some_give_way(y: Node) -> bool:
+    if all([is_literal(i) or i.op not in _UNIFORM for i in y.inputs]):
+        return False
     strong = [i.type.dtype for i in y.inputs if uniform_value(i) is None and not i.type.weak]
     return bool(strong) and any([_gives_way(y, i, strong) for i in y.inputs])
 
