@@ -10,7 +10,7 @@ from tapec.autodiff.inline import inline_calls
 from tapec.codegen.arrays import array_function
 from tapec.codegen.branches import leaves_of, tests_of
 from tapec.codegen.cost import Cost
-from tapec.codegen.floats import FloatProgram, as_floats, float_function
+from tapec.codegen.floats import FloatProgram, as_floats, float_function, small_shapes
 from tapec.codegen.load import Space
 from tapec.codegen.module import Layout
 from tapec.codegen.names import identifier
@@ -92,9 +92,12 @@ def facts(graph: Graph, name: str) -> list[Any]:
 
 def on_floats(graph: Graph, tree: Tree | None) -> Rolled | FloatProgram | None:
     """The program on Python floats: in a loop over elements, or element by element; None when it stays on arrays."""
+    shapes = small_shapes(graph)
+    if shapes is None:
+        return None
     if tree is None:
-        return as_loop(graph) or as_floats(graph, range(len(graph.outputs)), ())
-    return as_floats(graph, leaves_of(tree), tests_of(tree))
+        return as_loop(graph, shapes) or as_floats(graph, shapes, range(len(graph.outputs)), ())
+    return as_floats(graph, shapes, leaves_of(tree), tests_of(tree))
 
 
 def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None, told: bool = True) -> Compiled:

@@ -6,6 +6,7 @@ mostly computes many elements at once is NumPy's business; loops over `x[i]` may
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -18,7 +19,6 @@ from tapec.codegen.element_rules import RULES
 from tapec.codegen.elements import BOOL, FLOAT, Elements, spelled
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
-from tapec.codegen.idioms import is_weak
 from tapec.codegen.load import Space
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier, wished_name
@@ -33,9 +33,9 @@ __all__ = [
     "FLOAT_COST",
     "FloatProgram",
     "as_floats",
-    "fits",
     "float_function",
     "numpy_costs_more",
+    "small_shapes",
     "to_python",
     "with_arrays",
 ]
@@ -63,11 +63,17 @@ class FloatProgram(NamedTuple):
     risky: bool
 
 
-def as_floats(graph: Graph, given: Collection[int], asked: Collection[int]) -> FloatProgram | None:
-    """The program on floats, or None. `given` are the indices of the outputs that are given out, `asked` of tests."""
-    if not all(map(fits, (*graph.inputs, *graph.nodes))) or any(map(multiplies_matrix, graph.nodes)):
+def as_floats(
+    graph: Graph, shapes: set[tuple[int, ...]], given: Collection[int], asked: Collection[int]
+) -> FloatProgram | None:
+    """The program on floats, or None, when its values have these small shapes.
+
+    `given` are the indices of the outputs that are given out, `asked` of tests.
+    """
+    large = any(math.prod(shape) > TINY for shape in shapes)
+    if large and any(map(multiplies_matrix, graph.nodes)):
         return None
-    many = [n.type.size for n in graph.nodes if n.type.shape and _computes_many(n)]
+    many = [n.type.size for n in graph.nodes if _computes_many(n)] if large else []
     if many and not numpy_costs_more(graph, WORTH * sum(many)):
         return None
     cost = WORTH if many else FLOAT_COST
@@ -96,11 +102,16 @@ def as_floats(graph: Graph, given: Collection[int], asked: Collection[int]) -> F
     return FloatProgram(Graph(flat, [*literals, *made.nodes, *packs], outputs, graph.name), inputs, tests, made.risky)
 
 
-def fits(node: Node) -> bool:
-    t = node.type
-    if t.__class__ is tuple or (t.shape and not 0 < t.size <= SMALL):
-        return False
-    return t.dtype.char == "d" or t.dtype.kind == "b" or is_weak(node)
+def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
+    """The shapes of all values, when each of them is small, and float64, bool or a Python number."""
+    types = [n.type for n in (*graph.inputs, *graph.nodes)]
+    if tuple in set(map(type, types)):
+        return None
+    kinds = {(t.shape, t.dtype.char, t.weak) for t in types}
+    if any(dtype not in "d?" and not weak for _, dtype, weak in kinds):
+        return None
+    shapes = {shape for shape, *_ in kinds if shape}
+    return shapes if all(0 < math.prod(shape) <= SMALL for shape in shapes) else None
 
 
 def multiplies_matrix(node: Node) -> bool:

@@ -18,7 +18,7 @@ from tapec.codegen.element_rules import RULES
 from tapec.codegen.elements import BOOLS, FLOAT, FLOATS, Elements, no_run, spelled
 from tapec.codegen.expressions import Expr, parse_template
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
-from tapec.codegen.floats import FLOAT_COST, fits, numpy_costs_more, to_python, with_arrays
+from tapec.codegen.floats import FLOAT_COST, numpy_costs_more, to_python, with_arrays
 from tapec.codegen.items import Results
 from tapec.codegen.load import Space
 from tapec.codegen.module import Function
@@ -52,11 +52,8 @@ class Rolled(NamedTuple):
     risky: bool
 
 
-def as_loop(graph: Graph) -> Rolled | None:
-    """The program as a loop over elements, or None."""
-    if not all(map(fits, graph.inputs)) or not all(map(fits, graph.nodes)):
-        return None
-    shapes = {n.type.shape for n in (*graph.inputs, *graph.nodes) if n.type.shape}
+def as_loop(graph: Graph, shapes: set[tuple[int, ...]]) -> Rolled | None:
+    """The program as a loop over elements, or None, when its values have these small shapes."""
     if len(shapes) != 1 or any(o.type.dtype.char != "d" for o in graph.outputs):
         return None
     (shape,) = shapes
