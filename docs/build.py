@@ -224,6 +224,7 @@ def site(out: Path) -> None:
         pages = Path(folder) / "docs"
         shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.py", "*.yml", "__pycache__"))
         readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+        readme = re.sub(r"\[([^\]]+)\]\((?:examples|LICENSE)\)", r"\1", readme)  # no pages of the site
         (pages / "index.md").write_text(readme.replace("](docs/", "]("), encoding="utf-8")
         shutil.copy(DOCS / "mkdocs.yml", folder)
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(out.resolve())]

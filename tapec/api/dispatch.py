@@ -13,12 +13,14 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tapec.api.signature import Binder
 from tapec.config import base, changes, in_force
+from tapec.runtime.key import CODE_SETTINGS
 from tapec.runtime.notes import annotate
 from tapec.trace.recorder import CURRENT
 from tapec.trace.structure import LEAF, build
@@ -36,6 +38,7 @@ class _Miss:
 
 MISS = _Miss()
 _FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "generated", "calls.py")  # ours
+_CODE_SETTINGS = attrgetter(*CODE_SETTINGS)
 _NUMBERS = (float, int, complex)
 _MOST = 4  # signatures that are told apart by generated code; others are looked up
 
@@ -164,15 +167,23 @@ def fast_call(binder: Binder, call: Any, program: Any) -> Callable[..., Any] | N
         inputs.append(text)
     _facts(program, w)
     w.tests += takes.surplus
-    w.test(f"{'_changes[0] and ' if in_force() is base else ''}_settings() is not _values")
+    w.test(_settings_test(w))
     if program.checks or any(s.kind == "path" for s in program.sources.values()):
         w.test("_changes[0] and _CURRENT() is not None")  # who is traced captures what is captured here
     w.flush(miss)
     w.space |= {"_compiled": program.function, "_program": program, "_annotate": annotate, "_hits": 0}
-    w.space |= {"_settings": in_force, "_values": in_force(), "_changes": changes}
     text = _text(takes, miss, w, program, f"_compiled({', '.join(inputs)})")
     exec(compile(text, _FILE, "exec", dont_inherit=True), w.space)
     return w.space["call"]
+
+
+def _settings_test(w: _Writer) -> str:
+    """Are other settings in force, of those that the code hangs on? Where nobody changed any, that costs one look."""
+    now = in_force()
+    usual = _CODE_SETTINGS(now) == _CODE_SETTINGS(base)
+    w.space |= {"_settings": in_force, "_values": base if usual else now, "_changes": changes}
+    w.space |= {"_of": _CODE_SETTINGS, "_those": _CODE_SETTINGS(now)}
+    return f"{'_changes[0] and ' if usual else ''}_settings() is not _values and _of(_settings()) != _those"
 
 
 def _text(takes: _Parameters, miss: str, w: _Writer, program: Any, run: str) -> str:

@@ -426,3 +426,22 @@ def test_an_error_where_captured_state_is_read_comes_once_and_alone():
     with pytest.raises(TypeError, match=r"^test_functions.py:\d+: grad: argument 'x' holds no real") as e:
         loss("a")
     assert e.value.__context__ is None
+
+
+def test_settings_that_do_not_change_the_code_keep_the_fast_road():
+    f = tapec.grad(lambda x: np.sum(x * x))
+    x = np.ones(3)
+    with tapec.settings(path_limit=7):
+        f(x)
+        f(x)
+    assert f._roads.hits == 1
+    f(x)
+    with tapec.settings(cache_size=9):
+        f(x)
+    assert f._roads.hits == 3
+    with tapec.settings(check_nan=True):
+        f(x)
+        assert "finite" in f.source() and f._roads.hits == 3
+        f(x)
+    f(x)
+    assert f._roads.hits == 5 and f.cache_info().compilations == 2
