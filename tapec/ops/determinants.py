@@ -66,13 +66,21 @@ def second_cofactors(a: Any, e: Any) -> Any:
 
 
 # -- determinant ------------------------------------------------------------------------------------------------------
+def _first(a: Any) -> Any:
+    return apply(COFACTORS, (a,))
+
+
+def _second(a: Any, e: Any) -> Any:
+    return apply(SECOND_COFACTORS, (a, e))
+
+
 DET = define(
     "det",
     lambda a: np.linalg.det(a),
     lambda t: Type(stacked(t)[:-2], lapack_dtype(t)),
     "linalg",
-    vjp=lambda ct, y, a: (ct[..., None, None] * conj(apply(COFACTORS, (a,))),),
-    jvp=lambda ts, y, a: np.sum(apply(COFACTORS, (a,)) * ts[0], axis=(-2, -1)),
+    vjp=lambda ct, y, a: (ct[..., None, None] * conj(_first(a)),),
+    jvp=lambda ts, y, a: np.sum(_first(a) * ts[0], axis=(-2, -1)),
     batch=natively(np.linalg.det),
     source="np.linalg.det({0})",
     sample=both(regular(3, 3), regular(2, 2, 2), regular(2, 2, complex=True)),
@@ -85,9 +93,9 @@ COFACTORS = define(
     cofactors,
     lambda t: Type(stacked(t), lapack_dtype(t)),
     "linalg",
-    vjp=lambda ct, y, a: (conj(apply(SECOND_COFACTORS, (a, conj(ct)))),),
-    jvp=lambda ts, y, a: apply(SECOND_COFACTORS, (a, ts[0])),
-    batch=lambda batched, a: apply(COFACTORS, (a,)),
+    vjp=lambda ct, y, a: (conj(_second(a, conj(ct))),),
+    jvp=lambda ts, y, a: _second(a, ts[0]),
+    batch=lambda batched, a: _first(a),
     source="cofactors({0})",
     facts={"helper": cofactors},
     sample=both(regular(3, 3), regular(2, 2, 2), regular(2, 2, complex=True), regular(1, 1)),
@@ -107,7 +115,7 @@ def _third(a: Any, e: Any, f: Any) -> Any:
 
 
 def _second_vjp(ct: Any, y: Any, a: Any, e: Any) -> Any:
-    return conj(_third(a, e, conj(ct))), conj(apply(SECOND_COFACTORS, (a, conj(ct))))
+    return conj(_third(a, e, conj(ct))), conj(_second(a, conj(ct)))
 
 
 def _pairs(*shapes: tuple[int, ...], complex: bool = False) -> Any:
@@ -123,7 +131,7 @@ SECOND_COFACTORS = define(
     lambda a, e: Type(stacked(a), lapack_dtype(a, e)),
     "linalg",
     vjp=_second_vjp,
-    batch=lambda batched, *xs: apply(SECOND_COFACTORS, tuple(lead(batched, xs))),
+    batch=lambda batched, *xs: _second(*lead(batched, xs)),
     source="second_cofactors({0}, {1})",
     facts={"helper": second_cofactors},
     sample=both(_pairs((3, 3), (2, 2, 2)), _pairs((2, 2), complex=True)),
