@@ -365,10 +365,10 @@ def test_unoptimised_functions_and_tapes_compute_the_same():
     x = np.array([-1.0, 0.0, 0.5, 2.0])
     gradient = tapec.grad(f)
     wanted = gradient(x)
-    assert "* 1.0" not in gradient.source(x)
+    assert "** 2" not in gradient.source(x)
     with tapec.settings(optimize=False):
         np.testing.assert_allclose(gradient(x), wanted, rtol=1e-14)
-        assert "* 1.0" in gradient.source(x)
+        assert "** 2" in gradient.source(x)
         t = tapec.constant(x)
         with tapec.GradientTape() as tape:
             tape.watch(t)
