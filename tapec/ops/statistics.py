@@ -120,6 +120,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if w.shape != a.shape:
         w = aligned_weights(a, axis, w)
     total = np.sum(w, axis=axis, keepdims=keepdims)
+    if not isinstance(total, ArrayLike) and np.any(total == 0):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     y = np.sum(a * w, axis=axis, keepdims=keepdims) / total
     return (y, np.broadcast_to(total, y.shape)) if returned else y
 
