@@ -37,7 +37,7 @@ class FloatPlan(Plan):
         self._width = {}
         self._depth = {}
         self.nodes = [n for n in nodes if n in uses]
-        self._place = {n: k for k, n in enumerate(self.nodes)}
+        self._place = {}  # asked for only where arrays are big
         known: dict[Op, Template | None] = {}  # an op on floats has no parameters: one template each
         for node in self.nodes:
             if node.op not in known:

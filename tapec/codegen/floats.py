@@ -96,7 +96,9 @@ def as_floats(
     _christen(graph, elements)
     literals = [n for n in made.known.values() if n.op is CONSTANT]
     packs = list(dict.fromkeys(outputs[k] for k in sorted(given)))
-    read = {i for n in (*made.nodes, *packs) for i in n.inputs} | {tests[k] for k in asked}
+    read = {tests[k] for k in asked}
+    for n in (*made.nodes, *packs):
+        read.update(n.inputs)
     inputs = tuple([tuple([e if e in read else None for e in elements[i]]) for i in graph.inputs])
     flat = [e for group in inputs for e in group if e is not None]
     return FloatProgram(Graph(flat, [*literals, *made.nodes, *packs], outputs, graph.name), inputs, tests, made.risky)
