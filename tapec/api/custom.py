@@ -157,15 +157,19 @@ class PythonGradient:
             both = self.gradient(*full, variables=self.variables)
             if not isinstance(both, tuple) or len(both) != 2:
                 raise TapeValueError(
-                    f"the gradient function of {self.name} must return (gradients of the arguments, gradients of the "
-                    f"variables), because of its keyword argument 'variables'"
+                    at_user_line(
+                        f"{self} must return (gradients of the arguments, gradients of the variables), because of its "
+                        f"keyword argument 'variables'"
+                    )
                 )
             found, more = both[0], list(both[1])
         flat = self._flat(found)
         if len(more) != len(self.variables):
             raise TapeValueError(
-                f"Must return gradient for each variable from the gradient function of {self.name}: "
-                f"{len(self.variables)} variables, but {len(more)} gradients"
+                at_user_line(
+                    f"Must return gradient for each variable from {self}: {len(self.variables)} variables, but "
+                    f"{len(more)} gradients"
+                )
             )
         return [self._fitted(g, x) for g, x in zip([*flat, *more], self.given)]
 
@@ -174,8 +178,10 @@ class PythonGradient:
         flatten(found, flat)
         if len(flat) != self.count:
             raise TapeValueError(
-                f"custom_gradient function {self.name} expected to return {self.count} gradients, but returned "
-                f"{len(flat)} instead. Mend: one for each argument, None where there is none"
+                at_user_line(
+                    f"custom_gradient function {self.name} expected to return {self.count} gradients, but {self} "
+                    f"returned {len(flat)} instead. Mend: one for each argument, None where there is none"
+                )
             )
         return flat
 
@@ -192,8 +198,10 @@ class PythonGradient:
             return np.broadcast_to(g, x.shape)
         except ValueError:
             raise TapeValueError(
-                f"the gradient function of {self.name} returned a gradient of shape {g.shape} for an argument of shape "
-                f"{x.shape}. Mend: sum it over the axes that were broadcast"
+                at_user_line(
+                    f"{self} returned a gradient of shape {g.shape} for an argument of shape {x.shape}. "
+                    f"Mend: sum it over the axes that were broadcast"
+                )
             ) from None
 
 

@@ -78,6 +78,12 @@ class Segment:
         return self.built is not None and self.built.entry is not None
 
     @property
+    def needs(self) -> set[int]:
+        """The slots whose values it takes."""
+        rows = [part for k in self.gives.values() if type(k) is Rows for part in k.parts]
+        return {*self.fetch, *[slot for _, slot in rows]}
+
+    @property
     def source(self) -> str:
         """The generated source; empty when there is nothing to run."""
         return self.code.source if self.code is not None else ""
@@ -103,6 +109,8 @@ def segment(forward: Forward, span: Span, name: str) -> Segment:
 def run(segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None) -> dict[int, Any]:
     """Cotangents by slot. Whatever records now, records all of it as one call."""
     values = log.values
+    if log.large:
+        log.check_large(segment.needs)
     if seeds is None:
         results = segment.function(*[values[k] for k in segment.fetch])
     else:

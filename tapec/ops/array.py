@@ -13,8 +13,8 @@ import numpy as np
 from tapec.errors import InPlaceError, UnsupportedError, at_user_line, note_user_line
 from tapec.ir import Op
 
-__all__ = ["FUNCTIONS", "LIKE", "METHODS", "UFUNCS", "ArrayLike", "apply", "deliver", "gives_views", "implements"]
-__all__ += ["like", "method"]
+__all__ = ["FUNCTIONS", "LIKE", "METHODS", "UFUNCS", "ArrayLike", "apply", "deliver", "gives_views", "has_out"]
+__all__ += ["implements", "like", "method"]
 
 # NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...);
 # NumPy function that makes arrays -> our function of (the stand-in given as `like=`, ...)
@@ -72,10 +72,15 @@ def gives_views(ours: Callable[..., Any]) -> bool:
     return ours in _GIVES_VIEWS
 
 
+def has_out(ours: Callable[..., Any], args: tuple[Any, ...]) -> bool:
+    """Is `out` among positional arguments?"""
+    return len(args) > _OUT.get(ours, 99)
+
+
 def run(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call our function as NumPy's was called: what was given as `out` gets the result, an error the user's line."""
     try:
-        if "out" in kwargs or len(args) > _OUT.get(ours, 99):
+        if "out" in kwargs or has_out(ours, args):
             return _run_out(ours, args, kwargs)
         result = ours(*args, **kwargs)
         if isinstance(result, ArrayLike) and ours not in _GIVES_VIEWS:

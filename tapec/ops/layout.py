@@ -18,7 +18,7 @@ from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, define, ndim_of, shape_of
 from tapec.ops.kit import as_array, both, drawn
 
-__all__ = ["BROADCAST_TO", "RESHAPE", "TRANSPOSE", "inverse", "unbroadcast"]
+__all__ = ["BROADCAST_TO", "RESHAPE", "TRANSPOSE", "inverse", "ravel", "unbroadcast"]
 
 
 def unbroadcast(ct: Any, shape: tuple[int, ...]) -> Any:
@@ -134,7 +134,13 @@ def reshape_method(self: Any, *shape: Any, order: str = "C", copy: Any = None) -
 @method("ravel")
 @implements(np.ravel)
 def ravel(a: Any, order: str = "C") -> Any:
-    return reshape(a, -1, order)
+    """A view where memory is in that order; else a copy, also where `reshape` would find a view."""
+    a = as_array(a)
+    y = reshape(a, -1, order)
+    flags = getattr(a, "flags", None)
+    if flags is None or (flags.f_contiguous if memory_order(a, order) == "F" else flags.c_contiguous):
+        return y
+    return a.copy() if y is a else y._own()
 
 
 @method("squeeze")

@@ -17,7 +17,7 @@ from tapec.autodiff.inline import copy_into
 from tapec.ir import Builder, Node
 from tapec.ir.types import type_of
 from tapec.ops.control import CALL, GUARD, LENGTH
-from tapec.trace.snapshot import Snapshot, again, first, held
+from tapec.trace.snapshot import WHOLE, Snapshot, again, first, held, lost
 from tapec.trace.tensor import Tensor, raw_value
 
 __all__ = ["Log"]
@@ -32,11 +32,23 @@ class Log:
     `objects[s]` and `values[s]` are what slot s holds, `index` finds the slot of an object by identity, `key` is the
     structure so far, `scalars` lists (slot, number) of the Python numbers, which are no part of the key. The first
     `given` slots were given before anything was recorded: the arguments of a traced function. `leaves` are the slots of
-    what was given or found, the others were computed.
-    Plain arrays may change in place after they were recorded: `seen` keeps what they held.
+    what was given or found, the others were computed. Plain arrays may change in place after they were recorded:
+    `seen` keeps what they held, `large` are the slots of those too large for that.
     """
 
-    __slots__ = ("_arrays", "_scanned", "given", "index", "key", "leaves", "objects", "records", "scalars", "values")
+    __slots__ = (
+        "_arrays",
+        "_scanned",
+        "given",
+        "index",
+        "key",
+        "large",
+        "leaves",
+        "objects",
+        "records",
+        "scalars",
+        "values",
+    )
 
     def __init__(self) -> None:
         self.records: list[tuple[Any, ...]] = []
@@ -50,6 +62,7 @@ class Log:
         self.given = 0
         self.index: dict[int, int] = {}
         self.leaves: set[int] = set()
+        self.large: list[int] = []
         self.objects: list[Any] = []
         self.values: list[Any] = []
         self.key: list[Any] = []
@@ -119,6 +132,13 @@ class Log:
             known = self._arrays[id(array)] = again(known, now)
         return array if known[3] is None else known[3]
 
+    def check_large(self, slots: set[int]) -> None:
+        """InPlaceError where one of these slots had a large array, of which no copy is kept, that has changed."""
+        for slot in self.large:
+            array, _, last, _ = self._arrays[id(self.objects[slot])]
+            if slot in slots and held(array) != last:
+                raise lost(array)
+
     def copied(self, array: np.ndarray) -> bool:
         """Is it a copy that `seen` made, which nobody else holds?"""
         return id(array) not in self._arrays
@@ -150,6 +170,8 @@ class Log:
             else:
                 known = self._arrays.get(id(x))
                 value = x if known is None else first(known)
+                if known is not None and x.nbytes > WHOLE:
+                    self.large.append(slot)
         self.key.append(_scalar_kind(value) if type(value) in _NUMBERS else (value.shape, value.dtype))
         self.values.append(value)
         return slot

@@ -19,11 +19,11 @@ import numpy as np
 from tapec.errors import note_user_line
 from tapec.ir import CONSTANT, Builder, Node, Op, Type, input_node
 from tapec.ir.index import Slot
-from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, gives_views, run
+from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, gives_views, has_out, run
 from tapec.ops.control import WHERE
 from tapec.ops.extremes import CLIP
 from tapec.ops.indexing import GETITEM, real_index
-from tapec.ops.layout import RESHAPE, TRANSPOSE
+from tapec.ops.layout import RESHAPE, TRANSPOSE, ravel
 from tapec.ops.symbol import Question
 from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT
@@ -38,7 +38,7 @@ _ndarray = np.ndarray
 _generic = np.generic
 _INTS = frozenset({int})
 _STATIC = frozenset({int, bool, NoneType, type})
-_BY_MEMORY = frozenset({"A", "K", "a", "k"})  # orders that hang on how an array lies in memory
+_BY_MEMORY = frozenset("AKFakf")  # orders in which it matters how an array lies in memory
 
 _PLANS: dict[Any, Any] = {}  # None: it has to be called
 _SEEN: set[Any] = set()  # once; a plan is made for what comes again
@@ -85,7 +85,7 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     plan = _find(found)
     if plan is None:
         if _comes_again(found):
-            _PLANS[found] = _plan(_answer(ours, args, kwargs), gives_views(ours))
+            _PLANS[found] = _plan(_answer(ours, args, kwargs), ours)
         return run(ours, args, kwargs)
     if unread:
         operands = [x._operand() if isinstance(x, ArrayLike) else x for x in operands]
@@ -127,7 +127,9 @@ class Answer(NamedTuple):
 
 
 def _answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer | None:
-    """Ask our function with symbols; None where they are not enough."""
+    """Ask our function with symbols; None where they are not enough, or where the answer goes into an array."""
+    if has_out(ours, args):
+        return None
     builder = Builder()
     inputs: list[Node] = []
 
@@ -152,10 +154,13 @@ def _answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer 
     return Answer(inputs, constants, ops, result.node)
 
 
-def _plan(answer: Answer | None, views: bool) -> Plan | None:
+def _plan(answer: Answer | None, ours: Any) -> Plan | None:
     if answer is None:
         return None
-    return _one(answer.result, views) if _is_one(answer) else _several(answer, views)
+    if not _is_one(answer):
+        return _several(answer, gives_views(ours))
+    compute = methodcaller("ravel") if ours is ravel else _computation(answer.result)  # it copies what has gaps
+    return _one(answer.result, compute, gives_views(ours))
 
 
 def _is_one(answer: Answer) -> bool:
@@ -163,8 +168,8 @@ def _is_one(answer: Answer) -> bool:
     return len(answer.ops) == 1 and answer.result.inputs == tuple(answer.inputs)
 
 
-def _one(node: Node, views: bool) -> Plan:
-    op, params, compute = node.op, node.params, _computation(node.op, dict(node.params))
+def _one(node: Node, compute: Any, views: bool) -> Plan:
+    op, params = node.op, node.params
 
     def follow(operands: tuple[Any, ...], values: list[Any]) -> Tensor:
         out = _new(Tensor)
@@ -185,8 +190,9 @@ def _one(node: Node, views: bool) -> Plan:
     return follow
 
 
-def _computation(op: Op, params: dict[str, Any]) -> Any:
+def _computation(node: Node) -> Any:
     """A function of values alone, in C where there is one."""
+    op, params = node.op, dict(node.params)
     if op is RESHAPE:
         return methodcaller("reshape", params["shape"])
     if op is TRANSPOSE:
@@ -199,7 +205,7 @@ def _computation(op: Op, params: dict[str, Any]) -> Any:
 def _several(answer: Answer, views: bool) -> Plan:
     """A place stands for each operand, constant and result."""
     places = {node: k for k, node in enumerate([*answer.inputs, *answer.constants, *answer.ops])}
-    steps = [(_one(n, True), tuple([places[i] for i in n.inputs])) for n in answer.ops]
+    steps = [(_one(n, _computation(n), True), tuple([places[i] for i in n.inputs])) for n in answer.ops]
     at = places[answer.result]
     given = [n.value for n in answer.constants]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tapec.errors import InPlaceError, at_user_line
 
-__all__ = ["WHOLE", "Snapshot", "again", "first", "held"]
+__all__ = ["WHOLE", "Snapshot", "again", "first", "held", "lost"]
 
 WHOLE = 1 << 16  # bytes: arrays up to this size are kept whole, of larger ones a sample
 SAMPLES = 256
@@ -33,13 +33,17 @@ def again(known: Snapshot, now: bytes) -> Snapshot:
     """It is recorded again, and holds something else."""
     array = known[0]
     if array.nbytes > WHOLE:
-        raise InPlaceError(
-            at_user_line(
-                f"an array of shape {array.shape} was changed in place after it was recorded, and the gradient needs "
-                f"what it held before. Mend: compute with a copy, `x.copy()`"
-            )
-        )
+        raise lost(array)
     return array, known[1], now, array.copy()
+
+
+def lost(array: np.ndarray) -> InPlaceError:
+    return InPlaceError(
+        at_user_line(
+            f"an array of shape {array.shape} was changed in place after it was recorded, and the gradient needs "
+            f"what it held before. Mend: compute with a copy, `x.copy()`"
+        )
+    )
 
 
 def first(known: Snapshot) -> np.ndarray:

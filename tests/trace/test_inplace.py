@@ -801,3 +801,26 @@ def test_errors_are_numpys_and_leave_everything_as_it_was(error, change):
 def test_what_would_reinterpret_memory_is_refused(call):
     with pytest.raises(tapec.UnsupportedError, match=r"test_inplace.py:\d+: .*Mend: "):
         call(tapec.constant([1.0, 2.0]))
+
+
+RAVELED = {
+    "reversed": lambda x: x[::-1],
+    "with gaps": lambda x: x[::2],
+    "a column": lambda x: x.reshape(2, 3)[:, 1],
+    "reversed twice": lambda x: x.reshape(2, 3)[::-1, ::-1],
+    "transposed": lambda x: x.reshape(2, 3).T,
+    "as it is": lambda x: x,
+    "a row": lambda x: x.reshape(2, 3)[1],
+    "a matrix": lambda x: x.reshape(2, 3),
+}
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A", "K"])
+@pytest.mark.parametrize("name", RAVELED)
+def test_raveled_memory_is_shared_where_numpy_shares_it(name, order):
+    for ravel in (lambda x: x.ravel(order), lambda x: np.ravel(x, order)) + ((np.ravel,) if order == "C" else ()):
+        for _ in range(4):
+            plain, tensor = np.arange(6.0), tapec.constant(np.arange(6.0))
+            for x in (plain, tensor):
+                ravel(RAVELED[name](x))[1] = 9.0
+            np.testing.assert_array_equal(tensor.numpy(), plain)
