@@ -375,10 +375,10 @@ class CompiledFunction:
         return f"{own}_{self._transform.name}" if self._transform.name else own
 
     def cache_info(self) -> CacheInfo:
-        """(hits, misses, compilations, size, maxsize, loaded); one compilation is one generated function, and `loaded`
-        of them came from the cache on disk."""
+        """(hits, misses, compilations, size, maxsize); one compilation is one generated function, and `.loaded` of them
+        came from the cache on disk."""
         hits, size = self._hits + self._roads.hits, len(self._entries)
-        return CacheInfo(hits, self._misses, self._compilations, size, settings.cache_size, self._loaded)
+        return CacheInfo.of(hits, self._misses, self._compilations, size, settings.cache_size, loaded=self._loaded)
 
     def cache_clear(self) -> None:
         """Forget every signature."""

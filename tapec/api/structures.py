@@ -24,7 +24,7 @@ def cache_info() -> CacheInfo:
 
     >>> import tapec
     >>> tapec.cache_info()
-    CacheInfo(hits=..., misses=..., compilations=..., size=..., maxsize=1024, loaded=0)
+    CacheInfo(hits=..., misses=..., compilations=..., size=..., maxsize=1024)
     """
     return CACHE.info()
 

@@ -12,16 +12,25 @@ from tapec.config import settings
 __all__ = ["Cache", "CacheInfo"]
 
 
-class CacheInfo(NamedTuple):
-    """How often something compiled was found, how often not, how many functions were compiled, how many structures
-    are kept, and how many at most. `loaded` of the compilations were taken from the cache on disk."""
-
+class _Counts(NamedTuple):
     hits: int
     misses: int
     compilations: int
     size: int
     maxsize: int
-    loaded: int = 0
+
+
+class CacheInfo(_Counts):
+    """How often something compiled was found, how often not, how many functions were compiled, how many structures
+    are kept, and how many at most. `loaded`, beside the five, is how many compilations came from the cache on disk."""
+
+    loaded = 0
+
+    @classmethod
+    def of(cls, *counts: int, loaded: int) -> CacheInfo:
+        info = cls(*counts)
+        info.loaded = loaded
+        return info
 
 
 class Cache:
@@ -68,7 +77,9 @@ class Cache:
             self.misses += 1
 
     def info(self) -> CacheInfo:
-        return CacheInfo(self.hits, self.misses, self.compilations, len(self._entries), self.maxsize, self.loaded)
+        return CacheInfo.of(
+            self.hits, self.misses, self.compilations, len(self._entries), self.maxsize, loaded=self.loaded
+        )
 
     def clear(self) -> None:
         """Forget everything, and start counting anew."""

@@ -164,7 +164,7 @@ def test_a_new_signature_is_a_new_compilation():
     f(np.ones(3))
     f(np.ones(2, np.float32))
     assert f.cache_info().compilations == 5
-    assert f.cache_info()._fields == ("hits", "misses", "compilations", "size", "maxsize", "loaded")
+    assert f.cache_info()._fields == ("hits", "misses", "compilations", "size", "maxsize")
     f.cache_clear()
     assert f.cache_info()[:4] == (0, 0, 0, 0)
 
@@ -365,10 +365,10 @@ def test_unoptimised_functions_and_tapes_compute_the_same():
     x = np.array([-1.0, 0.0, 0.5, 2.0])
     gradient = tapec.grad(f)
     wanted = gradient(x)
-    assert "** 2" not in gradient.source(x)
+    assert "power" not in str(gradient.ir(x, stage="optimized"))
     with tapec.settings(optimize=False):
         np.testing.assert_allclose(gradient(x), wanted, rtol=1e-14)
-        assert "** 2" in gradient.source(x)
+        assert "power" in str(gradient.ir(x, stage="optimized"))
         t = tapec.constant(x)
         with tapec.GradientTape() as tape:
             tape.watch(t)
