@@ -18,7 +18,8 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Builder, Graph, Node, Type, input_node
 from tapec.ir.origin import place_of
 from tapec.ir.types import normalize_axis
-from tapec.ops import Symbol
+from tapec.ops import ArrayLike, Symbol
+from tapec.trace.adapter import parameter_names
 from tapec.trace.structure import LEAF, children
 
 __all__ = ["per_example_grad", "vmap"]
@@ -42,7 +43,7 @@ class Vmap(Transform):
         self.out_axes = out_axes
 
     def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Axes:
-        leaves = self._leaf_axes(info, len(args))
+        leaves = self._leaf_axes(info, len(args), defaulted(binder, args, kwargs))
         axes: list[int | None] = [None] * len(info.types)
         sizes: dict[str, int] = {}
         for leaf, position in enumerate(info.position):
@@ -67,16 +68,22 @@ class Vmap(Transform):
             raise ValueError(at_user_line(f"vmap: the mapped axes differ in length: {shown}"))
         return Axes(leaves, axes, next(iter(sizes.values())))
 
-    def _leaf_axes(self, info: Arguments, n: int) -> list[int | None]:
-        """The axis of every leaf: an int or None stands for a whole structure; keywords are mapped over axis 0."""
+    def _leaf_axes(self, info: Arguments, n: int, left_out: set[Any]) -> list[int | None]:
+        """The axis of every leaf: an int or None stands for a whole structure; keywords are mapped over axis 0.
+
+        Arguments that were left out have their defaults, for all examples.
+        """
         spec = self.in_axes
         if isinstance(spec, list):
             spec = tuple(spec)
+        if type(spec) is tuple:
+            spec += (None,) * sum(k in left_out for k in range(len(spec), n))
         if type(spec) is tuple and len(spec) != n:
             raise ValueError(at_user_line(f"vmap: in_axes has {len(spec)} entries for {n} arguments"))
         axes: list[int | None] = []
         for key, tree in info.subtrees.items():
             own = 0 if isinstance(key, str) else spec[key] if type(spec) is tuple else spec
+            own = None if key in left_out else own
             axes += spread_axes("in_axes", own, tree)
         return axes
 
@@ -112,6 +119,16 @@ class Vmap(Transform):
         places = [a for a, s in zip(axes, info.statics, strict=True) if s is LEAF]
         outputs = [_placed(x, b, a, plan.size).node for (x, b), a in zip(results, places, strict=True)]
         return builder.graph(forward.inputs, outputs, forward.name), result_template(info, 0)
+
+
+def defaulted(binder: Binder, args: Any, kwargs: Any) -> set[Any]:
+    """The arguments that are the defaults of the function's parameters, where these are no arrays."""
+    if binder.signature is None:
+        return set()
+    defaults = {name: p.default for name, p in binder.signature.parameters.items() if p.default is not p.empty}
+    given = {**{k: (binder.name_of(k), a) for k, a in enumerate(args)}, **{k: (k, a) for k, a in kwargs.items()}}
+    left_out = {key for key, (name, a) in given.items() if name in defaults and defaults[name] is a}
+    return {key for key in left_out if not isinstance(given[key][1], (np.ndarray, ArrayLike))}
 
 
 def spread_axes(what: str, spec: Any, tree: Any) -> list[int | None]:
@@ -224,7 +241,12 @@ def per_example_grad(function: Any = None, argnums: Any = 0, in_axes: Any = None
     shared = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
 
     def make(f: Callable[..., Any], n: int) -> CompiledFunction:
-        places = {k % n for k in shared}
+        names = parameter_names(f, n)
+        unknown = [k for k in shared if isinstance(k, str) and k not in names]
+        if unknown:
+            shown = f"there is no argument {unknown[0]!r}; the arguments are {', '.join(names)}"
+            raise ValueError(at_user_line(f"per_example_grad: {shown}"))
+        places = {names.index(k) if k in names else k % n for k in shared}
         axes = tuple([None if k in places else 0 for k in range(n)]) if in_axes is None else in_axes
         return vmap(grad(f, argnums), axes)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from tapec.api.functions import CompiledFunction, Out, Template, Transform, result_template
 from tapec.api.methods import bound, decorator, is_class_method
 from tapec.api.pullback import Later, cached, fitted
+from tapec.api.saved import load_saved, saved_state
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_loss, gradient_template, wrt_plan
 from tapec.autodiff.forward import jvp_graph
@@ -16,10 +18,12 @@ from tapec.autodiff.inline import copy_into, prune
 from tapec.autodiff.reverse import fit, plain, value_and_grad_graph, vjp_graph
 from tapec.autodiff.split import split
 from tapec.autodiff.zeros import Zero
+from tapec.config import settings
 from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Node, input_node
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
+from tapec.runtime.cache import CacheInfo
 from tapec.trace.adapter import Adapter, parameter_names, with_other
 from tapec.trace.structure import LEAF, Branch, flatten
 
@@ -42,8 +46,7 @@ class ByCount:
         self._made: dict[int, CompiledFunction] = {}
         self._make = make
         self._bound: dict[str, ByCount] = {}
-        self.__name__ = self.__qualname__ = f"{getattr(function, '__name__', 'function')}_{name}"
-        self.__doc__ = function.__doc__
+        functools.update_wrapper(self, function, updated=())
 
     def compiled(self, n: int) -> CompiledFunction:
         """The compiled function for calls with n arguments."""
@@ -75,11 +78,29 @@ class ByCount:
         """What tapec knows about a call with these arguments."""
         return self.compiled(len(args)).explain(*args)
 
+    def export(self, path: Any, *args: Any) -> None:
+        """Write a module of its own, for the signature of these arguments, that needs NumPy (and `math`) alone."""
+        self.compiled(len(args)).export(path, *args)
+
+    def cache_info(self) -> CacheInfo:
+        """(hits, misses, compilations, size, maxsize), of all numbers of arguments together."""
+        parts = [f.cache_info() for f in self._made.values()]
+        hits, misses, compilations, size = [sum(p[k] for p in parts) for k in range(4)]
+        return CacheInfo(hits, misses, compilations, size, settings.cache_size)
+
     def cache_clear(self) -> None:
+        """Forget every signature."""
         self._made.clear()
 
+    def __reduce__(self) -> Any:
+        """Pickled as generated code, see `CompiledFunction`."""
+        parts = [saved_state(f) for f in self._made.values()]
+        name = parts[0][0] if parts else f"{getattr(self, '__name__', 'function')}_{self._transform}"
+        described = tuple([x for p in parts for x in p[2]])
+        return load_saved, (name, self.__doc__, described, tuple([x for p in parts for x in p[3]]))
+
     def __repr__(self) -> str:
-        return f"<tapec {self.__name__}>"
+        return f"<tapec {self._transform} of {getattr(self, '__qualname__', self._function)}>"
 
 
 class Moves:

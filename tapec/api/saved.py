@@ -22,13 +22,13 @@ from tapec.trace.tensor import wrap
 __all__ = ["SavedFunction", "load_saved", "saved_state"]
 
 
-def saved_state(function: Any) -> tuple[str, str | None, tuple[str, ...], tuple[str, ...]]:
-    """Name, docstring, and for each known signature its description and its module."""
+def saved_state(function: Any, results: Any = None) -> tuple[str, str | None, tuple[str, ...], tuple[str, ...]]:
+    """Name, docstring, and for each known signature its description and its module. `results` as in `module_text`."""
     described, texts = [], []
     for entry in function._entries.values():
         for program in entry.programs[-1:]:  # captured facts are as they were when it was called last
             described.append(", ".join(f"{n}: {t}" for n, t in zip(entry.info.names, entry.info.types)))
-            texts.append(module_text(function, entry, program))
+            texts.append(module_text(function, entry, program, None, results))
     return function._name, function.__doc__, tuple(described), tuple(texts)
 
 

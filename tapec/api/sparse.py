@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.api.dispatch import Out
+from tapec.api.export import Text, by_path, constant_text, module_text, result_text, write_text
 from tapec.api.functions import CompiledFunction, Template, Transform
 from tapec.api.jacobians import graft, numbered, split_aux
 from tapec.api.methods import bound, decorator, is_class_method
+from tapec.api.saved import load_saved, saved_state
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_loss, gradient_template, wrt_plan
 from tapec.autodiff.compressed import Compressed, sparse_hessian_graph, sparse_jacobian_graph
@@ -162,8 +165,7 @@ class SparseFunction:
         self._function = compiled._function
         self._finish = finish
         self._bound: dict[str, SparseFunction] = {}
-        self.__name__ = getattr(compiled, "__name__", "function")
-        self.__doc__ = compiled.__doc__
+        functools.update_wrapper(self, compiled._function, updated=())
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         if owner is None:
@@ -193,7 +195,7 @@ class SparseFunction:
             self._compiled.cache_clear()
             found = self._compiled(*args, **kwargs)
             if not _hold(found):
-                raise TapecError(f"{self.__name__}: index arrays changed while they were read")
+                raise TapecError(f"{self._compiled._name}: index arrays changed while they were read")
         return found
 
     def reasons(self, *args: Any, **kwargs: Any) -> list[str]:
@@ -211,6 +213,47 @@ class SparseFunction:
     def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
         """The graph that computes the entries."""
         return self._compiled.ir(*args, stage=stage, **kwargs)
+
+    def export(self, path: Any, *args: Any, **kwargs: Any) -> None:
+        """Write a module of its own, for the signature of these arguments, that needs NumPy and SciPy alone."""
+        self._entries(args, kwargs)
+        entry, program, _ = self._compiled.locate(*args, **kwargs)
+        if entry.volatile is not None:
+            raise TapecError(at_user_line(f"{self._compiled._name} cannot be exported: {entry.volatile}"))
+        write_text(module_text(self._compiled, entry, program, None, self._results), path)
+
+    def __reduce__(self) -> Any:
+        """Pickled as generated code, see `CompiledFunction`."""
+        return load_saved, saved_state(self._compiled, self._results)
+
+    def _results(self, program: Any, module: Any) -> list[str]:
+        """What an exported module gives back: matrices, if the integers are those that the patterns were made for."""
+        texts, lines = [], []
+        for path in program.paths:
+            tree, leaves = path.template
+            (at,) = [k for k, leaf in enumerate(leaves) if type(leaf) is Layout]
+            layout = leaves[at]
+            for k, value in enumerate(layout.integers):
+                lines.append(f"_require(np.array_equal(r[{at + k}], {constant_text(value)}), 'other integers')")
+            if lines and len(program.paths) > 1:
+                raise TapecError(f"{self._compiled._name} cannot be exported: its patterns hang on integers")
+            made = [self._block(k, p, module) for k, p in enumerate(layout.patterns)]
+            inner = [None if leaf is None else made[leaf.k] for leaf in layout.template[1]]
+            text = result_text(layout.template[0], inner, self._compiled, None)
+            if self._compiled._transform.has_aux:  # type: ignore[attr-defined]
+                more = leaves[at + 1 + len(layout.integers) :]
+                text = f"({text}, {result_text(tree.children[3], more, self._compiled, None)})"
+            texts.append(text)
+        return [*lines, *by_path(texts)]
+
+    def _block(self, k: int, pattern: Any, module: Any) -> Text:
+        names = []
+        for part in ("indices", "indptr"):
+            names.append(module.name(part))
+            module.constants.append(f"{names[-1]} = {constant_text(getattr(pattern, part))}")
+        values = f"np.ones({pattern.nnz}, bool)" if isinstance(self._compiled._transform, Sparsity) else f"r[{k}]"
+        where = ", ".join(f"{name}.copy()" for name in names)
+        return Text(f"scipy.sparse.csr_matrix(({values}, {where}), shape={pattern.shape})")
 
     def explain(self, *args: Any, **kwargs: Any) -> Any:
         """What tapec knows about a call with these arguments."""

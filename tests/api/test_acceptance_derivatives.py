@@ -370,3 +370,71 @@ def falls(a):
 def test_what_one_example_decides_for_all(function, mend):
     with pytest.raises(tapec.UnsupportedError, match=rf"test_acceptance_derivatives.py:\d+: vmap: .*{mend}"):
         tapec.vmap(function)(np.ones((4, 3)))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# what every kind of compiled function answers
+# ---------------------------------------------------------------------------------------------------------------
+def cubes(v):
+    return np.sum(v**3)
+
+
+def plain(result):
+    return result.toarray() if hasattr(result, "toarray") else result
+
+
+ROWS = np.arange(12.0).reshape(4, 3)
+KINDS = {
+    "compile": (lambda: tapec.compile(cubes), (X,)),
+    "grad": (lambda: tapec.grad(cubes), (X,)),
+    "jacobian": (lambda: tapec.jacobian(lambda v: v * v), (X,)),
+    "hessian": (lambda: tapec.hessian(cubes), (X,)),
+    "vmap": (lambda: tapec.vmap(cubes), (ROWS,)),
+    "checkpoint": (lambda: tapec.checkpoint(cubes), (X,)),
+    "hvp": (lambda: tapec.hvp(cubes), (X, X)),
+    "ggn_vp": (lambda: tapec.ggn_vp(lambda v: v * v, np.sum), (X, X)),
+    "per_example_grad": (lambda: tapec.per_example_grad(lambda w, a: np.sum(w * a)), (X, ROWS)),
+    "sparse jacobian": (lambda: tapec.jacobian(lambda v: v[1:] * v[:-1], sparse=True), (X,)),
+    "sparse hessian": (lambda: tapec.hessian(cubes, sparse=True), (X,)),
+    "sparsity": (lambda: tapec.sparsity(lambda v: v[1:] * v[:-1]), (X,)),
+    "sparse by index": (lambda: tapec.jacobian(lambda v, i: v[i] * 2, sparse=True), (X, np.array([2, 0]))),
+    "sparse blocks": (lambda: tapec.jacobian(lambda v: (v * v, np.sum(v)), has_aux=True, sparse=True), (X,)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_compiled_function_shows_keeps_and_forgets(kind, tmp_path):
+    make, args = KINDS[kind]
+    f = make()
+    result = f(*args)
+    expected = plain(result[0] if isinstance(result, tuple) else result)
+    f.export(tmp_path / "kept.py", *args)
+    space = {"__name__": "kept"}
+    exec((tmp_path / "kept.py").read_text(), space)
+    for again in (space[space["__all__"][0]], pickle.loads(pickle.dumps(f))):
+        found = again(*args)
+        np.testing.assert_array_equal(plain(found[0] if isinstance(found, tuple) else found), expected)
+    assert "def " in f.source(*args) and "graph" in str(f.ir(*args)) and str(f.explain(*args))
+    assert f.__wrapped__ is not None
+    _, misses, compilations, size, maxsize = f.cache_info()
+    assert misses == compilations == size == 1 and maxsize == 1024
+    f.cache_clear()
+    assert f.cache_info()[:4] == (0, 0, 0, 0)
+
+
+def test_a_kept_sparse_matrix_is_of_the_integers_it_was_made_for():
+    f = tapec.jacobian(lambda v, i: v[i] * 2, sparse=True)
+    f(X, np.array([2, 0]))
+    kept = pickle.loads(pickle.dumps(f))
+    with pytest.raises(tapec.TapecError, match="knows these signatures alone"):
+        kept(X, np.array([1, 0]))
+
+
+def test_defaults_are_the_same_for_all_examples():
+    np.testing.assert_array_equal(tapec.vmap(lambda a, k=2.0: a * k)(ROWS), 2 * ROWS)
+    np.testing.assert_array_equal(tapec.vmap(lambda a, *, k=2.0: a * k)(ROWS), 2 * ROWS)
+    np.testing.assert_array_equal(tapec.vmap(lambda a, b, k=2.0: a * k, in_axes=(0, None))(ROWS, X), 2 * ROWS)
+    by_example = tapec.per_example_grad(lambda w, a, k=2.0: np.sum(w * a) * k, argnums="w")
+    np.testing.assert_array_equal(by_example(X, ROWS), 2 * ROWS)
+    with pytest.raises(ValueError, match="there is no argument 'q'; the arguments are w, a"):
+        tapec.per_example_grad(lambda w, a: np.sum(w * a), argnums="q")(X, ROWS)
