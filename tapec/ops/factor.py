@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import UnsupportedError, at_user_line
+from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define, shape_of
 from tapec.ops.diagonals import embed
 from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, regular, result_class, stacked
+from tapec.ops.reflectors import complete, raw
 
 __all__ = ["CHOLESKY", "QR"]
 
@@ -118,8 +119,9 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     m, n = shape_of(a)[-2:] if len(shape_of(a)) > 1 else stacked(Type(shape_of(a), a.dtype))
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(at_user_line(f"Unrecognized mode '{mode}'"))
-    if mode == "raw" or (mode == "complete" and m > n):
-        why = "gives LAPACK's reflectors" if mode == "raw" else "leaves the columns of q beyond the rank undetermined"
-        raise UnsupportedError(at_user_line(f"np.linalg.qr with mode={mode!r} {why}. Mend: use mode='reduced'."))
+    if min(m, n) and mode == "raw":
+        return raw(a)
+    if min(m, n) and mode == "complete" and m > n:
+        return result_class(np.linalg.qr)(*complete(a))
     q, r = apply(QR, (a,))
     return r if mode == "r" else result_class(np.linalg.qr)(q, r)

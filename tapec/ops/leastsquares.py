@@ -10,6 +10,8 @@ from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define
+from tapec.ops.diagonals import eye
+from tapec.ops.eigen import onto_triangle
 from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, regular, stacked
 from tapec.ops.samples import Case
 from tapec.ops.singular import svdvals_vjp
@@ -20,6 +22,10 @@ __all__ = ["LSTSQ", "PINV"]
 # -- pseudo-inverse ---------------------------------------------------------------------------------------------------
 def _pinv_vjp(ct: Any, y: Any, a: Any, rcond: float | None, hermitian: bool) -> Any:
     """Golub and Pereyra: a change keeps the rank, or there is no derivative."""
+    if hermitian:  # a function of the lower triangle, which alone is read
+        below = np.tril(a, -1)
+        whole = below + adjoint(below) + np.real(np.diagonal(a, axis1=-2, axis2=-1))[..., None] * eye(a, a.shape[-1])
+        return (onto_triangle(_pinv_vjp(ct, y, whole, rcond, False)[0], "L"),)
     ph = adjoint(y)
     gh = adjoint(ct)
     left = gh @ y @ ph
@@ -55,6 +61,8 @@ PINV = define(
         regular(3, 2, rcond=1e-10, hermitian=False),
         regular(2, 2, 3, rcond=None, hermitian=False),
         regular(2, 3, rcond=None, hermitian=False, complex=True),
+        regular(3, 3, rcond=None, hermitian=True, symmetric=True),
+        regular(2, 2, rcond=None, hermitian=True, symmetric=True, complex=True),
     ),
     numpy=np.linalg.pinv,
 )
