@@ -10,7 +10,7 @@ from tapec.codegen.idioms import template_of
 from tapec.codegen.items import Results
 from tapec.codegen.lower import Lowering
 from tapec.codegen.names import generic_name, identifier
-from tapec.codegen.plan import Plan, count_uses
+from tapec.codegen.plan import ROOM, Plan, count_uses
 from tapec.codegen.results import COPY
 from tapec.codegen.statements import Assign, Return
 from tapec.ir import CONSTANT, Node, Op
@@ -19,7 +19,7 @@ __all__ = ["FloatLowering", "FloatPlan"]
 
 LEAF = 6  # characters that a name takes, about
 WIDE, DEEP = 72, 8  # characters and operations on one line: they are short ones here
-ROOM = 56  # characters of a result with what is written inside it: others stand beside it
+PACKED = 56  # characters of a result with what is written inside it: others stand beside it
 
 
 class FloatPlan(Plan):
@@ -37,7 +37,6 @@ class FloatPlan(Plan):
         self._width = {}
         self._depth = {}
         self.nodes = [n for n in nodes if n in uses]
-        self._place = {}  # asked for only where arrays are big
         known: dict[Op, Template | None] = {}  # an op on floats has no parameters: one template each
         for node in self.nodes:
             if node.op not in known:
@@ -48,7 +47,7 @@ class FloatPlan(Plan):
         """Decide on the inputs of a node, all of whose own inputs are decided on."""
         leaves: tuple[Node, ...] = ()
         depth, width = 0, 8
-        room = ROOM if node.op.kind == "creation" else WIDE
+        room = PACKED if node.op.kind == "creation" else WIDE
         if template is not None:
             self.templates[node] = template
             depth, width = 1, template.width if template.compact else template.width - 2 * sum(template.counts)
@@ -67,6 +66,20 @@ class FloatPlan(Plan):
                 width += LEAF
         self.leaves[node] = leaves
         self._width[node], self._depth[node] = width, depth
+
+    def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
+        """What only the return reads is written there, while there is room; gives all that the return reads."""
+        leaves: tuple[Node, ...] = ()
+        room = ROOM
+        for node in results:
+            if self.uses.get(node) == 1 and node in self.templates and self._width[node] <= room:
+                if node not in self.wishes:
+                    self.nested.add(node)
+                    leaves += self.leaves[node]
+                    room -= self._width[node]
+                    continue
+            leaves += (node,)
+        return leaves
 
 
 class FloatLowering(Lowering):
