@@ -87,8 +87,10 @@ _LAYOUT = (BROADCAST_TO, RESHAPE, TRANSPOSE)
 _ARITHMETIC = ("add", "subtract", "multiply", "divide")
 
 
-def _as_number(x: Any) -> Any:
-    """The number that a symbol stands for, when the user wrote it; anything else as it is."""
+def _as_number(x: Any, self: Uniform) -> Any:
+    """The number that an operand is everywhere, where it does not decide the type; anything else as it is."""
+    if type(x) is Uniform:
+        return x.value if x is not self and x.type == self.type else x
     return x.node.value if type(x) is Symbol and is_literal(x.node) else x
 
 
@@ -137,7 +139,8 @@ class Uniform(ArrayLike):
 
     def _combined(self, op: Op, a: Any, b: Any) -> Any:
         """The result with a number, which is uniform again, or with an array of the result's type; None for others."""
-        a, b = _as_number(a), _as_number(b)
+        b = _as_number(b, self) if a is self else b
+        a = _as_number(a, self)
         if op.name == "multiply" and b is self:
             a, b = b, a
         if a is self and type(b) in (int, float):

@@ -79,3 +79,15 @@ def test_gradients(body):
                 point[k][i] += sign * step
                 ends.append(interpret(graph, *point)[0])
             assert found[i] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-6, abs=1e-7)
+
+
+def test_numbers_fold_into_numbers():
+    body = "multiply %x, 3.0; subtract %y, %0; add %1, %x; " + SUM.format(2)
+    graph = gradient(body)
+    assert derivative_ops(graph) == ["full", "full"]
+    assert [n.param("value") for n in graph.outputs[1:]] == [-2.0, 1.0]
+
+
+def test_a_number_and_an_array_add_up():
+    graph = gradient("sin %x; add %0, %x; " + SUM.format(1), wrt=(0,))
+    assert derivative_ops(graph) == ["cos", "add"]
