@@ -10,7 +10,7 @@ import numpy as np
 from tapec.codegen.names import Names, identifier
 from tapec.ir import CONSTANT, Node, is_literal
 
-__all__ = ["describe", "name_constants"]
+__all__ = ["describe", "is_eye", "is_range", "name_constants"]
 
 SHORT = 8  # elements that are written out
 SQUARE = 1 << 11  # rows up to which a matrix is looked at
@@ -28,15 +28,15 @@ def name_constants(nodes: Iterable[Node], names: Names, called: dict[Node, str])
 
 
 def _letter(value: Any) -> str:
-    return "eye" if _is_eye(value) else "rows" if _is_range(value) else "c"
+    return "eye" if is_eye(value) else "rows" if is_range(value) else "c"
 
 
 def describe(name: str, value: Any) -> str:
     """`c = np.array([1.0, 2.0])`, `rows = np.arange(100)`, or what kind of array it is."""
     x = np.asarray(value)
-    if _is_eye(x):
+    if is_eye(x):
         return f"{name} = np.eye({len(x)})"
-    if _is_range(x):
+    if is_range(x):
         return f"{name} = np.arange({len(x)})"
     if x.size <= SHORT:
         text = " ".join(np.array2string(x, separator=", ", threshold=SHORT + 1).split())
@@ -44,13 +44,15 @@ def describe(name: str, value: Any) -> str:
     return f"{name}: an array of {x.dtype.name}[{', '.join(map(str, x.shape))}]"
 
 
-def _is_eye(x: Any) -> bool:
+def is_eye(x: Any) -> bool:
+    """Is it `np.eye(n)`?"""
     if x.ndim != 2 or x.shape[0] != x.shape[1] or not 1 < len(x) <= SQUARE or x.dtype != float:
         return False
     return bool(np.count_nonzero(x) == len(x) and (x.diagonal() == 1.0).all())
 
 
-def _is_range(x: Any) -> bool:
+def is_range(x: Any) -> bool:
+    """Is it `np.arange(n)`, of some type of integers?"""
     if x.ndim != 1 or x.size < 2 or x.dtype.kind not in "iu" or x[0] != 0 or x[-1] != x.size - 1:
         return False
     return bool((x == np.arange(x.size)).all())

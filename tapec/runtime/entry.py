@@ -15,6 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tapec.codegen.constants import is_eye, is_range
+
 __all__ = ["Damaged", "described", "packed", "unpacked"]
 
 MAGIC = b"tapec cache 1"
@@ -32,6 +34,9 @@ def packed(about: dict[str, Any], codes: list[CodeType], arrays: dict[str, Any])
         array = np.asarray(value)
         if array.dtype.hasobject or array.dtype.names:
             raise ValueError(f"{name} is an array of {array.dtype}")
+        if is_range(array) or (is_eye(array) and not np.signbit(array).any()):
+            layouts[name] = [array.dtype.str, list(array.shape), "made"]
+            continue
         order: Literal["C", "F"] = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
         layouts[name] = [array.dtype.str, list(array.shape), order]
         parts.append(array.tobytes(order))
@@ -67,8 +72,12 @@ def unpacked(data: bytes, key: str) -> tuple[dict[str, Any], list[CodeType], dic
     arrays = {}
     for name, (dtype, shape, order) in about["arrays"].items():
         kind = np.dtype(dtype)
+        if order == "made":
+            arrays[name] = np.eye(shape[0], dtype=kind) if len(shape) == 2 else np.arange(shape[0], dtype=kind)
+            continue
         count = math.prod(shape)
-        array = np.frombuffer(rest, kind, count, start).reshape(shape, order=order).copy(order)
+        flat = np.frombuffer(rest, kind, count, start) if count else np.empty(0, kind)
+        array = flat.reshape(shape, order=order).copy(order)
         arrays[name] = array if shape else array[()]
         start += count * kind.itemsize
     return about, marshal.loads(rest[: about["code bytes"]]), arrays
