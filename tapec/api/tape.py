@@ -184,17 +184,17 @@ class GradientTape:
 
     def accessed(self, variable: Variable) -> None:
         """A Variable was read while this tape records."""
-        if (self._auto and variable._trainable) or id(variable) in self._variables:
+        if id(variable) in self._variables or (self._auto and variable._trainable):
             self._watch_variable(variable)
 
     def _watch_variable(self, variable: Variable) -> None:
         tensor = variable._tensor
-        self._mark(tensor)
         known = self._variables.get(id(variable))
         if known is None:
             self._variables[id(variable)] = (variable, [tensor])
         elif all([t is not tensor for t in known[1]]):
             known[1].append(tensor)
+        self._mark(tensor)
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """The Variables watched, in the order in which they were made."""

@@ -56,6 +56,8 @@ class Variable(ArrayLike):
                 tape.accessed(self)
         return tensor
 
+    _operand = _tapec_read
+
     @property
     def _value(self) -> Any:
         return self._tapec_read()._value

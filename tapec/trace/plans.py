@@ -225,8 +225,8 @@ def planned(name: str, ours: Any) -> Any:
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         value = self._value
-        if not args and not kwargs and type(value) is _ndarray:  # what `call` does, for the commonest of keys
-            plan = _find((ours, (value.shape, value.dtype)))
+        if not kwargs and type(value) is _ndarray and (not args or _STATIC.issuperset(map(type, args))):
+            plan = _find((ours, (value.shape, value.dtype), *args))  # as `call` does, for the commonest of keys
             if plan is not None:
                 return plan((self,), [value])
         return call(ours, (self, *args), kwargs)

@@ -1,7 +1,7 @@
 """What people may expect of a tape on plain NumPy code, and no other file asks for: TensorFlow's facts, and bad input.
 
-The life of tapes, Variables, slices, custom gradients and Jacobians have files of their own; `tests/compat` has the same
-facts under TensorFlow's names.
+The life of tapes, Variables, slices, custom gradients and Jacobians have files of their own; `tests/compat` has the
+same facts under TensorFlow's names.
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ def variable_square(v: Variable) -> Any:
     return tape.gradient(y, v)
 
 
-def recording(operate: Callable[[Any, Any], Any], count: int) -> float:
-    """Microseconds that a watched operation takes above the same on plain values."""
-    x = constant(1.01)
+def recording(operate: Callable[[Any, Any], Any], count: int, value: Any = 1.01) -> float:
+    """Microseconds that a watched operation takes above the same on plain values; each takes what the last one gave."""
+    x = constant(value)
     plain = x.numpy()
 
     def taped() -> None:
@@ -71,10 +71,40 @@ def recording(operate: Callable[[Any, Any], Any], count: int) -> float:
     return (best(taped) - best(empty) - best(untaped)) / count
 
 
+HALF = np.full((4, 4), 0.5)
+ROUND = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]  # products with it stay as large
+
+# what is done with a matrix again and again, beside x itself
+KINDS: dict[str, Callable[[Any, Any], Any]] = {
+    "np.sum(x)": lambda y, x: np.sum(x),
+    "np.sum(x, axis=0)": lambda y, x: np.sum(x, axis=0),
+    "np.mean(x)": lambda y, x: np.mean(x),
+    "np.max(x)": lambda y, x: np.max(x),
+    "x.sum()": lambda y, x: x.sum(),
+    "x.mean(0)": lambda y, x: x.mean(0),
+    "x.T": lambda y, x: x.T,
+    "x.reshape(2, 8)": lambda y, x: x.reshape(2, 8),
+    "x.ravel()": lambda y, x: x.ravel(),
+    "x[1]": lambda y, x: x[1],
+    "x[1:, 0]": lambda y, x: x[1:, 0],
+    "x[:, None]": lambda y, x: x[:, None],
+    "x @ w": lambda y, x: y @ ROUND,
+    "w @ x": lambda y, x: ROUND @ y,
+    "np.dot(x, y)": lambda y, x: np.dot(x, x),
+    "np.where(c, x, y)": lambda y, x: np.where(x, y, x),
+    "np.maximum(x, 0)": lambda y, x: np.maximum(y, 0.0),
+    "np.concatenate([x, y])": lambda y, x: np.concatenate([x, x]),
+    "np.stack([x, y])": lambda y, x: np.stack([x, x]),
+    "x.astype(np.float32)": lambda y, x: x.astype(np.float32),
+}
+
+
 def small_programs() -> None:
     row("recording x * y, above NumPy", recording(lambda y, x: y * x, 200), "us", "<= 2")
     row("recording np.multiply(x, y), above NumPy", recording(np.multiply, 200), "us", "<= 2")
     row("recording np.sin(x), above NumPy", recording(lambda y, x: np.sin(y), 200), "us", "<= 2")
+    for name, operate in KINDS.items():
+        row(f"recording {name}, above NumPy", recording(operate, 200, HALF), "us", "<= 2")
     row("x * x, watch to gradient", best(square), "us", "<= 12 (here <= 9)")
     v = Variable(3.0)
     row("v * v of a Variable", best(lambda: variable_square(v)), "us")
