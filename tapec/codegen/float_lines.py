@@ -69,17 +69,17 @@ class FloatPlan(Plan):
 
     def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
         """What only the return reads is written there, while there is room; gives all that the return reads."""
-        leaves: tuple[Node, ...] = ()
+        leaves: list[Node] = []
         room = ROOM
         for node in results:
             if self.uses.get(node) == 1 and node in self.templates and self._width[node] <= room:
                 if node not in self.wishes:
                     self.nested.add(node)
-                    leaves += self.leaves[node]
+                    leaves.extend(self.leaves[node])
                     room -= self._width[node]
                     continue
-            leaves += (node,)
-        return leaves
+            leaves.append(node)
+        return tuple(leaves)
 
 
 class FloatLowering(Lowering):
