@@ -18,6 +18,10 @@ __all__ = ["BIT_BY_BIT", "CHOSEN", "IDIOMS", "is_weak", "out_template", "templat
 
 SMALL_PRODUCT = 1 << 16  # multiplications; above, the call overhead of `@` is nothing
 SMALL = 1 << 16  # elements
+FEW = 256  # elements from which a product with ones is worth making them
+LONG = 2048  # elements of a row up to which a product adds up as exactly as NumPy's sum in pairs
+SHORT = 24  # elements of a row up to which its extremes had better be found in columns
+MATRIX = 16  # rows of each matrix of a stack
 
 _TEXTS: dict[Any, Template] = {}
 
@@ -131,11 +135,52 @@ def _method(name: str) -> Callable[[Node], str | None]:
     return text
 
 
+def _sum(node: Node) -> str | None:
+    """`x.dot(np.ones(n))` adds up rows, or columns, up to eight times as fast as `x.sum(axis=1)`."""
+    if [k for k, _ in node.params] != ["axis", "keepdims"]:
+        return None
+    return _product_with_ones(node) or f"_0.sum({_reduction_params(node)})"
+
+
+def _product_with_ones(node: Node) -> str | None:
+    """The sum along the last axis, or the first of a matrix, as a product."""
+    t, axis, keepdims = node.inputs[0].type, node.param("axis"), node.param("keepdims")
+    if node.type.dtype != t.dtype or t.dtype.char not in "fd" or t.ndim < 2 or len(axis) != 1 or 1 in t.shape:
+        return None
+    rows, n = t.shape[-2:]
+    if rows * n < FEW or (t.size > rows * n and rows < MATRIX):
+        return None
+    dtype = "" if t.dtype.char == "d" else ", np.float32"
+    if axis[0] == t.ndim - 1 and n <= LONG:
+        ones = f"np.ones({(n, 1) if keepdims else n}{dtype})"
+        return f"_0.dot({ones})" if t.ndim == 2 else f"_0 @ {ones}"
+    if axis[0] == 0 and t.ndim == 2:
+        return f"np.ones({'(1, len(_0))' if keepdims else 'len(_0)'}{dtype}).dot(_0)"
+    return None
+
+
+def _extreme(name: str) -> Callable[[Node], str | None]:
+    """The largest of each of many short rows: NumPy is fast along columns, copy included seven times as fast."""
+    method = _method(name)
+
+    def text(node: Node) -> str | None:
+        t = node.inputs[0].type
+        plain = [k for k, _ in node.params] == ["axis", "keepdims"] and t.ndim == 2 and t.dtype.char in "fd"
+        if not plain or node.param("axis") != (1,) or t.size < 2 * FEW or not 1 < t.shape[1] <= SHORT:
+            return method(node)
+        return f"_0.T.copy().{name}(axis=0){'[:, None]' if node.param('keepdims') else ''}"
+
+    return text
+
+
 def _mean(node: Node) -> str | None:
     """`x.sum() / n` does what `x.mean()` does, in half the time when there is little to add up."""
     if [k for k, _ in node.params] != ["axis", "keepdims"]:
         return None
     t = node.inputs[0].type
+    product = _product_with_ones(node)
+    if product is not None:
+        return f"{product} / {t.size // node.type.size}"
     if t.dtype.kind not in "fc" or t.dtype.itemsize < 4 or t.size > SMALL or not node.type.size:
         return f"_0.mean({_reduction_params(node)})"
     return f"_0.sum({_reduction_params(node)}) / {t.size // node.type.size}"
@@ -176,9 +221,9 @@ def _where(node: Node) -> Template | None:
 
 
 IDIOMS: dict[str, Callable[[Node], str | Template | None]] = {
-    "sum": _method("sum"),
-    "max": _method("max"),
-    "min": _method("min"),
+    "sum": _sum,
+    "max": _extreme("max"),
+    "min": _extreme("min"),
     "prod": _method("prod"),
     "any": _method("any"),
     "all": _method("all"),

@@ -67,7 +67,7 @@ def test_it_stays_away(name):
     check_unchanged(text(X, STAYS[name]), FACTORS)
 
 
-BIG = "%x: f64[20,30], %v: f64[30], %w: f64[30], %c: f64[20,1], %z: f64[20,30], %m: f64[2,20,30]"
+BIG = "%x: f64[20,30], %v: f64[30], %w: f64[30], %c: f64[20,1], %d: f64[20,1], %z: f64[20,30], %m: f64[2,20,30]"
 PRODUCTS = "multiply %x, %v !ct; multiply %w, %x !ct; "
 
 
@@ -76,6 +76,10 @@ PRODUCTS = "multiply %x, %v !ct; multiply %w, %x !ct; "
     [
         (PRODUCTS + "add %0, %1 !ct", "add %v, %w !ct; multiply %x, %0 !ct"),
         (PRODUCTS + "subtract %0, %1 !ct", "multiply %w, -1.0 !ct; add %v, %0 !ct; multiply %x, %1 !ct"),
+        (  # outer products
+            "multiply %c, %v !ct; negative %v !ct; multiply %d, %1 !ct; add %0, %2 !ct",
+            "multiply %d, -1.0 !ct; add %c, %0 !ct; multiply %v, %1 !ct",
+        ),
         (
             "multiply %x, %v !ct; multiply %0, 3.0 !ct; subtract %1, %x !ct",
             "multiply %v, 3.0 !ct; add %0, -1.0 !ct; multiply %x, %1 !ct",

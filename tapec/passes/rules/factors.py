@@ -38,9 +38,16 @@ def term(node: Node, uses: Count) -> Term:
         a, b = node.inputs
         k, rest = (uniform_value(b), a) if uniform_value(b) is not None else (uniform_value(a), b)
         if k is None:
-            return Term(number, (node,) if shared else (a, b))
+            return Term(number, (node,)) if shared else without_signs(number, (a, b))
         number, node = number * k, rest
     return Term(number, (node,))
+
+
+def without_signs(number: float, factors: tuple[Node, ...]) -> Term:
+    """The factors of which some are negatives, and the number with their signs."""
+    signs = [f.op.name == "negative" and f.role is not None for f in factors]
+    bare = tuple([f.inputs[0] if sign else f for f, sign in zip(factors, signs, strict=True)])
+    return Term(-number if sum(signs) % 2 else number, bare)
 
 
 class Common(NamedTuple):
@@ -92,12 +99,14 @@ def factored(y: Symbol, fact: Common) -> Any:
 
 
 def of_a_matrix(y: Node, uses: Count) -> Common | None:
-    """The common factor, where it is large and what it is multiplied with is small: one large product is saved.
+    """The common factor, where what it is multiplied with is small: one large product is saved.
 
     Among tangents of one input; an infinity in it may come out where it would have met another of the other sign.
     """
     found = common(y, uses)
-    if found is None or found.x.type.shape != y.type.shape or not is_mild(y, found.j, found.k):
+    if found is None or not is_mild(y, found.j, found.k):
+        return None
+    if found.x.type.shape != y.type.shape and FEW * found.x.type.size > y.type.size:
         return None
     if y.type.size < LARGE or (found.a is None and found.b is None):
         return None

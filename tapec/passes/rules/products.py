@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
-from tapec.ops import apply
+from tapec.ops import Symbol, apply
 from tapec.passes.facts import is_identity
 from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
@@ -47,7 +47,8 @@ def _rule(
 # -- outer products ---------------------------------------------------------------------------------------------------
 def _is_outer(u: Node, v: Node) -> bool:
     """Are they a column and a row, whose product is a matrix?"""
-    return u.type.ndim == v.type.ndim == 1
+    m = v.type.shape[-1] if v.type.shape else 0
+    return u.type.ndim == 2 and u.type.shape[1] == 1 and v.type.shape in ((m,), (1, m))
 
 
 def _meets_outer(u: Node, v: Node, b: Node) -> bool:
@@ -62,14 +63,22 @@ def any_offset(y: Node) -> bool:
     return y.param("offset") != 0
 
 
+def flat(x: Any) -> Any:
+    """A column, or a row, as a vector."""
+    inner = x.node.inputs[0] if x.node.op.name == "reshape" else x.node
+    return Symbol(inner, x.builder) if inner.type.ndim == 1 else np.reshape(x, (-1,))
+
+
 def column_times(u: Any, v: Any, b: Any) -> Any:
     """(u vᵀ) b"""
-    return u[:, None] * (v @ b) if b.ndim == 2 else u * (v @ b)
+    product = flat(v) @ b
+    return u * product if b.ndim == 2 else flat(u) * product
 
 
 def times_row(u: Any, v: Any, b: Any) -> Any:
     """b (u vᵀ)"""
-    return (b @ u)[:, None] * v if b.ndim == 2 else (b @ u) * v
+    product = b @ flat(u)
+    return product[:, None] * v if b.ndim == 2 else product * flat(v)
 
 
 def _is_outer_product(a: Node, b: Node) -> bool:
@@ -88,7 +97,7 @@ def _are_outer_products(y: Node, a: Node, b: Node) -> bool:
 
 def is_outer(node: Node) -> bool:
     """Is it a column times a row?"""
-    return node.op.name == "multiply" and {i.type.ndim for i in node.inputs} == {1, 2} and node.type.ndim == 2
+    return node.op.name == "multiply" and any([_is_outer(u, v) for u, v in (node.inputs, node.inputs[::-1])])
 
 
 def transposed_sum(y: Any, a: Any, b: Any) -> Any:
@@ -155,7 +164,7 @@ def spread_product(y: Any, a: Any, b: Any) -> Any:
     return np.broadcast_to(a @ b, y.shape)
 
 
-OUTER = np.reshape(u, params) * v
+OUTER = u * v
 
 
 # -- signs ------------------------------------------------------------------------------------------------------------
@@ -185,10 +194,15 @@ PRODUCTS = (
     # an infinity of u or v may come out where terms of both signs added up to nan
     _rule("product-with-column", OUTER @ b, column_times, _meets_outer, changes="zeros"),
     _rule("product-with-row", np.matmul(b, OUTER), times_row, _meets_outer, changes="zeros"),
-    _rule("transpose-of-outer", np.transpose(OUTER), lambda u, v: v[:, None] * u, _is_outer_transposed),
+    _rule("transpose-of-outer", np.transpose(OUTER), lambda u, v: flat(v)[:, None] * flat(u), _is_outer_transposed),
     _rule("transpose-of-sum-of-outer", np.transpose(a + b), transposed_sum, _are_outer_products),
     _rule("transpose-of-difference-of-outer", np.transpose(a - b), transposed_sum, _are_outer_products),
-    _rule("trace-of-outer", np.trace(OUTER), lambda u, v: u @ v, lambda y, u, v: _is_outer(u, v) and not any_offset(y)),
+    _rule(
+        "trace-of-outer",
+        np.trace(OUTER),
+        lambda u, v: flat(u) @ flat(v),
+        lambda y, u, v: _is_outer(u, v) and not any_offset(y),
+    ),
     _rule("factor-out-of-product", (a * k) @ b, lambda a, b, k: (a @ b) * k),
     _rule("factor-out-of-product-right", np.matmul(b, a * k), lambda a, b, k: (b @ a) * k),
     _rule(

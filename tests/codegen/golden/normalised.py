@@ -9,7 +9,7 @@ def normalised_value_and_grad(x, gain, shift):
         j = i + 256
         x_ = x[i:j]
         d_x_ = d_x[i:j]
-        centred = np.subtract(x_, x_.sum(axis=1, keepdims=True) / 128, out=d_x_)  # golden_functions.py:34   x - np. ...
+        centred = np.subtract(x_, x_.dot(np.ones((128, 1))) / 128, out=d_x_)  # golden_functions.py:34   x - np.mean ...
         scale = np.vecdot(centred, centred, keepdims=True) / 128 + 1e-05  # golden_functions.py:35   np.sqrt(np.mean ...
         scale = np.sqrt(scale)
         np.divide(centred, scale, out=t)  # golden_functions.py:36   np.sum(np.tanh(centred / scale * gain + shift))
@@ -19,12 +19,12 @@ def normalised_value_and_grad(x, gain, shift):
         s += t2.sum()
         t2 *= t2
         np.subtract(1, t2, out=t2)
-        d_shift += t2.sum(axis=0)
+        d_shift += np.ones(len(t2)).dot(t2)
         d_gain += np.einsum('ij,ij->j', t2, t)
         t2 *= gain
         t2 /= scale
         g = np.vecdot(t2, t, keepdims=True) / scale * -0.0078125  # golden_functions.py:35   centred**2
         centred *= g
         d_centred = np.add(t2, centred, out=t2)
-        np.add(d_centred, d_centred.sum(axis=1, keepdims=True) * -0.0078125, out=d_x_)  # golden_functions.py:34   np. ...
+        np.add(d_centred, d_centred.dot(np.ones((128, 1))) * -0.0078125, out=d_x_)  # golden_functions.py:34   np.me ...
     return s, d_x, d_gain, d_shift

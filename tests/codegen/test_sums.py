@@ -1,0 +1,63 @@
+"""Sums and extremes along one axis, written as what NumPy does fastest."""
+
+import numpy as np
+import pytest
+
+from tests.codegen.kit import check, graph_of
+
+RNG = np.random.default_rng(0)
+
+
+def code_of(f, x):
+    """The generated code without its remarks, after it was held against the interpreter."""
+    source = check(graph_of(f, x), x).source
+    return "\n".join(line.split("  #")[0] for line in source.splitlines())
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((40, 10), 1), ((40, 10), 0), ((10, 2000), 1), ((3, 20, 30), 2), ((2, 2, 20, 30), -1)]
+)
+def test_a_sum_is_a_product_with_ones(shape, axis, keepdims, dtype):
+    x = RNG.standard_normal(shape).astype(dtype)
+    for f in (np.sum, np.mean):
+        code = code_of(lambda x, f=f: f(x, axis=axis, keepdims=keepdims), x)
+        assert "np.ones(" in code and ".sum(" not in code and ".mean(" not in code
+        assert ("np.float32" in code) == (dtype == np.float32)
+
+
+@pytest.mark.parametrize(
+    ("f", "shape"),
+    [
+        (lambda x: np.sum(x, axis=1), (4, 5)),  # few
+        (lambda x: np.sum(x, axis=1), (3, 4000)),  # NumPy adds up long rows in pairs
+        (lambda x: np.sum(x, axis=1), (400, 1)),
+        (lambda x: np.sum(x, axis=0), (5, 20, 30)),
+        (lambda x: np.sum(x, axis=1), (5, 20, 30)),
+        (lambda x: np.sum(x, axis=(0, 1)), (20, 30)),
+        (lambda x: np.sum(x, axis=2), (100, 3, 4)),  # a product for each three rows
+        (lambda x: np.sum(x, axis=0), (500,)),
+    ],
+)
+def test_other_sums_stay(f, shape):
+    assert "np.ones(" not in code_of(f, RNG.standard_normal(shape))
+    assert "np.ones(" not in code_of(lambda x: f(x.astype(np.float16)), RNG.standard_normal(shape))
+
+
+def test_nan_and_infinities():
+    x = RNG.standard_normal((60, 10))
+    x[0, 0], x[1, 1], x[2, :2] = np.nan, np.inf, (np.inf, -np.inf)
+    for axis in (0, 1):
+        assert "np.ones(" in code_of(lambda x, axis=axis: np.sum(x, axis=axis), x)
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_extremes_of_short_rows_are_found_in_columns(name, keepdims):
+    f = getattr(np, name)
+    x = RNG.standard_normal((100, 10))
+    x[3, 4], x[5] = np.nan, np.inf
+    assert f".T.copy().{name}(axis=0)" in code_of(lambda x: f(x, axis=1, keepdims=keepdims), x)
+    for shape, axis in (((100, 10), 0), ((100, 100), 1), ((5, 10), 1), ((300, 1), 1), ((10, 10, 10), 2)):
+        assert ".copy()" not in code_of(lambda x, axis=axis: f(x, axis=axis), RNG.standard_normal(shape))
