@@ -11,7 +11,7 @@ from typing import Any
 
 from tapec.codegen.names import Names, generic_name, identifier
 from tapec.codegen.plan import Plan, is_big, is_view
-from tapec.ir import Node
+from tapec.ir import INPUT, Node
 from tapec.ir.types import Type
 
 __all__ = ["Buffers"]
@@ -216,5 +216,8 @@ class Buffers:
                 break
             if reader.op.kind != "elementwise" and reader not in self.plan.fused:
                 break
+            first = reader.inputs[0]
+            if first is not n and first.type == n.type and first.op is not INPUT and self.last.get(first) == k:
+                break  # that one's memory is written again, and ours is free
             n = reader
         return generic_name(node)

@@ -3,15 +3,15 @@
 def likelihood_value_and_grad(theta, x, y):
     square = np.vecdot(x, x)                # golden_functions.py:61   np.sum(x * x, axis=1)
     distance = square[:, None] + square     # golden_functions.py:62   square[:, None] + square[None, :] - 2.0 * (x  ...
-    distance2 = x.dot(x.T)
-    distance2 *= 2.0
-    distance -= distance2
+    z = x.dot(x.T)
+    z *= 2.0
+    distance -= z
     distance *= 0.5                         # golden_functions.py:63   np.exp(theta[0] - 0.5 * distance) + np.exp(th ...
     np.subtract(theta[0], distance, out=distance)
     np.exp(distance, out=distance)
     e = np.exp(theta[1])
-    np.multiply(e, eye, out=distance2)
-    kernel = np.add(distance, distance2, out=distance2)
+    np.multiply(e, eye, out=z)
+    kernel = np.add(distance, z, out=z)
     alpha = np.linalg.solve(kernel, y)      # golden_functions.py:65   np.linalg.solve(kernel, y)
     factor = np.linalg.cholesky(kernel)     # golden_functions.py:64   np.linalg.cholesky(kernel)
     s = np.log(np.diagonal(factor)).sum()   # golden_functions.py:66   np.sum(np.log(np.diag(factor)))
