@@ -69,6 +69,19 @@ def bound(transform: Any, owner: Any, table: dict[str, Any], make: Callable[[], 
         space = table
     key = f"{CACHE_KEY}_{id(transform)}_{id(owner)}"
     known = space.get(key)
-    if known is None or known[0] is not owner:
-        known = space[key] = owner, make()
-    return known[1]
+    if known is None or known.owner is not owner:
+        known = space[key] = _Kept(owner, make())
+    return known.made
+
+
+class _Kept:
+    """What was made for an object. Copies and pickles of the object go without it."""
+
+    __slots__ = ("made", "owner")
+
+    def __init__(self, owner: Any = None, made: Any = None):
+        self.owner = owner
+        self.made = made
+
+    def __reduce__(self) -> Any:
+        return _Kept, ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import pickle
@@ -145,6 +146,17 @@ def test_rules_of_static_methods():
     model = Model()
     np.testing.assert_array_equal(tapec.grad(lambda v: np.sum(model.stated(v)))(X), np.full(3, 5.0))
     np.testing.assert_array_equal(tapec.grad(lambda v: np.sum(model.ruled(v)))(X), np.full(3, 7.0))
+
+
+def test_copies_and_pickles_of_objects_compile_for_themselves():
+    model = Model()
+    model.product(X, X)
+    np.testing.assert_array_equal(model.above_property, np.full(3, 2.0))
+    assert len(pickle.dumps(model)) < 2000
+    for twin in (copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        twin.w = X
+        np.testing.assert_allclose(twin.product(X, X), 6 * X**3)
+        np.testing.assert_allclose(model.product(X, X), 6 * X * X)
 
 
 def test_names_of_parameters_that_are_ours_too():
