@@ -90,7 +90,8 @@ class RuleSet:
 
 @cache
 def variants(rule: Rule) -> Variants:
-    return tuple([(rule, pattern, looks_below(pattern)) for pattern in rule.pattern.variants()])
+    size: tuple[Look, ...] = (lambda node: node.type.size >= rule.least,) if rule.least else ()
+    return tuple([(rule, pattern, size + looks_below(pattern)) for pattern in rule.pattern.variants()])
 
 
 def _operands_fit(pattern: Any, key: tuple[Op, ...]) -> bool:

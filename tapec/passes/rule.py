@@ -32,6 +32,7 @@ class Rule:
     `only="cotangents"`: only where all nodes of the pattern were made by derivative rules.
     `once`: only if nothing else uses the nodes below the root.
     `kinds`: the dtype kinds that all nodes of the pattern must have.
+    `least`: how many elements the result must have.
     `changes`: what may differ in the result. Nothing: equal bit for bit. "rounding": the last digits, or the order in
     which sums are added up. "zeros": also the signs of zeros, and a zero known to be one stays one whatever it is
     multiplied by; only among cotangents. "fast-math": what holds for numbers but not for nan, inf, overflow; such a
@@ -46,6 +47,7 @@ class Rule:
     once: bool = False
     kinds: str = "f"
     changes: str = ""
+    least: int = 0
 
     def __post_init__(self) -> None:
         if self.changes not in CHANGES or self.only not in (None, "cotangents"):

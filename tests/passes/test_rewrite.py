@@ -86,6 +86,28 @@ def test_kinds_hold_for_every_node_of_the_pattern():
     expect("negative %n; add %x, %0", "negative %n; add %x, %0", rule, inputs=inputs)
 
 
+def test_the_least_size_of_the_result():
+    rule = Rule("", np.exp(x), -x, least=4)
+    inputs = "%x: f64[3], %m: f64[2,3]"
+    expect("exp %x; exp %m; return %0, %1", "exp %x; negative %m; return %0, %1", rule, inputs=inputs)
+
+
+def test_twins_are_one_before_anything_fires():
+    """The numbering is made before the walk: what equals an earlier node is found, in either order of operands."""
+    rule = Rule("", x - x, np.cos(x))
+    expect("multiply %x, %y; multiply %y, %x; subtract %0, %1", "multiply %x, %y; cos %0", rule)
+
+
+def test_the_numbering_goes_on_to_the_next_rules():
+    """What the first rules left behind is not found by the second, and what comes later is not found too early."""
+    first = RuleSet("", [Rule("one", np.sin(np.exp(x)), np.cos(x))])
+    second = RuleSet("", [Rule("two", np.tan(x), np.sin(np.exp(x))), Rule("three", np.sqrt(x), np.log(x) + np.exp(x))])
+    graph = parse(text(X, "exp %x; sin %0; sqrt %y; tan %x; log %y; return %1, %2, %3, %4"))
+    result = ordered(verify(second(verify(first(graph)))))
+    after = "cos %x; log %y; exp %y; add %1, %2; exp %x; sin %4; return %0, %3, %5, %1"
+    assert result == ordered(parse(text(X, after)))
+
+
 def test_once_counts_what_is_left():
     rule = Rule("", np.exp(x) - 1, np.expm1(x), once=True)
     twice = "exp %x; subtract %0, 1; add %0, %1"

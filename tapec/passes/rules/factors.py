@@ -108,7 +108,7 @@ def of_a_matrix(y: Node, uses: Count) -> Common | None:
         return None
     if found.x.type.shape != y.type.shape and FEW * found.x.type.size > y.type.size:
         return None
-    if y.type.size < LARGE or (found.a is None and found.b is None):
+    if found.a is None and found.b is None:
         return None
     small = math.prod(broadcast_shapes(*[p.type.shape for p in (found.a, found.b) if p is not None]))
     return found if FEW * small <= y.type.size else None
@@ -130,5 +130,6 @@ FACTORS = (
         of_a_matrix,
         only="cotangents",
         changes="zeros",
+        least=LARGE,
     ),
 )

@@ -48,11 +48,12 @@ def _are_small(y: Node, x: Node, a: Node, b: Node) -> bool:
     if x.type.shape != y.type.shape:
         return False
     size = math.prod(broadcast_shapes(a.type.shape, b.type.shape))
-    return FEW * size <= y.type.size >= LARGE
+    return FEW * size <= y.type.size
 
 
 def _small(name: str, pattern: Any, replacement: Any) -> Rule:
-    return Rule(name, pattern, replacement, _are_small, only="cotangents", changes="rounding", once=True)
+    changes = "rounding"
+    return Rule(name, pattern, replacement, _are_small, only="cotangents", changes=changes, once=True, least=LARGE)
 
 
 SCALES = (
