@@ -18,11 +18,11 @@ import numpy as np
 
 from tapec.errors import note_user_line
 from tapec.ir import CONSTANT, Builder, Node, Op, Type, input_node
-from tapec.ir.index import Slot
+from tapec.ir.index import Slice, Slot
 from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, gives_views, has_out, run
 from tapec.ops.control import WHERE
 from tapec.ops.extremes import CLIP
-from tapec.ops.indexing import GETITEM, real_index
+from tapec.ops.indexing import FULL_SLICE, GETITEM, real_index
 from tapec.ops.layout import RESHAPE, TRANSPOSE, ravel
 from tapec.ops.symbol import Question
 from tapec.trace.links import share
@@ -37,6 +37,7 @@ _new = object.__new__
 _ndarray = np.ndarray
 _generic = np.generic
 _INTS = frozenset({int})
+_BOUNDS = frozenset({int, NoneType})
 _STATIC = frozenset({int, bool, NoneType, type})
 _BY_MEMORY = frozenset("AKFakf")  # orders in which it matters how an array lies in memory
 
@@ -264,24 +265,34 @@ Tensor.T = property(planned("T", FUNCTIONS[np.transpose]))  # type: ignore[assig
 # -- elements and slices ----------------------------------------------------------------------------------------------
 def _part(x: Tensor, value: np.ndarray, index: Any) -> tuple[Op, Any] | None:
     """The op of an index of ints, slices, `None` and `...`, and its parameters."""
-    key: list[Any] = [_item, value.shape]
+    static: list[Any] = []
+    planned = False
     for p in index if type(index) is tuple else (index,):
         kind = type(p)
         if kind is slice:
-            key += (slice, p.start, p.stop, p.step)
-        elif kind is int or p is None or p is Ellipsis:
-            key.append(p)
-        else:
+            p = Slice(p.start, p.stop, p.step)
+            if not _BOUNDS.issuperset(map(type, p)):
+                return None
+        elif p is None or p is Ellipsis:
+            planned = True
+        elif kind is not int:
             return None
-    try:
-        part: Any = _find(tuple(key))
-    except TypeError:  # a bound that is an array
-        return None
-    if part is None and _comes_again(tuple(key)):
+        static.append(p)
+    if planned:
+        return _planned_part((_item, value.shape, *static), x, index)
+    while len(static) > 1 and static[-1] == FULL_SLICE:
+        static.pop()
+    return None if static == [FULL_SLICE] else (GETITEM, (("index", tuple(static)),))
+
+
+def _planned_part(key: Any, x: Tensor, index: Any) -> tuple[Op, Any] | None:
+    """With new axes, or `...`, it may be another shape for the whole array."""
+    part: Any = _find(key)
+    if part is None and _comes_again(key):
         answer = _answer(_item, (x, index), {})
         if answer is not None and _is_one(answer):
             part = answer.result.op, answer.result.params
-        _PLANS[tuple(key)] = part
+        _PLANS[key] = part
     return part
 
 
