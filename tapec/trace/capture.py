@@ -8,6 +8,7 @@ is noted, to be compared at the next call.
 
 from __future__ import annotations
 
+import builtins
 import types
 from functools import partial
 from typing import Any
@@ -264,7 +265,7 @@ class Captures:
         if space is None:
             space = self._globals[id(f.__globals__)] = _Globals(self, f.__globals__)
         new = types.FunctionType(f.__code__, space, f.__name__, self._defaults(f), cells or None)
-        new.__kwdefaults__ = f.__kwdefaults__
+        new.__kwdefaults__ = self._keyword_defaults(f)
         new.__qualname__ = f.__qualname__
         for name, value in f.__dict__.items():
             if name != CACHE_KEY:
@@ -282,17 +283,31 @@ class Captures:
         return new
 
     def _defaults(self, f: types.FunctionType) -> tuple[Any, ...] | None:
-        """Arrays and objects are read as ever; numbers are constants to whoever reads the code, and facts to us."""
-        if any(f is g for g in self.given):
-            return f.__defaults__
         path = _root(f).attribute("__defaults__")
-        found = []
-        for k, value in enumerate(f.__defaults__ or ()):
-            if isinstance(value, SCALARS):
-                self.checks.setdefault(path.item(k).source, (path.item(k), value))
-            plain = isinstance(value, SCALARS) or type(value) in _ATOMS
-            found.append(value if plain else self.read(value, path.item(k)))
-        return tuple(found) or None
+        found = enumerate(f.__defaults__ or ())
+        return tuple([self._default(f, v, path.item(k)) for k, v in found]) or None
+
+    def _keyword_defaults(self, f: types.FunctionType) -> dict[str, Any] | None:
+        path = _root(f).attribute("__kwdefaults__")
+        found = (f.__kwdefaults__ or {}).items()
+        return {k: self._default(f, v, path.item(k)) for k, v in found} or None
+
+    def _default(self, f: types.FunctionType, value: Any, path: Path) -> Any:
+        """Arrays and objects are read as ever; numbers are constants to whoever reads the code, and facts to us."""
+        if any(f is g for g in self.given) or type(value) in _ATOMS:
+            return value
+        if isinstance(value, SCALARS):
+            self.checks.setdefault(path.source, (path, value))
+            return value
+        return self.read(value, path)
+
+    def imported(self, find: Any, *args: Any, **kwargs: Any) -> Any:
+        """`import` inside a function: the user's own modules are read as captured ones are."""
+        module = find(*args, **kwargs)
+        if not is_own_code(getattr(module, "__file__", None) or ""):
+            return module
+        key = f"_module_{id(module)}"
+        return self.read(module, Path(module.__name__, key, {key: module}, lambda: module))
 
 
 class _Globals(dict):
@@ -305,6 +320,10 @@ class _Globals(dict):
         for key in _OWN_KEYS:  # the interpreter reads these past __getitem__
             if key in real:
                 dict.__setitem__(self, key, real[key])
+        space = real.get("__builtins__", builtins)
+        known = space if isinstance(space, dict) else vars(space)
+        ours = {**known, "__import__": partial(captures.imported, known["__import__"])}
+        dict.__setitem__(self, "__builtins__", ours)
 
     def __getitem__(self, name: str) -> Any:
         if dict.__contains__(self, name):

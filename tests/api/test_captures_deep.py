@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import gc
 import random
+import sys
 import types
 import weakref
 from enum import Enum
@@ -488,3 +489,44 @@ def test_a_list_that_holds_itself():
     held = [2.0]
     held.append(held)
     assert tapec.compile(lambda v: v * held[0])(3.0) == 6.0
+
+
+def scaled(v, *, w=W, k=2.0):
+    return np.sum(v * w * k)
+
+
+def test_keyword_defaults_of_helpers(monkeypatch):
+    f = tapec.value_and_grad(lambda v: scaled(v))
+    assert f(X)[0] == 12.0
+    monkeypatch.setitem(scaled.__kwdefaults__, "k", 3.0)
+    assert f(X)[0] == 18.0
+    monkeypatch.setitem(scaled.__kwdefaults__, "w", X)
+    assert f(X)[0] == 42.0
+
+
+def by_module(v):
+    import settings_of_a_user
+
+    return np.sum(v * (settings_of_a_user.W * 2)) * settings_of_a_user.K
+
+
+def by_name(v):
+    from settings_of_a_user import K, W
+
+    return np.sum(v * (W * 2)) * K
+
+
+@pytest.mark.parametrize("function", [by_module, by_name])
+def test_modules_that_are_imported_inside(function, monkeypatch):
+    module = types.ModuleType("settings_of_a_user")
+    module.__file__, module.W, module.K = __file__, np.ones(3), 1.0
+    monkeypatch.setitem(sys.modules, "settings_of_a_user", module)
+    f = tapec.value_and_grad(function)
+    assert f(X)[0] == 12.0
+    module.W[:] = 2.0
+    assert f(X)[0] == 24.0
+    module.K = 3.0
+    assert f(X)[0] == 72.0
+    module.W = X
+    assert f(X)[0] == 84.0
+    assert f.cache_info().compilations == 1
