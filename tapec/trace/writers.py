@@ -46,7 +46,8 @@ def _plain(x: Any) -> Any:
 
 @implements(np.copyto)
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    t = _target(dst, np.copyto, src, casting=casting, where=where if where is True else _plain(where))
+    mask = where if where is True or isinstance(dst, Tensor) else _plain(where)
+    t = _target(dst, np.copyto, src, casting=casting, where=mask)
     if t is not None:
         assign(t, src if where is True else np.where(where, as_operand(src), t), casting)
 
