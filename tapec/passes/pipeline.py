@@ -63,13 +63,19 @@ NEEDED = tuple([(name, run) for name, run in PIPELINE if name in ("transparent",
 def optimize(graph: Graph, report: Report | None = None) -> Graph:
     """The graph after all passes; `report` is told what they did, and with `settings.debug` the standard error."""
     told = Report() if report is None and settings.debug else report
-    start = graph
-    for name, run in PIPELINE if settings.optimize else NEEDED:
-        graph = run_pass(name, run, graph, told)
-    start._numbering = graph._numbering = None
+    lean = run_all(PIPELINE if settings.optimize else NEEDED, graph, told)
     if settings.debug and told is not None:
-        tell(start, graph, told)
-    return graph
+        tell(graph, lean, told)
+    return lean
+
+
+def run_all(passes: Iterable[tuple[str, Pass]], graph: Graph, report: Report | None) -> Graph:
+    """One pass after the other, on a graph that nobody else holds: a numbering goes with it, and is dropped at last."""
+    start = lean = Graph(graph.inputs, graph.nodes, graph.outputs, graph.name)
+    for name, run in passes:
+        lean = run_pass(name, run, lean, report)
+    lean._numbering = None
+    return graph if lean is start else lean
 
 
 def tell(before: Graph, after: Graph, report: Report) -> None:
@@ -84,9 +90,7 @@ def tell(before: Graph, after: Graph, report: Report) -> None:
 def run_passes(graph: Graph, names: Iterable[str], report: Report | None = None) -> Graph:
     """The graph after the passes of these names, in this order; KeyError for a name that is none."""
     passes = dict(PIPELINE)
-    for name in names:
-        graph = run_pass(name, passes[name], graph, report)
-    return graph
+    return run_all([(name, passes[name]) for name in names], graph, report)
 
 
 def run_pass(name: str, run: Pass, graph: Graph, report: Report | None) -> Graph:
