@@ -16,7 +16,7 @@ from tapec.ir import Node
 __all__ = ["buffer_size"]
 
 USUAL = 8192  # elements of NumPy's buffer
-LEAST = 256  # elements of a row from which the copy does not pay
+LEAST = 3072  # bytes of a row from which the copy does not pay
 ENOUGH = 1 << 17  # elements in such operations, in all, that are worth setting the size
 
 
@@ -24,10 +24,10 @@ def buffer_size(nodes: Iterable[Node]) -> int | None:
     """The size to set, in elements (a multiple of 16), when there is enough to gain by it."""
     gained, shortest = 0, USUAL
     for node in nodes:
-        if node.op.kind != "elementwise" or node.op.multi or node.type.ndim < 2 or node.type.size < LEAST:
+        if node.op.kind != "elementwise" or node.op.multi or node.type.ndim < 2 or node.type.nbytes < LEAST:
             continue
         row = _row(node)
-        if LEAST <= row < USUAL:
+        if row * node.type.dtype.itemsize >= LEAST and row < USUAL:
             gained += node.type.size
             shortest = min(shortest, row)
     return shortest // 16 * 16 if gained >= ENOUGH else None

@@ -29,6 +29,7 @@ from tapec.passes.rules import (
     PRODUCTS,
     REDUCTIONS,
     SCALES,
+    SPREADS,
     STABILITY,
     SYMMETRIES,
     TRIANGLES,
@@ -39,7 +40,7 @@ from tapec.passes.transparent import transparent
 __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
-SHAPES = (LAYOUT, INDEXING, REDUCTIONS, SYMMETRIES)
+SHAPES = (LAYOUT, INDEXING, REDUCTIONS, SPREADS, SYMMETRIES)
 NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, FAST)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (

@@ -14,6 +14,7 @@ from tapec.passes.rules.powers import POWERS
 from tapec.passes.rules.products import PRODUCTS
 from tapec.passes.rules.reductions import REDUCTIONS
 from tapec.passes.rules.scales import SCALES
+from tapec.passes.rules.spreads import SPREADS
 from tapec.passes.rules.stability import STABILITY
 from tapec.passes.rules.symmetries import SYMMETRIES
 from tapec.passes.rules.triangles import TRIANGLES
@@ -34,6 +35,7 @@ __all__ = [
     "PRODUCTS",
     "REDUCTIONS",
     "SCALES",
+    "SPREADS",
     "STABILITY",
     "SYMMETRIES",
     "TRIANGLES",

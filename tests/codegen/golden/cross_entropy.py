@@ -1,21 +1,19 @@
 # 1.8 Mflop, 4.9 MB moved, at most 2.5 MB of memory
 def cross_entropy_value_and_grad(logits, labels):
-    with np.errstate():
-        np.setbufsize(288)             # so rows are not copied to be broadcast
-        s = 0.0
-        d_z = np.empty((1024, 300))
-        for i in range(0, 1024, 256):  # blocks that stay in the cache
-            j = i + 256
-            logits_ = logits[i:j]
-            labels_ = labels[i:j]
-            d_z_ = d_z[i:j]
-            rows = np.arange(len(labels_))
-            z = np.subtract(logits_, logits_.max(axis=1, keepdims=True), out=d_z_)  # golden_functions.py:24   logit ...
-            v = z[rows, labels_]       # golden_functions.py:26   z[np.arange(len(labels)), labels]
-            np.exp(z, out=z)           # golden_functions.py:25   np.log(np.sum(np.exp(z), axis=1))
-            s2 = z.dot(np.ones(300))
-            total = np.log(s2)
-            s += (total - v).sum()     # golden_functions.py:26   np.mean(total - z[np.arange(len(labels)), labels])
-            np.multiply((0.0009765625 / s2).reshape(-1, 1), z, out=d_z_)  # golden_functions.py:25   np.exp(z)
-            d_z_[rows, labels_] -= 0.0009765625  # golden_functions.py:26   np.mean(total - z[np.arange(len(labels)) ...
-        return s / 1024, d_z
+    s = 0.0
+    d_z = np.empty((1024, 300))
+    for i in range(0, 1024, 256):            # blocks that stay in the cache
+        j = i + 256
+        logits_ = logits[i:j]
+        labels_ = labels[i:j]
+        d_z_ = d_z[i:j]
+        rows = np.arange(len(labels_))
+        z = np.subtract(logits_, logits_.max(axis=1, keepdims=True), out=d_z_)  # golden_functions.py:24   logits -  ...
+        v = z[rows, labels_]                 # golden_functions.py:26   z[np.arange(len(labels)), labels]
+        np.exp(z, out=z)                     # golden_functions.py:25   np.log(np.sum(np.exp(z), axis=1))
+        s2 = z.dot(np.ones(300))
+        total = np.log(s2)
+        s += (total - v).sum()               # golden_functions.py:26   np.mean(total - z[np.arange(len(labels)), la ...
+        np.multiply((0.0009765625 / s2).reshape(-1, 1), z, out=d_z_)  # golden_functions.py:25   np.exp(z)
+        d_z_[rows, labels_] -= 0.0009765625  # golden_functions.py:26   np.mean(total - z[np.arange(len(labels)), la ...
+    return s / 1024, d_z

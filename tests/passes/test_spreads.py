@@ -1,0 +1,54 @@
+"""Variance and standard deviation in parts: each rule where it fires and where it must not."""
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.passes.rules import SPREADS
+from tests.passes.support import Case, check_case, check_table
+
+X = "%x: f64[4,3], %h: f16[4,3], %z: c128[4,3], %e: f64[0,3]"
+PLAIN = "{axis=(0,), keepdims=False, ddof=0}"
+
+CASES = {
+    "std-in-parts": Case(
+        X,
+        [(f"std %x {PLAIN}", f"var %x {PLAIN}; sqrt %0")],
+        [f"std %h {PLAIN}", f"std %z {PLAIN}", f"std %e {PLAIN}", "std %x {axis=(0,), keepdims=False, ddof=4}"],
+    ),
+    "var-in-parts": Case(
+        X,
+        [
+            (
+                f"var %x {PLAIN}",
+                "mean %x {axis=(0,), keepdims=True}; subtract %x, %0; multiply %1, %1; "
+                "mean %2 {axis=(0,), keepdims=False}",
+            ),
+            (
+                "var %x {axis=(0, 1), keepdims=True, ddof=1}",
+                "mean %x {axis=(0, 1), keepdims=True}; subtract %x, %0; multiply %1, %1; "
+                "sum %2 {axis=(0, 1), keepdims=True}; divide %3, 11.0",
+            ),
+        ],
+        [f"var %h {PLAIN}", f"var %z {PLAIN}", f"var %e {PLAIN}", "var %x {axis=(0,), keepdims=False, ddof=5}"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rule(name):
+    check_case(name, CASES[name], SPREADS)
+
+
+def test_each_rule_has_a_case():
+    check_table(CASES, SPREADS)
+
+
+def test_a_gradient_shares_the_parts():
+    f = tapec.value_and_grad(lambda x: np.sum(x / np.std(x, axis=1, keepdims=True)) + np.sum(np.var(x, axis=1)))
+    x = np.random.default_rng(0).normal(size=(50, 40))
+    f(x)
+    code = "".join([line.split("#")[0] for line in f.source(x).splitlines()[1:]])
+    assert "np.var" not in code and "np.std" not in code
+    assert code.count("x - ") == 1
+    tapec.check_grads(lambda x: np.sum(np.std(x, axis=0) * np.var(x, ddof=1)), (x[:5, :4],))
