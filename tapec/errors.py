@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from types import FrameType
 
 import numpy
@@ -33,6 +34,7 @@ __all__ = [
     "scipy_package",
     "user_frame",
     "user_line",
+    "warn_user",
 ]
 
 
@@ -122,6 +124,23 @@ def user_line(depth: int = 2) -> str:
     """`file.py:7` of the user's own code that is running, or an empty string."""
     frame = user_frame(depth)
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}" if frame is not None else ""
+
+
+def warn_user(message: str) -> None:
+    """A TapecWarning at the user's own line that is running."""
+    frame = user_frame(2)
+    if frame is None:
+        warnings.warn(message, TapecWarning, stacklevel=3)
+        return
+    space = frame.f_globals
+    warnings.warn_explicit(
+        message,
+        TapecWarning,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        module=space.get("__name__"),
+        registry=space.setdefault("__warningregistry__", {}),
+    )
 
 
 def at_user_line(message: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import types
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -23,7 +22,7 @@ from tapec.api.saved import load_saved, saved_state
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.api.variable import Variable
 from tapec.config import settings
-from tapec.errors import TapecError, TapecWarning
+from tapec.errors import TapecError, warn_user
 from tapec.ir import Graph, Op
 from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
@@ -222,12 +221,10 @@ class CompiledFunction:
                 return self._run_recorded(entry, recorded, objects, as_tensors)
             if len(program.paths) >= settings.path_limit:
                 entry.volatile = f"it has more than {settings.path_limit} paths"
-                warnings.warn(
+                warn_user(
                     f"{self._name} has more than {settings.path_limit} paths for one signature; from now on it is "
                     f"recorded at each call, as a tape would. Mend: write the branch with np.where, or raise "
-                    f"TAPEC_PATH_LIMIT.",
-                    TapecWarning,
-                    stacklevel=4,
+                    f"TAPEC_PATH_LIMIT."
                 )
                 return self._run_recorded(entry, recorded, objects, as_tensors)
             self._add(entry, program, recorded)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from tapec.autodiff.compressed import Compressed, sparse_hessian_graph, sparse_j
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.autodiff.sparsity import jacobian_pattern
-from tapec.errors import TapecError, TapecWarning, at_user_line
+from tapec.errors import TapecError, at_user_line, warn_user
 from tapec.ir import Builder, Graph, Node
 from tapec.ir.origin import place_of
 from tapec.ir.types import is_differentiable
@@ -64,11 +63,7 @@ class Sparse(Transform):
         template, blocks, aux = self.blocks(forward, info, plan, known)
         reasons = list(dict.fromkeys([_reason(node) for made in blocks for node in made.dense]))
         if reasons:
-            warnings.warn(
-                f"{self.name}: rows of the pattern are dense because of {'; '.join(reasons)}",
-                TapecWarning,
-                stacklevel=2,
-            )
+            warn_user(f"{self.name}: rows of the pattern are dense because of {'; '.join(reasons)}")
         builder = Builder()
         entries = [node for made in blocks for node in copy_into(builder, made.graph, forward.inputs)]
         given = [np.array(v) for v in known.values()]

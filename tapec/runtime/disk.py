@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import stat
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
 from tapec.config import settings
-from tapec.errors import TapecWarning
+from tapec.errors import warn_user
 
 __all__ = ["File", "Folder", "folder_now", "tell_once"]
 
@@ -30,7 +29,7 @@ def tell_once(about: str, message: str) -> None:
     """One warning about one thing in one process."""
     if about not in _told:
         _told.add(about)
-        warnings.warn(message, TapecWarning, stacklevel=3)
+        warn_user(message)
 
 
 class File(NamedTuple):

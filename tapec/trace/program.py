@@ -7,7 +7,6 @@ computed; the results of all paths are copied into one graph, where what they sh
 from __future__ import annotations
 
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.inline import copy_into, inline_calls
 from tapec.codegen import Compiled
-from tapec.errors import TapecWarning
+from tapec.errors import warn_user
 from tapec.ir import INPUT, Builder, Graph, Node, Type, input_node, type_of
 from tapec.ir.tree import Tree
 from tapec.ir.types import weak_type
@@ -158,12 +157,10 @@ class Program:
     def kept(self, x: np.ndarray) -> Node:
         """An array that somebody else holds too: read by reference, since it may change in place."""
         if ("kept", id(x)) not in self.sources:
-            warnings.warn(
+            warn_user(
                 f"{self.name} uses an array of shape {x.shape} whose origin cannot be followed: changes in place are "
                 f"seen, rebinding it is not. Mend: pass it as an argument, or read it from a global, a closure or an "
-                f"attribute.",
-                TapecWarning,
-                stacklevel=2,
+                f"attribute."
             )
         return self.source("kept", id(x), x, "captured", x)
 

@@ -188,3 +188,11 @@ def test_a_captured_plain_number_may_be_looked_at():
     assert g(1.0) == 6.0
     with pytest.raises(tapec.DetachError):
         tapec.grad(lambda x: x * math.sqrt(x))(4.0)
+
+
+def test_warnings_stand_at_the_line_of_the_user():
+    f = tapec.grad(lambda x, n: np.sum(x) if n > 0 else np.sum(x * x))
+    with tapec.settings(path_limit=1), pytest.warns(tapec.TapecWarning, match="more than 1 paths") as caught:
+        f(np.ones(2), 1.0)
+        f(np.ones(2), -1.0)
+    assert [w.filename for w in caught] == [__file__]
