@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from threading import Lock
 from typing import Any
 
-__all__ = ["Settings", "count_changes", "settings"]
+__all__ = ["CODE_SETTINGS", "Settings", "count_changes", "settings"]
 
 
 def _setting(default: Any, about: str) -> Any:
@@ -35,6 +35,7 @@ class Values:
     threads: int = _setting(1, "threads over blocks of large arrays")
 
 
+CODE_SETTINGS = ("check_nan", "fast_math", "optimize", "threads")  # those that change the generated code
 _LEAST = {"debug": 0, "cache_size": 1, "cache_dir_size": 1, "path_limit": 0, "threads": 1}
 _TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 _KINDS: dict[str, type] = {f.name: type(f.default) for f in fields(Values)}

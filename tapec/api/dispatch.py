@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.api.signature import Binder
-from tapec.config import base, changes, in_force
-from tapec.runtime.key import CODE_SETTINGS
+from tapec.config import CODE_SETTINGS, base, changes, in_force
 from tapec.runtime.notes import annotate
 from tapec.trace.recorder import CURRENT
 from tapec.trace.structure import LEAF, build

@@ -12,13 +12,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import ExitStack
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
-from tapec.api.explain import Explanation, explanation
-from tapec.api.export import write_module
 from tapec.api.methods import bound, is_class_method
-from tapec.api.saved import load_saved, saved_state
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.api.variable import Variable
 from tapec.config import settings
@@ -35,6 +32,9 @@ from tapec.trace.recorder import CURRENT
 from tapec.trace.run import run_traced
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor, record, wrap
+
+if TYPE_CHECKING:
+    from tapec.api.explain import Explanation
 
 __all__ = ["CompiledFunction", "Entry", "Out", "Transform", "result_template"]
 
@@ -353,16 +353,22 @@ class CompiledFunction:
 
         Captured values are baked in as named constants; a path that was never traced is an error there.
         """
+        from tapec.api.export import write_module  # what few calls need is imported by those
+
         write_module(self, path, args, kwargs)
 
     def __reduce__(self) -> Any:
         """Pickled as generated code: what it knows now, without the user's module and without tracing."""
+        from tapec.api.saved import load_saved, saved_state
+
         return load_saved, saved_state(self)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """What tapec knows about a call with these arguments: paths, guards, captured state, gradients that vanish."""
         entry, program, path = self.locate(*args, **kwargs)
         wrt = getattr(entry.plan, "inputs", None)
+        from tapec.api.explain import explanation
+
         return explanation(self._name, entry.info, program, path, entry.volatile, self._why, wrt)
 
     @property

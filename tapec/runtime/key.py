@@ -17,15 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.config import settings
+from tapec.config import CODE_SETTINGS, settings
 from tapec.ir import CONSTANT, Graph, Node, Op
 from tapec.ir.index import Slice, Slot
 from tapec.ir.origin import place_of
 from tapec.ir.tree import Branch, Tree
 
-__all__ = ["CODE_SETTINGS", "Key", "NoKey", "key_of", "settings_now", "versions"]
-
-CODE_SETTINGS = ("check_nan", "fast_math", "optimize", "threads")  # those that change the code
+__all__ = ["Key", "NoKey", "key_of", "settings_now", "versions"]
 
 
 class NoKey(Exception):
