@@ -40,10 +40,10 @@ __all__ = [
     "with_arrays",
 ]
 
-SMALL = 64  # elements of an array that is taken apart
+SMALL = 256  # elements of an array that is taken apart
 TINY = 9  # elements that one operation computes without a second thought: a matrix of 3 by 3
 MATRIX = 16  # elements of a matrix that is multiplied one by one
-STEPS = 128  # arithmetic that one operation may take
+STEPS = 512  # arithmetic that one operation may take
 NUMPY_COST = {"elementwise": 0.3, "reduction": 0.8, "product": 0.5, "creation": 0.2, "indexing": 0.3, "layout": 0.4}
 SCALAR_COST, FLOAT_COST = 0.04, 0.02  # microseconds: arithmetic on NumPy scalars, on floats
 WORTH = 0.036  # what a step on floats may cost at most where an operation is longer to read than on arrays
@@ -73,8 +73,8 @@ def as_floats(
     large = any(math.prod(shape) > TINY for shape in shapes)
     if large and any(map(multiplies_matrix, graph.nodes)):
         return None
-    many = [n.type.size for n in graph.nodes if _computes_many(n)] if large else []
-    if many and not numpy_costs_more(graph, WORTH * sum(many)):
+    many = sum(map(_computed, graph.nodes)) if large else 0
+    if many and not numpy_costs_more(graph, WORTH * many):
         return None
     cost = WORTH if many else FLOAT_COST
     made = Elements()
@@ -121,11 +121,16 @@ def multiplies_matrix(node: Node) -> bool:
     return node.op.kind == "product" and any([i.type.ndim > 1 and i.type.size > MATRIX for i in node.inputs])
 
 
-def _computes_many(node: Node) -> bool:
-    """An operation on many elements; what only puts one more element into a sum is none."""
-    if node.op.kind != "elementwise" or node.type.size <= TINY:
-        return False
-    return not any(i.op.name in ("scatter", "setitem") for i in node.inputs)
+def _computed(node: Node) -> int:
+    """How many elements an operation computes or adds up, if they are many.
+
+    What only puts one more element into a sum does not count.
+    """
+    if node.op.kind == "elementwise":
+        size = 0 if any(i.op.name in ("scatter", "setitem") for i in node.inputs) else node.type.size
+    else:
+        size = node.inputs[0].type.size if node.op.kind == "reduction" else 0
+    return size if size > TINY else 0
 
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]]) -> list[Any] | None:
@@ -185,9 +190,14 @@ def element_names(name: str, t: Type) -> list[str]:
     if not t.shape:
         return [name]
     stem = f"{name}_" if name[-1].isdigit() else name
-    if t.ndim == 2 and max(t.shape) <= 10:
+    if _by_rows(t):
         return [f"{stem}{i}{j}" for i in range(t.shape[0]) for j in range(t.shape[1])]
     return [f"{stem}{k}" for k in range(t.size)]
+
+
+def _by_rows(t: Type) -> bool:
+    """A matrix that is written out by rows."""
+    return t.ndim == 2 and max(t.shape) <= 10
 
 
 _PACKS: dict[Any, Op] = {}
@@ -286,14 +296,14 @@ def unpack(
             targets.append("_" if e is None else names.fix(identifier(e.name or wish)))
             if e is not None:
                 called[e] = targets[-1]
-        text = "_0.tolist()" if node.type.ndim < 3 else "_0.ravel().tolist()"
+        text = "_0.tolist()" if node.type.ndim == 1 or _by_rows(node.type) else "_0.ravel().tolist()"
         lines.append(Assign(_in_rows(targets, node.type), Expr(parse_template(text, 1), (param,))))
     return lines
 
 
 def _in_rows(targets: list[str], t: Type) -> tuple[Any, ...]:
     """`(a, b), (c, d)` for a matrix."""
-    if t.ndim != 2:
+    if not _by_rows(t):
         return tuple(targets)
     columns = t.shape[1]
     return tuple([tuple(targets[k : k + columns]) for k in range(0, len(targets), columns)])

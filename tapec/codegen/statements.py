@@ -60,6 +60,9 @@ OPERATORS = {
 }
 
 
+MANY = 12  # targets of one assignment
+
+
 class Assign(NamedTuple):
     """`target = value`; several targets unpack, in tuples of tuples if need be."""
 
@@ -235,4 +238,5 @@ def def_ast(name: str, params: Sequence[str], body: list[Any], line: int) -> ast
 def target_ast(target: Any, line: int) -> Any:
     if type(target) is str:
         return stored_name_ast(target, line)
-    return placed_ast(ast.Tuple, line, elts=[target_ast(t, line) for t in target], ctx=STORE)
+    kind = ast.Tuple if len(target) <= MANY else ast.List  # inside brackets a line can be broken
+    return placed_ast(kind, line, elts=[target_ast(t, line) for t in target], ctx=STORE)

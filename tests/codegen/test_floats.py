@@ -251,7 +251,7 @@ def test_steps_on_numbers_with_a_larger_sum_at_the_end():
             states.append(np.stack([u, v]))
         return np.mean((np.stack(states) - data) ** 2)
 
-    values = np.array([1.5, 1.0, 1.0, 3.0]), np.array([1.0, 0.8]), np.ones((12, 2))
+    values = np.array([1.5, 1.0, 1.0, 3.0]), np.array([1.0, 0.8]), np.ones((12, 2)) * 0.5
     assert "tolist" in check(gradient_of(fit, *values), *values).source
     x = np.linspace(0.1, 1.0, 24)
     assert "tolist" not in check(gradient_of(lambda x: np.sum(np.sin(x) * np.exp(x)), x), x).source
@@ -266,3 +266,16 @@ def test_data_is_multiplied_as_a_matrix():
     w, x, y = np.array([1.0, -0.5, 2.0]), np.arange(27.0).reshape(9, 3), np.ones(9)
     assert "tolist" not in check(gradient_of(fit, w, x, y), w, x, y).source
     assert "tolist" in check(gradient_of(fit, w, x[:3], y[:3]), w, x[:3], y[:3]).source
+
+
+def test_long_inputs_are_taken_apart_on_several_lines():
+    def f(x, data):
+        states = []
+        for _ in range(40):
+            x = x + 0.1 * np.sin(x)
+            states.append(x)
+        return np.sum((np.stack(states) - data) ** 2)
+
+    x, data = np.float64(0.3), np.ones(40)
+    source = check(gradient_of(f, x, data), x, data).source
+    assert "    [y0, y1, y2" in source and max(map(len, source.splitlines())) <= 120
