@@ -31,7 +31,7 @@ class Values:
     path_limit: int = _setting(64, "paths through a function that are compiled before it runs as a tape would")
     fast_math: bool = _setting(False, "rewrites may forget about nan, inf, overflow and the sign of zero")
     check_nan: bool = _setting(False, "stop at the first generated line that makes a nan or an infinity")
-    optimize: bool = _setting(True, "rewrite graphs; without it they run as they were differentiated, where-safe all the same")
+    optimize: bool = _setting(True, "rewrite graphs; if not, they run as they were differentiated, and where-safe")
     threads: int = _setting(1, "threads over blocks of large arrays")
 
 

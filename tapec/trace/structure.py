@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 __all__ = ["LEAF", "Branch", "children", "flatten", "is_namedtuple", "map_leaves", "paths", "unflatten"]
@@ -133,16 +133,13 @@ def flatten(x: Any, leaves: list[Any]) -> Any:
 
 def unflatten(tree: Any, leaves: Any) -> Any:
     """The structure with these leaves (an iterator is used up as far as needed)."""
-    it = iter(leaves)
+    return _made(tree, iter(leaves))
 
-    def make(t: Any) -> Any:
-        if t is LEAF:
-            return next(it)
-        return build(t.kind, t.meta, [make(c) for c in t.children])
 
-    made = make(tree)
-    del make  # it refers to itself, and would hold the leaves until the collector comes
-    return made
+def _made(tree: Any, leaves: Iterator[Any]) -> Any:
+    if tree is LEAF:
+        return next(leaves)
+    return build(tree.kind, tree.meta, [_made(c, leaves) for c in tree.children])
 
 
 def map_leaves(function: Callable[[Any], Any], x: Any) -> Any:
