@@ -96,8 +96,9 @@ def compact(x: Any) -> str:
 # support
 # ---------------------------------------------------------------------------------------------------------------
 def support_table(rows: list[support.Row]) -> str:
-    head = ("function", "gradient", "reverse", "forward", "complex", "vmap", "note")
-    return table(head, [[f"`{r.name}`", r.kind, r.reverse, r.forward, r.complex, r.vmap, r.note] for r in rows])
+    head = ("function", "gradient", "reverse", "forward", "order", "complex", "vmap", "note")
+    cells = [[f"`{r.name}`", r.kind, r.reverse, r.forward, r.order, r.complex, r.vmap, r.note] for r in rows]
+    return table(head, cells)
 
 
 def numpy_table() -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from tapec.ir import Op
 from tapec.ops.classify import KINDS, Entry, entries
+from tapec.ops.define import Missing
 
 __all__ = ["KINDS", "Row", "matching", "rows", "scipy_functions", "special_rows"]
 
@@ -34,10 +37,21 @@ def special_rows() -> list[Row]:
 
     found = sorted({op.name: op for op in define_all()}.items())
     return [
-        row_of(Entry(name, "no gradient" if op.gradient == "none" else "differentiable", op))
+        row_of(Entry(name, "no gradient" if op.gradient == "none" else "differentiable", op, unknown_slopes(op)))
         for name, op in found
         if name.startswith(HOME)
     ]
+
+
+def unknown_slopes(op: Op) -> str:
+    """By which arguments a derivative is refused, as the rule itself answers in the middle of its domain."""
+    if op.partials is None:
+        return ""
+    xs = [(np.int64 if d.kind == "i" else np.float64)((d.low + d.high) / 2) for d in op.sample]
+    with np.errstate(all="ignore"):
+        slopes = op.partials(np.asarray(op.run(*xs))[()], *xs)
+    fixed = [str(k) for k, slope in enumerate(slopes, 1) if isinstance(slope, Missing)]
+    return f"refused by argument{'s' * (len(fixed) > 1)} {', '.join(fixed)}" if fixed else ""
 
 
 def scipy_functions() -> dict[str, list[str]]:

@@ -54,7 +54,7 @@ def _negated(y: Symbol) -> Any:
     """The sign of the part; zeros have none that counts."""
     inner = y.node.inputs[0]
     v, *arrays = [Symbol(i, y.builder) for i in inner.inputs]
-    return apply(inner.op, (-v, *arrays), inner.params)
+    return apply(inner.op, (np.negative(v), *arrays), inner.params)
 
 
 def _below(node: Node) -> Node:
