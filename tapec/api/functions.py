@@ -18,6 +18,7 @@ from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
 from tapec.api.methods import bound, is_class_method
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.api.variable import Variable
+from tapec.autodiff.inline import prune
 from tapec.config import settings
 from tapec.errors import TapecError, warn_user
 from tapec.ir import Graph, Op
@@ -426,10 +427,20 @@ def recorded_outputs(op: Op, path: TracedPath, read: list[Any], outputs: Any, as
     made = len(path.target.outputs)
     out = [wrap(v) for v in outputs[:made]]
     if rec is not None and watched:
-        conditions = [wrap(g.node.type.dtype.type(g.value)) for g in path.guards]
-        objects = tuple(read[: len(path.joint.inputs)])
-        record(rec, op, objects, (("graph", path.joint),), tuple([*out, *conditions]))
-        if rec.trace is not None:
-            for g, condition in zip(path.guards, conditions):
-                rec.trace.guard(g.kind, condition, g.value)
+        objects = tuple(read[: len(path.target.inputs)])
+        record(rec, op, objects, (("graph", path.target),), tuple(out))
+        for guard in path.guards if rec.trace is not None else ():
+            _record_guard(rec, guard, path, objects)
     return [*out, *outputs[made:]]
+
+
+def _record_guard(rec: Any, guard: Any, path: TracedPath, objects: tuple[Any, ...]) -> None:
+    """What a path relies on, made of the inputs that it hangs on: others, perhaps, nobody may look at."""
+    graph = prune(Graph(path.forward.inputs, path.forward.nodes, [guard.node], path.forward.name))
+    used = {i for node in graph.nodes for i in node.inputs} | {guard.node}
+    places = [k for k, i in enumerate(graph.inputs) if i in used]
+    inputs = [graph.inputs[k] for k in places]
+    condition = wrap(guard.node.type.dtype.type(guard.value))
+    params = (("graph", Graph(inputs, graph.nodes, graph.outputs, graph.name)),)
+    record(rec, CALL, tuple([objects[k] for k in places]), params, (condition,))
+    rec.trace.guard(guard.kind, condition, guard.value)

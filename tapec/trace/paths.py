@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tapec.autodiff.inline import copy_into, prune
-from tapec.ir import Builder, Graph, Node
+from tapec.autodiff.inline import prune
+from tapec.ir import Graph, Node
 from tapec.ir.tree import Branch, Leaf, Tree
 
 __all__ = ["Guard", "TracedPath", "Trie", "same_guards"]
@@ -35,21 +35,10 @@ class TracedPath:
     target: Graph
     template: Any = None
     pack: Any = None
-    _joint: Graph | None = None
 
     def conditions(self) -> Graph:
         """What the guards look at, and nothing else."""
         return prune(Graph(self.forward.inputs, self.forward.nodes, [g.node for g in self.guards]))
-
-    @property
-    def joint(self) -> Graph:
-        """What is computed together with the guards: what a recording of the call records."""
-        if self._joint is None:
-            builder = Builder()
-            conditions = copy_into(builder, self.conditions(), self.forward.inputs)
-            made = copy_into(builder, self.target, self.target.inputs)
-            self._joint = builder.graph(self.target.inputs, [*made, *conditions], self.target.name)
-        return self._joint
 
 
 def same_guards(a: TracedPath, b: TracedPath) -> bool:

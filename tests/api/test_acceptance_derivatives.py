@@ -450,3 +450,71 @@ def test_defaults_are_the_same_for_all_examples():
     np.testing.assert_array_equal(by_example(X, ROWS), 2 * ROWS)
     with pytest.raises(ValueError, match="there is no argument 'q'; the arguments are w, a"):
         tapec.per_example_grad(lambda w, a: np.sum(w * a), argnums="q")(X, ROWS)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# rules with control flow
+# ---------------------------------------------------------------------------------------------------------------
+@tapec.custom_jvp
+def magnitude(v):
+    return v if v > 0 else -v
+
+
+@magnitude.defjvp
+def _(primals, tangents):
+    (v,), (dv,) = primals, tangents
+    return magnitude(v), dv if v > 0 else -dv
+
+
+def test_a_rule_may_look_at_its_primals():
+    for name, derivative in DERIVATIVES.items():
+        if name == "vmap":  # what differs from example to example decides nothing
+            continue
+        f = derivative(lambda v: magnitude(v) * v)
+        assert [float(f(v)) for v in (2.0, -3.0, 4.0)] == [4.0, 6.0, 8.0]
+    assert tapec.grad(magnitude).cache_info().compilations == 0
+    f = tapec.grad(magnitude)
+    assert [f(2.0), f(-2.0), f(3.0)] == [1.0, -1.0, 1.0]
+    assert f.cache_info().compilations == 2
+
+
+@tapec.custom_gradient
+def squared(v, k=1.0):
+    return v * v * k, lambda d: 2 * d * v * k
+
+
+def test_a_stated_gradient_in_all_modes():
+    rows = np.arange(12.0).reshape(4, 3)
+    np.testing.assert_allclose(tapec.jvp(squared, (X,), (X,))[1], 2 * X * X)
+    np.testing.assert_allclose(tapec.vmap(tapec.grad(lambda v: np.sum(squared(v))))(rows), 2 * rows)
+    np.testing.assert_allclose(tapec.hessian(lambda v: np.sum(squared(v)))(X), 2 * np.eye(3))
+    np.testing.assert_allclose(tapec.jacfwd(lambda v: squared(v, k=3.0))(X), np.diag(6 * X))
+    clipped = tapec.custom_gradient(lambda v: (v * 1.0, lambda d: np.clip(d, -1, 1)))
+    with pytest.raises(tapec.GraphError, match="not linear in the cotangent"):
+        tapec.jvp(clipped, (X,), (X,))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# random numbers in every transform
+# ---------------------------------------------------------------------------------------------------------------
+def noisy(v):
+    return v * np.random.default_rng().random()
+
+
+def test_forward_mode_and_pullbacks_draw_anew():
+    for value in (
+        lambda: tapec.jvp(noisy, (X,), (X,))[0][0],
+        lambda: tapec.vjp(noisy, X)[0][0],
+        lambda: tapec.linearize(noisy, X)[0][0],
+        lambda: tapec.jacobian(noisy)(X)[0, 0],
+        lambda: tapec.jacobian(noisy, sparse=True)(X)[0, 0],
+    ):
+        assert len({float(value()) for _ in range(4)}) > 1
+
+
+def test_a_sparse_jacobian_of_two_paths_is_kept_with_both():
+    f = tapec.jacobian(lambda v: v * v if v[0] > 0 else v[::-1] * 1.0, sparse=True)
+    expected = [f(v).toarray() for v in (X, -X)]
+    kept = pickle.loads(pickle.dumps(f))
+    for v, matrix in zip((X, -X), expected, strict=True):
+        np.testing.assert_array_equal(kept(v).toarray(), matrix)
