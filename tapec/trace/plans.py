@@ -27,7 +27,7 @@ from tapec.ops.layout import RESHAPE, TRANSPOSE, ravel
 from tapec.ops.symbol import Question
 from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT
-from tapec.trace.tensor import Tensor, perform, record
+from tapec.trace.tensor import NUMERIC, Tensor, perform, record
 
 __all__ = ["call", "planned"]
 
@@ -65,8 +65,10 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         elif kind in _STATIC or is_static(a):
             key.append(a)
             continue
-        else:
+        elif isinstance(a, ArrayLike) or (isinstance(a, (_ndarray, _generic)) and a.dtype.kind in NUMERIC):
             value = a
+        else:
+            return run(ours, args, kwargs)
         if type(value) is _ndarray:
             key.append((value.shape, value.dtype))
         elif isinstance(value, _generic):
@@ -74,7 +76,7 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         elif isinstance(value, ArrayLike):  # a Variable
             unread = True
             key.append((value.shape, value.dtype) if value.shape else value.dtype)
-        else:  # who knows; or a number of Python's, which is weak
+        else:  # a number of Python's, which is weak; a subclass
             return run(ours, args, kwargs)
         operands.append(a)
         values.append(value)

@@ -57,6 +57,8 @@ TWO = {
     "vstack": lambda x, y: np.vstack([x, y[0]]),
     "where": lambda x, y: np.where(y > 0, x, 0.0),
     "append": lambda x, y: np.append(x, y),
+    "array of tensors": lambda x, y: np.concatenate([x[0], np.array([y[0, 0], y[1, 1] * 2.0])]),
+    "dot of an array of tensors": lambda x, y: np.dot(np.array([y[0, 0], y[1, 1] * 2.0]), x[:2]),
     "array and tensor": lambda x, y: np.dot(B.T, x) + np.sum(y),
 }
 
@@ -97,6 +99,7 @@ def test_same_with_and_without(name, no_plans):
 
 # what is quick without one, and orders of memory
 UNPLANNED = {"row", "row and all", "all of it", "slice", "column", "steps", "clip", "where", "reshape F"}
+UNPLANNED |= {"array of tensors", "dot of an array of tensors"}
 
 
 @pytest.mark.parametrize("name", sorted({*ONE, *TWO} - UNPLANNED))
@@ -230,3 +233,15 @@ def test_plans_compute_what_ops_do(op, case):
     assert np.asarray(got).dtype == np.asarray(want).dtype
     if case.inputs and isinstance(case.inputs[0], np.ndarray):
         assert np.may_share_memory(got, case.inputs[0]) == np.may_share_memory(want, case.inputs[0])
+
+
+@pytest.mark.parametrize("bad", [np.array(["a", "b", "c", "d"]), np.array([None, {}, print, "a"], dtype=object)])
+def test_arrays_that_hold_no_numbers_are_refused_each_time(bad):
+    x = tapec.constant(A[0])
+    for f in (lambda: np.concatenate([x, bad]), lambda: np.dot(x, bad), lambda: np.where(x > 0, x, bad)):
+        messages = set()
+        for _ in range(4):
+            with pytest.raises((TypeError, ValueError)) as caught:
+                f()
+            messages.add((caught.type, str(caught.value)))
+        assert len(messages) == 1
