@@ -5,13 +5,9 @@ A scatter that is only added to something is no array of its own: it is added in
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from tapec.codegen.expressions import Template, parse_template, slots
-from tapec.ir import CONSTANT, ITEM, Node
-from tapec.ops.indexing import index_source
+from tapec.ir import ITEM, Node
+from tapec.ops.indexing import are_distinct, index_source
 
 __all__ = [
     "fused_operand",
@@ -24,8 +20,6 @@ __all__ = [
     "line_template",
     "place_template",
 ]
-
-SMALL_INDEX = 1 << 20  # index arrays up to this size are looked through for repeated positions
 
 
 def is_scatter(node: Node) -> bool:
@@ -111,22 +105,8 @@ def parse_index(text: str) -> str:
 def has_repeats(node: Node) -> bool:
     """May the same position occur twice?"""
     arrays = index_arrays(node)
-    if not arrays or any(_distinct(a) for a in arrays) or dict(node.params).get("unique"):
+    if not arrays or are_distinct(arrays) or dict(node.params).get("unique"):
         return False
     sources = {a.inputs[0] if a.op is ITEM else None for a in arrays}
     whole = sources.pop() if len(sources) == 1 else None
     return whole is None or whole.op.name != "nonzero" or len(arrays) < len(whole.type)
-
-
-def _distinct(node: Node) -> bool:
-    """Is it a vector of positions that are all different?"""
-    if node.op.name in ("arange", "row numbers"):
-        return True
-    if node.op is not CONSTANT:
-        return False
-    value: Any = node.value
-    if not isinstance(value, np.ndarray) or value.ndim != 1 or value.size > SMALL_INDEX or value.dtype.kind not in "iu":
-        return False
-    if value.size and value.min() < 0 <= value.max():
-        return False
-    return len(np.unique(value)) == value.size

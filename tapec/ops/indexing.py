@@ -6,21 +6,64 @@ found by their `Slot`. Boolean masks become their positions; `unique` says that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tapec.errors import at_user_line
-from tapec.ir import Type, broadcast_shapes
+from tapec.ir import CONSTANT, Node, Type, broadcast_shapes
 from tapec.ir.index import Slice, Slot
 from tapec.ops.array import apply
 from tapec.ops.define import define, dtype_of, shape_of
 from tapec.ops.kit import both, constants, drawn
 
-__all__ = ["FULL_SLICE", "GETITEM", "SCATTER", "index_layout", "index_source", "real_index"]
+__all__ = [
+    "FULL_SLICE",
+    "GETITEM",
+    "SCATTER",
+    "are_distinct",
+    "index_layout",
+    "index_source",
+    "is_diagonal_index",
+    "real_index",
+]
 
 FULL_SLICE = Slice(None, None, None)
 REVERSED = Slice(None, None, -1)
+SMALL_INDEX = 1 << 20  # index arrays up to this size are looked through for repeated positions
+
+
+# -- index arrays that are known --------------------------------------------------------------------------------------
+def are_distinct(arrays: Sequence[Node]) -> bool:
+    """Is it known that index arrays name no place twice? They must be vectors of one length, one of them of all
+    different numbers."""
+    lengths = {a.type.shape for a in arrays if a.type.shape}
+    return len(lengths) == 1 and len(next(iter(lengths))) == 1 and any([_is_distinct(a) for a in arrays])
+
+
+def _is_distinct(node: Node) -> bool:
+    if node.op.name in ("arange", "row numbers"):
+        return True
+    if node.op is not CONSTANT or node.type.ndim != 1:
+        return False
+    value: Any = node.value
+    if value.size > SMALL_INDEX or value.dtype.kind not in "iu":
+        return False
+    if value.size and value.min() < 0 <= value.max():
+        return False
+    return len(np.unique(value)) == value.size
+
+
+def is_diagonal_index(index: tuple[Any, ...], arrays: Sequence[Node], shape: tuple[int, ...]) -> bool:
+    """Does an index take the diagonal of a square matrix, as `x[i, i]` with `i = np.arange(n)`?"""
+    if index != (Slot(0), Slot(1)) or len(shape) != 2 or shape[0] != shape[1]:
+        return False
+    return all([a.type.shape == shape[:1] and _counts(a, shape[0]) for a in arrays])
+
+
+def _counts(node: Node, n: int) -> bool:
+    return node.op is CONSTANT and np.array_equal(node.value, np.arange(n))  # type: ignore[arg-type]
 
 
 # -- what an index does to shapes -------------------------------------------------------------------------------------

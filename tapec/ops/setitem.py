@@ -14,7 +14,7 @@ from tapec.ir import Type, broadcast_shapes
 from tapec.ir.index import Slot
 from tapec.ops.array import apply
 from tapec.ops.define import define, ndim_of, shape_of
-from tapec.ops.indexing import FULL_SLICE, GETITEM, index_layout, index_source, real_index
+from tapec.ops.indexing import FULL_SLICE, GETITEM, are_distinct, index_layout, index_source, real_index
 from tapec.ops.kit import both
 from tapec.ops.samples import Case
 
@@ -67,7 +67,7 @@ def _winners(shape: tuple[int, ...], region: tuple[int, ...], index: Any, arrays
 def _vjp(ct: Any, y: Any, x: Any, v: Any, *arrays: Any, index: tuple[Any, ...], unique: bool = False) -> Any:
     """The result is x outside the index and v inside, so x and v share the cotangent between them."""
     to_v = apply(GETITEM, (ct, *arrays), _params(index, unique))
-    if any(shape_of(a) for a in arrays) and not unique:
+    if any(shape_of(a) for a in arrays) and not unique and not are_distinct([a.node for a in arrays]):
         to_v = np.where(_winners(x.shape, to_v.shape, index, arrays), to_v, 0.0)
     extra = ndim_of(v) - ndim_of(to_v)
     if extra > 0:

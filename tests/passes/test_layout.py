@@ -10,6 +10,7 @@ SUM = "sum {} {{axis=({}), keepdims={}}}".format
 PICKED = "constant {value=[0, 1, 2]}; constant {value=[3, 3, 0]}; scatter %r, %0, %1 {shape=(3, 4), index=($0, $1)}"
 ONES = "full {shape=(3, 4), value=-1.0, dtype=f64}"
 PICKED_CT = f"{PICKED} !ct"
+I3 = "constant {value=[0, 1, 2]}"
 RULES = (*LAYOUT, *INDEXING, *REDUCTIONS)
 WEAK = "%t: float, %h: f32[3]"
 
@@ -60,6 +61,16 @@ CASES = {
         [("broadcast_to %v {shape=(1, 4)}", "reshape %v {shape=(1, 4)}")],
         ["broadcast_to %v {shape=(3, 4)}"],
         [("%t: float", "broadcast_to %t {shape=(1,)}")],
+    ),
+    "reshape-of-full": Case(
+        X,
+        [
+            (
+                "full {shape=(3, 4), value=2.5, dtype=f64}; reshape %0 {shape=(12,)}; multiply %1, %1",
+                "full {shape=(12,), value=2.5, dtype=f64}; multiply %0, %0",
+            )
+        ],
+        ["reshape %x {shape=(12,)}", "reshape 2.5 {shape=(1,)}"],
     ),
     "reshape-of-spread-number": Case(
         X,
@@ -215,6 +226,54 @@ CASES = {
             "scatter %x {shape=(3, 2, 4), index=(:, 0, :)}",
             "scatter %x {shape=(3, 4), index=(::-1,)}",  # in another order
             "constant {value=[2, 0, 1]}; scatter %x, %0 {shape=(3, 4), index=($0,)}",
+        ],
+    ),
+    "index-of-diagonal": Case(
+        "%a: f64[3,3], %x: f64[3,4]",
+        [(f"{I3}; getitem %a, %0, %0 {{index=($0, $1)}}", "diagonal %a {offset=0, axis1=0, axis2=1}")],
+        [
+            f"{I3}; getitem %x, %0, %0 {{index=($0, $1)}}",
+            "constant {value=[0, 2, 1]}; getitem %a, %0, %0 {index=($0, $1)}",
+            "constant {value=[0, 1]}; getitem %a, %0, %0 {index=($0, $1)}",
+            f"{I3}; getitem %a, %0 {{index=($0,)}}",
+        ],
+    ),
+    "scatter-on-diagonal": Case(
+        "%v: f64[3]",
+        [(f"{I3}; scatter %v, %0, %0 {{shape=(3, 3), index=($0, $1)}}", "diag %v {k=0}")],
+        [
+            f"{I3}; scatter %v, %0, %0 {{shape=(3, 4), index=($0, $1)}}",
+            f"{I3}; constant {{value=[0, 2, 1]}}; scatter %v, %0, %1 {{shape=(3, 3), index=($0, $1)}}",
+        ],
+    ),
+    "put-back": Case(
+        "%x: f64[5,4], %a: f64[3,3], %y: f64[4], %j: i64[2]",
+        [
+            (
+                "setitem %x, 0.0 {index=(1,)} !ct; getitem %x {index=(1,)} !ct; "
+                "scatter %1 {shape=(5, 4), index=(1,)} !ct; add %0, %2 !ct",
+                "%x",
+            ),
+            (
+                "constant {value=[3, 0, 1]}; setitem %x, 0.0, %0 {index=($0,)} !ct; "
+                "getitem %x, %0 {index=($0,)} !ct; scatter %2, %0 {shape=(5, 4), index=($0,)} !ct; add %3, %1 !ct",
+                "%x",
+            ),
+            (
+                f"{I3}; setitem %a, 0.0, %0, %0 {{index=($0, $1)}} !ct; "
+                "diagonal %a {offset=0, axis1=0, axis2=1} !ct; diag %2 {k=0} !ct; add %1, %3 !ct",
+                "%a",
+            ),
+        ],
+        [
+            "setitem %x, 0.0 {index=(1,)} !ct; getitem %x {index=(2,)} !ct; "
+            "scatter %1 {shape=(5, 4), index=(2,)} !ct; add %0, %2 !ct",
+            "setitem %x, 1.0 {index=(1,)} !ct; getitem %x {index=(1,)} !ct; "
+            "scatter %1 {shape=(5, 4), index=(1,)} !ct; add %0, %2 !ct",
+            "setitem %x, 0.0 {index=(1,)} !ct; scatter %y {shape=(5, 4), index=(1,)} !ct; add %0, %1 !ct",
+            "setitem %x, 0.0, %j {index=($0,)} !ct; getitem %x, %j {index=($0,)} !ct; "
+            "scatter %1, %j {shape=(5, 4), index=($0,)} !ct; add %0, %2 !ct",  # a place may come twice
+            "setitem %x, 0.0 {index=(1,)}; getitem %x {index=(1,)}; scatter %1 {shape=(5, 4), index=(1,)}; add %0, %2",
         ],
     ),
     "sum-of-scatter": Case(

@@ -56,6 +56,8 @@ def terms(node: Node) -> list[Term] | None:
             stack.append(Term(factor, inputs[0], not flipped))
         elif inner is not node:
             stack.append(Term(factor * scale, inner, flipped))
+        elif bare(node) is not node:
+            stack.append(Term(factor, bare(node), flipped))
         else:
             found.append(Term(factor, node, flipped))
         if len(found) + len(stack) > MOST:
@@ -94,25 +96,29 @@ class Product(NamedTuple):
 
 def product(term: Term) -> Product | None:
     """A term as a product of two columns, or of a matrix and a transpose."""
-    node = term.node
-    if node.op.name == "matmul" and node.inputs[1].op.name == "transpose":
-        first, second = node.inputs[0], node.inputs[1].inputs[0]
-        if first.type != second.type or first.type.ndim != 2:
-            return None
-    elif node.op.name == "multiply":
-        column, row = node.inputs if node.inputs[0].type.ndim == 2 else node.inputs[::-1]
-        n = node.type.shape[0]
-        if column.type.shape != (n, 1) or column.op.name != "reshape" or row.type.shape != (n,):
-            return None
-        first, second = column.inputs[0], row
-        if first.type != second.type:
-            return None
+    node, n = term.node, term.node.type.shape[0]
+    if node.op.name not in ("matmul", "multiply") or len(node.inputs) != 2:
+        return None
+    first, second = node.inputs
+    if node.op.name == "multiply" and first.type.shape != (n, 1):
+        first, second = second, first
+    if first.type.shape == (n, 1) and second.type.shape in ((n,), (1, n)):
+        first, second = bare(first), bare(second)
+    elif node.op.name == "matmul" and second.op.name == "transpose" and second.inputs[0].type == first.type:
+        second = second.inputs[0]
     else:
         return None
     if term.flipped:
         first, second = second, first
     (j, u), (k, v) = without_numbers(first), without_numbers(second)
-    return Product(term.number * j * k, u, v)
+    return Product(term.number * j * k, bare(u), bare(v))
+
+
+def bare(node: Node) -> Node:
+    """A column or a row without the shapes that it was given; a matrix stays."""
+    while node.op.name == "reshape" and max(node.type.shape, default=0) == node.type.size:
+        node = node.inputs[0]
+    return node
 
 
 # -- the parts of a gradient ------------------------------------------------------------------------------------------
@@ -135,7 +141,7 @@ def parts(l: Node, ct: Node) -> Parts | None:
             continue
         made = product(term)
         if made is not None and is_adjoint_solution(made.u, l):
-            key = made.u.inputs[1], made.v
+            key = bare(made.u.inputs[1]), made.v
             known = found.products.get(key)
             found.products[key] = made if known is None else made._replace(number=made.number + known.number)
         else:
@@ -174,7 +180,9 @@ def plain(node: Node, builder: Builder) -> Any:
 
 
 def outer(u: Any, v: Any) -> Any:
-    return u[:, None] * v if u.ndim == 1 else u @ np.transpose(v)
+    if max(u.shape) == u.size:
+        return np.reshape(u, (-1, 1)) * np.reshape(v, (-1,))
+    return u @ np.transpose(v)
 
 
 def scaled(value: Any, factor: float) -> Any:
@@ -246,11 +254,12 @@ def multiple(x: Node) -> Term | None:
     if not found or any([t.node is not found[0].node or t.flipped for t in found]):
         return None
     total = sum(t.number for t in found)
-    return Term(total, found[0].node, False) if found[0].node is not x and is_mild(x, total) else None
+    return Term(total, found[0].node, False) if found[0].node is not bare(x) and is_mild(x, total) else None
 
 
-def solve_once(y: Symbol, a: Symbol, fact: Term) -> Any:
-    return scaled(np.linalg.solve(a, Symbol(fact.node, y.builder)), fact.number)
+def solve_once(y: Symbol, a: Symbol, x: Symbol, fact: Term) -> Any:
+    v = Symbol(fact.node, y.builder)
+    return scaled(np.linalg.solve(a, np.reshape(v, x.shape) if v.shape != x.shape else v), fact.number)
 
 
 TRIANGLE = np.transpose(l) @ ct

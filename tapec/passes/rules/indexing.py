@@ -9,6 +9,8 @@ import numpy as np
 from tapec.ir import CONSTANT, Node
 from tapec.ir.index import Slice, Slot
 from tapec.ops import Symbol, apply
+from tapec.ops.indexing import are_distinct, is_diagonal_index
+from tapec.passes.facts import is_zero
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
 
@@ -19,6 +21,8 @@ OF_SCATTER = Some("getitem", of=("scatter",))
 OF_STACK = Some("getitem", of=("stack",))
 SUM_OF_SCATTER = Some("sum", of=("scatter",))
 SCATTER = Some("scatter")
+ANY_INDEX = Some("getitem")
+WRITTEN_AND_ADDED = Some("add", of=("setitem",))
 SUM_OF_QUOTIENT = Some("sum", of=("divide",))
 
 
@@ -88,12 +92,53 @@ def _picks(scatter: Node) -> bool:
     return values.type.shape == rows and numbers.op is CONSTANT and np.array_equal(numbers.value, np.arange(*rows))
 
 
+def _takes_diagonal(y: Node) -> bool:
+    return len(y.inputs) == 3 and is_diagonal_index(y.param("index"), y.inputs[1:], y.inputs[0].type.shape)
+
+
+def diagonal_of(y: Symbol) -> Any:
+    return np.diagonal(_values(y))
+
+
+def _fills_diagonal(y: Node) -> bool:
+    return len(y.inputs) == 3 and is_diagonal_index(y.param("index"), y.inputs[1:], y.type.shape)
+
+
+def _put_back(y: Node) -> Node | None:
+    """The x of a sum of x with zeros at some places and of what stood there: the cotangent of `a[i] += b`."""
+    for rest, part in (y.inputs, y.inputs[::-1]):
+        if rest.op.name != "setitem" or rest.inputs[0].type != y.type or not is_zero(rest.inputs[1]):
+            continue
+        x, _, *arrays = rest.inputs
+        index, read = rest.param("index"), part.inputs[0] if part.inputs else part
+        if part.op.name == "diag":
+            same = is_diagonal_index(index, arrays, x.type.shape) and read.op.name == "diagonal" and read.inputs[0] is x
+            if same and not part.param("k") and not read.param("offset"):
+                return x
+        elif part.op.name == "scatter" and read.op.name == "getitem" and read.inputs[0] is x:
+            same = [*part.inputs[1:]] == [*read.inputs[1:]] == arrays
+            if same and part.param("index") == read.param("index") == index and (not arrays or are_distinct(arrays)):
+                return x
+    return None
+
+
 INDEXING = (
     Rule("index-of-index", x[...][...], index_of_index, _ints_then_basic, kinds="fciub"),
     Rule("index-of-stack", OF_STACK, index_of_stack, _takes_one, kinds="fciub"),
     Rule("index-of-scatter", OF_SCATTER, lambda y: _written(y), _same_place, kinds="fc"),
     Rule("index-beside-scatter", OF_SCATTER, lambda y: np.zeros_like(y), _other_place, kinds="fc"),
     Rule("scatter-of-everything", SCATTER, lambda y: np.reshape(_values(y), y.shape), _fills_everything, kinds="fc"),
+    Rule("index-of-diagonal", ANY_INDEX, diagonal_of, _takes_diagonal, kinds="fciub"),
+    Rule("scatter-on-diagonal", SCATTER, lambda y: np.diag(_values(y)), _fills_diagonal, kinds="fc"),
+    Rule(
+        "put-back",
+        WRITTEN_AND_ADDED,
+        lambda fact: fact,
+        _put_back,
+        only="cotangents",
+        kinds="fc",
+        changes="zeros",
+    ),
     Rule("sum-of-scatter", SUM_OF_SCATTER, lambda y: _laid_out(y), _one_in_each_row, kinds="fc", changes="zeros"),
     Rule(
         "sum-of-divided-scatter",

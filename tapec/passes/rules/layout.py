@@ -10,12 +10,13 @@ from tapec.ir import Node, broadcast_shapes
 from tapec.ir.index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.creation import FULL
-from tapec.passes.pattern import Some, params, variables
+from tapec.passes.pattern import Some, number, params, variables
 from tapec.passes.rule import Rule
 
 __all__ = ["LAYOUT"]
 
 (x,) = variables("x")
+k = number("k")
 ELEMENTWISE = ("elementwise",)
 
 
@@ -139,6 +140,10 @@ def reshaped(y: Symbol, x: Symbol) -> Any:
     return np.reshape(x, y.shape)
 
 
+def _is_full(y: Node) -> bool:
+    return y.inputs[0].op.name == "full"
+
+
 def _is_one_number(x: Node) -> bool:
     return x.type.size == 1 and not x.type.weak
 
@@ -189,6 +194,7 @@ LAYOUT = (
     _layout("reshape-of-reshape", RESHAPE_TWICE, again),
     _layout("transpose-to-itself", np.transpose(x), x, _keeps_order),
     _layout("transpose-of-transpose", np.transpose(np.transpose(x)), transpose_of_transpose),
+    _layout("reshape-of-full", np.reshape(k, params), lambda y, k: np.full_like(y, k), _is_full),
     _layout("reshape-of-spread-number", RESHAPED_SPREAD, spread_again, _is_one_number),
     _layout("ones-dropped-before", REDUCED, reshaped_before, _drops_ones),
     _layout("transpose-of-ones", np.transpose(x), reshaped, _moves_only_ones),
