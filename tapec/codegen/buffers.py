@@ -89,8 +89,12 @@ class Buffers:
         if node.type.shape and not is_view(node):
             self.owned.add(node)
             if new:
-                self.alive += node.type.nbytes
-                self.peak = max(self.peak, self.alive)
+                self.allocate(node.type)
+
+    def allocate(self, t: Type) -> None:
+        """Count new memory."""
+        self.alive += t.nbytes
+        self.peak = max(self.peak, self.alive)
 
     def dies(self, node: Node, wanted: Type, heir: Node | None = None) -> bool:
         """Is it an array of our own, of this type, that nobody needs after this line? And may `heir` live in it?"""
@@ -136,8 +140,7 @@ class Buffers:
             return lent
         name = self.names.take_new(wish or "work")
         self.workspace[name] = t
-        self.alive += t.nbytes
-        self.peak = max(self.peak, self.alive)
+        self.allocate(t)
         return name
 
     def borrow(self, node: Node) -> str | None:

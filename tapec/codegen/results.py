@@ -33,6 +33,8 @@ def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
     fresh = (root in low.owned or root in low.plan.nested) and root not in given
     if fresh and node is not root:
         fresh = root.type.nbytes == t.nbytes and _is_writable(node)
+    if not fresh or node in low.plan.nested:
+        low.allocate(t)  # here, in the line of the return
     if not fresh:
         return Expr(COPY, (value,))
     given.add(root)

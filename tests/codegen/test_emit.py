@@ -205,3 +205,10 @@ def test_large_signs_are_not_computed_in_place():
     for x in (large, small):
         compiled = check(graph_of(lambda x: np.sign(x - 0.5) * 2.0, x), x)
         assert "out=" not in compiled.source
+
+
+def test_what_a_return_allocates_is_counted():
+    x = rng.normal(size=(40, 50))
+    for f in (lambda x: x.T, lambda x: x @ x.T, lambda x: np.exp(x)):
+        compiled = check(graph_of(f, x), x)
+        assert compiled.cost.peak == compiled.function(x)[0].nbytes

@@ -60,12 +60,14 @@ CASES = {
             (f"{FULL('3,', 0.5, 'f32')}; add %0, %x", "add 0.5, %x"),
             (f"{FULL('3,', 2, 'i64')}; greater %x, %0", "greater %x, 2"),
             (f"{FULL('2, 3', 2.0, 'f64')}; add %x, %0", "add %x, 2.0; broadcast_to %0 {shape=(2, 3)}"),
+            (f"{TWO}; multiply %0, %n", "multiply 2.0, %n"),
             (f"{TWO}; greater %x, 0.0; where %1, %x, %0", "greater %x, 0.0; where %0, %x, 2.0"),
         ],
         [
             "multiply %x, 2.0",
             f"{TWO}; multiply %0, %h",  # the result is f64
-            f"{TWO}; multiply %0, %n",
+            f"{TWO}; power %0, %n",
+            f"{FULL('3,', 0.5, 'f32')}; multiply %0, %n",  # the result is f64
             "constant {value=0.1}; greater %h, %0",  # f32 is compared in f64
             "constant {value=[0.1]}; multiply %0, %x",
             f"{TWO}; multiply %0, %0",
