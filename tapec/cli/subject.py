@@ -16,7 +16,7 @@ from tapec.cli.terminal import working
 from tapec.cli.transforms import TRANSFORMS, argnums_of, transformed
 from tapec.ir import Graph
 
-__all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of"]
+__all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "below", "subject_of"]
 
 
 def add_target(parser: argparse.ArgumentParser, transform: bool = True, wrt: str = "0") -> None:
@@ -37,7 +37,8 @@ def add_target(parser: argparse.ArgumentParser, transform: bool = True, wrt: str
             "--transform",
             metavar="NAME",
             choices=TRANSFORMS,
-            help=f"what to compute: {', '.join(TRANSFORMS)} (default: grad, or what the function is already)",
+            help=f"what to compute: {', '.join(TRANSFORMS)} (default: grad, or what the function is already); of a "
+            f"function that is a gradient already, that of what was decorated",
         )
 
 
@@ -180,16 +181,32 @@ def function_subject(
                 raise Problem(f"{target.word} is a {done.name} already: drop --wrt, or apply another with --transform")
             return FunctionSubject(function, args, kwargs, function)
         transform = "grad"
+    function, decorated = below(function)
+    argnums = argnums_of(wrt) if wrt is not None or decorated is None else decorated
     if transform in ("jvp", "vjp"):  # they take tangents and cotangents besides: shown as graphs
         forward = FunctionSubject(tapec.compile(function), args, kwargs, function).forward
         return graph_subject(forward, transform, wrt)
     if transform == "compile":
         made = function if done is not None and not done.name else tapec.compile(function)
     else:
-        made = getattr(tapec, transform)(function, argnums=argnums_of(wrt))
+        made = getattr(tapec, transform)(function, argnums=argnums)
     if transform == "hvp":
-        args = with_direction(function, argnums_of(wrt), args, kwargs)
+        args = with_direction(function, argnums, args, kwargs)
     return FunctionSubject(made, args, kwargs, function)
+
+
+def below(function: Any) -> tuple[Any, Any]:
+    """The function that a decorator was put on, and the argnums given there: another transform is meant for that one.
+
+    What is decorated twice, returns something besides, or has static arguments is taken as it is.
+    """
+    done = getattr(function, "_transform", None)
+    inner = getattr(function, "_function", None)
+    if getattr(done, "name", "") not in ("grad", "value_and_grad") or hasattr(inner, "_transform"):
+        return function, None
+    if done.has_aux or function._static != ((), ()):  # type: ignore[union-attr]
+        return function, None
+    return inner, done.argnums  # type: ignore[union-attr]
 
 
 def with_direction(function: Any, argnums: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -104,6 +104,16 @@ def test_a_decorated_function_is_shown_as_it_is(tapec, model):
     assert result.code == 2 and "model.py:total is a value_and_grad already: drop --wrt" in result.err
 
 
+def test_another_transform_is_of_what_was_decorated(tapec, model):
+    text = model.read_text().replace("import numpy as np", "import numpy as np\nimport tapec")
+    model.write_text(text.replace("def loss", "@tapec.value_and_grad(argnums=(0, 1))\ndef loss"))
+    assert "def loss_hessian(w, b, x, y):" in tapec("source", "model.py:loss", "--transform", "hessian").out
+    assert "return d_w, d_b" in tapec("source", "model.py:loss", "--transform", "grad").out
+    assert "def loss(w, b, x, y):" in tapec("source", "model.py:loss", "--forward").out
+    found = json.loads(tapec("check", "model.py:loss", "--json").out)
+    assert found["ok"] and list(found["arguments"]) == ["w", "b", "x", "y"]
+
+
 # -- ir and opt --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("stage", ["forward", "gradient", "optimized"])
 def test_ir_is_text_that_parses(tapec, model, stage):

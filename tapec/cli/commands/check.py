@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapec.cli.problem import Problem
-from tapec.cli.subject import add_target, arguments_of
+from tapec.cli.subject import add_target, arguments_of, below
 from tapec.cli.target import as_if_there, load_function
 from tapec.cli.terminal import show, show_json, styled, table, working
 from tapec.cli.transforms import argnums_of
@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> int:
         raise Problem("--directions must be at least 1")
     target = load_function(options.target)
     args, kwargs = arguments_of(target, options.args)
-    checked = as_if_there(target.function, lambda: Checked(target.function, args, kwargs, options.wrt))
+    function, _ = below(target.function)
+    checked = as_if_there(function, lambda: Checked(function, args, kwargs, options.wrt))
     if not checked.is_steady():
         raise Problem(
             f"{target.word} gives another value at each call, so there is nothing to hold its gradient against"
