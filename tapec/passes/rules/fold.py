@@ -92,7 +92,7 @@ def _gives_way(y: Node, node: Node, strong: list[np.dtype]) -> bool:
     if is_literal(node) or uniform_value(node) is None or y.op.name == "power":
         return False  # NumPy has other ways with powers when the exponent is one number: `x ** 0.5` is a root
     dtype = node.type.dtype
-    if dtype == float and all([other.kind in "iu" for other in strong]):
+    if dtype == np.float64 and all([other.kind in "iu" for other in strong]):
         return y.op.name in ARITHMETIC  # integers times a Python number are double precision, too
     return any([np.can_cast(dtype, other, "safe") for other in strong])
 
