@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
-from tapec.ops.array import apply, implements, like, method
+from tapec.ops.array import ArrayLike, apply, implements, like, method
 from tapec.ops.creation import FULL
 from tapec.ops.define import as_operand, define
 from tapec.ops.samples import any_real
@@ -78,7 +78,7 @@ def array(stand_in: Any, object: Any, dtype: Any = None, *_: Any, copy: Any = Tr
         value = value.copy()
     if dtype is not None:
         value = value.astype(dtype) if hasattr(value, "astype") else np.asarray(value, dtype)
-    return value if isinstance(value, type(stand_in)) else stand_in._constant(np.asarray(value))
+    return value if isinstance(value, ArrayLike) else stand_in._constant(np.asarray(value))
 
 
 @like(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)

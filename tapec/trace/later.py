@@ -101,6 +101,23 @@ class Later(Tensor):
 for _name, _general in vars(ArrayLike).items():  # what tensors do faster, they do by looking at their values
     if _name in vars(Tensor) and (_name in METHODS or _name == "T" or (_name.startswith("__") and callable(_general))):
         setattr(Later, _name, _general)
+_BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
+
+
+def _getitem(self: Later, index: Any) -> Any:
+    """Parts of an array that is there are views of it, or few elements: loops over rows are loops over tensors."""
+    parts = index if type(index) is tuple else (index,)
+    if type(raw_value(self)) is Pending or not _BASIC.issuperset(map(type, parts)):
+        return ArrayLike.__getitem__(self, index)
+    self.__class__ = Tensor  # type: ignore[assignment]
+    out = self[index]
+    if type(self) is Tensor:
+        self.__class__ = Later
+    rec = CURRENT.get()
+    return large_input(out, rec.trace.pending) if rec is not None and rec.trace is not None else out
+
+
+setattr(Later, "__getitem__", _getitem)  # noqa: B010
 
 
 def large_input(tensor: Tensor, pending: list[Any]) -> Tensor:

@@ -256,3 +256,22 @@ def test_results_that_are_arguments_and_several():
     found = tapec.compile(f)(X)
     assert found["x"] is not X
     np.testing.assert_array_equal(found["twice"][1], X[1:] + 1.0)
+
+
+def test_elements_of_an_array_that_is_there_are_tensors(monkeypatch, computed):
+    monkeypatch.setattr(later, "LARGE", 64 * 8)
+    seen = []
+
+    def f(x):
+        total = 0.0
+        for row in x:
+            seen.append(type(row))
+            total = total + row[0] * row[-1]
+        return total + np.sum(x[1:] * 2.0)
+
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    both(f, x)
+    assert set(seen[:40]) == {tapec.Tensor}
+    assert computed == []
+    with pytest.raises(IndexError):
+        tapec.compile(lambda x: x[50])(x)
