@@ -129,6 +129,9 @@ def define(
     return register(Op(name=name, run=run, rule=rule, kind=kind, gradient=gradient, **more))
 
 
+MANY, FEW = 16, 4  # elements of an object array, and the stand-ins among them, that are put in place all at once
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # helpers of definitions
 # ---------------------------------------------------------------------------------------------------------------
@@ -161,8 +164,26 @@ def fold_objects(x: np.ndarray) -> Any:
     items = list(x.ravel())
     if not any(isinstance(item, ArrayLike) for item in items):
         return np.array(x.tolist())
+    alike = {id(item): item for item in items if isinstance(item, ArrayLike)}
+    if len(items) >= MANY and len(alike) <= FEW:
+        return _of_few(x, alike)
     flat = FUNCTIONS[np.stack](items)
     return FUNCTIONS[np.reshape](flat, x.shape)
+
+
+def _of_few(x: np.ndarray, alike: dict[int, Any]) -> Any:
+    """The same where few stand-ins stand in many places, as in `np.full(n, a)` and `np.diag(np.full(n, a))`."""
+    codes = np.array([id(item) for item in x.ravel()]).reshape(x.shape)
+    numbers = np.isin(codes, list(alike), invert=True)
+    found: Any = None
+    if numbers.any():
+        found = np.array(np.where(numbers, x, 0).tolist())
+    for key, item in alike.items():
+        if found is None:
+            found = FUNCTIONS[np.broadcast_to](item, x.shape)
+        else:
+            found = FUNCTIONS[np.where](codes == key, item, found)
+    return found
 
 
 class Missing:

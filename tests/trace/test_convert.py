@@ -54,6 +54,9 @@ CALLS = {
     "c_": lambda x: weigh(np.sin(np.c_[x, x * 2])),
     "full": lambda x: weigh(np.full(3, x[1])),
     "full of rows": lambda x: weigh(np.full((2, 3), x)),
+    "long full": lambda x: np.sum(np.sin(np.full((4, 5), x[1] * 2) * x[0])),
+    "diag of full": lambda x: np.sum(np.sin(np.diag(np.full(5, x[1])) + np.outer(np.ones(5), x[[0, 1, 2, 0, 1]]))),
+    "few in many places": lambda x: np.sum(np.sin(np.array([x[0], 1.0, x[1], x[0]] * 6) * x[2])),
     "append": lambda x: weigh(np.append(x, x[0])),
     "append to plain": lambda x: weigh(np.append(X, x[0])),
     "asarray": lambda x: weigh(np.asarray(x)),
@@ -136,6 +139,19 @@ def test_dtypes_of_folded_arrays_are_numpys():
         tape.watch(a)
         assert (np.array([a, a]) * a).dtype == np.float32
         assert (np.array([a, 1.0]) * a).dtype == np.array([np.float32(2.0), 1.0]).dtype
+
+
+def test_few_stand_ins_in_many_places_are_put_there_at_once():
+    k = np.arange(400.0).reshape(20, 20)
+    f = tapec.value_and_grad(lambda a, k: np.sum(np.sin(k + np.diag(np.full(20, a)))))
+    value, d = f(0.5, k)
+    assert np.allclose(value, np.sin(k + 0.5 * np.eye(20)).sum()) and np.allclose(d, np.cos(np.diag(k) + 0.5).sum())
+    assert "np.stack" not in f.source(0.5, k)
+    a = tapec.constant(np.float32(2.0))
+    with tapec.GradientTape() as tape:
+        tape.watch(a)
+        assert (np.array([a] * 20) * a).dtype == np.float32
+        assert (np.array([a, 1.0] * 20) * a).dtype == np.array([np.float32(2.0), 1.0]).dtype
 
 
 def test_tensors_of_different_tapes():
