@@ -83,9 +83,14 @@ def _stack_rule(*types: Type, axis: int) -> Type:
     return Type((*first[:axis], len(types), *first[axis:]), np.result_type(*[t.dtype for t in types]))
 
 
+def _stack(*xs: Any, axis: int) -> Any:
+    """Numbers make an array at once."""
+    return np.stack(xs, axis) if any([isinstance(x, np.ndarray) for x in xs]) else np.array(xs)
+
+
 STACK = define(
     "stack",
-    lambda *xs, axis: np.stack(xs, axis),
+    _stack,
     _stack_rule,
     "layout",
     vjp=lambda ct, y, *xs, axis: tuple([ct[along(axis, i)] for i in range(len(xs))]),
