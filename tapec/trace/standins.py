@@ -7,6 +7,8 @@ What a run writes goes to the real object too, as plain numbers once the run is 
 
 from __future__ import annotations
 
+import copy
+import sys
 import types
 from collections.abc import Callable
 from enum import Enum
@@ -15,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.trace.facts import Path, class_file, is_own_code
+from tapec.trace.facts import Path, class_file, is_own_code, note_parts
 from tapec.trace.tensor import Tensor
 
 __all__ = ["is_own_class", "module_proxy", "object_proxy"]
@@ -57,12 +59,17 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
     kind: Any = type(value)
     state = getattr(value, "__dict__", {})
     written = captures.writes_to(value)
+    of_class = Path(f"type of {path.label}", f"type({path.source})", path.names, lambda: type(path.get()))
     original: Any = kind.__getattribute__
     simple = original in (object.__getattribute__, types.SimpleNamespace.__getattribute__)
 
     def __getattribute__(self: Any, name: str) -> Any:
         if name == "__class__":
+            if "__class__" in sys._getframe(1).f_code.co_names:  # else it is isinstance that asks
+                note_parts(captures, kind, of_class)
             return kind
+        if self is not proxy:  # another one of this class, that the run has made
+            return original(self, name)
         if not simple and name not in written and not name.startswith("__"):
             answer = original(self, name)
             if type(answer) is not types.MethodType:
@@ -100,21 +107,52 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
 
     def __setattr__(self: Any, name: str, new: Any) -> None:
         found = _lookup(kind, name)
+        if self is not proxy:
+            return object.__setattr__(self, name, new)
         if type(found) is not types.MemberDescriptorType and hasattr(type(found), "__set__"):
             return object.__setattr__(self, name, new)  # a property
         setattr(value, name, new)
         written[name] = True
 
-    space = {"__getattribute__": __getattribute__, "__module__": kind.__module__, **_operators(captures, kind)}
+    def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        note_parts(captures, kind, of_class)
+        return kind(*args, **kwargs)  # type(self)(...)
+
+    def __copy__(self: Any) -> Any:
+        note_parts(captures, kind, of_class)
+        return _filled(kind, {name: getattr(self, name) for name in _names(value)})
+
+    def __deepcopy__(self: Any, memo: Any) -> Any:
+        note_parts(captures, kind, of_class)
+        return _filled(kind, {name: copy.deepcopy(getattr(self, name), memo) for name in _names(value)})
+
+    space = {"__new__": __new__, "__copy__": __copy__, "__deepcopy__": __deepcopy__, "__module__": kind.__module__}
+    space = {name: f for name, f in space.items() if name in ("__new__", "__module__") or not hasattr(kind, name)}
+    space |= {"__getattribute__": __getattribute__, **_operators(captures, kind)}
     if kind.__setattr__ in (object.__setattr__, types.SimpleNamespace.__setattr__):
         space["__setattr__"] = __setattr__
     proxy_class = _subclass(kind, space)
+    proxy: Any
     if kind is types.SimpleNamespace:
-        return kind.__new__(proxy_class)
-    proxy: Any = object.__new__(proxy_class)
+        proxy = kind.__new__(proxy_class)
+        return proxy
+    proxy = object.__new__(proxy_class)
     if kind.__dictoffset__:
         object.__setattr__(proxy, "__dict__", state)
     return proxy
+
+
+def _names(x: Any) -> list[str]:
+    """The attributes that an object holds."""
+    slots = [n for c in type(x).__mro__ for n, d in c.__dict__.items() if type(d) is types.MemberDescriptorType]
+    return [*getattr(x, "__dict__", ()), *[n for n in slots if hasattr(x, n)]]
+
+
+def _filled(kind: Any, attributes: dict[str, Any]) -> Any:
+    new = kind.__new__(kind) if kind is types.SimpleNamespace else object.__new__(kind)
+    for name, value in attributes.items():
+        object.__setattr__(new, name, value)
+    return new
 
 
 class _Nothing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import copy
 import dataclasses
 import functools
 import gc
@@ -530,3 +531,56 @@ def test_modules_that_are_imported_inside(function, monkeypatch):
     module.W = X
     assert f(X)[0] == 84.0
     assert f.cache_info().compilations == 1
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# objects that methods make of themselves
+# ---------------------------------------------------------------------------------------------------------------
+@dataclasses.dataclass
+class Gain:
+    w: np.ndarray
+    k: float = 2.0
+
+    def by_type(self, c):
+        return type(self)(self.w * c, self.k)
+
+    def by_class(self, c):
+        return self.__class__(self.w * c, self.k)
+
+    def by_replace(self, c):
+        return dataclasses.replace(self, w=self.w * c)
+
+    def by_copy(self, c):
+        new = copy.copy(self)
+        new.w = new.w * c
+        return new
+
+    def by_deepcopy(self, c):
+        new = copy.deepcopy(self)
+        new.w = new.w * c
+        return new
+
+    def total(self, v):
+        return np.sum(v * self.w) * self.k * SCALE / 2
+
+
+@dataclasses.dataclass(slots=True)
+class SlottedGain(Gain):
+    pass
+
+
+@pytest.mark.parametrize("kind", [Gain, SlottedGain])
+@pytest.mark.parametrize("way", ["by_type", "by_class", "by_replace", "by_copy", "by_deepcopy"])
+def test_objects_made_of_captured_ones(kind, way, monkeypatch):
+    gain = kind(np.ones(3))
+    f = tapec.value_and_grad(lambda v, c: getattr(gain, way)(c).total(v), argnums=1)
+    value, gradient = f(X, 3.0)
+    assert (value, gradient) == (36.0, 12.0)
+    assert type(gain) is kind and type(gain.w) is np.ndarray and gain.k == 2.0
+    np.testing.assert_array_equal(gain.w, np.ones(3))
+    gain.w[:] = 2.0
+    assert f(X, 3.0) == (72.0, 24.0)
+    gain.k = 1.0
+    assert f(X, 3.0) == (36.0, 12.0)
+    monkeypatch.setitem(globals(), "SCALE", 4.0)
+    assert f(X, 3.0) == (72.0, 24.0)
