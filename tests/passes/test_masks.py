@@ -8,7 +8,8 @@ from tapec.passes.rewrite import RuleSet
 from tapec.passes.rules import MASKS
 from tests.passes.support import Case, check_case, check_table, text
 
-X = "%c: bool[3], %x: f64[3], %y: f64[3], %m: f64[2,3], %r: bool[2,1], %q: bool[2,3], %d: bool[3], %s: f64[3,3]"
+X = "%c: bool[3], %x: f64[3], %y: f64[3], %m: f64[2,3], %r: bool[2,1], %q: bool[2,3], %d: bool[3], "
+X += "%s: f64[3,3], %h: f64[2]"
 COMPLEX = "%c: bool[3], %z: c128[3], %w: c128[3]"
 THEN, ELSE = "where %c, {}, 0 !ct", "where %c, 0, {} !ct"
 FULL_ZERO = "full {shape=(3,), value=0.0, dtype=f64}; where %c, %x, %0 !ct; "
@@ -99,6 +100,18 @@ def sums(side, select):
         "reshape %2 {shape=(2, 1)} !ct",  # a condition of a derivative rule's own
     ]
     yield f"some-{side}-sum", Case(X, [(kept, after)], stays)
+    for what, form, nothing in (("times", "multiply %1, %2", "0"), ("over", "divide %1, %2", "1")):
+        start = f"{both}; {total}; divide 1.0, %h !ct"
+        n = 3 if side == "then" else 4
+        there = "" if side == "then" else "invert %q !ct; "
+        there += f"any {'%q' if side == 'then' else '%3'} {{axis=(1,), keepdims=False}} !ct"
+        after = f"{start}; {there}; where %{n}, %2, {nothing} !ct; {form.replace('%2', f'%{n + 1}')} !ct"
+        stays = [
+            f"{start.replace('%q', '%r')}; {form} !ct",
+            f"{both}; {total}; {'multiply %1, %h' if what == 'times' else 'divide %1, 2.0'} !ct",
+            f"{start}; {form}",
+        ]
+        yield f"some-{side}-{what}", Case(X, [(f"{start}; {form} !ct", after)], stays)
     masked = select.format("%x")
     zero, one = ("%s", "0") if side == "then" else ("0", "%s")
     rows = f"reshape %c {{shape=(3, 1)}} !ct; {masked}; where %0, {zero}, {one} !ct; matmul %1, %2 !ct"
@@ -155,6 +168,7 @@ def test_a_selection_moves_through_a_whole_product():
         np.ones((2, 3), bool),
         np.ones(3, bool),
         np.ones((3, 3)),
+        np.ones(2),
     ]
     assert np.isnan(interpret(graph, *values)[0]).any()
     assert np.array_equal(interpret(after, *values)[0], [[-3.0, 0.0, -1.0]] * 2)
@@ -171,5 +185,6 @@ def test_both_operands_may_be_selections():
         np.ones((2, 3), bool),
         np.ones(3, bool),
         np.ones((3, 3)),
+        np.ones(2),
     ]
     assert np.array_equal(interpret(RuleSet("", MASKS)(graph), *values)[0], [0.0, 0.0, 0.0])

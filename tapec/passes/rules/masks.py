@@ -16,7 +16,7 @@ from tapec.ir import Node
 from tapec.ir.index import Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.define import reduced_shape
-from tapec.passes.facts import is_zero
+from tapec.passes.facts import is_zero, uniform_value
 from tapec.passes.pattern import Pattern, params, variables
 from tapec.passes.rule import Rule
 
@@ -56,6 +56,8 @@ def _rules() -> Iterator[Rule]:
             yield _rule(f"select-{side}-{what}", f(selection), _outside(select), _fits)
         yield _rule(f"select-{side}-sum", np.sum(selection), _outside_sum(select), _is_same_along_axes)
         yield _rule(f"some-{side}-sum", np.reshape(np.sum(selection), params), _where_any(select), _keeps_axes)
+        yield _rule(f"some-{side}-times", np.sum(selection) * b, _times_where_any(select), _meets_infinity)
+        yield _rule(f"some-{side}-over", np.sum(selection) / b, _times_where_any(select), _meets_infinity)
         yield _rule(f"select-{side}-vector-matrix", selection @ b, _without_rows(select), _picks_rows)
         yield _rule(f"select-{side}-matrix-vector", b @ selection, _without_columns(select), _picks_columns)
         yield _both(f"select-{side}-add", selection + select(c, b, w), select(c, a + b, 0))
@@ -158,9 +160,37 @@ def _where_any(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
     def replacement(y: Any, c: Any) -> Any:
         total = y.node.inputs[0]
         selection, axis = Symbol(total.inputs[0], y.builder), total.param("axis")
-        there = c if select is SELECTIONS["then"] else ~c
-        there = np.any(np.broadcast_to(there, selection.shape), axis=axis, keepdims=True)
-        return np.where(there, np.sum(selection, axis=axis, keepdims=True), 0)
+        return np.where(_any(select, c, total, True), np.sum(selection, axis=axis, keepdims=True), 0)
+
+    return replacement
+
+
+def _any(select: Callable[[Any, Any, Any], Any], c: Any, total: Node, keepdims: bool) -> Any:
+    """Is any of what a sum adds up selected?"""
+    there = c if select is SELECTIONS["then"] else ~c
+    there = np.broadcast_to(there, total.inputs[0].type.shape)
+    return np.any(there, axis=total.param("axis"), keepdims=keepdims)
+
+
+def _meets_infinity(y: Node) -> bool:
+    """Is a sum, among which a condition of the user's differs, multiplied by what may be infinite?"""
+    total, other = y.inputs if y.inputs[0].op.name == "sum" else y.inputs[::-1]
+    condition = total.inputs[0].inputs[0]
+    if y.op.name == "divide":
+        infinite = other.type.size > 1 and other.op.name != "where" and uniform_value(other) is None
+    else:
+        infinite = other.op.name in ("divide", "power", "reciprocal")
+    return infinite and condition.role is None and not _is_same_along_axes(total)
+
+
+def _times_where_any(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """The other factor only where one is selected."""
+
+    def replacement(y: Any, c: Any, b: Any) -> Any:
+        total = next(i for i in y.node.inputs if i.op.name == "sum" and i is not b.node)
+        there = _any(select, c, total, total.param("keepdims"))
+        sum_, nothing = Symbol(total, y.builder), 1 if y.node.op.name == "divide" else 0
+        return apply(y.node.op, (sum_, np.where(there, b, nothing)))
 
     return replacement
 
