@@ -131,7 +131,7 @@ def _step(
         xs = [Symbol(lift(i), builder) for i in inputs]
         y = _result(builder, lift(node))
         if whole is None:
-            parts = _signed_cotangents(node, _complete(builder, node, ct), y, xs)
+            parts = _signed_cotangents(node, _complete(builder, node, ct), y, xs, wanted)
         else:
             parts = whole.vjp(ct, y, *xs)
     for i, want, part in zip(inputs, wanted, parts, strict=True):
@@ -160,18 +160,20 @@ def _complete(builder: Builder, node: Node, ct: Any) -> Any:
 
 def input_cotangents(node: Node, ct: Any, y: Any, xs: Sequence[Symbol]) -> Sequence[Any]:
     """Apply an op's rule: the cotangent of each input, still broadcast and in the dtype it came out in."""
-    return [-part.value if type(part) is Minus else part for part in _signed_cotangents(node, ct, y, xs)]
+    parts = _signed_cotangents(node, ct, y, xs, [True] * len(xs))
+    return [-part.value if type(part) is Minus else part for part in parts]
 
 
-def _signed_cotangents(node: Node, ct: Any, y: Any, xs: Sequence[Symbol]) -> Sequence[Any]:
-    """The same, where a sign may stand apart."""
+def _signed_cotangents(node: Node, ct: Any, y: Any, xs: Sequence[Symbol], wanted: Sequence[bool]) -> Sequence[Any]:
+    """The same, where a sign may stand apart; what is not wanted may be missing."""
     op = node.op
     params = dict(node.params)
     if op.vjp is not None:
         return op.vjp(ct, y, *xs, **params)
     if op.partials is None:
         raise NotImplementedError(f"op {op.name} has no derivative rule")
-    return [None if p is None else scaled(ct, p) for p in op.partials(y, *xs, **params)]
+    partials = op.partials(y, *xs, **params)
+    return [None if p is None or not want else scaled(ct, p) for p, want in zip(partials, wanted, strict=True)]
 
 
 def scaled(ct: Any, partial: Any) -> Any:
