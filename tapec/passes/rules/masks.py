@@ -65,7 +65,7 @@ def _rules() -> Iterator[Rule]:
     yield _both("select-either-add", np.where(c, a, z) + np.where(c, w, b), np.where(c, a, b))
 
 
-def _rule(name: str, pattern: Pattern, replacement: Any, fits: Callable[[Node], bool] = lambda y: True) -> Rule:
+def _rule(name: str, pattern: Any, replacement: Any, fits: Callable[[Node], bool] = lambda y: True) -> Rule:
     guard = lambda y, z: is_zero(z) and fits(y)
     return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", kinds="fc")
 
