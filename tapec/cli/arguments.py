@@ -12,7 +12,7 @@ import numpy as np
 from tapec.cli.problem import Problem
 from tapec.ir.types import Type, dtype_from_name
 
-__all__ = ["parse_words", "sample_value"]
+__all__ = ["parse_words", "sample_value", "seconds_of"]
 
 _TYPE = re.compile(r"([a-z]\w*)\[\s*((?:\d+\s*(?:,\s*\d+\s*)*,?)?)\s*\]")
 _WEAK = {"float": 0.5, "int": 1, "complex": 0.5 + 0.5j, "bool": True}
@@ -31,6 +31,17 @@ def parse_words(words: Sequence[str], names: Mapping[str, Any]) -> tuple[tuple[A
         else:
             args.append(_value(word, names, rng))
     return tuple(args), kwargs
+
+
+def seconds_of(text: str) -> float:
+    """How long to measure: for argparse, which tells of a ValueError by the name of this function."""
+    seconds = float(text)
+    if not 0 < seconds < math.inf:
+        raise ValueError
+    return seconds
+
+
+seconds_of.__name__ = "number of seconds"
 
 
 def _value(word: str, names: Mapping[str, Any], rng: np.random.Generator) -> Any:

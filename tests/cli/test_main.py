@@ -79,6 +79,9 @@ def test_wrong_words_are_exit_code_2(tapec, words):
         (["diff", "HEAD", "HEAD~1"], "neither HEAD nor HEAD~1 names a function"),
         (["run", "nowhere.py"], "there is no file nowhere.py"),
         (["cache", "list"], "TAPEC_CACHE_DIR is not set"),
+        (["source", "model.py:"], "tapec source: model.py: which function? Write model.py:NAME"),
+        (["source", "argparse:Namespace"], "argparse:Namespace is a class: name a method of an object of it"),
+        (["source", "model.py:total", "--args", "f64[3]", "-o", "no/x.py"], "tapec source: no/x.py: No such file"),
     ],
 )
 def test_a_wrong_call_is_one_message(tapec, model, words, message):
@@ -147,3 +150,15 @@ def test_importing_the_command_line_is_light():
     code = "import sys, tapec.cli; print([m for m in ('scipy', 'optree', 'matplotlib', 'astor') if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ))
     assert run.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("command", ["bench", "profile"])
+@pytest.mark.parametrize("seconds", ["-1", "0", "nan", "soon"])
+def test_measuring_takes_time(tapec, model, command, seconds):
+    result = tapec(command, "model.py:loss", "--seconds", seconds)
+    assert result.code == 2
+    assert f"argument --seconds: invalid number of seconds value: '{seconds}'" in result.err
+
+
+def test_a_function_of_numpys_stands_for_its_line(tapec, model):
+    assert "# sum:1" in tapec("source", "numpy:sum", "--args", "f64[300]").out

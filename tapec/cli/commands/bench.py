@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.cli.arguments import seconds_of
 from tapec.cli.subject import FunctionSubject, Subject, add_target, subject_of
 from tapec.cli.terminal import show, show_json, styled, table, working
 from tapec.report.units import bytes_text, time_text
@@ -26,7 +27,7 @@ cold: from the decorated function to its first result. warm: the least of severa
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
-    parser.add_argument("--seconds", type=float, default=0.3, help="how long to measure each (default: 0.3)")
+    parser.add_argument("--seconds", type=seconds_of, default=0.3, help="how long to measure each (default: 0.3)")
     parser.add_argument("--json", action="store_true", help="for programs")
 
 

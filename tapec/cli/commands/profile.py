@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from tapec.cli.arguments import seconds_of
 from tapec.cli.subject import add_target, subject_of
 from tapec.cli.terminal import show, show_json, styled, working
 from tapec.report.highlight import ansi
@@ -23,7 +24,7 @@ _BLOCKS = " ▏▎▍▌▋▊▉█"
 def configure(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
     parser.add_argument("--forward", action="store_true", help="the function itself (as --transform compile)")
-    parser.add_argument("--seconds", type=float, default=0.5, help="how long to measure (default: 0.5)")
+    parser.add_argument("--seconds", type=seconds_of, default=0.5, help="how long to measure (default: 0.5)")
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
