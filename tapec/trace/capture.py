@@ -102,7 +102,10 @@ class Captures:
             return value
         if isinstance(value, types.FunctionType):
             self.checks.setdefault(path.source, (path, value))
-            return self.function_of(value)
+            found = self.function_of(value)
+            if found is value:
+                note_parts(self, value, path)
+            return found
         if kind is types.MethodType:
             owner = self.read(value.__self__, path.attribute("__self__"))
             return types.MethodType(self.function_of(value.__func__), owner)

@@ -133,8 +133,7 @@ def note_parts(captures: Any, value: Any, path: Path) -> None:
 
 def _parts(x: Any, path: Path, words: set[str]) -> Iterator[tuple[Any, Path]]:
     if isinstance(x, dict):
-        pairs = [(k, v) for k, v in x.items() if isinstance(k, (str, int, tuple))]
-        yield from ((v, path.item(k)) for k, v in pairs[:_MANY])
+        yield from ((v, _at(path, k)) for k, v in list(x.items())[:_MANY])
     elif isinstance(x, (list, tuple, deque)):
         yield from ((v, path.item(k)) for k, v in enumerate(list(x)[:_MANY]))
     elif isinstance(x, types.FunctionType):
@@ -155,6 +154,14 @@ def _parts(x: Any, path: Path, words: set[str]) -> Iterator[tuple[Any, Path]]:
             yield from _read_by(x.__wrapped__)
         elif own:
             yield type(x), Path(f"type of {path.label}", f"type({path.source})", path.names, lambda: type(path.get()))
+
+
+def _at(path: Path, key: Any) -> Path:
+    """An item of a dict, whatever its key is."""
+    if isinstance(key, (str, int, tuple)):
+        return path.item(key)
+    name, get = f"_key_{id(key)}", path.get
+    return Path(f"{path.label}[{key!r}]", f"{path.source}[{name}]", {**path.names, name: key}, lambda: get()[key])
 
 
 def _attributes(x: Any, path: Path, words: set[str] | None) -> Iterator[tuple[Any, Path]]:
@@ -183,14 +190,15 @@ def _of_class(kind: type, path: Path) -> Iterator[tuple[Any, Path]]:
 
 
 def _read_by(f: types.FunctionType) -> Iterator[tuple[Any, Path]]:
-    """What a function of the user's reads from its globals and its closure."""
-    if not is_own_code(f.__code__.co_filename):
-        return
-    for name in sorted(words_of(f.__code__)):
-        if name in f.__globals__:
-            yield f.__globals__[name], global_path(f.__globals__, name)
+    """What a function reads: globals, if it is the user's, and its closure, where others' wrappers keep the user's."""
+    own = is_own_code(f.__code__.co_filename)
+    if own:
+        for name in sorted(words_of(f.__code__)):
+            if name in f.__globals__:
+                yield f.__globals__[name], global_path(f.__globals__, name)
     for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
         try:
-            yield cell.cell_contents, cell_path(cell, name)
+            if own or isinstance(cell.cell_contents, (*_CODE, dict)):
+                yield cell.cell_contents, cell_path(cell, name)
         except ValueError:  # not bound yet
             continue

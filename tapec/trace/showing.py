@@ -64,5 +64,12 @@ def _only_shown() -> bool:
 
 def plain_arguments(error: BaseException) -> None:
     """What an error that leaves a traced function holds is plain: `raise ValueError("too large", x)`."""
-    if any(type(a) is Tensor for a in error.args):
-        error.args = tuple([a._value if type(a) is Tensor else a for a in error.args])
+    if any(isinstance(a, Tensor) for a in error.args):
+        error.args = tuple([_plain(a) for a in error.args])
+    for name, value in list(getattr(error, "__dict__", {}).items()):
+        if isinstance(value, Tensor):
+            error.__dict__[name] = _plain(value)
+
+
+def _plain(x: Any) -> Any:
+    return x._value if isinstance(x, Tensor) else x

@@ -237,6 +237,21 @@ def test_errors_say_what_numpy_would_print():
     assert type(caught.value.args[1]) is np.ndarray
 
 
+class TooLarge(Exception):
+    def __init__(self, value):
+        super().__init__(f"too large: {value}")
+        self.value = value
+
+
+def test_errors_of_the_users_own_hold_plain_numbers():
+    def refuse(v):
+        raise TooLarge(v[2])
+
+    with pytest.raises(TooLarge, match="too large: 3.0") as caught:
+        tapec.grad(refuse)(X)
+    assert type(caught.value.value) is np.float64
+
+
 PARAMETERS = {"w0": X, "w1": 2 * X}
 
 

@@ -62,7 +62,25 @@ compiled = tapec.compile(weighted)
 checkpointed = tapec.checkpoint(weighted)
 partial = functools.partial(weighted)
 base, derived = Base(), Derived()
+
+
+@functools.singledispatch
+def dispatched(v):
+    return v
+
+
+@dispatched.register
+def _(v: tapec.Tensor):
+    return np.sum(v * SCALE * W)
+
+
+@dispatched.register
+def _(v: np.ndarray):
+    return np.sum(v * SCALE * W)
+
+
 WAYS = {
+    "singledispatch": lambda v: dispatched(v),
     "method": lambda v: base.forward(v),
     "call": lambda v: base(v),
     "operator": lambda v: base @ v,
