@@ -6,6 +6,7 @@ The rules stand in `tapec.ops.special_rules`; this module only turns them into o
 from __future__ import annotations
 
 import sys
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tapec.ops.define import elementwise
 __all__ = ["define", "define_all", "find"]
 
 HOME = "scipy.special."
+_DEFINING = Lock()
 
 # ufuncs behind functions of other names
 _FACES = {"_zeta": "zeta", "_riemann_zeta": "zeta", "_lambertw": "lambertw"}
@@ -34,14 +36,16 @@ def define(ufunc: np.ufunc) -> Op | None:
     if rule is None:
         return None
     slots = ", ".join(f"{{{i}}}" for i in range(ufunc.nin))
-    return elementwise(
-        ufunc,
-        name=HOME + name,
-        source=f"{HOME}{_FACES.get(name, name)}({slots})",
-        sample=rule.sample,
-        facts={"imports": "scipy.special", **rule.facts},
-        **rule.derivative,
-    )
+    with _DEFINING:  # another thread may meet it at the same time
+        known = UFUNCS.get(ufunc)
+        return known or elementwise(
+            ufunc,
+            name=HOME + name,
+            source=f"{HOME}{_FACES.get(name, name)}({slots})",
+            sample=rule.sample,
+            facts={"imports": "scipy.special", **rule.facts},
+            **rule.derivative,
+        )
 
 
 def _is_home(special: Any, ufunc: np.ufunc) -> bool:
@@ -58,7 +62,6 @@ def find(name: str) -> Op | None:
     if not isinstance(ufunc, np.ufunc):
         ufunc = getattr(special._ufuncs, key, None)
     return None if ufunc is None else UFUNCS.get(ufunc) or define(ufunc)
-
 
 
 def define_all() -> list[Op]:

@@ -89,3 +89,31 @@ def test_single_precision_stays(f):
     x = np.array([0.3, 0.6], np.float32)
     gradient = tapec.grad(lambda x: np.sum(f(x)))
     assert gradient(x).dtype == np.float32 and "f64" not in str(gradient.ir(x))
+
+
+def test_ops_are_defined_once_whoever_meets_them_first():
+    code = """
+import threading
+import numpy as np
+import scipy.special as special
+import tapec
+
+failed = []
+start = threading.Barrier(8)
+
+def meet():
+    start.wait()
+    for f in (special.gamma, special.erf, special.j0, special.ndtr):
+        try:
+            tapec.grad(lambda x: np.sum(f(x)))(np.array([0.3, 0.4]))
+        except Exception as error:
+            failed.append(error)
+
+threads = [threading.Thread(target=meet) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert not failed, failed
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
