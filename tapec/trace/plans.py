@@ -62,6 +62,11 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kind = type(a)
         if kind is Tensor:
             value = a._value
+            if type(value) is _ndarray:  # the commonest
+                key.append((value.shape, value.dtype))
+                operands.append(a)
+                values.append(value)
+                continue
         elif kind in _STATIC or is_static(a):
             key.append(a)
             continue
@@ -90,12 +95,12 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if _comes_again(found):
             _PLANS[found] = _plan(_answer(ours, args, kwargs), ours)
         return run(ours, args, kwargs)
-    if unread:
-        operands = [x._operand() if isinstance(x, ArrayLike) else x for x in operands]
-        if not all([type(x) is Tensor or not isinstance(x, ArrayLike) for x in operands]):
-            return run(ours, args, kwargs)
-        values = [x._value if type(x) is Tensor else x for x in operands]
-    return plan(tuple(operands), values)
+    if not unread:
+        return plan(tuple(operands), values)
+    read = tuple([x._operand() if isinstance(x, ArrayLike) else x for x in operands])
+    if any([isinstance(x, ArrayLike) and type(x) is not Tensor for x in read]):
+        return run(ours, args, kwargs)
+    return plan(read, [x._value if type(x) is Tensor else x for x in read])
 
 
 def is_static(a: Any) -> bool:

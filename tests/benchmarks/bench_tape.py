@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from timing import best, once, row
+from timing import best, in_turn, once, row
 
 import tapec
 from tapec import GradientTape, Variable, constant
@@ -68,7 +68,8 @@ def recording(operate: Callable[[Any, Any], Any], count: int, value: Any = 1.01)
         with GradientTape() as tape:
             tape.watch(x)
 
-    return (best(taped) - best(empty) - best(untaped)) / count
+    with_tape, tape_alone, plainly = in_turn(taped, empty, untaped)
+    return (with_tape - tape_alone - plainly) / count
 
 
 HALF = np.full((4, 4), 0.5)
