@@ -39,6 +39,29 @@ CASES = {
         ],
         [("%x: f64[500,400], %w: f64[400]", f"tanh %x; multiply %0, %w; {SUM('%1', '1,', False)}")],  # for blocks
     ),
+    "tensordot-as-product": Case(
+        "%a: f64[2,3,4], %b: f64[3,4,5], %c: f64[5,3,4], %d: f64[4,3], %h: f16[3,4]",
+        [
+            (
+                "tensordot %a, %b {axes=((1, 2), (0, 1))}",
+                "reshape %a {shape=(2, 12)}; reshape %b {shape=(12, 5)}; matmul %0, %1",
+            ),
+            (
+                "tensordot %b, %a {axes=((0, 1), (1, 2))}",
+                "reshape %b {shape=(12, 5)}; transpose %0 {axes=(1, 0)}; reshape %a {shape=(2, 12)}; "
+                "transpose %2 {axes=(1, 0)}; matmul %1, %3",
+            ),
+            (
+                "tensordot %a, %d {axes=((2,), (0,))}",
+                "reshape %a {shape=(6, 4)}; matmul %0, %d; reshape %1 {shape=(2, 3, 3)}",
+            ),
+        ],
+        [
+            "tensordot %a, %b {axes=((2, 1), (1, 0))}",
+            "tensordot %a, %c {axes=((1,), (1,))}",
+            "tensordot %h, %h {axes=((0,), (0,))}",
+        ],
+    ),
     "mean-of-product": Case(
         X,
         [("multiply %x, %w; mean %0 {axis=(1,), keepdims=False}", "matmul %x, %w; divide %0, 4")],
