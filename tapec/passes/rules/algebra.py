@@ -39,7 +39,8 @@ def _as_large(y: Node, a: Node) -> bool:
 
 
 def _is_smaller(a: Node, b: Node) -> bool:
-    return a.type.size < b.type.size
+    """And does it have a negative of its own kind, as an unsigned number has not?"""
+    return a.type.size < b.type.size and a.type.dtype.kind == "f"
 
 
 def _is_bool(c: Node) -> bool:
