@@ -29,6 +29,7 @@ from tapec.passes.rules import (
     PRODUCTS,
     REDUCTIONS,
     SCALES,
+    SELECTIONS,
     SPREADS,
     STABILITY,
     SYMMETRIES,
@@ -41,7 +42,7 @@ __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
 SHAPES = (LAYOUT, INDEXING, REDUCTIONS, SPREADS, SYMMETRIES)
-NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, FAST)
+NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, SELECTIONS, FAST)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),

@@ -73,6 +73,20 @@ CASES = {
         [("multiply %x, 2.0 !ct; divide 3.0, %0 !ct", "divide 1.5, %x !ct")],
         ["multiply %x, 2.0; divide 3.0, %0", shared("multiply %x, 2.0 !ct; divide 3.0, %0 !ct")],
     ),
+    "number-undone": Case(
+        X,
+        [("multiply %x, 0.5; multiply %0, 2.0 !ct; return %0, %1", "multiply %x, 0.5; return %0, %x")],
+        [
+            "multiply %x, 0.5; multiply %0, 2.0; return %0, %1",
+            "multiply %x, 0.5; multiply %0, 4.0 !ct; return %0, %1",
+            "multiply %x, 0.1; multiply %0, 10.0 !ct; return %0, %1",  # not exactly
+        ],
+    ),
+    "factors-gathered-last": Case(
+        X,
+        [("multiply %x, 0.1; multiply %0, 2.0 !ct", "multiply %x, 0.2 !ct")],
+        ["multiply %x, 0.1; multiply %0, 2.0", "multiply %x, 0.1; multiply %0, 2.0 !ct; return %0, %1"],
+    ),
     "times-reciprocal": Case(
         X,
         [("divide 1, %y !ct; multiply %x, %0 !ct", "divide %x, %y !ct")],

@@ -14,6 +14,7 @@ from tapec.passes.rules.powers import POWERS
 from tapec.passes.rules.products import PRODUCTS
 from tapec.passes.rules.reductions import REDUCTIONS
 from tapec.passes.rules.scales import SCALES
+from tapec.passes.rules.selections import SELECTIONS
 from tapec.passes.rules.spreads import SPREADS
 from tapec.passes.rules.stability import STABILITY
 from tapec.passes.rules.symmetries import SYMMETRIES
@@ -36,6 +37,7 @@ __all__ = [
     "REDUCTIONS",
     "SCALES",
     "SPREADS",
+    "SELECTIONS",
     "STABILITY",
     "SYMMETRIES",
     "TRIANGLES",

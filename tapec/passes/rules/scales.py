@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from tapec.ir import Node, broadcast_shapes
+from tapec.passes.facts import is_power_of_two
 from tapec.passes.pattern import number, variables
 from tapec.passes.rule import Rule
 
@@ -39,6 +40,16 @@ def _as_large(a: Node, b: Node) -> bool:
     return b.type.size >= a.type.size
 
 
+def _undoes(y: Node, j: Any, k: Any) -> bool:
+    """Does a cotangent take back a number that the user's program put in?"""
+    return y.role is not None and is_power_of_two(j) and j * k == 1
+
+
+def _ends(y: Node, j: Any, k: Any) -> bool:
+    """Is a product of the user's needed for a multiple of it alone?"""
+    return y.role is not None and y.inputs[0].role is None and is_mild(y, j, k)
+
+
 def _scale(name: str, pattern: Any, replacement: Any, guard: Any, once: bool = False) -> Rule:
     return Rule(name, pattern, replacement, guard, only="cotangents", changes="rounding", once=once)
 
@@ -61,6 +72,15 @@ SCALES = (
     _small("small-quotient-first", x * a / b, lambda x, a, b: x * (a / b)),
     _small("small-divisor-first", x / a * b, lambda x, a, b: x * (b / a)),
     _scale("factors-gathered", x * j * k, lambda x, j, k: x * (j * k), lambda y, j, k: is_mild(y, j, k)),
+    Rule("number-undone", x * j * k, lambda x: x, lambda y, j, k: _undoes(y, j, k), changes="rounding"),
+    Rule(
+        "factors-gathered-last",
+        x * j * k,
+        lambda x, j, k: x * (j * k),
+        lambda y, j, k: _ends(y, j, k),
+        once=True,
+        changes="rounding",
+    ),
     _scale("over-number", x / k, lambda x, k: x * (1.0 / k), lambda y, k: is_mild(y, k)),
     _scale("number-over-times", k / x * j, lambda x, j, k: j * k / x, lambda y, j, k: is_mild(y, j, k)),
     _scale("number-over-product", k / (x * j), lambda x, j, k: k / j / x, lambda y, j, k: is_mild(y, j, k), once=True),

@@ -1,0 +1,81 @@
+"""Selections among cotangents that are less than they look: two by one condition, and what only bounds a value.
+
+The slope of Huber's loss, x where abs(x) <= k and k * sign(x) elsewhere, is x clipped to [-k, k]: no mask, no signs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.ops import Symbol
+from tapec.passes.facts import is_zero, uniform_value
+from tapec.passes.pattern import Some, variables
+from tapec.passes.rule import Rule
+from tapec.passes.rules.scales import is_mild
+
+__all__ = ["SELECTIONS"]
+
+a, b, c, x, z = variables("a b c x z")
+EXACT = 4 * np.finfo(float).eps  # by which products of the same numbers may differ
+
+
+# -- x * s where abs(x) <= k, k * s * sign(x) elsewhere ---------------------------------------------------------------
+class Bounded(NamedTuple):
+    x: Node
+    k: float
+    scale: float
+
+
+def bounded(y: Node) -> Bounded | None:
+    """What is bounded by a selection, if it is one that does that."""
+    condition, near, far = y.inputs
+    size, limit = condition.inputs
+    k = uniform_value(limit)
+    if size.op.name != "absolute" or size.type.dtype.kind != "f" or type(k) not in (int, float) or not k > 0:
+        return None
+    (x,), (s, inner), (t, sign) = size.inputs, _scaled(near), _scaled(far)
+    if inner is not x or sign.op.name != "sign" or sign.inputs[0] is not x or x.type != y.type:
+        return None
+    if not is_mild(y, s, t, k) or not math.isclose(t, s * k, rel_tol=EXACT):
+        return None
+    return Bounded(x, float(k), s)
+
+
+def _scaled(node: Node) -> tuple[float, Node]:
+    """A number and what it multiplies."""
+    if node.op.name == "multiply":
+        for factor, rest in (node.inputs, node.inputs[::-1]):
+            number = uniform_value(factor)
+            if type(number) in (int, float):
+                return float(number), rest
+    return 1.0, node
+
+
+def clipped(y: Symbol, fact: Bounded) -> Any:
+    value = np.minimum(np.maximum(Symbol(fact.x, y.builder), -fact.k), fact.k)
+    return value if fact.scale == 1 else value * fact.scale
+
+
+# -- the rules --------------------------------------------------------------------------------------------------------
+def _sum(name: str, pattern: Any, replacement: Any) -> Rule:
+    """Of two selections by one condition, the second has zeros on one side."""
+    guard = lambda y, a, b, x, z: is_zero(z) and not is_zero(a) and not is_zero(b) and x.type == y.type
+    return Rule(name, pattern, replacement, guard, only="cotangents", once=True, changes="zeros", kinds="fcb")
+
+
+SELECTIONS = (
+    _sum("added-where", np.where(c, a, b) + np.where(c, x, z), lambda a, b, c, x: np.where(c, a + x, b)),
+    _sum("added-elsewhere", np.where(c, a, b) + np.where(c, z, x), lambda a, b, c, x: np.where(c, a, b + x)),
+    Rule(
+        "bounded",
+        Some("where", of=("less", "less_equal")),
+        clipped,
+        bounded,
+        only="cotangents",
+        changes="rounding",
+    ),
+)

@@ -1,0 +1,77 @@
+"""Selections: two that are one, and slopes that are clipped values."""
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.passes.rules import SELECTIONS
+from tests.passes.support import Case, check_case, check_table
+
+X = "%c: bool[3], %d: bool[3], %a: f64[3], %b: f64[3], %x: f64[3], %s: f64[]"
+NEAR = "absolute %x; less_equal %0, 1.5; sign %x"
+CASES = {
+    "added-where": Case(
+        X,
+        [("where %c, %a, %b !ct; where %c, %x, 0 !ct; add %0, %1 !ct", "add %a, %x !ct; where %c, %0, %b !ct")],
+        [
+            "where %c, %a, %b; where %c, %x, 0; add %0, %1",  # the user's own
+            "where %c, %a, %b !ct; where %d, %x, 0 !ct; add %0, %1 !ct",
+            "where %c, %a, %b !ct; where %c, %x, 1.0 !ct; add %0, %1 !ct",
+            "where %c, %a, %b !ct; where %c, %x, 0 !ct; add %0, %1 !ct; multiply %2, %1 !ct",
+            "where %c, %a, %b !ct; where %c, %s, 0 !ct; add %0, %1 !ct",
+        ],
+    ),
+    "added-elsewhere": Case(
+        X,
+        [("where %c, %a, %b !ct; where %c, 0, %x !ct; add %1, %0 !ct", "add %b, %x !ct; where %c, %a, %0 !ct")],
+        [
+            "where %c, %a, %b; where %c, 0, %x; add %0, %1",
+            "where %c, %a, %b !ct; where %d, 0, %x !ct; add %0, %1 !ct",
+        ],
+    ),
+    "bounded": Case(
+        X,
+        [
+            (
+                f"{NEAR}; multiply %2, 1.5 !ct; where %1, %x, %3 !ct",
+                "maximum %x, -1.5 !ct; minimum %0, 1.5 !ct",
+            ),
+            (
+                f"{NEAR}; multiply %2, 3.0 !ct; multiply %x, 2.0 !ct; where %1, %4, %3 !ct",
+                "maximum %x, -1.5 !ct; minimum %0, 1.5 !ct; multiply %1, 2.0 !ct",
+            ),
+            (
+                "absolute %x; less %0, 1.0; sign %x; where %1, %x, %2 !ct",
+                "maximum %x, -1.0 !ct; minimum %0, 1.0 !ct",
+            ),
+        ],
+        [
+            f"{NEAR}; multiply %2, 1.5; where %1, %x, %3",  # the user's own
+            f"{NEAR}; multiply %2, 1.25 !ct; where %1, %x, %3 !ct",  # a step there
+            "absolute %x; less %0, 1.5; sign %a; multiply %2, 1.5 !ct; where %1, %x, %3 !ct",
+            "absolute %x; less %0, -1.5; sign %x; multiply %2, -1.5 !ct; where %1, %x, %3 !ct",
+            "absolute %x; greater %0, 1.5; sign %x; multiply %2, 1.5 !ct; where %1, %x, %3 !ct",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rule(name):
+    check_case(name, CASES[name], SELECTIONS)
+
+
+def test_each_rule_has_a_case():
+    check_table(CASES, SELECTIONS)
+
+
+def test_the_slope_of_hubers_loss_is_the_clipped_residual():
+    def loss(r):
+        a = np.abs(r)
+        return np.mean(np.where(a <= 1.5, 0.5 * r**2, 1.5 * (a - 0.75)))
+
+    r = np.array([-np.inf, -4.0, -1.5, -1.0, 0.0, 0.3, 1.5, 2.0, np.inf, np.nan] * 10)
+    gradient = tapec.grad(loss)
+    np.testing.assert_allclose(gradient(r), np.clip(r, -1.5, 1.5) / len(r), rtol=1e-15)
+    assert "np.minimum(np.maximum(r, -1.5), 1.5)" in gradient.source(r)
+    assert "where" not in gradient.source(r).split("#")[1]
