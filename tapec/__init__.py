@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     from tapec.api.pullback import vjp
     from tapec.api.slices import IndexedSlices
     from tapec.api.sparse import sparsity
+    from tapec.api.stopping import stop_gradient
     from tapec.api.structures import cache_clear, cache_info
     from tapec.api.tape import GradientTape, UnconnectedGradients
     from tapec.api.transforms import compile, grad, value_and_grad
@@ -128,7 +129,6 @@ if TYPE_CHECKING:
         UnsupportedError,
         VerifyError,
     )
-    from tapec.api.stopping import stop_gradient
     from tapec.trace.tensor import Tensor
 
 import_module("tapec.trace.tensor")  # what every use needs

@@ -103,8 +103,8 @@ def test_unknown_attribute():
         settings.colour
     assert str(e.value) == (
         "no setting is called 'colour'; "
-        "settings are verify, debug, cache_size, cache_dir, cache_dir_size, path_limit, fast_math, check_nan, optimize, "
-        "threads"
+        "settings are verify, debug, cache_size, cache_dir, cache_dir_size, path_limit, fast_math, check_nan, "
+        "optimize, threads"
     )
 
 

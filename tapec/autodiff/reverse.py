@@ -201,7 +201,8 @@ def _fit_signed(builder: Builder, part: Any, minus: bool, t: Type) -> Any:
     if type(part) is Uniform and part.type != t:
         part = part.symbol
     if type(part) is Uniform:
-        return -part if minus else part
+        number: Any = part  # its operators are made at import, unknown to type checkers
+        return -number if minus else number
     if not minus or is_zero(part):
         return fit(builder, part, t)
     return Minus(part) if isinstance(part, Symbol) and part.node.type == t else fit(builder, -part, t)
