@@ -246,22 +246,46 @@ def planned(name: str, ours: Any) -> Any:
 
 
 def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    ours = _PLANNED.get(func)
+    if ours is None:
+        return _other_function(self, func, types, args, kwargs)
+    if kwargs or len(args) > 2:
+        return call(ours, args, kwargs)
+    # what `call` does, for the commonest of keys
+    x = args[0] if args else None
+    if len(args) == 2:
+        row: Any = args
+        head: tuple[Any, ...] = (ours,)
+    elif type(x) is list and len(x) == 2:  # np.stack([a, b])
+        row, head = x, (ours, list, 2)
+    elif type(x) is Tensor and type(x._value) is _ndarray:
+        value = x._value
+        plan = _find((ours, (value.shape, value.dtype)))
+        return call(ours, args, kwargs) if plan is None else plan(args, [value])
+    else:
+        return call(ours, args, kwargs)
+    x, y = row
+    if type(x) is Tensor and type(y) is Tensor:
+        v, w = x._value, y._value
+        if type(v) is _ndarray and type(w) is _ndarray:
+            plan = _find((*head, (v.shape, v.dtype), (w.shape, w.dtype)))
+            if plan is not None:
+                return plan((x, y), [v, w])
+    return call(ours, args, kwargs)
+
+
+def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     op = _AS_THEY_ARE.get(func)
     if op is not None and len(args) == 3 and not kwargs and NoneType not in map(type, args):
         return perform(op, args, (), 3)
     ours = FUNCTIONS.get(func)
     if ours is None or func in LIKE:
         return _any_function(self, func, types, args, kwargs)
-    if len(args) == 1 and not kwargs and type(args[0]) is Tensor:
-        value = args[0]._value
-        if type(value) is _ndarray:
-            plan = _find((ours, (value.shape, value.dtype)))
-            if plan is not None:
-                return plan(args, [value])
     return call(ours, args, kwargs)
 
 
 _AS_THEY_ARE = {np.where: WHERE, np.clip: CLIP}  # ops of three arguments, numbers among them
+_PLANNED = {f: ours for f, ours in FUNCTIONS.items() if f not in LIKE and f not in _AS_THEY_ARE}
 _any_function = ArrayLike.__array_function__
 Tensor.__array_function__ = _function  # type: ignore[method-assign, assignment]
 for _name, _ours in METHODS.items():
