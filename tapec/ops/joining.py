@@ -88,6 +88,11 @@ def _stack(*xs: Any, axis: int) -> Any:
     return np.stack(xs, axis) if any([isinstance(x, np.ndarray) for x in xs]) else np.array(xs)
 
 
+def _stack_source(args: tuple[str, ...], node: Any) -> str:
+    """Rows make a matrix: `np.array` is several times as fast as `np.stack`."""
+    return f"np.array([{', '.join(args)}])" if node.param("axis") == 0 else _joining_source("stack")(args, node)
+
+
 STACK = define(
     "stack",
     _stack,
@@ -96,7 +101,7 @@ STACK = define(
     vjp=lambda ct, y, *xs, axis: tuple([ct[along(axis, i)] for i in range(len(xs))]),
     linear=(0,),
     batch=lambda batched, *xs, axis: np.stack(lead(batched, xs), axis + 1),
-    source=_joining_source("stack"),
+    source=_stack_source,
     sample=both(drawn((2, 3), (2, 3), axis=1), drawn((), (), (), axis=0)),
     numpy=np.stack,
 )
