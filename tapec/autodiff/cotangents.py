@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.zeros import filled
+from tapec.autodiff.zeros import Typed, filled
 from tapec.ir import Builder, Node, Op, Type, is_literal
-from tapec.ops import UFUNCS, ArrayLike, Symbol, apply
+from tapec.ops import UFUNCS, Symbol, apply
 from tapec.ops.layout import BROADCAST_TO, RESHAPE, TRANSPOSE
 
 __all__ = ["Minus", "Uniform", "accumulate", "product", "settled", "taken_apart"]
@@ -94,28 +94,15 @@ def _as_number(x: Any, self: Uniform) -> Any:
     return x.node.value if type(x) is Symbol and is_literal(x.node) else x
 
 
-class Uniform(ArrayLike):
+class Uniform(Typed):
     """An array of one real number. `node` puts it into the graph."""
 
-    __slots__ = ("builder", "type", "value")
+    __slots__ = ("value",)
     _rank = 3
 
     def __init__(self, type: Type, value: float, builder: Builder):
-        self.type = type
+        super().__init__(type, builder)
         self.value = value
-        self.builder = builder
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.type.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.type.dtype
-
-    @property
-    def weak(self) -> bool:
-        return False
 
     @property
     def symbol(self) -> Symbol:

@@ -15,7 +15,7 @@ from tapec.ir import Builder, Node, Op, Type, type_of
 from tapec.ops import ArrayLike, Symbol, apply
 from tapec.ops.creation import FULL
 
-__all__ = ["Zero", "filled", "is_zero", "matched"]
+__all__ = ["Typed", "Zero", "filled", "is_zero", "matched"]
 
 
 def filled(builder: Builder, t: Type, value: float) -> Symbol:
@@ -23,11 +23,10 @@ def filled(builder: Builder, t: Type, value: float) -> Symbol:
     return Symbol(builder.emit(FULL, (), (("shape", t.shape), ("value", value), ("dtype", t.dtype))), builder)
 
 
-class Zero(ArrayLike):
-    """Zeros of a type, not yet in any graph. `node` puts them there."""
+class Typed(ArrayLike):
+    """An array of which the type is known, not yet in any graph."""
 
     __slots__ = ("builder", "type")
-    _rank = 4  # decides before any other stand-in does
 
     def __init__(self, type: Type, builder: Builder):
         self.type = type
@@ -44,6 +43,13 @@ class Zero(ArrayLike):
     @property
     def weak(self) -> bool:
         return False
+
+
+class Zero(Typed):
+    """Zeros. `node` puts them into the graph."""
+
+    __slots__ = ()
+    _rank = 4  # decides before any other stand-in does
 
     @property
     def node(self) -> Node:

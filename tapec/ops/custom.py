@@ -32,16 +32,7 @@ STOP_GRADIENT = define(
 
 
 def stop_gradient(x: Any) -> Any:
-    """The same value, through which no gradient flows.
-
-    >>> import tapec
-    >>> x = tapec.constant(3.0)
-    >>> with tapec.GradientTape() as tape:
-    ...     tape.watch(x)
-    ...     y = x * tapec.stop_gradient(x)
-    >>> tape.gradient(y, x)
-    tapec.Tensor(3.0, shape=(), dtype=float64)
-    """
+    """One array, or number, through which no gradient flows."""
     x = as_operand(x)
     return x if dtype_of(x).kind == "b" else apply(STOP_GRADIENT, (x,))
 
