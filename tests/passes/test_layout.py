@@ -9,6 +9,8 @@ X = "%x: f64[3,4], %y: f64[3,4], %v: f64[4], %s: f64[], %p: f64[2,3]"
 SUM = "sum {} {{axis=({}), keepdims={}}}".format
 PICKED = "constant {value=[0, 1, 2]}; constant {value=[3, 3, 0]}; scatter %r, %0, %1 {shape=(3, 4), index=($0, $1)}"
 ONES = "full {shape=(3, 4), value=-1.0, dtype=f64}"
+ROWS = "constant {value=[0, 1, 2]}; constant {value=[3, 3, 0]}"
+PICK = "getitem %2, %0, %1 {index=($0, $1)} !ct"
 PICKED_CT = f"{PICKED} !ct"
 I3 = "constant {value=[0, 1, 2]}"
 RULES = (*LAYOUT, *INDEXING, *REDUCTIONS)
@@ -274,6 +276,15 @@ CASES = {
             "setitem %x, 0.0, %j {index=($0,)} !ct; getitem %x, %j {index=($0,)} !ct; "
             "scatter %1, %j {shape=(5, 4), index=($0,)} !ct; add %0, %2 !ct",  # a place may come twice
             "setitem %x, 0.0 {index=(1,)}; getitem %x {index=(1,)}; scatter %1 {shape=(5, 4), index=(1,)}; add %0, %2",
+        ],
+    ),
+    "picks-of-columns": Case(
+        "%s: f64[3,1], %r: f64[1,4]",
+        [(f"{ROWS}; broadcast_to %s {{shape=(3, 4)}} !ct; {PICK}", "reshape %s {shape=(3,)} !ct")],
+        [
+            f"{ROWS}; broadcast_to %s {{shape=(3, 4)}}; {PICK[:-4]}",
+            f"{ROWS}; broadcast_to %r {{shape=(3, 4)}} !ct; {PICK}",
+            f"{ROWS.replace('[0, 1, 2]', '[2, 1, 0]')}; broadcast_to %s {{shape=(3, 4)}} !ct; {PICK}",
         ],
     ),
     "sum-of-scatter": Case(

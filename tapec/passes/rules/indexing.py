@@ -17,6 +17,7 @@ from tapec.passes.rule import Rule
 __all__ = ["INDEXING"]
 
 (x,) = variables("x")
+OF_BROADCAST = Some("getitem", of=("broadcast_to",))
 OF_SCATTER = Some("getitem", of=("scatter",))
 OF_STACK = Some("getitem", of=("stack",))
 SUM_OF_SCATTER = Some("sum", of=("scatter",))
@@ -92,6 +93,16 @@ def _picks(scatter: Node) -> bool:
     return values.type.shape == rows and numbers.op is CONSTANT and np.array_equal(numbers.value, np.arange(*rows))
 
 
+def _picks_of_columns(y: Node) -> bool:
+    """Is one element read from each row of a matrix whose rows are one number each?"""
+    matrix = y.inputs[0]
+    if y.param("index") != (Slot(0), Slot(1)) or matrix.inputs[0].type.weak or y.type.shape != matrix.type.shape[:1]:
+        return False
+    rows, numbers = (y.type.size,), y.inputs[1]
+    column = matrix.inputs[0].type.shape == (*rows, 1)
+    return column and numbers.op is CONSTANT and np.array_equal(numbers.value, np.arange(*rows))
+
+
 def _takes_diagonal(y: Node) -> bool:
     return len(y.inputs) == 3 and is_diagonal_index(y.param("index"), y.inputs[1:], y.inputs[0].type.shape)
 
@@ -128,6 +139,14 @@ INDEXING = (
     Rule("index-of-scatter", OF_SCATTER, lambda y: _written(y), _same_place, kinds="fc"),
     Rule("index-beside-scatter", OF_SCATTER, lambda y: np.zeros_like(y), _other_place, kinds="fc"),
     Rule("scatter-of-everything", SCATTER, lambda y: np.reshape(_values(y), y.shape), _fills_everything, kinds="fc"),
+    Rule(
+        "picks-of-columns",
+        OF_BROADCAST,
+        lambda y: np.reshape(_values(Symbol(y.node.inputs[0], y.builder)), y.shape),
+        _picks_of_columns,
+        only="cotangents",
+        kinds="fc",
+    ),
     Rule("index-of-diagonal", ANY_INDEX, diagonal_of, _takes_diagonal, kinds="fciub"),
     Rule("scatter-on-diagonal", SCATTER, lambda y: np.diag(_values(y)), _fills_diagonal, kinds="fc"),
     Rule(
