@@ -27,14 +27,13 @@ from tapec.ops.indexing import GETITEM
 from tapec.trace.links import base_of, share
 from tapec.trace.recorder import CURRENT, Recorder
 from tapec.trace.snapshot import WHOLE
-from tapec.trace.tensor import MEANS, Tensor, as_seen, perform, raw_value, run_op, user_frame
+from tapec.trace.tensor import MEANS, Tensor, Unread, as_seen, perform, raw_value, run_op, set_raw_value, user_frame
 
 __all__ = ["LARGE", "Later", "Pending", "compute_all", "large_input"]
 
 LARGE = 1 << 18  # bytes from which an array is worth the trouble
 _SAFE = frozenset({"elementwise", "reduction", "layout", "product"})  # kinds of ops that fail by types alone
 _NUMBERS = (float, int, complex, bool)
-_set_value = Tensor.__dict__["_value"].__set__
 
 
 class Pending:
@@ -57,19 +56,11 @@ class Pending:
         return self.type.dtype
 
 
-class Later(Tensor):
+class Later(Unread):
     """A large array, or what hangs on one. It is a `Tensor` once its value was read."""
 
     __slots__ = ()
     _rank = 3  # it decides before tensors do
-
-    @property
-    def _value(self) -> Any:  # type: ignore[override]
-        return self._tapec_read()._value
-
-    @_value.setter
-    def _value(self, value: Any) -> None:
-        _set_value(self, value)
 
     def _tapec_read(self) -> Tensor:
         compute(self)
@@ -169,7 +160,7 @@ def _tried(t: Type, inputs: tuple[Any, ...], params: Any) -> Type:
 def _postponed(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, t: Type) -> Later:
     out: Later = object.__new__(Later)
     held = tuple([x.copy() if type(x) is np.ndarray else x for x in inputs])  # plain arrays may change
-    _set_value(out, Pending(op, held, params, t))
+    set_raw_value(out, Pending(op, held, params, t))
     first = inputs[0]
     out._link = (base_of(first), ()) if op.view and isinstance(first, Tensor) else None  # NumPy decides, see `_done`
     out._mark = rec.mark
@@ -213,7 +204,7 @@ def _done(t: Tensor, pending: Pending) -> None:
     op, inputs, params = pending.op, pending.inputs, pending.params
     value = run_op(op, [raw_value(x) if isinstance(x, Tensor) else x for x in inputs], params)
     view = type(value) is np.ndarray and value.base is not None and type(t._link) is tuple
-    _set_value(t, value[()] if type(value) is np.ndarray and not value.ndim else value)
+    set_raw_value(t, value[()] if type(value) is np.ndarray and not value.ndim else value)
     t._link = None
     if view:
         before = type(inputs[0])

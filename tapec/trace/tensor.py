@@ -24,7 +24,18 @@ from tapec.ops.define import WEAK, as_operand, holds_stand_in
 from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT, Mark, Recorder
 
-__all__ = ["Tensor", "perform", "plain_value", "raw_value", "record", "record_change", "unwrap", "wrap"]
+__all__ = [
+    "Tensor",
+    "Unread",
+    "perform",
+    "plain_value",
+    "raw_value",
+    "record",
+    "record_change",
+    "set_raw_value",
+    "unwrap",
+    "wrap",
+]
 
 _new = object.__new__
 _ndarray = np.ndarray
@@ -151,6 +162,21 @@ def show(value: Any) -> str:
 
 
 raw_value = Tensor.__dict__["_value"].__get__  # what was recorded last, also of a view whose memory has changed
+set_raw_value = Tensor.__dict__["_value"].__set__
+
+
+class Unread(Tensor):
+    """A tensor without its value: `_tapec_read` gets it, and makes a plain `Tensor` of this one."""
+
+    __slots__ = ()
+
+    @property
+    def _value(self) -> Any:  # type: ignore[override]
+        return self._tapec_read()._value
+
+    @_value.setter
+    def _value(self, value: Any) -> None:
+        set_raw_value(self, value)
 
 
 def plain_value(value: Any, dtype: Any = None) -> Any:

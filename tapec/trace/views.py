@@ -25,24 +25,16 @@ from tapec.ops.setitem import SETITEM
 from tapec.trace import tensor as core
 from tapec.trace.links import Step, Views, base_of, views_of
 from tapec.trace.recorder import CURRENT, Recorder
-from tapec.trace.tensor import Tensor, raw_value, record_change, wrap
+from tapec.trace.tensor import Tensor, Unread, raw_value, record_change, wrap
 
 __all__ = ["Stale", "carry", "expire", "kept"]
 
 
 # -- views of memory that changed -------------------------------------------------------------------------------------
-class Stale(Tensor):
+class Stale(Unread):
     """A view whose base has changed since it was read. It reads itself anew when used, and is a `Tensor` again."""
 
     __slots__ = ()
-
-    @property
-    def _value(self) -> Any:  # type: ignore[override]
-        return self._tapec_read()._value
-
-    @_value.setter
-    def _value(self, value: Any) -> None:
-        _set_value(self, value)
 
     def _tapec_read(self) -> Tensor:
         """Recorded where the base has changed, even if that recording is over by now and others are active."""
@@ -74,9 +66,6 @@ def _read_anew(view: Tensor, base: Tensor, steps: tuple[Step, ...]) -> None:
         record_change(rec, op, (parent, *more), params, view, before)
     else:
         view._mark = None
-
-
-_set_value = Tensor.__dict__["_value"].__set__
 
 
 def kept(t: Tensor) -> Tensor:
