@@ -273,11 +273,11 @@ def _compiled(graph: Graph) -> Callable[..., Any]:
 
 def solver_key(solve: Any) -> Any:
     """Equal for solvers that do the same: the same code, with the same things around it."""
-    code = getattr(solve, "__code__", None)
-    if code is None:
+    if not isinstance(solve, FunctionType):  # methods are equal when they are of the same object
         return solve
-    held = (*_cells(solve), *(solve.__defaults__ or ()))
-    return (code, tuple(map(_around, held)))
+    named = (solve.__kwdefaults__ or {}).items()
+    held = (*_cells(solve), *(solve.__defaults__ or ()), *[part for item in named for part in item])
+    return (solve.__code__, tuple(map(_around, held)))
 
 
 def _around(x: Any) -> Any:
@@ -318,7 +318,9 @@ def settled(solve: Any) -> Any:
         return solve
     space = getattr(solve.__globals__, "real", solve.__globals__)
     closure = tuple([CellType(c._value if type(c) is Tensor else c) for c in _cells(solve)]) or None
-    return FunctionType(solve.__code__, space, solve.__name__, solve.__defaults__, closure)
+    out = FunctionType(solve.__code__, space, solve.__name__, solve.__defaults__, closure)
+    out.__kwdefaults__ = solve.__kwdefaults__
+    return out
 
 
 def _check_closure(solve: Any, rec: Recorder) -> None:

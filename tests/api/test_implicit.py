@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,45 @@ def test_a_solver_that_closes_over_recorded_values() -> None:
 
     grad = tapec.grad(f)
     np.testing.assert_allclose([grad(8.0), grad(0.1), grad(64.0)], [1 / 12, 0.1 ** (-2 / 3) / 3, 1 / 48], rtol=1e-11)
+
+
+class Counted:
+    """A solver that is a method, and knows how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def solve(self, matvec: Any, b: Any) -> Any:
+        self.asked += 1
+        return krylov(matvec, b)
+
+
+def test_a_method_solves_for_its_own_object() -> None:
+    def asked(solver: Counted) -> int:
+        with tapec.GradientTape() as tape:
+            b = tapec.constant(B)
+            tape.watch(b)
+            y = tapec.custom_linear_solve(lambda x: M @ x, b, solver.solve)
+        np.testing.assert_allclose(tape.gradient(y, b), np.linalg.solve(M.T, np.ones(3)), rtol=1e-9)
+        return solver.asked
+
+    assert asked(Counted()) == asked(Counted()) == 2
+
+
+def test_parameters_of_a_solver_that_are_given_by_name() -> None:
+    def solver(end: float) -> Any:
+        def solve(f: Any, x0: Any, *, end: float = end) -> Any:
+            return brentq(f, 0.0, end)
+
+        return solve
+
+    def f(c: Any, end: float) -> Any:
+        return tapec.custom_root(lambda x: x**2 - c, 1.0, solver(end))
+
+    for end in (10.0, -10.0):
+        root = math.copysign(2.0, end)
+        np.testing.assert_allclose(f(4.0, end), root, rtol=1e-9)
+        np.testing.assert_allclose(tapec.grad(f, static_argnames="end")(4.0, end), 0.5 / root, rtol=1e-9)
 
 
 def test_without_a_recording_it_is_just_the_solver() -> None:
