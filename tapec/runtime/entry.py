@@ -54,8 +54,11 @@ def _opened(data: bytes) -> tuple[dict[str, Any], memoryview]:
     body = memoryview(data)[len(line) + 1 :]
     if hashlib.sha256(body).hexdigest().encode() != words[0]:
         raise Damaged("its checksum is wrong")
-    head = int(words[1])
-    return json.loads(bytes(body[:head])), body[head:]
+    try:
+        head = int(words[1])
+        return json.loads(bytes(body[:head])), body[head:]
+    except ValueError:  # the checksum does not cover that number
+        raise Damaged("its first line is wrong") from None
 
 
 def described(data: bytes) -> dict[str, Any]:

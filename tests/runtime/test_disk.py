@@ -344,9 +344,22 @@ def older(data: bytes) -> bytes:
     return data.replace(b"tapec cache 1 ", b"tapec cache 0 ", 1)
 
 
+def misled(data: bytes) -> bytes:
+    """The first line is wrong about how long the description is."""
+    line, _, rest = data.partition(b"\n")
+    return line[:-1] + b"\n" + rest
+
+
+def mistyped(data: bytes) -> bytes:
+    line, _, rest = data.partition(b"\n")
+    return line[:-1] + b"x\n" + rest
+
+
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
+        (misled, "its first line is wrong"),
+        (mistyped, "its first line is wrong"),
         (cut, "its checksum is wrong"),
         (flipped, "its checksum is wrong"),
         (foreign, "it belongs to another key"),
