@@ -178,10 +178,13 @@ CASES = {
     "absolute-times-sign": Case(
         F,
         [
-            ("absolute %x; sign %x; multiply %0, %1", "return %x"),
-            ("absolute %x; sign %x; multiply %1, %0", "return %x"),
+            ("absolute %x; sign %x; multiply %0, %1 !ct", "return %x"),
+            ("absolute %x; sign %x; multiply %1, %0 !ct", "return %x"),
         ],
-        ["absolute %x; sign %y; multiply %0, %1"],
+        [
+            "absolute %x; sign %x; multiply %0, %1",  # the user's own gives 0.0 for -0.0
+            "absolute %x; sign %y; multiply %0, %1 !ct",
+        ],
     ),
     "twice": Case(
         F, [("add %x, %x", "multiply %x, 2.0")], ["add %x, %y"], [(COMPLEX, "add %x, %x"), (INT, "add %x, %x")]

@@ -434,7 +434,11 @@ CASES = {
                 "sum %p {axis=(1,), keepdims=True} !ct; multiply %0, 2.0 !ct; reshape %1 {shape=(2,)} !ct",
             ),
         ],
-        ["full {shape=(3,5), value=2.0, dtype=f64}; matmul %p, %0", "matmul %p, %x !ct"],
+        [
+            "full {shape=(3,5), value=2.0, dtype=f64}; matmul %p, %0",
+            "full {shape=(3,5), value=inf, dtype=f64} !ct; matmul %p, %0 !ct",
+            "matmul %p, %x !ct",
+        ],
     ),
     "uniform-times-product": Case(
         X,
@@ -448,7 +452,11 @@ CASES = {
                 "sum %p {axis=(0,), keepdims=True} !ct; multiply %0, 2.0 !ct; reshape %1 {shape=(3,)} !ct",
             ),
         ],
-        ["full {shape=(5,2), value=2.0, dtype=f64}; matmul %0, %p", "matmul %p, %x !ct"],
+        [
+            "full {shape=(5,2), value=2.0, dtype=f64}; matmul %0, %p",
+            "full {shape=(5,2), value=inf, dtype=f64} !ct; matmul %0, %p !ct",
+            "matmul %p, %x !ct",
+        ],
     ),
     "transpose-of-product": Case(
         X,

@@ -96,7 +96,7 @@ ALGEBRA = (
     Rule("absolute-of-negative", np.absolute(-x), np.absolute(x), kinds="f"),
     Rule("square", np.square(x), x * x, kinds="fiu"),
     Rule("absolute-squared", np.absolute(x) * np.absolute(x), x * x),
-    Rule("absolute-times-sign", np.absolute(x) * np.sign(x), x, changes="zeros"),
+    Rule("absolute-times-sign", np.absolute(x) * np.sign(x), x, lambda y: y.role is not None, changes="zeros"),
     # sums of the same
     Rule("twice", x + x, x * 2.0),
     # selection

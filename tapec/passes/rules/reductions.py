@@ -133,8 +133,9 @@ def uniform_times_product(y: Symbol, a: Symbol, k: Any) -> Any:
     return np.reshape(total, (*total.shape[:-2], total.shape[-1])) if y.node.inputs[0].type.ndim == 1 else total
 
 
-def _is_matrix(a: Node) -> bool:
-    return a.type.ndim > 1 and uniform_value(a) is None
+def _is_matrix(a: Node, k: Any) -> bool:
+    """And is the number finite? Infinities of both signs would have met."""
+    return a.type.ndim > 1 and uniform_value(a) is None and bool(np.isfinite(k))
 
 
 def transpose_of_product(a: Symbol, b: Symbol) -> Any:
