@@ -20,7 +20,7 @@ from tapec.autodiff.inline import copy_into, prune
 from tapec.autodiff.jacobian import jacobian_graph
 from tapec.autodiff.reverse import vjp_graph
 from tapec.errors import GraphError
-from tapec.ir import Builder, Graph, Node, Type
+from tapec.ir import Builder, Graph, Node, Op, Type
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.define import define
@@ -138,18 +138,14 @@ def _root_vjp(ct: Any, y: Any, x0: Any, *captured: Any, routine: Routine) -> Any
     """u = (∂F/∂y)⁻ᵀ ct, and then -uᵀ ∂F/∂c."""
     builder: Builder = y.builder
     graph = routine.graph
-    moving = _moving(graph)
-    if not moving:
+    if not _moving(graph):
         return (None,) * (1 + len(captured))
     u: Any
     if routine.linear is None:
         u = _divided(np.conj(_matrix(builder, graph, y, captured)).T, ct)
     else:
         u = apply(LINEAR_SOLVE, (ct, y, *captured), (("routine", routine.linear.transposed),))
-    u = np.reshape(u, graph.outputs[0].type.shape)
-    found = copy_into(builder, vjp_graph(graph, moving), (*_nodes((y, *captured)), (-u).node))
-    cts = dict(zip(moving, found, strict=True))
-    return (None, *[Symbol(cts[k], builder) if k in cts else None for k in range(1, len(graph.inputs))])
+    return (None, *_pulled(builder, graph, y, captured, -np.reshape(u, graph.outputs[0].type.shape)))
 
 
 def _root_jvp(ts: Any, y: Any, x0: Any, *captured: Any, routine: Routine) -> Any:
@@ -172,6 +168,16 @@ def _pushed(builder: Builder, graph: Graph, y: Any, captured: Any, ts: Any) -> A
     return Symbol(copy_into(builder, jvp_graph(graph, moving), given)[-1], builder)
 
 
+def _pulled(builder: Builder, graph: Graph, y: Any, captured: Any, ct: Any) -> list[Any]:
+    """The cotangents of what the equation captured, from one of its result."""
+    moving = _moving(graph)
+    if not moving:
+        return [None] * len(captured)
+    found = copy_into(builder, vjp_graph(graph, moving), (*_nodes((y, *captured)), ct.node))
+    cts = dict(zip(moving, found, strict=True))
+    return [Symbol(cts[k], builder) if k in cts else None for k in range(1, len(graph.inputs))]
+
+
 def _matrix(builder: Builder, graph: Graph, y: Any, captured: Any) -> Any:
     """∂F/∂y as a matrix."""
     whole = jacobian_graph(graph, [0], "auto", holomorphic=graph.inputs[0].type.dtype.kind == "c")
@@ -187,14 +193,19 @@ def _divided(matrix: Any, b: Any) -> Any:
     return np.linalg.solve(matrix, np.reshape(b, (-1,)))
 
 
-ROOT = define(
-    "root",
-    lambda x0, *captured, routine: routine(x0, *captured),
-    lambda x0, *captured, routine: routine.result,
-    "implicit",
-    vjp=_root_vjp,
-    jvp=_root_jvp,
-)
+def _solution(name: str, vjp: Callable[..., Any], jvp: Callable[..., Any]) -> Op:
+    """An operation that a routine carries out: from its first operand and what the equation captured."""
+    return define(
+        name,
+        lambda start, *captured, routine: routine(start, *captured),
+        lambda start, *captured, routine: routine.result,
+        "implicit",
+        vjp=vjp,
+        jvp=jvp,
+    )
+
+
+ROOT = _solution("root", _root_vjp, _root_jvp)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -205,12 +216,7 @@ def _linear_vjp(ct: Any, y: Any, b: Any, *captured: Any, routine: Routine) -> An
     builder: Builder = y.builder
     graph = routine.graph
     u = apply(LINEAR_SOLVE, (ct, *captured), (("routine", routine.transposed),))
-    moving = _moving(graph)
-    cts: dict[int, Node] = {}
-    if moving:
-        found = copy_into(builder, vjp_graph(graph, moving), (*_nodes((y, *captured)), (-u).node))
-        cts = dict(zip(moving, found, strict=True))
-    return (u, *[Symbol(cts[k], builder) if k in cts else None for k in range(1, len(graph.inputs))])
+    return (u, *_pulled(builder, graph, y, captured, -u))
 
 
 def _linear_jvp(ts: Any, y: Any, b: Any, *captured: Any, routine: Routine) -> Any:
@@ -220,11 +226,4 @@ def _linear_jvp(ts: Any, y: Any, b: Any, *captured: Any, routine: Routine) -> An
     return None if right is None else apply(LINEAR_SOLVE, (right, *captured), (("routine", routine),))
 
 
-LINEAR_SOLVE = define(
-    "linear_solve",
-    lambda b, *captured, routine: routine(b, *captured),
-    lambda b, *captured, routine: routine.result,
-    "implicit",
-    vjp=_linear_vjp,
-    jvp=_linear_jvp,
-)
+LINEAR_SOLVE = _solution("linear_solve", _linear_vjp, _linear_jvp)
