@@ -268,8 +268,10 @@ def _facts(program: Any, w: _Writer) -> None:
     for path, value in program.checks.values():
         w.space.update(path.names)
         w.fails = True
-        if type(value) in (int, str, bytes):
-            w.test(f"{path.source} != {value!r}")
+        kind = type(value)
+        if kind in (int, str, bytes):  # mostly the same object; 2 and 2.0 are equal, and another dtype
+            now, fact = path.source, w.name(value, "fact")
+            w.test(f"{now} is not {fact} and (type({now}) is not {kind.__name__} or {now} != {fact})")
         elif isinstance(value, tuple):
             w.test(f"{path.source} != {w.name(value, 'fact')}")
         else:

@@ -127,6 +127,28 @@ def test_settings_in_force_are_looked_at():
         assert f(0.0) == -np.inf
 
 
+def test_an_equal_number_of_another_type_is_another_fact():
+    factor = 5000
+
+    class Model:
+        power = 2
+
+    @tapec.compile
+    def f(x):
+        return x**Model.power * factor
+
+    x = np.array([1, 2])
+    assert [f(x).dtype.kind for _ in range(3)] == ["i"] * 3
+    before = roads(f)
+    factor = int("5000")  # equal, and another object
+    assert f(x).dtype.kind == "i" and roads(f) == before + 1
+    factor = 5000.0
+    assert f(x).dtype.kind == "f"
+    factor = 5000
+    Model.power = 2.0
+    assert f(x).dtype.kind == "f"
+
+
 def test_a_function_that_is_traced_captures_what_is_captured_in_a_call():
     k = 2.0
     inner = tapec.compile(lambda x: x * k)
