@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Type
+from tapec.ir import Op
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, conj, define, dtype_of, elementwise
+from tapec.ops.kit import real_dtype
 from tapec.ops.samples import any_real, complex_only
 
 __all__ = ["angle", "conjugate", "imag", "real", "real_if_close"]
@@ -23,40 +24,23 @@ conjugate = elementwise(
 )
 
 
-def _part_rule(t: Type) -> Type:
-    return t.with_dtype(np.empty(0, t.dtype).real.dtype)
+def _real_of(function: Any, partial: Any, source: str) -> Op:
+    """An op that gives a real number for a complex one."""
+    return define(
+        function.__name__,
+        function,
+        lambda t: t.with_dtype(real_dtype(t.dtype)),
+        "elementwise",
+        partials=lambda y, x: (partial(x),),
+        source=source,
+        sample=(complex_only,),
+        numpy=function,
+    )
 
 
-REAL = define(
-    "real",
-    np.real,
-    _part_rule,
-    "elementwise",
-    partials=lambda y, x: (1,),
-    source="{0}.real",
-    sample=(complex_only,),
-    numpy=np.real,
-)
-IMAG = define(
-    "imag",
-    np.imag,
-    _part_rule,
-    "elementwise",
-    partials=lambda y, x: (-1j,),
-    source="{0}.imag",
-    sample=(complex_only,),
-    numpy=np.imag,
-)
-ANGLE = define(
-    "angle",
-    np.angle,
-    _part_rule,
-    "elementwise",
-    partials=lambda y, x: (-1j / x,),
-    source="np.angle({0})",
-    sample=(complex_only,),
-    numpy=np.angle,
-)
+REAL = _real_of(np.real, lambda x: 1, "{0}.real")
+IMAG = _real_of(np.imag, lambda x: -1j, "{0}.imag")
+ANGLE = _real_of(np.angle, lambda x: -1j / x, "np.angle({0})")
 
 
 @implements(np.real)
@@ -101,5 +85,3 @@ def iscomplexobj(x: Any) -> bool:
 @implements(np.isrealobj)
 def isrealobj(x: Any) -> bool:
     return not iscomplexobj(x)
-
-

@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Type, broadcast_shapes
 from tapec.ops.array import ArrayLike, apply, implements
 from tapec.ops.define import as_operand, define, dtype_of, shape_of
-from tapec.ops.kit import as_array, lined_up
+from tapec.ops.kit import as_array, lined_up, real_dtype
 from tapec.ops.samples import Case
 
 
@@ -86,7 +86,7 @@ def _linspace_rule(start: Type, stop: Type, num: int, endpoint: bool) -> Type:
 
 def _linspace_vjp(ct: Any, y: Any, start: Any, stop: Any, num: int, endpoint: bool) -> Any:
     """Shares of both ends: 1 - t and t, where t runs from 0 to 1."""
-    dtype = np.empty(0, ct.dtype).real.dtype
+    dtype = real_dtype(ct.dtype)
     ends = (0.0, 1.0) if dtype is np.dtype(float) else (dtype.type(0), dtype.type(1))
     t = ct._apply(LINSPACE, ends, (("num", num), ("endpoint", endpoint)))
     t = np.reshape(t, (num,) + (1,) * (ct.ndim - 1))

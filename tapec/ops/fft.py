@@ -16,7 +16,7 @@ from tapec.ir import Type
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements
 from tapec.ops.define import conj, define, ndim_of, shape_of
-from tapec.ops.kit import as_array, both, drawn
+from tapec.ops.kit import as_array, both, drawn, real_dtype
 
 __all__ = ["FFTN", "IFFTN", "IRFFTN", "RFFTN"]
 
@@ -32,7 +32,7 @@ def _complex(dtype: np.dtype) -> np.dtype:
 
 
 def _real(dtype: np.dtype) -> np.dtype:
-    return np.zeros(0, dtype).real.dtype if dtype.kind in "fc" else np.dtype(float)
+    return real_dtype(dtype) if dtype.kind in "fc" else np.dtype(float)
 
 
 def _replaced(shape: tuple[int, ...], axes: Lengths, s: Lengths) -> tuple[int, ...]:

@@ -142,6 +142,7 @@ def lapack_dtype(*types: Type) -> np.dtype:
 
 
 def real_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of the parts of a complex number; any other stays."""
     return np.zeros(0, dtype).real.dtype
 
 

@@ -12,14 +12,14 @@ from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define, ndim_of, reduced_shape, shape_of, spread
 from tapec.ops.kit import as_array, both, drawn, real_dtype, stacked
+from tapec.ops.reductions import mean_dtype
 
 __all__ = ["NORM"]
 
 
 # -- the p-norm over any axes -----------------------------------------------------------------------------------------
 def _rule(t: Type, ord: float, axis: tuple[int, ...], keepdims: bool) -> Type:
-    dtype = t.dtype if t.dtype.kind in "fc" else np.dtype(float)
-    return Type(reduced_shape(t.shape, axis, keepdims), real_dtype(dtype))
+    return Type(reduced_shape(t.shape, axis, keepdims), real_dtype(mean_dtype(t.dtype)))
 
 
 def _vjp(ct: Any, y: Any, x: Any, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:

@@ -11,25 +11,18 @@ from tapec.ir.index import Slot
 from tapec.ops.array import ArrayLike, apply, implements
 from tapec.ops.define import axes_param, define, dtype_of, reduced_shape
 from tapec.ops.indexing import SCATTER
-from tapec.ops.kit import as_array
+from tapec.ops.kit import as_array, real_dtype
 from tapec.ops.ranks import checked_weights, flat_fractions, ranked, weighted
-from tapec.ops.reductions import mean_dtype, real_dtype
+from tapec.ops.reductions import count, mean_dtype
 from tapec.ops.samples import Case
 
 __all__ = ["MEDIAN", "QUANTILE", "median", "percentile", "quantile"]
 
 
-def _count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
-    n = 1
-    for k in axis:
-        n *= shape[k]
-    return n
-
-
 def _last(x: Any, axis: tuple[int, ...]) -> Any:
     """x with the reduced axes as one, last, and the others as one, first."""
     rest = [k for k in range(x.ndim) if k not in axis]
-    return np.reshape(np.transpose(x, (*rest, *axis)), (-1, _count(x.shape, axis)))
+    return np.reshape(np.transpose(x, (*rest, *axis)), (-1, count(x, axis)))
 
 
 def _back(rows: Any, shape: tuple[int, ...], axis: tuple[int, ...]) -> Any:
@@ -43,7 +36,7 @@ def _selected(ct: Any, x: Any, axis: tuple[int, ...], q: Any, method: str) -> An
 
     The quantile of 0, 1, ..., n - 1 is its own place among sorted numbers.
     """
-    n = _count(x.shape, axis)
+    n = count(x, axis)
     if not n:
         return np.zeros_like(x)
     places = np.ravel(np.quantile(np.arange(n, dtype=float), q, method=method))  # type: ignore[call-overload]

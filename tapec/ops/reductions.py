@@ -11,10 +11,10 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import axes_param, conj, define, reduced_shape, spread
-from tapec.ops.kit import as_array
+from tapec.ops.kit import as_array, real_dtype
 from tapec.ops.samples import Case
 
-__all__ = ["MAX", "MEAN", "MIN", "PROD", "SUM", "count", "real_dtype", "reduction", "reduction_cases"]
+__all__ = ["MAX", "MEAN", "MIN", "PROD", "SUM", "count", "reduction", "reduction_cases"]
 
 
 # -- kit --------------------------------------------------------------------------------------------------------
@@ -83,11 +83,6 @@ def count(x: Any, axis: tuple[int, ...]) -> int:
     for k in axis:
         n *= x.shape[k]
     return n
-
-
-def real_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype of the parts of a complex number; any other stays."""
-    return np.empty(0, dtype).real.dtype
 
 
 # -- sums -------------------------------------------------------------------------------------------------------

@@ -9,15 +9,8 @@ import numpy as np
 
 from tapec.ops.array import ArrayLike, apply, implements, method
 from tapec.ops.define import as_operand, axes_param, ndim_of, shape_of, spread
-from tapec.ops.kit import as_array
-from tapec.ops.reductions import (
-    count,
-    mean_dtype,
-    real_dtype,
-    reduction,
-    reduction_cases,
-    reduction_source,
-)
+from tapec.ops.kit import as_array, real_dtype
+from tapec.ops.reductions import count, mean_dtype, reduction, reduction_cases, reduction_source
 
 __all__ = ["STD", "VAR", "aligned_weights", "average", "corrcoef", "cov"]
 
