@@ -15,7 +15,7 @@ from tapec.errors import TapecError, at_user_line
 from tapec.ir.display import Source
 from tapec.ops import ArrayLike
 from tapec.runtime.cache import CacheInfo
-from tapec.trace.convert import recordings
+from tapec.trace.recorder import recordings
 from tapec.trace.structure import flatten, map_leaves, unflatten
 from tapec.trace.tensor import wrap
 

@@ -27,30 +27,15 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ops import UFUNCS
 from tapec.ops.indexing import GETITEM
 from tapec.trace.mends import detach_error, detaches
-from tapec.trace.recorder import CURRENT
+from tapec.trace.recorder import recordings, traces
 from tapec.trace.showing import to_format, to_str
 from tapec.trace.tensor import Tensor, perform
 
-__all__ = ["LIMIT", "elements", "recordings", "to_array", "to_bool", "to_float", "to_index", "to_int"]
+__all__ = ["LIMIT", "elements", "to_array", "to_bool", "to_float", "to_index", "to_int"]
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _SPARSE = os.path.join("scipy", "sparse", "")
 LIMIT = 10_000  # elements that an object array may have: each is a node
-
-
-def recordings(t: Tensor) -> list[Any]:
-    """The active recordings that watch a tensor."""
-    rec, mark = CURRENT.get(), t._mark
-    if rec is None or mark is None:
-        return []
-    return [tape for tape in rec.tapes if tape.token in mark.tokens]
-
-
-def _traces(t: Tensor) -> list[Any]:
-    rec = CURRENT.get()
-    if rec is None or rec.trace is None:
-        return []
-    return [tape for tape in recordings(t) if tape.is_trace]
 
 
 def _inexact(t: Tensor) -> bool:
@@ -59,7 +44,7 @@ def _inexact(t: Tensor) -> bool:
 
 def _guarded(t: Tensor, kind: type, value: Any) -> Any:
     """Every traced function that watches the tensor takes note that the run relies on this value."""
-    for trace in _traces(t):
+    for trace in traces(t):
         trace.guard(kind, t, value)
     return value
 
@@ -80,15 +65,14 @@ def to_index(t: Tensor) -> int:
 def to_float(t: Tensor, kind: Any = float) -> Any:
     """`float(t)` and `complex(t)`."""
     value = kind(t._value)
-    watching = recordings(t)
-    if not watching:
+    if not recordings(t):
         return value
     if not _inexact(t):
         return kind(to_int(t))
-    traces = [tape for tape in watching if tape.is_trace]
-    if traces and all(trace.is_fixed(t) for trace in traces):
+    traced = traces(t)
+    if traced and all(trace.is_fixed(t) for trace in traced):
         return _guarded(t, kind, value)  # captured plain numbers: nobody differentiates by them
-    if traces or detaches():
+    if traced or detaches():
         raise detach_error(t, kind.__name__)
     return value
 
@@ -99,7 +83,7 @@ def to_item(t: Tensor, *args: Any) -> Any:
         index = args[0] if len(args) == 1 else args
         return to_item(t[index] if isinstance(index, tuple) else t.reshape(-1)[index])
     value = t._value.item() if isinstance(t._value, (np.ndarray, np.generic)) else t._value
-    if not _traces(t):
+    if not traces(t):
         return value
     if _inexact(t):
         raise detach_error(t, "item")
@@ -108,12 +92,11 @@ def to_item(t: Tensor, *args: Any) -> Any:
 
 def to_value(t: Tensor) -> Any:
     """`t.numpy()`: the value, as an array of its own or a NumPy scalar."""
-    traces = _traces(t)
-    if traces:
-        if _inexact(t):
-            raise detach_error(t, "numpy")
-        for trace in traces:
-            trace.observe(t)
+    traced = traces(t)
+    if traced and _inexact(t):
+        raise detach_error(t, "numpy")
+    for trace in traced:
+        trace.observe(t)
     return t._value.copy() if type(t._value) is np.ndarray else np.asarray(t._value)[()]
 
 
@@ -202,7 +185,7 @@ def _whole(function: Any, rounding: Any) -> Any:
     def call(self: Tensor) -> int:
         if self.shape or not _inexact(self):
             return function(to_int(self)) if not self.shape else function(self._value)
-        return to_int(rounding(self)) if _traces(self) else function(self._value)
+        return to_int(rounding(self)) if traces(self) else function(self._value)
 
     return call
 

@@ -25,11 +25,10 @@ from tapec.ops.define import as_operand, shape_of
 from tapec.ops.encoding import encode_index
 from tapec.ops.indexing import GETITEM, real_index
 from tapec.ops.setitem import SETITEM
-from tapec.trace.convert import recordings
 from tapec.trace.later import compute_all
 from tapec.trace.links import Views, base_of, made_in
 from tapec.trace.mends import detach_error
-from tapec.trace.recorder import CURRENT, Recorder
+from tapec.trace.recorder import CURRENT, Recorder, recordings
 from tapec.trace.tensor import Tensor, computed, perform, record_change, unwrap
 from tapec.trace.views import carry, expire, kept
 

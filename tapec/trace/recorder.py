@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["CURRENT", "Mark", "Recorder", "Token", "pop", "push"]
+__all__ = ["CURRENT", "Mark", "Recorder", "Token", "pop", "push", "recordings", "traces"]
 
 
 class Token:
@@ -61,6 +61,22 @@ class Recorder:
 
 
 CURRENT: ContextVar[Recorder | None] = ContextVar("tapec_recorder", default=None)
+
+
+def recordings(t: Any) -> list[Any]:
+    """The active recordings that watch a tensor."""
+    rec, mark = CURRENT.get(), t._mark
+    if rec is None or mark is None:
+        return []
+    return [tape for tape in rec.tapes if tape.token in mark.tokens]
+
+
+def traces(t: Any) -> list[Any]:
+    """Those of them that are traced functions."""
+    rec = CURRENT.get()
+    if rec is None or rec.trace is None:
+        return []
+    return [tape for tape in recordings(t) if tape.is_trace]
 
 
 def push(tape: Any) -> None:

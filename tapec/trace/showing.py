@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import user_frame
-from tapec.trace.recorder import CURRENT
+from tapec.trace.recorder import traces
 from tapec.trace.tensor import Tensor
 
 __all__ = ["plain_arguments", "to_format", "to_str"]
@@ -25,25 +25,18 @@ _ABOVE = 12  # lines of one statement
 
 
 def to_str(t: Tensor) -> str:
-    return str(_looked_at(t)) if _traces(t) else repr(t)
+    return str(_looked_at(t)) if traces(t) else repr(t)
 
 
 def to_format(t: Tensor, spec: str) -> str:
-    if _traces(t):
+    if traces(t):
         return format(_looked_at(t), spec)
     return format(t._value if np.ndim(t._value) else t._value.item(), spec) if spec else str(t)
 
 
-def _traces(t: Tensor) -> list[Any]:
-    rec, mark = CURRENT.get(), t._mark
-    if rec is None or mark is None or rec.trace is None:
-        return []
-    return [tape for tape in rec.tapes if tape.is_trace and tape.token in mark.tokens]
-
-
 def _looked_at(t: Tensor) -> Any:
     if not t.shape and t.dtype.kind in "iub" and not _only_shown():
-        for trace in _traces(t):
+        for trace in traces(t):
             trace.guard(bool if t.dtype.kind == "b" else int, t, t._value)
     return t._value
 

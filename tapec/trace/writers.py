@@ -14,10 +14,11 @@ from tapec.ops.define import as_operand, shape_of
 from tapec.ops.indexing import GETITEM
 from tapec.ops.reading import along_index
 from tapec.ops.setitem import setitem
-from tapec.trace.convert import recordings, to_array, to_value
+from tapec.trace.convert import to_array, to_value
 from tapec.trace.inplace import assign, write
 from tapec.trace.links import base_of
 from tapec.trace.mends import detach_error
+from tapec.trace.recorder import recordings
 from tapec.trace.tensor import Tensor, perform
 
 __all__ = ["Flat"]
