@@ -136,13 +136,8 @@ class Tensor(ArrayLike):
     def __repr__(self) -> str:
         return f"tapec.Tensor({show(self._value)}, shape={self.shape}, dtype={self.dtype.name})"
 
-    __str__ = __repr__
-
     def _repr_html_(self) -> str:
         return rich("tensor_html", self)
-
-    def __format__(self, spec: str) -> str:
-        return format(self._value if np.ndim(self._value) else self._value.item(), spec) if spec else str(self)
 
     def __reduce__(self) -> Any:
         return Tensor, (self._value,)
