@@ -113,13 +113,17 @@ DIAGONAL = define(
 @implements(np.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     a = as_array(a)
+    return apply(DIAGONAL, (a,), _diagonal_params(a, offset, axis1, axis2))
+
+
+def _diagonal_params(a: Any, offset: int, axis1: int, axis2: int) -> tuple[tuple[str, int], ...]:
     n = ndim_of(a)
     if n < 2:
         raise ValueError(at_user_line("diag requires an array of at least two dimensions"))
     i, k = normalize_axis(axis1, n), normalize_axis(axis2, n)
     if i == k:
         raise ValueError(at_user_line("axis1 and axis2 cannot be the same"))
-    return apply(DIAGONAL, (a,), (("offset", int(offset)), ("axis1", i), ("axis2", k)))
+    return ("offset", int(offset)), ("axis1", i), ("axis2", k)
 
 
 @implements(np.linalg.diagonal)
@@ -196,7 +200,7 @@ def _trace_vjp(ct: Any, y: Any, x: Any, offset: int, axis1: int, axis2: int) -> 
     n, m = x.shape[axis1], x.shape[axis2]
     unit = eye(ct, n, m, offset, x.dtype)
     if axis1 > axis2:
-        unit = np.transpose(eye(ct, n, m, offset, x.dtype))
+        unit = np.transpose(unit)
     first, last = min(axis1, axis2), max(axis1, axis2)
     spot = [1] * x.ndim
     spot[first], spot[last] = x.shape[first], x.shape[last]
@@ -230,15 +234,10 @@ TRACE = define(
 @implements(np.trace)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
     a = as_array(a)
-    n = ndim_of(a)
-    if n < 2:
-        raise ValueError(at_user_line("diag requires an array of at least two dimensions"))
-    i, k = normalize_axis(axis1, n), normalize_axis(axis2, n)
-    if i == k:
-        raise ValueError(at_user_line("axis1 and axis2 cannot be the same"))
+    params = _diagonal_params(a, offset, axis1, axis2)
     if dtype is not None:
         a = a.astype(dtype)
-    return apply(TRACE, (a,), (("offset", int(offset)), ("axis1", i), ("axis2", k)))
+    return apply(TRACE, (a,), params)
 
 
 @implements(np.linalg.trace)

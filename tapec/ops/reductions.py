@@ -138,11 +138,18 @@ def sum_(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    a = masked(as_array(a), where, 0)
+    return _folded(SUM, np.add, 0, a, axis, dtype, keepdims, initial, where)
+
+
+def _folded(
+    op: Op, pair: Any, identity: int, a: Any, axis: Any, dtype: Any, keepdims: Any, initial: Any, where: Any
+) -> Any:
+    """What `pair` makes of all elements and `initial`."""
+    a = masked(as_array(a), where, identity)
     if dtype is not None:
         a = a.astype(dtype)
-    y = apply(SUM, (a,), axes_param(a, axis, keepdims))
-    return y if initial is None else y + initial
+    y = apply(op, (a,), axes_param(a, axis, keepdims))
+    return y if initial is None else pair(y, initial)
 
 
 @method("mean")
@@ -189,11 +196,7 @@ def prod_(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    a = masked(as_array(a), where, 1)
-    if dtype is not None:
-        a = a.astype(dtype)
-    y = apply(PROD, (a,), axes_param(a, axis, keepdims))
-    return y if initial is None else y * initial
+    return _folded(PROD, np.multiply, 1, a, axis, dtype, keepdims, initial, where)
 
 
 # -- extremes ---------------------------------------------------------------------------------------------------
