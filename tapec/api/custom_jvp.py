@@ -15,10 +15,10 @@ from tapec.api.dispatch import Out
 from tapec.api.functions import CompiledFunction, Template, Transform
 from tapec.api.jacobians import count
 from tapec.api.signature import Arguments, Binder
-from tapec.autodiff.inline import copy_into, prune
+from tapec.autodiff.inline import copy_into
 from tapec.autodiff.reverse import backward, fit
 from tapec.errors import at_user_line
-from tapec.ir import Builder, Graph
+from tapec.ir import Builder, Graph, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import ArrayLike, Symbol
 from tapec.trace.adapter import Adapter

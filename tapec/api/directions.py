@@ -14,13 +14,13 @@ from tapec.api.saved import load_saved, saved_state
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_loss, gradient_template, wrt_plan
 from tapec.autodiff.forward import jvp_graph
-from tapec.autodiff.inline import copy_into, prune
+from tapec.autodiff.inline import copy_into
 from tapec.autodiff.reverse import fit, plain, value_and_grad_graph, vjp_graph
 from tapec.autodiff.split import split
 from tapec.autodiff.zeros import Zero
 from tapec.config import settings
 from tapec.errors import at_user_line
-from tapec.ir import Builder, Graph, Node, input_node
+from tapec.ir import Builder, Graph, Node, input_node, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.runtime.cache import CacheInfo

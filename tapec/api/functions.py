@@ -18,10 +18,9 @@ from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
 from tapec.api.methods import bound, is_class_method
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.api.variable import Variable
-from tapec.autodiff.inline import prune
 from tapec.config import settings
 from tapec.errors import TapecError, warn_user
-from tapec.ir import Graph, Op
+from tapec.ir import Graph, Op, prune
 from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
 from tapec.runtime.cache import CacheInfo

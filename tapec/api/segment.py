@@ -9,9 +9,8 @@ import numpy as np
 
 from tapec.api.forward import Forward, Lifter
 from tapec.api.slices import IndexedSlices, concatenated
-from tapec.autodiff.inline import prune
 from tapec.autodiff.reverse import backward, filled, fit, input_cotangents, plain
-from tapec.ir import CT, INPUT, Builder, Graph, Node, input_node
+from tapec.ir import CT, INPUT, Builder, Graph, Node, input_node, prune
 from tapec.ir.index import Slice, Slot
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol

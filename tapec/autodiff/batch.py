@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.checkpoint import AGAIN
-from tapec.autodiff.inline import inline_calls, prune
+from tapec.autodiff.inline import inline_calls
 from tapec.autodiff.reverse import fit, input_cotangents
 from tapec.autodiff.zeros import filled
 from tapec.errors import GraphError, UnsupportedError
-from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, Op, Type, get_op, input_node
+from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, Op, Type, get_op, input_node, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.loop import MAP, MAPS

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.checkpoint import inline_checkpoints
-from tapec.autodiff.inline import copy_into, prune
+from tapec.autodiff.inline import copy_into
 from tapec.autodiff.linear import is_multilinear, linear_inputs
 from tapec.autodiff.reverse import backward, fit, input_cotangents, plain
 from tapec.autodiff.shifts import cancelling_shifts
 from tapec.autodiff.shortcuts import shortcut
 from tapec.autodiff.zeros import Zero
 from tapec.errors import GraphError
-from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node
+from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.define import Missing

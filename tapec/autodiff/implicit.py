@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.forward import jvp_graph
-from tapec.autodiff.inline import copy_into, prune
+from tapec.autodiff.inline import copy_into
 from tapec.autodiff.jacobian import jacobian_graph
 from tapec.autodiff.reverse import vjp_graph
 from tapec.errors import GraphError
-from tapec.ir import Builder, Graph, Node, Op, Type
+from tapec.ir import Builder, Graph, Node, Op, Type, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.define import define

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node
 from tapec.ops.control import CALL
 
-__all__ = ["copy_into", "inline_calls", "prune"]
+__all__ = ["copy_into", "inline_calls"]
 
 
 def copy_into(builder: Builder, graph: Graph, inputs: tuple[Node, ...], merge: bool = True) -> list[Node]:
@@ -40,14 +40,3 @@ def inline_calls(graph: Graph) -> Graph:
     builder = Builder()
     outputs = copy_into(builder, graph, graph.inputs)
     return builder.graph(graph.inputs, outputs, graph.name)
-
-
-def prune(graph: Graph) -> Graph:
-    """The same graph without nodes that no output needs."""
-    live: set[Node] = set(graph.outputs)
-    kept = []
-    for node in reversed(graph.nodes):
-        if node in live:
-            kept.append(node)
-            live.update(node.inputs)
-    return Graph(graph.inputs, kept[::-1], graph.outputs, graph.name)

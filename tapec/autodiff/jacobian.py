@@ -9,10 +9,10 @@ import numpy as np
 
 from tapec.autodiff.basis import Basis, Rows, along_basis
 from tapec.autodiff.forward import jvp_graph
-from tapec.autodiff.inline import copy_into, prune
+from tapec.autodiff.inline import copy_into
 from tapec.autodiff.reverse import backward, plain, value_and_grad_graph
 from tapec.autodiff.zeros import Zero
-from tapec.ir import Builder, Graph, Node, Type, input_node
+from tapec.ir import Builder, Graph, Node, Type, input_node, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapec.autodiff.inline import copy_into, prune
-from tapec.ir import CONSTANT, Builder, Graph, Node, input_node
+from tapec.autodiff.inline import copy_into
+from tapec.ir import CONSTANT, Builder, Graph, Node, input_node, prune
 
 __all__ = ["split"]
 

@@ -11,6 +11,7 @@ from tapec.ir.build import Builder
 from tapec.ir.graph import CONSTANT, CT, INPUT, ITEM, Graph, Node, constant, input_node, is_literal
 from tapec.ir.interpret import interpret
 from tapec.ir.op import OPS, Op, get_op, register
+from tapec.ir.prune import prune
 from tapec.ir.types import Type, broadcast_shapes, type_of
 from tapec.ir.verify import verify
 
@@ -40,6 +41,7 @@ __all__ = [
     "interpret",
     "is_literal",
     "parse",
+    "prune",
     "register",
     "type_of",
     "verify",

@@ -8,9 +8,8 @@ from time import perf_counter
 from typing import Any
 
 from tapec.config import settings
-from tapec.ir import Graph, verify
+from tapec.ir import Graph, prune, verify
 from tapec.passes.cse import cse
-from tapec.passes.dce import dce
 from tapec.passes.inverses import shared_inverses
 from tapec.passes.report import PassReport, Report
 from tapec.passes.rewrite import Rewrite, RuleSet
@@ -46,7 +45,7 @@ NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, SELE
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),
-    ("dce", dce),
+    ("dce", prune),
     ("masks", RuleSet("Keep what was not taken or not read out of gradients.", MASKS, PLACES)),
     ("fold", RuleSet("Compute constants now.", FOLD)),
     ("layout", RuleSet("Compose and drop changes of shape; never build what is only spread out.", *SHAPES)),

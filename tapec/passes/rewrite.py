@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 
 from tapec.config import settings
 from tapec.errors import GraphError
-from tapec.ir import CT, Builder, Graph, Node, Op, broadcast_shapes, constant
+from tapec.ir import CT, Builder, Graph, Node, Op, broadcast_shapes, constant, prune
 from tapec.ir.build import constant_key
 from tapec.ir.op import OWN_KINDS
 from tapec.ops.layout import BROADCAST_TO
-from tapec.passes.dce import dce
 from tapec.passes.numbering import key_of, key_of_node, numbering
 from tapec.passes.pattern import Look, Pattern, Some, looks_below, named_ops
 from tapec.passes.rule import Rule
@@ -153,7 +152,7 @@ class Rewriter(Builder):
             result = new.get(o, o)
             if result.name is None and result.role is not None:
                 result.name = o.name  # a gradient is called so, whatever computes it in the end
-        made = dce(Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name))
+        made = prune(Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name))
         made._numbering = self._known
         return made
 

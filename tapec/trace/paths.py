@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tapec.autodiff.inline import prune
-from tapec.ir import Graph, Node
+from tapec.ir import Graph, Node, prune
 from tapec.ir.tree import Branch, Leaf, Tree
 
 __all__ = ["Guard", "TracedPath", "Trie", "same_guards"]

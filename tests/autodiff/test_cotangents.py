@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from tapec.autodiff.reverse import value_and_grad_graph
-from tapec.ir import parse, verify
+from tapec.ir import parse, prune, verify
 from tapec.ir.interpret import interpret
-from tapec.passes.dce import dce
 
 
 def gradient(body, inputs="%x: f64[3], %y: f64[3]", wrt=(0, 1)):
     lines = [f"  %{k} = {line.strip()}" for k, line in enumerate(body.split(";"))]
     text = "\n".join([f"graph({inputs}) {{", *lines, f"  return %{len(lines) - 1}", "}"])
-    return verify(dce(value_and_grad_graph(parse(text), wrt)))
+    return verify(prune(value_and_grad_graph(parse(text), wrt)))
 
 
 def derivative_ops(graph):

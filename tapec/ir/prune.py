@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tapec.ir import Graph, Node
+from tapec.ir.graph import Graph, Node
 
-__all__ = ["dce"]
+__all__ = ["prune"]
 
 
-def dce(graph: Graph) -> Graph:
+def prune(graph: Graph) -> Graph:
     """Drop what no output needs."""
     live: set[Node] = set(graph.outputs)
     kept = []
