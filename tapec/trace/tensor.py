@@ -326,13 +326,13 @@ def _unwatched(token: Any, inputs: tuple[Any, ...], out: Any) -> Mark | None:
 
 
 def user_frame(frame: Any) -> Any:
-    """The innermost frame that is not of tapec or NumPy, from this one on."""
+    """As `errors.user_frame`, from this one on, and fast: it is asked for each operation. The outermost if none is."""
     while True:
         name = frame.f_code.co_filename
         if name in USER_FILES:
             return frame
         if name not in _OWN_FILES:
-            (USER_FILES if name.startswith("<") or is_user_file(name) else _OWN_FILES).add(name)
+            (USER_FILES if is_user_file(name) else _OWN_FILES).add(name)
         elif frame.f_back is None:
             return frame
         else:

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from tapec.config import count_changes
-from tapec.errors import is_user_file
 from tapec.ops.control import GUARD
 from tapec.trace.entropy import watch_entropy
 from tapec.trace.later import large_input
 from tapec.trace.log import Log
 from tapec.trace.mends import surface
 from tapec.trace.recorder import CURRENT, Mark, Recorder, Token
-from tapec.trace.tensor import Tensor, wrap
+from tapec.trace.tensor import Tensor, user_frame, wrap
 
 __all__ = ["Trace"]
 
@@ -98,8 +97,9 @@ class Trace:
     def guard(self, kind: type, tensor: Tensor, value: Any) -> Any:
         """The run goes on because `kind(tensor)` is this value."""
         if self.watches(tensor):
-            code, lasti = _user_position()
-            self.log.records.append((GUARD, (tensor,), (("kind", kind), ("value", value)), (), code, lasti))
+            at = user_frame(_getframe(1))
+            what = (("kind", kind), ("value", value))
+            self.log.records.append((GUARD, (tensor,), what, (), at.f_code, at.f_lasti))
         return value
 
     def unsettle(self, why: str) -> None:
@@ -110,13 +110,6 @@ class Trace:
         """The values of an integer or boolean array were looked at: no guard is small enough for that."""
         if self.watches(tensor):
             self.volatile = "it looks at the values of an integer or boolean array"
-
-
-def _user_position() -> tuple[Any, int]:
-    frame: Any = _getframe(2)
-    while frame.f_back is not None and not is_user_file(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame.f_code, frame.f_lasti
 
 
 def _random_state() -> Any:
