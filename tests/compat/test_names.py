@@ -8,6 +8,7 @@ from scipy import special
 
 import tapec.compat.tensorflow as tf
 from tapec.compat.tensorflow import math, nn
+from tapec.errors import UnsupportedError
 
 X = np.array([[0.3, -0.7, 1.2], [0.5, 0.9, -0.4]], np.float32)
 POSITIVE = np.abs(X) + 0.5
@@ -288,6 +289,33 @@ def test_control_flow():
         y = tf.cond(x > 1, lambda: x * x, lambda: x)
         n, z = tf.while_loop(lambda n, z: n < 3, lambda n, z: (n + 1, z * x), (0, y))
     assert n == 3 and tape.gradient(z, x).numpy() == 80.0
+
+
+def test_a_loop_may_be_told_when_to_stop():
+    (n,) = tf.while_loop(lambda n: n < 10, lambda n: n + 1, [0], maximum_iterations=tf.constant(3))
+    assert n == 3
+
+
+def test_map_fn_takes_and_gives_structures():
+    a, b = tf.constant([1.0, 2.0, 3.0]), tf.constant([4.0, 5.0, 6.0])
+    with tf.GradientTape() as tape:
+        tape.watch([a, b])
+        found = tf.map_fn(lambda p: {"product": p[0] * p[1], "first": p[0]}, (a, b), dtype=tf.float32)
+    assert found["product"].numpy().tolist() == [4.0, 10.0, 18.0]
+    assert found["first"].numpy().tolist() == [1.0, 2.0, 3.0]
+    assert [g.numpy().tolist() for g in tape.gradient(found["product"], [a, b])] == [[4.0, 5.0, 6.0], [1.0, 2.0, 3.0]]
+    assert tf.map_fn(lambda x: x + 1, [1, 2]).numpy().tolist() == [2, 3]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="map_fn: there are no rows"):
+        tf.map_fn(lambda x: x, tf.zeros((0, 2)))
+
+
+def test_functions_of_scipy_take_a_name():
+    assert math.erf(0.5, name="e").numpy() == pytest.approx(special.erf(0.5))
+
+
+def test_an_embedding_is_not_clipped():
+    with pytest.raises(UnsupportedError, match="embedding_lookup clips no rows.*tf.clip_by_norm"):
+        nn.embedding_lookup(tf.constant([[3.0, 4.0]]), [0], max_norm=1.0)
 
 
 def test_top_k_has_names():

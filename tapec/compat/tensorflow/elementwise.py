@@ -106,13 +106,12 @@ _BINARY: dict[str, Callable[..., Any]] = {
 def special(name: str) -> Callable[..., Any]:
     """A function of SciPy, imported when it is called."""
 
-    def call(x: Any, name_: Any = None) -> Any:
+    def call(x: Any) -> Any:
         import scipy.special
 
-        return getattr(scipy.special, name)(constant(x))
+        return getattr(scipy.special, name)(x)
 
-    call.__name__ = name
-    return call
+    return _unary(call, name)
 
 
 UNARY = {name: _unary(f, name) for name, f in _UNARY.items()}

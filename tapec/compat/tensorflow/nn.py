@@ -11,6 +11,7 @@ from tapec.compat.tensorflow.elementwise import BINARY, UNARY, special
 from tapec.compat.tensorflow.faces import constant
 from tapec.compat.tensorflow.reductions import reduce_mean, reduce_variance
 from tapec.compat.tensorflow.tape import stop_gradient
+from tapec.errors import UnsupportedError, at_user_line
 from tapec.ops import activations
 
 __all__ = [
@@ -164,4 +165,6 @@ def top_k(input: Any, k: int = 1, sorted: bool = True, name: Any = None) -> TopK
 
 
 def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: Any = None) -> Any:
+    if max_norm is not None:
+        raise UnsupportedError(at_user_line("embedding_lookup clips no rows. Mend: tf.clip_by_norm of what it gives"))
     return gather(params, ids)
