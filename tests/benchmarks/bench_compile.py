@@ -1,18 +1,18 @@
 """What compiling costs: differentiation, each pass, first calls on large arrays. Run as a script.
 
-python tests/benchmarks/bench_compile.py
+python -m tests.benchmarks.bench_compile
 """
 
 from __future__ import annotations
 
 import numpy as np
-from bench_functions import chain, lotka_volterra
-from timing import best, once, row
 
 import tapec
 from tapec.passes.pipeline import optimize
 from tapec.passes.report import Report
 from tapec.runtime.collector import resting_collector
+from tests.benchmarks.bench_functions import chain, lotka_volterra
+from tests.benchmarks.timing import best, once, row
 
 
 def recurrent(x, w):

@@ -1,6 +1,6 @@
 """What compiled functions cost: calls, first calls, control flow. Run as a script; prints microseconds and ratios.
 
-python tests/benchmarks/bench_functions.py
+python -m tests.benchmarks.bench_functions
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from timing import best, once, row
 
 import tapec
+from tests.benchmarks.timing import best, once, row
 
 
 def rosenbrock(x):

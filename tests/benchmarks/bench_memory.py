@@ -1,6 +1,6 @@
 """Memory of a warm call: the most in use at one time, beside that of the derivative written by hand. Run as a script.
 
-python tests/benchmarks/bench_memory.py
+python -m tests.benchmarks.bench_memory
 
 `stated` is what the header of the generated source says. All count what the call allocates, results included and
 arguments not; NumPy's own workspace inside LAPACK is not seen by tracemalloc.
@@ -8,27 +8,18 @@ arguments not; NumPy's own workspace inside LAPACK is not seen by tracemalloc.
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
-from peers import derivative
-from workloads import WORKLOADS
+from tapec.cli.commands.bench import memory
+from tests.benchmarks.peers import derivative
+from tests.benchmarks.workloads import WORKLOADS
 
 
 def peak(function: Callable[..., Any], args: tuple[Any, ...]) -> int:
-    """Bytes, at most, that a call holds beyond what was there before."""
+    """Bytes, at most, that a warm call holds beyond what was there before."""
     function(*args)
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        tracemalloc.reset_peak()
-        result = function(*args)
-        most = tracemalloc.get_traced_memory()[1] - before
-        del result
-        return most
-    finally:
-        tracemalloc.stop()
+    return memory(lambda: function(*args))
 
 
 def size(count: float) -> str:

@@ -1,6 +1,6 @@
 """What a tape costs: recording, gradients, compilation, memory. Run as a script; prints numbers beside their budgets.
 
-python tests/benchmarks/bench_tape.py            # beside autograd, torch and TensorFlow, where they are installed
+python -m tests.benchmarks.bench_tape            # beside autograd, torch and TensorFlow, where they are installed
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from timing import best, in_turn, once, row
 
 import tapec
 from tapec import GradientTape, Variable, constant
+from tests.benchmarks.timing import best, in_turn, once, row
 
 
 # -- small programs --------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@
 
 Every library runs in a process of its own, on one thread. Arguments and results are NumPy arrays in every call;
 conversion is included, imports are not. Times are those of the CPU, so that other work on the machine counts little.
-cold: from the plain function to its first result. warm: the least mean time of several rounds, libraries taking turns.
+cold: from the plain function to its first result. warm: the least mean time of several bursts, libraries taking turns.
 Results that differ from those by hand are no results.
 """
 
@@ -24,6 +24,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from tests.benchmarks.timing import best
 
 ONE_THREAD = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
@@ -139,25 +141,11 @@ def measure(library: str, names: list[str], seconds: float) -> dict[str, Any]:
             scale = np.max(np.abs(expected))
             if not np.allclose(result, expected, rtol=1e-6, atol=1e-9 * scale):
                 raise ValueError("the result is wrong")
-            found[w.name] = {"cold": cold, "warm": warm_time(lambda: run(*w.args), seconds)}  # noqa: B023
+            warm = best(lambda: run(*w.args), seconds, time.process_time) / 1e6  # noqa: B023
+            found[w.name] = {"cold": cold, "warm": warm}
         except Exception as e:  # a library that cannot do it
             found[w.name] = {"failed": f"{type(e).__name__}: {e}"[:200]}
     return found
-
-
-def warm_time(call: Callable[[], Any], seconds: float) -> float:
-    start = time.process_time()
-    call()
-    once = max(time.process_time() - start, 1e-7)
-    rounds = 5
-    count = max(1, int(seconds / rounds / once))
-    means = []
-    for _ in range(rounds):
-        start = time.process_time()
-        for _ in range(count):
-            call()
-        means.append((time.process_time() - start) / count)
-    return min(means)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -197,11 +185,11 @@ def compare(libraries: list[str], names: list[str], seconds: float, turns: int) 
     """The best of several turns for each."""
     from tests.benchmarks.workloads import WORKLOADS
 
-    best: dict[str, dict[str, Any]] = {}
+    least: dict[str, dict[str, Any]] = {}
     for turn in range(turns):
         for library in libraries[turn % len(libraries) :] + libraries[: turn % len(libraries)]:
             for name, times in in_process(library, names, seconds).items():
-                known = best.setdefault(name, {}).setdefault(library, times)
+                known = least.setdefault(name, {}).setdefault(library, times)
                 if "warm" in times and "warm" in known:
                     known.update({k: min(known[k], times[k]) for k in ("cold", "warm")})
     return {
@@ -209,8 +197,8 @@ def compare(libraries: list[str], names: list[str], seconds: float, turns: int) 
         "machine": f"{platform.machine()}, one thread, Python {platform.python_version()}",
         "versions": versions(libraries),
         "libraries": libraries,
-        "categories": {w.name: w.category for w in WORKLOADS if w.name in best},
-        "times": best,
+        "categories": {w.name: w.category for w in WORKLOADS if w.name in least},
+        "times": least,
     }
 
 

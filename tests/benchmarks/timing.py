@@ -9,21 +9,21 @@ from typing import Any
 __all__ = ["best", "in_turn", "once", "row"]
 
 
-def best(function: Callable[[], Any], seconds: float = 0.3) -> float:
-    """Microseconds a call: the best of seven bursts."""
+def best(function: Callable[[], Any], seconds: float = 0.3, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Microseconds a call, by this clock: the best of seven bursts."""
     for _ in range(3):
         function()
-    start = time.perf_counter()
+    start = clock()
     n = 0
-    while time.perf_counter() - start < seconds / 20:
+    while clock() - start < seconds / 20:
         function()
         n += 1
     times = []
     for _ in range(7):
-        start = time.perf_counter()
+        start = clock()
         for _ in range(n):
             function()
-        times.append((time.perf_counter() - start) / n)
+        times.append((clock() - start) / n)
     return min(times) * 1e6
 
 
