@@ -18,18 +18,14 @@ from tapec.trace.structure import LEAF, Branch
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
-_MODES = {"reverse": "reverse", "forward": "forward", "auto": "auto"}
-
 
 class Jacobian(Transform):
     """The Jacobian of every result leaf by every argument leaf, and the auxiliary results."""
 
     def __init__(self, name: str, argnums: Any, mode: str, has_aux: bool, holomorphic: bool):
-        if mode not in _MODES:
-            raise ValueError(at_user_line(f"{name}: mode must be 'reverse', 'forward' or 'auto', not {mode!r}"))
         self.name = name
         self.argnums = argnums
-        self.mode = mode
+        self.mode = checked_mode(name, mode)
         self.has_aux = has_aux
         self.holomorphic = holomorphic
 
@@ -55,7 +51,7 @@ class Jacobian(Transform):
                 k += len(plan.inputs)
             else:
                 parts.append((LEAF, [None]))
-        template = graft(tree, iter(parts)), [leaf for _, leaves in parts for leaf in leaves]
+        template = grafted(tree, parts)
         if aux is None:
             return whole, template
         builder = Builder()
@@ -63,6 +59,12 @@ class Jacobian(Transform):
         made = [*copy_into(builder, whole, forward.inputs), *copy_into(builder, rest, forward.inputs)]
         leaves = [*template[1], *numbered(info.statics[len(statics) :], k)]
         return builder.graph(forward.inputs, made, forward.name), (Branch(tuple, None, (template[0], aux)), leaves)
+
+
+def checked_mode(what: str, mode: str) -> str:
+    if mode not in ("reverse", "forward", "auto"):
+        raise ValueError(at_user_line(f"{what}: mode must be 'reverse', 'forward' or 'auto', not {mode!r}"))
+    return mode
 
 
 def split_aux(what: str, info: Arguments, has_aux: bool) -> tuple[Any, list[Any], Any]:
@@ -80,11 +82,22 @@ def count(tree: Any) -> int:
     return 1 if tree is LEAF else sum(map(count, tree.children))
 
 
-def graft(tree: Any, parts: Iterator[Template]) -> Any:
-    """A structure in the place of each leaf of another."""
+def grafted(tree: Any, parts: list[Template]) -> Template:
+    """A template in the place of each leaf of a structure."""
+    return _graft(tree, iter(parts)), [leaf for _, leaves in parts for leaf in leaves]
+
+
+def _graft(tree: Any, parts: Iterator[Template]) -> Any:
     if tree is LEAF:
         return next(parts)[0]
-    return Branch(tree.kind, tree.meta, tuple([graft(c, parts) for c in tree.children]))
+    return Branch(tree.kind, tree.meta, tuple([_graft(c, parts) for c in tree.children]))
+
+
+def hessian_template(info: Arguments, plan: Wrt) -> Template:
+    """In the place of each gradient its own gradients."""
+    tree, leaves = gradient_template(info, plan, 0)
+    width = len(plan.inputs)
+    return grafted(tree, [(LEAF, [None]) if s is None else gradient_template(info, plan, s.k * width) for s in leaves])
 
 
 def numbered(statics: Any, k: int) -> list[Any]:
@@ -120,15 +133,12 @@ class Hessian(Transform):
     def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
         check_loss("hessian", info, self.has_aux, forward)
         whole = hessian_graph(forward, plan.inputs)
-        outer, leaves = gradient_template(info, plan, 0)
-        width = len(plan.inputs)
-        parts = [(LEAF, [None]) if s is None else gradient_template(info, plan, s.k * width) for s in leaves]
-        template = graft(outer, iter(parts)), [leaf for _, inner in parts for leaf in inner]
+        template = hessian_template(info, plan)
         if not self.has_aux:
             return whole, template
         builder = Builder()
         made = [*copy_into(builder, whole, forward.inputs), *copy_into(builder, forward, forward.inputs)[1:]]
-        tree, aux = result_template(info, width * width - 1)
+        tree, aux = result_template(info, len(plan.inputs) ** 2 - 1)
         both = Branch(tuple, None, (template[0], tree.children[1]))
         return builder.graph(forward.inputs, made, forward.name), (both, [*template[1], *aux[1:]])
 

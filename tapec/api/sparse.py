@@ -11,7 +11,7 @@ import numpy as np
 from tapec.api.dispatch import Out
 from tapec.api.export import Text, by_path, constant_text, module_text, result_text, write_text
 from tapec.api.functions import CompiledFunction, Template, Transform
-from tapec.api.jacobians import graft, numbered, split_aux
+from tapec.api.jacobians import checked_mode, grafted, hessian_template, numbered, split_aux
 from tapec.api.methods import bound, decorator, is_class_method
 from tapec.api.saved import load_saved, saved_state
 from tapec.api.signature import Arguments, Binder
@@ -98,8 +98,7 @@ class Sparse(Transform):
         if not made:
             shown = ", ".join(str(o.type) for o in forward.outputs[:n]) or "nothing that is an array"
             raise TypeError(at_user_line(f"{self.name}: the function returned {shown}, which has no derivative"))
-        template = graft(tree, iter(parts)), [leaf for _, leaves in parts for leaf in leaves]
-        return template, made, Aux(aux or _row(0), info.statics[len(statics) :], forward.outputs[n:])
+        return grafted(tree, parts), made, Aux(aux or _row(0), info.statics[len(statics) :], forward.outputs[n:])
 
     def compressed(self, forward: Graph, w: int, known: dict[Node, Any]) -> Compressed:
         return sparse_jacobian_graph(forward, w, self.mode, known)
@@ -122,13 +121,10 @@ class SparseHessian(Sparse):
         self, forward: Graph, info: Arguments, plan: Wrt, known: dict[Node, Any]
     ) -> tuple[Template, list[Compressed], Aux]:
         check_loss(self.name, info, self.has_aux, forward)
-        outer, leaves = gradient_template(info, plan, 0)
-        width = len(plan.inputs)
-        parts = [(LEAF, [None]) if s is None else gradient_template(info, plan, s.k * width) for s in leaves]
-        template = graft(outer, iter(parts)), [leaf for _, inner in parts for leaf in inner]
         made = [self._block(forward, i, j, known) for i in plan.inputs for j in plan.inputs]
         _, statics, aux = split_aux(self.name, info, self.has_aux)
-        return template, made, Aux(aux or _row(0), info.statics[len(statics) :], forward.outputs[1:])
+        more = Aux(aux or _row(0), info.statics[len(statics) :], forward.outputs[1:])
+        return hessian_template(info, plan), made, more
 
     def _block(self, forward: Graph, i: int, j: int, known: dict[Node, Any]) -> Compressed:
         """The derivative by the input j of the gradient by the input i."""
@@ -279,9 +275,8 @@ def sparse_jacobian(
     function: Any, argnums: Any, has_aux: bool, mode: str, static_argnums: Any, static_argnames: Any
 ) -> SparseFunction:
     """`tapec.jacobian(f, sparse=True)`."""
-    if mode not in ("auto", "forward", "reverse"):
-        raise ValueError(at_user_line(f"jacobian: mode must be 'reverse', 'forward' or 'auto', not {mode!r}"))
-    return _sparse(function, Sparse("jacobian", argnums, mode, has_aux), _matrix, static_argnums, static_argnames)
+    transform = Sparse("jacobian", argnums, checked_mode("jacobian", mode), has_aux)
+    return _sparse(function, transform, _matrix, static_argnums, static_argnames)
 
 
 def sparse_hessian(
