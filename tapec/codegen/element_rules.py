@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tapec.codegen.elements import BOOLS, FLOAT, FLOATS, TO_FLOAT, ZERO, Elements, no_run
+from tapec.codegen.elements import BOOLS, FLOATS, ZERO, Elements, no_run
 from tapec.ir import CT, Node, Op
 
-__all__ = ["RULES"]
+__all__ = ["ON_NUMBERS", "RULES"]
 
 Values = list[Any]
 
@@ -108,7 +108,13 @@ def _layout(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
     if node.op.name == "getitem" and len(xs) > 1:
         return None
     whole = xs[0] if len(xs) == 1 else [e for x in xs for e in x]
-    return [whole[k] for k in _rearranged(node.op, node.params, tuple([i.type.shape for i in node.inputs]))]
+    found = [whole[k] for k in _rearranged(node.op, node.params, tuple([i.type.shape for i in node.inputs]))]
+    return found if len(xs) == 1 else _as_floats(b, node, found)
+
+
+def _as_floats(b: Elements, node: Node, elements: Values) -> Values:
+    """The elements of an array of floats that others were put into."""
+    return [b.as_float(e) for e in elements] if node.type.dtype.kind == "f" else elements
 
 
 def _diag(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
@@ -137,18 +143,18 @@ def _setitem(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
         return None
     for k, v in zip(where, value):
         out[k] = v
-    return out
+    return _as_floats(b, node, out)
 
 
 def _full(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    if node.type.dtype.kind == "b":
+        return [bool(node.param("value"))] * node.type.size
     value = float(node.param("value"))
     return [ZERO if value == 0.0 and node.role is CT else value] * node.type.size
 
 
 def _cast(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
-    if node.inputs[0].type.dtype == bool:
-        return [float(x) if type(x) is bool else b.make(TO_FLOAT, FLOAT, x) for x in xs[0]]
-    return xs[0]
+    return [b.as_bool(x) if node.type.dtype.kind == "b" else b.as_float(x) for x in xs[0]]
 
 
 _GETITEM = Op(name="numbers", run=lambda x, index: _at(x, index), rule=no_run, kind="layout")
@@ -179,3 +185,4 @@ RULES: dict[str, Callable[[Elements, Node, Sequence[Values]], Values | None]] = 
     "cast": _cast,
     "positive": _layout,
 }
+ON_NUMBERS = {"sum", "mean", "matmul", "scatter", "setitem", "diag"}  # of bools, NumPy makes something else of them

@@ -15,9 +15,10 @@ from typing import Any
 from tapec.ir import CONSTANT, Node, Op, constant
 from tapec.ir.types import Type, weak_type
 
-__all__ = ["BOOL", "FLOAT", "ZERO", "Elements", "no_run", "spelled"]
+__all__ = ["FLOAT", "ZERO", "Elements", "element_type", "is_bool", "no_run", "spelled"]
 
 FLOAT = weak_type(float)
+INT = weak_type(int)
 BOOL = weak_type(bool)
 ZERO: Any = type("Zero", (), {"__repr__": lambda self: "0"})()
 
@@ -96,6 +97,15 @@ NEGATIVE, MULTIPLY, DIVIDE = OPS["negative"], OPS["multiply"], OPS["divide"]
 COMMUTATIVE = {OPS["add"], MULTIPLY}
 
 
+def element_type(t: Type) -> Type:
+    """What the elements of such an array are."""
+    return BOOL if t.dtype.kind == "b" else INT if t.dtype.kind == "i" else FLOAT
+
+
+def is_bool(x: Any) -> bool:
+    return x.type is BOOL if x.__class__ is Node else type(x) is bool
+
+
 def spelled(value: Any) -> Any:
     """An element as code has it: structural zeros are zeros."""
     return 0.0 if value is ZERO else value
@@ -145,6 +155,16 @@ class Elements:
                 self.risky = True
         return node
 
+    def as_float(self, x: Any) -> Any:
+        """An element where a float is due: Python counts with bools and ints, but an array of them has another type."""
+        if x.__class__ is not Node:
+            return x if x is ZERO else float(x)
+        return x if x.type is FLOAT else self.make(TO_FLOAT, FLOAT, x)
+
+    def as_bool(self, x: Any) -> Any:
+        """The truth of an element: Python's `and` and `or` give one of their operands."""
+        return x if is_bool(x) else self.make(OPS["not_equal"], BOOL, x, 0.0)
+
     def number(self, value: Any) -> Node:
         key = (type(value), value if value and value == value else repr(value))  # -0.0 == 0.0, and nan is not nan
         node = self.known.get(key)
@@ -159,7 +179,9 @@ def _is(x: Any, value: float) -> bool:
 
 def _add(b: Elements, x: Any, y: Any) -> Any:
     if x is ZERO or y is ZERO:
-        return y if x is ZERO else x
+        return b.as_float(y if x is ZERO else x)
+    if is_bool(x) and is_bool(y):
+        return b.apply("logical_or", x, y)
     if x is y and x.__class__ is Node:
         return _twice(b, x)
     less = _unsigned(b, y)
@@ -171,7 +193,7 @@ def _add(b: Elements, x: Any, y: Any) -> Any:
 
 def _subtract(b: Elements, x: Any, y: Any) -> Any:
     if x is ZERO or y is ZERO:
-        return x if y is ZERO else b.apply("negative", y)
+        return b.as_float(x) if y is ZERO else b.apply("negative", b.as_float(y))
     more = _unsigned(b, y)
     return b.apply("add", x, more) if more is not None else None
 
@@ -201,24 +223,34 @@ def _twice(b: Elements, x: Node) -> Any:
 
 
 def _multiply(b: Elements, x: Any, y: Any) -> Any:
+    if is_bool(x) and is_bool(y):
+        return b.apply("logical_and", x, y)
     if x.__class__ is Node and y.__class__ is Node:
         return None
     if x is ZERO or y is ZERO:
         return ZERO
     for a, other in ((x, y), (y, x)):
         if _is(a, 1.0):
-            return other
+            return b.as_float(other)
         if _is(a, -1.0):
-            return b.apply("negative", other)
+            return b.apply("negative", b.as_float(other))
     return None
 
 
 def _divide(b: Elements, x: Any, y: Any) -> Any:
-    return x if x is ZERO or _is(y, 1.0) else None
+    return b.as_float(x) if x is ZERO or _is(y, 1.0) else None
 
 
 def _negative(b: Elements, x: Any) -> Any:
     return x if x is ZERO else -x if type(x) is float else None
+
+
+def _absolute(b: Elements, x: Any) -> Any:
+    return x if is_bool(x) else None
+
+
+def _fabs(b: Elements, x: Any) -> Any:
+    return b.make(OPS["fabs"], FLOAT, b.as_float(x))
 
 
 def _square(b: Elements, x: Any) -> Any:
@@ -227,22 +259,33 @@ def _square(b: Elements, x: Any) -> Any:
 
 def _power(b: Elements, x: Any, y: Any) -> Any:
     if type(y) in (float, int):
+        x = b.as_float(x)
         if y == 2:
             return b.apply("multiply", x, x)
         if y == 1:
             return x
         if y == 0.5:
             return b.apply("sqrt", x)
-        if y == int(y):
+        if y % 1 == 0:  # not so of nan and infinity
             return b.make(POWER, FLOAT, x, int(y))
     return None
 
 
 def _selecting(name: str) -> Callable[..., Any]:
-    """What gives one of its operands as it is: an int among them must be a float."""
+    """What gives one of its operands as it is: a bool of bools, else a float, so both must be floats."""
 
     def simpler(b: Elements, *args: Any) -> Any:
-        return b.make(OPS[name], FLOAT, *[float(a) if isinstance(a, int) else a for a in args])
+        *test, x, y = args
+        if is_bool(x) and is_bool(y):
+            return b.make(OPS[name], BOOL, *args)
+        return b.make(OPS[name], FLOAT, *test, b.as_float(x), b.as_float(y))
+
+    return simpler
+
+
+def _logical(name: str) -> Callable[..., Any]:
+    def simpler(b: Elements, x: Any, y: Any) -> Any:
+        return b.make(OPS[name], BOOL, b.as_bool(x), b.as_bool(y))
 
     return simpler
 
@@ -256,6 +299,10 @@ SIMPLER: dict[str, Callable[..., Any]] = {
     "multiply": _multiply,
     "divide": _divide,
     "negative": _negative,
+    "absolute": _absolute,
+    "fabs": _fabs,
+    "logical_and": _logical("logical_and"),
+    "logical_or": _logical("logical_or"),
     "square": _square,
     "power": _power,
 }

@@ -15,8 +15,8 @@ import numpy as np
 from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
 from tapec.codegen.branches import segments_of
 from tapec.codegen.cost import Cost, bytes_of
-from tapec.codegen.element_rules import RULES
-from tapec.codegen.elements import BOOL, FLOAT, Elements, spelled
+from tapec.codegen.element_rules import ON_NUMBERS, RULES
+from tapec.codegen.elements import Elements, element_type, spelled
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
 from tapec.codegen.load import Space
@@ -79,8 +79,7 @@ def as_floats(
     cost = WORTH if many else FLOAT_COST
     made = Elements()
     elements: dict[Node, list[Any]] = {
-        i: [input_node("", FLOAT if i.type.dtype.kind != "b" else BOOL) for _ in range(i.type.size)]
-        for i in graph.inputs
+        i: [input_node("", element_type(i.type)) for _ in range(i.type.size)] for i in graph.inputs
     }
     for node in graph.nodes:
         before = len(made.nodes)
@@ -138,7 +137,8 @@ def _values(made: Elements, node: Node, elements: dict[Node, list[Any]]) -> list
     if node.op is CONSTANT:
         return [node.value] if is_literal(node) else np.asarray(node.value).ravel().tolist()
     rule = RULES.get(node.op.name)
-    if rule is None or (node.type.dtype.kind not in "fb"):
+    kind = node.type.dtype.kind
+    if rule is None or kind not in "fb" or (kind == "b" and node.op.name in ON_NUMBERS):
         return None
     made.origin, made.role = node.origin, node.role
     return rule(made, node, [elements[i] for i in node.inputs])

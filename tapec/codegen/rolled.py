@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tapec.codegen.arrays import name_inputs
 from tapec.codegen.element_rules import RULES
-from tapec.codegen.elements import BOOLS, FLOAT, FLOATS, Elements, no_run, spelled
+from tapec.codegen.elements import BOOLS, FLOAT, FLOATS, Elements, element_type, no_run, spelled
 from tapec.codegen.expressions import Expr, parse_template
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
 from tapec.codegen.floats import FLOAT_COST, numpy_costs_more, to_python, with_arrays
@@ -78,7 +78,7 @@ class _Roller:
     def rolled(self) -> Rolled | None:
         graph, made, value = self.graph, self.made, self.value
         for i in graph.inputs:
-            value[i] = input_node("", FLOAT)
+            value[i] = input_node("", element_type(i.type))
             self.stage[value[i]] = EACH if i.type.shape else BEFORE
         for node in graph.nodes:
             before = len(made.nodes)
@@ -107,7 +107,7 @@ class _Roller:
             return is_literal(node)
         vectors = [bool(i.type.shape) for i in node.inputs]
         if not node.type.shape and any(vectors):
-            return self.total(node, xs)
+            return node.type.dtype.kind == "f" and self.total(node, xs)
         if name not in WHOLE and name not in FLOATS and name not in BOOLS:
             return False
         if node.type.shape and any(self.stage.get(x) == AFTER for x in xs):

@@ -132,6 +132,47 @@ def test_integers_decide():
     assert compiled.function(np.float64(3.0)) is None
 
 
+LOGIC = {
+    "a mask as numbers": lambda x, y: ((x > 0) * 1.0, (x > 0) * -1.0, (x > 0) + 0.0, (x > 0) / 1.0, (x > 0) ** 1.0),
+    "masks of masks": lambda x, y: ((x > 0) * (y > 0), (x > 0) + (y > 0), np.maximum(x > 0, y > 9), np.abs(x > 0)),
+    "a sum of masks counts once": lambda x, y: ((x > 0) + (y > 0)) * y,
+    "truth of numbers": lambda x, y: (np.logical_and(x, y), np.logical_or(x, y), np.logical_not(x)),
+    "counting with truth": lambda x, y: (np.logical_and(x, y) * x, np.logical_or(x, y) * x),
+    "a cast": lambda x, y: (x.astype(bool), x.astype(bool) * y, (x > 0).astype(float)),
+    "choices": lambda x, y: (np.where(x > 0, y > 0, x > 1), np.where(x > 0, True, x > 1), np.where(x > 0, y > 0, y)),
+    "choices as numbers": lambda x, y: (np.where(x > 0, y > 0, x > 1) * 1.0, np.maximum(x > 0, 0.5)),
+    "side by side": lambda x, y: (np.stack([x > 0, y])[0], np.stack([x > 0, y > 0]), np.ones_like(x, bool)),
+}
+
+
+@pytest.mark.parametrize("name", LOGIC)
+def test_truth_is_no_number_and_numbers_are_no_truth(name):
+    """Python counts with its bools, and its `and` and `or` give operands; in arrays both would show."""
+
+    def f(x, y):
+        found = LOGIC[name](x, y)
+        return *(found if type(found) is tuple else (found,)), np.exp(x) * np.sin(x) / (x + 9.0)
+
+    edges = np.array([0.7, -2.0, 0.0, np.nan]), np.array([3.0, 2.0, 5.0, -1.0])
+    assert "tolist" in check(graph_of(f, *edges), *edges).source
+    for x, y in zip(*edges):
+        check(graph_of(f, x, y), x, y)
+
+
+@pytest.mark.parametrize("n", [3, True, 2.5])
+def test_python_numbers_in_arrays_of_floats(n):
+    def f(x, n):
+        return np.stack([n * 1.0, n + 0.0]), np.stack([np.maximum(n, 0.5), np.fabs(n * 1.0)]), np.exp(x) * np.sin(x)
+
+    assert "_arrays" in check(graph_of(f, np.float64(0.7), n), np.float64(0.7), n).source
+
+
+@pytest.mark.parametrize("n", [np.inf, -np.inf, np.nan, 0.5, 1e300, -3.0])
+def test_powers_of_any_number(n):
+    for x in EDGES:
+        check(graph_of(lambda x: np.power(x, n) * 2.0 + np.sin(x), np.float64(x)), np.float64(x))
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # how it reads
 # ---------------------------------------------------------------------------------------------------------------

@@ -66,6 +66,15 @@ def test_comparisons_and_choices():
     assert loops(compiled) == 1
 
 
+@pytest.mark.parametrize("mask", [X > 0.0, X])
+def test_truth_is_no_number_and_numbers_are_no_truth(mask):
+    def f(x, y, m):
+        both = np.logical_and(m, y) * x, ((x > 0) + (y > 0)) * y, np.where(x > 0, y > 0, x > 1) * 1.0
+        return *both, m * 1.0, (x > 0) * -1.0, busy(x), np.mean((x > 0) * 1.0)
+
+    assert loops(check(graph_of(f, X, Y, mask), X, Y, mask)) == 1
+
+
 def test_the_same_number_for_all():
     def f(x, a):
         return np.sum(busy(x)), np.ones_like(x) * a, np.broadcast_to(a * 2.0, (7,)) + 0.0 * x
