@@ -108,12 +108,12 @@ class Names:
     def take_new(self, wish: str) -> str:
         """A name that has never been in use, and will be in use for ever."""
         assert self.ever is not None
-        before = set(self.ever)
-        tried = [self.take(wish)]
-        while tried[-1] in before:
-            tried.append(self.take(wish))
+        tried = [self._free(wish)]
+        while tried[-1] in self.ever:
+            tried.append(self._free(wish))
         for name in tried[:-1]:
             self.release(name)
+        self.ever.add(tried[-1])
         self.fixed.add(tried[-1])
         return tried[-1]
 
