@@ -223,52 +223,6 @@ CASES = {
         [("where %c, %x, %y; where %c, 1.0, %0", "where %c, 1.0, %y")],
         ["where %d, %x, %y; where %c, 1.0, %0", "where %c, %x, %y; where %c, %0, 1.0"],
     ),
-    "where-of-either-side": Case(
-        "%c: bool[3], %d: bool[3], %x: f64[3], %y: f64[3]",
-        [
-            ("where %c, %x, 0 !ct; where %c, 0, %y !ct; add %0, %1 !ct", "where %c, %x, %y !ct"),
-            ("where %c, %x, 0 !ct; where %c, 0.0, %y !ct; add %1, %0 !ct", "where %c, %x, %y !ct"),
-        ],
-        [
-            "where %c, %x, 0; where %c, 0, %y; add %0, %1",  # the user's own
-            "where %c, %x, 0 !ct; where %d, 0, %y !ct; add %0, %1 !ct",
-            "where %c, %x, 0 !ct; where %c, %y, 0 !ct; add %0, %1 !ct",
-            "where %c, %x, 1.0 !ct; where %c, 0, %y !ct; add %0, %1 !ct",
-        ],
-    ),
-    "where-less-other-side": Case(
-        "%c: bool[3], %d: bool[3], %x: f64[3], %y: f64[3]",
-        [("where %c, %x, 0 !ct; where %c, 0, %y !ct; subtract %0, %1 !ct", "negative %y !ct; where %c, %x, %0 !ct")],
-        [
-            "where %c, %x, 0; where %c, 0, %y; subtract %0, %1",  # the user's own
-            "where %c, %x, 0 !ct; where %d, 0, %y !ct; subtract %0, %1 !ct",
-            "where %c, %x, 0 !ct; where %c, 1.0, %y !ct; subtract %0, %1 !ct",
-        ],
-    ),
-    "where-sum-of-one-side": Case(
-        "%c: bool[3], %d: bool[3], %x: f64[3], %y: f64[3]",
-        [("where %c, %x, 0 !ct; where %c, %y, 0 !ct; add %0, %1 !ct", "add %x, %y !ct; where %c, %0, 0 !ct")],
-        [
-            "where %c, %x, 0; where %c, %y, 0; add %0, %1",
-            "where %c, %x, 0 !ct; where %d, %y, 0 !ct; add %0, %1 !ct",
-            "where %c, %x, 0 !ct; where %c, %y, 1.0 !ct; add %0, %1 !ct",
-        ],
-    ),
-    "where-sum-of-other-side": Case(
-        "%c: bool[3], %d: bool[3], %x: f64[3], %y: f64[3]",
-        [("where %c, 0, %x !ct; where %c, 0, %y !ct; add %0, %1 !ct", "add %x, %y !ct; where %c, 0, %0 !ct")],
-        ["where %c, 0, %x; where %c, 0, %y; add %0, %1", "where %c, 0, %x !ct; where %d, 0, %y !ct; add %0, %1 !ct"],
-    ),
-    "where-difference-of-one-side": Case(
-        "%c: bool[3], %d: bool[3], %x: f64[3], %y: f64[3]",
-        [("where %c, %x, 0 !ct; where %c, %y, 0 !ct; subtract %0, %1 !ct", "subtract %x, %y !ct; where %c, %0, 0 !ct")],
-        ["where %c, %x, 0; where %c, %y, 0; subtract %0, %1"],
-    ),
-    "where-difference-of-other-side": Case(
-        "%c: bool[3], %d: bool[3], %x: f64[3], %y: f64[3]",
-        [("where %c, 0, %x !ct; where %c, 0, %y !ct; subtract %0, %1 !ct", "subtract %x, %y !ct; where %c, 0, %0 !ct")],
-        ["where %c, 0, %x; where %c, 0, %y; subtract %0, %1"],
-    ),
     "where-not": Case(
         "%c: bool[3], %n: i64[3], %x: f64[3], %y: f64[3]",
         [("invert %c; where %0, %x, %y", "where %c, %y, %x")],

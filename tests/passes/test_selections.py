@@ -7,9 +7,56 @@ import tapec
 from tapec.passes.rules import SELECTIONS
 from tests.passes.support import Case, check_case, check_table
 
-X = "%c: bool[3], %d: bool[3], %a: f64[3], %b: f64[3], %x: f64[3], %s: f64[]"
+X = "%c: bool[3], %d: bool[3], %a: f64[3], %b: f64[3], %x: f64[3], %s: f64[], %y: f64[3]"
 NEAR = "absolute %x; less_equal %0, 1.5; sign %x"
 CASES = {
+    "select-either-add": Case(
+        X,
+        [
+            ("where %c, %x, 0 !ct; where %c, 0, %y !ct; add %0, %1 !ct", "where %c, %x, %y !ct"),
+            ("where %c, %x, 0 !ct; where %c, 0.0, %y !ct; add %1, %0 !ct", "where %c, %x, %y !ct"),
+        ],
+        [
+            "where %c, %x, 0; where %c, 0, %y; add %0, %1",  # the user's own
+            "where %c, %x, 0 !ct; where %d, 0, %y !ct; add %0, %1 !ct",
+            "where %c, %x, 0 !ct; where %c, %y, 0 !ct; add %0, %1 !ct",
+            "where %c, %x, 1.0 !ct; where %c, 0, %y !ct; add %0, %1 !ct",
+        ],
+    ),
+    "select-either-subtract": Case(
+        X,
+        [("where %c, %x, 0 !ct; where %c, 0, %y !ct; subtract %0, %1 !ct", "negative %y !ct; where %c, %x, %0 !ct")],
+        [
+            "where %c, %x, 0; where %c, 0, %y; subtract %0, %1",  # the user's own
+            "where %c, %x, 0 !ct; where %d, 0, %y !ct; subtract %0, %1 !ct",
+            "where %c, %x, 0 !ct; where %c, 1.0, %y !ct; subtract %0, %1 !ct",
+        ],
+    ),
+    "select-then-add": Case(
+        X,
+        [("where %c, %x, 0 !ct; where %c, %y, 0 !ct; add %0, %1 !ct", "add %x, %y !ct; where %c, %0, 0 !ct")],
+        [
+            "where %c, %x, 0; where %c, %y, 0; add %0, %1",
+            "where %c, %x, 0 !ct; where %d, %y, 0 !ct; add %0, %1 !ct",
+            "where %c, %x, 0 !ct; where %c, %y, 1.0 !ct; add %0, %1 !ct",
+            "where %c, %x, 0 !ct; where %c, %y, 0 !ct; add %0, %1 !ct; multiply %2, %1 !ct",
+        ],
+    ),
+    "select-else-add": Case(
+        X,
+        [("where %c, 0, %x !ct; where %c, 0, %y !ct; add %0, %1 !ct", "add %x, %y !ct; where %c, 0, %0 !ct")],
+        ["where %c, 0, %x; where %c, 0, %y; add %0, %1", "where %c, 0, %x !ct; where %d, 0, %y !ct; add %0, %1 !ct"],
+    ),
+    "select-then-subtract": Case(
+        X,
+        [("where %c, %x, 0 !ct; where %c, %y, 0 !ct; subtract %0, %1 !ct", "subtract %x, %y !ct; where %c, %0, 0 !ct")],
+        ["where %c, %x, 0; where %c, %y, 0; subtract %0, %1"],
+    ),
+    "select-else-subtract": Case(
+        X,
+        [("where %c, 0, %x !ct; where %c, 0, %y !ct; subtract %0, %1 !ct", "subtract %x, %y !ct; where %c, 0, %0 !ct")],
+        ["where %c, 0, %x; where %c, 0, %y; subtract %0, %1"],
+    ),
     "added-where": Case(
         X,
         [("where %c, %a, %b !ct; where %c, %x, 0 !ct; add %0, %1 !ct", "add %a, %x !ct; where %c, %0, %b !ct")],

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
-from tapec.passes.facts import is_nonnegative, is_power_of_two, is_zero, uniform_value
+from tapec.passes.facts import is_nonnegative, is_power_of_two, uniform_value
 from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
 
 __all__ = ["ALGEBRA"]
 
-a, b, c, d, w, x, z = variables("a b c d w x z")
+a, b, c, d, x = variables("a b c d x")
 j, k = number("j"), number("k")
 LARGEST = {"d": 709.0, "f": 88.0}  # what exp takes without overflow
 
@@ -45,10 +45,6 @@ def _is_smaller(a: Node, b: Node) -> bool:
 
 def _is_bool(c: Node) -> bool:
     return c.type.dtype.kind == "b"
-
-
-def _are_zeros(z: Node, w: Node) -> bool:
-    return is_zero(z) and is_zero(w)
 
 
 ALGEBRA = (
@@ -105,25 +101,6 @@ ALGEBRA = (
     Rule("where-again-else", np.where(c, k, np.where(c, j, a)), np.where(c, j, a), same_number, kinds="fciub"),
     Rule("where-same-condition-then", np.where(c, np.where(c, a, b), d), np.where(c, a, d), kinds="fciub"),
     Rule("where-same-condition-else", np.where(c, a, np.where(c, b, d)), np.where(c, a, d), kinds="fciub"),
-    Rule(
-        "where-of-either-side",
-        np.where(c, a, z) + np.where(c, w, b),
-        lambda c, a, b: np.where(c, a, b),
-        _are_zeros,
-        only="cotangents",
-        changes="zeros",
-        kinds="fcb",
-    ),
-    *[
-        Rule(f"where-{name}", pattern, made, _are_zeros, only="cotangents", changes="zeros", once=True, kinds="fc")
-        for name, pattern, made in (
-            ("less-other-side", np.where(c, a, z) - np.where(c, w, b), lambda c, a, b: np.where(c, a, -b)),
-            ("sum-of-one-side", np.where(c, a, z) + np.where(c, b, w), lambda c, a, b: np.where(c, a + b, 0)),
-            ("sum-of-other-side", np.where(c, z, a) + np.where(c, w, b), lambda c, a, b: np.where(c, 0, a + b)),
-            ("difference-of-one-side", np.where(c, a, z) - np.where(c, b, w), lambda c, a, b: np.where(c, a - b, 0)),
-            ("difference-of-other-side", np.where(c, z, a) - np.where(c, w, b), lambda c, a, b: np.where(c, 0, a - b)),
-        )
-    ],
     Rule("where-not", np.where(np.invert(c), a, b), np.where(c, b, a), _is_bool, kinds="fcib"),
     Rule("negative-of-numbers-chosen", -np.where(c, j, k), lambda c, j, k: np.where(c, opposite(j), opposite(k))),
     Rule(

@@ -20,7 +20,7 @@ from tapec.passes.facts import is_zero, uniform_value
 from tapec.passes.pattern import Pattern, params, variables
 from tapec.passes.rule import Rule
 
-__all__ = ["MASKS"]
+__all__ = ["EITHER", "MASKS", "SUMS", "both"]
 
 a, b, c, w, z = variables("a b c w z")
 
@@ -60,9 +60,6 @@ def _rules() -> Iterator[Rule]:
         yield _rule(f"some-{side}-over", np.sum(selection) / b, _times_where_any(select), _meets_infinity)
         yield _rule(f"select-{side}-vector-matrix", selection @ b, _without_rows(select), _picks_rows)
         yield _rule(f"select-{side}-matrix-vector", b @ selection, _without_columns(select), _picks_columns)
-        yield _both(f"select-{side}-add", selection + select(c, b, w), select(c, a + b, 0))
-        yield _both(f"select-{side}-subtract", selection - select(c, b, w), select(c, a - b, 0))
-    yield _both("select-either-add", np.where(c, a, z) + np.where(c, w, b), np.where(c, a, b))
 
 
 def _rule(name: str, pattern: Any, replacement: Any, fits: Callable[[Node], bool] = lambda y: True) -> Rule:
@@ -70,7 +67,13 @@ def _rule(name: str, pattern: Any, replacement: Any, fits: Callable[[Node], bool
     return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", kinds="fc")
 
 
-def _both(name: str, pattern: Pattern, replacement: Any) -> Rule:
+def _sums() -> Iterator[Rule]:
+    for side, select in SELECTIONS.items():
+        yield both(f"select-{side}-add", select(c, a, z) + select(c, b, w), select(c, a + b, 0))
+        yield both(f"select-{side}-subtract", select(c, a, z) - select(c, b, w), select(c, a - b, 0))
+
+
+def both(name: str, pattern: Pattern, replacement: Any) -> Rule:
     """Two selections by one condition."""
     guard = lambda z, w: is_zero(z) and is_zero(w)
     return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", kinds="fc")
@@ -219,4 +222,6 @@ def _without_columns(select: Callable[[Any, Any, Any], Any]) -> Callable[..., An
     return lambda y, b, c: select(c, b, 0) @ Symbol(y.node.inputs[1], y.builder)
 
 
-MASKS = tuple(_rules())
+SUMS = tuple(_sums())
+EITHER = both("select-either-add", np.where(c, a, z) + np.where(c, w, b), np.where(c, a, b))
+MASKS = (*_rules(), *SUMS, EITHER)

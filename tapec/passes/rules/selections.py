@@ -6,6 +6,7 @@ The slope of Huber's loss, x where abs(x) <= k and k * sign(x) elsewhere, is x c
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +16,12 @@ from tapec.ops import Symbol
 from tapec.passes.facts import is_zero, uniform_value
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
+from tapec.passes.rules.masks import EITHER, SUMS, both
 from tapec.passes.rules.scales import is_mild
 
 __all__ = ["SELECTIONS"]
 
-a, b, c, x, z = variables("a b c x z")
+a, b, c, w, x, z = variables("a b c w x z")
 EXACT = 4 * np.finfo(float).eps  # by which products of the same numbers may differ
 
 
@@ -68,6 +70,10 @@ def _sum(name: str, pattern: Any, replacement: Any) -> Rule:
 
 
 SELECTIONS = (
+    # as in `masks`, where they keep infinities out; here they save work, when the selections are needed for this alone
+    EITHER,
+    *[replace(rule, once=True) for rule in SUMS],
+    replace(both("select-either-subtract", np.where(c, a, z) - np.where(c, w, b), np.where(c, a, -b)), once=True),
     _sum("added-where", np.where(c, a, b) + np.where(c, x, z), lambda a, b, c, x: np.where(c, a + x, b)),
     _sum("added-elsewhere", np.where(c, a, b) + np.where(c, z, x), lambda a, b, c, x: np.where(c, a, b + x)),
     Rule(
