@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
 from tapec.api.methods import bound, is_class_method
 from tapec.api.signature import Arguments, Binder, Call, value_of
-from tapec.api.variable import Variable
 from tapec.config import settings
 from tapec.errors import TapecError, warn_user
 from tapec.ir import Graph, Op, prune
@@ -137,23 +136,18 @@ class CompiledFunction:
         """As a method: compiled for each instance, which is captured state and no argument."""
         if owner is None:
             return self
-        return bound(
-            self,
-            owner,
-            self._bound,
-            lambda: CompiledFunction(
-                types.MethodType(self._function, owner),
-                self._transform,
-                static_argnums=self._static[0],
-                static_argnames=self._static[1],
-                call_op=self._call_op,
-            ),
+        return bound(self, owner, self._bound, lambda: self._like(types.MethodType(self._function, owner)))
+
+    def _like(self, function: Callable[..., Any]) -> CompiledFunction:
+        """The same transform of a function, with nothing compiled yet."""
+        argnums, argnames = self._static
+        return CompiledFunction(
+            function, self._transform, static_argnums=argnums, static_argnames=argnames, call_op=self._call_op
         )
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         entry, call = self._entry(args, kwargs)
-        inputs = [x for x, moving in zip(call.leaves, call.dynamic) if moving]
-        objects = [x._tapec_read() if type(x) is Variable else x for x in inputs]
+        objects = call.objects()
         as_tensors = any(type(x) is Tensor for x in objects)
         if entry.volatile is None:
             for program in entry.programs:
@@ -301,8 +295,7 @@ class CompiledFunction:
     def locate(self, *args: Any, **kwargs: Any) -> tuple[Entry, Program | None, TracedPath | None]:
         """The signature, program and path that a call with these arguments takes; traced when it is not known."""
         entry, call = self._entry(args, kwargs)
-        inputs = [x for x, moving in zip(call.leaves, call.dynamic) if moving]
-        objects = [x._tapec_read() if type(x) is Variable else x for x in inputs]
+        objects = call.objects()
         for _ in range(2):
             for program in entry.programs if entry.volatile is None else ():
                 read = program.read(objects)
@@ -331,8 +324,7 @@ class CompiledFunction:
         """The compiled code that a call with these arguments runs, and the values it is called with."""
         entry, call = self._entry(args, kwargs)
         _, program, _ = self.locate(*args, **kwargs)
-        objects = [x._tapec_read() if type(x) is Variable else x for x, m in zip(call.leaves, call.dynamic) if m]
-        read = None if program is None or entry.volatile is not None else program.read(objects)
+        read = None if program is None or entry.volatile is not None else program.read(call.objects())
         if program is None or read is None:
             raise TapecError(f"{self._name} is recorded anew at each call, because {entry.volatile}")
         return program.compiled, [value_of(x) for x in read]

@@ -42,6 +42,11 @@ class Call(NamedTuple):
     dynamic: list[bool]
     key: Any
 
+    def objects(self) -> list[Any]:
+        """The inputs; Variables are read."""
+        inputs = [x for x, moving in zip(self.leaves, self.dynamic) if moving]
+        return [x._tapec_read() if type(x) is Variable else x for x in inputs]
+
     def without_values(self) -> Call:
         """What stays when the call is over: arrays of nothing, of the same types."""
         return self._replace(leaves=[_like(x) if moving else x for x, moving in zip(self.leaves, self.dynamic)])

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.api.functions import CompiledFunction
 from tapec.api.signature import value_of
 from tapec.codegen import compile_graph
 from tapec.trace.structure import unflatten
@@ -61,10 +60,7 @@ def _arrays(constants: dict[str, Any]) -> Any:
 
 def _code_for(function: Any, call: Any, n: int, other: int) -> Any:
     """The code for arguments with another length in place of n; None when the function does not take them."""
-    static_argnums, static_argnames = function._static
-    twin = CompiledFunction(
-        function._function, function._transform, static_argnums=static_argnums, static_argnames=static_argnames
-    )
+    twin = function._like(function._function)
     leaves = [_resized(x, n, other) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
     args, kwargs = unflatten(call.tree, leaves)
     try:
