@@ -9,11 +9,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tapec.api.slices import IndexedSlices
-from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line
+from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line, note_user_line
 from tapec.ir.display import rich
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import METHODS, apply
 from tapec.ops.copying import COPY
+from tapec.trace.operators import OPERATORS
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import Tensor, perform, plain_value, record, show, wrap
 
@@ -235,14 +236,6 @@ def _misfit(variable: Variable, shape: tuple[int, ...]) -> str:
 # ---------------------------------------------------------------------------------------------------------------
 # operators
 # ---------------------------------------------------------------------------------------------------------------
-_BINARY = {
-    "add": (np.add, operator.add),
-    "sub": (np.subtract, operator.sub),
-    "mul": (np.multiply, operator.mul),
-    "truediv": (np.divide, operator.truediv),
-    "pow": (np.power, operator.pow),
-    "matmul": (np.matmul, operator.matmul),
-}
 _INPLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
 _SCALARS = (int, float)
 
@@ -264,7 +257,11 @@ def _binary(ufunc: np.ufunc, compute: Any, general: Any, swapped: bool) -> Any:
         else:
             return general(self, other)
         left = self._tapec_read()
-        out = wrap(compute(value, left._value) if swapped else compute(left._value, value))
+        try:
+            out = wrap(compute(value, left._value) if swapped else compute(left._value, value))
+        except Exception as error:
+            note_user_line(error)
+            raise
         rec = CURRENT.get()
         if rec is not None:
             record(rec, op, (right, left) if swapped else (left, right), (), out)
@@ -300,10 +297,10 @@ def _reading(name: str) -> Any:
 for _name in METHODS:
     setattr(Variable, _name, _reading(_name))
 _SYMBOLS = ("+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=", ">>=")
-for _name, (_ufunc, _compute) in _BINARY.items():
-    for _prefix, _swapped in (("", False), ("r", True)):
-        _method = f"__{_prefix}{_name}__"
-        setattr(Variable, _method, _binary(_ufunc, _compute, getattr(ArrayLike, _method), _swapped))
+for _name, (_ufunc, _compute) in OPERATORS.items():
+    for _method, _swapped in ((f"__{_name}__", False), (f"__r{_name}__", True)):
+        if _method in vars(ArrayLike):  # comparisons have no reflected form
+            setattr(Variable, _method, _binary(_ufunc, _compute, getattr(ArrayLike, _method), _swapped))
 for _name, _symbol in zip(_INPLACE, _SYMBOLS):
     setattr(Variable, f"__i{_name}__", _refusal(_symbol))
 

@@ -15,11 +15,16 @@ from tapec.ops.array import sparse_product
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import NUMERIC, PLAIN, Tensor, perform, record, wrap
 
+__all__ = ["OPERATORS"]
+
 _new = object.__new__
 _ndarray = np.ndarray
 
 
 def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
+    """The operator and its reflected form: one road, paved twice, and a third time in `Tensor.__array_ufunc__` for any
+    number of operands. What they would share costs a call at each operation, or a question which of them it is.
+    """
     op = UFUNCS[ufunc]
 
     def forward(self: Tensor, other: Any) -> Any:
@@ -97,7 +102,7 @@ def _mixed(op: Op, self: Tensor, other: Any, swapped: bool) -> Any:
     return perform(op, (other, self) if swapped else (self, other), ())
 
 
-_TABLE = {
+OPERATORS = {  # the operators that have a fast road
     "add": (np.add, operator.add),
     "sub": (np.subtract, operator.sub),
     "mul": (np.multiply, operator.mul),
@@ -111,7 +116,7 @@ _TABLE = {
     "eq": (np.equal, operator.eq),
     "ne": (np.not_equal, operator.ne),
 }
-for _name, (_ufunc, _compute) in _TABLE.items():
+for _name, (_ufunc, _compute) in OPERATORS.items():
     _forward, _reflected = _fast_binary(_ufunc, _compute)
     setattr(Tensor, f"__{_name}__", _forward)
     if f"__r{_name}__" in vars(ArrayLike):

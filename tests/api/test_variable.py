@@ -1,6 +1,7 @@
 """Variables: reading, assigning, computing, and being watched."""
 
 import copy
+import operator
 import pickle
 import threading
 
@@ -194,6 +195,25 @@ def test_elements_cannot_be_written():
     v = Variable([1.0, 2.0], name="w")
     with pytest.raises(tapec.InPlaceError, match=r"^test_variable.py:\d+: elements of Variable 'w:0'"):
         v[0] = 3.0
+
+
+@pytest.mark.parametrize("operate", [operator.add, operator.matmul, operator.lt, operator.eq])
+@pytest.mark.parametrize("other", [Variable(np.ones(4)), constant(np.ones(4))], ids=["variable", "tensor"])
+def test_errors_of_operators_name_the_line(operate, other):
+    for left, right in ((Variable(np.ones(3)), other), (other, Variable(np.ones(3)))):
+        with pytest.raises(ValueError) as caught:
+            operate(left, right)
+        assert [note.partition(":")[0] for note in caught.value.__notes__] == ["at test_variable.py"]
+
+
+@pytest.mark.parametrize("other", [2.0, 2, constant([1.0, 2.0]), Variable([1.0, 2.0]), np.array([3.0, 1.0])])
+def test_comparisons_are_those_of_the_value(other):
+    v = Variable([1.0, 3.0])
+    plain = other.numpy() if isinstance(other, (Tensor, Variable)) else other
+    for compare in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
+        found = compare(v, other)
+        assert type(found) is Tensor and found.numpy().tolist() == compare(v.numpy(), plain).tolist()
+        assert compare(other, v).numpy().tolist() == compare(plain, v.numpy()).tolist()
 
 
 # -- assigning -------------------------------------------------------------------------------------------------------
