@@ -39,7 +39,8 @@ def _pinv_rule(t: Type, rcond: float | None, hermitian: bool) -> Type:
 
 
 def _pinv_run(a: Any, rcond: float | None, hermitian: bool) -> Any:
-    return np.linalg.pinv(a, rcond=rcond, hermitian=hermitian) if rcond else np.linalg.pinv(a, hermitian=hermitian)
+    bound = {} if rcond is None else {"rcond": rcond}
+    return np.linalg.pinv(a, hermitian=hermitian, **bound)
 
 
 def _pinv_source(args: tuple[str, ...], node: Any) -> str:
@@ -69,12 +70,15 @@ PINV = define(
 
 
 @implements(np.linalg.pinv)
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    if rcond is not None and rtol is not None and rtol is not np._NoValue:  # type: ignore[attr-defined]
-        raise ValueError(at_user_line("`rtol` and `rcond` can't be both set."))
-    bound = rcond if rcond is not None else None if rtol is np._NoValue else rtol  # type: ignore[attr-defined]
-    params = (("rcond", None if bound is None else float(bound)), ("hermitian", bool(hermitian)))
-    return apply(PINV, (as_array(a),), params)
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:  # type: ignore[attr-defined]
+    """Without a bound NumPy has one of its own; `rtol=None` is the bound of the array API."""
+    a = as_array(a)
+    if rtol is not np._NoValue:  # type: ignore[attr-defined]
+        if rcond is not None:
+            raise ValueError(at_user_line("`rtol` and `rcond` can't be both set."))
+        rcond = max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol
+    params = (("rcond", None if rcond is None else float(rcond)), ("hermitian", bool(hermitian)))
+    return apply(PINV, (a,), params)
 
 
 # -- least squares ----------------------------------------------------------------------------------------------------

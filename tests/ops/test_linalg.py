@@ -123,6 +123,15 @@ def test_rectangular(shape, complex):
     check(lambda a: np.linalg.norm(a, "nuc", axis=(-2, -1)) + np.linalg.cond(a), a)
 
 
+@pytest.mark.parametrize("bound", [{}, {"rcond": 0.0}, {"rtol": 0.0}, {"rtol": None}, {"rcond": 1e-3}, {"rtol": 1e-3}])
+def test_pinv_leaves_out_what_numpy_leaves_out(bound):
+    """Zero is a bound like others, and rtol=None is another one than none: 4e-16 here, not 1e-15."""
+    a = np.diag([1.0, 6e-16])
+    expected = np.linalg.pinv(a, **bound)
+    np.testing.assert_array_equal(np.linalg.pinv(tapec.constant(a), **bound), expected)
+    np.testing.assert_array_equal(tapec.compile(lambda a: np.linalg.pinv(a, **bound))(a), expected)
+
+
 @pytest.mark.parametrize("shape", [(2, 4), (2, 2, 3), (3, 3), (3, 2), (2, 3, 1)])
 @pytest.mark.parametrize("complex", [False, True])
 def test_complete_qr_and_reflectors(shape, complex):
