@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from threading import Lock
 from typing import Any
 
@@ -171,3 +172,4 @@ settings = Settings()
 
 base = _START  # what is in force where nothing was changed
 in_force = _CURRENT.get  # the values themselves: one object for as long as nothing changes
+code_settings = attrgetter(*CODE_SETTINGS)  # of such values, those that the generated code hangs on

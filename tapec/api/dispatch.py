@@ -13,13 +13,12 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tapec.api.signature import Binder
-from tapec.config import CODE_SETTINGS, base, changes, in_force
+from tapec.config import base, changes, code_settings, in_force
 from tapec.runtime.notes import annotate
 from tapec.trace.recorder import CURRENT
 from tapec.trace.structure import LEAF, build
@@ -37,7 +36,6 @@ class _Miss:
 
 MISS = _Miss()
 _FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "generated", "calls.py")  # ours
-_CODE_SETTINGS = attrgetter(*CODE_SETTINGS)
 _NUMBERS = (float, int, complex)
 _MOST = 4  # signatures that are told apart by generated code; others are looked up
 
@@ -179,9 +177,9 @@ def fast_call(binder: Binder, call: Any, program: Any) -> Callable[..., Any] | N
 def _settings_test(w: _Writer) -> str:
     """Are other settings in force, of those that the code hangs on? Where nobody changed any, that costs one look."""
     now = in_force()
-    usual = _CODE_SETTINGS(now) == _CODE_SETTINGS(base)
+    usual = code_settings(now) == code_settings(base)
     w.space |= {"_settings": in_force, "_values": base if usual else now, "_changes": changes}
-    w.space |= {"_of": _CODE_SETTINGS, "_those": _CODE_SETTINGS(now)}
+    w.space |= {"_of": code_settings, "_those": code_settings(now)}
     return f"{'_changes[0] and ' if usual else ''}_settings() is not _values and _of(_settings()) != _those"
 
 
@@ -288,8 +286,7 @@ def _argument(tree: Any, name: str, leaves: Any, variables: list[str], miss: str
         if leaf is None or isinstance(leaf, bool):
             w.test(f"{name} is not {leaf!r}")
         elif type(leaf) is str:
-            w.test(f"{name} != {leaf!r} or type({name}) is not str")
-            w.fails = True
+            w.test(f"type({name}) is not str or {name} != {leaf!r}")
         else:
             w.test(f"{name} is not {w.name(leaf, 'static')}")
         return True

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
 from tapec.api.methods import bound, is_class_method
 from tapec.api.signature import Arguments, Binder, Call, value_of
-from tapec.config import settings
+from tapec.config import code_settings, in_force, settings
 from tapec.errors import TapecError, warn_user
 from tapec.ir import Graph, Op, prune
 from tapec.ir.display import Source, rich
@@ -160,8 +160,7 @@ class CompiledFunction:
     def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, Call]:
         args, kwargs = self._binder.bind(args, kwargs)
         call = self._binder.take_apart(args, kwargs)
-        now = settings.now
-        call = call._replace(key=(call.key, now.check_nan, now.fast_math, now.optimize, now.threads))
+        call = call._replace(key=(call.key, code_settings(in_force())))
         entry = self._entries.get(call.key)
         if entry is None:
             with self._lock:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.api.forward import Forward
-from tapec.config import in_force
+from tapec.config import code_settings, in_force
 from tapec.runtime.cache import Cache, CacheInfo
 from tapec.runtime.collector import resting_collector
 
@@ -80,6 +80,5 @@ class Structure:
 
 def structure_of(log: Any, request: tuple[Any, ...]) -> Structure:
     """The structure of what is recorded and what is asked of it."""
-    now = in_force()
-    key = (tuple(log.key), request, now.fast_math, now.check_nan, now.optimize, now.threads)
+    key = (tuple(log.key), request, code_settings(in_force()))
     return CACHE.get(key) or CACHE.make(key, lambda: Structure(log.scalars))
