@@ -24,6 +24,7 @@ from tapec.trace.facts import (
     class_file,
     generator_state,
     global_path,
+    holds,
     is_generator,
     is_own_code,
     note_parts,
@@ -232,7 +233,7 @@ class Captures:
         self._check_contents()
         for key, (path, value) in list(self.checks.items()):
             try:
-                if path.get() is not value and not _same(path.get(), value):
+                if path.get() is not value and not holds(path.get(), value):
                     del self.checks[key]
             except (AttributeError, KeyError, IndexError, ValueError, NameError):
                 del self.checks[key]
@@ -355,10 +356,3 @@ _OWN_KEYS = ("__builtins__", "__name__", "__package__", "__spec__", "__file__", 
 def _root(f: types.FunctionType) -> Path:
     key = f"_function_{id(f)}"
     return Path(f.__name__, key, {key: f}, lambda: f)
-
-
-def _same(a: Any, b: Any) -> bool:
-    try:
-        return type(a) is type(b) and bool(a == b)
-    except (TypeError, ValueError):
-        return False

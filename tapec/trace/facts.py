@@ -20,7 +20,20 @@ import numpy as np
 
 from tapec.errors import is_user_file
 
-__all__ = ["CHECKED", "SCALARS", "Path", "class_file", "generator_state", "is_generator", "is_own_code", "note_parts"]
+__all__ = [
+    "CHECKED",
+    "SCALARS",
+    "Path",
+    "cell_path",
+    "class_file",
+    "generator_state",
+    "global_path",
+    "holds",
+    "is_generator",
+    "is_own_code",
+    "note_parts",
+    "words_of",
+]
 
 SCALARS = (float, complex, np.floating, np.complexfloating)
 CHECKED = (int, bool, str, bytes, type(None), np.integer, np.bool_)
@@ -66,6 +79,14 @@ def cell_path(cell: types.CellType, name: str) -> Path:
     """A variable of an enclosing function."""
     key = f"_cell_{name}_{id(cell)}"
     return Path(name, f"{key}.cell_contents", {key: cell}, lambda: cell.cell_contents)
+
+
+def holds(now: Any, value: Any) -> bool:
+    """Is what is there now what was there when the function was traced?"""
+    try:
+        return type(now) is type(value) and bool(now == value)
+    except (TypeError, ValueError):
+        return False
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from tapec.ops.casting import CAST
 from tapec.runtime.build import Build
 from tapec.runtime.collector import resting_collector
 from tapec.runtime.notes import annotate
-from tapec.trace.capture import Path
+from tapec.trace.facts import Path, holds
 from tapec.trace.paths import Guard, TracedPath, Trie, same_guards
 from tapec.trace.run import Recorded, run_traced
 from tapec.trace.snapshot import WHOLE
@@ -249,7 +249,7 @@ class Program:
             except _LOST:
                 self.lost = f"{path.label} is gone"
                 return None
-            if now is not value and (type(now) is not type(value) or not _equal(now, value)):
+            if now is not value and not holds(now, value):
                 self.lost = f"{path.label} is {now!r}, was {value!r}"
                 return None
         out = []
@@ -322,13 +322,6 @@ _ONE_ARGUMENT = flatten(((1.0,), {}), [])
 
 def _is_number_like(x: Any) -> bool:
     return isinstance(x, (np.generic, np.ndarray)) or type(x) in (float, complex)
-
-
-def _equal(a: Any, b: Any) -> bool:
-    try:
-        return bool(a == b)
-    except (TypeError, ValueError):
-        return False
 
 
 def _fits(x: Any, node: Node) -> bool:
