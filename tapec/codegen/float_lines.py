@@ -11,8 +11,8 @@ from tapec.codegen.items import Results
 from tapec.codegen.lower import Lowering
 from tapec.codegen.names import generic_name, identifier
 from tapec.codegen.plan import ROOM, Plan, count_uses
-from tapec.codegen.results import COPY
 from tapec.codegen.statements import Assign, Return
+from tapec.codegen.templates import COPY
 from tapec.ir import CONSTANT, Node, Op
 
 __all__ = ["FloatLowering", "FloatPlan"]

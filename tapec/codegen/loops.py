@@ -16,6 +16,7 @@ from tapec.codegen.items import AddUp
 from tapec.codegen.names import Names, generic_name
 from tapec.codegen.plan import Plan
 from tapec.codegen.statements import Assign, Augment, Def, Do, For, Return
+from tapec.codegen.templates import EMPTY_LIST, new_array
 from tapec.config import settings
 from tapec.ir import CONSTANT, ITEM, Node
 from tapec.ir.types import Type
@@ -94,7 +95,7 @@ def _in_threads(
         turn = [*turn, Do(Expr(append, (found, *shares)))]
     span = Expr(parse_template(f"range(_0, _1, {body.block})", 2), (first, last))
     loop = For(i, span, turn, None, "blocks that stay in the cache")
-    inside = [*before, Assign(found, Expr(parse_template("[]", 0), ())), loop, Return(Expr(SAME, (found,)))]
+    inside = [*before, Assign(found, EMPTY_LIST), loop, Return(Expr(SAME, (found,)))]
     call = Expr(parse_template(f"in_threads(_0, {body.rows}, {body.block}, {settings.threads})", 1), (blocks,))
     lines: list[Any] = [Def(blocks, (first, last), inside)]
     if not sums:
@@ -195,7 +196,7 @@ class _Targets:
         name = outer.name[part] = outer.names.take(str(old)) if keep else outer.names.take_new(outer.wish(part))
         outer.own(part, old is None)
         if name != old:
-            outer.out.append(Assign(name, old if old is not None else _empty(t)))
+            outer.out.append(Assign(name, old if old is not None else new_array("empty", t)))
         return self.slice_of(name)
 
     def renamed(self) -> list[Assign]:
@@ -235,7 +236,7 @@ def _workspace(
     before, at_start = [], []
     for t, group in by_type.items():
         many = len(group) > 1
-        whole = _empty(Type((len(group), *t.shape), t.dtype) if many else t)
+        whole = new_array("empty", Type((len(group), *t.shape), t.dtype) if many else t)
         targets = tuple(group) if many else group[0]
         if span is None:
             before.append(Assign(targets, whole))
@@ -252,18 +253,6 @@ def _zero(outer: Lowering, part: Node, value: Node) -> str:
     t = part.type
     name = outer.call(part, generic_name(value))
     outer.own(part)
-    zero: Any = Expr(parse_template(f"np.zeros({_shape(t)}{_dtype(t)})", 0), ()) if t.shape else 0.0
+    zero: Any = new_array("zeros", t) if t.shape else 0.0
     outer.out.append(Assign(name, zero))
     return name
-
-
-def _empty(t: Type) -> Expr:
-    return Expr(parse_template(f"np.empty({_shape(t)}{_dtype(t)})", 0), ())
-
-
-def _shape(t: Type) -> Any:
-    return t.shape[0] if t.ndim == 1 else t.shape
-
-
-def _dtype(t: Type) -> str:
-    return "" if t.dtype == float else f", dtype=np.{t.dtype.name}"

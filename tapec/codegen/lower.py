@@ -24,6 +24,7 @@ from tapec.codegen.plan import Plan, is_big
 from tapec.codegen.results import result
 from tapec.codegen.scatter import is_scatter, is_write
 from tapec.codegen.statements import Assign, Augment, Do, If, Return, Statement, Store
+from tapec.codegen.templates import WHOLE
 from tapec.codegen.writes import Filled, add_scatter, add_scatter_into, scatter, write
 from tapec.ir import Node, is_literal
 from tapec.ir.origin import line_of
@@ -31,7 +32,6 @@ from tapec.ir.origin import line_of
 __all__ = ["CheckedLowering", "Lowering"]
 
 AS_ARRAY = parse_template("np.asarray(_0)", 1)
-WHOLE = parse_template("_0[...]", 1)
 NOT = parse_template("not _0", 1)
 EQUAL = parse_template("_0 == _1", 2)
 UNEQUAL = parse_template("_0 != _1", 2)

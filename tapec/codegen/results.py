@@ -9,6 +9,7 @@ import numpy as np
 from tapec.codegen.expressions import Expr, Expression, parse_template
 from tapec.codegen.idioms import is_weak
 from tapec.codegen.plan import is_view
+from tapec.codegen.templates import COPY
 from tapec.ir import CONSTANT, Node
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["result"]
 
-COPY = parse_template("_0.copy()", 1)
 TO_SCALAR = parse_template("_0[()]", 1)
 WRITABLE_VIEWS = {"reshape", "transpose", "getitem"}
 

@@ -25,6 +25,7 @@ from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier, wished_name
 from tapec.codegen.plan import inner_nodes
 from tapec.codegen.statements import Assign, Augment, Do, For
+from tapec.codegen.templates import EMPTY_LIST
 from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
 
 __all__ = ["Rolled", "as_loop", "loop_function"]
@@ -244,7 +245,7 @@ class LoopLowering(FloatLowering):
                 self.out.append(Assign(name, 0.0))
             for made, _ in self.program.lists:
                 name = self.name[made] = self.names.take(identifier(made.name or "g"))
-                self.out.append(Assign(name, Expr(EMPTY, ())))
+                self.out.append(Assign(name, EMPTY_LIST))
             self.outside, self.out = self.out, []
         elif type(item) is Step:
             self.step(item)
@@ -269,5 +270,4 @@ class LoopLowering(FloatLowering):
         self.bury(item.leaves)
 
 
-EMPTY = parse_template("[]", 0)
 APPEND = parse_template("_0.append(_1)", 2)

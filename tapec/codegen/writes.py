@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.helpers import add_at
 from tapec.codegen.plan import is_view
 from tapec.codegen.scatter import has_repeats, index_arrays, index_tuple, is_scatter, is_write, place_template
 from tapec.codegen.statements import Assign, Do, Store
+from tapec.codegen.templates import COPY, WHOLE, new_array
 from tapec.ir import Node
 from tapec.ir.index import Slice, Slot
 
@@ -22,9 +21,7 @@ MANY = 256  # elements from which looking up their places in the flat array pays
 
 __all__ = ["Filled", "add_scatter", "add_scatter_into", "scatter", "write"]
 
-WHOLE = parse_template("_0[...]", 1)
 NEGATIVE = parse_template("-_0", 1)
-COPY = parse_template("_0.copy()", 1)
 ADD_AT = parse_template("np.add.at(_0, _1, _2)", 3)
 SUBTRACT_AT = parse_template("np.subtract.at(_0, _1, _2)", 3)
 
@@ -78,7 +75,7 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """`g = np.zeros(n)`, `g[1:] = a`."""
     name = low.call(node)
     filled = filled_with(Filled(0, bytearray(), 0, len(low.out)), node)
-    low.out.append(Assign(name, _new("empty" if _is_permutation(node) else "zeros", node), node.origin))
+    low.out.append(Assign(name, new_array("empty" if _is_permutation(node) else "zeros", node.type), node.origin))
     _put(low, name, "+" if has_repeats(node) else "", node)
     if filled is not None:
         low.filled[node] = filled
@@ -89,14 +86,6 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
 def _is_permutation(node: Node) -> bool:
     """Are all places written, each once?"""
     return bool(dict(node.params).get("unique")) and node.inputs[0].type.size == node.type.size
-
-
-def _new(how: str, node: Node) -> Expr:
-    """A new array of the node's type."""
-    t = node.type
-    dtype = "" if t.dtype == np.dtype(float) else f", dtype=np.{t.dtype.name}"
-    shape = t.shape[0] if t.ndim == 1 else t.shape
-    return Expr(parse_template(f"np.{how}({shape}{dtype})", 0), ())
 
 
 def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
@@ -113,7 +102,7 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
             if not filled.left:
                 zeros = low.out[filled.at]
                 assert type(zeros) is Assign
-                low.out[filled.at] = zeros._replace(value=_new("empty", node))
+                low.out[filled.at] = zeros._replace(value=new_array("empty", node.type))
     _change(low, node, base, op, part, leaves)
 
 

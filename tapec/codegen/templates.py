@@ -1,0 +1,19 @@
+"""What several kinds of lines are written with."""
+
+from __future__ import annotations
+
+from tapec.codegen.expressions import Expr, parse_template
+from tapec.ir.types import Type
+
+__all__ = ["COPY", "EMPTY_LIST", "WHOLE", "new_array"]
+
+COPY = parse_template("_0.copy()", 1)
+WHOLE = parse_template("_0[...]", 1)
+EMPTY_LIST = Expr(parse_template("[]", 0), ())
+
+
+def new_array(how: str, t: Type) -> Expr:
+    """`np.zeros((3, 4))`, `np.empty(5, dtype=np.float32)`."""
+    shape = t.shape[0] if t.ndim == 1 else t.shape
+    dtype = "" if t.dtype == float else f", dtype=np.{t.dtype.name}"
+    return Expr(parse_template(f"np.{how}({shape}{dtype})", 0), ())
