@@ -38,8 +38,7 @@ def __getattr__(name: str) -> Any:
     return getattr(_linalg, name)
 
 
-inv, det, pinv, norm = np.linalg.inv, np.linalg.det, np.linalg.pinv, np.linalg.norm
-svdvals = np.linalg.svdvals
+inv, det, norm, svdvals = np.linalg.inv, np.linalg.det, np.linalg.norm, np.linalg.svdvals
 
 
 def solve(a: Any, b: Any, *, lower: bool = False, assume_a: str | None = None, **checks: Any) -> Any:
@@ -50,6 +49,12 @@ def solve(a: Any, b: Any, *, lower: bool = False, assume_a: str | None = None, *
         other = np.transpose(half) if assume_a in ("sym", "symmetric") else adjoint(half)
         a = half + other + np.diag(np.diagonal(a))
     return np.linalg.solve(a, as_array(b))
+
+
+def pinv(a: Any, *, rtol: Any = None, check_finite: bool = True) -> Any:
+    """As np.linalg.pinv, with SciPy's bound for what counts as zero."""
+    a = as_array(a)
+    return np.linalg.pinv(a if a.dtype.kind in "fc" else a.astype(float), rtol=rtol)
 
 
 def cholesky(a: Any, lower: bool = False, **checks: Any) -> Any:

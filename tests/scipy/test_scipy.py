@@ -224,3 +224,10 @@ def test_functions_of_scipys_that_take_tensors_apart_say_what_does_not(name):
 def test_ufuncs_of_scipys_that_have_names_of_numpys():
     for f in (scipy.special.expm1, scipy.special.log1p, scipy.special.cbrt, scipy.special.exp2):
         check(f, P)
+
+
+@pytest.mark.parametrize("bound", [{}, {"rtol": 1e-3}, {"rtol": 0.0}])
+def test_pinv_leaves_out_what_scipy_leaves_out(bound):
+    for a in (np.diag([1.0, 6e-16]), np.diag([2, 0])):
+        found = linalg.pinv(tapec.constant(a), **bound)
+        np.testing.assert_allclose(found, scipy.linalg.pinv(a, **bound), rtol=1e-12)
