@@ -231,6 +231,9 @@ def test_functions_of_python_on_each_element():
 
 
 # -- bad input --------------------------------------------------------------------------------------------------------
+OF_PYTHON_ITSELF = ("unsupported operand type(s)", "missing 1 required", "unexpected keyword")
+
+
 @pytest.mark.parametrize(
     ("error", "call"),
     [
@@ -274,7 +277,7 @@ def test_bad_input_is_an_error_with_the_line_and_changes_nothing(error, call):
         with pytest.raises(error) as caught:
             call(t)
         text = str(caught.value) + "".join(getattr(caught.value, "__notes__", ()))
-        assert "test_dispatch.py:" in text or error is TypeError or error is IndexError
+        assert "test_dispatch.py:" in text or any(words in text for words in OF_PYTHON_ITSELF)
         assert len(tape.log.records) <= before + 1
         y = np.sum(t * t)
     np.testing.assert_allclose(tape.gradient(y, t).numpy(), 2 * A)
