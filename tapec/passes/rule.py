@@ -34,9 +34,10 @@ class Rule:
     `kinds`: the dtype kinds that all nodes of the pattern must have.
     `least`: how many elements the result must have.
     `changes`: what may differ in the result. Nothing: equal bit for bit. "rounding": the last digits, or the order in
-    which sums are added up. "zeros": also the signs of zeros, and a zero known to be one stays one whatever it is
-    multiplied by; only among cotangents. "fast-math": what holds for numbers but not for nan, inf, overflow; such a
-    rule runs only when the setting is on.
+    which sums are added up; among cotangents also that of products, of which one may overflow that did not. "zeros":
+    also the signs of zeros, a zero known to be one stays one whatever it is multiplied by, and where infinities met
+    there may be something else than nan; only among cotangents. "fast-math": what holds for numbers but not for nan,
+    inf, overflow; such a rule runs only when the setting is on.
     """
 
     name: str

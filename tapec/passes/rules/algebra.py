@@ -1,4 +1,4 @@
-"""Neutral elements, signs, and what cancels: equal bit for bit, for nan, infinities and both zeros."""
+"""Neutral elements, signs, and what cancels: equal bit for bit, unless a rule for cotangents says otherwise."""
 
 from __future__ import annotations
 

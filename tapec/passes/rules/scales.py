@@ -2,7 +2,9 @@
 
 Multiplying by one number instead of two changes last digits, and may save an intermediate result from overflow, but
 brings no new infinity: the product lies in size between or beyond the factors, on the side where the two steps would
-have ended. Factors beyond what `is_mild` allows are left alone. What the user wrote is never touched.
+have ended. Where operands change their order an intermediate result may overflow that did not: `k / b` in `a * (k / b)`
+where b is as near to the smallest float as k is to 1, `a * b` in `x * (a * b)` where x is tiny. Factors beyond what
+`is_mild` allows are left alone. What the user wrote is never touched.
 """
 
 from __future__ import annotations
@@ -31,8 +33,13 @@ def is_mild(y: Node, *factors: Any) -> bool:
     return all(math.isfinite(f) and f != 0 and abs(math.frexp(f)[1]) <= limit for f in factors)
 
 
-def _same_size(y: Node, a: Node) -> bool:
-    return a.type.shape == y.type.shape
+def _costs_nothing(y: Node, x: Node, k: Any) -> bool:
+    """Is x as large as the result, so that it is all one which of them is multiplied?"""
+    return is_mild(y, k) and x.type.shape == y.type.shape
+
+
+def _is_smaller(y: Node, a: Node, b: Node, k: Any) -> bool:
+    return _costs_nothing(y, a, k) and b.type.size < a.type.size
 
 
 def _as_large(a: Node, b: Node) -> bool:
@@ -86,39 +93,11 @@ SCALES = (
     _scale("number-over-product", k / (x * j), lambda x, j, k: k / j / x, lambda y, j, k: is_mild(y, j, k), once=True),
     _scale("times-reciprocal", a * (1 / b), a / b, lambda y, a, b: is_mild(y) and _as_large(a, b), once=True),
     _scale(
-        "times-number-over",
-        a * (k / b),
-        lambda a, b, k: a / b * k,
-        lambda y, a, b, k: is_mild(y, k) and _as_large(a, b),
-        once=True,
+        "times-number-over", a * (k / b), a / b * k, lambda y, a, b, k: is_mild(y, k) and _as_large(a, b), once=True
     ),
     # outwards, where it costs no bigger multiplication; into the smaller operand, where it saves one
-    _scale(
-        "factor-outwards",
-        x * k * b,
-        lambda x, b, k: x * b * k,
-        lambda y, x, b, k: is_mild(y, k) and _same_size(y, x),
-        once=True,
-    ),
-    _scale(
-        "factor-outwards-of-quotient",
-        x * k / b,
-        lambda x, b, k: x / b * k,
-        lambda y, x, b, k: is_mild(y, k) and _same_size(y, x),
-        once=True,
-    ),
-    _scale(
-        "factor-into-smaller",
-        a * b * k,
-        lambda a, b, k: a * (b * k),
-        lambda y, a, b, k: is_mild(y, k) and _same_size(y, a) and b.type.size < a.type.size,
-        once=True,
-    ),
-    _scale(
-        "factor-into-smaller-divisor",
-        a / b * k,
-        lambda a, b, k: a * (k / b),
-        lambda y, a, b, k: is_mild(y, k) and _same_size(y, a) and b.type.size < a.type.size,
-        once=True,
-    ),
+    _scale("factor-outwards", x * k * b, x * b * k, _costs_nothing, once=True),
+    _scale("factor-outwards-of-quotient", x * k / b, x / b * k, _costs_nothing, once=True),
+    _scale("factor-into-smaller", a * b * k, a * (b * k), _is_smaller, once=True),
+    _scale("factor-into-smaller-divisor", a / b * k, a * (k / b), _is_smaller, once=True),
 )
