@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tapec.codegen.items import no_run
 from tapec.codegen.plan import count_uses, is_view
 from tapec.codegen.regions import Region, find_regions, has_rows, picks_by_row, row_inputs
 from tapec.codegen.scatter import is_scatter
@@ -32,12 +33,8 @@ class Body(NamedTuple):
     block: int
 
 
-def _no_run(*values: Any, **params: Any) -> Any:
-    raise TypeError("a loop over blocks runs in generated code alone")
-
-
-ROWS = Op(name="row numbers", run=_no_run, rule=_no_run, kind="creation", source="np.arange(len({0}))")
-LOOP = Op(name="block loop", run=_no_run, rule=_no_run, kind="block loop", multi=True)
+ROWS = Op(name="row numbers", run=no_run, rule=no_run, kind="creation", source="np.arange(len({0}))")
+LOOP = Op(name="block loop", run=no_run, rule=no_run, kind="block loop", multi=True)
 
 
 def in_blocks(graph: Graph) -> Graph:
@@ -208,4 +205,3 @@ class _BodyMaker:
             known = self.known[node] = constant(node.type.dtype.type(node.param("value")).item())
             self.nodes.insert(0, known)
         return known
-

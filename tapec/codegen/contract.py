@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tapec.codegen.items import no_run
 from tapec.codegen.plan import count_uses, is_view
 from tapec.ir import CONSTANT, Graph, Node, Op, constant, get_op, is_literal
 
@@ -29,11 +30,7 @@ def _source(args: Sequence[str], node: Node) -> str:
     return f'np.einsum("ij,ij->j", {a}, {b}){"[None]" if keepdims else ""}'
 
 
-def _no_run(*values: Any, **params: Any) -> Any:
-    raise TypeError("sums of products are made of sums by emission")
-
-
-SUM_OF_PRODUCTS = Op(name="sum of products", run=_no_run, rule=_no_run, kind="reduction", source=_source)
+SUM_OF_PRODUCTS = Op(name="sum of products", run=no_run, rule=no_run, kind="reduction", source=_source)
 
 
 def contracted(graph: Graph) -> Graph:

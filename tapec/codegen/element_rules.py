@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tapec.codegen.elements import BOOLS, FLOATS, ZERO, Elements, no_run
+from tapec.codegen.elements import BOOLS, FLOATS, ZERO, Elements
+from tapec.codegen.items import no_run
 from tapec.ir import CT, Node, Op
 
 __all__ = ["ON_NUMBERS", "RULES"]

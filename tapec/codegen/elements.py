@@ -12,10 +12,11 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tapec.codegen.items import no_run
 from tapec.ir import CONSTANT, Node, Op, constant
 from tapec.ir.types import Type, weak_type
 
-__all__ = ["FLOAT", "ZERO", "Elements", "element_type", "is_bool", "no_run", "spelled"]
+__all__ = ["FLOAT", "ZERO", "Elements", "element_type", "is_bool", "spelled"]
 
 FLOAT = weak_type(float)
 INT = weak_type(int)
@@ -80,10 +81,6 @@ SAFE = {"add", "subtract", "multiply", "negative", "absolute", "fabs", "square",
 
 def _scalar_op(name: str, source: str) -> Op:
     return Op(name=f"float {name}", run=no_run, rule=no_run, kind="float", source=source, facts={"plain": name})
-
-
-def no_run(*values: Any, **params: Any) -> Any:
-    raise TypeError("an operation on Python numbers runs in generated code alone")
 
 
 OPS = {name: _scalar_op(name, source) for name, source in (FLOATS | BOOLS).items()}

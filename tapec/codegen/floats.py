@@ -19,6 +19,7 @@ from tapec.codegen.element_rules import ON_NUMBERS, RULES
 from tapec.codegen.elements import Elements, element_type, spelled
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
+from tapec.codegen.items import no_run
 from tapec.codegen.load import Space
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier, wished_name
@@ -212,16 +213,12 @@ def _packed(made: Elements, output: Node, values: list[Any], whole: dict[Any, No
     key = (t.shape, t.dtype)
     op = _PACKS.get(key)
     if op is None:
-        op = _PACKS[key] = Op(name=f"pack {t}", run=_pack, rule=_pack, kind="creation", source=_pack_source(t))
+        op = _PACKS[key] = Op(name=f"pack {t}", run=no_run, rule=no_run, kind="creation", source=_pack_source(t))
     inputs = tuple([_node(made, v) for v in values])
     return Node(op, inputs, (), Type(t.shape, t.dtype), output.origin, output.name if t.shape else None, output.role)
 
 
-def _pack(*values: Any) -> Any:
-    raise TypeError("packing runs in generated code alone")
-
-
-COPY = Op(name="pack again", run=_pack, rule=_pack, kind="creation", source="{0}.copy()")
+COPY = Op(name="pack again", run=no_run, rule=no_run, kind="creation", source="{0}.copy()")
 
 
 def _pack_source(t: Type) -> str:

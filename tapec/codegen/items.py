@@ -1,4 +1,4 @@
-"""What a block of code is lowered from, besides nodes."""
+"""What a block of code is lowered from, besides nodes; and what nodes of emission's own ops run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tapec.ir import Node
 
-__all__ = ["UNKNOWN", "AddUp", "Fork", "Results"]
+__all__ = ["UNKNOWN", "AddUp", "Fork", "Results", "no_run"]
 
 
 class Results(NamedTuple):
@@ -36,3 +36,8 @@ class AddUp(NamedTuple):
     target: str
     later: bool
     leaves: tuple[Node, ...]
+
+
+def no_run(*values: Any, **params: Any) -> Any:
+    """What an op that only emission makes has in place of a computation and a type rule."""
+    raise TypeError("this operation runs in generated code alone")

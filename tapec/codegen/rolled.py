@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from tapec.codegen.arrays import name_inputs
 from tapec.codegen.element_rules import RULES
-from tapec.codegen.elements import BOOLS, FLOAT, FLOATS, Elements, element_type, no_run, spelled
+from tapec.codegen.elements import BOOLS, FLOAT, FLOATS, Elements, element_type, spelled
 from tapec.codegen.expressions import Expr, parse_template
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
 from tapec.codegen.floats import FLOAT_COST, numpy_costs_more, to_python, with_arrays
-from tapec.codegen.items import Results
+from tapec.codegen.items import Results, no_run
 from tapec.codegen.load import Space
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier, wished_name
