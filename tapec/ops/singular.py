@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define, ndim_of, shape_of
@@ -173,6 +174,8 @@ MATRIX_RANK = define(
 @implements(np.linalg.matrix_rank)
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     A = as_array(A)
+    if tol is not None and rtol is not None:
+        raise ValueError(at_user_line("`tol` and `rtol` can't be both set."))
     if ndim_of(A) < 2:
         return np.any(A != 0).astype(int)
     if rtol is not None:

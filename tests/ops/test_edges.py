@@ -150,6 +150,8 @@ BAD = {
     "not square eigh": (lambda x: np.linalg.eigh(x), np.linalg.LinAlgError),
     "not positive": (lambda x: np.linalg.cholesky(-x[:, :2]), np.linalg.LinAlgError),
     "one axis": (lambda x: np.linalg.svd(x[0]), np.linalg.LinAlgError),
+    "two bounds": (lambda x: np.linalg.matrix_rank(x, 0.1, rtol=0.1), ValueError),
+    "two bounds of pinv": (lambda x: np.linalg.pinv(x, 0.1, rtol=None), ValueError),
     "unknown norm": (lambda x: np.linalg.norm(x, "foo"), ValueError),
     "batches": (lambda x: x @ np.ones((3, 2, 2)), ValueError),
     "products": (lambda x: np.dot(x, x), ValueError),
