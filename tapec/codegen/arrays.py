@@ -82,4 +82,3 @@ def name_inputs(graph: Graph, names: Names) -> dict[Node, str]:
         wish = variable_for(node) or node.name or "x"
         called[node] = names.take(identifier(wish))
     return called
-

@@ -17,11 +17,11 @@ from tapec.ir import Node, is_literal
 __all__ = ["BIT_BY_BIT", "CHOSEN", "IDIOMS", "is_weak", "out_template", "template_of"]
 
 SMALL_PRODUCT = 1 << 16  # multiplications; above, the call overhead of `@` is nothing
-SMALL = 1 << 16  # elements
+SMALL = 1 << 16  # elements up to which a mean is a sum divided; above, the call overhead of `mean` is nothing
 FEW = 256  # elements from which a product with ones is worth making them
 LONG = 2048  # elements of a row up to which a product adds up as exactly as NumPy's sum in pairs
 SHORT = 24  # elements of a row up to which its extremes had better be found in columns
-MATRIX = 16  # rows of each matrix of a stack
+MATRIX = 16  # rows of each matrix of a stack from which a product with ones pays: `@` is a call of BLAS for each
 
 _TEXTS: dict[Any, Template] = {}
 

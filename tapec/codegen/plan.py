@@ -117,9 +117,7 @@ class Plan:
     def _next_line(self, i: Node, reader: Node) -> bool:
         """Does no line stand between a value and its reader?"""
         first, last = self._place[i] + 1, self._place[reader]
-        return last - first <= NEAR and all(
-            n in self.nested or n.op is CONSTANT for n in self.nodes[first:last]
-        )
+        return last - first <= NEAR and all(n in self.nested or n.op is CONSTANT for n in self.nodes[first:last])
 
     def nest_test(self, node: Node) -> None:
         """Write a condition that only its `if` reads into that line."""
