@@ -13,7 +13,7 @@ from tapec.api.segment import Segment, Span, run, segment
 from tapec.api.structures import Structure, structure_of
 from tapec.trace.tensor import Tensor, wrap
 
-__all__ = ["Request", "done", "name_of", "tape_gradient", "whole"]
+__all__ = ["Request", "by_source", "done", "name_of", "tape_gradient", "whole"]
 
 _SCANNING = Lock()
 _NO_SLOT = (None,)
@@ -97,7 +97,7 @@ def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any])
         code = whole(request)
         request.segments.append(code)
         found = run(code, request.log, request.seeds)
-    grads = [found.get(group[0]) if len(group) == 1 else _added(found, group) for group in request.sources]
+    grads = by_source(request, found)
     for k, ct in request.apart:
         grads[k] = ct if grads[k] is None else grads[k] + ct
     return done(tape, request, grads)
@@ -125,6 +125,11 @@ def name_of(forward: Forward, request: Request) -> str:
     """`loss_grad`, after the user's name for the target."""
     name = forward.name_of(request.targets[0]) if len(request.targets) == 1 else None
     return f"{name}_grad" if name else "gradient"
+
+
+def by_source(request: Request, found: dict[int, Any]) -> list[Any]:
+    """From what was found by slot, that of each source."""
+    return [found.get(group[0]) if len(group) == 1 else _added(found, group) for group in request.sources]
 
 
 def _added(found: dict[int, Any], group: tuple[int, ...]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.api.cuts import cuts_known
 from tapec.api.forward import Forward
-from tapec.api.gradient import Request, done, name_of, tape_gradient
+from tapec.api.gradient import Request, by_source, done, name_of, tape_gradient
 from tapec.api.segment import Derivation, Segment, Span, run
 from tapec.autodiff.basis import Basis, Rows, along_basis
 from tapec.autodiff.batch import batch_graph
@@ -94,14 +94,9 @@ def _derived(forward: Forward, request: Request) -> Derivation:
     return Derivation(forward, Span(0, request.targets, (True,), request.wanted), rows=False)
 
 
-def _by_source(request: Request, code: Segment, found: dict[int, Any]) -> list[Any]:
-    """Add up what a Variable got at several values."""
+def _run(request: Request, code: Segment, seeds: list[Tensor] | None = None) -> list[Any]:
     request.segments.append(code)
-    out = []
-    for group in request.sources:
-        parts = [found[k] for k in group if k in found]
-        out.append(sum(parts[1:], parts[0]) if parts else None)
-    return out
+    return by_source(request, run(code, request.log, seeds))
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -109,7 +104,7 @@ def _by_source(request: Request, code: Segment, found: dict[int, Any]) -> list[A
 # ---------------------------------------------------------------------------------------------------------------
 def _all_at_once(request: Request, skip: int) -> list[Any]:
     code = request.structure.find(request.log, ("rows", skip), lambda forward: _rows(forward, request, skip))
-    return _by_source(request, code, run(code, request.log))
+    return _run(request, code)
 
 
 def _rows(forward: Forward, request: Request, skip: int) -> Segment:
@@ -147,7 +142,7 @@ def _in_chunks(request: Request, target: Any, skip: int, size: int) -> list[Any]
     for start in range(0, len(vectors), size):
         some = np.zeros((size, *target.shape), target.dtype)
         some[: len(vectors) - start] = vectors[start : start + size]
-        parts.append(_by_source(request, code, run(code, request.log, [wrap(some)])))
+        parts.append(_run(request, code, [wrap(some)]))
     return [None if column[0] is None else np.concatenate(column)[: len(vectors)] for column in zip(*parts)]
 
 
