@@ -95,7 +95,8 @@ def _derived(forward: Forward, request: Request) -> Derivation:
 
 
 def _run(request: Request, code: Segment, seeds: list[Tensor] | None = None) -> list[Any]:
-    request.segments.append(code)
+    if code not in request.segments:  # chunks run it again and again
+        request.segments.append(code)
     return by_source(request, run(code, request.log, seeds))
 
 

@@ -155,3 +155,13 @@ def test_numbers_that_became_inputs_have_the_users_names():
         tape.gradient(loss, w)
     header = source.splitlines()[1]
     assert "rate" in header and "decay" in header
+
+
+def test_a_jacobian_in_chunks_runs_one_function():
+    x = constant(np.arange(1.0, 6.0))
+    with GradientTape() as tape:
+        tape.watch(x)
+        y = np.cumsum(x * x)
+    tape.jacobian(y, x, parallel_iterations=2)
+    assert tape.source(y, x).count("def ") == 1
+    assert tape.ir(y, x).nodes
