@@ -33,7 +33,6 @@ def evaluated(row):
     """The function of a row, and its arguments."""
     names = {"np": np}
     if "special." in row.code:
-        pytest.importorskip("scipy")
         names["special"] = import_module("tapec.scipy.special")
     f = eval(f"lambda {', '.join(row.at)}: {row.code}", names)
     return f, [np.array(x) for x in row.at.values()]
