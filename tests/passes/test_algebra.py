@@ -53,6 +53,23 @@ CASES = {
         ["negative %x; subtract %0, %y"],
         [(UNSIGNED, "negative %y; subtract %x, %0")],
     ),
+    "plus-negative-times": Case(
+        LARGE_AND_SMALL,
+        [
+            ("negative %s; multiply %0, %m; add %n, %1", "multiply %s, %m; subtract %n, %0"),
+            ("negative %s; multiply %m, %0; add %1, %n", "multiply %s, %m; subtract %n, %0"),
+        ],
+        ["negative %s; multiply %0, %m; add %n, %1; return %1, %2", "multiply %s, %m; add %n, %0"],
+        [(COMPLEX, "negative %x; multiply %0, %y; add %x, %1")],
+    ),
+    "minus-negative-times": Case(
+        LARGE_AND_SMALL,
+        [("negative %s; multiply %0, %m; subtract %n, %1", "multiply %s, %m; add %n, %0")],
+        [
+            "negative %s; multiply %0, %m; subtract %1, %n",  # the other way round
+            "negative %s; multiply %0, %m; subtract %n, %1; return %1, %2",
+        ],
+    ),
     "negatives-multiplied": Case(
         F,
         [("negative %x; negative %y; multiply %0, %1", "multiply %x, %y")],

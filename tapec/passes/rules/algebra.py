@@ -61,6 +61,8 @@ ALGEBRA = (
     Rule("negative-of-negative", np.negative(-x), x, kinds="fci"),
     Rule("plus-negative", a + -b, a - b, kinds="fc"),
     Rule("minus-negative", a - -b, a + b, kinds="fc"),
+    Rule("plus-negative-times", a + -b * c, a - b * c, once=True),
+    Rule("minus-negative-times", a - -b * c, a + b * c, once=True),
     Rule("negatives-multiplied", -a * -b, a * b),
     Rule("negatives-divided", -a / -b, a / b),
     Rule("negative-times-number", -x * k, lambda x, k: x * opposite(k)),
