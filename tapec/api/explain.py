@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from typing import Any
 
 from tapec.autodiff.reasons import ancestors, dead_ends
@@ -39,7 +40,7 @@ class Explanation:
         for k, path in enumerate(self.paths if branches else ()):
             mark = " (taken by this call)" if path["taken"] else ""
             lines.append(f"  path {k + 1} of {len(self.paths)}{mark}")
-            lines += [f"    {g}" for g in path["guards"]]
+            lines += [f"    {g}" for g in counted(path["guards"])]
         lines += _block("captured, read anew at each call", self.captured)
         lines += _block("written into the code", self.literals)
         lines += _block("gradients", self.gradients)
@@ -55,6 +56,15 @@ class Explanation:
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
+
+
+def counted(guards: list[str]) -> list[str]:
+    """The steps of a loop that were answered alike are one line, with their number."""
+    lines = []
+    for text, group in groupby(guards):
+        times = len(list(group))
+        lines.append(text if times == 1 else f"{text}  ({times} times)")
+    return lines
 
 
 def cost_lines(cost: dict[str, Any]) -> list[str]:

@@ -180,3 +180,17 @@ def test_shapes_that_hang_on_values():
         value, g = f(x)
         assert value == pytest.approx(expected(x))
         np.testing.assert_allclose(g, np.where(x * x > 4, 4 * x, 2 * x) + np.where(x > 0, 3 * x * x, 0))
+
+
+def test_guards_of_a_loop_are_counted():
+    def f(x):
+        for _ in range(5):
+            x = x * 0.9
+            if x < 0:
+                break
+        return x if x < 10 else -x
+
+    shown = tapec.grad(f).explain(2.0)
+    lines = [line for line in str(shown).splitlines() if "x < " in line]
+    assert len(lines) == 2 and lines[0].endswith("x < 0  is False  (5 times)") and lines[1].endswith("x < 10  is True")
+    assert len(shown.to_dict()["paths"][0]["guards"]) == 6
