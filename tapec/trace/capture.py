@@ -36,6 +36,7 @@ from tapec.trace.tensor import Tensor
 __all__ = ["CACHE_KEY", "Captures", "Path"]
 
 CACHE_KEY = "_tapec_compiled"  # where a function keeps what was compiled for it
+EXAMPLES = "example_args"  # what the command line traces a function with: no state of the program
 
 SMALL = 256  # elements of an array that may be compared at each call
 _ABSENT = object()
@@ -273,7 +274,8 @@ class Captures:
         new.__qualname__ = f.__qualname__
         for name, value in f.__dict__.items():
             if name != CACHE_KEY:
-                new.__dict__[name] = value if name.startswith("_") else self.read(value, _root(f).attribute(name))
+                plain = name.startswith("_") or name == EXAMPLES
+                new.__dict__[name] = value if plain else self.read(value, _root(f).attribute(name))
         self._clones[id(f)] = new
         self._keep.append(f)
         self.words |= words_of(f.__code__)

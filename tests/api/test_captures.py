@@ -196,3 +196,17 @@ def test_warnings_stand_at_the_line_of_the_user():
         f(np.ones(2), 1.0)
         f(np.ones(2), -1.0)
     assert [w.filename for w in caught] == [__file__]
+
+
+def test_example_arguments_are_no_state_of_the_program():
+    def scale(x):
+        return x * scale.factor
+
+    scale.factor = 3.0
+    scale.example_args = (np.ones(2),)
+    f = tapec.compile(lambda x: scale(x))
+    assert f(2.0) == 6.0
+    scale.factor, scale.example_args = 4.0, (np.zeros(5),)
+    assert f(2.0) == 8.0
+    assert f.cache_info().compilations == 1
+    assert "factor" in str(f.explain(2.0)) and "example_args" not in str(f.explain(2.0))
