@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import warn_user
 from tapec.trace.containers import container, is_container
 from tapec.trace.facts import (
     CHECKED,
@@ -39,6 +40,7 @@ CACHE_KEY = "_tapec_compiled"  # where a function keeps what was compiled for it
 EXAMPLES = "example_args"  # what the command line traces a function with: no state of the program
 
 SMALL = 256  # elements of an array that may be compared at each call
+COMPARED = 1 << 16  # elements up to which what NumPy computed with past us is compared at each call all the same
 _ABSENT = object()
 _ATOMS = frozenset({int, bool, str, bytes, type(None), types.BuiltinFunctionType, type, np.ufunc})
 
@@ -240,15 +242,25 @@ class Captures:
                 del self.checks[key]
 
     def _check_contents(self) -> None:
-        """Small arrays that functions spell out and that NumPy computed with past us: what they hold is a fact."""
+        """Arrays that functions spell out and that NumPy computed with past us: what they hold is a fact.
+
+        Of very large ones it is a fact which array it is, and a warning says that changes in place are not seen.
+        """
         used = {id(x) for entry in self.trace.log.records for x in entry[1]}
         for path, array in self.parts.values():
             named = path.label.rpartition(".")[2].partition("[")[0] in self.words
-            if named and id(array) not in used and array.size <= SMALL and array.dtype.kind in "fciub":
-                text = f"({path.source}.shape, {path.source}.tobytes())"
-                get = path.get
+            if not named or id(array) in used or array.dtype.kind not in "fciub":
+                continue
+            if array.size <= COMPARED:
+                text, get = f"({path.source}.shape, {path.source}.tobytes())", path.get
                 whole = Path(path.label, text, path.names, lambda get=get: (get().shape, get().tobytes()))  # type: ignore[misc]
                 self.checks.setdefault(text, (whole, whole.get()))
+                continue
+            self.checks.setdefault(path.source, (path, array))
+            warn_user(
+                f"NumPy computed with {path.label}, an array of shape {array.shape}, before tapec saw it: another one "
+                f"in its place is seen, changes in place are not. Mend: pass it as an argument"
+            )
 
     # -- functions --------------------------------------------------------------------------------------------------
     def function_of(self, f: Any) -> Any:

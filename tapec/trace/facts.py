@@ -191,6 +191,20 @@ def _attributes(x: Any, path: Path, words: set[str] | None) -> Iterator[tuple[An
     for name in [*getattr(x, "__dict__", ()), *slots]:
         if not name.startswith("__") and (words is None or name in words) and hasattr(x, name):
             yield getattr(x, name), path.attribute(name)
+    if words is not None:
+        yield from _properties(x, path, words)
+
+
+def _properties(x: Any, path: Path, words: set[str]) -> Iterator[tuple[Any, Path]]:
+    """Arrays behind properties that are spelled out somewhere: the function will ask for them too."""
+    for name in sorted(words):
+        if isinstance(getattr(type(x), name, None), property) and not name.startswith("_"):
+            try:
+                found = getattr(x, name)
+            except Exception:  # that is for the function to meet
+                continue
+            if isinstance(found, np.ndarray):
+                yield found, path.attribute(name)
 
 
 def _as_names(slots: Any) -> Any:

@@ -602,3 +602,46 @@ def test_objects_made_of_captured_ones(kind, way, monkeypatch):
     assert f(X, 3.0) == (36.0, 12.0)
     monkeypatch.setitem(globals(), "SCALE", 4.0)
     assert f(X, 3.0) == (72.0, 24.0)
+
+
+@pytest.mark.parametrize("n", [5, 300, 3000])
+def test_what_numpy_makes_of_an_installed_packages_arrays_is_made_anew(n):
+    """NumPy computes with `scaler.var_` before tapec sees it."""
+    from sklearn import preprocessing
+
+    scaler = preprocessing.StandardScaler().fit(np.random.default_rng(0).normal(size=(10, n)))
+    scaler.var_ = np.ones(n)
+    f = tapec.grad(lambda x: np.sum(x * np.sqrt(scaler.var_)))
+    found = [f(np.ones(n))[0]]
+    scaler.var_[:] = 4.0
+    found.append(f(np.ones(n))[0])
+    scaler.var_ = np.full(n, 9.0)
+    found.append(f(np.ones(n))[0])
+    assert found == [1.0, 2.0, 3.0]
+
+
+def test_very_large_ones_are_told_of():
+    from sklearn import preprocessing
+
+    scaler = preprocessing.StandardScaler()
+    scaler.var_ = np.ones(100_000)
+    f = tapec.grad(lambda x: np.sum(x * np.sqrt(scaler.var_)))
+    with pytest.warns(tapec.TapecWarning, match="before tapec saw it: another one in its place is seen"):
+        assert f(np.ones(100_000))[0] == 1.0
+    scaler.var_ = np.full(100_000, 9.0)
+    with pytest.warns(tapec.TapecWarning):
+        assert f(np.ones(100_000))[0] == 3.0
+
+
+@pytest.mark.parametrize("n", [5, 300])
+def test_properties_of_an_installed_packages_objects_are_read_anew(n):
+    from scipy.interpolate import PPoly
+
+    spline = PPoly(np.ones((1, n)), np.arange(n + 1.0))
+    f = tapec.grad(lambda x: np.sum(x * np.sqrt(spline.c[0])))
+    found = [f(np.ones(n))[0]]
+    spline.c[:] = 4.0
+    found.append(f(np.ones(n))[0])
+    spline.c = np.full((1, n), 9.0)
+    found.append(f(np.ones(n))[0])
+    assert found == [1.0, 2.0, 3.0]
