@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -265,10 +266,11 @@ def _hold(found: Any) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(layout.integers, integers, strict=True))
 
 
-def _matrix(data: Any, p: Any) -> Any:
-    from scipy.sparse import csr_matrix
-
-    return csr_matrix((data, p.indices.copy(), p.indptr.copy()), shape=p.shape)
+def _matrix(data: Any, pattern: Any) -> Any:
+    """A matrix of this pattern, which is one already: making another from its parts would check them again."""
+    matrix = copy(pattern)
+    matrix.data, matrix.indices, matrix.indptr = data, pattern.indices.copy(), pattern.indptr.copy()
+    return matrix
 
 
 def sparse_jacobian(
