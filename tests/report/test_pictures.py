@@ -179,3 +179,12 @@ def test_png_through_a_converter(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cairosvg", stub)
     save_picture(loss_graph(), tmp_path / "g.png")
     assert (tmp_path / "g.png").read_bytes() == b"PNG<svg"
+
+
+def test_labels_lie_over_their_halo():
+    """Readers that know no `paint-order` would draw an outline over the letters."""
+    text = svg(gradient_graph())
+    assert "paint-order" not in text
+    halos, labels = text.count('class="halo"'), text.count('class="label"')
+    assert halos == labels > 0
+    assert all("stroke" not in part.split("}")[0] for part in text.split(".tp .label {")[1:])
