@@ -34,7 +34,7 @@ class Request:
             with _SCANNING:
                 log.scan()
         self.get = log.index.get
-        self.read: dict[int, tuple[Any, Any]] | None = None
+        self.read: dict[int, tuple[Any, Any]] = {}
         self.seeds = seeds
         self.apart: Any = ()
         self.segments: list[Any] = []
@@ -53,8 +53,6 @@ class Request:
 
     def _read(self, tape: Any, variable: Any) -> tuple[Any, Any]:
         """The slots of all values that a Variable was read at, and that of its value now."""
-        if self.read is None:
-            self.read = {}
         found = self.read.get(id(variable))
         if found is None:
             tensors = tape.all_read(variable)

@@ -110,7 +110,7 @@ class GradientTape:
 
     def _forget(self) -> None:
         """Begin anew."""
-        self.token.alive = False
+        self.token.end()
         self.token = Token()
         self.log = Log()
         self._variables = {}
@@ -119,7 +119,7 @@ class GradientTape:
     def _use_up(self) -> None:
         """Let go of the recording. Which Variables were watched is still known."""
         self._used = True
-        self.token.alive = False
+        self.token.end()
         self.log = _NOTHING
         for _, tensors in self._variables.values():
             tensors.clear()
@@ -127,7 +127,7 @@ class GradientTape:
     def __del__(self) -> None:
         token = getattr(self, "token", None)
         if token is not None:
-            token.alive = False
+            token.end()
 
     def reset(self) -> None:
         """Forget all that was recorded, and go on recording."""
@@ -184,7 +184,7 @@ class GradientTape:
 
     def accessed(self, variable: Variable) -> None:
         """A Variable was read while this tape records."""
-        if id(variable) in self._variables or (self._auto and variable._trainable):
+        if (self._auto and variable._trainable) or id(variable) in self._variables:
             self._watch_variable(variable)
 
     def _watch_variable(self, variable: Variable) -> None:

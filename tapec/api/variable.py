@@ -21,6 +21,7 @@ from tapec.trace.tensor import Tensor, perform, plain_value, record, show, wrap
 __all__ = ["Variable", "same"]
 
 _serial = itertools.count()
+_ufunc_of_tensors: Any = Tensor.__array_ufunc__
 
 
 class Variable(ArrayLike):
@@ -149,7 +150,8 @@ class Variable(ArrayLike):
         op = UFUNCS.get(ufunc)
         if op is None or kwargs or method != "__call__" or op.multi:
             return ArrayLike.__array_ufunc__(self, ufunc, method, *inputs, **kwargs)
-        return perform(op, tuple([x._tapec_read() if isinstance(x, Variable) else x for x in inputs]), ())
+        read = [x._tapec_read() if isinstance(x, Variable) else x for x in inputs]
+        return _ufunc_of_tensors(None, ufunc, method, *read)
 
     __array_function__ = Tensor.__array_function__  # type: ignore[assignment]
 

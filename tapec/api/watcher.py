@@ -93,7 +93,7 @@ class BackwardTrace:
             grads = rule.cotangents(cts)
         finally:
             CURRENT.set(rec)
-            self.token.alive = False
+            self.token.end()
         ours = {id(entry) for entry in self.log.records}
         for log, start in zip(logs, lengths):  # a cotangent without a value is nothing to the others
             log.records[start:] = [entry for entry in log.records[start:] if id(entry) not in ours]

@@ -79,36 +79,37 @@ class Log:
         if self._scanned == len(records):
             return
         index, objects, values, found = self.index, self.objects, self.values, self.leaves.add
-        find, add = index.get, self.key.append
+        find, add, keep, value_is = index.get, self.key.append, objects.append, values.append
         for entry in records[self._scanned :] if self._scanned else records:
-            op, inputs, params, out = entry[:4]
+            op = entry[0]
             add(op)
-            if params:
-                add(params)
-            for x in inputs:
+            if entry[2]:
+                add(entry[2])
+            for x in entry[1]:
                 slot = find(id(x))
                 if slot is None:
                     value = x._value if type(x) is Tensor else None
                     if type(value) is _ndarray:  # as `leaf` has it, for the commonest of leaves
                         slot = index[id(x)] = len(objects)
                         found(slot)
-                        objects.append(x)
-                        values.append(value)
+                        keep(x)
+                        value_is(value)
                         add((value.shape, value.dtype))
                     else:
                         slot = self.leaf(x)
                 add(slot)
+            out = entry[3]
             if len(entry) == 7:  # an in-place change: the slot that the object had keeps the old value
                 self._keep(out, entry[6])
             if type(out) is Tensor:
                 index[id(out)] = len(objects)
-                objects.append(out)
-                values.append(out._value)
+                keep(out)
+                value_is(out._value)
             else:
                 for part in out if type(out) is tuple else (out,):
                     index[id(part)] = len(objects)
-                    objects.append(part)
-                    values.append(raw_value(part))
+                    keep(part)
+                    value_is(raw_value(part))
             if op.kind == "dynamic":  # the shape of the result hangs on values
                 add(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
         self._scanned = len(records)

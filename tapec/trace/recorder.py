@@ -15,13 +15,18 @@ __all__ = ["CURRENT", "Mark", "Recorder", "Token", "pop", "push", "recordings", 
 
 
 class Token:
-    """Stands for one recording; `alive` until the recording is over for good."""
+    """Stands for one recording; `alive`, and with a mark of its own, until the recording is over for good."""
 
     __slots__ = ("alive", "mark")
 
     def __init__(self) -> None:
         self.alive = True
         self.mark = Mark(frozenset((self,)))
+
+    def end(self) -> None:
+        """It is over. A mark knows its tokens: without this, they would wait for the garbage collector."""
+        self.alive = False
+        self.mark = _OVER
 
 
 class Mark:
@@ -31,6 +36,9 @@ class Mark:
 
     def __init__(self, tokens: frozenset[Token]):
         self.tokens = tokens
+
+
+_OVER = Mark(frozenset())
 
 
 class Recorder:

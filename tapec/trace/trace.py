@@ -55,7 +55,7 @@ class Trace:
         finally:
             count_changes(-1)
             CURRENT.set(outer)
-            self.token.alive = False
+            self.token.end()
         if _moved(before):
             self.volatile = "it draws random numbers"
 

@@ -337,6 +337,26 @@ def test_training_leaves_memory_flat():
     assert after - before < 2_000  # two bytes a step
 
 
+@pytest.mark.parametrize("persistent", [False, True])
+def test_training_leaves_nothing_to_the_garbage_collector(persistent):
+    w, x = Variable(np.ones((5, 3))), np.ones((20, 5))
+
+    def step():
+        with GradientTape(persistent) as tape:
+            loss = np.mean(np.tanh(x @ w) ** 2)
+        w.assign_sub(0.01 * tape.gradient(loss, w))
+
+    step()
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(100):
+            step()
+        assert gc.collect() < 100
+    finally:
+        gc.enable()
+
+
 def test_ever_new_structures_leave_memory_bounded():
     x = constant(0.5)
 
