@@ -16,7 +16,7 @@ from tapec.ops.array import METHODS, apply
 from tapec.ops.copying import COPY
 from tapec.trace.operators import OPERATORS
 from tapec.trace.recorder import CURRENT
-from tapec.trace.tensor import Tensor, perform, plain_value, record, show, wrap
+from tapec.trace.tensor import Tensor, plain_value, record, show, wrap
 
 __all__ = ["Variable", "same"]
 
