@@ -11,6 +11,7 @@ from tapec.config import settings
 from tapec.ir import Graph
 from tapec.ir.tree import Tree
 from tapec.passes.pipeline import optimize
+from tapec.runtime.heap import keep_memory
 
 __all__ = ["Build"]
 
@@ -34,6 +35,7 @@ class Build:
             load_or_build(self)
         else:
             self.generate()
+        keep_memory(self.compiled.cost.peak)
 
     def generate(self) -> None:
         position = {node: k for k, node in enumerate(self.graph.inputs)}

@@ -1,0 +1,24 @@
+"""The allocator is told how much memory a function will need, so that it is kept from one call to the next.
+
+The GNU C library gives freed memory back to the system as soon as more than a threshold lies free. The next call gets
+it again page by page, and the system clears each page first: for a function with several large results that is as much
+time as all it computes. The threshold is twice the largest block that was ever freed, up to a limit; so one block as
+large as all that the function has in use at one time, taken and freed at once, is enough. It is never touched, and so
+costs no memory; where another allocator is at work, or the threshold was set by `MALLOC_TRIM_THRESHOLD_`, it changes
+nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["keep_memory"]
+
+LEAST = 1 << 18  # bytes in use at one time; what needs less is kept anyway
+MOST = (1 << 25) - (1 << 13)  # the largest block by which the library sets its threshold
+
+
+def keep_memory(peak: int) -> None:
+    """Let freed memory of so many bytes stay with the process."""
+    if peak >= LEAST:
+        np.empty(min(peak, MOST), np.uint8)
