@@ -86,49 +86,85 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *__all__, *_MODULES])
 
 
-if TYPE_CHECKING:
-    from tapec.api.check import check_grads
-    from tapec.api.checkpoint import checkpoint
-    from tapec.api.constants import constant, convert_to_tensor, empty, full, ones, zeros
-    from tapec.api.custom import custom_gradient
+if TYPE_CHECKING:  # `as` says that a name is public here
+    from tapec import (
+        api as api,
+        autodiff as autodiff,
+        codegen as codegen,
+        compat as compat,
+        config as config,
+        errors as errors,
+        ir as ir,
+        ops as ops,
+        passes as passes,
+        report as report,
+        scipy as scipy,
+        testing as testing,
+        trace as trace,
+    )
+    from tapec.api.check import check_grads as check_grads
+    from tapec.api.checkpoint import checkpoint as checkpoint
+    from tapec.api.constants import (
+        constant as constant,
+        convert_to_tensor as convert_to_tensor,
+        empty as empty,
+        full as full,
+        ones as ones,
+        zeros as zeros,
+    )
+    from tapec.api.custom import custom_gradient as custom_gradient
     from tapec.api.derivatives import (
-        custom_jvp,
-        ggn_vp,
-        hessian,
-        hvp,
-        jacfwd,
-        jacobian,
-        jacrev,
-        jvp,
-        linearize,
-        per_example_grad,
-        vmap,
+        custom_jvp as custom_jvp,
+        ggn_vp as ggn_vp,
+        hessian as hessian,
+        hvp as hvp,
+        jacfwd as jacfwd,
+        jacobian as jacobian,
+        jacrev as jacrev,
+        jvp as jvp,
+        linearize as linearize,
+        per_example_grad as per_example_grad,
+        vmap as vmap,
     )
-    from tapec.api.implicit import custom_linear_solve, custom_root, fixed_point
-    from tapec.api.pullback import vjp
-    from tapec.api.slices import IndexedSlices
-    from tapec.api.sparse import sparsity
-    from tapec.api.stopping import stop_gradient
-    from tapec.api.structures import cache_clear, cache_info
-    from tapec.api.tape import GradientTape, UnconnectedGradients
-    from tapec.api.transforms import compile, grad, value_and_grad
-    from tapec.api.variable import Variable
-    from tapec.config import settings
+    from tapec.api.implicit import (
+        custom_linear_solve as custom_linear_solve,
+        custom_root as custom_root,
+        fixed_point as fixed_point,
+    )
+    from tapec.api.pullback import vjp as vjp
+    from tapec.api.slices import IndexedSlices as IndexedSlices
+    from tapec.api.sparse import sparsity as sparsity
+    from tapec.api.stopping import stop_gradient as stop_gradient
+    from tapec.api.structures import (
+        cache_clear as cache_clear,
+        cache_info as cache_info,
+    )
+    from tapec.api.tape import (
+        GradientTape as GradientTape,
+        UnconnectedGradients as UnconnectedGradients,
+    )
+    from tapec.api.transforms import (
+        compile as compile,
+        grad as grad,
+        value_and_grad as value_and_grad,
+    )
+    from tapec.api.variable import Variable as Variable
+    from tapec.config import settings as settings
     from tapec.errors import (
-        DetachError,
-        DisconnectedError,
-        GraphError,
-        InPlaceError,
-        NonFiniteError,
-        ParseError,
-        TapecError,
-        TapecWarning,
-        TapeError,
-        TapeTypeError,
-        TapeValueError,
-        UnsupportedError,
-        VerifyError,
+        DetachError as DetachError,
+        DisconnectedError as DisconnectedError,
+        GraphError as GraphError,
+        InPlaceError as InPlaceError,
+        NonFiniteError as NonFiniteError,
+        ParseError as ParseError,
+        TapecError as TapecError,
+        TapecWarning as TapecWarning,
+        TapeError as TapeError,
+        TapeTypeError as TapeTypeError,
+        TapeValueError as TapeValueError,
+        UnsupportedError as UnsupportedError,
+        VerifyError as VerifyError,
     )
-    from tapec.trace.tensor import Tensor
+    from tapec.trace.tensor import Tensor as Tensor
 
 import_module("tapec.trace.tensor")  # what every use needs

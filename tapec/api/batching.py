@@ -12,6 +12,7 @@ from tapec.api.functions import CompiledFunction, Template, Transform, result_te
 from tapec.api.methods import decorator
 from tapec.api.signature import Arguments, Binder, value_of
 from tapec.api.transforms import grad
+from tapec.api.typed import changing
 from tapec.autodiff.batch import batch_into
 from tapec.autodiff.inline import copy_into
 from tapec.errors import UnsupportedError, at_user_line
@@ -205,6 +206,7 @@ def _placed(x: Any, batched: bool, axis: int | None, size: int) -> Any:
     return np.moveaxis(x, 0, axis) if axis else x
 
 
+@changing
 def vmap(
     function: Any = None,
     in_axes: Any = 0,
@@ -228,6 +230,7 @@ def vmap(
     )
 
 
+@changing
 def per_example_grad(function: Any = None, argnums: Any = 0, in_axes: Any = None) -> Any:
     """The gradient of a loss for each example: `per_example_grad(loss)(params, *batch)`.
 
@@ -240,7 +243,7 @@ def per_example_grad(function: Any = None, argnums: Any = 0, in_axes: Any = None
     """
     shared = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
 
-    def make(f: Callable[..., Any], n: int) -> CompiledFunction:
+    def make(f: Callable[..., Any], n: int) -> Any:
         names = parameter_names(f, n)
         unknown = [k for k in shared if isinstance(k, str) and k not in names]
         if unknown:

@@ -9,6 +9,7 @@ from tapec.api.functions import Out, Template, Transform, result_template
 from tapec.api.methods import decorator
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_complex, check_loss, compiled, gradient_template, wrt_plan
+from tapec.api.typed import deriving
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.jacobian import hessian_graph, jacobian_graph
 from tapec.errors import at_user_line
@@ -144,6 +145,7 @@ class Hessian(Transform):
 
 
 # -- public -----------------------------------------------------------------------------------------------------------
+@deriving
 def jacobian(
     function: Any = None,
     argnums: Any = 0,
@@ -177,6 +179,7 @@ def jacobian(
     return compiled(function, transform, static_argnums, static_argnames)
 
 
+@deriving
 def jacrev(
     function: Any = None,
     argnums: Any = 0,
@@ -191,6 +194,7 @@ def jacrev(
     return compiled(function, transform, static_argnums, static_argnames)
 
 
+@deriving
 def jacfwd(
     function: Any = None,
     argnums: Any = 0,
@@ -205,6 +209,7 @@ def jacfwd(
     return compiled(function, transform, static_argnums, static_argnames)
 
 
+@deriving
 def hessian(
     function: Any = None,
     argnums: Any = 0,

@@ -9,6 +9,7 @@ from tapec.api.dispatch import Out
 from tapec.api.functions import CompiledFunction, Template, Transform, result_template
 from tapec.api.methods import decorator
 from tapec.api.signature import Arguments, Binder
+from tapec.api.typed import deriving, keeping, valuing
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.errors import at_user_line
 from tapec.ir import Graph, type_of
@@ -147,6 +148,7 @@ def compiled(function: Any, transform: Transform, static_argnums: Any, static_ar
     return decorator(function, make)
 
 
+@keeping
 def compile(function: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
     """Run a function as generated code.
 
@@ -160,6 +162,7 @@ def compile(function: Any = None, *, static_argnums: Any = (), static_argnames: 
     return compiled(function, Transform(), static_argnums, static_argnames)
 
 
+@deriving
 def grad(
     function: Any = None,
     argnums: Any = 0,
@@ -179,6 +182,7 @@ def grad(
     return compiled(function, transform, static_argnums, static_argnames)
 
 
+@valuing
 def value_and_grad(
     function: Any = None,
     argnums: Any = 0,

@@ -175,6 +175,15 @@ class ArrayLike:
     if TYPE_CHECKING:  # ndarray's methods and operators are put in by the modules that define them
 
         def __getattr__(self, name: str) -> Any: ...
+        def _unary(self) -> Any: ...
+        def _binary(self, other: Any) -> Any: ...
+
+        __neg__ = __pos__ = __abs__ = __invert__ = _unary
+        __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _binary  # type: ignore[assignment]
+        __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = _binary
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = _binary
+        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __divmod__ = _binary
+        __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = __rdivmod__ = _binary
 
     def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         raise NotImplementedError
