@@ -9,7 +9,7 @@ from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tapec"
-LAZY = {"optree", "scipy", "numba", "dask", "cupy", "graphviz", "matplotlib", "sklearn"}
+LAZY = {"optree", "scipy", "graphviz", "matplotlib", "sklearn"}
 OPTIONAL_ROOMS = {"scipy"}
 
 IMPORT_ONE_BY_ONE = """
