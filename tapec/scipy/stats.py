@@ -42,11 +42,16 @@ def __getattr__(name: str) -> Any:
     return getattr(_stats, name)
 
 
+def _log_of(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda z, *shapes: np.log(f(z, *shapes))
+
+
 class Continuous:
     """A distribution from the log of its standard density and its standard distribution function.
 
     `logpdf(x, *shapes)`, `cdf(x, *shapes)`, `sf(x, *shapes)` are those for loc 0 and scale 1, `shapes` the names of the
-    parameters; `inside(x, *shapes)` tells where the density is not zero. Outside, gradients are zero.
+    parameters, `logs` the logs of cdf and sf; `outside(x)` tells where the density is zero, and gradients are. It says
+    no to nan, which stays nan.
     """
 
     def __init__(
@@ -55,7 +60,7 @@ class Continuous:
         logpdf: Callable[..., Any],
         cdf: Callable[..., Any],
         sf: Callable[..., Any] | None = None,
-        inside: Callable[..., Any] | None = None,
+        outside: Callable[[Any], Any] | None = None,
         logs: tuple[Callable[..., Any], Callable[..., Any]] | None = None,
         safe: float = 0.5,
     ):
@@ -63,8 +68,8 @@ class Continuous:
         self._logpdf = logpdf
         self._cdf = cdf
         self._sf = sf or (lambda z, *shapes: 1.0 - cdf(z, *shapes))
-        self._inside = inside
-        self._logs = logs
+        self._outside = outside
+        self._logs = logs or (_log_of(cdf), _log_of(self._sf))
         self._safe = safe  # a point inside for every shape
 
     def _standard(self, x: Any, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[Any, tuple[Any, ...], Any]:
@@ -77,40 +82,37 @@ class Continuous:
         shapes = tuple([given[n] for n in self._names[:-2]])
         return (as_array(x) - given["loc"]) / given["scale"], shapes, given["scale"]
 
-    def _where_inside(self, f: Callable[..., Any], z: Any, shapes: Any, outside: Any) -> Any:
-        """f inside, a constant outside, where f sees a harmless number."""
-        if self._inside is None:
+    def _where_inside(self, f: Callable[..., Any], z: Any, shapes: Any, below: float, above: float) -> Any:
+        """f inside, constants on both sides of it, where f sees a harmless number."""
+        if self._outside is None:
             return f(z, *shapes)
-        there = self._inside(z, *shapes)
-        return np.where(there, f(np.where(there, z, self._safe), *shapes), outside)
+        away = self._outside(z)
+        constant = below if below == above else np.where(z > self._safe, above, below)
+        return np.where(away, constant, f(np.where(away, self._safe, z), *shapes))
 
     def logpdf(self, x: Any, *args: Any, **more: Any) -> Any:
         z, shapes, scale = self._standard(x, args, more)
-        return self._where_inside(lambda z, *s: self._logpdf(z, *s) - np.log(scale), z, shapes, -np.inf)
+        return self._where_inside(lambda z, *s: self._logpdf(z, *s) - np.log(scale), z, shapes, -np.inf, -np.inf)
 
     def pdf(self, x: Any, *args: Any, **more: Any) -> Any:
         z, shapes, scale = self._standard(x, args, more)
-        return self._where_inside(lambda z, *s: np.exp(self._logpdf(z, *s)) / scale, z, shapes, 0.0)
+        return self._where_inside(lambda z, *s: np.exp(self._logpdf(z, *s)) / scale, z, shapes, 0.0, 0.0)
 
     def cdf(self, x: Any, *args: Any, **more: Any) -> Any:
         z, shapes, _ = self._standard(x, args, more)
-        return self._where_inside(self._cdf, z, shapes, np.where(z > self._safe, 1.0, 0.0))
+        return self._where_inside(self._cdf, z, shapes, 0.0, 1.0)
 
     def sf(self, x: Any, *args: Any, **more: Any) -> Any:
         z, shapes, _ = self._standard(x, args, more)
-        return self._where_inside(self._sf, z, shapes, np.where(z > self._safe, 0.0, 1.0))
+        return self._where_inside(self._sf, z, shapes, 1.0, 0.0)
 
     def logcdf(self, x: Any, *args: Any, **more: Any) -> Any:
-        if self._logs is None:
-            return np.log(self.cdf(x, *args, **more))
         z, shapes, _ = self._standard(x, args, more)
-        return self._logs[0](z, *shapes)
+        return self._where_inside(self._logs[0], z, shapes, -np.inf, 0.0)
 
     def logsf(self, x: Any, *args: Any, **more: Any) -> Any:
-        if self._logs is None:
-            return np.log(self.sf(x, *args, **more))
         z, shapes, _ = self._standard(x, args, more)
-        return self._logs[1](z, *shapes)
+        return self._where_inside(self._logs[1], z, shapes, 0.0, -np.inf)
 
 
 # -- on the line --------------------------------------------------------------------------------------------------
@@ -132,7 +134,12 @@ t = Continuous(
     lambda z, df: sp.stdtr(df, z),
     lambda z, df: sp.stdtr(df, -z),
 )
-cauchy = Continuous("", lambda z: -math.log(math.pi) - np.log1p(z * z), lambda z: 0.5 + np.arctan(z) / math.pi)
+cauchy = Continuous(
+    "",
+    lambda z: -math.log(math.pi) - np.log1p(z * z),
+    lambda z: np.arctan2(1.0, -z) / math.pi,
+    lambda z: np.arctan2(1.0, z) / math.pi,
+)
 logistic = Continuous(
     "",
     lambda z: sp.log_expit(z) + sp.log_expit(-z),
@@ -140,20 +147,33 @@ logistic = Continuous(
     lambda z: sp.expit(-z),
     logs=(lambda z: sp.log_expit(z), lambda z: sp.log_expit(-z)),
 )
+
+
+def _laplace_cdf(z: Any) -> Any:
+    half = 0.5 * np.exp(-np.abs(z))
+    return np.where(z > 0, 1.0 - half, half)
+
+
+def _laplace_logcdf(z: Any) -> Any:
+    return np.where(z > 0, np.log1p(-0.5 * np.exp(-np.abs(z))), z - math.log(2.0))
+
+
 laplace = Continuous(
     "",
     lambda z: -np.abs(z) - math.log(2.0),
-    lambda z: np.where(z > 0, 1.0 - 0.5 * np.exp(-np.abs(z)), 0.5 * np.exp(-np.abs(z))),
+    _laplace_cdf,
+    lambda z: _laplace_cdf(-z),
+    logs=(_laplace_logcdf, lambda z: _laplace_logcdf(-z)),
 )
 
 
 # -- on the half line, and on intervals ---------------------------------------------------------------------------
-def _positive(z: Any, *shapes: Any) -> Any:
-    return z > 0
+def _negative(z: Any) -> Any:
+    return z < 0
 
 
-def _from_zero(z: Any, *shapes: Any) -> Any:
-    return z >= 0
+def _beyond_one(z: Any) -> Any:
+    return (z < 0) | (z > 1)
 
 
 gamma = Continuous(
@@ -161,54 +181,72 @@ gamma = Continuous(
     lambda z, a: sp.xlogy(a - 1.0, z) - z - sp.gammaln(a),
     lambda z, a: sp.gammainc(a, z),
     lambda z, a: sp.gammaincc(a, z),
-    _positive,
+    _negative,
 )
 chi2 = Continuous(
     "df",
     lambda z, df: sp.xlogy(0.5 * df - 1.0, z) - 0.5 * z - sp.gammaln(0.5 * df) - 0.5 * math.log(2.0) * df,
     lambda z, df: sp.chdtr(df, z),
     lambda z, df: sp.chdtrc(df, z),
-    _positive,
+    _negative,
 )
-expon = Continuous("", lambda z: -z, lambda z: -np.expm1(-z), lambda z: np.exp(-z), _from_zero)
+expon = Continuous(
+    "",
+    lambda z: -z,
+    lambda z: -np.expm1(-z),
+    lambda z: np.exp(-z),
+    _negative,
+    logs=(lambda z: np.log(-np.expm1(-z)), lambda z: -z),
+)
 lognorm = Continuous(
     "s",
     lambda z, s: -0.5 * np.square(np.log(z) / s) - np.log(s * z) - 0.5 * LOG_2PI,
     lambda z, s: sp.ndtr(np.log(z) / s),
     lambda z, s: sp.ndtr(-np.log(z) / s),
-    _positive,
+    lambda z: z <= 0,
+    logs=(lambda z, s: sp.log_ndtr(np.log(z) / s), lambda z, s: sp.log_ndtr(-np.log(z) / s)),
 )
 beta = Continuous(
     "a b",
     lambda z, a, b: sp.xlogy(a - 1.0, z) + sp.xlog1py(b - 1.0, -z) - sp.betaln(a, b),
     lambda z, a, b: sp.betainc(a, b, z),
     lambda z, a, b: sp.betaincc(a, b, z),
-    lambda z, a, b: (z > 0) & (z < 1),
+    _beyond_one,
 )
-uniform = Continuous("", lambda z: np.zeros_like(z), lambda z: z, inside=lambda z: (z >= 0) & (z <= 1))
+uniform = Continuous("", lambda z: 0.0 * z, lambda z: z, outside=_beyond_one)
 
 
 # -- counts -------------------------------------------------------------------------------------------------------
 class Discrete:
-    """A distribution of integers from the log of its mass; gradients flow to its parameters."""
+    """A distribution of integers from 0 to `last`, from the log of its mass and its distribution functions.
 
-    def __init__(self, logpmf: Callable[..., Any], cdf: Callable[..., Any], inside: Callable[..., Any]):
-        self._logpmf, self._cdf, self._inside = logpmf, cdf, inside
+    Gradients flow to its parameters.
+    """
+
+    def __init__(
+        self,
+        logpmf: Callable[..., Any],
+        cdf: Callable[..., Any],
+        sf: Callable[..., Any],
+        last: Callable[..., Any] = lambda *shapes: np.inf,
+    ):
+        self._logpmf, self._cdf, self._sf, self._last = logpmf, cdf, sf, last
 
     def logpmf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
         k = as_array(k) - loc
-        there = self._inside(k, *shapes) & (np.floor(k) == k)
-        return np.where(there, self._logpmf(np.where(there, k, 0), *shapes), -np.inf)
+        away = (k < 0) | (k > self._last(*shapes)) | (k > np.floor(k))
+        return np.where(away, -np.inf, self._logpmf(np.where(away, 0, k), *shapes))
 
     def pmf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
         return np.exp(self.logpmf(k, *shapes, loc=loc))
 
     def cdf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
         k = np.floor(as_array(k) - loc)
-        return np.where(k >= 0, self._cdf(np.maximum(k, 0), *shapes), 0.0)
+        return np.where(k < 0, 0.0, self._cdf(np.maximum(k, 0), *shapes))
 
     def sf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
-        return 1.0 - self.cdf(k, *shapes, loc=loc)
+        k = np.floor(as_array(k) - loc)
+        return np.where(k < 0, 1.0, self._sf(np.maximum(k, 0), *shapes))
 
     def logcdf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
         return np.log(self.cdf(k, *shapes, loc=loc))
@@ -221,20 +259,32 @@ def _log_choose(n: Any, k: Any) -> Any:
     return -sp.betaln(1 + n - k, 1 + k) - np.log(1 + n)
 
 
+def _binom_part(part: Callable[..., Any], rest: float) -> Callable[..., Any]:
+    """A distribution function up to the last number but one, and what it is from the last one on."""
+
+    def run(k: Any, n: Any, p: Any) -> Any:
+        before = np.minimum(k, n - 1)
+        return np.where(k >= n, rest, part(before + 1.0, n - before, p))
+
+    return run
+
+
 poisson = Discrete(
     lambda k, mu: sp.xlogy(k, mu) - sp.gammaln(k + 1.0) - mu,
     lambda k, mu: sp.gammaincc(k + 1.0, mu),
-    lambda k, mu: k >= 0,
+    lambda k, mu: sp.gammainc(k + 1.0, mu),
 )
 binom = Discrete(
     lambda k, n, p: _log_choose(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -p),
-    lambda k, n, p: np.where(k >= n, 1.0, sp.betaincc(np.minimum(k, n - 1) + 1.0, n - np.minimum(k, n - 1), p)),
-    lambda k, n, p: (k >= 0) & (k <= n),
+    _binom_part(lambda a, b, p: sp.betaincc(a, b, p), 1.0),
+    _binom_part(lambda a, b, p: sp.betainc(a, b, p), 0.0),
+    last=lambda n, p: n,
 )
 bernoulli = Discrete(
     lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p),
-    lambda k, p: np.where(k >= 1, 1.0, 1.0 - p),
-    lambda k, p: (k >= 0) & (k <= 1),
+    lambda k, p: np.where(k >= 1, 1.0, np.where(k < 1, 1.0 - p, k)),
+    lambda k, p: np.where(k >= 1, 0.0, np.where(k < 1, p, k)),
+    last=lambda p: 1,
 )
 
 

@@ -73,6 +73,9 @@ STATS = {
     "outside": (lambda s: lambda x: [s.gamma.pdf(-x, 2.0), s.beta.cdf(x + 1, 2.0, 3.0), s.uniform.pdf(x + 1)], P),
     "poisson": (lambda s: lambda m: [s.poisson.logpmf(K, m), s.poisson.pmf(2, m), s.poisson.cdf(K, m)], P),
     "binom": (lambda s: lambda p: [s.binom.logpmf(K, 5, p), s.binom.cdf(K, 4, p), s.bernoulli.pmf(1, p)], U),
+    "tails": (lambda s: lambda x: [s.cauchy.cdf(x), s.cauchy.sf(x), s.laplace.sf(x), s.laplace.logcdf(x)], X),
+    "positive tails": (lambda s: lambda x: [s.expon.logsf(x), s.lognorm.logcdf(x, 0.7), s.lognorm.logsf(x, 0.7)], P),
+    "sf of counts": (lambda s: lambda p: [s.poisson.sf(K, p), s.binom.sf(K, 4, p), s.bernoulli.sf(0, p)], U),
     "dirichlet": (lambda s: lambda a: [s.dirichlet.logpdf(U[0] / U[0].sum(), a), s.dirichlet.pdf([0.2, 0.3], a)], P[0]),
     "mvn": (lambda s: lambda x: [s.multivariate_normal.logpdf(x, K, SPD), s.multivariate_normal.pdf(x, cov=SPD)], X),
     "mvn cov": (
@@ -116,6 +119,34 @@ def test_signal(name):
 @pytest.mark.parametrize("name", STATS)
 def test_stats(name):
     run(STATS, name, stats, scipy.stats)
+
+
+EDGES = np.array([-np.inf, -50.0, -1.0, 0.0, 0.5, 1.0, 2.0, 50.0, np.inf, np.nan])
+SHAPES = {"t": (3.0,), "gamma": (1.0,), "chi2": (2.0,), "lognorm": (0.7,), "beta": (1.0, 3.0), "poisson": (0.5,)}
+SHAPES |= {"binom": (9, 0.1), "bernoulli": (0.3,)}
+
+
+@pytest.mark.parametrize("what", ["logpdf", "pdf", "cdf", "sf", "logcdf", "logsf"])
+@pytest.mark.parametrize("name", [n for n in stats.__all__ if n not in ("dirichlet", "multivariate_normal")])
+def test_edges_and_tails_of_distributions(name, what):
+    """nan stays nan, the ends of a support belong to it, and small tails are not one less one."""
+    ours, scipys = getattr(stats, name), getattr(scipy.stats, name)
+    what = what.replace("pdf", "pmf") if name in ("poisson", "binom", "bernoulli") else what
+    shapes = SHAPES.get(name, ())
+    with np.errstate(all="ignore"):
+        found = getattr(ours, what)(tapec.constant(EDGES), *shapes).numpy()
+        expected = getattr(scipys, what)(EDGES, *shapes)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
+    tiny = np.abs(expected) < 1e-15 if "log" not in what else np.isneginf(expected)
+    np.testing.assert_allclose(found[tiny], expected[tiny], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["gamma", "beta", "expon", "uniform", "lognorm"])
+def test_gradients_are_zero_outside_of_a_support(name):
+    x = np.array([-1.0, -0.5])
+    for what in ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"):
+        f = getattr(getattr(stats, name), what)
+        assert (tapec.grad(lambda x, f=f: np.sum(f(x, *SHAPES.get(name, ()))))(x) == 0).all()
 
 
 def test_cholesky_factors():
