@@ -166,7 +166,7 @@ rule("fresnel", any_real, vjp=together(lambda y, x: (np.sin(math.pi / 2 * (x * x
 
 # -- the normal distribution, and logistic functions --------------------------------------------------------------
 rule("ndtr", any_real, partials=lambda y, x: (np.exp(-0.5 * (x * x)) / ROOT_2PI,))
-rule("log_ndtr", any_real, partials=lambda y, x: (np.exp(-0.5 * (x * x) - y) / ROOT_2PI,))
+rule("log_ndtr", any_real, partials=lambda y, x: (math.sqrt(2 / math.pi) / sp.erfcx(-x / math.sqrt(2)),))
 rule("ndtri", half_open, partials=lambda y, p: (ROOT_2PI * np.exp(0.5 * (y * y)),))
 rule("ndtri_exp", Domain(-2.0, -0.2), partials=lambda y, x: (ROOT_2PI * np.exp(x + 0.5 * (y * y)),))
 rule("expit", any_real, partials=lambda y, x: (y * (1 - y),))
@@ -263,9 +263,17 @@ rule("exp1", positive, partials=lambda y, x: (-np.exp(-x) / x,))
 rule("expn", Domain(3, 5, kind="i"), positive, partials=lambda y, n, x: (unknown("expn in n"), -sp.expn(n - 1, x)))
 rule("sici", positive, vjp=together(lambda y, x: (np.sin(x) / x, np.cos(x) / x)))
 rule("shichi", positive, vjp=together(lambda y, x: (np.sinh(x) / x, np.cosh(x) / x)))
-rule("spence", Domain(0.2, 0.8), partials=lambda y, x: (np.log(x) / (1 - x),))
-rule("ellipe", half_open, partials=lambda y, m: ((y - sp.ellipk(m)) / (2 * m),))
-rule("ellipk", half_open, partials=lambda y, m: ((sp.ellipe(m) / (1 - m) - y) / (2 * m),))
+
+
+def _spence_partials(y: Any, x: Any) -> Any:
+    """log x / (1 - x), -1 at 1."""
+    return (np.log(x) / (1 - x) if x.dtype.kind == "c" else -1 / sp.exprel(np.log(x)),)
+
+
+rule("spence", Domain(0.2, 0.8), partials=_spence_partials)
+# (E - K) / 2m and (E / (1 - m) - K) / 2m, but exact at and near zero
+rule("ellipe", half_open, partials=lambda y, m: (-math.pi / 8 * sp.hyp2f1(0.5, 1.5, 2.0, m),))
+rule("ellipk", half_open, partials=lambda y, m: (math.pi / 8 * sp.hyp2f1(1.5, 1.5, 2.0, m),))
 
 
 def _owens_t_partials(y: Any, h: Any, a: Any) -> Any:

@@ -62,6 +62,18 @@ def test_finite_at_the_edges():
     assert (grad(lambda x: np.sum(special.xlog1py(x, x - 1)), zero).numpy() == 0).all()
 
 
+def test_exact_where_a_formula_would_cancel():
+    assert tapec.grad(special.ellipk)(0.0) == pytest.approx(np.pi / 8, rel=1e-15)
+    assert tapec.grad(special.ellipe)(0.0) == pytest.approx(-np.pi / 8, rel=1e-15)
+    second = tapec.grad(tapec.grad(special.ellipk))
+    assert second(1e-9) == pytest.approx(9 * np.pi / 64, rel=1e-8)
+    assert tapec.grad(special.spence)(1.0) == -1
+    assert tapec.grad(tapec.grad(special.spence))(1.0) == pytest.approx(0.5)
+    x = np.array([-np.inf, -1e8, -30.0, 0.0, 30.0, np.inf])
+    slopes = tapec.vmap(tapec.grad(special.log_ndtr))(x)
+    np.testing.assert_allclose(slopes, [np.inf, 1e8, 30.033259667433668, np.sqrt(2 / np.pi), 0, 0], atol=1e-190)
+
+
 def test_what_nobody_knows_is_an_error_that_says_so():
     with pytest.raises(UnsupportedError, match=r"the derivative of scipy.special.gammainc in a is not known"):
         grad(lambda a: special.gammainc(a, 2.0), 1.5)
