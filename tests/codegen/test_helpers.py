@@ -169,3 +169,33 @@ def test_masking_in_place_of_what_dies():
     assert compiled(x, x > 0).tobytes() == f(x, x > 0).tobytes()
     assert "masked(y, c, out=y)" in compiled.source(x, x > 0)
     assert compiled(x, x[:1] > 0).tobytes() == f(x, x[:1] > 0).tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "c16", "i8"])
+@pytest.mark.parametrize("width", [1, 2, 6, 7, 64, 100, 130])
+def test_rows_of_all_widths_and_dtypes(width, dtype):
+    rng = np.random.default_rng(3)
+    index = rng.integers(-2000, 2000, 300).astype("i4")
+    values = (10.0 * rng.normal(size=(300, width))).astype(dtype)
+    wanted = (10.0 * rng.normal(size=(2000, width))).astype(dtype)
+    target = wanted.copy()
+    np.add.at(wanted, index, values)
+    add_at(target, index, values)
+    np.testing.assert_array_equal(target, wanted)
+    for value in (1, 2.0 if dtype != "i8" else 2):
+        np.add.at(wanted, index, value)
+        add_at(target, index, value)
+        np.testing.assert_array_equal(target, wanted)
+
+
+def test_what_is_no_number_stays_where_it_is():
+    """Though numbers side by side are added as one complex number."""
+    values = np.array([[np.nan, 1.0, np.inf, -np.inf, -0.0, 2.0], [0.0, np.inf, -np.inf, 1e308, -0.0, np.nan]])
+    target, wanted = np.zeros((2, 2, 6))
+    target[0] = wanted[0] = -0.0
+    with np.errstate(invalid="ignore", over="ignore"):
+        for k in (values, values[::-1]):
+            add_at(target, np.array([0, 0]), k)
+            np.add.at(wanted, np.array([0, 0]), k)
+    np.testing.assert_array_equal(target, wanted)
+    np.testing.assert_array_equal(np.signbit(target[0, 4]), np.signbit(wanted[0, 4]))
