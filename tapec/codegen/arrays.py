@@ -18,7 +18,8 @@ from tapec.codegen.lower import CheckedLowering, Lowering
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier
 from tapec.codegen.plan import Plan
-from tapec.codegen.schedule import early_ends
+from tapec.codegen.schedule import scheduled
+from tapec.codegen.spread import factored
 from tapec.codegen.statements import Do, With
 from tapec.codegen.strides import buffer_size
 from tapec.config import settings
@@ -34,9 +35,9 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     checked = settings.check_nan
     whole = graph
     if not checked:
-        graph = in_blocks(contracted(expanded(graph)))
+        graph = in_blocks(factored(contracted(expanded(graph))))
     if tree is None:
-        graph = Graph(graph.inputs, early_ends(graph.nodes), graph.outputs, graph.name)
+        graph = Graph(graph.inputs, scheduled(graph.nodes), graph.outputs, graph.name)
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)

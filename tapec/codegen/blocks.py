@@ -17,6 +17,8 @@ from tapec.ir.types import Type
 __all__ = ["LOOP", "Body", "in_blocks"]
 
 CACHE = 1 << 21  # bytes that a block may have in use at one time: larger ones are slower, smaller ones are more calls
+ENOUGH = 1 << 18  # bytes of a value on one block, from which calls cost little beside the work
+FEWEST = 16  # blocks, where one needs arrays of its own: they should be small beside those that it reads and writes
 
 
 class Body(NamedTuple):
@@ -64,27 +66,39 @@ def in_blocks(graph: Graph) -> Graph:
     return Graph(graph.inputs, nodes, [new[o] for o in graph.outputs], graph.name)
 
 
-def _bytes_per_row(region: Region, rows: int, inside: set[Node], kept: set[Node]) -> int:
-    """The most bytes for each row that are in use at one time."""
+def _most_rows(region: Region, rows: int, inside: set[Node], kept: set[Node]) -> int:
+    """How many rows a block may have."""
+    in_use, own = _bytes_per_row(region, rows, inside, kept)
+    most = CACHE // max(1, in_use)
+    widest = max(1, *[n.type.nbytes // rows for n in inside])
+    if own - sum(n.type.nbytes // rows for n in kept) >= widest:
+        most = min(most, max(rows // FEWEST, ENOUGH // widest))
+    return max(1, most)
+
+
+def _bytes_per_row(region: Region, rows: int, inside: set[Node], kept: set[Node]) -> tuple[int, int]:
+    """The most bytes for each row that are in use at one time; and those of values that are computed here."""
     last: dict[Node, int] = {}
     for k, node in enumerate(region.nodes):
         for i in node.inputs:
             last[i] = k
 
     def weight(n: Node) -> int:
-        return 0 if is_view(n) or not has_rows(n, rows) else n.type.nbytes // rows
+        return 0 if is_view(n) or is_scatter(n) or not has_rows(n, rows) else n.type.nbytes // rows
 
     alive: dict[Node, int] = {}
-    most = 0
+    most = own = 0
     for k, node in enumerate(region.nodes):
         alive.update((i, weight(i)) for i in node.inputs if i not in alive)
         dying = [i for i in node.inputs if last[i] == k and i not in kept]
         in_place = node.op.kind == "elementwise" and any(i in inside and i.type == node.type for i in dying)
-        most = max(most, sum(alive.values()) + (0 if in_place else weight(node)))
+        new = 0 if in_place else weight(node)
+        most = max(most, sum(alive.values()) + new)
+        own = max(own, sum([w for n, w in alive.items() if n in inside]) + new)
         for i in dying:
             alive[i] = 0
         alive[node] = weight(node)
-    return most
+    return most, own
 
 
 def _even_block(rows: int, most: int) -> int:
@@ -106,15 +120,16 @@ def _loop(
     region: Region, rows: int, readers: dict[Node, list[Node]], outputs: tuple[Node, ...], new: dict[Node, Node]
 ) -> list[Node]:
     """The nodes of the outer program for one region: the loop, its results, and means made of sums."""
+    region = region._replace(nodes=tuple(early_ends(region.nodes)))
     inside = {n for n in region.nodes if n not in region.sums}
     adding = set(region.nodes)
     kept = [n for n in region.nodes if n in inside and (n in outputs or not adding.issuperset(readers.get(n, ())))]
-    block = _even_block(rows, max(1, CACHE // max(1, _bytes_per_row(region, rows, inside, set(kept)))))
+    block = _even_block(rows, _most_rows(region, rows, inside, set(kept)))
     body = _BodyMaker(rows, block, inside)
     for node in region.nodes:
         body.add(node)
     results = [*kept, *region.sums]
-    made = Graph(body.inputs, early_ends(body.nodes), [body.known[n] for n in results])
+    made = Graph(body.inputs, body.nodes, [body.known[n] for n in results])
     types = tuple(n.type for n in results)
     inner = Body(made, tuple(body.sliced), len(kept), rows, block)
     loop = Node(LOOP, tuple(new[e] for e in body.outer), (("body", inner),), types)

@@ -14,11 +14,11 @@ from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.helpers import in_threads
 from tapec.codegen.items import AddUp
 from tapec.codegen.names import Names, generic_name
-from tapec.codegen.plan import Plan
-from tapec.codegen.statements import Assign, Augment, Def, Do, For, Return
+from tapec.codegen.plan import Plan, is_big, is_view
+from tapec.codegen.statements import Assign, Augment, Def, Delete, Do, For, Return
 from tapec.codegen.templates import EMPTY_LIST, new_array
 from tapec.config import settings
-from tapec.ir import CONSTANT, ITEM, Node
+from tapec.ir import CONSTANT, INPUT, ITEM, Node
 from tapec.ir.types import Type
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         if sliced and node.inputs.count(whole) == 1 and outer.dies(whole, whole.type):
             spare[called[inner]] = whole
             owned.append(inner)
-    plan = Plan(body.graph.nodes, [n for n, _ in wanted])
+    plan = Plan(body.graph.nodes, [n for n, _ in wanted], in_loop=True)
     inside = outer.inner(plan, names, called)
     inside.owned.update(owned)
     inside.workspace = {}
@@ -77,6 +77,10 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     else:
         span = Expr(parse_template(f"range(0, {body.rows}, {body.block})", 0), ())
         outer.out += [*before, For(i, span, turn, None, "blocks that stay in the cache")]
+        read = zip(body.graph.inputs, node.inputs, body.sliced)
+        held = {called[inner]: whole for inner, whole, sliced in read if sliced and whole in outer.owned}
+        held.update((name, kept[n]) for n, name in inside.into.given.items())
+        outer.out += _freed(outer, held, [*before, *cut])
     names.back_to(mark, {outer.name[part] for part in kept.values() if part in outer.name})
     outer.bury(leaves)
     outer.out += inside.into.renamed()
@@ -136,12 +140,11 @@ class _Targets:
 
     def __getitem__(self, node: Node) -> str:
         """The array to compute a value into, when it is about to be computed."""
-        if node in self.bases:
-            return self[self.bases[node]]
-        if node not in self.given:
-            self.given[node] = self._spare(node) or self._new(node)
-        self._call_in(node)
-        return self.given[node]
+        kept = self.bases.get(node, node)
+        if kept not in self.given:
+            self.given[kept] = self._spare(kept, node) or self._new(kept)
+        self._call_in(kept)
+        return self.given[kept]
 
     def lend(self, node: Node) -> str | None:
         """The array of a value that is computed when `node`, and whatever takes its place, is dead."""
@@ -172,9 +175,12 @@ class _Targets:
             inside.take_back(name)
             inside.release(name)
 
-    def _spare(self, node: Node) -> str | None:
-        """A slice of a dying array of this type: of an operand that ends here, or one that is free already."""
-        part, inside = self.kept[node], self.inside
+    def _spare(self, kept: Node, node: Node) -> str | None:
+        """A slice of a dying array of this type: of an operand that ends here, or one that is free already.
+
+        What is computed there is `node`: the value that is kept, or what is scattered into to make it.
+        """
+        part, inside = self.kept[kept], self.inside
         ending = [inside.name[i] for i in node.inputs if inside.dies(i, node.type)] if node.op.out else []
         for name in [*ending, *inside.pool.get(node.type, ())]:
             whole = self.spare.get(name)
@@ -246,6 +252,29 @@ def _workspace(
         cut = parse_template("_0[:, :_2 - _1]" if many else "_0[:_2 - _1]", 3)
         at_start.append(Assign(targets, Expr(cut, (work, *span))))
     return before, at_start
+
+
+def _freed(outer: Lowering, held: dict[str, Node], workspace: list[Assign]) -> list[Delete]:
+    """After the loop: `del` for the workspace and for slices of arrays that die, when later lines make large arrays.
+
+    `held` are the arrays of our own that slices look into, `workspace` the lines that make it.
+    """
+    later = [k for k, item in enumerate(outer.items) if k > outer.here and _makes_more(item)]
+    if not later:
+        return []
+    ends = {name: outer.last.get(outer.root_of(node), outer.here) for name, node in held.items()}
+    names = [name for name, last in ends.items() if last < later[-1]]
+    for line in workspace:
+        names += (line.target,) if type(line.target) is str else line.target
+    return [Delete(tuple(names))] if names else []
+
+
+def _makes_more(item: Any) -> bool:
+    """Is it computed in memory of its own?"""
+    if type(item) is not Node or is_view(item):
+        return False
+    in_place = item.op.kind == "elementwise" and any(i.type == item.type and i.op is not INPUT for i in item.inputs)
+    return item.op.multi or (is_big(item.type) and not in_place)
 
 
 def _zero(outer: Lowering, part: Node, value: Node) -> str:

@@ -43,8 +43,9 @@ def is_big(t: Any) -> bool:
 class Plan:
     """What emission knows of each node: readers, template, wished name, whether it is nested, what its line reads."""
 
-    def __init__(self, nodes: Sequence[Node], results: Iterable[Node], nesting: bool = True):
+    def __init__(self, nodes: Sequence[Node], results: Iterable[Node], nesting: bool = True, in_loop: bool = False):
         self.nesting = nesting
+        self.in_loop = in_loop
         self.uses = count_uses(nodes, results)
         self.nested: set[Node] = set()
         self.leaves: dict[Node, tuple[Node, ...]] = {}
@@ -111,8 +112,31 @@ class Plan:
         if is_view(i):
             return True
         if is_big(i.type):
+            return not self.in_loop and self._is_addend(i, reader)
+        return not any(map(self._is_freed, self.leaves[i])) or self._next_line(i, reader)
+
+    def _is_freed(self, leaf: Node) -> bool:
+        """Is it a big array whose memory is free after its last line? Inputs are there to the end, but for a loop's."""
+        return is_big(leaf.type) and (self.in_loop or leaf.op is not INPUT)
+
+    def _is_addend(self, i: Node, reader: Node) -> bool:
+        """Is a big value made of inputs alone, to be added at once to another that dies then: `d_w += w * 0.2`?
+
+        In a line of its own it would stay in memory for longer; and there is no dead array that it could take.
+        """
+        if reader.op.inplace is None or len(reader.inputs) != 2:
             return False
-        return not any(is_big(leaf.type) for leaf in self.leaves[i]) or self._next_line(i, reader)
+        other = reader.inputs[reader.inputs[0] is i]
+        return (
+            (i is reader.inputs[1] or reader.op.commutative)
+            and i.op.kind == "elementwise"
+            and all([n.op is INPUT or n.op is CONSTANT for n in i.inputs])
+            and other.type == i.type == reader.type
+            and self.uses[other] == 1
+            and other.op is not INPUT
+            and not is_view(other)
+            and self._next_line(i, reader)
+        )
 
     def _next_line(self, i: Node, reader: Node) -> bool:
         """Does no line stand between a value and its reader?"""

@@ -1,30 +1,38 @@
-"""Order: what reads a big array and makes something small of it runs as soon as it can.
+"""Order: what frees a big array runs as soon as it can, what makes one out of nothing but inputs as late as it can.
 
-The array is then free earlier: `picked = z[rows, labels]` before `np.exp(z, out=z)`.
+Both keep fewer arrays at one time: `picked = z[rows, labels]` before `np.exp(z, out=z)`, `d_w = h.T @ d_z` before the
+next gradient, which may then take the memory of `h`; and `d_w += w * 0.2` when the rest of `d_w` is there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tapec.codegen.plan import is_big, is_view
-from tapec.ir import ITEM, Node
+from tapec.ir import CONSTANT, INPUT, ITEM, Node
 
-__all__ = ["early_ends"]
+__all__ = ["early_ends", "scheduled"]
 
-SHRINKS = 4  # times smaller than what it reads
+SHRINKS = 4  # times smaller than what it reads: else not much is gained
+
+
+def scheduled(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes in an order that can run, and in which big arrays live for a short time."""
+    return late_starts(early_ends(nodes))
 
 
 def early_ends(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes in an order that can run, with those that shrink a big array moved up."""
-    ends = {n for n in nodes if _shrinks(n)}
+    """The same with those that shrink a big array moved up, together with the views that they read."""
+    place = {n: k for k, n in enumerate(nodes)}
+    heirs = {n.type: k for k, n in enumerate(nodes) if n.op is not ITEM and is_big(n.type) and not is_view(n)}
+    ends = {n for n in nodes if _frees(n, place, heirs)}
     if not ends:
         return list(nodes)
-    place = {n: k for k, n in enumerate(nodes)}
     waiting: dict[Node, int] = {}
     readers: dict[Node, list[Node]] = {}
     for n in ends:
-        inputs = {i for i in n.inputs if i in place}
+        inputs = {i for i in map(_seen, n.inputs) if i in place}
         waiting[n] = len(inputs)
         for i in inputs:
             readers.setdefault(i, []).append(n)
@@ -34,21 +42,65 @@ def early_ends(nodes: Sequence[Node]) -> list[Node]:
         stack = [node]
         while stack:
             n = stack.pop()
-            if n in done:
-                continue
-            done.add(n)
-            order.append(n)
-            for r in sorted(readers.get(n, ()), key=place.__getitem__, reverse=True):
-                waiting[r] -= 1
-                if not waiting[r]:
-                    stack.append(r)
+            for made in (*_views_of(n), n):
+                if made in place and made not in done:
+                    done.add(made)
+                    order.append(made)
+                    for r in sorted(readers.get(made, ()), key=place.__getitem__, reverse=True):
+                        waiting[r] -= 1
+                        if not waiting[r]:
+                            stack.append(r)
     return order
 
 
-def _shrinks(node: Node) -> bool:
+def _frees(node: Node, place: dict[Node, int], heirs: dict[Any, int]) -> bool:
+    """Does it make something small of a big array whose memory a later value may take?
+
+    `heirs` has the last place of a value of each type.
+    """
     if isinstance(node.type, tuple) or node.op is ITEM or is_view(node):
         return False
-    return any(
-        not isinstance(i.type, tuple) and is_big(i.type) and node.type.nbytes * SHRINKS <= i.type.nbytes
-        for i in node.inputs
-    )
+    for i in map(_seen, node.inputs):
+        if is_big(i.type) and node.type.nbytes * SHRINKS <= i.type.nbytes and i.op is not INPUT:
+            if heirs.get(i.type, -1) > place.get(i, -1):
+                return True
+    return False
+
+
+def _seen(node: Node) -> Node:
+    """The value that a chain of views looks into."""
+    while is_view(node) and len(node.inputs) == 1:
+        node = node.inputs[0]
+    return node
+
+
+def _views_of(node: Node) -> list[Node]:
+    """The views through which a node reads its operands, each after what it looks into."""
+    views = []
+    for i in node.inputs:
+        while is_view(i) and len(i.inputs) == 1:
+            views.append(i)
+            i = i.inputs[0]
+    return views[::-1]
+
+
+def late_starts(nodes: Sequence[Node]) -> list[Node]:
+    """The same with what gradients make out of inputs alone, by elements, moved to where it is first read."""
+    late: set[Node] = set()
+    for n in nodes:
+        if n.role is not None and n.op.kind == "elementwise" and is_big(n.type):
+            if all([i.op is INPUT or i.op is CONSTANT or i in late for i in n.inputs]):
+                late.add(n)
+    if not late:
+        return list(nodes)
+    order: list[Node] = []
+    for node in nodes:
+        stack = [node] if node not in late else []
+        while stack:
+            first = [i for i in stack[-1].inputs if i in late]
+            if first:
+                late.difference_update(first)
+                stack += first[::-1]
+            else:
+                order.append(stack.pop())
+    return [*order, *[n for n in nodes if n in late]]

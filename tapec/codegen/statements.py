@@ -27,6 +27,7 @@ __all__ = [
     "Assign",
     "Augment",
     "Def",
+    "Delete",
     "Do",
     "For",
     "If",
@@ -100,6 +101,14 @@ class Do(NamedTuple):
     note: str = ""
 
 
+class Delete(NamedTuple):
+    """`del a, b`: their arrays are free for what follows."""
+
+    names: tuple[str, ...]
+    origin: Any = None
+    note: str = ""
+
+
 class Return(NamedTuple):
     """`return (a, b)`, or one expression that is the whole result; None returns None."""
 
@@ -156,8 +165,8 @@ class For(NamedTuple):
     note: str = ""
 
 
-SIMPLE = frozenset({Assign, Augment, Store, Do, Return})
-Statement = Assign | Augment | Store | Do | Return | If | Try | With | Def | For
+SIMPLE = frozenset({Assign, Augment, Store, Do, Delete, Return})
+Statement = Assign | Augment | Store | Do | Delete | Return | If | Try | With | Def | For
 
 
 def line_width(s: Any) -> int:
@@ -171,6 +180,8 @@ def line_width(s: Any) -> int:
         return width(s.target) + 4 + width(s.value)
     if kind is Do:
         return width(s.value)
+    if kind is Delete:
+        return 4 + _target_width(s.names)
     if kind is Return:
         return 10 + (width(s.values) if type(s.values) is Expr else sum(width(v) + 2 for v in s.values or ()))
     return 6 + width(s.test if kind is If else s.values)
@@ -194,6 +205,8 @@ def statement_ast(s: Any, line: int) -> Any:
         target.ctx = STORE
         value = to_ast(s.value, line)
         return _augmented(target, OPERATORS[s.op], value, line) if s.op else assign_ast(target, value, line)
+    if kind is Delete:
+        return placed_ast(ast.Delete, line, targets=[placed_ast(ast.Name, line, id=n, ctx=ast.Del()) for n in s.names])
     return placed_ast(ast.Return, line, value=_returned(s.values, line))
 
 

@@ -1,28 +1,28 @@
 # 352 kflop, 467 kB moved, at most 52 kB of memory
 # eye = np.eye(40)
 def likelihood_value_and_grad(theta, x, y):
-    square = np.vecdot(x, x)                # golden_functions.py:61   np.sum(x * x, axis=1)
-    distance = square[:, None] + square     # golden_functions.py:62   square[:, None] + square[None, :] - 2.0 * (x  ...
+    square = np.vecdot(x, x)             # golden_functions.py:61   np.sum(x * x, axis=1)
+    distance = square[:, None] + square  # golden_functions.py:62   square[:, None] + square[None, :] - 2.0 * (x @ x.T)
     z = x.dot(x.T)
     z *= 2.0
     distance -= z
-    distance *= 0.5                         # golden_functions.py:63   np.exp(theta[0] - 0.5 * distance) + np.exp(th ...
+    distance *= 0.5                      # golden_functions.py:63   np.exp(theta[0] - 0.5 * distance) + np.exp(theta ...
     np.subtract(theta[0], distance, out=distance)
     np.exp(distance, out=distance)
     e = np.exp(theta[1])
     np.multiply(e, eye, out=z)
     kernel = np.add(distance, z, out=z)
-    alpha = np.linalg.solve(kernel, y)      # golden_functions.py:65   np.linalg.solve(kernel, y)
-    factor = np.linalg.cholesky(kernel)     # golden_functions.py:64   np.linalg.cholesky(kernel)
-    s = np.log(np.diagonal(factor)).sum()   # golden_functions.py:66   np.sum(np.log(np.diag(factor)))
+    alpha = np.linalg.solve(kernel, y)   # golden_functions.py:65   np.linalg.solve(kernel, y)
+    factor = np.linalg.cholesky(kernel)  # golden_functions.py:64   np.linalg.cholesky(kernel)
+    l = np.log(np.diagonal(factor))      # golden_functions.py:66   np.log(np.diag(factor))
     np.multiply((alpha * 0.5)[:, None], alpha, out=kernel)  # golden_functions.py:65   np.linalg.solve(kernel, y)
-    inverse = np.linalg.inv(factor)         # golden_functions.py:64   np.linalg.cholesky(kernel)
+    inverse = np.linalg.inv(factor)      # golden_functions.py:64   np.linalg.cholesky(kernel)
     np.matmul(inverse.T, inverse, out=factor)
     factor *= 0.5
     factor -= kernel
-    g = np.trace(factor)                    # golden_functions.py:63   np.exp(theta[1]) * np.eye(len(y))
-    s2 = np.vdot(factor, distance)
+    g = np.trace(factor)                 # golden_functions.py:63   np.exp(theta[1]) * np.eye(len(y))
+    s = np.vdot(factor, distance)
     d_theta = np.empty(2)
     d_theta[1] = g * e
-    d_theta[0] = s2
-    return 0.5 * y.dot(alpha) + s, d_theta  # golden_functions.py:66   0.5 * (y @ alpha) + np.sum(np.log(np.diag(fac ...
+    d_theta[0] = s
+    return 0.5 * y.dot(alpha) + l.sum(), d_theta  # golden_functions.py:66   0.5 * (y @ alpha) + np.sum(np.log(np.di ...

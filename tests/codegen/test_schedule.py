@@ -1,0 +1,132 @@
+"""The order of lines, and what else keeps few big arrays at one time."""
+
+import tracemalloc
+
+import numpy as np
+
+from tests.codegen.kit import check, gradient_of, graph_of
+
+rng = np.random.default_rng(4)
+X, W, V = rng.normal(size=(64, 30)), rng.normal(size=(30, 40)), rng.normal(size=(40, 3))
+
+
+def lines(compiled):
+    return [line.partition("#")[0].strip() for line in compiled.source.splitlines()]
+
+
+def peak(compiled, values):
+    """Bytes that a call has in use at most."""
+    compiled.function(*values)
+    tracemalloc.start()
+    try:
+        compiled.function(*values)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+# -- order -------------------------------------------------------------------------------------------------------------
+def net(w, v, x):
+    return np.sum(np.tanh(np.maximum(x @ w, 0.0) @ v))
+
+
+def test_a_gradient_takes_the_memory_of_what_another_reads_last():
+    """It is read through a view, which moves up with its reader."""
+    found = lines(check(gradient_of(net, W, V, X), W, V, X))
+    first = next(k for k, line in enumerate(found) if ".T.dot(" in line and line.startswith("d_y"))
+    assert any("y.T, out=" in line for line in found[first:])
+
+
+def test_nothing_moves_when_nothing_takes_the_memory():
+    def f(x):
+        z = x @ x.T
+        e = np.exp(x)
+        return np.sum(z), e
+
+    values = rng.normal(size=(64, 30))
+    assert lines(check(graph_of(f, values), values))[-2:] == ["e = np.exp(x)", "return z.sum(), e"]
+
+
+def ridge(w, x):
+    return np.sum((x @ w) ** 2) + 0.1 * np.sum(w * w)
+
+
+def test_what_gradients_make_of_inputs_alone_is_added_where_it_is_needed():
+    w = rng.normal(size=(30, 60))
+    found = lines(check(gradient_of(ridge, w, X), w, X))
+    at = found.index("d_x += x * 0.2")
+    assert found[at - 1].startswith("d_x = ")
+
+
+def test_what_the_user_wrote_stays_where_it_is():
+    def f(x, y):
+        a = np.exp(x)
+        b = np.tanh(y @ y.T)
+        return np.sum(b), a
+
+    x, y = rng.normal(size=(50, 50)), rng.normal(size=(60, 20))
+    found = lines(check(graph_of(f, x, y), x, y))
+    assert found.index("e = np.exp(x)") < next(k for k, line in enumerate(found) if "tanh" in line)
+
+
+# -- products with what is spread out ----------------------------------------------------------------------------------
+def lookup(table, w, rows):
+    return np.sum((np.tanh(table[rows]) @ w) ** 2)
+
+
+def test_factors_are_multiplied_into_the_array_that_dies():
+    values = rng.normal(size=(50, 64)), rng.normal(size=64), rng.integers(0, 50, 100)
+    found = lines(check(gradient_of(lookup, *values, wrt=(0, 1)), *values))
+    assert "v *= y" in found and any(line.startswith("v *= ") and "[:, None]" in line for line in found)
+
+
+def test_factors_are_kept_together_for_an_input():
+    """Nothing can be computed in its place."""
+
+    def f(w, x, v):
+        return np.sum(np.tanh((v * x) @ w))
+
+    values = rng.normal(size=64), rng.normal(size=(50, 64)), rng.normal(size=(50, 64))
+    assert "[:, None] * x" in check(gradient_of(f, *values, wrt=(1,)), *values).source
+
+
+def test_the_users_products_stay_as_they_are():
+    def f(x, a, b):
+        return (a[:, None] * b) * np.tanh(x)
+
+    values = rng.normal(size=(60, 50)), rng.normal(size=60), rng.normal(size=50)
+    compiled = check(graph_of(f, *values), *values)
+    np.testing.assert_array_equal(compiled.function(*values)[0], f(*values))
+
+
+# -- loops -----------------------------------------------------------------------------------------------------------
+def cross_entropy(w, x, labels):
+    z = x @ w
+    z = z - np.max(z, axis=1, keepdims=True)
+    return np.mean(np.log(np.sum(np.exp(z), axis=1)) - z[np.arange(len(labels)), labels])
+
+
+def test_a_kept_value_that_is_scattered_into_lives_in_the_array_that_dies():
+    w, x = rng.normal(size=(20, 1000)), rng.normal(size=(512, 20))
+    values = w, x, rng.integers(0, 1000, 512)
+    compiled = check(gradient_of(lambda w, x: cross_entropy(w, x, values[2]), w, x, wrt=(0,)), w, x)
+    assert "np.empty" not in compiled.source
+    assert peak(compiled, (w, x)) < 1.05 * 512 * 1000 * 8
+
+
+def factorised(u, v, data, mask):
+    return np.sum(mask * (u @ v - data) ** 2) + np.sum(u * u)
+
+
+def test_workspace_is_small_and_gone_after_the_loop():
+    u, v, data = rng.normal(size=(1000, 20)), rng.normal(size=(20, 800)), rng.normal(size=(1000, 800))
+    values = u, v, data, (data > 0) * 1.0
+    compiled = check(gradient_of(factorised, *values, wrt=(0, 1)), *values)
+    assert any(line.startswith("del ") for line in lines(compiled))
+    assert peak(compiled, values) < 1.08 * data.nbytes
+
+
+def test_nothing_is_deleted_before_the_end():
+    x = rng.normal(size=200_000)
+    source = check(gradient_of(lambda x: np.sum(np.tanh(x) * np.exp(-x * x)), x), x).source
+    assert "for i in" in source and "del " not in source
