@@ -195,6 +195,7 @@ class Buffers:
         if wish in self.pooled and wish not in self.names.fixed:
             t = self.pooled.pop(wish)
             self.pool[t].remove(wish)
+            self.due.pop(wish, None)  # its owner has a name of its own for that memory
             self.names.release(wish)
             self.alive -= t.nbytes
         name = self.name[node] = self.names.take(wish)

@@ -34,6 +34,22 @@ def test_forward_and_backward_in_one_loop(name):
     assert check(gradient_of(f, *values), *values).source.count("for i in range") == 1
 
 
+def test_one_name_for_all():
+    """What lives in an array that is lent is called so, and is dead, when the next value takes the name."""
+
+    def f(x, y):
+        z = x * y
+        z = np.exp(z)
+        z = np.maximum(z, 0.0)
+        return np.sum(z)
+
+    value, (dx, dy) = tapec.value_and_grad(f, argnums=(0, 1))(LARGE, LARGE[::-1])
+    z = np.exp(LARGE * LARGE[::-1])
+    np.testing.assert_allclose(value, z.sum())
+    np.testing.assert_allclose(dx, z * LARGE[::-1])
+    np.testing.assert_allclose(dy, z * LARGE)
+
+
 def test_other_dtypes():
     x = rng.normal(size=(4096, 128)).astype("f4")
     source = check(gradient_of(normalised, x, x[0]), x, x[0]).source
