@@ -1,22 +1,26 @@
 """Sums of products without the product: `a.dot(b)`, `np.vdot(a, b)`, `np.vecdot(a, b)`, or an einsum.
 
-A sum of terms is taken apart when each term is such a product, perhaps with a factor:
-`(100.0 * (t * t) + e * e).sum()` is `100.0 * t.dot(t) + e.dot(e)`.
+A sum of terms is taken apart when one of them is such a product; what else there is is added up by itself:
+`(100.0 * (t * t) + e * e).sum()` is `100.0 * t.dot(t) + e.dot(e)`, and `(y - 0.5 * (t * t) - s).sum()`, with one number
+s for n elements, is `y.sum() - 0.5 * t.dot(t) - n * s`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Container, Sequence
 from typing import Any
 
 from tapec.codegen.items import no_run
 from tapec.codegen.plan import count_uses, is_view
-from tapec.ir import CONSTANT, Graph, Node, Op, constant, get_op, is_literal
+from tapec.ir import Graph, Node, Op, constant, get_op, is_literal
 
 __all__ = ["SUM_OF_PRODUCTS", "contracted"]
 
-MOST = 4  # terms of a sum that is taken apart
+MOST = 6  # terms of a sum that is taken apart
 COLUMNS = 4096  # elements from which einsum beats a product and its sum along the first axis
+
+Term = tuple[float, tuple[Node, ...]]  # a factor, and two arrays that are multiplied, or one value that is added up
 
 
 def _source(args: Sequence[str], node: Node) -> str:
@@ -38,12 +42,15 @@ def contracted(graph: Graph) -> Graph:
     if not any(n.op.name in ("sum", "mean") for n in graph.nodes):
         return graph
     uses = count_uses(graph.nodes, graph.outputs)
+    free = uses.keys() - _needed(graph, uses)
     new: dict[Node, Node] = {}
     nodes: list[Node] = []
+    known: dict[Any, Node] = {}
     for node in graph.nodes:
-        terms = _terms_of(node, uses)
+        terms = _terms_of(node, free, uses)
         if terms is not None:
-            new[node] = _summed(node, [(f, (new.get(a, a), new.get(b, b))) for f, (a, b) in terms], nodes)
+            moved = [(f, tuple([new.get(i, i) for i in operands])) for f, operands in terms]
+            new[node] = _Summer(node, nodes, known).total(moved)
             continue
         inputs = tuple([new.get(i, i) for i in node.inputs])
         if inputs != node.inputs:
@@ -52,60 +59,137 @@ def contracted(graph: Graph) -> Graph:
     return Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name) if new else graph
 
 
-def _summed(node: Node, terms: list[tuple[float, tuple[Node, Node]]], nodes: list[Node]) -> Node:
-    """The nodes that compute a sum or mean from its terms; the last of them is called like it."""
-
-    def made(op: Op, *inputs: Node, params: Any = ()) -> Node:
-        nodes.extend(i for i in inputs if i.op is CONSTANT)
-        nodes.append(Node(op, inputs, params, node.type, node.origin, None, node.role))
-        return nodes[-1]
-
-    total: Node | None = None
-    for factor, (a, b) in terms:
-        term = made(SUM_OF_PRODUCTS, a, b, params=node.params)
-        if factor not in (1, -1):
-            term = made(get_op("multiply"), constant(abs(factor) if total is not None else factor), term)
-        if total is None:
-            total = made(get_op("negative"), term) if factor == -1 else term
-        else:
-            total = made(get_op("subtract" if factor < 0 else "add"), total, term)
-    assert total is not None
-    if node.op.name == "mean":
-        total = made(get_op("divide"), total, constant(node.inputs[0].type.size // node.type.size))
-    total.name = node.name
-    return total
+def _needed(graph: Graph, uses: dict[Node, int]) -> set[Node]:
+    """The values that something else reads than sums which can be taken apart."""
+    needed = set(graph.outputs)
+    for node in reversed(graph.nodes):
+        inner = node not in needed and uses.get(node) == 1 and _is_linear(node)
+        if node in uses and not inner and not _is_taken_apart(node):
+            needed.update(node.inputs)
+    return needed
 
 
-def _terms_of(node: Node, uses: dict[Node, int]) -> list[tuple[float, tuple[Node, Node]]] | None:
-    """The products that a sum or mean adds up, each with its factor."""
+def _is_linear(node: Node) -> bool:
+    """Is it taken apart within a sum?"""
+    return node.op.name in ("add", "subtract", "negative") or (
+        node.op.name == "multiply" and is_literal(node.inputs[0])
+    )
+
+
+class _Summer:
+    """Makes the nodes that compute a sum or mean from its terms; the last of them is called like it.
+
+    `known` holds the sums that were made before: value and gradient share theirs.
+    """
+
+    def __init__(self, node: Node, nodes: list[Node], known: dict[Any, Node]):
+        self.node = node
+        self.nodes = nodes
+        self.known = known
+
+    def total(self, terms: list[Term]) -> Node:
+        total: Node | None = None
+        for factor, operands in terms:
+            if total is None:
+                total = self.multiple(factor, self.sum_of(operands))
+            else:
+                part = self.multiple(abs(factor), self.sum_of(operands))
+                total = self.made(get_op("subtract" if factor < 0 else "add"), total, part)
+        assert total is not None
+        if self.node.op.name == "mean":
+            total = self.made(get_op("divide"), total, constant(self.count))
+        if total.name is None:
+            total.name = self.node.name
+        return total
+
+    @property
+    def count(self) -> int:
+        return self.node.inputs[0].type.size // self.node.type.size
+
+    def sum_of(self, operands: tuple[Node, ...]) -> Node:
+        """The sum of a product, of an array, or of what is broadcast."""
+        params = self.node.params
+        if len(operands) == 2:
+            return self.shared(SUM_OF_PRODUCTS, operands, params)
+        (x,) = operands
+        if is_literal(x):
+            return constant(x.value * self.count)
+        axes = tuple(range(x.type.ndim))
+        total = self.shared(get_op("sum"), operands, (("axis", axes), ("keepdims", False))) if axes else x
+        count = self.node.inputs[0].type.size // x.type.size
+        return total if count == 1 else self.made(get_op("multiply"), total, constant(count))
+
+    def multiple(self, factor: float, term: Node) -> Node:
+        if is_literal(term):
+            return constant(factor * term.value)
+        if factor in (1, -1):
+            return term if factor == 1 else self.made(get_op("negative"), term)
+        return self.made(get_op("multiply"), constant(factor), term)
+
+    def shared(self, op: Op, inputs: tuple[Node, ...], params: Any) -> Node:
+        key = (op, frozenset(inputs), len(inputs), params)
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self.made(op, *inputs, params=params)
+        return found
+
+    def made(self, op: Op, *inputs: Node, params: Any = ()) -> Node:
+        node = self.node
+        self.nodes.extend(filter(is_literal, inputs))
+        self.nodes.append(Node(op, inputs, params, node.type, node.origin, None, node.role))
+        return self.nodes[-1]
+
+
+def _is_taken_apart(node: Node) -> bool:
+    """Is it a sum or mean that might be one of products: of all elements, or along an axis for which that pays?"""
     if node.op.name not in ("sum", "mean") or [k for k, _ in node.params] != ["axis", "keepdims"]:
+        return False
+    t, axis = node.inputs[0].type, node.param("axis")
+    if node.type.dtype != t.dtype or t.dtype.char not in "fd" or not node.type.size or not t.ndim:
+        return False
+    return not node.param("keepdims") if len(axis) == t.ndim else _has_form(axis, t)
+
+
+def _terms_of(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[Term] | None:
+    """The products that a sum or mean adds up, and what stands beside them, each with its factor."""
+    if not _is_taken_apart(node):
         return None
-    t = node.inputs[0].type
-    axis, keepdims = node.param("axis"), node.param("keepdims")
-    if node.type.dtype != t.dtype or t.dtype.char not in "fd" or not node.type.size:
-        return None
-    whole = len(axis) == t.ndim
-    if not (t.ndim > 0 and not keepdims if whole else _has_form(axis, t)):
-        return None
-    terms: list[tuple[float, tuple[Node, Node]]] = []
-    stack = [(1.0, node.inputs[0])]
-    while stack:
+    x = node.inputs[0]
+    if len(node.param("axis")) != x.type.ndim:
+        product = _product(x) if x in free else None
+        return None if product is None else [(1.0, product)]
+    terms = _summands(x, free, uses)
+    return terms if any([len(operands) == 2 for _, operands in terms]) and len(terms) <= MOST else None
+
+
+def _summands(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[Term]:
+    """What the elements of an array are sums of: products of two arrays, arrays, and what is broadcast to it."""
+    t = node.type
+    terms: list[Term] = []
+    stack = [(1.0, node)]
+    while stack and len(terms) <= MOST:
         factor, term = stack.pop()
-        if uses.get(term) != 1 or term.type != t or term.params or len(terms) == MOST:
-            return None
-        found = _product(term, factor)
-        if found is not None:
-            if whole and any(map(_is_scattered, found[1])):
-                return None
-            terms.append(found)
-        elif term.op.name in ("add", "subtract") and whole:
-            a, b = term.inputs
-            stack += [(-factor if term.op.name == "subtract" else factor, b), (factor, a)]
-        elif term.op.name == "multiply" and is_literal(term.inputs[0]) and whole:
-            stack.append((factor * term.inputs[0].value, term.inputs[1]))
+        inputs = term.inputs
+        product = _product(term) if term.type == t and term in free else None
+        taken_apart = term.type == t and term in free and uses[term] == 1
+        if product is not None and not any(map(_is_scattered, product)):
+            terms.append((factor, product))
+        elif taken_apart and term.op.name in ("add", "subtract") and all([_may_stand_alone(i, t) for i in inputs]):
+            stack += [(-factor if term.op.name == "subtract" else factor, inputs[1]), (factor, inputs[0])]
+        elif taken_apart and term.op.name == "multiply" and is_literal(inputs[0]) and inputs[1].type == t:
+            stack.append((factor * inputs[0].value, inputs[1]))
+        elif taken_apart and term.op.name == "negative":
+            stack.append((-factor, inputs[0]))
         else:
-            return None
+            terms.append((factor, (term,)))
     return terms
+
+
+def _may_stand_alone(term: Node, t: Any) -> bool:
+    """Is it of the same dtype, so that it can be added up by itself? A Python number is for float64 alone."""
+    if is_literal(term):
+        return math.isfinite(term.value)
+    return term.type.dtype == t.dtype and (not term.type.weak or t.dtype.char == "d")
 
 
 def _has_form(axis: tuple[int, ...], t: Any) -> bool:
@@ -113,12 +197,12 @@ def _has_form(axis: tuple[int, ...], t: Any) -> bool:
     return axis == (t.ndim - 1,) or (t.ndim == 2 and axis == (0,) and t.size >= COLUMNS)
 
 
-def _product(term: Node, factor: float) -> tuple[float, tuple[Node, Node]] | None:
+def _product(term: Node) -> tuple[Node, Node] | None:
     """The two arrays of one shape that a term multiplies."""
     if term.op.name == "square":
-        return factor, (term.inputs[0], term.inputs[0])
+        return term.inputs[0], term.inputs[0]
     if term.op.name == "multiply" and all(i.type == term.type for i in term.inputs):
-        return factor, (term.inputs[0], term.inputs[1])
+        return term.inputs[0], term.inputs[1]
     return None
 
 

@@ -44,7 +44,7 @@ def find_regions(graph: Graph) -> tuple[int, list[Region], dict[Node, int]]:
     uses = count_uses(graph.nodes, graph.outputs)
     scattered = {n: k for n in graph.nodes if (k := fused_operand(n, uses)) is not None}
     while True:
-        level, inside = _levels(graph, rows, scattered, left_out)
+        level, inside, latest = _levels(graph, rows, scattered, left_out)
         groups: dict[int, list[Node]] = {}
         for node in graph.nodes:
             if node in inside:
@@ -52,7 +52,12 @@ def find_regions(graph: Graph) -> tuple[int, list[Region], dict[Node, int]]:
         poor = [g for g in groups.values() if sum(map(_is_large, g)) < FEWEST]
         if not poor:
             return rows, *_regions(graph, rows, groups, level, inside)
-        left_out.update(n for g in poor for n in g)
+        left_out.update(n for g in poor for n in _pinned(g, level, latest))
+
+
+def _pinned(group: list[Node], level: dict[Node, int], latest: dict[Node, int]) -> list[Node]:
+    """What cannot wait for a later loop; all of a group, if everything could."""
+    return [n for n in group if latest[n] == level[n]] or group
 
 
 def _is_large(node: Node) -> bool:
@@ -62,8 +67,9 @@ def _is_large(node: Node) -> bool:
 
 def _levels(
     graph: Graph, rows: int, scattered: dict[Node, int], left_out: set[Node]
-) -> tuple[dict[Node, int], set[Node]]:
-    """How many loops run before each value is computed (for one in a loop: before that loop), and what is in loops.
+) -> tuple[dict[Node, int], set[Node], dict[Node, int]]:
+    """How many loops run before each value is computed (for one in a loop: before that loop), what is in loops, and how
+    many could run before it at most.
 
     `scattered` tells which operand of a sum is a scatter that can be added in place.
     """
@@ -80,8 +86,7 @@ def _levels(
         )
         if by_rows is not None:
             aligned[node] = by_rows
-    _sink(graph, level, aligned)
-    return level, set(aligned)
+    return level, set(aligned), _sink(graph, level, aligned)
 
 
 def _belongs(node: Node, inside: Container[Node], scattered: dict[Node, int], added: set[Node]) -> bool:
@@ -94,8 +99,11 @@ def _belongs(node: Node, inside: Container[Node], scattered: dict[Node, int], ad
     return k is None or node.inputs[k] in inside  # else it is added in place, when the loop is done
 
 
-def _sink(graph: Graph, level: dict[Node, int], aligned: dict[Node, set[int]]) -> None:
-    """Move what a later loop alone reads into that loop, unless it is computed from what an earlier one makes."""
+def _sink(graph: Graph, level: dict[Node, int], aligned: dict[Node, set[int]]) -> dict[Node, int]:
+    """Move what a later loop alone reads into that loop, unless it is computed from what an earlier one makes.
+
+    Gives the latest loop in which each could be.
+    """
     latest: dict[Node, int] = {}
     for node in reversed(graph.nodes):
         by_rows = aligned.get(node)
@@ -109,6 +117,7 @@ def _sink(graph: Graph, level: dict[Node, int], aligned: dict[Node, set[int]]) -
             made = [level[i] for i in node.inputs if i in aligned]
             free = all(k == latest[node] for k in made)
             level[node] = latest[node] if free else max(level[node], *made)
+    return latest
 
 
 def _regions(

@@ -8,9 +8,9 @@ from tests.codegen.kit import check, graph_of
 RNG = np.random.default_rng(0)
 
 
-def code_of(f, x):
+def code_of(f, *values):
     """The generated code without its remarks, after it was held against the interpreter."""
-    source = check(graph_of(f, x), x).source
+    source = check(graph_of(f, *values), *values).source
     return "\n".join(line.split("  #")[0] for line in source.splitlines())
 
 
@@ -61,3 +61,40 @@ def test_extremes_of_short_rows_are_found_in_columns(name, keepdims):
     assert f".T.copy().{name}(axis=0)" in code_of(lambda x: f(x, axis=1, keepdims=keepdims), x)
     for shape, axis in (((100, 10), 0), ((100, 100), 1), ((5, 10), 1), ((300, 1), 1), ((10, 10, 10), 2)):
         assert ".copy()" not in code_of(lambda x, axis=axis: f(x, axis=axis), RNG.standard_normal(shape))
+
+
+def test_a_sum_with_products_is_taken_apart():
+    x, y = RNG.standard_normal((2, 50))
+    code = code_of(lambda x, y: np.sum(np.exp(x) - x * y), x, y)
+    assert ".sum() - x.dot(y)" in code
+    code = code_of(lambda x, y: np.mean(0.5 * (x * x) - np.sin(y) + x * y), x, y)
+    assert code.count(".dot(") == 2 and code.count(".sum()") == 1 and "/ 50" in code
+
+
+def test_what_is_broadcast_is_added_up_once():
+    x, s = RNG.standard_normal((4, 30)), np.float64(2.0)
+    assert "np.vdot(x, x) - y * 120 - 360.0" in code_of(lambda x, s: np.sum(x * x - s - 3.0), x, s)
+    code = code_of(lambda x, v: np.sum(x * x + v), x, x[0])
+    assert "y.sum() * 4" in code
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_taken_apart_keep_their_dtype(dtype):
+    x, y = RNG.standard_normal((2, 40)).astype(dtype)
+    code_of(lambda x, y: np.sum(x * y - 0.5 * x + 0.25), x, y)
+    code_of(lambda x, y, s: np.mean(x * y - s), x, y, dtype(3.0))
+
+
+def test_equal_sums_of_products_are_one():
+    x = RNG.standard_normal(60)
+    code = code_of(lambda x: (np.sum(x * x - 1.0), np.sum(x * x)), x)
+    assert code.count("x.dot(x)") == 1
+
+
+def test_sums_that_stay_whole():
+    x, y = RNG.standard_normal((2, 50))
+    assert ".dot(" not in code_of(lambda x, y: np.sum(x - y - 1e8), x, y)  # digits would be lost, and nothing gained
+    code = code_of(lambda x, y: (np.sum(x * y + x), x * y + x), x, y)  # it is there anyway
+    assert ".dot(" not in code
+    code_of(lambda x, y: np.sum(x * y - np.inf), x, y)
+    code_of(lambda x, y: np.sum(x * np.nan - x * y), x, y)

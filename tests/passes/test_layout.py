@@ -7,6 +7,8 @@ from tests.passes.support import Case, check_case, check_table
 
 X = "%x: f64[3,4], %y: f64[3,4], %v: f64[4], %s: f64[], %p: f64[2,3]"
 SUM = "sum {} {{axis=({}), keepdims={}}}".format
+TOTAL = "sum {} {{axis=(0, 1), keepdims=False}}".format
+FACTOR = "%x: f64[5,20], %y: f64[5,20], %s: f64[], %c: f64[5,1], %r: f64[20]"
 PICKED = "constant {value=[0, 1, 2]}; constant {value=[3, 3, 0]}; scatter %r, %0, %1 {shape=(3, 4), index=($0, $1)}"
 ONES = "full {shape=(3, 4), value=-1.0, dtype=f64}"
 ROWS = "constant {value=[0, 1, 2]}; constant {value=[3, 3, 0]}"
@@ -385,6 +387,87 @@ CASES = {
         [
             f"{SUM('%x', '1,', True)}; reshape %0 {{shape=(1, 3)}}",
             f"{SUM('%x', '1,', True)}; reshape %0 {{shape=(3,)}}; return %0, %1",
+        ],
+    ),
+    "sum-with-other-keepdims": Case(
+        X,
+        [
+            (
+                f"{SUM('%x', '1,', False)}; {SUM('%x', '1,', True)}; return %0, %1",
+                f"{SUM('%x', '1,', False)}; reshape %0 {{shape=(3, 1)}}; return %0, %1",
+            ),
+            (
+                "mean %x {axis=(0,), keepdims=True}; mean %x {axis=(0,), keepdims=False}; return %0, %1",
+                "mean %x {axis=(0,), keepdims=True}; reshape %0 {shape=(4,)}; return %0, %1",
+            ),
+        ],
+        [
+            f"{SUM('%x', '1,', False)}; {SUM('%x', '0,', True)}; return %0, %1",
+            f"{SUM('%x', '1,', False)}; {SUM('%y', '1,', True)}; return %0, %1",
+            f"{SUM('%x', '1,', False)}; mean %x {{axis=(1,), keepdims=True}}; return %0, %1",
+        ],
+    ),
+    "factor-out-of-sum": Case(
+        FACTOR,
+        [
+            (f"multiply %x, %s !ct; {TOTAL('%0')} !ct", f"{TOTAL('%x')} !ct; multiply %0, %s !ct"),
+            (
+                f"multiply %x, %c !ct; {SUM('%0', '1,', False)} !ct",
+                f"{SUM('%x', '1,', True)} !ct; multiply %0, %c !ct; reshape %1 {{shape=(5,)}} !ct",
+            ),
+            (  # x is there anyway
+                f"multiply %x, %s !ct; {TOTAL('%0')} !ct; return %0, %1",
+                f"multiply %x, %s !ct; {TOTAL('%x')} !ct; multiply %1, %s !ct; return %0, %2",
+            ),
+        ],
+        [
+            f"multiply %x, %s; {TOTAL('%0')}",  # the user's own
+            f"multiply %x, %c !ct; {SUM('%0', '0,', False)} !ct",
+            f"multiply %x, %x !ct; {TOTAL('%0')} !ct",
+            f"multiply %x, 3.0 !ct; {TOTAL('%0')} !ct",
+            f"sin %x !ct; multiply %0, %s !ct; {TOTAL('%1')} !ct; return %1, %2",  # it would have to be kept
+        ],
+    ),
+    "divisor-out-of-sum": Case(
+        FACTOR,
+        [
+            (f"divide %x, %s !ct; {TOTAL('%0')} !ct", f"{TOTAL('%x')} !ct; divide %0, %s !ct"),
+            (
+                f"divide %x, %r !ct; {SUM('%0', '0,', False)} !ct",
+                f"{SUM('%x', '0,', True)} !ct; divide %0, %r !ct; reshape %1 {{shape=(20,)}} !ct",
+            ),
+        ],
+        [
+            f"divide %x, %s; {TOTAL('%0')}",
+            f"divide %s, %x !ct; {TOTAL('%0')} !ct",
+            f"divide %x, %r !ct; {SUM('%0', '1,', False)} !ct",
+        ],
+    ),
+    "factor-out-of-sum-of-product": Case(
+        FACTOR,
+        [
+            (
+                f"multiply %x, %s !ct; multiply %0, %y !ct; {TOTAL('%1')} !ct",
+                f"multiply %x, %y !ct; {TOTAL('%0')} !ct; multiply %1, %s !ct",
+            )
+        ],
+        [
+            f"multiply %x, %s !ct; multiply %0, %y; {TOTAL('%1')} !ct",
+            f"multiply %x, %s !ct; multiply %0, %c !ct; {TOTAL('%1')} !ct",
+            f"multiply %x, %s !ct; multiply %0, %y !ct; {TOTAL('%1')} !ct; return %1, %2",
+        ],
+    ),
+    "divisor-out-of-sum-of-product": Case(
+        FACTOR,
+        [
+            (
+                f"divide %x, %s !ct; multiply %0, %y !ct; {TOTAL('%1')} !ct",
+                f"multiply %x, %y !ct; {TOTAL('%0')} !ct; divide %1, %s !ct",
+            )
+        ],
+        [
+            f"divide %x, %y !ct; multiply %0, %y !ct; {TOTAL('%1')} !ct",
+            f"divide %x, %s; multiply %0, %y; {TOTAL('%1')}",
         ],
     ),
     "sum-of-multiple": Case(

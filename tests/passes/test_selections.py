@@ -9,6 +9,7 @@ from tests.passes.support import Case, check_case, check_table
 
 X = "%c: bool[3], %d: bool[3], %a: f64[3], %b: f64[3], %x: f64[3], %s: f64[], %y: f64[3]"
 NEAR = "absolute %x; less_equal %0, 1.5; sign %x"
+WHOLE = "{axis=(0,), keepdims=False}"
 CASES = {
     "select-either-add": Case(
         X,
@@ -56,6 +57,30 @@ CASES = {
         X,
         [("where %c, 0, %x !ct; where %c, 0, %y !ct; subtract %0, %1 !ct", "subtract %x, %y !ct; where %c, 0, %0 !ct")],
         ["where %c, 0, %x; where %c, 0, %y; subtract %0, %1"],
+    ),
+    "sum-of-negatives-selected": Case(
+        X,
+        [
+            (
+                f"negative %a !ct; where %c, %0, 0 !ct; sum %1 {WHOLE} !ct",
+                f"where %c, %a, 0 !ct; sum %0 {WHOLE} !ct; negative %1 !ct",
+            )
+        ],
+        [
+            f"negative %a; where %c, %0, 0; sum %1 {WHOLE}",  # the user's own
+            f"negative %a !ct; where %c, %0, 1.0 !ct; sum %1 {WHOLE} !ct",
+            f"negative %a !ct; where %c, %0, %b !ct; sum %1 {WHOLE} !ct",
+        ],
+    ),
+    "sum-of-negatives-elsewhere": Case(
+        X,
+        [
+            (
+                f"negative %a !ct; where %c, 0, %0 !ct; sum %1 {WHOLE} !ct",
+                f"where %c, 0, %a !ct; sum %0 {WHOLE} !ct; negative %1 !ct",
+            )
+        ],
+        [f"negative %a; where %c, 0, %0; sum %1 {WHOLE}", f"where %c, 0, %a !ct; sum %0 {WHOLE} !ct"],
     ),
     "added-where": Case(
         X,

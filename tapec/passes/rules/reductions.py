@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node
+from tapec.ir import INPUT, Node
 from tapec.ops import Symbol
 from tapec.ops.define import reduced_shape
 from tapec.passes.facts import is_identity, uniform_value
+from tapec.passes.numbering import key_of
 from tapec.passes.pattern import Some, number, params, variables
 from tapec.passes.rule import Rule
-from tapec.passes.rules.scales import is_mild
+from tapec.passes.rules.scales import FEW, is_mild
 
 __all__ = ["REDUCTIONS"]
 
@@ -105,6 +106,45 @@ def _is_mild_multiple(y: Node, x: Node, k: Any) -> bool:
     return x.type == y.inputs[0].type and y.type.size < x.type.size and is_mild(y, k)
 
 
+# -- the same sum with and without axes of length one ----------------------------------------------------------------
+def as_twin(y: Symbol) -> Any:
+    """A sum or mean in the shape of the one of the same values that is there, and needed, already."""
+    node = y.node
+    builder: Any = y.builder  # the walk, which knows what is there
+    axis, keepdims = node.param("axis"), node.param("keepdims")
+    twin = builder.found(key_of(node.op, node.inputs, (("axis", axis), ("keepdims", not keepdims))), builder.role)
+    return None if twin is None or not builder.uses.of(twin) else np.reshape(Symbol(twin, builder), y.shape)
+
+
+def _has_axes(y: Node) -> bool:
+    return [name for name, _ in y.params] == ["axis", "keepdims"] and bool(y.inputs[0].type.shape)
+
+
+# -- factors that are the same for all that is added up ---------------------------------------------------------------
+def _has_common_factor(y: Node, x: Node, b: Node, uses: Any) -> bool:
+    """Is b one number along all axes that are added up, and much smaller, and x there anyway, or not kept for this?"""
+    product, axis = y.inputs[0], y.param("axis")
+    if x.type != product.type or FEW * b.type.size > x.type.size or uniform_value(b) is not None or not y.type.size:
+        return False
+    own = (1,) * (product.type.ndim - b.type.ndim) + b.type.shape
+    if any([own[i] != 1 for i in axis]) or product.type.size == y.type.size:
+        return False
+    return uses(product) == 1 or uses(x) > 1 or x.op is INPUT
+
+
+def _has_common_factor_beside(y: Node, x: Node, a: Node, b: Node, uses: Any) -> bool:
+    """And a is as large as x."""
+    return a.type == x.type and uses(y.inputs[0]) == 1 and _has_common_factor(y, x, b, uses)
+
+
+def _of_sum(op: Any, y: Symbol, x: Any, b: Any) -> Any:
+    """The sum of x, multiplied or divided by what all of it would have been."""
+    axis, keepdims = y.node.param("axis"), y.node.param("keepdims")
+    if not b.ndim:
+        return op(np.sum(x, axis=axis, keepdims=keepdims), b)
+    return np.reshape(op(np.sum(x, axis=axis, keepdims=True), b), y.shape)
+
+
 def reshaped(y: Symbol, x: Symbol) -> Any:
     return np.reshape(x, y.shape)
 
@@ -152,6 +192,11 @@ def _rule(name: str, pattern: Any, replacement: Any, guard: Any = None, changes:
     return Rule(name, pattern, replacement, guard, kinds="fc", changes=changes, **more)
 
 
+def _factor(name: str, pattern: Any, replacement: Any) -> Rule:
+    guard = _has_common_factor_beside if "product" in name else _has_common_factor
+    return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros")
+
+
 CT: Any = {"only": "cotangents"}
 RESHAPED_SUM = Some("sum", of=("reshape", "transpose"))
 
@@ -162,9 +207,15 @@ REDUCTIONS = (
     _rule("keepdims", np.reshape(np.sum(x), params), with_keepdims, _is_keepdims_shape, changes="", once=True),
     _rule("no-keepdims", np.reshape(np.sum(x), params), without_keepdims, _is_plain_shape, changes="", once=True),
     _rule("reshape-of-negative", np.reshape(-x, params), lambda y, x: -np.reshape(x, y.shape), changes="", once=True),
+    _rule("sum-with-other-keepdims", Some("sum", "mean"), as_twin, _has_axes, changes=""),
     # among cotangents
     _rule("sum-of-negative", np.sum(-x), negative_sum, changes="zeros", once=True, **CT),
     _rule("sum-of-multiple", np.sum(x * k), sum_of_multiple, _is_mild_multiple, once=True, **CT),
+    # an infinity of b may come out where infinities of both signs, or none, were added up
+    _factor("factor-out-of-sum", np.sum(x * b), lambda y, x, b: _of_sum(np.multiply, y, x, b)),
+    _factor("divisor-out-of-sum", np.sum(x / b), lambda y, x, b: _of_sum(np.divide, y, x, b)),
+    _factor("factor-out-of-sum-of-product", np.sum(x * b * a), lambda y, x, a, b: _of_sum(np.multiply, y, x * a, b)),
+    _factor("divisor-out-of-sum-of-product", np.sum(x / b * a), lambda y, x, a, b: _of_sum(np.divide, y, x * a, b)),
     _rule("sum-of-single-elements", np.sum(x), reshaped, _adds_single_elements, changes="zeros", **CT),
     _rule("sum-with-identity", np.sum(a * x), lambda a: np.trace(a), _picks_diagonal, changes="zeros", once=True, **CT),
     _rule("product-with-uniform", a @ k, product_with_uniform, _is_matrix, **CT),

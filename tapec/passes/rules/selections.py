@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.ir import Node
-from tapec.ops import Symbol
+from tapec.ops import Symbol, apply
 from tapec.passes.facts import is_zero, uniform_value
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
@@ -62,11 +62,23 @@ def clipped(y: Symbol, fact: Bounded) -> Any:
     return value if fact.scale == 1 else value * fact.scale
 
 
+def negative_sum(y: Symbol) -> Any:
+    """The negative of the sum of what is selected."""
+    c, *parts = [Symbol(i, y.builder) for i in y.node.inputs[0].inputs]
+    bare = [Symbol(p.node.inputs[0], y.builder) if p.node.op.name == "negative" else p for p in parts]
+    return -apply(y.node.op, (np.where(c, *bare),), y.node.params)
+
+
 # -- the rules --------------------------------------------------------------------------------------------------------
 def _sum(name: str, pattern: Any, replacement: Any) -> Rule:
     """Of two selections by one condition, the second has zeros on one side."""
     guard = lambda y, a, b, x, z: is_zero(z) and not is_zero(a) and not is_zero(b) and x.type == y.type
     return Rule(name, pattern, replacement, guard, only="cotangents", once=True, changes="zeros", kinds="fcb")
+
+
+def _negatives(name: str, selection: Any) -> Rule:
+    guard = lambda z: is_zero(z)
+    return Rule(name, np.sum(selection), negative_sum, guard, only="cotangents", changes="zeros", kinds="fb")
 
 
 SELECTIONS = (
@@ -76,6 +88,8 @@ SELECTIONS = (
     replace(both("select-either-subtract", np.where(c, a, z) - np.where(c, w, b), np.where(c, a, -b)), once=True),
     _sum("added-where", np.where(c, a, b) + np.where(c, x, z), lambda a, b, c, x: np.where(c, a + x, b)),
     _sum("added-elsewhere", np.where(c, a, b) + np.where(c, z, x), lambda a, b, c, x: np.where(c, a, b + x)),
+    _negatives("sum-of-negatives-selected", np.where(c, -x, z)),
+    _negatives("sum-of-negatives-elsewhere", np.where(c, z, -x)),
     Rule(
         "bounded",
         Some("where", of=("less", "less_equal")),

@@ -22,9 +22,9 @@ def normalised_value_and_grad(x, gain, shift):
         d_shift += np.ones(len(t2)).dot(t2)
         d_gain += np.einsum('ij,ij->j', t2, t)
         t2 *= gain
+        s2 = np.vecdot(t2, t, keepdims=True)
         t2 /= scale
-        g = np.vecdot(t2, t, keepdims=True) / scale * -0.0078125  # golden_functions.py:35   centred**2
-        centred *= g
+        centred *= s2 / scale / scale * -0.0078125  # golden_functions.py:35   centred**2
         d_centred = np.add(t2, centred, out=t2)
         np.add(d_centred, d_centred.dot(np.ones((128, 1))) * -0.0078125, out=d_x_)  # golden_functions.py:34   np.me ...
     return s, d_x, d_gain, d_shift
