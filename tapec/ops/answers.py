@@ -8,7 +8,7 @@ import numpy as np
 
 from tapec.ir import Op
 from tapec.ops.array import apply, implements, method
-from tapec.ops.define import axes_param
+from tapec.ops.define import lanes_param
 from tapec.ops.kit import as_array
 from tapec.ops.reductions import masked, reduction, reduction_cases, reduction_source
 from tapec.ops.samples import Case
@@ -48,20 +48,20 @@ COUNT_NONZERO = reduction(
 @implements(np.any)
 def any_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     a = masked(as_array(a), where, False)
-    return apply(ANY, (a,), axes_param(a, axis, keepdims))
+    return apply(ANY, (a,), lanes_param(a, axis, keepdims))
 
 
 @method("all")
 @implements(np.all)
 def all_(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     a = masked(as_array(a), where, True)
-    return apply(ALL, (a,), axes_param(a, axis, keepdims))
+    return apply(ALL, (a,), lanes_param(a, axis, keepdims))
 
 
 @implements(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     a = as_array(a)
-    return apply(COUNT_NONZERO, (a,), axes_param(a, axis, keepdims))
+    return apply(COUNT_NONZERO, (a,), lanes_param(a, axis, keepdims))
 
 
 def _run_arg(run: Any) -> Any:
@@ -103,7 +103,7 @@ def _arg(op: Op, a: Any, axis: Any, keepdims: Any) -> Any:
     if isinstance(axis, (tuple, list)):
         raise TypeError(f"'{type(axis).__name__}' object cannot be interpreted as an integer")
     a = as_array(a)
-    return apply(op, (a,), axes_param(a, axis, keepdims))
+    return apply(op, (a,), lanes_param(a, axis, keepdims))
 
 
 @method("argmax")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
 from tapec.ir import Type
 from tapec.ir.index import Slot
-from tapec.ops.array import ArrayLike, apply, implements
+from tapec.ops.array import apply, implements
 from tapec.ops.define import as_operand, define, dtype_of
 from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import as_array
 from tapec.ops.reductions import unsupported
 from tapec.ops.samples import Case
+from tapec.ops.symbol import is_known
 
 __all__ = ["BINCOUNT", "bincount", "histogram", "histogram_bin_edges"]
 
@@ -62,7 +64,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
         raise TypeError(
             f"Cannot cast array data from {weights.dtype!r} to dtype('float64') according to the rule 'safe'"
         )
-    if isinstance(x, ArrayLike):
+    if not is_known(x):
         return apply(BINCOUNT, (x, weights), (("minlength", int(minlength)),))
     n = np.bincount(x, np.zeros(weights.shape), int(minlength)).shape[0]  # plain places: the length is known
     return apply(SCATTER, (weights.astype(float), x), (("shape", (n,)), ("index", (Slot(0),))))
@@ -71,14 +73,38 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
 @implements(np.histogram_bin_edges)
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     a = np.ravel(as_array(a))
+    edges = _edges(a, bins, range)
+    if np.ndim(bins):
+        return edges
+    dtype = np.result_type(a, *(range or ()))
+    return edges.astype(dtype if dtype.kind in "fc" else np.result_type(dtype, float))
+
+
+def _edges(a: Any, bins: Any, range: Any) -> Any:
+    """The edges of bins: those given, or of so many equal ones."""
     if isinstance(bins, str):
         raise unsupported("np.histogram of a tensor needs a number of bins or their edges", f"replace bins={bins!r}")
     if np.ndim(bins):
-        return as_operand(bins)
-    low, high = (np.min(a), np.max(a)) if range is None else range
-    if range is None:  # NumPy widens an empty range
-        low, high = np.where(low == high, low - 0.5, low), np.where(low == high, high + 0.5, high)
-    return np.linspace(low, high, int(bins) + 1)
+        edges = as_operand(bins)
+        if is_known(edges) and np.any(edges[:-1] > edges[1:]):
+            raise ValueError("`bins` must increase monotonically, when an array")
+        return edges
+    if bins < 1:
+        raise ValueError("`bins` must be positive, when an integer")
+    return np.linspace(*_range(a, range), operator.index(bins) + 1)
+
+
+def _range(a: Any, range: Any) -> tuple[Any, Any]:
+    """Where the bins begin and end; NumPy widens an empty range."""
+    low, high = range if range is not None else (np.min(a), np.max(a)) if a.size else (0.0, 1.0)
+    if not (is_known(low) and is_known(high)):
+        flat = low == high
+        return np.where(flat, low - 0.5, low), np.where(flat, high + 0.5, high)
+    if low > high:
+        raise ValueError("max must be larger than min in range parameter.")
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise ValueError(f"{'autodetected' if range is None else 'supplied'} range of [{low}, {high}] is not finite")
+    return (low, high) if low != high else (low - 0.5, high + 0.5)
 
 
 @implements(np.histogram)
@@ -125,11 +151,13 @@ def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Any, Any]:
     """Each point's bins along all axes as one number, counted, and taken apart again."""
-    columns = list(as_array(sample).T) if np.ndim(sample) == 2 and not isinstance(sample, (list, tuple)) else sample
-    columns = [np.ravel(as_array(c)) for c in columns]
+    if not isinstance(sample, (list, tuple)):
+        sample = as_array(sample)
+        sample = list(sample.T) if sample.ndim == 2 else [sample]
+    columns = [np.ravel(as_array(c)) for c in sample]
     bins = [bins] * len(columns) if not np.ndim(bins) and not isinstance(bins, (list, tuple)) else bins
     ranges = [None] * len(columns) if range is None else range
-    edges = [histogram_bin_edges(c, b, r) for c, b, r in zip(columns, bins, ranges, strict=True)]
+    edges = [_edges(c, b, r) for c, b, r in zip(columns, bins, ranges, strict=True)]
     sizes = [e.shape[0] for e in edges]  # one more than bins: the last takes what lies outside
     total: Any = 0
     for column, edge, size in zip(columns, edges, sizes, strict=True):
@@ -137,7 +165,7 @@ def histogramdd(
     w = None if weights is None else np.ravel(as_array(weights))
     flat = np.bincount(total, w, minlength=math.prod(sizes))
     counts: Any = np.reshape(flat, sizes)[tuple(slice(0, n - 1) for n in sizes)]
-    counts = counts if weights is not None else counts.astype(float)
+    counts = counts.astype(float)
     if density:
         whole = np.sum(counts)
         for k, edge in enumerate(edges):

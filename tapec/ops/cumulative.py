@@ -121,7 +121,7 @@ CUMPROD = define(
 
 def _along(op: Any, a: Any, axis: Any, dtype: Any) -> Any:
     a = as_array(a)
-    if axis is None:
+    if axis is None or (not a.ndim and axis in (0, -1)):
         a, axis = np.ravel(a), 0
     if dtype is not None:
         a = a.astype(dtype)

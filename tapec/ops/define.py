@@ -240,9 +240,15 @@ def axes_param(x: Any, axis: Any, keepdims: Any) -> tuple[tuple[str, Any], ...]:
     return (("axis", normalize_axes(axis, ndim_of(x))), ("keepdims", bool(keepdims)))
 
 
+def lanes_param(x: Any, axis: Any, keepdims: Any) -> tuple[tuple[str, Any], ...]:
+    """The same for what NumPy leaves to a ufunc or a method in C: these take axis 0 or -1 of a number for none."""
+    return axes_param(x, () if not ndim_of(x) and axis in (0, -1) else axis, keepdims)
+
+
 @lru_cache(maxsize=1024)
 def _axes_param(ndim: int, axis: Any, keepdims: bool) -> tuple[tuple[str, Any], ...]:
     return (("axis", normalize_axes(axis, ndim)), ("keepdims", keepdims))
 
 
-__all__ += ["WEAK", "apply", "axes_param", "dtype_of", "fold_objects", "holds_stand_in", "ufunc_dtypes", "ufunc_rule"]
+__all__ += ["WEAK", "apply", "axes_param", "dtype_of", "fold_objects", "holds_stand_in", "lanes_param", "ufunc_dtypes"]
+__all__ += ["ufunc_rule"]

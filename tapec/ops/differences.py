@@ -11,6 +11,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements
 from tapec.ops.define import as_operand, define, ndim_of
 from tapec.ops.kit import along, as_array, both, drawn, present, rolled
+from tapec.ops.symbol import is_known
 
 __all__ = ["DIFF", "diff", "ediff1d", "gradient", "trapezoid"]
 
@@ -118,6 +119,8 @@ def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
     if not ndim_of(h):
         inner = (at(2, None) - at(None, -2)) / (2.0 * h)
         first, last = _uniform_edges(at, h, edge_order)
+    elif np.shape(h) == (n,) and _even(h):
+        return _slope(f, h[1] - h[0], axis, edge_order)
     elif np.shape(h) == (n,):
         dx = np.reshape(np.diff(h), (-1,) + (1,) * (f.ndim - axis - 1))
         a, b = dx[:-1], dx[1:]
@@ -127,6 +130,14 @@ def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
     else:
         raise ValueError("distances must match the length of the corresponding dimension")
     return np.concatenate([first, inner, last], axis).astype(f.dtype)
+
+
+def _even(h: Any) -> bool:
+    """Are these places, whose values are known, as far from each other as NumPy can tell?"""
+    if not is_known(h):
+        return False
+    steps = np.diff(h)
+    return bool((steps == steps[0]).all())
 
 
 def _weighted(parts: list[Any], a: Any, b: Any, c: Any) -> Any:

@@ -7,6 +7,7 @@ becomes filling up or cutting off.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -192,7 +193,7 @@ def _one(name: str, a: Any, n: Any, axis: int, norm: str | None) -> Any:
     m = shape_of(a)[axis]
     if n is None:
         n = 2 * (m - 1) if name == "irfftn" else m
-    return transform(name, a, (int(n),), (axis,), norm)
+    return transform(name, a, (operator.index(n),), (axis,), norm)
 
 
 def _many(name: str, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
@@ -209,7 +210,7 @@ def _many(name: str, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
     else:
         if len(s) != len(chosen):
             raise ValueError(at_user_line("Shape and axes have different lengths."))
-        lengths = [m if n is None or (n == -1) else int(n) for n, m in zip(s, [shape_of(a)[k] for k in chosen])]
+        lengths = [shape_of(a)[k] if n is None or n == -1 else operator.index(n) for n, k in zip(s, chosen)]
     if not chosen:
         if name in ("fftn", "ifftn"):
             return a

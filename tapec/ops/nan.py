@@ -48,7 +48,7 @@ def _nan_extreme(run: Any, fill: Any, a: Any, axis: Any, keepdims: Any, more: An
     """nan where there is nothing but nan."""
     a, there = _without(a, fill)
     y = run(a, axis=axis, keepdims=keepdims, **more)
-    if there is not None:
+    if there is not None and more.get("initial") is None:
         y = np.where(np.any(there, axis=axis, keepdims=keepdims), y, np.nan)
     return y
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from tapec.ir import Type
 from tapec.ir.index import Slot
-from tapec.ops.array import ArrayLike, apply, implements
+from tapec.ops.array import apply, implements
 from tapec.ops.define import axes_param, define, dtype_of, reduced_shape
 from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import as_array, real_dtype
-from tapec.ops.ranks import checked_weights, flat_fractions, ranked, weighted
+from tapec.ops.ranks import checked_weights, flat_fractions, middle, ranked, weighted
 from tapec.ops.reductions import count, mean_dtype
 from tapec.ops.samples import Case
+from tapec.ops.symbol import is_known
 
 __all__ = ["MEDIAN", "QUANTILE", "median", "percentile", "quantile"]
 
@@ -22,7 +23,7 @@ __all__ = ["MEDIAN", "QUANTILE", "median", "percentile", "quantile"]
 def _last(x: Any, axis: tuple[int, ...]) -> Any:
     """x with the reduced axes as one, last, and the others as one, first."""
     rest = [k for k in range(x.ndim) if k not in axis]
-    return np.reshape(np.transpose(x, (*rest, *axis)), (-1, count(x, axis)))
+    return np.reshape(np.transpose(x, (*rest, *axis)), (count(x, tuple(rest)), count(x, axis)))
 
 
 def _back(rows: Any, shape: tuple[int, ...], axis: tuple[int, ...]) -> Any:
@@ -157,15 +158,16 @@ def quantile(
     a = as_array(a)
     if dtype_of(a).kind == "c":
         raise TypeError("a must be an array of real numbers")
-    if weights is not None or isinstance(q, ArrayLike):
+    if weights is not None or not is_known(q):
         return _by_sorting(a, q, axis, method, keepdims, weights, leave_nan=False)
     params = (("q", _fractions(q)), *axes_param(a, axis, keepdims), ("method", method))
     return apply(QUANTILE, (a,), params)
 
 
 def _fractions(q: Any) -> Any:
-    """Fractions as numbers or nested tuples of them."""
-    q = np.asarray(q, float)
+    """Fractions as numbers or nested tuples of them; whole ones choose elements, and are left whole."""
+    q = np.asarray(q)
+    q = q if q.dtype.kind in "iu" else q.astype(float)
     if not np.all((q >= 0) & (q <= 1)):
         raise ValueError("Quantiles must be in the range [0, 1]")
     return _nested(q.tolist())
@@ -178,7 +180,7 @@ def _nested(q: Any) -> Any:
 def _percents(q: Any) -> Any:
     """As fractions."""
     q = np.true_divide(q, 100)
-    if not isinstance(q, ArrayLike) and not np.all((q >= 0) & (q <= 1)):
+    if is_known(q) and not np.all((q >= 0) & (q <= 1)):
         raise ValueError("Percentiles must be in the range [0, 100]")
     return q
 
@@ -191,7 +193,13 @@ def percentile(a: Any, q: Any, axis: Any = None, out: Any = None, *args: Any, **
 # -- leaving nan out ------------------------------------------------------------------------------------------------
 @implements(np.nanmedian)
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-    return nanquantile(a, 0.5, axis, keepdims=keepdims)
+    a = as_array(a)
+    if dtype_of(a).kind not in "fc":
+        return median(a, axis, keepdims=keepdims)
+    if not a.size:
+        return np.nanmean(a, axis, keepdims=keepdims)
+    axes = dict(axes_param(a, axis, keepdims))["axis"]
+    return np.reshape(middle(_last(a, axes)), reduced_shape(a.shape, axes, bool(keepdims)))
 
 
 @implements(np.nanpercentile)
@@ -211,22 +219,28 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Any:
-    return _by_sorting(as_array(a), q, axis, method, keepdims, weights, leave_nan=True)
+    a = as_array(a)
+    if dtype_of(a).kind == "c":
+        raise TypeError("a must be an array of real numbers")
+    if not a.size:
+        return np.nanmean(a, axis, keepdims=keepdims)  # as NumPy has it, for any number of fractions
+    return _by_sorting(a, q, axis, method, keepdims, weights, leave_nan=True)
 
 
 def _by_sorting(a: Any, q: Any, axis: Any, method: str, keepdims: Any, weights: Any, leave_nan: bool) -> Any:
     """What the op does not do: leaving nan out, weights, fractions that are tensors."""
     axes = dict(axes_param(a, axis, keepdims))["axis"]
-    q = q if isinstance(q, ArrayLike) else np.asarray(_fractions(q))
+    known = is_known(q)
+    q = np.asarray(_fractions(q)) if known else q
     fractions, rows = flat_fractions(q), _last(a, axes)
     if weights is not None:
         found = weighted(rows, _last(checked_weights(a, weights, axis, method), axes), fractions, leave_nan)
     else:
         example = np.nanquantile if leave_nan else np.quantile
-        half = np.full(q.shape, 0.5, q.dtype) if q.ndim or isinstance(q, ArrayLike) else 0.5
-        dtype = example(np.ones(1, a.dtype), half, method=method).dtype  # type: ignore[call-overload]
+        some = np.full(q.shape, 0.5, q.dtype) if not known else q if q.ndim else q.item()
+        dtype = example(np.ones(1, a.dtype), some, method=method).dtype  # type: ignore[call-overload]
         rows = rows if a.dtype.kind == "f" else rows.astype(float)
-        found = [ranked(rows, f, method, leave_nan).astype(dtype) for f in fractions]
+        found = [ranked(rows, f, dtype, method, leave_nan).astype(dtype) for f in fractions]
     shape = reduced_shape(a.shape, axes, bool(keepdims))
     if not q.ndim:
         return np.reshape(found[0], shape)

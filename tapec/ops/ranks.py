@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ops.array import ArrayLike
 from tapec.ops.define import dtype_of, shape_of
 from tapec.ops.kit import as_array
 from tapec.ops.statistics import aligned_weights
+from tapec.ops.symbol import is_known
 
-__all__ = ["checked_weights", "flat_fractions", "ranked", "weighted"]
+__all__ = ["checked_weights", "flat_fractions", "middle", "ranked", "weighted"]
 
 # Hyndman and Fan's continuous methods: the quantile lies at c q + a + q (1 - a - b) - 1 among c sorted numbers
 _BETWEEN = {
@@ -47,6 +47,7 @@ _ROUNDED: dict[str, Callable[[Any], Any]] = {
     "midpoint": lambda p: 0.5 * (np.floor(p) + np.ceil(p)),
     "nearest": np.round,
 }
+_WHOLE = {"lower", "higher", "nearest", "inverted_cdf", "closest_observation"}  # these choose an element
 
 
 def _place(count: Any, q: Any, method: str) -> Any:
@@ -63,18 +64,33 @@ def _place(count: Any, q: Any, method: str) -> Any:
     return np.clip(p, 0, count - 1)
 
 
-def ranked(rows: Any, q: Any, method: str, leave_nan: bool) -> Any:
-    """The quantile of each row; nan where there is none, or where one is and they count."""
-    missing = np.sum(np.isnan(rows), axis=1)
-    rows = np.sort(rows, 1)
-    count = np.maximum(shape_of(rows)[1] - missing, 1)
+def ranked(rows: Any, q: Any, dtype: np.dtype, method: str, leave_nan: bool) -> Any:
+    """The quantile of each row, in this dtype; nan where there is none, or where one is and they count."""
+    rows, count, missing = _sorted(rows)
     p = _place(count, q, method)
     low = np.floor(p).astype(int)
-    share = (p - low).astype(rows.dtype)
     below = _read(rows, low)
+    if method in _WHOLE or dtype_of(q).kind in "iu":
+        return below if leave_nan else np.where(missing > 0, np.nan, below)
+    share = (p - low).astype(dtype)
     above = _read(rows, np.minimum(low + 1, count - 1))
-    y = below + share * (above - below)
+    late = share >= 0.5  # from the nearer one, as NumPy has it: infinities on the other side do no harm
+    y = np.where(late, above, below) + (share - late) * (above - below)
     return y if leave_nan else np.where(missing > 0, np.nan, y)
+
+
+def middle(rows: Any) -> Any:
+    """The median of the numbers of each row: the mean of two where they are even in number."""
+    rows, count, _ = _sorted(rows)
+    low, high = (count - 1) // 2, count // 2
+    below, above = _read(rows, low), _read(rows, high)
+    return np.where(low == high, below, (below + above) / 2)
+
+
+def _sorted(rows: Any) -> tuple[Any, Any, Any]:
+    """Each row with its nan last, how many numbers it has, at least one, and how many nan."""
+    missing = np.sum(np.isnan(rows), axis=1)
+    return np.sort(rows, 1), np.maximum(shape_of(rows)[1] - missing, 1), missing
 
 
 def _read(rows: Any, places: Any) -> Any:
@@ -83,7 +99,7 @@ def _read(rows: Any, places: Any) -> Any:
 
 def flat_fractions(q: Any) -> list[Any]:
     """Each fraction by itself; a tensor gives tensors."""
-    if isinstance(q, ArrayLike):
+    if not is_known(q):
         flat = np.ravel(q)
         return [flat[i] for i in range(flat.shape[0])]
     return np.ravel(q).tolist()
@@ -99,7 +115,7 @@ def checked_weights(a: Any, weights: Any, axis: Any, method: str) -> Any:
     w = as_array(weights)
     if shape_of(w) != shape_of(a):
         w = aligned_weights(a, axis, w)
-    if not isinstance(w, ArrayLike) and np.any(w < 0):
+    if is_known(w) and np.any(w < 0):
         raise ValueError("Weights must be non-negative.")
     return w
 
@@ -118,4 +134,6 @@ def weighted(rows: Any, weights: Any, fractions: list[Any], leave_nan: bool) -> 
     share = upto / upto[:, -1:]
     last = shape_of(rows)[1] - 1
     found = [_read(ordered, np.minimum(np.sum(share < q, axis=1), last)) for q in fractions]
-    return found if leave_nan else [np.where(np.all(there, axis=1), y, np.nan) for y in found]
+    if leave_nan or dtype_of(rows).kind not in "fc":
+        return found
+    return [np.where(np.all(there, axis=1), y, np.nan) for y in found]

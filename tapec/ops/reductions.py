@@ -10,8 +10,8 @@ import numpy as np
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type
 from tapec.ops.array import apply, implements, method
-from tapec.ops.define import axes_param, conj, define, reduced_shape, spread
-from tapec.ops.kit import as_array, real_dtype
+from tapec.ops.define import as_operand, axes_param, conj, define, lanes_param, reduced_shape, spread
+from tapec.ops.kit import as_array, real_dtype, weak
 from tapec.ops.samples import Case
 
 __all__ = ["MAX", "MEAN", "MIN", "PROD", "SUM", "count", "reduction", "reduction_cases"]
@@ -148,8 +148,16 @@ def _folded(
     a = masked(as_array(a), where, identity)
     if dtype is not None:
         a = a.astype(dtype)
-    y = apply(op, (a,), axes_param(a, axis, keepdims))
-    return y if initial is None else pair(y, initial)
+    y = apply(op, (a,), lanes_param(a, axis, keepdims))
+    return y if initial is None else pair(y, _first(initial, y.dtype))
+
+
+def _first(initial: Any, dtype: np.dtype) -> Any:
+    """What a reduction begins with, in the dtype of its result; a Python number of that kind stays one."""
+    initial = as_operand(initial)
+    if weak(initial) and np.result_type(dtype, initial) == dtype:
+        return initial
+    return as_array(initial).astype(dtype)
 
 
 @method("mean")
@@ -223,6 +231,7 @@ MIN = reduction("min", np.min, _same, _extreme_vjp, rule=_extreme_rule, run=np.m
 
 def _extreme(op: Op, pair: Any, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     a = as_array(a)
+    initial = None if initial is None else _first(initial, a.dtype)
     if where is not True:
         if initial is None:
             raise ValueError(
@@ -230,7 +239,11 @@ def _extreme(op: Op, pair: Any, a: Any, axis: Any, keepdims: Any, initial: Any, 
                 "so to use a where mask one has to specify 'initial'"
             )
         a = np.where(where, a, initial)
-    y = apply(op, (a,), axes_param(a, axis, keepdims))
+    params = lanes_param(a, axis, keepdims)
+    if initial is not None and not a.size:
+        axes, keepdims = dict(params).values()
+        return np.zeros(reduced_shape(a.shape, axes, keepdims), a.dtype) + initial
+    y = apply(op, (a,), params)
     return y if initial is None else pair(y, initial)
 
 

@@ -13,6 +13,7 @@ from tapec.ops.define import as_operand, define, ndim_of, shape_of
 from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import as_array, weak
 from tapec.ops.samples import Case
+from tapec.ops.symbol import is_known
 
 __all__ = ["CHOOSE", "INTERP", "choose", "compress", "extract", "interp", "piecewise", "select"]
 
@@ -25,12 +26,15 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         raise ValueError("list of cases must be same length as list of conditions")
     if not len(condlist):
         raise ValueError("select with an empty condition list is not possible")
-    y = as_operand(default)
-    for condition, choice in reversed(list(zip(condlist, choicelist))):
+    choices, y = [as_operand(c) for c in choicelist], as_operand(default)
+    dtype = np.result_type(*[c if weak(c) else c.dtype for c in (*choices, y)])
+    for condition, choice in reversed(list(zip(condlist, choices))):
         condition = as_operand(condition)
         if condition.dtype != bool:
             raise TypeError("invalid entry in condlist: should be boolean ndarray")
-        y = np.where(condition, as_operand(choice), y)
+        if weak(choice) and weak(y):
+            y = dtype.type(y)  # of two Python numbers `where` would make doubles
+        y = np.where(condition, choice, y)
     return y
 
 
@@ -188,6 +192,8 @@ INTERP = define(
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
     if period is not None:
+        if is_known(period) and period == 0:
+            raise ValueError("period must be a non-zero value")
         x, xp, fp = _wrapped(x, xp, fp, abs(period))
         left = right = None
     plain = [v is None or isinstance(v, (int, float, complex)) for v in (left, right)]

@@ -65,11 +65,11 @@ CONVOLVE = define(
     numpy=np.convolve,
 )
 
-_MODES = {"f": "full", "s": "same", "v": "valid", 0: "valid", 1: "same", 2: "full"}
+_MODES = {"full": "full", "same": "same", "valid": "valid", 0: "valid", 1: "same", 2: "full"}
 
 
 def _mode(mode: Any) -> str:
-    found = _MODES.get(mode[:1].lower() if isinstance(mode, str) else mode)
+    found = _MODES.get(mode)
     if found is None:
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
     return found

@@ -113,7 +113,7 @@ PARTITION = define(
 
 def _sorted(op: Op, a: Any, axis: Any, *more: tuple[str, Any]) -> Any:
     a = as_array(a)
-    if axis is None:
+    if axis is None or (not a.ndim and op is ARGSORT and axis in (0, -1)):
         a, axis = np.ravel(a), 0
     return apply(op, (a,), (*more, ("axis", normalize_axis(axis, ndim_of(a)))))
 
@@ -169,8 +169,10 @@ def partition_in_place(self: Any, kth: Any, axis: int = -1, kind: str = "introse
 @implements(np.sort_complex)
 def sort_complex(a: Any) -> Any:
     y = sort(a)
-    kinds = {"f": np.complex64, "e": np.complex64, "g": np.clongdouble, "d": np.complex128}
-    return y if y.dtype.kind == "c" else y.astype(kinds.get(y.dtype.char, np.complex128))
+    if y.dtype.kind == "c":
+        return y
+    narrow = y.dtype.char in "bBhH"
+    return y.astype(np.complex64 if narrow else np.clongdouble if y.dtype.char == "g" else np.complex128)
 
 
 def _lexsort_cases(rng: np.random.Generator) -> list[Case]:

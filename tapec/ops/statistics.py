@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ops.array import ArrayLike, apply, implements, method
+from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, axes_param, ndim_of, shape_of, spread
 from tapec.ops.kit import as_array, real_dtype
 from tapec.ops.reductions import count, mean_dtype, reduction, reduction_cases, reduction_source
+from tapec.ops.symbol import is_known
 
 __all__ = ["STD", "VAR", "aligned_weights", "average", "corrcoef", "cov"]
 
@@ -113,10 +114,10 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if w.shape != a.shape:
         w = aligned_weights(a, axis, w)
     total = np.sum(w, axis=axis, keepdims=keepdims)
-    if not isinstance(total, ArrayLike) and np.any(total == 0):
+    if is_known(total) and np.any(total == 0):
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     y = np.sum(a * w, axis=axis, keepdims=keepdims) / total
-    return (y, np.broadcast_to(total, y.shape)) if returned else y
+    return (y, np.broadcast_to(total.astype(y.dtype), y.shape)) if returned else y
 
 
 def aligned_weights(a: Any, axis: Any, w: Any) -> Any:
@@ -160,11 +161,13 @@ def cov(
     if w is None:
         x = x - np.mean(x, axis=1, keepdims=True)
         free = max(x.shape[1] - ddof, 0)
-        return np.squeeze(x @ np.conj(x.T) * (1.0 / free if free else math.nan))
+        return np.squeeze(x @ np.conj(x.T) * (1.0 / free if free else math.inf))
     total = np.sum(w)
+    if is_known(total) and total == 0:
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     x = x - np.sum(x * w, axis=1, keepdims=True) / total
     lost = ddof if aweights is None else ddof * np.sum(w * as_operand(aweights)) / total
-    return np.squeeze((x * w) @ np.conj(x.T) / (total - lost))
+    return np.squeeze((x * w) @ np.conj(x.T) / np.maximum(total - lost, 0))
 
 
 _ROWS_STAY = np.lib.NumpyVersion(np.__version__) < "2.2.0"  # a single row is one variable, whatever `rowvar` says
@@ -186,7 +189,7 @@ def _checked_weights(name: str, w: Any, n: int) -> Any:
         raise RuntimeError(f"cannot handle multidimensional {name}")
     if shape_of(w) != (n,):
         raise RuntimeError(f"incompatible numbers of samples and {name}")
-    if isinstance(w, ArrayLike):
+    if not is_known(w):
         return w
     if np.any(w < 0):
         raise ValueError(f"{name} cannot be negative")

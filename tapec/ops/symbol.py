@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Builder, Node, Op
 from tapec.ops.array import ArrayLike
 
-__all__ = ["Question", "Symbol", "is_symbol", "symbols"]
+__all__ = ["Question", "Symbol", "is_known", "is_symbol", "symbols"]
 
 
 class Symbol(ArrayLike):
@@ -63,6 +63,13 @@ def is_symbol(x: Any) -> bool:
     if type(x) is Question:
         raise TypeError("this hangs on values")
     return isinstance(x, Symbol)
+
+
+def is_known(x: Any) -> bool:
+    """Is it no stand-in, so that its values may be looked at? For those who do, which is no answer for others."""
+    if type(x) is Question:
+        raise TypeError("this hangs on values")
+    return not isinstance(x, ArrayLike)
 
 
 def symbols(nodes: Any, builder: Builder) -> list[Symbol]:

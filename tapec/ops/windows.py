@@ -28,6 +28,8 @@ def _rule(t: Type, window: int, axis: int) -> Type:
 def _vjp(ct: Any, y: Any, x: Any, window: int, axis: int) -> Any:
     """Every element gets what all windows that hold it bring."""
     count = x.shape[axis] - window + 1
+    if not window:
+        return (np.zeros_like(x),)
     if window <= FEW:
         parts = [_shifted(ct[..., j], x.shape, axis, j, count) for j in range(window)]
         total = parts[0]

@@ -69,6 +69,8 @@ ONE = {
     "nan sums": (lambda x: [np.nansum(x), np.nanprod(x, 1), np.nancumsum(x, 2), np.nancumprod(x, 2)], HOLES),
     "nan means": (lambda x: [np.nanmean(x, 1), np.nanvar(x), np.nanstd(x, (0, 2), ddof=1)], HOLES),
     "nan extremes": (lambda x: [np.nanmax(x, 2), np.nanmin(x), np.nanargmax(x), np.nansum(x)], HOLES),
+    "nanmedian": (lambda x: [np.nanmedian(x, 2), np.nanmedian(x, (0, 2), keepdims=True)], HOLES),
+    "nanmedian complex": (lambda z: np.nanmedian(z, 1), Z),
     "nan quantiles": (lambda x: [np.nanmedian(x), np.nanquantile(x, [0.2, 0.6], 2), np.nanpercentile(x, 30)], HOLES),
     "nan quantile methods": (lambda x: [np.nanquantile(x, 0.3, 2, method=m) for m in METHODS], HOLES),
     "weighted quantile": (lambda x: np.quantile(x, [0.3, 0.8], 2, weights=P, method="inverted_cdf"), A),
@@ -198,6 +200,95 @@ def test_single_precision(name):
     f, x = SINGLE[name], V.astype(np.float32)
     for want, got in zip(leaves(f(x)), leaves(f(tapec.constant(x))), strict=True):
         assert_same(got, want)
+
+
+NAN, INF, NONE = np.nan, np.inf, np.zeros((0, 3))
+EDGES = {  # values, shapes and dtypes as NumPy's
+    "a number along an axis": lambda x: [np.sum(x, 0), np.max(x, axis=-1, keepdims=True), np.any(x, -1), x.argmax(0)],
+    "a number in a row": lambda x: [np.cumsum(x, 0), np.cumprod(x, axis=-1), np.argsort(x, axis=0), np.ptp(x, 0)],
+    "beginning": lambda x: [np.sum(x, initial=0.5), np.prod(x, initial=np.float64(0.5)), np.max(x, initial=0.5)],
+    "beginning of nan": lambda x: [np.nanmax(x, initial=0.5), np.nanmin(x, -1, initial=-7, where=x > 0)],
+    "quantiles of whole fractions": lambda x: [np.quantile(x, 1), np.percentile(x, [0, 100]), np.nanquantile(x, 0)],
+    "nanquantile": lambda x: [np.nanquantile(x, [0.25, 0.7], -1), np.nanquantile(x, 0.3), np.nanmedian(x)],
+    "weighted quantile": lambda x: np.quantile(x, 0.4, weights=np.ones(x.shape), method="inverted_cdf"),
+    "sort_complex": np.sort_complex,
+    "select": lambda x: np.select([x > 1, x < 0], [x, 1.5], 3),
+    "histogram": lambda x: [*np.histogram(x, 3, (0, 2)), *np.histogram(x, 3, (1, 1)), *np.histogramdd(x, 3, [(0, 2)])],
+    "too few for a covariance": lambda x: np.cov(x, ddof=9),
+    "an average's weights": lambda x: np.average(x * 1j, axis=-1, weights=np.ones(np.shape(x)[-1:]), returned=True),
+}
+ARRAYS = [V, V.astype("f4"), np.array([3, 1, 2, 7], "i1"), np.array([1, NAN, -2, 0.5]), np.array([1, INF, -INF, 0.5])]
+EDGE_CASES = [(name, x) for name in EDGES for x in ARRAYS if "number" not in name]
+EDGE_CASES += [(name, np.array(1.5)) for name in EDGES if "number" in name]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name, x", EDGE_CASES, ids=lambda v: v if isinstance(v, str) else str(v.dtype))
+def test_edges(name, x):
+    f = EDGES[name]
+    for want, got in zip(leaves(f(x)), leaves(f(tapec.constant(x))), strict=True):
+        assert_same(got, want)
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice")
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
+def test_nothing_at_all():
+    t = tapec.constant(NONE)
+    assert_same(np.max(t, axis=0, initial=2), np.max(NONE, axis=0, initial=2))
+    for f in (np.nanmedian, lambda x: np.nanquantile(x, 0.3), lambda x: np.nanmedian(x, 0, keepdims=True)):
+        assert_same(f(t), f(NONE))
+    for got, want in zip(np.histogram(t, 3), np.histogram(NONE, 3), strict=True):
+        assert_same(got, want)
+
+
+@pytest.mark.parametrize(
+    "f, kind",
+    [
+        (lambda x: np.histogram(x, [0, 2, 1]), ValueError),
+        (lambda x: np.histogram(x, 0), ValueError),
+        (lambda x: np.histogram(x, 3, (2, 1)), ValueError),
+        (lambda x: np.histogram(x, 3, (0, INF)), ValueError),
+        (lambda x: np.interp(x, [0, 1], [1, 2], period=0), ValueError),
+        (lambda x: np.cov(x, aweights=np.zeros(5)), ZeroDivisionError),
+        (lambda x: np.fft.fft(x, 3.5), TypeError),
+        (lambda x: np.sum(x, 1), np.exceptions.AxisError),
+        (lambda x: np.mean(x[0], 0), np.exceptions.AxisError),
+    ],
+)
+def test_errors_of_the_kind_that_numpy_raises(f, kind):
+    with pytest.raises(kind):
+        f(V)
+    with pytest.raises(kind):
+        f(tapec.constant(V))
+
+
+def test_convolve_knows_its_modes_by_their_names():
+    with pytest.raises(ValueError, match="mode must be one of"):
+        np.convolve(tapec.constant(V), W, "sideways")
+
+
+def test_even_places_are_a_spacing():
+    """Weights of zero would spread nan and infinity."""
+    x = np.array([1.0, NAN, -2.0, INF, 0.5])
+    places = np.arange(5.0)
+    np.testing.assert_array_equal(np.gradient(tapec.constant(x), places).numpy(), np.gradient(x, places))
+
+
+def test_what_hangs_on_values_is_asked_each_time():
+    """The third call of a kind may follow a plan."""
+    x = tapec.constant(V)
+    for q in ([0.2, 0.7], [0.3, 0.4], [0.5, 1.0]):
+        assert_same(np.quantile(x, np.array(q)), np.quantile(V, q))
+        assert_same(np.average(x, weights=np.array([1, 1, 2, 2, *q[:1]])), np.average(V, weights=[1, 1, 2, 2, *q[:1]]))
+    with pytest.raises(ValueError, match="range"):
+        np.quantile(x, np.array([0.3, 1.5]))
+    with pytest.raises(ZeroDivisionError):
+        np.average(x, weights=np.zeros(5))
+
+
+def test_windows_of_no_elements_have_no_gradient():
+    gradient = tapec.grad(lambda x: np.sum(np.lib.stride_tricks.sliding_window_view(x, 0)))
+    np.testing.assert_array_equal(gradient(V), np.zeros(5))
 
 
 def test_counted_by_known_places_under_vmap():
