@@ -6,7 +6,7 @@ it. Inputs, constants and results are never written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from tapec.codegen.names import Names, generic_name, identifier
@@ -113,13 +113,11 @@ class Buffers:
         self.name[node] = self.name[victim]
         if victim in self.lent:
             self.lent[node] = self.lent.pop(victim)
-        self.bury(leaves, victim)
+        self.bury(leaves, (victim,))
 
     def revive(self, node: Node, victim: Node) -> None:
-        """A value that lives in the memory of another, which was buried a moment ago."""
-        name = self.name[node] = self.name[victim]
-        if name in self.pooled:
-            self.take_back(name)
+        """A value that lives in the memory of another, which is over."""
+        self.name[node] = self.name[victim]
         self.owned.discard(victim)
         self.owned.add(node)
 
@@ -160,8 +158,11 @@ class Buffers:
         if self.workspace is None or name not in self.workspace:
             self.names.release(name)
 
-    def bury(self, leaves: Sequence[Node], survivor: Node | None = None) -> None:
-        """Free the names of values read for the last time; keep big arrays for later operations."""
+    def bury(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
+        """Free the names of values read for the last time; keep big arrays for later operations.
+
+        The memory and the name of `victims` are another value's by now.
+        """
         here, last_read = self.here, self.last_read
         for leaf in leaves:
             if last_read.get(leaf) != here:
@@ -169,7 +170,7 @@ class Buffers:
             last_read[leaf] = -1
             name = self.name.get(leaf)
             dead = leaf in self.owned and self.last[leaf] == here
-            if name is None or leaf is survivor or (name in self.names.fixed and not dead):
+            if name is None or leaf in victims or (name in self.names.fixed and not dead):
                 continue
             if dead and leaf in self.lent and self.until[self.lent[leaf]] <= here:
                 self.release(name)  # the array belongs to the value that is kept from now on

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tapec.codegen.expressions import Expr, Expression, Template
@@ -113,7 +113,7 @@ class FloatLowering(Lowering):
             return found
         return node.value if node.op is CONSTANT else self.express(node)
 
-    def bury(self, leaves: Sequence[Node], survivor: Node | None = None) -> None:
+    def bury(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
         here, last_read = self.here, self.last_read
         for leaf in leaves:
             if last_read.get(leaf) == here:

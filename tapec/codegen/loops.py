@@ -82,7 +82,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         held.update((name, kept[n]) for n, name in inside.into.given.items())
         outer.out += _freed(outer, held, [*before, *cut])
     names.back_to(mark, {outer.name[part] for part in kept.values() if part in outer.name})
-    outer.bury(leaves)
+    outer.bury(leaves, [whole for _, whole in inside.into.taken])
     outer.out += inside.into.renamed()
 
 
@@ -162,9 +162,10 @@ class _Targets:
     def _ends(self) -> dict[Node, int]:
         """For each value that is kept the item until which its array may hold another value."""
         place = {item: k for k, item in enumerate(self.inside.items) if type(item) is Node}
-        ends = {n: place[n] - (n.op.kind != "elementwise") for n in self.kept if n in place}
+        fused = self.inside.plan.fused  # written before all that they read has been read
+        ends = {n: place[n] - (n.op.kind != "elementwise" or n in fused) for n in self.kept if n in place}
         for base, n in self.bases.items():
-            ends[n] = min(ends[n], place[base])
+            ends[n] = min(ends[n], place[base] - (base in fused))
         return ends
 
     def _call_in(self, node: Node) -> None:

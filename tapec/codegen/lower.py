@@ -6,7 +6,7 @@ the target of a later operation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from tapec.codegen.results import result
 from tapec.codegen.scatter import is_scatter, is_write
 from tapec.codegen.statements import Assign, Augment, Do, If, Return, Statement, Store
 from tapec.codegen.templates import WHOLE
-from tapec.codegen.writes import Filled, add_scatter, add_scatter_into, scatter, write
+from tapec.codegen.writes import Filled, add_scatter, add_scatter_into, scatter, scatter_into, write
 from tapec.ir import Node, is_literal
 from tapec.ir.origin import line_of
 
@@ -133,6 +133,8 @@ class Lowering(Buffers):
         target = self.into[node]
         if node in self.plan.fused:
             add_scatter_into(self, node, target)
+        elif is_scatter(node):
+            scatter_into(self, node, target)
         elif node.op.inplace and self.name.get(node.inputs[0]) == target:
             self.out.append(Augment(target, node.op.inplace.rstrip("="), self.operand(node.inputs[1]), node.origin))
         elif self.has_out(node) and node.op.kind in ("elementwise", "product"):
@@ -254,7 +256,7 @@ class CheckedLowering(Lowering):
     def dies(self, node: Node, wanted: Any, heir: Node | None = None) -> bool:
         return False
 
-    def bury(self, leaves: Sequence[Node], survivor: Node | None = None) -> None:
+    def bury(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
         return
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MANY = 256  # elements from which looking up their places in the flat array pays
 
-__all__ = ["Filled", "add_scatter", "add_scatter_into", "scatter", "write"]
+__all__ = ["Filled", "add_scatter", "add_scatter_into", "scatter", "scatter_into", "write"]
 
 NEGATIVE = parse_template("-_0", 1)
 ADD_AT = parse_template("np.add.at(_0, _1, _2)", 3)
@@ -81,6 +81,12 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         low.filled[node] = filled
     low.own(node)
     low.bury(leaves)
+
+
+def scatter_into(low: Lowering, node: Node, target: str) -> None:
+    """The same in an array that is there for it."""
+    low.out.append(Store(Expr(WHOLE, (target,)), "", 0, node.origin))
+    _put(low, target, "+" if has_repeats(node) else "", node)
 
 
 def _is_permutation(node: Node) -> bool:
