@@ -2,6 +2,7 @@
 
 Distances and kernels are symmetric, differences of all pairs are antisymmetric, and so are the cotangents that come
 back through them. Known from how a value was made, up to rounding: `x @ x.T`, `v[:, None] + v`, inverses, products.
+On the diagonal of an antisymmetric value there are zeros, of one sign, or what they were divided into.
 """
 
 from __future__ import annotations
@@ -61,13 +62,13 @@ def _elementwise(node: Node, known: dict[Node, int]) -> int:
         return parts[0] * parts[1]
     if name in ("add", "subtract"):
         return parts[0] if parts[0] == parts[1] else 0
-    if name in ODD:
+    if name in ODD and not (name == "cast" and node.type.dtype.kind in "bu"):  # these know no sign
         return parts[0]
     if name in EVEN:
         return 1
     if name == "power":
         exponent = uniform_value(inputs[1])
-        return 1 if parts[0] == 1 or exponent in (2, 4, 6) else 0
+        return 1 if parts == [1, 1] or exponent in (2, 4, 6) else 0
     return 1 if all([p == 1 for p in parts]) else 0
 
 
@@ -136,6 +137,12 @@ def _is_transpose(a: Node, b: Node) -> bool:
     )
 
 
+def _cofactors(node: Node, known: dict[Node, int]) -> int:
+    """Products of n - 1 elements each: those of an antisymmetric matrix of odd n are symmetric."""
+    parity = _kept(node, known) if node.type.ndim == 2 else 0
+    return parity ** (node.type.shape[0] - 1)
+
+
 def _constant(node: Node, known: dict[Node, int]) -> int:
     value: Any = node.value
     return int(value.size <= SMALL and np.array_equal(value, np.swapaxes(value, 0, 1)))
@@ -145,7 +152,8 @@ _RULES: dict[str, Any] = {
     CONSTANT.name: _constant,
     "eye": lambda node, known: int(node.param("k") == 0),
     "diag": lambda node, known: int(node.param("k") == 0),
-    **dict.fromkeys(["inv", "cofactors"], lambda node, known: _kept(node, known) if node.type.ndim == 2 else 0),
+    "inv": lambda node, known: _kept(node, known) if node.type.ndim == 2 else 0,
+    "cofactors": _cofactors,
     "matmul": _product,
     "transpose": _transpose,
     "reshape": _kept,

@@ -1,13 +1,23 @@
 """Symmetric and antisymmetric values: what is known of them, and the transposes and sums that are saved."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import tapec
-from tapec.ir import interpret, parse
+from tapec.ir import OPS, Builder, Type, input_node, interpret, parse
+from tapec.ops import Symbol
 from tapec.passes.rules import SYMMETRIES
 from tapec.passes.symmetry import swap_parity
+from tests.ops.derivatives import check
 from tests.passes.support import Case, check_regular_case, check_table, text
+
+
+def is_drawn(op):
+    """Are its operands arrays of real numbers?"""
+    return isinstance(op.sample, tuple) and all(d.kind == "f" for d in op.sample)
+
 
 X = "%x: f64[4,3], %v: f64[4], %s: f64[4,4], %k: f64[], %w: f64[3]"
 T = "transpose %x {axes=(1, 0)}"
@@ -39,6 +49,8 @@ FAR = "reshape %x {shape=(4, 1, 3)}; subtract %0, %x"
         (f"{PAIRS}; absolute %1; multiply %2, %1", -1),
         (f"{FAR}; multiply %1, %1; sum %2 {{axis=(2,), keepdims=False}}; sqrt %3", 1),
         (f"{FAR}; multiply %1, %w", -1),
+        (f"{PAIRS}; cofactors %1", -1),
+        ("reshape %w {shape=(3, 1)}; subtract %0, %w; cofactors %1", 1),
         ("diag %v {k=0}", 1),
         # nothing known
         ("return %s", 0),
@@ -46,6 +58,8 @@ FAR = "reshape %x {shape=(4, 1, 3)}; subtract %0, %x"
         (f"{GRAM}; multiply %1, %v", 0),
         (f"{PAIRS}; add %1, 1.0", 0),
         (f"{PAIRS}; exp %1", 0),
+        (f"{PAIRS}; power 2.0, %1", 0),
+        (f"{PAIRS}; cast %1 {{dtype=bool}}; cast %2 {{dtype=f64}}", 0),
         ("matmul %s, %s", 0),
         ("reshape %v {shape=(4, 1)}; divide %0, %v", 0),
         (f"{FAR}; sum %1 {{axis=(0,), keepdims=True}}", 0),
@@ -62,6 +76,30 @@ def test_parity(body, parity):
     (y,) = interpret(graph, *values)
     if parity:
         assert np.allclose(np.swapaxes(y, 0, 1), parity * y, rtol=1e-12, atol=1e-14)
+
+
+ELEMENTWISE = sorted(n for n, op in OPS.items() if op.kind == "elementwise" and not op.multi and is_drawn(op))
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_parity_of_every_elementwise_op(name):
+    """On symmetric and antisymmetric operands, numbers beside them, in every order."""
+    op = OPS[name]
+    v, c = (input_node(n, Type(s, float)) for n, s in (("v", (4,)), ("c", ())))
+    values = np.array([0.3, -0.2, 0.9, 0.5]), np.float64(0.4)
+    for kinds in itertools.product("san", repeat=len(op.sample)):
+        builder = Builder()
+        x, number = Symbol(v, builder), Symbol(c, builder)
+        operands = {"s": 0.3 * x[:, None] * x, "a": 0.4 * (x[:, None] - x), "n": number}
+        try:
+            node = builder.emit(op, tuple([operands[k].node for k in kinds]))
+        except TypeError:
+            continue  # of integers alone
+        parity = swap_parity(node)
+        if parity:
+            (y,) = interpret(builder.graph([v, c], [node], "f"), *values)
+            y[np.isinf(y)] = 0  # 1 / 0 on the diagonal
+            np.testing.assert_allclose(y.T, parity * y, rtol=1e-12, atol=1e-14, err_msg=f"{name} of {kinds}")
 
 
 CASES = {
@@ -117,6 +155,24 @@ def test_forces_between_all_pairs():
     assert np.allclose(f(x), -np.sum(d / s[..., None] ** 1.5, axis=1), rtol=1e-12)
     code = "".join(line.split("#")[0] for line in f.source(x).splitlines())
     assert code.count(".sum(") == 1
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_determinants_of_antisymmetric_matrices(n):
+    """Those of odd size are zero whatever the differences."""
+    f = tapec.grad(lambda v: np.linalg.det(np.arctan(v[:, None] - v)))
+    v = np.array([0.1, 0.5, 1.2, 0.8])[:n]
+    check(lambda v: np.linalg.det(np.arctan(v[:, None] - v)), v, order=1)
+    if n % 2:
+        assert np.allclose(f(v), 0, atol=1e-14)
+
+
+def test_powers_of_differences():
+    v = np.array([0.1, 0.5, 1.2])
+    d = v[:, None] - v
+    slope = np.log(2.0) * 2.0**d
+    found = tapec.grad(lambda v: np.sum(2.0 ** (v[:, None] - v)))(v)
+    assert np.allclose(found, slope.sum(1) - slope.sum(0), rtol=1e-12)
 
 
 def test_one_factorisation_of_a_symmetric_matrix():

@@ -34,6 +34,6 @@ def along_the_other(y: Any, x: Any, fact: int) -> Any:
 
 
 SYMMETRIES = (
-    Rule("transpose-of-symmetric", np.transpose(x), signed, _of_transpose, only="cotangents", changes="rounding"),
-    Rule("sum-of-symmetric", np.sum(x), along_the_other, _of_sum, only="cotangents", changes="rounding"),
+    Rule("transpose-of-symmetric", np.transpose(x), signed, _of_transpose, only="cotangents", changes="zeros"),
+    Rule("sum-of-symmetric", np.sum(x), along_the_other, _of_sum, only="cotangents", changes="zeros"),
 )
