@@ -58,6 +58,7 @@ CASES = {
             ("constant {value=0.5}; subtract %x, %0", "subtract %x, 0.5"),
             (f"{FULL('3,', 0.1, 'f32')}; add %0, %h", "add 0.1, %h"),
             (f"{FULL('3,', 0.5, 'f32')}; add %0, %x", "add 0.5, %x"),
+            (f"{FULL('3,', 0.1, 'f32')}; add %0, %x", "add 0.10000000149011612, %x"),  # 0.1 in single precision
             (f"{FULL('3,', 2, 'i64')}; greater %x, %0", "greater %x, 2"),
             (f"{FULL('2, 3', 2.0, 'f64')}; add %x, %0", "add %x, 2.0; broadcast_to %0 {shape=(2, 3)}"),
             (f"{TWO}; multiply %0, %n", "multiply 2.0, %n"),

@@ -19,7 +19,7 @@ from tapec.testing.rewrites import SPECIAL, assert_same, sample_inputs
 SHAPES = [(), (3,), (1,), (2, 3), (2, 1)]
 UNARY = ["negative", "absolute", "square", "exp", "sqrt", "positive", "conjugate", "sin"]
 BINARY = ["add", "subtract", "multiply", "divide", "maximum", "power"]
-NUMBERS = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 4, 1, 0, -1, 3.0]
+NUMBERS = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 4, 1, 0, -1, 3.0, 0.1]
 EXACT = [rule for rule in (*ALGEBRA, *FOLD, *LAYOUT, *INDEXING) if rule.changes == ""]
 
 
@@ -61,7 +61,9 @@ def nodes(draw, builder, values, condition, dtypes):
         pair = [x, builder.constant(draw(st.sampled_from(numbers)))]
         return builder.emit(get_op(draw(st.sampled_from(binary))), tuple(draw(st.permutations(pair))))
     if kind == "full" and x.dtype.kind != "u":
-        params = (("shape", x.shape), ("value", draw(st.sampled_from(NUMBERS))), ("dtype", x.dtype))
+        dtype = draw(st.sampled_from([x.dtype, np.dtype(draw(st.sampled_from(dtypes)))]))
+        value = draw(st.sampled_from(NUMBERS if dtype.kind != "u" else [0, 1, 4]))
+        params = (("shape", x.shape), ("value", value), ("dtype", dtype))
         uniform = builder.emit(get_op("full"), (), params)
         return builder.emit(get_op(draw(st.sampled_from(binary))), (x, uniform))
     if kind == "layout":

@@ -13,6 +13,7 @@ import numpy as np
 from tapec.ir import CONSTANT, Node, is_literal
 from tapec.ops import Symbol, apply
 from tapec.ops.creation import FULL
+from tapec.ops.kit import real_dtype
 from tapec.passes.facts import uniform_value
 from tapec.passes.pattern import Some
 from tapec.passes.rule import Rule
@@ -84,7 +85,7 @@ def literal_operands(y: Symbol) -> Any:
     """Operands that are one number, as Python numbers where another operand decides the dtype anyway."""
     inputs = y.node.inputs
     strong = [i.type.dtype for i in inputs if uniform_value(i) is None]
-    new = [_literal(i) if _gives_way(y.node, i, strong) else Symbol(i, y.builder) for i in inputs]
+    new = [_literal(i, strong) if _gives_way(y.node, i, strong) else Symbol(i, y.builder) for i in inputs]
     return apply(y.node.op, tuple(new), y.node.params)
 
 
@@ -104,12 +105,12 @@ def _some_give_way(y: Node) -> bool:
     return bool(strong) and any([_gives_way(y, i, strong) for i in y.inputs])
 
 
-def _literal(node: Node) -> Any:
-    """The Python number, in its shortest form, that converts to the same value of the node's dtype."""
-    value, dtype = uniform_value(node), node.type.dtype
+def _literal(node: Node, strong: list[np.dtype]) -> Any:
+    """The Python number, in its shortest form, that converts to the same value of the dtype that is computed in."""
+    value, dtype = uniform_value(node), real_dtype(np.result_type(node.type.dtype, *strong))
     if type(value) is float and dtype != np.float64:
         short = float(str(dtype.type(value)))
-        return short if dtype.type(short) == value else value
+        return short if dtype.type(short) == dtype.type(value) else value
     return value
 
 
