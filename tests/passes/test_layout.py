@@ -292,12 +292,13 @@ CASES = {
     "sum-of-scatter": Case(
         "%r: f64[3]",
         [
-            (f"{PICKED}; {SUM('%2', '1,', False)}", "return %r"),
-            (f"{PICKED}; {SUM('%2', '1,', True)}", "reshape %r {shape=(3, 1)}"),
+            (f"{PICKED}; {SUM('%2', '1,', False)} !ct", "return %r"),
+            (f"{PICKED}; {SUM('%2', '1,', True)} !ct", "reshape %r {shape=(3, 1)} !ct"),
         ],
         [
-            f"{PICKED}; {SUM('%2', '0,', False)}",  # along the other axis
-            f"{PICKED.replace('[0, 1, 2]', '[0, 1, 1]')}; {SUM('%2', '1,', False)}",  # two in a row
+            f"{PICKED}; {SUM('%2', '1,', False)}",  # the user's own: -0.0 and zeros are 0.0
+            f"{PICKED}; {SUM('%2', '0,', False)} !ct",  # along the other axis
+            f"{PICKED.replace('[0, 1, 2]', '[0, 1, 1]')}; {SUM('%2', '1,', False)} !ct",  # two in a row
         ],
     ),
     "sum-of-divided-scatter": Case(

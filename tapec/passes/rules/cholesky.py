@@ -191,6 +191,8 @@ def scaled(value: Any, factor: float) -> Any:
 
 # -- the rules --------------------------------------------------------------------------------------------------------
 def _fact(y: Node, l: Node, ct: Node) -> Parts | None:
+    if y.role is None:
+        return None  # the user's own
     swaps = [n for n in (y.inputs[0].inputs[0], *y.inputs[0].inputs[1].inputs) if n.op.name == "transpose"]
     return parts(l, ct) if all([n.param("axes") == (1, 0) for n in swaps]) else None
 

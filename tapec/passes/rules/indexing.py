@@ -75,7 +75,7 @@ def _fills_everything(y: Node) -> bool:
 
 def _one_in_each_row(y: Node) -> bool:
     """Is it the sum over the columns of a matrix into whose rows one value was put each?"""
-    return y.param("axis") == (1,) and _picks(y.inputs[0])
+    return y.role is not None and y.param("axis") == (1,) and _picks(y.inputs[0])
 
 
 def _one_divided_in_each_row(y: Node) -> bool:
