@@ -211,8 +211,9 @@ class _Targets:
         lines = []
         outer = self.outer
         for part, whole in self.taken:
+            outer.revive(part, whole)  # all of them first: no new name is one that another array still has
+        for part, whole in self.taken:
             old = outer.name[whole]
-            outer.revive(part, whole)
             if not outer.keeps_name(part, old):
                 outer.release(old)
                 lines.append(Assign(outer.call(part), old))

@@ -126,7 +126,8 @@ def _regions(
     sums: dict[int, list[Node]] = {}
     for node in graph.nodes:
         if node not in inside and is_sum_over_rows(node, rows) and any(i in inside for i in node.inputs):
-            sums.setdefault(level[node] - 1, []).append(node)
+            if all(level[i] < level[node] for i in node.inputs):  # else one is made after the loop that it would join
+                sums.setdefault(level[node] - 1, []).append(node)
     order = sorted(groups)
     place = {n: k for k, n in enumerate(graph.nodes)}
     regions = []
