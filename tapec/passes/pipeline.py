@@ -29,6 +29,7 @@ from tapec.passes.rules import (
     REDUCTIONS,
     SCALES,
     SELECTIONS,
+    SLICES,
     SPREADS,
     STABILITY,
     SYMMETRIES,
@@ -40,7 +41,7 @@ from tapec.passes.transparent import transparent
 __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
-SHAPES = (LAYOUT, INDEXING, REDUCTIONS, SPREADS, SYMMETRIES)
+SHAPES = (LAYOUT, INDEXING, SLICES, REDUCTIONS, SPREADS, SYMMETRIES)
 NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, SELECTIONS, FAST)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (

@@ -23,8 +23,8 @@ def predator_value_and_grad(rates, state):
     d_prey = d_prey + d_prey2
     d_change0 = d_prey * 0.02                # golden_functions.py:49   0.02 * change
     d_change1 = d_hunters * 0.02
-    d_rates3 = -(g2 * state1 + d_change1 * hunters)  # golden_functions.py:48   rates[3] * hunters
-    d_rates2 = g2 * met2 + d_change1 * met
+    d_rates2 = g2 * met2 + d_change1 * met   # golden_functions.py:48   rates[0] * prey
+    d_rates3 = -(g2 * state1 + d_change1 * hunters)
     d_met = d_change1 * rates2 - d_change0 * rates1
     d_rates1 = -(g * met2 + d_change0 * met)
     d_rates0 = g * state0 + d_change0 * prey

@@ -1,0 +1,129 @@
+"""Slices of slices and of elementwise operations: each rule where it fires and where it must not."""
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.ir.index import Slice
+from tapec.passes.rules import SLICES
+from tapec.passes.rules.slices import composed
+from tests.passes.support import Case, check_case, check_table
+
+X = "%x: f64[6,8], %y: f64[6,8], %r: f64[8], %c: f64[6,1], %s: f64[], %i: i64[3], %v: f64[4,8], %w: f64[4,7]"
+
+CASES = {
+    "slice-of-slice": Case(
+        X,
+        [
+            ("getitem %x {index=(1:,)}; getitem %0 {index=(:, :-1)}", "getitem %x {index=(1:, :-1)}"),
+            ("getitem %x {index=(1:5,)}; getitem %0 {index=(:2, 3:)}", "getitem %x {index=(1:3, 3:)}"),
+            ("getitem %x {index=(..., 1:)}; getitem %0 {index=(:, :-1)}", "getitem %x {index=(:, 1:-1)}"),
+        ],
+        [
+            "getitem %x {index=(::2,)}; getitem %0 {index=(1:,)}",
+            "getitem %x {index=(1:, None)}; getitem %0 {index=(1:,)}",
+            "getitem %x, %i {index=($0,)}; getitem %0 {index=(1:,)}",
+        ],
+    ),
+    "slice-of-elementwise": Case(
+        X,
+        [
+            (
+                "subtract %x, %y; getitem %0 {index=(:, :-1)}",
+                "getitem %x {index=(:, :-1)}; getitem %y {index=(:, :-1)}; subtract %0, %1",
+            ),
+            (  # each operand is cut along the axes that it has
+                "multiply %x, %r; getitem %0 {index=(1:, 2:)}",
+                "getitem %x {index=(1:, 2:)}; getitem %r {index=(2:,)}; multiply %0, %1",
+            ),
+            (
+                "add %x, %c; getitem %0 {index=(1:, 2:)}",
+                "getitem %x {index=(1:, 2:)}; getitem %c {index=(1:,)}; add %0, %1",
+            ),
+            ("multiply %x, %s; getitem %0 {index=(1:,)}", "getitem %x {index=(1:,)}; multiply %0, %s"),
+            ("add %c, %r; getitem %0 {index=(:, 2:)}", "getitem %r {index=(2:,)}; add %c, %0"),
+            ("exp %x; getitem %0 {index=(1:,)}", "getitem %x {index=(1:,)}; exp %0"),
+        ],
+        [
+            "subtract %x, %y; getitem %0 {index=(:, :-1)}; return %0, %1",
+            "subtract %x, %y; getitem %0 {index=(:, 1:)}; getitem %0 {index=(1:,)}; return %1, %2",
+            "subtract %x, %y; getitem %0 {index=(::-1,)}",
+            "subtract %x, %y; getitem %0 {index=(1,)}",
+            "subtract %x, %y; getitem %0, %i {index=($0,)}",
+            "power %x, %s; getitem %0 {index=(1:,)}",
+        ],
+    ),
+    "part-of-part": Case(
+        X,
+        [
+            (
+                "scatter %w {shape=(4, 8), index=(:, 1:)}; scatter %0 {shape=(6, 8), index=(1:-1,)}",
+                "scatter %w {shape=(6, 8), index=(1:-1, 1:)}",
+            ),
+        ],
+        [
+            "scatter %w {shape=(4, 8), index=(:, 1:)}; scatter %0 {shape=(8, 8), index=(::2,)}",
+            "scatter %v {shape=(1, 4, 8), index=(0,)}; scatter %0 {shape=(2, 4, 8), index=(1:,)}",
+        ],
+    ),
+    "part-taken-away": Case(
+        X,
+        [
+            (
+                "negative %v !ct; scatter %0 {shape=(6, 8), index=(2:,)} !ct; add %x, %1 !ct",
+                "scatter %v {shape=(6, 8), index=(2:,)} !ct; subtract %x, %0 !ct",
+            ),
+            (
+                "negative %v !ct; scatter %0 {shape=(6, 8), index=(2:,)} !ct; add %1, %x !ct",
+                "scatter %v {shape=(6, 8), index=(2:,)} !ct; subtract %x, %0 !ct",
+            ),
+        ],
+        [
+            "negative %v; scatter %0 {shape=(6, 8), index=(2:,)}; add %x, %1",
+            "scatter %v {shape=(6, 8), index=(2:,)} !ct; add %x, %0 !ct",
+            "negative %v !ct; scatter %0 {shape=(6, 8), index=(2:,)} !ct; add %x, %1 !ct; return %1, %2",
+            "negative %v !ct; scatter %0 {shape=(6, 8), index=(2:,)} !ct; scatter %0 {shape=(6, 8), index=(1:5,)} !ct; "
+            "add %1, %2 !ct",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rule(name):
+    check_case(name, CASES[name], SLICES)
+
+
+def test_each_rule_has_a_case():
+    check_table(CASES, SLICES)
+
+
+def test_composed_slices_take_the_same():
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        n = int(rng.integers(0, 9))
+        bounds = [None if rng.random() < 0.3 else int(b) for b in rng.integers(-10, 11, 4)]
+        outer, inner = Slice(*bounds[:2], None), Slice(*bounds[2:], None)
+        x = np.arange(n)
+        (both,) = composed((outer,), (inner,), (n,))
+        np.testing.assert_array_equal(x[slice(*outer)][slice(*inner)], x[slice(*both)])
+
+
+def test_total_variation():
+    """Differences along both axes, each read but for one line: four places, and nothing of the image's size beside."""
+
+    def variation(u):
+        dx, dy = u[1:] - u[:-1], u[:, 1:] - u[:, :-1]
+        return np.sum(np.sqrt(dx[:, :-1] ** 2 + dy[:-1] ** 2 + 1e-3))
+
+    u = np.random.default_rng(0).normal(size=(40, 50))
+    gradient = tapec.grad(variation)
+    tapec.check_grads(variation, (u[:5, :6],))
+    dx, dy = (u[1:] - u[:-1])[:, :-1], (u[:, 1:] - u[:, :-1])[:-1]
+    s = np.sqrt(dx**2 + dy**2 + 1e-3)
+    wanted = np.zeros_like(u)
+    wanted[1:, :-1] += dx / s
+    wanted[:-1, :-1] -= dx / s + dy / s
+    wanted[:-1, 1:] += dy / s
+    np.testing.assert_allclose(gradient(u), wanted, atol=1e-12)
+    assert gradient.source(u).count("np.zeros(") == 1
