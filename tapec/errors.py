@@ -100,11 +100,12 @@ class TapecWarning(UserWarning):
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
 _SCIPY = os.path.join(os.path.dirname(os.path.dirname(_NUMPY)), "scipy", "")
+_PANDAS = os.path.join(os.path.dirname(os.path.dirname(_NUMPY)), "pandas", "")
 
 
 def is_user_file(filename: str) -> bool:
-    """Not a file of tapec, of NumPy or SciPy, or of the interpreter's own machinery."""
-    return not filename.startswith((_OWN, _NUMPY, _SCIPY, "<frozen"))
+    """Not a file of tapec, of NumPy, SciPy or pandas, or of the interpreter's own machinery."""
+    return not filename.startswith((_OWN, _NUMPY, _SCIPY, _PANDAS, "<frozen"))
 
 
 def scipy_package(filename: str) -> str:

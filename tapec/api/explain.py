@@ -98,7 +98,7 @@ def explanation(
     out = Explanation(name, recorded_anew=volatile, compiled_because=why)
     out.signature = [f"{n}: {t}" for n, t in zip(info.names, info.types)]
     static = [leaf for leaf, position in zip(info.leaves, info.position) if position is None and leaf is not None]
-    out.signature += [f"{leaf!r} (static)" for leaf in static]
+    out.signature += [f"{_short(leaf)} (static)" for leaf in static]
     if program is None or path is None:
         return out
     out.paths = [{"taken": p is path, "guards": [guard_text(g) for g in p.guards]} for p in program.paths]
@@ -132,7 +132,7 @@ def _as_dict(cost: Any) -> dict[str, Any]:
 
 
 def _short(value: Any) -> str:
-    text = getattr(value, "__qualname__", None) or repr(value)
+    text = getattr(value, "__qualname__", None) or " ".join(repr(value).split())
     return text if len(text) < 60 else text[:57] + "..."
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from tapec.api.variable import Variable
 from tapec.errors import at_user_line
 from tapec.ir import Type, type_of
+from tapec.trace.facts import is_foreign_array
 from tapec.trace.structure import Branch, flatten, paths
 from tapec.trace.tensor import Tensor
 
@@ -216,6 +217,8 @@ def leaf_key(x: Any, dynamic: bool) -> Any:
             return type(x)
         value = value_of(x)
         return type(value) if type(value) in _NUMBERS else (value.shape, value.dtype)
+    if is_foreign_array(x):
+        return type(x)  # what it holds is recorded at each call
     try:
         hash(x)
     except TypeError:

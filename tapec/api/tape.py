@@ -167,7 +167,7 @@ class GradientTape:
             raise TapeError(at_user_line(f"{_USED_UP}; entering it again begins a new recording"))
         for leaf in leaves:
             if isinstance(leaf, Variable):
-                self._watch_variable(leaf)
+                self._watch_variable(leaf, leaf._tensor)
             else:
                 self._mark(leaf)
 
@@ -182,13 +182,12 @@ class GradientTape:
                 rec = CURRENT.get()
                 t._mark = rec.mark if rec is not None and rec.tokens == alive else Mark(alive)
 
-    def accessed(self, variable: Variable) -> None:
-        """A Variable was read while this tape records."""
+    def accessed(self, variable: Variable, tensor: Tensor) -> None:
+        """A Variable was read, with this value, while this tape records."""
         if (self._auto and variable._trainable) or id(variable) in self._variables:
-            self._watch_variable(variable)
+            self._watch_variable(variable, tensor)
 
-    def _watch_variable(self, variable: Variable) -> None:
-        tensor = variable._tensor
+    def _watch_variable(self, variable: Variable, tensor: Tensor) -> None:
         known = self._variables.get(id(variable))
         if known is None:
             self._variables[id(variable)] = (variable, [tensor])

@@ -14,6 +14,7 @@ from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.errors import at_user_line
 from tapec.ir import Graph, type_of
 from tapec.ir.types import is_differentiable
+from tapec.trace.facts import is_foreign_array
 from tapec.trace.structure import LEAF, Branch
 
 __all__ = ["Wrt", "compile", "grad", "value_and_grad", "wrt_plan"]
@@ -55,6 +56,9 @@ def wrt_plan(what: str, argnums: Any, binder: Binder, info: Arguments, args: Any
 def _no_leaf(what: str, name: str, info: Arguments, key: Any) -> str:
     kinds = [info.types[p] for leaf in info.spans[key] if (p := info.position[leaf]) is not None]
     shown = f"is {kinds[0]}" if len(info.spans[key]) == 1 and kinds else "holds no real or complex number"
+    foreign = [type(x).__name__ for k in info.spans[key] if is_foreign_array(x := info.leaves[k])]
+    if foreign:
+        return f"{what}: argument {name!r} is a {foreign[0]}, no array of NumPy. Mend: np.asarray({name})."
     integer = any(k.dtype.kind in "iu" for k in kinds)
     mend = f"pass a float ({name}=2.0, {name}.astype(float))" if integer else "choose another argument with argnums"
     return f"{what}: argument {name!r} {shown}, which has no gradient. Mend: {mend}."

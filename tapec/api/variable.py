@@ -55,7 +55,7 @@ class Variable(ArrayLike):
         rec = CURRENT.get()
         if rec is not None and tensor._mark is not rec.mark:
             for tape in rec.tapes:
-                tape.accessed(self)
+                tape.accessed(self, tensor)
         return tensor
 
     _operand = _tapec_read

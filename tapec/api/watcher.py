@@ -34,7 +34,7 @@ class VariableWatcher:
     def __exit__(self, *exc: Any) -> None:
         pop(self)
 
-    def accessed(self, variable: Variable) -> None:
+    def accessed(self, variable: Variable, tensor: Tensor) -> None:
         if variable.trainable and not any(v is variable for v in self.variables):
             self.variables.append(variable)
 

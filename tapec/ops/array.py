@@ -168,6 +168,7 @@ class ArrayLike:
 
     __slots__ = ()
     __array_priority__ = 1000
+    __pandas_priority__ = 5000  # above DataFrame: `series * tensor` is ours
     __hash__ = None  # type: ignore[assignment]  # == is elementwise
     _rank = 0  # who performs the op when kinds are mixed
     _link: Any = None  # who shares its memory

@@ -9,6 +9,7 @@ is noted, to be compared at the next call.
 from __future__ import annotations
 
 import builtins
+import math
 import types
 from functools import partial
 from typing import Any
@@ -23,9 +24,11 @@ from tapec.trace.facts import (
     Path,
     cell_path,
     class_file,
+    contents,
     generator_state,
     global_path,
     holds,
+    is_foreign_array,
     is_generator,
     is_own_code,
     note_parts,
@@ -60,6 +63,7 @@ class Captures:
         self.originals: dict[int, Any] = {}
         self.words: set[str] = set()  # names that the functions of this run spell out
         self.given: list[Any] = []  # functions that get all of their arguments
+        self.compared = False  # are there arrays of other packages among the checks?
         self.open: set[int] = set()  # containers that are being read
         self.noted: dict[int, Any] = {}
         self._seen: dict[str, tuple[Any, Any]] = {}
@@ -132,6 +136,8 @@ class Captures:
         note_parts(self, value, path)
         if getattr(value, "format", None) in ("csr", "csc"):
             self._note_sparse(value, path)
+        elif is_foreign_array(value):
+            self._foreign(value, path)
         return value
 
     def _texts(self, value: np.ndarray, path: Path) -> np.ndarray:
@@ -143,6 +149,19 @@ class Captures:
             whole = Path(path.label, text, path.names, lambda: tuple(path.get().ravel().tolist()))
             self.checks.setdefault(text, (whole, whole.get()))
         return value
+
+    def _foreign(self, value: Any, path: Path) -> None:
+        """An array of another package, which NumPy reads past us: what it holds is a fact, if it holds not too much."""
+        if math.prod(np.shape(value)) > COMPARED:
+            self.trace.unsettle(f"{path.label} is a {type(value).__name__}, too large to be compared at each call")
+            return
+        text, names = f"_contents({path.source})", {**path.names, "_contents": contents}
+        whole = Path(f"contents of {path.label}", text, names, lambda: contents(path.get()))
+        try:
+            self.checks.setdefault(text, (whole, whole.get()))
+        except (TypeError, ValueError):  # on a GPU, say: NumPy will not read it either
+            return
+        self.compared = True
 
     def _partial(self, value: Any, path: Path) -> Any:
         args = [self.read(a, path.attribute("args").item(i)) for i, a in enumerate(value.args)]
@@ -166,6 +185,9 @@ class Captures:
     def argument(self, value: Any, name: str) -> Any:
         """The stand-in for a static argument: what is in it is read as captured state is."""
         if type(value) in _ATOMS:
+            return value
+        if is_foreign_array(value):
+            self.trace.unsettle(f"an argument is a {type(value).__name__}, which NumPy reads as it is at each call")
             return value
         key = f"_{name}_{id(value)}"
         path = Path(name, key, {key: value}, lambda: value)

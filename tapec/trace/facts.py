@@ -11,6 +11,7 @@ import os
 import random
 import sys
 import types
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cache, partial
@@ -26,9 +27,11 @@ __all__ = [
     "Path",
     "cell_path",
     "class_file",
+    "contents",
     "generator_state",
     "global_path",
     "holds",
+    "is_foreign_array",
     "is_generator",
     "is_own_code",
     "note_parts",
@@ -109,6 +112,46 @@ def words_of(code: types.CodeType) -> frozenset[str]:
     """The names of globals and attributes that a function's code spells out, its inner functions included."""
     inner = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
     return frozenset(code.co_names).union(*inner)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# arrays of other packages
+# ---------------------------------------------------------------------------------------------------------------
+def is_foreign_array(x: Any) -> bool:
+    """Something of an installed package that NumPy makes an array of: a pandas Series, a DataFrame, a torch tensor."""
+    kind = type(x)
+    known = _FOREIGN.get(kind)
+    if known is None:
+        known = _FOREIGN[kind] = (
+            (hasattr(kind, "__array__") or hasattr(kind, "__array_interface__"))
+            and not issubclass(kind, (np.ndarray, np.generic, type))
+            and not kind.__module__.startswith("tapec.")
+            and not is_own_code(class_file(kind))
+        )
+    return known
+
+
+_FOREIGN: dict[type, bool] = {}
+
+
+class Contents(tuple):
+    """What such an object holds, to be compared; shown as a number, which is another one when that is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<contents {zlib.crc32(tuple.__repr__(self).encode()):08x}>"
+
+
+def contents(x: Any) -> Contents:
+    """Of a table column by column, of a column with its labels."""
+    if hasattr(x, "columns") and hasattr(x, "items"):
+        return Contents([(name, contents(column)) for name, column in x.items()])
+    index = getattr(x, "index", None)
+    labels = contents(index) if is_foreign_array(index) else ()
+    array = np.asarray(x)
+    held = tuple(array.ravel().tolist()) if array.dtype.kind == "O" else array.tobytes()
+    return Contents((array.shape, array.dtype, held, labels))
 
 
 # ---------------------------------------------------------------------------------------------------------------

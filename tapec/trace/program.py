@@ -6,11 +6,8 @@ computed; the results of all paths are copied into one graph, where what they sh
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,18 +16,17 @@ from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.inline import copy_into, inline_calls
 from tapec.codegen import Compiled
 from tapec.errors import warn_user
-from tapec.ir import INPUT, Builder, Graph, Node, Type, input_node, type_of
+from tapec.ir import INPUT, Builder, Graph, Node, input_node, type_of
 from tapec.ir.tree import Tree
-from tapec.ir.types import weak_type
 from tapec.ops.casting import CAST
 from tapec.runtime.build import Build
 from tapec.runtime.collector import resting_collector
 from tapec.runtime.notes import annotate
 from tapec.trace.facts import Path, holds
+from tapec.trace.holders import held_elsewhere
 from tapec.trace.paths import Guard, TracedPath, Trie, same_guards
-from tapec.trace.run import Recorded, run_traced
-from tapec.trace.snapshot import WHOLE
-from tapec.trace.structure import LEAF, flatten
+from tapec.trace.run import Recorded
+from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
 
 __all__ = ["Program", "Source"]
@@ -123,7 +119,7 @@ class Program:
         trace, captures = recorded.trace, recorded.captures
         position = {id(t): i for i, t in enumerate(recorded.arguments)}
         variables = {id(tensor): v for v, tensor in trace.variables.values()}
-        uses = Counter(id(x) for entry in trace.log.records for x in entry[1] if type(x) is np.ndarray)
+        held = held_elsewhere(trace.log, recorded.results)
 
         def leaf(slot: int, x: Any) -> Node:
             if type(x) in NUMBERS:
@@ -142,8 +138,8 @@ class Program:
             if id(x) in captures.parts:
                 path = captures.parts[id(x)][0]
                 return self.source("path", path.source, x, _identifier(path.label), path)
-            if isinstance(x, np.ndarray) and not trace.log.copied(x) and _held_elsewhere(x, uses[id(x)]):
-                return self.kept(x)
+            if id(x) in held and not trace.log.copied(x):
+                return self.kept(x, known=captures.compared)
             return builder.constant(trace.log.values[slot])
 
         return leaf
@@ -154,9 +150,12 @@ class Program:
             return self.source("kept", id(x), x._value, "captured", x)
         return builder.constant(x._value)
 
-    def kept(self, x: np.ndarray) -> Node:
-        """An array that somebody else holds too: read by reference, since it may change in place."""
-        if ("kept", id(x)) not in self.sources:
+    def kept(self, x: np.ndarray, known: bool) -> Node:
+        """An array that somebody else holds too: read by reference, since it may change in place.
+
+        It is `known` when it comes from an object whose contents are compared at each call.
+        """
+        if ("kept", id(x)) not in self.sources and not known:
             warn_user(
                 f"{self.name} uses an array of shape {x.shape} whose origin cannot be followed: changes in place are "
                 f"seen, rebinding it is not. Mend: pass it as an argument, or read it from a global, a closure or an "
@@ -274,50 +273,6 @@ class Program:
 
 
 _LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError)
-
-
-def _held_elsewhere(x: np.ndarray, uses: int) -> bool:
-    """Does anybody but the log hold this array, or the one it is a view of? Then it may change after the run."""
-    count = sys.getrefcount(x) - uses
-    if _calibration:
-        _calibration.append(count)
-        return False
-    if isinstance(x.base, np.ndarray) and sys.getrefcount(x.base) > 3:
-        return True
-    return count > _own_references(WHOLE // 8 + 1 if x.nbytes > WHOLE else 1)
-
-
-_calibration: list[int] = []
-
-
-@cache
-def _own_references(size: int) -> int:
-    """How many references, beside its uses in records, an array has that a run made and nobody else knows.
-
-    It depends on the interpreter, so it is counted: on such an array.
-    """
-    _calibration.append(0)
-    try:
-        recorded = run_traced(lambda x: x + np.ones(size), _ONE_ARGUMENT, [1.0], [True], ["x"])
-        Program(lambda graph, info: (graph, None), "calibration", _Calibration()).path_of(recorded, _Calibration())
-        return _calibration[-1]
-    finally:
-        _calibration.clear()
-
-
-class _Calibration:
-    """As much of `Arguments` as a path needs."""
-
-    names: Sequence[str] = ("x",)
-    types: Sequence[Type] = (weak_type(float),)
-
-    def with_result(self, *_: Any, **__: Any) -> _Calibration:
-        return self
-
-    _replace = with_result
-
-
-_ONE_ARGUMENT = flatten(((1.0,), {}), [])
 
 
 def _is_number_like(x: Any) -> bool:

@@ -80,9 +80,8 @@ class Trace:
                 moving.update(id(part) for part in (entry[3] if type(entry[3]) is tuple else (entry[3],)))
         return id(tensor) not in moving
 
-    def accessed(self, variable: Any) -> None:
-        """A Variable was read."""
-        tensor = variable._tensor
+    def accessed(self, variable: Any, tensor: Tensor) -> None:
+        """A Variable was read, with this value."""
         if id(variable) not in self.variables:
             self.variables[id(variable)] = (variable, tensor)
         mark = tensor._mark

@@ -405,7 +405,7 @@ def test_threads_that_read_and_assign():
     def read():
         for _ in range(300):
             with GradientTape() as tape:
-                y = np.sum(v * v)
+                y = np.sum(v**2)  # read once: `v * v` may read two values
             value = float(np.sqrt(y.numpy() / 4))
             found = tape.gradient(y, v).numpy()
             if not np.array_equal(found, np.full(4, 2 * value)):
