@@ -196,7 +196,7 @@ def scaled(ct: Any, partial: Any) -> Any:
 
 def _fit_signed(builder: Builder, part: Any, minus: bool, t: Type) -> Any:
     """`fit` for a cotangent, negated if it came from one that was; the sign stays apart where the type is right."""
-    if type(part) is Minus:
+    while type(part) is Minus:  # a sign of each of several factors
         part, minus = part.value, not minus
     if type(part) is Uniform and part.type != t:
         part = part.symbol

@@ -148,7 +148,7 @@ class Elements:
             node = Node(op, inputs, (), type, self.origin, "", self.role)
             self.known[key] = node
             self.nodes.append(node)
-            if op in RISKY:
+            if op in RISKY and not (op is DIVIDE and inputs[1].op is CONSTANT and inputs[1].value):
                 self.risky = True
         return node
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tapec.codegen.arrange import arranged
 from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
 from tapec.codegen.branches import segments_of
 from tapec.codegen.cost import Cost, bytes_of
@@ -24,6 +25,7 @@ from tapec.codegen.load import Space
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier, wished_name
 from tapec.codegen.plan import inner_nodes, is_view
+from tapec.codegen.repeat_lines import RepeatLowering, repeat_items, repeat_plan
 from tapec.codegen.statements import Assign, Return, Try
 from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
 from tapec.ir.origin import variable_for
@@ -240,7 +242,14 @@ def float_function(
     params = tuple(name_inputs(graph, names).values())
     names.fixed.update(params)
     called: dict[Node, str] = dict(zip(graph.inputs, params))  # for those that are given out again
-    body = unpack(program, graph, params, names, called)
+    looped = arranged(program.graph, program.inputs, params) if tree is None else None
+    body = unpack(program, graph, params, names, called, {} if looped is None else looped.lists)
+    if looped is not None:
+        whole = repeat_plan(looped)
+        lowering = RepeatLowering(whole, names, called, space)
+        lowering.kept_names = frozenset(params)
+        body += lowering.block(repeat_items(whole, looped))
+        return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays)
     segments = None if tree is None else segments_of(tree, program.graph.outputs, program.tests)
     plan = FloatPlan(program.graph.nodes, read_at_ends(program.graph, segments))
     body += FloatLowering(plan, names, called, space).block(items_for(plan, program.graph, segments))
@@ -276,12 +285,22 @@ def _is_scalar(node: Node) -> bool:
 
 
 def unpack(
-    program: FloatProgram, graph: Graph, params: Sequence[str], names: Names, called: dict[Node, str]
+    program: FloatProgram,
+    graph: Graph,
+    params: Sequence[str],
+    names: Names,
+    called: dict[Node, str],
+    lists: dict[int, Node],
 ) -> list[Any]:
     """The first lines: arrays into floats. Python numbers are what they should be already."""
     lines: list[Any] = []
-    for node, param, group in zip(graph.inputs, params, program.inputs, strict=True):
+    for k, (node, param, group) in enumerate(zip(graph.inputs, params, program.inputs, strict=True)):
         if not any(group):
+            continue
+        if k in lists:
+            called[lists[k]] = names.fix(f"{param}_list")
+            text = "_0.tolist()" if node.type.ndim == 1 else "_0.ravel().tolist()"
+            lines.append(Assign(called[lists[k]], Expr(parse_template(text, 1), (param,))))
             continue
         if not node.type.shape:
             called[group[0]] = param  # type: ignore[index]

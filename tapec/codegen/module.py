@@ -119,7 +119,7 @@ class Layout:
             else:
                 assert type(s) is For
                 values = to_ast(s.values, line)
-                target = target_ast(s.target, line)
+                target = target_ast(s.target, line, len(s.target))
                 self.lines.append(Line(indent, ast.For(target, values, [], []), s.origin, s.note, ()))
                 self.next += 1
                 body = self._block(s.body, indent + 4)

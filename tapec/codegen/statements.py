@@ -248,8 +248,8 @@ def def_ast(name: str, params: Sequence[str], body: list[Any], line: int) -> ast
     return tree
 
 
-def target_ast(target: Any, line: int) -> Any:
+def target_ast(target: Any, line: int, most: int = MANY) -> Any:
     if type(target) is str:
         return stored_name_ast(target, line)
-    kind = ast.Tuple if len(target) <= MANY else ast.List  # inside brackets a line can be broken
+    kind = ast.Tuple if len(target) <= most else ast.List  # inside brackets a line can be broken
     return placed_ast(kind, line, elts=[target_ast(t, line) for t in target], ctx=STORE)

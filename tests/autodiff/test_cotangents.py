@@ -58,6 +58,7 @@ def test_a_value_times_itself():
     "body",
     [
         "subtract %x, %y; multiply %0, %x; negative %1; cos %2; " + SUM.format(3),
+        "negative %x; negative %0; multiply %1, %0; exp %2; " + SUM.format(3),
         "cos %x; subtract %y, %0; multiply %1, %1; multiply %2, -3.0; subtract %x, %3; " + SUM.format(4),
         "subtract 1.0, %x; divide %y, %0; subtract %1, %x; mean %2 {axis=(0,), keepdims=False}; exp %3",
         "negative %x; reshape %0 {shape=(3, 1)}; subtract %y, %1; mean %2 {axis=(0, 1), keepdims=False}",

@@ -1,0 +1,373 @@
+"""A program on floats with its loops in place: what each keeps for others, and in which order all comes.
+
+A loop keeps what is read of its steps in lists. Who reads the last step alone reads the names that it leaves behind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+from tapec.codegen.elements import FLOAT, OPS
+from tapec.codegen.growing import CARRIED, OWN, SAME, Carried, Loop, Walk
+from tapec.codegen.items import no_run
+from tapec.codegen.repeats import find_loops
+from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node
+
+__all__ = ["Block", "Feed", "arranged", "slice_text"]
+
+CHEAP = {OPS[name] for name in ("add", "subtract", "multiply", "negative")}
+MOST = 12  # values that are read from the middle of a loop: with more, it is no loop to the reader
+LEAST = 800  # operations that loops must spare: fewer are written out, which is up to a fifth faster
+
+
+class Feed(NamedTuple):
+    """What a loop goes along: the list, its length, which part in which direction, and what stands for an element."""
+
+    values: Node
+    length: int
+    start: int
+    stride: int
+    targets: list[Node]
+    elements: list[Node]  # what they were in the loop that computed them
+
+
+class Block:
+    """A loop ready to be written: `body` is one step, `before` has what stands for values of the steps before."""
+
+    def __init__(self, loop: Loop):
+        self.loop = loop
+        self.count = len(loop.steps)
+        self.before: dict[Carried, Node] = {}
+        self.body: list[Node] = []
+        self.again: list[Node] = []  # what it computes again of what other loops have computed
+        self.first: dict[Carried, Node] = {}
+        self.feeds: list[Feed] = []
+        self.kept: dict[tuple[Node, ...], Node] = {}  # what is kept of each step, and the list of it
+        self.left: dict[Node, int] = {}  # operations of the last step that are read later, and their place
+
+    @property
+    def read(self) -> list[Node]:
+        """All that comes from outside."""
+        own = {*self.again, *self.body, *self.before.values(), *[t for f in self.feeds for t in f.targets]}
+        inner = [i for n in (*self.again, *self.body) for i in n.inputs if i not in own and i.op is not CONSTANT]
+        first = [i for i in self.first.values() if i.op is not CONSTANT]
+        return list(dict.fromkeys([*first, *[f.values for f in self.feeds], *inner]))
+
+    def element(self, p: int, early: bool) -> Node:
+        """What stands for a value in the body: that of the step, or the one that it finds."""
+        return self.before[p, 1] if early else self.body[p]
+
+
+class Arranged(NamedTuple):
+    """`order` has operations and blocks as they follow each other, `lists` the inputs that are read as whole lists."""
+
+    order: list[Node | Block]
+    outputs: list[Node]
+    lists: dict[int, Node]
+
+
+def arranged(graph: Graph, groups: Sequence[Sequence[Node | None]], names: Sequence[str]) -> Arranged | None:
+    """The program with loops, where that spares something; `groups` are the elements of inputs with these names."""
+    if len(graph.nodes) < LEAST:
+        return None
+    loops = find_loops(graph.nodes, groups)
+    while sum([(len(loop.steps) - 1) * len(loop.pattern) for loop in loops]) >= LEAST:
+        arranger = _Arranger(graph, groups, names, loops)
+        found = arranger.arranged()
+        lost = {loop for loop, count in arranger.single.items() if count > MOST}
+        if not lost:
+            return found
+        for loop in loops:  # those that walk along others come after them
+            if not lost.isdisjoint([w.base[0] for w in loop.walks if type(w.base) is tuple]):
+                lost.add(loop)
+        loops = [loop for loop in loops if loop not in lost]
+    return None
+
+
+def _text_op(name: str, source: str, kind: str = "float") -> Op:
+    return Op(name=name, run=no_run, rule=no_run, kind=kind, source=source)
+
+
+class _Arranger:
+    def __init__(self, graph: Graph, groups: Sequence[Sequence[Node | None]], names: Sequence[str], loops: list[Loop]):
+        self.graph = graph
+        self.blocks = {loop: Block(loop) for loop in loops}
+        self.home = {n: (loop, k, p) for loop in loops for k, step in enumerate(loop.steps) for p, n in enumerate(step)}
+        self.groups = groups
+        self.names = names
+        walked = {w.base for loop in loops for w in loop.walks if type(w.base) is int}
+        self.lists = {g: input_node("", FLOAT) for g in sorted(walked)}
+        self.element = {e: (g, k) for g in self.lists for k, e in enumerate(groups[g]) if e is not None}
+        self.found: dict[Node, Node] = {}
+        self.items: dict[tuple[str, Node], Node] = {}
+        self.tuples: dict[tuple[str, ...], Node] = {}
+        self.length = {values: len(groups[g]) for g, values in self.lists.items()}
+        self.single: Counter[Loop] = Counter()  # values of steps in the middle that are read alone
+
+    def arranged(self) -> Arranged | None:
+        for loop, block in self.blocks.items():
+            self.fill(loop, block)
+        outer = [self.outside(n) for n in self.graph.nodes if n not in self.home]
+        for block in self.blocks.values():
+            block.first = {p: self.resolve(i) for p, i in block.loop.first.items()}
+            for node in (*block.again, *block.body):  # made here, and before those outside of loops were
+                node.inputs = tuple([self.found.get(i, i) for i in node.inputs])
+        order = self.ordered([*self.tuples.values(), *self.items.values(), *outer])
+        if order is None:
+            return None
+        return Arranged(order, [self.resolve(o) for o in self.graph.outputs], self.lists)
+
+    # -- loops ------------------------------------------------------------------------------------------------------
+    def fill(self, loop: Loop, block: Block) -> None:
+        pattern = loop.pattern
+        block.before = {(p, d): input_node(pattern[p].name or "", FLOAT) for p, d in loop.first}
+        walking = self.feeds(loop, block)
+        for sources, node in zip(loop.sources, pattern):
+            inputs = []
+            for kind, x in sources:
+                if kind == OWN:
+                    inputs.append(block.body[x])
+                elif kind == CARRIED:
+                    inputs.append(block.before[x])
+                else:
+                    inputs.append(self.resolve(x) if kind == SAME else walking[x])
+            block.body.append(node.with_inputs(tuple(inputs)))
+
+    def feeds(self, loop: Loop, block: Block) -> list[Node]:
+        """What stands for each value that a loop walks along."""
+        walking: dict[int, Node] = {}
+        steps: dict[Loop, list[int]] = {}
+        for w, walk in enumerate(loop.walks):
+            if type(walk.base) is int:
+                walking[w] = input_node(f"{self.names[walk.base]}_k", FLOAT)
+                size = len(self.groups[walk.base])
+                block.feeds.append(Feed(self.lists[walk.base], size, walk.start, walk.stride, [walking[w]], []))
+            elif walk.base[0] == "numbers":
+                walking[w] = input_node("c", FLOAT)
+                block.feeds.append(Feed(*self.listed(walk.base[1]), [walking[w]], []))
+            else:
+                steps.setdefault(walk.base[0], []).append(w)
+        for other, ws in steps.items():
+            groups = _aligned(other, [(w, loop.walks[w]) for w in ws], len(loop.steps))
+            if groups is None:
+                self.single[loop] = MOST + 1
+                walking.update({w: input_node("", FLOAT) for w in ws})
+            for (start, stride), found in groups or ():
+                producer = self.blocks[other]
+                members = sorted(found, key=lambda m: (not m[2], m[1]))
+                elements = [producer.element(p, early) for _, p, early in members]
+                made = _computed_again(elements, producer, block)
+                walking.update({w: made[e] for (w, _, _), e in zip(members, elements)})
+                kept = [e for e in elements if made[e].op is INPUT]
+                values = self.keep(producer, tuple(kept))
+                block.feeds.append(Feed(values, producer.count, start, stride, [made[e] for e in kept], kept))
+        return [walking[w] for w in range(len(loop.walks))]
+
+    def listed(self, numbers: tuple[float, ...]) -> tuple[Node, int, int, int]:
+        """Numbers in a list of the code: the list, its length, and where and which way they stand there."""
+        texts = tuple(map(repr, numbers))  # 0.0 and -0.0 are equal, but not the same
+        for known, values in self.tuples.items():
+            for stride in (1, -1):
+                along = known[::stride]
+                for k in [k for k, text in enumerate(along) if text == texts[0]]:
+                    if along[k : k + len(texts)] == texts:
+                        return values, len(known), k if stride == 1 else len(known) - 1 - k, stride
+        op = _text_op("numbers", f"[{', '.join(texts)}]")
+        values = self.tuples[texts] = Node(op, (), (), FLOAT, None, "numbers")
+        return values, len(numbers), 0, 1
+
+    # -- what is outside of loops -----------------------------------------------------------------------------------
+    def outside(self, node: Node) -> Node:
+        inputs = node.inputs
+        if node.op.kind == "creation" and len(inputs) > 1:
+            made = self.packed(node)
+        else:
+            new = tuple([self.resolve(i) for i in inputs])
+            made = node if all(map(lambda a, b: a is b, new, inputs)) else node.with_inputs(new)
+        self.found[node] = made
+        return made
+
+    def resolve(self, node: Node) -> Node:
+        """A value as the lines outside of loops read it."""
+        found = self.found.get(node)
+        if found is not None:
+            return found
+        if node in self.element:
+            g, k = self.element[node]
+            return self.item(k, self.lists[g], (1, 0), node)
+        if node not in self.home:
+            return node
+        loop, k, p = self.home[node]
+        block = self.blocks[loop]
+        if k == block.count - 1:
+            block.left[node] = p
+            return node
+        made = self.kept_value(node)
+        if made is None:
+            made = self.item(k, self.keep(block, (block.body[p],)), (1, 0), node)
+        self.single[loop] += 1
+        return made
+
+    def kept_value(self, node: Node) -> Node | None:
+        """A value of a step in the middle, from what is kept anyway."""
+        loop, k, p = self.home[node]
+        block = self.blocks[loop]
+        for elements, values in block.kept.items():
+            if block.body[p] in elements:
+                return self.item(k, values, (len(elements), elements.index(block.body[p])), node)
+            before = block.before.get((p, 1))
+            if before in elements and k + 1 < block.count:
+                return self.item(k + 1, values, (len(elements), elements.index(before)), node)
+        return None
+
+    def keep(self, block: Block, elements: tuple[Node, ...], name: str = "") -> Node:
+        """The list of these values, one for each step."""
+        values = block.kept.get(elements)
+        if values is None:
+            values = block.kept[elements] = input_node(name, FLOAT)
+            self.length[values] = block.count
+        return values
+
+    def item(self, k: int, values: Node, at: tuple[int, int], node: Node) -> Node:
+        """An element of a list, or of a tuple in it: of how many, and which."""
+        size, j = at
+        length = self.length[values]
+        index = k if k < length / 2 else k - length
+        source = f"{{0}}[{index}]" if size == 1 else f"{{0}}[{index}][{j}]"
+        made = self.items.get((source, values))
+        if made is None:
+            op = _text_op("item of a list", source)
+            made = self.items[source, values] = Node(op, (values,), (), FLOAT, node.origin, node.name, node.role)
+        return made
+
+    def packed(self, node: Node) -> Node:
+        """An array of values, in which what a loop computes is taken from a list of it."""
+        parts: list[str] = []
+        inputs: list[Node] = []
+        for run in self.runs(node.inputs):
+            if len(run) == 1:
+                parts.append(f"{{{len(inputs)}}}")
+                inputs.append(self.resolve(run[0]))
+                continue
+            (loop, k, p), (_, other, _) = self.home[run[0]], self.home[run[1]]
+            block = self.blocks[loop]
+            values = self.keep(block, (block.body[p],), node.name or "")
+            parts.append(f"*{slice_text(f'{{{len(inputs)}}}', block.count, k, other - k, len(run))}")
+            inputs.append(values)
+        if all(not part.startswith("*") for part in parts):
+            return node.with_inputs(tuple(inputs))
+        source = str(node.op.source)
+        begin, end = source.index("["), source.rindex("]")
+        one = parts[0][1:] if len(parts) == 1 else f"[{', '.join(parts)}]"
+        shape = "" if node.type.ndim < 2 else f".reshape({node.type.shape})"
+        text = f"{source[:begin]}{one}{source[end + 1 :]}" if node.type.ndim < 2 else f"np.array({one}){shape}"
+        op = _text_op(f"pack {text}", text, "creation")
+        return Node(op, tuple(inputs), (), node.type, node.origin, node.name, node.role)
+
+    def runs(self, nodes: Sequence[Node]) -> Iterator[list[Node]]:
+        """Neighbours that are the same place of steps at equal distances, together; all others alone."""
+        run: list[Node] = []
+        step = 0
+        for node in nodes:
+            here, last = self.home.get(node), self.home.get(run[-1]) if run else None
+            if here is not None and last is not None and here[0] is last[0] and here[2] == last[2]:
+                distance = here[1] - last[1]
+                if distance and (len(run) == 1 or distance == step):
+                    step = distance
+                    run.append(node)
+                    continue
+            yield from _if_long(run)
+            run = [node]
+        yield from _if_long(run)
+
+    # -- order ------------------------------------------------------------------------------------------------------
+    def ordered(self, nodes: list[Node]) -> list[Node | Block] | None:
+        """Operations and loops, each after what it reads, and else as they were; None where that cannot be."""
+        index = {n: k for k, n in enumerate(self.graph.nodes)}
+        back = {made: node for node, made in self.found.items()}
+        rank: dict[Any, int] = {n: index.get(back.get(n, n), 0) for n in nodes}
+        maker: dict[Node, Any] = {n: n for n in nodes}
+        reads: dict[Any, list[Node]] = {n: list(n.inputs) for n in nodes}
+        for loop, block in self.blocks.items():
+            rank[block] = index[loop.steps[0][0]]
+            maker.update(dict.fromkeys([*block.left, *block.kept.values()], block))
+            reads[block] = block.read
+        waiting: Counter[Any] = Counter()
+        readers: dict[Any, list[Any]] = {}
+        for x, inputs in reads.items():
+            for source in {maker[i] for i in inputs if i in maker}:
+                waiting[x] += 1
+                readers.setdefault(source, []).append(x)
+        for item in self.items.values():
+            rank[item] = min([rank[x] for x in readers.get(item, ())], default=0)
+        places = {x: k for k, x in enumerate(reads)}
+        ready = [(rank[x], places[x], x) for x in reads if not waiting[x]]
+        ready.sort(key=lambda entry: entry[:2])
+        order: list[Node | Block] = []
+        while ready:
+            *_, x = heappop(ready)
+            order.append(x)
+            for reader in readers.get(x, ()):
+                waiting[reader] -= 1
+                if not waiting[reader]:
+                    heappush(ready, (rank[reader], places[reader], reader))
+        return order if len(order) == len(reads) else None
+
+
+def _computed_again(elements: list[Node], producer: Block, block: Block) -> dict[Node, Node]:
+    """What stands for values of another loop: one step from what is kept anyway is computed again, and not kept."""
+    own = {*producer.body, *producer.before.values(), *[t for f in producer.feeds for t in f.targets]}
+    made: dict[Node, Node] = {}
+    for e in elements:
+        if e.op in CHEAP and all([i in made and made[i].op is INPUT if i in own else True for i in e.inputs]):
+            made[e] = e.with_inputs(tuple([made.get(i, i) for i in e.inputs]))
+            block.again.append(made[e])
+        else:
+            made[e] = input_node("", FLOAT)
+    return made
+
+
+def _if_long(run: list[Node]) -> Iterator[list[Node]]:
+    if len(run) > 3:
+        yield run
+    else:
+        yield from [[node] for node in run]
+
+
+def _aligned(other: Loop, walks: list[tuple[int, Walk]], count: int) -> list[Any] | None:
+    """Walks along another loop, in groups that read the same of its steps at once: which step first, and the distance;
+    and of each walk its number, its place, and whether it reads what that step finds. None where one reads both what
+    the first step finds and what the last one makes."""
+    steps = len(other.steps)
+    rest: dict[int, dict[tuple[int, int], tuple[int, int, bool]]] = {}
+    for w, walk in walks:
+        p, ways = walk.base[1], {}
+        least, most = sorted((walk.start, walk.at(count - 1)))
+        if (p, 1) not in other.first or most < steps:
+            ways[walk.start, walk.stride] = (w, p, (p, 1) in other.first)
+        if (p, 1) in other.first and least >= 1:
+            ways[walk.start - 1, walk.stride] = (w, p, False)
+        if not ways:
+            return None
+        rest[w] = ways
+    groups = []
+    while rest:
+        votes = Counter(way for ways in rest.values() for way in ways)
+        best = max(votes, key=votes.__getitem__)
+        groups.append((best, [rest.pop(w)[best] for w in [w for w, ways in rest.items() if best in ways]]))
+    return groups
+
+
+def slice_text(text: str, length: int, start: int, stride: int, count: int) -> str:
+    """The source of these elements of a list."""
+    last = start + stride * (count - 1)
+    whole = start == (0 if stride > 0 else length - 1)
+    begin = "" if whole else str(start if start < length / 2 else start - length)
+    beyond = last + (1 if stride > 0 else -1)
+    end = "" if beyond < 0 or beyond >= length else f"{beyond}"
+    if stride == 1 and not begin and not end:
+        return text
+    return f"{text}[{begin}:{end}{'' if stride == 1 else f':{stride}'}]"

@@ -1,0 +1,206 @@
+"""Loops that tracing wrote out, found again: stretches of a program on floats that repeat.
+
+A loop is found in three steps. Equal operations at equal distances tell where something may repeat, and how long one
+step is. Two neighbouring steps then tell what each operation reads: a value of its own step, of the step before, the
+same value in all steps, or one that moves along: element by element through an array, or step by step through another
+loop, backward as often as forward. Last, the loop grows for as long as the program has what the next step would be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tapec.codegen.elements import COMMUTATIVE
+from tapec.codegen.growing import CARRIED, OWN, SAME, WALK, Growing, Loop, Source, Walk
+from tapec.ir import CONSTANT, Node
+from tapec.ir.origin import line_of
+
+__all__ = ["find_loops"]
+
+WIDTHS = (192, 48, 12)  # operations that are compared at once: a wide look finds the outermost loop
+FEWEST = 4  # steps
+LONGEST = 4  # steps after which a value is still read
+Numbers = dict[Walk, int]
+
+
+def find_loops(nodes: Sequence[Node], groups: Sequence[Sequence[Node | None]]) -> list[Loop]:
+    """The loops in a program, none of which has an operation in common; `groups` are the elements of each input.
+
+    A loop that walks along another comes after it.
+    """
+    return _Finder(nodes, groups).loops()
+
+
+class _Finder:
+    def __init__(self, nodes: Sequence[Node], groups: Sequence[Sequence[Node | None]]):
+        self.nodes = [n for n in nodes if n.op is not CONSTANT and n.op.kind != "creation"]
+        self.index = {n: k for k, n in enumerate(self.nodes)}
+        self.known = {(n.op, n.inputs): n for n in self.nodes}
+        self.sequences: dict[Any, Sequence[Node | None]] = dict(enumerate(groups))
+        self.place: dict[Node, tuple[Any, int]] = {}  # which element of which sequence
+        self.used: set[Node] = set()
+        for g, group in enumerate(groups):
+            self.place.update({e: (g, k) for k, e in enumerate(group) if e is not None})
+
+    def loops(self) -> list[Loop]:
+        found: list[Loop] = []
+        keys = self.keys()
+        for width in WIDTHS:
+            if len(self.used) + width > len(self.nodes):
+                continue
+            for start, stop, period in _repeating(keys, width):
+                loop = self.loop(start, stop, period) or self.loop(start, stop, 2 * period)
+                if loop is not None:
+                    found.append(loop)
+                    self.take(loop, keys)
+        return found
+
+    def keys(self) -> list[int]:
+        """Numbers that are equal where operations are, numbers that they read aside."""
+        kinds: dict[Any, int] = {}
+        keys = []
+        for node in self.nodes:
+            read = 0
+            for i in node.inputs:
+                read += read + (i.op is CONSTANT)
+            keys.append(kinds.setdefault((node.op, read), len(kinds)))
+        return keys
+
+    def take(self, loop: Loop, keys: list[int]) -> None:
+        """What belongs to a loop belongs to no other; others may walk along it."""
+        for k, step in enumerate(loop.steps):
+            self.used.update(step)
+            for p, node in enumerate(step):
+                keys[self.index[node]] = -1 - self.index[node]  # equal to nothing any more
+                self.place[node] = ((loop, p), k + ((p, 1) in loop.first))
+        for p in range(len(loop.sources)):
+            start = [loop.first[p, 1]] if (p, 1) in loop.first else []
+            self.sequences[loop, p] = [*start, *[step[p] for step in loop.steps]]
+
+    # -- two steps tell the pattern ---------------------------------------------------------------------------------
+    def loop(self, start: int, stop: int, period: int) -> Loop | None:
+        """The loop whose steps have so many operations, and lie in this stretch."""
+        if stop - start < 3 * period or not self.used.isdisjoint(self.nodes[start:stop]):
+            return None
+        cut = self.cut(start, period)
+        middle = cut + period * max(1, (stop - cut) // period // 2)
+        seed = self.nodes[middle : middle + period]
+        walks: Numbers = {}
+        sources = []
+        for a, b in zip(self.nodes[middle - period : middle], seed):
+            if a.op is not b.op:
+                return None
+            read = self.read(a.inputs, b, middle, period, walks)
+            if read is None and a.op in COMMUTATIVE:
+                read = self.read(a.inputs[::-1], b, middle, period, walks)
+            if read is None:
+                return None
+            sources.append(read)
+        keys = [key for read in sources for kind, key in read if kind == CARRIED]
+        carried = {(p, d): self.nodes[middle - d * period + p] for p, last in keys for d in range(1, last + 1)}
+        grown = Growing(seed, carried, sources, list(walks), self.known, self.sequences, self.used)
+        if len(grown.steps) < FEWEST:
+            return None
+        moved = [self.moved(w._replace(start=w.at(-grown.behind)), len(grown.steps)) for w in walks]
+        return Loop(grown.steps, sources, moved, grown.first)
+
+    def cut(self, start: int, period: int) -> int:
+        """Where a step had best begin: where the fewest values go over to the next."""
+        furthest: dict[int, int] = {}
+        for j in range(start, start + 3 * period):
+            for i in self.nodes[j].inputs:
+                k = self.index.get(i, -1)
+                if start <= k < start + period:
+                    furthest[k] = j
+        change = [0] * (3 * period + 2)
+        for k, j in furthest.items():
+            if j - k < 2 * period:
+                change[k + 1 - start] += 1
+                change[j + 1 - start] -= 1
+        crossing = [0] * period
+        alive = 0
+        for k, c in enumerate(change):
+            alive += c
+            crossing[k % period] += alive
+        least = min(crossing)
+        return max([start + k for k, c in enumerate(crossing) if c == least], key=self.turn)
+
+    def turn(self, k: int) -> int:
+        """How many lines back the user's program goes here: at the end of a loop's body; a derivative runs backward."""
+        node, last = self.nodes[k], self.nodes[k - 1] if k else None
+        if node.origin is None or last is None or last.origin is None or node.origin[0] is not last.origin[0]:
+            return 0
+        lines = line_of(last.origin) - line_of(node.origin)
+        return lines if node.role is None else -lines
+
+    def read(
+        self, inputs: tuple[Node, ...], b: Node, middle: int, period: int, walks: Numbers
+    ) -> tuple[Source, ...] | None:
+        """What the operation b of a step reads that reads these inputs in the step before."""
+        found = []
+        for k, (x, y) in enumerate(zip(inputs, b.inputs)):
+            source = self.source(x, y, middle, period, walks)
+            if source is None and x.op is y.op is CONSTANT:
+                source = self.numbers(self.index[b], k, period, walks)
+            if source is None:
+                return None
+            found.append(source)
+        return tuple(found)
+
+    def source(self, x: Node, y: Node, middle: int, period: int, walks: Numbers) -> Source | None:
+        """What it is that is x in one step and y in the next, which begins at `middle`."""
+        if x is y:
+            return SAME, y
+        at = self.index.get(y, -1)
+        if at >= middle:
+            return (OWN, at - middle) if self.nodes[at - period] is x else None
+        if at >= middle - period:
+            return CARRIED, (at - middle + period, 1)
+        ago = -(-(middle - at) // period)
+        if at >= period and ago <= LONGEST and self.nodes[at - period] is x:
+            return CARRIED, (at - middle + ago * period, ago)
+        if x not in self.place or y not in self.place:
+            return None
+        (base, i), (also, j) = self.place[x], self.place[y]
+        if base != also or i == j:
+            return None
+        return WALK, walks.setdefault(Walk(base, j, j - i), len(walks))
+
+    def numbers(self, at: int, k: int, period: int, walks: Numbers) -> Source:
+        """Numbers that are others in each step: those which the operations at equal distances read."""
+        found = []
+        for node in self.nodes[at % period :: period]:
+            number = node.inputs[k] if len(node.inputs) > k else None
+            known = number is not None and number.op is CONSTANT and math.isfinite(number.value)
+            found.append(number if known else None)
+        self.sequences["numbers", at, k] = found
+        return WALK, walks.setdefault(Walk(("numbers", at, k), at // period, 1), len(walks))
+
+    def moved(self, walk: Walk, count: int) -> Walk:
+        """A walk of so many steps; along numbers, along those alone."""
+        if type(walk.base) is int or walk.base[0] != "numbers":
+            return walk
+        values = self.sequences[walk.base]
+        numbers: list[Any] = [values[walk.at(k)] for k in range(count)]
+        return Walk(("numbers", tuple([n.value for n in numbers])), 0, 1)
+
+
+def _repeating(keys: list[int], width: int) -> Iterator[tuple[int, int, int]]:
+    """Stretches (start, stop, period) in which each key is the one `period` places before, for `width` and more."""
+    keys = list(keys)  # those of operations that a loop has taken change meanwhile
+    last: dict[int, int] = {}
+    base, modulus = 1_000_003, (1 << 61) - 1
+    leaving = pow(base, width, modulus)
+    digest, run, since = 0, 0, 0
+    for j, key in enumerate(keys):
+        digest = (digest * base + key - (keys[j - width] * leaving if j >= width else 0)) % modulus
+        distance = j - last.get(digest, j)
+        last[digest] = j
+        if distance != run:
+            if run:
+                yield max(0, since - width + 1 - run), j, run
+            run, since = distance, j
+    if run:
+        yield max(0, since - width + 1 - run), len(keys), run

@@ -1,0 +1,193 @@
+"""Loops that were written out, found again: the values of the operations one by one, in a tenth of the lines."""
+
+import numpy as np
+import pytest
+
+from tapec.codegen import arrange
+from tests.codegen.kit import check, gradient_of, graph_of
+
+P = np.array([1.5, 0.4])
+
+
+@pytest.fixture(autouse=True)
+def small_programs_too(monkeypatch):
+    monkeypatch.setattr(arrange, "LEAST", 100)
+
+
+def loops(compiled):
+    return compiled.source.split("\n\n\ndef")[0].count("    for ")
+
+
+def pendulum(steps):
+    def f(p, y):
+        angle, speed = y[0], y[1]
+        for _ in range(steps):
+            angle, speed = angle + 0.05 * speed, speed - 0.05 * (p[0] * np.sin(angle) + p[1] * speed)
+        return angle * angle + speed
+
+    return f
+
+
+def test_value_and_gradient():
+    y = np.array([0.5, 0.1])
+    compiled = check(gradient_of(pendulum(60), P, y), P, y)
+    source = compiled.source.split("\n\n\ndef")[0]
+    assert loops(compiled) == 2 and len(source.splitlines()) < 45
+    assert "for _ in range(60):" in source and "steps.append((" in source and "in steps[-2::-1]:" in source
+
+
+def test_few_operations_are_written_out(monkeypatch):
+    monkeypatch.undo()
+    y = np.array([0.5, 0.1])
+    assert loops(check(gradient_of(pendulum(20), P, y), P, y)) == 0
+
+
+def test_along_arrays():
+    def f(p, x):
+        level, loss = x[0], 0.0
+        for k in range(1, 80):
+            error = x[k] - level
+            loss = loss + np.log1p(error * error)
+            level = level + p[0] * error + p[1] * np.tanh(error)
+        return loss
+
+    x = np.sin(np.arange(80.0))
+    compiled = check(gradient_of(f, P, x), P, x)
+    assert loops(compiled) == 2 and "for y_k in y_list[1:79]:" in compiled.source
+
+
+def test_what_each_step_gives():
+    """Elements of results are collected in lists: forward by the loop, backward by that of the gradient."""
+
+    def f(p, x):
+        s = p[0]
+        out = []
+        for k in range(90):
+            s = np.sin(s * x[k]) + p[1]
+            out.append(s * s)
+        return np.stack(out), s
+
+    x = np.linspace(0.1, 2.0, 90)
+    compiled = check(graph_of(f, P, x), P, x)
+    assert loops(compiled) == 1 and "np.array(steps)" in compiled.source
+
+    compiled = check(gradient_of(lambda p, x: f(p, x)[1], P, x), P, x)
+    assert loops(compiled) == 2 and "*d_y[::-1]])" in compiled.source
+
+
+def test_numbers_that_change():
+    def f(p):
+        x, v = p[0], p[1]
+        for k in range(70):
+            x, v = x + 0.1 * v, v - 0.1 * x * np.tanh(x) + (1.5 + np.cos(0.3 * k)) * p[0]
+        return x + v
+
+    compiled = check(gradient_of(f, P), P)
+    assert loops(compiled) == 2 and compiled.source.count("numbers = [") == 1 and "in zip(numbers[" in compiled.source
+    assert max(map(len, compiled.source.splitlines())) <= 120
+
+
+def test_values_that_change_places():
+    """What a step leaves is read two steps later, or under another name."""
+
+    def f(p):
+        a, b, c = p[0], p[1], 0.5 * p[0]
+        for _ in range(90):
+            a, b, c = b, c, np.sin(a * b) - 0.5 * c
+        return a * b + c
+
+    compiled = check(gradient_of(f, P), P)
+    assert loops(compiled) == 2
+
+
+def test_loops_of_loops():
+    def f(p):
+        x, y = p[0], p[1]
+        for _ in range(30):
+            for _ in range(3):
+                x = x + 0.1 * np.sin(y)
+            y = y - 0.1 * np.cos(x) * p[0]
+        return x * y
+
+    compiled = check(gradient_of(f, P), P)
+    assert loops(compiled) == 2 and "range(30)" in compiled.source
+
+
+def test_sums_begin_with_what_changes_nothing(monkeypatch):
+    """-0.0 and not 0.0, which would make 0.0 of a sum of negative zeros."""
+
+    def f(p):
+        x = p[1]
+        for _ in range(100):
+            x = np.sin(x) + p[0] * x
+        return x * x
+
+    for p in (np.array([0.7, 0.3]), np.array([1.0, -0.0]), np.array([-0.0, -1.0])):
+        rolled = check(gradient_of(f, p), p)
+        assert loops(rolled) == 2 and "= -0.0" in rolled.source
+        monkeypatch.setattr(arrange, "LEAST", 10_000)
+        written_out = check(gradient_of(f, p), p)
+        monkeypatch.setattr(arrange, "LEAST", 100)
+        assert loops(written_out) == 0
+        for got, wanted in zip(rolled.function(p), written_out.function(p)):
+            assert got.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("edge", [0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, 1e-320])
+def test_edges(edge):
+    p = np.array([edge, 0.5])
+
+    def f(p):
+        x, s = p[0], p[1]
+        for _ in range(60):
+            s = s + 1.0 / x + np.sqrt(np.abs(x))
+            x = np.exp(-x * s) * x + np.maximum(x, s)
+        return s + x
+
+    assert loops(check(gradient_of(f, p), p)) >= 1
+
+
+def test_inputs_are_not_written():
+    def f(x, y):
+        for _ in range(10):
+            x, y = y + 0.1 * x, 0.3 * x * y
+        return x, y
+
+    x, y = np.float64(0.3), np.float64(0.7)
+    compiled = check(graph_of(f, x, y), x, y)
+    assert loops(compiled) == 0
+    compiled = check(gradient_of(lambda x, y: f(x, y)[0] + f(x * y, x)[1], x, y), x, y)
+    assert loops(compiled) >= 2
+
+
+def test_a_loop_that_others_read_everywhere_is_written_out():
+    def f(p):
+        x, seen = p[0], []
+        for _ in range(40):
+            x = np.sin(x * p[1]) + 0.5 * x
+            seen.append(x)
+        order = np.random.default_rng(0).permutation(40)
+        total = p[0]
+        for k, j in enumerate(order):
+            total = total * seen[j] if k % 3 else np.tanh(total) - seen[j] * seen[(j * 7) % 40]
+        return total
+
+    check(gradient_of(f, P), P)
+
+
+def test_two_loops_one_after_the_other():
+    def f(p):
+        x = p[0]
+        kept = []
+        for _ in range(50):
+            x = x + 0.1 * np.sin(x) * p[1]
+            kept.append(x)
+        y = p[1]
+        for k in range(50):
+            y = y * kept[k] + np.cos(y)
+        for k in range(50):
+            y = y - 0.1 * kept[49 - k] * y
+        return x * y
+
+    compiled = check(gradient_of(f, P), P)
+    assert loops(compiled) >= 4
