@@ -7,7 +7,7 @@ import tapec
 
 CUTS = [slice(None), slice(1, None), slice(None, -1), slice(1, -1), slice(0, -2), slice(2, None)]
 UNARY = [np.sin, np.exp, np.abs, lambda x: x * x, lambda x: -x]
-SEEDS = (*range(12), 44, 45, 167, 310)
+SEEDS = (*range(12), 44, 45, 310)
 
 
 def drawn(seed):
@@ -15,7 +15,7 @@ def drawn(seed):
 
     def f(u, r, s):
         rng = np.random.default_rng(seed)
-        known, total = [u], 0.0
+        known, t = [u], 0.0
         for _ in range(rng.integers(3, 12)):
             x, y = (known[rng.integers(len(known))] for _ in range(2))
             kind = rng.integers(0, 7)
@@ -33,8 +33,8 @@ def drawn(seed):
                 z = a - b if kind == 5 else a * b
             known.append(z)
             if rng.random() < 0.4:
-                total = total + (np.sum(z * r[: z.shape[1]]) if rng.random() < 0.5 else np.sum(np.sqrt(z * z + 1)))
-        return total + np.sum(known[-1])
+                t = t + (np.sum(z * r[: z.shape[1]]) if rng.random() < 0.5 else np.sum(np.sqrt(z * z + 1)))
+        return t + np.sum(known[-1])
 
     return f
 
