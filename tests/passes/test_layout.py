@@ -194,7 +194,10 @@ CASES = {
             ("stack %x, %y {axis=0}; getitem %0 {index=(-2, 0)}", "getitem %x {index=(0,)}"),
         ],
         ["stack %x, %y {axis=1}; getitem %0 {index=(1,)}", "stack %x, %y {axis=0}; getitem %0 {index=(:,)}"],
-        [("%x: f64[], %h: f32[]", "stack %x, %h {axis=0}; getitem %0 {index=(1,)}")],
+        [
+            ("%x: f64[], %h: f32[]", "stack %x, %h {axis=0}; getitem %0 {index=(1,)}"),
+            ("%x: f64[3,4], %n: i64[]", "stack %n, %n {axis=0}; getitem %x, %0 {index=(1, $0)}"),  # the index is one
+        ],
     ),
     "index-of-scatter": Case(
         X,
@@ -219,6 +222,7 @@ CASES = {
             "scatter %v {shape=(3, 4), index=(1,)}; getitem %0 {index=(-2,)}",
             "scatter %v {shape=(3, 4), index=(1,)}; getitem %0 {index=(:, 2)}",
         ],
+        [("%x: f64[3,4], %n: i64[]", "scatter %n {shape=(2,), index=(1,)}; getitem %x, %0 {index=(1, $0)}")],
     ),
     "scatter-of-everything": Case(
         X,
@@ -287,6 +291,13 @@ CASES = {
             f"{ROWS}; broadcast_to %s {{shape=(3, 4)}}; {PICK[:-4]}",
             f"{ROWS}; broadcast_to %r {{shape=(3, 4)}} !ct; {PICK}",
             f"{ROWS.replace('[0, 1, 2]', '[2, 1, 0]')}; broadcast_to %s {{shape=(3, 4)}} !ct; {PICK}",
+        ],
+        [
+            (
+                "%s: f64[3,1], %r: f64[1,4], %n: i64[]",
+                f"{ROWS}; multiply %s, %r !ct; broadcast_to %n {{shape=(3,)}}; "
+                "getitem %2, %0, %3 {index=($0, $1)} !ct",  # the index is one
+            )
         ],
     ),
     "sum-of-scatter": Case(

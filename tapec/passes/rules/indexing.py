@@ -43,7 +43,7 @@ def index_of_index(y: Symbol, x: Symbol) -> Any:
 def _takes_one(y: Node) -> bool:
     """Is it `stack([...])[i]` or `stack([...])[i, ...]`?"""
     index = y.param("index")
-    return y.inputs[0].param("axis") == 0 and bool(index) and type(index[0]) is int and _is_basic(y)
+    return _is_basic(y) and y.inputs[0].param("axis") == 0 and bool(index) and type(index[0]) is int
 
 
 def index_of_stack(y: Symbol) -> Any:
@@ -60,6 +60,8 @@ def _same_place(y: Node) -> bool:
 def _other_place(y: Node) -> bool:
     """Do scatter and index name two different rows?"""
     scatter = y.inputs[0]
+    if scatter.op.name != "scatter":  # an index array is one
+        return False
     written, read = scatter.param("index"), y.param("index")
     if len(scatter.inputs) > 1 or not written or not read or type(written[0]) is not int or type(read[0]) is not int:
         return False
@@ -96,7 +98,9 @@ def _picks(scatter: Node) -> bool:
 def _picks_of_columns(y: Node) -> bool:
     """Is one element read from each row of a matrix whose rows are one number each?"""
     matrix = y.inputs[0]
-    if y.param("index") != (Slot(0), Slot(1)) or matrix.inputs[0].type.weak or y.type.shape != matrix.type.shape[:1]:
+    if matrix.op.name != "broadcast_to" or y.param("index") != (Slot(0), Slot(1)):
+        return False
+    if matrix.inputs[0].type.weak or y.type.shape != matrix.type.shape[:1]:
         return False
     rows, numbers = (y.type.size,), y.inputs[1]
     column = matrix.inputs[0].type.shape == (*rows, 1)
