@@ -10,10 +10,10 @@ import numpy as np
 
 from tapec.autodiff.basis import Basis, Rows
 from tapec.autodiff.contract import contract
-from tapec.autodiff.products import axis_names
 from tapec.ir import Node
 from tapec.ir.index import Slice
 from tapec.ops import Symbol, apply
+from tapec.ops.named_axes import axis_names
 from tapec.ops.powers import number_of
 
 __all__ = ["RULES", "spelled_out"]

@@ -15,7 +15,7 @@ from tapec.autodiff.inline import inline_calls
 from tapec.autodiff.reverse import fit, input_cotangents
 from tapec.autodiff.zeros import filled
 from tapec.errors import GraphError, UnsupportedError
-from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, Op, Type, get_op, input_node, prune
+from tapec.ir import CONSTANT, CT, ITEM, Builder, Graph, Node, Op, Type, get_op, input_node, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.loop import MAP, MAPS
@@ -150,6 +150,7 @@ def _row(t: Type) -> Type:
 def turn_vjp(op: Op, rows: tuple[Type, ...], params: Any) -> tuple[Graph, list[int]]:
     """The vjp rule of an op as a graph of cotangents, results and inputs, and which inputs it gives cotangents."""
     builder = Builder()
+    builder.role = CT
     result = op.rule(*rows, **dict(params))
     types = result if isinstance(result, tuple) else (result,)
     cts = [input_node(f"ct{k}", t) if is_differentiable(t) else None for k, t in enumerate(types)]

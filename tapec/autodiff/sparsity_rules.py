@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.products import axis_names
 from tapec.autodiff.sparsity import Walk
 from tapec.ir import Node
 from tapec.ops.indexing import real_index
+from tapec.ops.named_axes import axis_names
 
 __all__ = ["rule_of"]
 

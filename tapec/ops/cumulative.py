@@ -55,6 +55,8 @@ def recurrence(a: np.ndarray, b: np.ndarray, axis: int, reverse: bool) -> np.nda
     p = np.array(np.broadcast_to(a, shape))
     step = -1 if reverse else 1
     ss, pp = np.moveaxis(s, axis, 0)[::step], np.moveaxis(p, axis, 0)[::step]
+    if not np.isfinite(p).all():  # before anything flows, factors do not matter
+        pp[1:][~np.logical_or.accumulate(ss != 0)[:-1]] = 0
     reach = 1
     while reach < len(ss):
         ss[reach:] += pp[reach:] * ss[:-reach]

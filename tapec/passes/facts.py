@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.ir import CONSTANT, Node
 
-__all__ = ["is_identity", "is_nonnegative", "is_power_of_two", "is_zero", "uniform_value"]
+__all__ = ["is_identity", "is_nonnegative", "is_positive", "is_power_of_two", "is_zero", "uniform_value"]
 
 _NUMBERS = (float, int, bool, complex)
 
@@ -75,3 +75,30 @@ def is_nonnegative(node: Node, depth: int = 4) -> bool:
     if value is not None:
         return type(value) is not complex and math.copysign(1.0, value) > 0
     return bool(depth) and name in _KEEP and all([is_nonnegative(i, depth - 1) for i in node.inputs[:2]])
+
+
+_STAY_POSITIVE = {"multiply", "sqrt", "sum", "mean", "max", "min", "reshape", "broadcast_to", "transpose", "getitem"}
+
+
+def is_positive(node: Node, depth: int = 6) -> bool:
+    """Is it known that no element is zero or less? (It may be nan.) Exponentials count, unless they underflow."""
+    name = node.op.name
+    if node.op.multi or node.type.dtype.kind not in "fiu":
+        return False
+    value = uniform_value(node)
+    if value is not None:
+        return type(value) is not complex and value > 0
+    if name in ("exp", "exp2", "cosh"):
+        return True
+    if not depth:
+        return False
+    if name == "add":
+        a, b = node.inputs
+        return _exceeds_zero(a, b, depth - 1) or _exceeds_zero(b, a, depth - 1)
+    if name == "maximum":
+        return any([is_positive(i, depth - 1) for i in node.inputs])
+    return name in _STAY_POSITIVE and all([is_positive(i, depth - 1) for i in node.inputs[:2]])
+
+
+def _exceeds_zero(a: Node, b: Node, depth: int) -> bool:
+    return is_positive(a, depth) and (is_nonnegative(b) or is_positive(b, depth))

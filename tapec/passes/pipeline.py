@@ -10,6 +10,7 @@ from typing import Any
 from tapec.config import settings
 from tapec.ir import Graph, prune, verify
 from tapec.passes.cse import cse
+from tapec.passes.guards import guards
 from tapec.passes.inverses import shared_inverses
 from tapec.passes.report import PassReport, Report
 from tapec.passes.rewrite import Rewrite, RuleSet
@@ -48,6 +49,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),
     ("dce", prune),
     ("masks", RuleSet("Keep what was not taken or not read out of gradients.", MASKS, PLACES)),
+    ("guards", guards),
     ("fold", RuleSet("Compute constants now.", FOLD)),
     ("layout", RuleSet("Compose and drop changes of shape; never build what is only spread out.", *SHAPES)),
     ("factors", RuleSet("Gradients of matrix factors in closed form.", CHOLESKY_GRADIENTS)),
@@ -58,7 +60,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("cse", cse),
 )
 
-NEEDED = tuple([(name, run) for name, run in PIPELINE if name in ("transparent", "dce", "masks")])
+NEEDED = tuple([(name, run) for name, run in PIPELINE if name in ("transparent", "dce", "masks", "guards")])
 """What runs all the same when nothing is to be optimised: gradients are finite by it."""
 
 

@@ -1,0 +1,167 @@
+"""Where nothing flows, nothing is multiplied: the general case, after `rules.masks` and `rules.places` did theirs.
+
+A cotangent is empty in places: zero, because nothing was read or selected there (`passes.empty`). Sums, changes of
+layout and products keep such places in ways that no pattern can follow, so one walk over the program does. Where such
+a cotangent is about to meet a factor that may be infinite or nan (`passes.wild`), the factor is kept to the places
+where something flows: `ct * b` becomes `ct * where(ct != 0, b, 0)`, and `ct / b` becomes `ct / where(ct != 0, b, 1)`.
+
+Derivatives are all taken by then, so it is enough that the values are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import CT, Builder, Graph, Node
+from tapec.ops import Symbol
+from tapec.ops.named_axes import axis_names
+from tapec.passes.empty import SOURCES, Empty, may_be_empty
+from tapec.passes.facts import is_zero
+from tapec.passes.wild import may_be_wild
+
+__all__ = ["guards"]
+
+
+def guards(graph: Graph) -> Graph:
+    """Keep infinities out of products with nothing."""
+    if not any([node.role is CT and node.op.name in SOURCES for node in graph.nodes]):
+        return graph
+    walk = Walk(graph)
+    for node in graph.nodes:
+        walk.visit(node)
+    if not walk.new:
+        return graph
+    return Graph(graph.inputs, walk.nodes, [walk.new.get(o, o) for o in graph.outputs], graph.name)
+
+
+class Walk(Builder):
+    """What is known of the nodes so far, and the new graph."""
+
+    __slots__ = ("data", "empty", "new", "wild")
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self.role = CT
+        self.new: dict[Node, Node] = {}
+        self.empty: dict[Node, Empty] = {}
+        self.wild: set[Node] = set()  # what may be infinite though the user's arrays are not
+        self.data = {i for i in graph.inputs if i.type.dtype.kind in "fc"}  # and what these have a part in
+
+    def visit(self, node: Node) -> None:
+        new, known = self.new, node
+        if new and any([i in new for i in node.inputs]):
+            node = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
+        if node.role is CT:
+            self.origin = node.origin
+            node = self.guarded(node) or node
+        if node is not known:
+            new[known] = node
+        self.learn(node)
+        self.append(node)
+
+    def learn(self, node: Node) -> None:
+        if may_be_wild(node, self.wild):
+            self.wild.add(node)
+        elif not node.op.multi and node.type.dtype.kind in "fc" and not self.data.isdisjoint(node.inputs):
+            self.data.add(node)
+        if node.role is CT:
+            found = may_be_empty(node, [self.empty.get(i) for i in node.inputs])
+            if found is not None:
+                self.empty[node] = found
+
+    # -- which products -----------------------------------------------------------------------------------------------
+    def guarded(self, node: Node) -> Node | None:
+        """A product or quotient with its other operand kept to where something flows; None where that may stay."""
+        name = node.op.name
+        if name == "multiply":
+            return self.product(node)
+        elif name == "divide":
+            part, other = node.inputs
+            if part in self.empty and (other in self.wild or may_be_wild(node, ())):
+                return node.with_inputs((part, self.kept(part, other, 1)))
+        elif name in ("matmul", "einsum", "tensordot"):
+            return self.contraction(node)
+        return None
+
+    def product(self, node: Node) -> Node | None:
+        """Both factors may have to be kept from one another."""
+        a, b = node.inputs
+        left = self.kept(b, a, 0) if self.must_not_meet(b, a) else a
+        right = self.kept(a, b, 0) if self.must_not_meet(a, b) else b
+        return None if left is a and right is b else node.with_inputs((left, right))
+
+    def must_not_meet(self, part: Node, other: Node) -> bool:
+        """May the one be empty where the other is infinite or nan? The user's arrays count where the user chose."""
+        found = self.empty.get(part)
+        return found is not None and (other in self.wild or (found.chosen and other in self.data))
+
+    def contraction(self, node: Node) -> Node | None:
+        """A sum of products of which one factor may be empty along axes that both have.
+
+        The user's arrays count only where that is all there is to it: then the mask is a vector, and costs nothing.
+        """
+        found = axis_names(node)
+        if found is None:
+            return None
+        for k in (0, 1):
+            part, other = node.inputs[k], node.inputs[1 - k]
+            own, others = found[0][k], found[0][1 - k]
+            empty = self.empty.get(part)
+            if empty is None or not empty.chosen:
+                continue
+            shared = [name in others for i, name in enumerate(own) if empty.axes >> i & 1]
+            if any(shared) and (other in self.wild or (other in self.data and all(shared))):
+                return with_operand(node, other, self.kept_along(part, other, own, others))
+        return None
+
+    # -- how ----------------------------------------------------------------------------------------------------------
+    def flows(self, part: Node) -> Any:
+        """Where something flows: where that is selected, or simply where it is not zero.
+
+        What products with others made of it is asked where it began, so that a chain of them has one mask.
+        """
+        before = self.before(part)
+        while before is not None:
+            part, before = before, self.before(before)
+        if part.op.name == "where" and is_zero(part.inputs[2]):
+            return Symbol(part.inputs[0], self)
+        return Symbol(part, self) != 0
+
+    def before(self, part: Node) -> Node | None:
+        """The one operand for which a product may be empty, if it has the product's shape."""
+        if part.op.name not in ("multiply", "divide", "negative"):
+            return None
+        found = [i for i in part.inputs if i in self.empty]
+        return found[0] if len(found) == 1 and found[0].type.shape == part.type.shape else None
+
+    def kept(self, part: Node, other: Node, nothing: int) -> Node:
+        """An operand where something flows, a number elsewhere. It may still be infinite, and the result then is."""
+        return self.chosen(self.flows(part), other, nothing)
+
+    def chosen(self, flows: Any, other: Node, nothing: int) -> Node:
+        safe: Any = np.where(flows, Symbol(other, self), nothing)
+        if other in self.empty:
+            self.empty[safe.node] = self.empty[other]
+        return safe.node
+
+    def kept_along(self, part: Node, other: Node, own: Sequence[str], others: Sequence[str]) -> Node:
+        """The same where axes have names: what meets only zeros is not needed."""
+        flows = self.flows(part)
+        flows = np.reshape(flows, (1,) * (len(own) - flows.ndim) + flows.shape)
+        alone = tuple([k for k, name in enumerate(own) if name not in others])
+        if alone:
+            flows = np.any(flows, axis=alone)
+        left = [name for name in own if name in others]
+        order = [name for name in others if name in left]
+        flows = np.transpose(flows, [left.index(name) for name in order])
+        sizes = dict(zip(order, flows.shape, strict=True))
+        return self.chosen(np.reshape(flows, [sizes.get(name, 1) for name in others]), other, 0)
+
+
+def with_operand(node: Node, old: Node, new: Node) -> Node:
+    """A product with one of its two operands replaced."""
+    a, b = node.inputs
+    return node.with_inputs((new, b) if a is old else (a, new))

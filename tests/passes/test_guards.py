@@ -1,0 +1,154 @@
+"""Guards: where a factor that may be infinite is kept to where something flows, and where it is left alone."""
+
+import numpy as np
+import pytest
+
+from tapec.ir import interpret, parse, verify
+from tapec.passes.guards import guards
+from tapec.testing.rewrites import ordered
+from tests.passes.support import text
+
+X = "%c: bool[3], %x: f64[3], %y: f64[3], %m: f64[2,3], %s: f64[3,3], %d: bool[3], %i: i64[2]"
+MASKED = "where %c, %x, 0 !ct; sum %0 {axis=(0,), keepdims=True} !ct; cumsum %0 {axis=0} !ct"  # %2 begins with zeros
+SLOPE = "sqrt %y; divide 0.5, %0 !ct"  # may be infinite
+
+# what may be empty, with `%e` for the number of its line, and what then comes
+FIRES = {
+    "a running sum": ("where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct", 3),
+    "a sum of two selections": ("where %c, %x, 0 !ct; where %d, %x, 0 !ct; add %2, %3 !ct", 4),
+    "a part among zeros": ("getitem %x {index=(:2,)} !ct; scatter %2 {shape=(3,), index=(:2,)} !ct", 3),
+    "two parts with a gap": (
+        "getitem %x {index=(:1,)} !ct; scatter %2 {shape=(3,), index=(:1,)} !ct; "
+        "scatter %2 {shape=(3,), index=(2:,)} !ct; add %3, %4 !ct",
+        5,
+    ),
+    "what was overwritten": ("multiply %x, 2.0 !ct; setitem %2, 0.0 {index=(0,)} !ct", 3),
+    "a selection turned round": (
+        "where %c, %x, 0 !ct; where %d, %x, 0 !ct; add %2, %3 !ct; getitem %4 {index=(::-1,)} !ct",
+        5,
+    ),
+    "the rows of a product": (
+        "reshape %c {shape=(3, 1)}; where %2, %s, 0 !ct; cumsum %3 {axis=0} !ct; matmul %4, %s !ct; "
+        "getitem %5 {index=(:, 0)} !ct",
+        6,
+    ),
+    "a unit vector": ("eye {n=3, m=3, k=0, dtype=f64} !ct; getitem %2 {index=(0,)} !ct", 3),
+}
+STAYS = {
+    "nothing is empty": "multiply %x, 2.0 !ct; multiply %2, %1 !ct",
+    "the sum of a full and an empty one": "where %c, %x, 0 !ct; add %2, %x !ct; multiply %3, %1 !ct",
+    "parts that cover the whole": (
+        "getitem %x {index=(:2,)} !ct; scatter %2 {shape=(3,), index=(:2,)} !ct; "
+        "scatter %2 {shape=(3,), index=(1:,)} !ct; add %3, %4 !ct; multiply %5, %1 !ct"
+    ),
+    "elements that cover the whole": (
+        "getitem %x {index=(0,)} !ct; scatter %2 {shape=(3,), index=(0,)} !ct; scatter %2 {shape=(3,), index=(1,)} !ct;"
+        " scatter %2 {shape=(3,), index=(-1,)} !ct; add %3, %4 !ct; add %6, %5 !ct; multiply %7, %1 !ct"
+    ),
+    "the other is a number": "where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct; multiply %3, 2.0 !ct",
+    "the other is bounded": (
+        "where %c, %x, 0 !ct; greater %x, %y !ct; cast %3 {dtype=f64} !ct; cumsum %2 {axis=0} !ct; multiply %5, %4 !ct"
+    ),
+    "the user wrote it": "where %c, %x, 0; cumsum %2 {axis=0}; multiply %3, %1",
+    "divided by what is positive": (
+        "greater %x, %y !ct; where %2, %x, 0 !ct; cumsum %3 {axis=0} !ct; square %y; add %5, 1.0; divide %4, %6 !ct"
+    ),
+    "a rectifier before a matrix": (
+        "greater %s, 0 !ct; where %2, %s, 0 !ct; matmul %3, %s !ct; getitem %4 {index=(:, 0)} !ct; multiply %5, %1 !ct"
+    ),
+}
+
+
+def graph_of(body):
+    return verify(parse(text(X, f"{SLOPE}; {body}")))
+
+
+@pytest.mark.parametrize("name", FIRES)
+def test_where_it_fires(name):
+    body, k = FIRES[name]
+    before = graph_of(f"{body}; multiply %{k}, %1 !ct")
+    after = verify(guards(before))
+    n = k + 1
+    safe = f"not_equal %{k}, 0 !ct; where %{n}, %1, 0 !ct; multiply %{k}, %{n + 1} !ct"
+    assert ordered(after) == ordered(graph_of(f"{body}; {safe}"))
+    values = _values()
+    assert np.isnan(interpret(before, *values)[0]).any()
+    assert np.isfinite(interpret(after, *values)[0]).all()
+
+
+def _values():
+    """What is not selected is where the slope is infinite."""
+    c = np.array([False, True, True])
+    return [c, np.ones(3), np.array([0.0, 1.0, 4.0]), np.ones((2, 3)), np.ones((3, 3)), c, np.array([0, 1])]
+
+
+# the part %2 is empty in the middle and at the end, where the slope is infinite for the cases with slices
+VALUES = {"a part among zeros": [1.0, 1.0, 0.0], "two parts with a gap": [1.0, 0.0, 1.0]}
+VALUES |= {"a selection turned round": [1.0, 1.0, 0.0], "a unit vector": [1.0, 0.0, 1.0]}
+
+
+@pytest.fixture(autouse=True)
+def _where_the_slope_is_infinite(request, monkeypatch):
+    name = getattr(getattr(request.node, "callspec", None), "params", {}).get("name")
+    if name in VALUES:
+        plain = _values()
+        plain[2] = np.array(VALUES[name])
+        monkeypatch.setitem(globals(), "_values", lambda: plain)
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_where_it_must_not_fire(name):
+    graph = graph_of(STAYS[name])
+    assert guards(graph) is graph
+
+
+def test_a_quotient_divides_by_one_where_nothing_flows():
+    body = "where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct; "
+    after = guards(graph_of(body + "divide %3, %y !ct"))
+    safe = "not_equal %3, 0 !ct; where %4, %y, 1 !ct; divide %3, %5 !ct"
+    assert ordered(after) == ordered(graph_of(body + safe))
+
+
+def test_a_chain_of_products_has_one_mask():
+    body = "where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct; multiply %3, %1 !ct; negative %4 !ct; divide %5, %0 !ct"
+    after = guards(graph_of(body))
+    assert [n.op.name for n in after.nodes].count("not_equal") == 1
+
+
+def test_both_factors_may_be_empty_and_infinite():
+    body = "where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct; where %d, %1, 0 !ct; cumsum %4 {axis=0} !ct; "
+    after = guards(graph_of(body + "multiply %3, %5 !ct"))
+    assert [n.op.name for n in after.nodes].count("not_equal") == 2
+
+
+def test_rows_that_a_contraction_does_not_need():
+    """X.T @ where(c[:, None], ...) of data with a nan in a row that was left out."""
+    body = "reshape %c {shape=(3, 1)}; where %2, %s, 0 !ct; transpose %s {axes=(1, 0)} !ct; matmul %4, %3 !ct"
+    before = graph_of(body)
+    after = verify(guards(before))
+    values = _values()
+    values[4] = np.array([[np.nan] * 3, [1.0] * 3, [2.0] * 3])
+    assert np.isnan(interpret(before, *values)[0]).any()
+    assert np.isfinite(interpret(after, *values)[0]).all()
+    elementwise = graph_of("greater %s, 0; where %2, %s, 0 !ct; transpose %s {axes=(1, 0)} !ct; matmul %4, %3 !ct")
+    assert guards(elementwise) is elementwise  # to look at every element would cost what the product costs
+
+
+def test_elements_of_all_rows_leave_no_row_empty():
+    """Of `p[rows, labels]` the sum along each row is full: softmax with labels needs no guard."""
+    rows = "constant {value=[0, 1]}; getitem %m {index=(0, :2)} !ct; "
+    scattered = "scatter %3, %2, %i {shape=(2, 3), index=($0, $1)} !ct; sum %4 {axis=(1,), keepdims=True} !ct; "
+    slope = "divide 1.0, %m; multiply %5, %6 !ct"
+    graph = graph_of(rows + scattered + slope)
+    assert guards(graph) is graph
+    some = graph_of(rows.replace("[0, 1]", "[0, 0]") + scattered + slope)
+    assert guards(some) is not some
+
+
+def test_infinities_that_flow_are_left_as_they_are():
+    body = "where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct; multiply %3, %1 !ct"
+    values = _values()
+    values[2] = np.array([1.0, 0.0, 4.0])
+    before, after = graph_of(body), guards(graph_of(body))
+    np.testing.assert_array_equal(interpret(before, *values)[0], interpret(after, *values)[0])
+    assert np.isinf(interpret(after, *values)[0]).any()
