@@ -243,7 +243,7 @@ _SCALARS = (int, float)
 
 
 def _binary(ufunc: np.ufunc, compute: Any, general: Any, swapped: bool) -> Any:
-    """The fast road for two Variables, a Variable and a tensor, or a number; the general one for all else."""
+    """The fast road for two Variables, a Variable and a tensor, or a number; that of tensors for all else."""
     op = UFUNCS[ufunc]
 
     def call(self: Variable, other: Any) -> Any:
@@ -257,7 +257,7 @@ def _binary(ufunc: np.ufunc, compute: Any, general: Any, swapped: bool) -> Any:
             right = other._tapec_read()
             value = right._value
         else:
-            return general(self, other)
+            return general(self._tapec_read(), other)
         left = self._tapec_read()
         try:
             out = wrap(compute(value, left._value) if swapped else compute(left._value, value))
@@ -302,7 +302,7 @@ _SYMBOLS = ("+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", 
 for _name, (_ufunc, _compute) in OPERATORS.items():
     for _method, _swapped in ((f"__{_name}__", False), (f"__r{_name}__", True)):
         if _method in vars(ArrayLike):  # comparisons have no reflected form
-            setattr(Variable, _method, _binary(_ufunc, _compute, getattr(ArrayLike, _method), _swapped))
+            setattr(Variable, _method, _binary(_ufunc, _compute, getattr(Tensor, _method), _swapped))
 for _name, _symbol in zip(_INPLACE, _SYMBOLS):
     setattr(Variable, f"__i{_name}__", _refusal(_symbol))
 

@@ -191,6 +191,17 @@ def test_in_place_operators_say_what_to_do_instead(symbol):
     assert v.numpy().tolist() == [1.0, 2.0]
 
 
+def test_nothing_is_equal_to_what_is_no_number():
+    v = tapec.Variable([1.0, 2.0])
+    for other in ("a", None, {}):
+        assert (v == other).numpy().tolist() == operator.eq(other, v).numpy().tolist() == [False, False]
+        assert (v != other).numpy().tolist() == [True, True]
+    with pytest.raises(TypeError, match="not supported between instances of 'Variable' and 'str'"):
+        operator.lt(v, "a")
+    with pytest.raises(TypeError):
+        v + "a"
+
+
 def test_elements_cannot_be_written():
     v = Variable([1.0, 2.0], name="w")
     with pytest.raises(tapec.InPlaceError, match=r"^test_variable.py:\d+: elements of Variable 'w:0'"):
