@@ -394,6 +394,75 @@ def test_matmul_takes_no_vectors():
         tf.matmul(tf.constant([1.0]), tf.constant([[1.0]]))
 
 
+SQUARE = tf.constant([[4.0, 1.0], [1.0, 3.0]])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda: tf.ones((2, 3)) + tf.ones((2, 2)),
+        lambda: tf.Variable([1.0, 2.0]) * tf.ones(3),
+        lambda: tf.matmul(tf.ones((2, 3)), tf.ones((2, 3))),
+        lambda: tf.ones((2, 3)) @ tf.ones((2, 3)),
+        lambda: tf.reshape(tf.ones((2, 3)), (4,)),
+        lambda: tf.concat([tf.ones((2, 3)), tf.ones((2, 2))], 0),
+        lambda: tf.stack([tf.ones(2), tf.ones(3)]),
+        lambda: tf.split(tf.ones(5), 2),
+        lambda: tf.squeeze(tf.ones((2, 1)), 0),
+        lambda: tf.reduce_sum(tf.ones(2), 3),
+        lambda: tf.gather(tf.ones(2), 7),
+        lambda: tf.ones(2)[5],
+        lambda: tf.Variable([1.0])[1, 2],
+        lambda: tf.linalg.inv(tf.ones((2, 2))),
+        lambda: tf.linalg.cholesky(-SQUARE),
+        lambda: tf.linalg.solve(SQUARE, tf.ones((3, 1))),
+        lambda: tf.einsum("ij,j->i", SQUARE, tf.ones(3)),
+        lambda: tf.transpose(SQUARE, (0, 2)),
+    ],
+)
+def test_what_does_not_fit_is_an_invalid_argument(f):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="^test_facts.py:") as caught:
+        f()
+    assert isinstance(caught.value, ValueError) and str(caught.value).count("test_facts.py") == 1
+
+
+def test_tapecs_own_errors_stay_what_they_are():
+    with pytest.raises(ValueError, match="does not fit Variable") as caught:
+        tf.Variable([1.0, 2.0]).assign([1.0])
+    assert not isinstance(caught.value, tf.errors.InvalidArgumentError)
+
+
+def test_nothing_is_equal_to_none():
+    for x in (tf.constant([1.0, 2.0]), tf.Variable(1.0)):
+        assert (x == None) is False and (x != None) is True  # noqa: E711
+
+
+def test_parts_of_variables_are_assigned():
+    w = tf.Variable([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    assert w[0].assign([7.0, 8.0, 9.0]) is w
+    w[:, 1].assign_add(tf.constant([10.0, 20.0]))
+    w[-1, tf.constant(0)].assign_sub(0.5)
+    w[..., 2:].assign([[0.0], [-1.0]])
+    assert w.numpy().tolist() == [[7.0, 18.0, 0.0], [3.5, 25.0, -1.0]]
+    for value in ([1.0, 2.0], 1.0):  # no broadcasting
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"for a part of shape \(3,\)"):
+            w[0].assign(value)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="do not go together"):
+        w[0, 0].assign(tf.constant(1.0, tf.float64))
+
+
+def test_a_part_that_was_read_keeps_its_value_and_its_gradient():
+    w = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        part = w[1]
+        y = part * part
+        w[1].assign(5.0)
+        z = y + w[0] * w[1]
+    assert part.numpy() == 2.0 and z.numpy() == 9.0
+    found = tf.convert_to_tensor(tape.gradient(z, w)).numpy()
+    assert found.tolist() == [5.0, 5.0]  # of w[1] both readings: 2 * 2 and w[0]
+
+
 def test_shapes_are_what_tensorflow_has():
     shape = tf.Variable(np.ones((2, 3), np.float32)).shape
     assert isinstance(shape, tf.TensorShape)

@@ -7,6 +7,7 @@ result.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from tapec.api.slices import IndexedSlices as PlainSlices
 from tapec.api.variable import Variable as PlainVariable
-from tapec.errors import TapecError, at_user_line
+from tapec.errors import TapecError, at_user_line, user_line
 from tapec.ops import FUNCTIONS, ArrayLike
 from tapec.ops.array import apply
 from tapec.trace.structure import map_leaves
@@ -36,7 +37,13 @@ __all__ = [
 
 
 class InvalidArgumentError(TapecError, TypeError, ValueError):
-    """Operands that TensorFlow does not take together."""
+    """Operands that TensorFlow does not take together, shapes that do not fit, places that are not there."""
+
+
+def refused(error: Exception) -> InvalidArgumentError:
+    """NumPy's error in TensorFlow's class, with the user's line."""
+    text, line = str(error), user_line()
+    return InvalidArgumentError(text if not line or text.startswith(line) else f"{line}: {text}")
 
 
 class TensorShape(tuple):
@@ -105,7 +112,36 @@ class Face(ArrayLike):
         return self._inner.numpy()
 
     def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
-        return face(apply(op, lowered(op, inputs), params))
+        try:
+            return face(apply(op, lowered(op, inputs), params))
+        except TapecError:
+            raise
+        except (ValueError, IndexError) as error:
+            raise refused(error) from error
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        try:
+            return super().__array_function__(func, types, args, kwargs)
+        except TapecError:
+            raise
+        except (ValueError, IndexError) as error:
+            raise refused(error) from error
+
+    def __getitem__(self, index: Any) -> Any:
+        try:
+            return super().__getitem__(index)
+        except TapecError:
+            raise
+        except (ValueError, IndexError) as error:
+            raise refused(error) from error
+
+    def __eq__(self, other: object) -> Any:
+        return False if other is None else super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:
+        return True if other is None else super().__ne__(other)
+
+    __hash__ = None  # type: ignore[assignment]  # == is elementwise
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self._inner.__array__(dtype, copy)
@@ -184,6 +220,9 @@ class Variable(Face):
         self._inner.assign_sub(self._given(delta))
         return self
 
+    def __getitem__(self, index: Any) -> Part:
+        return Part(self, index, super().__getitem__(index)._inner)
+
     def _given(self, value: Any) -> Any:
         if isinstance(value, Face):
             if value.dtype != self.dtype:
@@ -196,6 +235,37 @@ class Variable(Face):
         return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}, numpy={shown}>"
 
     __str__ = __repr__
+
+
+class Part(Tensor):
+    """A part of a Variable: its value when it was read, and what changes it in the Variable."""
+
+    __slots__ = ("_index", "_variable")
+
+    def __init__(self, variable: Variable, index: Any, inner: PlainTensor):
+        super().__init__(inner)
+        self._variable, self._index = variable, plain(index)
+
+    def assign(self, value: Any, **_: Any) -> Variable:
+        return self._set(value, lambda old, new: new)
+
+    def assign_add(self, delta: Any, **_: Any) -> Variable:
+        return self._set(delta, np.add)
+
+    def assign_sub(self, delta: Any, **_: Any) -> Variable:
+        return self._set(delta, np.subtract)
+
+    def _set(self, value: Any, change: Callable[[Any, Any], Any]) -> Variable:
+        """As TensorFlow has it, without broadcasting."""
+        given = self._variable._given(value)
+        if given.shape != self.shape:
+            raise InvalidArgumentError(
+                at_user_line(f"a value of shape {tuple(given.shape)} for a part of shape {tuple(self.shape)}")
+            )
+        index = map_leaves(lambda i: i.numpy() if isinstance(i, ArrayLike) else i, self._index)
+        whole = np.array(self._variable._inner.numpy())
+        whole[index] = change(whole[index], given.numpy())
+        return self._variable.assign(whole)
 
 
 _VARIABLES: WeakValueDictionary[int, Variable] = WeakValueDictionary()
