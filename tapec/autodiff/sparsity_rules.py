@@ -105,7 +105,8 @@ def _reduction(walk: Walk, node: Node) -> Any:
 
 
 def _axes(node: Node) -> tuple[int, ...] | None:
-    axis = dict(node.params).get("axis")
+    params = dict(node.params)
+    axis = params.get("axis", params.get("axes"))
     if isinstance(axis, int):
         return (axis,)
     return axis if isinstance(axis, tuple) else None
@@ -259,7 +260,8 @@ KINDS: dict[str, Rule] = {
     "layout": _moved,
     "reduction": _reduction,
     "linalg": _matrices,
-    "fft": _along,
+    "transform": _along,
+    "rearrangement": _moved,
 }
 RULES: dict[str, Rule] = {
     **dict.fromkeys(["cast", "copy", "again"], _same),

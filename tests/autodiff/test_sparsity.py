@@ -60,6 +60,9 @@ EXACT = {
     "inv": (lambda x: np.linalg.inv(x + 2.0 * np.eye(2)), (3, 2, 2)),
     "norm": (lambda x: np.linalg.norm(x, axis=1), (2, 3)),
     "trace": (lambda x: np.trace(x), (3, 3)),
+    "pad": (lambda x: np.pad(x, 1, mode="wrap") + np.pad(x, 1, constant_values=2.0), (4,)),
+    "fft": (lambda x: np.abs(np.fft.fft(x, axis=1)), (2, 3)),
+    "rfft": (lambda x: np.abs(np.fft.rfftn(x, axes=(0, 2))), (2, 3, 4)),
     "layout": (lambda x: np.roll(np.triu(x.T), 1, axis=0), (3, 3)),
     "complex inside": (lambda x: np.real(np.exp(1j * x[1:])), (4,)),
 }
