@@ -146,11 +146,15 @@ def _loop(
 
 
 def _is_spread(node: Node) -> bool:
-    """Does a number do where an operand is uniform, because another operand has the result's shape?"""
+    """Does a number do where an operand is uniform, because another operand has the result's shape, and the dtype too?
+
+    Numbers alone make float64.
+    """
     if is_scatter(node):
         return True
-    others = [i for i in node.inputs if i.op.name != "full" and i.type.shape == node.type.shape]
-    return node.op.kind == "elementwise" and bool(others)
+    others = [i.type for i in node.inputs if i.op.name != "full" and i.type.shape == node.type.shape]
+    dtype = node.type.dtype
+    return node.op.kind == "elementwise" and any([t.dtype == dtype or dtype == float for t in others])
 
 
 class _BodyMaker:

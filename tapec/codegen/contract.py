@@ -18,6 +18,7 @@ from tapec.ir import Graph, Node, Op, constant, get_op, is_literal
 __all__ = ["SUM_OF_PRODUCTS", "contracted"]
 
 MOST = 6  # terms of a sum that is taken apart
+DEEP = 8  # elementwise operations through which it is followed how an array lies in memory
 COLUMNS = 4096  # elements from which einsum beats a product and its sum along the first axis
 
 Term = tuple[float, tuple[Node, ...]]  # a factor, and two arrays that are multiplied, or one value that is added up
@@ -207,5 +208,12 @@ def _product(term: Node) -> tuple[Node, Node] | None:
 
 
 def _is_scattered(node: Node) -> bool:
-    """May its elements lie apart, so that a flat product would have to copy them?"""
-    return is_view(node) and node.type.ndim > 1
+    """May its elements lie apart, so that a flat product would have to copy them? Results lie as operands do."""
+    for _ in range(DEEP):
+        if is_view(node):
+            return node.type.ndim > 1
+        same = [i for i in node.inputs if i.type.shape == node.type.shape] if node.op.kind == "elementwise" else []
+        if not same:
+            return False
+        node = same[0]
+    return False

@@ -3,9 +3,9 @@
 The GNU C library gives freed memory back to the system as soon as more than a threshold lies free. The next call gets
 it again page by page, and the system clears each page first: for a function with several large results that is as much
 time as all it computes. The threshold is twice the largest block that was ever freed, up to a limit; so one block as
-large as all that the function has in use at one time, taken and freed at once, is enough. It is never touched, and so
-costs no memory; where another allocator is at work, or the threshold was set by `MALLOC_TRIM_THRESHOLD_`, it changes
-nothing.
+large as all that the function has in use at one time, and as much again for what NumPy copies on the way, is enough. It
+is freed at once and never touched, and so costs no memory; where another allocator is at work, or the threshold was set
+by `MALLOC_TRIM_THRESHOLD_`, it changes nothing.
 """
 
 from __future__ import annotations
@@ -21,4 +21,4 @@ MOST = (1 << 25) - (1 << 13)  # the largest block by which the library sets its 
 def keep_memory(peak: int) -> None:
     """Let freed memory of so many bytes stay with the process."""
     if peak >= LEAST:
-        np.empty(min(peak, MOST), np.uint8)
+        np.empty(min(2 * peak, MOST), np.uint8)

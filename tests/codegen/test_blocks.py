@@ -57,6 +57,18 @@ def test_other_dtypes():
     check(graph_of(lambda x: (np.exp(1j * x) * x, np.sum(np.abs(np.exp(x + 1j)))), LARGE), LARGE)
 
 
+def test_numbers_selected_in_single_precision():
+    """np.where of two Python numbers is of double precision."""
+    x = rng.normal(size=400_000).astype("f4")
+
+    def f(x, s):
+        z = np.sin(np.exp(x) * x)
+        return np.sum(np.where(z > 0.3, s, np.float32(0.0))) + np.sum(z * z)
+
+    for wrt in ((0, 1), (1,)):
+        check(gradient_of(f, x, np.float32(2.0), wrt=wrt), x, np.float32(2.0))
+
+
 def test_small_arrays_are_left_alone():
     x = rng.normal(size=5000)
     assert "for i in" not in check(gradient_of(wave, x, x), x, x).source

@@ -98,3 +98,10 @@ def test_sums_that_stay_whole():
     assert ".dot(" not in code
     code_of(lambda x, y: np.sum(x * y - np.inf), x, y)
     code_of(lambda x, y: np.sum(x * np.nan - x * y), x, y)
+
+
+def test_products_of_arrays_in_another_order_stay():
+    """A flat product would copy both."""
+    x = RNG.standard_normal((20, 30, 40))
+    assert "vdot" not in code_of(lambda x: np.sum(np.square(np.exp(np.transpose(x, (0, 2, 1))) - 1.0)), x)
+    assert "vdot" in code_of(lambda x: np.sum(np.square(np.exp(x) - 1.0)), x)
