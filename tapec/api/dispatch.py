@@ -65,13 +65,13 @@ class Roads:
     @property
     def hits(self) -> int:
         """The calls that roads took."""
-        return self._gone + sum([road.__globals__["_hits"] for _, road in self._known])
+        return self._gone + sum([_hits(road) for _, road in self._known])
 
     def add(self, program: Any, road: Callable[..., Any]) -> None:
         """A new road, in place of the one that this program has had."""
         kept = [(p, r) for p, r in self._known if p is not program][: _MOST - 1]
         staying = [r for _, r in kept]
-        self._gone += sum([r.__globals__["_hits"] for _, r in self._known if r not in staying])
+        self._gone += sum([_hits(r) for _, r in self._known if r not in staying])
         self._known = [(program, road), *kept]
         for (_, r), then in zip(self._known, [*staying, self._slow]):
             r.__globals__["_otherwise"] = then
@@ -79,6 +79,11 @@ class Roads:
     def clear(self) -> None:
         self._known = []
         self._gone = 0
+
+
+def _hits(road: Callable[..., Any]) -> int:
+    """The calls that a road took, which it counts in its one cell."""
+    return road.__closure__[0].cell_contents  # type: ignore[attr-defined, index]
 
 
 class _Writer:
@@ -164,23 +169,27 @@ def fast_call(binder: Binder, call: Any, program: Any) -> Callable[..., Any] | N
         inputs.append(text)
     _facts(program, w)
     w.tests += takes.surplus
-    w.test(_settings_test(w))
-    if program.checks or any(s.kind == "path" for s in program.sources.values()):
-        w.test("_changes[0] and _CURRENT() is not None")  # who is traced captures what is captured here
+    captures = bool(program.checks) or any(s.kind == "path" for s in program.sources.values())
+    w.test(_settings_test(w, captures))
     w.flush(miss)
-    w.space |= {"_compiled": program.function, "_program": program, "_annotate": annotate, "_hits": 0}
+    w.space |= {"_compiled": program.function, "_program": program, "_annotate": annotate}
     text = _text(takes, miss, w, program, f"_compiled({', '.join(inputs)})")
     exec(compile(text, _FILE, "exec", dont_inherit=True), w.space)
-    return w.space["call"]
+    return w.space["road"]()
 
 
-def _settings_test(w: _Writer) -> str:
-    """Are other settings in force, of those that the code hangs on? Where nobody changed any, that costs one look."""
+def _settings_test(w: _Writer, captures: bool) -> str:
+    """Are other settings in force, of those that the code hangs on? Where nobody changed any, that costs one look.
+
+    And who is traced captures what is captured here.
+    """
     now = in_force()
     usual = code_settings(now) == code_settings(base)
     w.space |= {"_settings": in_force, "_values": base if usual else now, "_changes": changes}
     w.space |= {"_of": code_settings, "_those": code_settings(now)}
-    return f"{'_changes[0] and ' if usual else ''}_settings() is not _values and _of(_settings()) != _those"
+    others = "_settings() is not _values and _of(_settings()) != _those"
+    traced = " or _CURRENT() is not None" * captures
+    return f"_changes[0] and ({others}{traced})" if usual else f"{others}{traced.replace('or ', 'or _changes[0] and ')}"
 
 
 def _text(takes: _Parameters, miss: str, w: _Writer, program: Any, run: str) -> str:
@@ -215,7 +224,8 @@ def _text(takes: _Parameters, miss: str, w: _Writer, program: Any, run: str) -> 
         looks = [line.replace(f": return {miss}", ": raise KeyError") for line in w.lines]
         caught = "except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError): pass"
         body = ["try:", *_indented(looks), caught, "else:", *_indented(body), f"return {miss}"]
-    return "\n".join([f"def call({takes.text}):", "    global _hits", *_indented(body)])
+    call = [f"def call({takes.text}):", "    nonlocal _hits", *_indented(body)]
+    return "\n".join(["def road():", "    _hits = 0", *_indented(call), "    return call"])
 
 
 def _indented(lines: list[str]) -> list[str]:

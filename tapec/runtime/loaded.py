@@ -84,6 +84,7 @@ class Loaded(Compiled):
             name = name.removeprefix("constant ")
             space.names[name] = space.constants[name] = value
         for code in codes:
+            space.look_into(code)
             space.names[code.co_name] = FunctionType(in_file(code, space.file), space.names)
         for name in self._waiting:
             space.names[name] = self._later(name)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tapec.codegen import compile_graph
+from tapec.codegen.load import Space
 from tests.codegen.kit import gradient_of, graph_of
 
 
@@ -119,3 +120,12 @@ def test_pdb_steps_through():
     assert "(40, 40)" in text
     assert "def network_grad(x, y, z):" in text
     assert "np.tanh" in text
+
+
+def test_parts_that_numpy_imports_late():
+    """Code sees NumPy without its `__getattr__`; one that names a late part sees NumPy itself."""
+    space = Space("late", lambda: "")
+    space.define(ast.parse("def f(x): return np.float64(x)").body[0])
+    assert space.names["np"] is not np and space.names["f"](2.0) == 2.0
+    space.define(ast.parse("def g():\n    def h(): return np.polynomial\n    return h()").body[0])
+    assert space.names["g"]() is np.polynomial
