@@ -10,7 +10,7 @@ from tapec.ir import Type
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import conj, define, ndim_of
-from tapec.ops.kit import along, as_array, both, drawn, present, rolled
+from tapec.ops.kit import along, as_array, both, drawn, flat, present, rolled
 from tapec.ops.reductions import sum_dtype
 
 __all__ = ["CUMPROD", "CUMSUM", "RECURRENCE"]
@@ -124,7 +124,7 @@ CUMPROD = define(
 def _along(op: Any, a: Any, axis: Any, dtype: Any) -> Any:
     a = as_array(a)
     if axis is None or (not a.ndim and axis in (0, -1)):
-        a, axis = np.ravel(a), 0
+        a, axis = flat(a), 0
     if dtype is not None:
         a = a.astype(dtype)
     return apply(op, (a,), (("axis", normalize_axis(axis, ndim_of(a))),))

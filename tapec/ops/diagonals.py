@@ -13,7 +13,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import define, ndim_of, shape_of
 from tapec.ops.indexing import SCATTER
-from tapec.ops.kit import as_array, both, drawn, permuted, rolled, same_type
+from tapec.ops.kit import as_array, both, drawn, flat, permuted, rolled, same_type
 from tapec.ops.reductions import sum_dtype
 
 __all__ = ["DIAG", "DIAGONAL", "EYE", "TRACE", "TRIL", "TRIU", "eye"]
@@ -162,7 +162,7 @@ def diag(v: Any, k: int = 0) -> Any:
 
 @implements(np.diagflat)
 def diagflat(v: Any, k: int = 0) -> Any:
-    return diag(np.ravel(as_array(v)), k)
+    return diag(flat(as_array(v)), k)
 
 
 @implements(np.diag_indices_from)

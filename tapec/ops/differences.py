@@ -10,7 +10,7 @@ from tapec.ir import Type
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements
 from tapec.ops.define import as_operand, define, ndim_of
-from tapec.ops.kit import along, as_array, both, drawn, present, rolled
+from tapec.ops.kit import along, as_array, both, drawn, flat, present, rolled
 from tapec.ops.symbol import is_known
 
 __all__ = ["DIFF", "diff", "ediff1d", "gradient", "trapezoid"]
@@ -69,7 +69,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 @implements(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    steps = np.diff(np.ravel(as_array(ary)))
+    steps = np.diff(flat(as_array(ary)))
     before, after = _ends(steps, to_begin=to_begin), _ends(steps, to_end=to_end)
     return np.concatenate([*before, steps, *after]) if before or after else steps
 
@@ -79,7 +79,7 @@ def _ends(steps: Any, **given: Any) -> list[Any]:
     ((name, value),) = given.items()
     if value is None:
         return []
-    part = np.ravel(as_array(value))
+    part = flat(as_array(value))
     if not np.can_cast(part.dtype, steps.dtype, "same_kind"):
         raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
     return [part.astype(steps.dtype)]
@@ -129,7 +129,8 @@ def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
         first, last = _uneven_edges(at, dx, edge_order)
     else:
         raise ValueError("distances must match the length of the corresponding dimension")
-    return np.concatenate([first, inner, last], axis).astype(f.dtype)
+    slope = np.concatenate([first, inner, last], axis)
+    return slope if slope.dtype == f.dtype else slope.astype(f.dtype)
 
 
 def _even(h: Any) -> bool:

@@ -11,7 +11,7 @@ from tapec.ir import Type
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define, ndim_of
-from tapec.ops.kit import along, as_array, both, drawn, lead
+from tapec.ops.kit import along, as_array, both, drawn, flat, lead
 
 __all__ = ["CONCATENATE", "STACK"]
 
@@ -63,7 +63,7 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
     if not parts:
         raise ValueError(at_user_line("need at least one array to concatenate"))
     if axis is None:
-        parts, axis = [np.ravel(p) for p in parts], 0
+        parts, axis = [flat(p) for p in parts], 0
     if not ndim_of(parts[0]):
         raise ValueError(at_user_line("zero-dimensional arrays cannot be concatenated"))
     if any(ndim_of(p) != ndim_of(parts[0]) for p in parts):

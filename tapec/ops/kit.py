@@ -20,6 +20,7 @@ __all__ = [
     "both",
     "constants",
     "drawn",
+    "flat",
     "lapack_dtype",
     "lead",
     "lined_up",
@@ -64,6 +65,11 @@ def both(*samples: Sample) -> Sample:
 
 
 # -- operands ---------------------------------------------------------------------------------------------------------
+def flat(x: Any) -> Any:
+    """All elements in a row, for reading: `np.ravel` would also ask how they lie in memory."""
+    return np.reshape(x, -1)
+
+
 def as_array(x: Any) -> Any:
     """An operand that has a shape and methods: a Python number becomes an array scalar."""
     x = as_operand(x)

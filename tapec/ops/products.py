@@ -12,7 +12,7 @@ from tapec.ir import Type, broadcast_shapes, register
 from tapec.ir.op import Op
 from tapec.ops.array import UFUNCS, apply, implements, method
 from tapec.ops.define import conj, ndim_of, shape_of, ufunc_dtypes
-from tapec.ops.kit import as_array, both, drawn, lined_up
+from tapec.ops.kit import as_array, both, drawn, flat, lined_up
 from tapec.ops.layout import unbroadcast
 
 __all__ = ["MATMUL", "transposed"]
@@ -174,7 +174,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 @implements(np.vdot)
 def vdot(a: Any, b: Any, /) -> Any:
-    return conj(np.ravel(as_array(a))) @ np.ravel(as_array(b))
+    return conj(flat(as_array(a))) @ flat(as_array(b))
 
 
 @implements(np.inner)
@@ -188,7 +188,7 @@ def inner(a: Any, b: Any, /) -> Any:
 
 @implements(np.outer)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
-    return np.ravel(as_array(a))[:, None] * np.ravel(as_array(b))
+    return np.reshape(as_array(a), (-1, 1)) * flat(as_array(b))
 
 
 @implements(np.linalg.outer)

@@ -13,7 +13,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, define, dtype_of, ndim_of, shape_of
 from tapec.ops.indexing import SCATTER
-from tapec.ops.kit import along, as_array, both, constants, lead
+from tapec.ops.kit import along, as_array, both, constants, flat, lead
 
 __all__ = ["NONZERO", "TAKE_ALONG", "along_index", "along_vjp", "take", "take_along_axis"]
 
@@ -51,7 +51,7 @@ def nonzero(a: Any) -> Any:
 
 @implements(np.flatnonzero)
 def flatnonzero(a: Any) -> Any:
-    return np.nonzero(np.ravel(as_array(a)))[0]
+    return np.nonzero(flat(as_array(a)))[0]
 
 
 @implements(np.argwhere)
@@ -68,7 +68,7 @@ def argwhere(a: Any) -> Any:
 def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Any:
     a, indices = as_array(a), as_array(indices)
     if axis is None:
-        a, axis = np.ravel(a), 0
+        a, axis = flat(a), 0
     axis = normalize_axis(axis, ndim_of(a))
     n = shape_of(a)[axis]
     if mode == "wrap":
@@ -97,7 +97,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
 
 @implements(np.extract)
 def extract(condition: Any, arr: Any) -> Any:
-    return np.ravel(as_array(arr))[np.flatnonzero(as_array(condition))]
+    return flat(as_array(arr))[np.flatnonzero(as_array(condition))]
 
 
 # -- take_along_axis --------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, *, unique: bo
     if axis is None:
         if ndim_of(indices) != 1:
             raise ValueError(at_user_line("when axis=None, `indices` must have a single dimension."))
-        arr, axis = np.ravel(arr), 0
+        arr, axis = flat(arr), 0
     axis = normalize_axis(axis, ndim_of(arr))
     params: tuple[tuple[str, Any], ...] = (("axis", axis),)
     return apply(TAKE_ALONG, (arr, indices), (*params, ("unique", True)) if unique else params)

@@ -12,7 +12,7 @@ from tapec.ir import Type
 from tapec.ir.types import normalize_axes, normalize_axis
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, define, ndim_of, shape_of
-from tapec.ops.kit import ALL, along, as_array, both, drawn, rolled, same_type
+from tapec.ops.kit import ALL, along, as_array, both, drawn, flat, rolled, same_type
 from tapec.ops.stacking import at_least
 
 __all__ = ["REPEAT", "ROLL", "TILE"]
@@ -84,7 +84,7 @@ ROLL = define(
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     a = as_array(a)
     if axis is None:
-        return np.reshape(np.roll(np.ravel(a), shift, 0), shape_of(a))
+        return np.reshape(np.roll(flat(a), shift, 0), shape_of(a))
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     shifts, axes = np.broadcast_arrays(shift, [normalize_axis(k, ndim_of(a)) for k in given])
     if shifts.ndim > 1:
@@ -142,7 +142,7 @@ def tile(A: Any, reps: Any) -> Any:
 
 @implements(np.resize)
 def resize(a: Any, new_shape: Any) -> Any:
-    a = np.ravel(as_array(a))
+    a = flat(as_array(a))
     shape = (new_shape,) if isinstance(new_shape, (int, np.integer)) else tuple(new_shape)
     if min(shape, default=0) < 0:
         raise ValueError(at_user_line("all elements of `new_shape` must be non-negative"))
@@ -183,7 +183,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     """The same number for every element is an op; different numbers are an index."""
     a = as_array(a)
     if axis is None:
-        a, axis = np.ravel(a), 0
+        a, axis = flat(a), 0
     axis = normalize_axis(axis, ndim_of(a))
     counts = as_operand(repeats)
     if np.size(counts) == 1 and not hasattr(counts, "_apply"):

@@ -11,7 +11,7 @@ from tapec.ir.index import Slot
 from tapec.ops.array import ArrayLike, apply, implements, method
 from tapec.ops.define import as_operand, define, ndim_of, shape_of
 from tapec.ops.indexing import SCATTER
-from tapec.ops.kit import as_array, weak
+from tapec.ops.kit import as_array, flat, weak
 from tapec.ops.samples import Case
 from tapec.ops.symbol import is_known
 
@@ -89,7 +89,7 @@ def compress_method(self: Any, condition: Any, axis: Any = None, out: Any = None
 
 @implements(np.extract)
 def extract(condition: Any, arr: Any) -> Any:
-    return np.take(np.ravel(as_array(arr)), np.flatnonzero(condition))
+    return np.take(flat(as_array(arr)), np.flatnonzero(condition))
 
 
 @implements(np.piecewise)

@@ -10,7 +10,7 @@ from tapec.ir import Op, Type
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, define, ndim_of
-from tapec.ops.kit import as_array, both, drawn, rolled, same_type
+from tapec.ops.kit import as_array, both, drawn, flat, rolled, same_type
 from tapec.ops.reading import along_vjp
 from tapec.ops.samples import Case
 
@@ -114,7 +114,7 @@ PARTITION = define(
 def _sorted(op: Op, a: Any, axis: Any, *more: tuple[str, Any]) -> Any:
     a = as_array(a)
     if axis is None or (not a.ndim and op is ARGSORT and axis in (0, -1)):
-        a, axis = np.ravel(a), 0
+        a, axis = flat(a), 0
     return apply(op, (a,), (*more, ("axis", normalize_axis(axis, ndim_of(a)))))
 
 
@@ -130,7 +130,7 @@ def _kth(kth: Any, n: int) -> Any:
 def _cut(op: Op, a: Any, kth: Any, axis: Any) -> Any:
     a = as_array(a)
     if axis is None:
-        a, axis = np.ravel(a), 0
+        a, axis = flat(a), 0
     return _sorted(op, a, axis, ("kth", _kth(kth, a.shape[normalize_axis(axis, a.ndim)])))
 
 

@@ -11,7 +11,7 @@ from tapec.errors import at_user_line
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import implements
 from tapec.ops.define import as_operand, ndim_of, shape_of
-from tapec.ops.kit import along, as_array, present
+from tapec.ops.kit import along, as_array, flat, present
 
 __all__ = ["at_least"]
 
@@ -110,7 +110,7 @@ def _block(arrays: Any, depth: int, ndim: int) -> Any:
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     arr, values = as_array(arr), as_array(values)
     if axis is None:
-        arr, values, axis = np.ravel(arr), np.ravel(values), 0
+        arr, values, axis = flat(arr), flat(values), 0
     return np.concatenate((arr, values), axis)
 
 
@@ -191,7 +191,7 @@ def _positions(obj: Any, n: int) -> np.ndarray:
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     arr = as_array(arr)
     if axis is None:
-        arr, axis = np.ravel(arr), 0
+        arr, axis = flat(arr), 0
     axis = normalize_axis(axis, ndim_of(arr))
     n = shape_of(arr)[axis]
     places = np.atleast_1d(_positions(obj, n)).ravel()
@@ -213,7 +213,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     arr, values = as_array(arr), as_array(values)
     if axis is None:
-        arr, axis = np.ravel(arr), 0
+        arr, axis = flat(arr), 0
     axis = normalize_axis(axis, ndim_of(arr))
     shape = shape_of(arr)
     n = shape[axis]

@@ -53,9 +53,10 @@ class Symbol(ArrayLike):
 
 
 class Question(Symbol):
-    """A symbol that is asked what a function does whatever the values are."""
+    """A symbol that is asked what a function does to a tensor whatever the values are, copies included."""
 
     __slots__ = ()
+    _rank = 2
 
 
 def is_symbol(x: Any) -> bool:

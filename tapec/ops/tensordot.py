@@ -11,7 +11,7 @@ from tapec.ir import Type
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements
 from tapec.ops.define import conj, define, ndim_of, shape_of, ufunc_dtypes
-from tapec.ops.kit import as_array, both, drawn
+from tapec.ops.kit import as_array, both, drawn, flat
 
 __all__ = ["TENSORDOT"]
 
@@ -98,7 +98,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     if len(left) == 1 and left == (ndim_of(a) - 1,) and ndim_of(b) <= 2:
         return a @ (np.transpose(b) if right == (1,) else b)
     if left == right == tuple(range(ndim_of(a))) and ndim_of(a) == ndim_of(b):
-        return np.ravel(a) @ np.ravel(b)
+        return flat(a) @ flat(b)
     return apply(TENSORDOT, (a, b), (("axes", (left, right)),))
 
 

@@ -89,8 +89,12 @@ class Later(Unread):
         return _at_once(op, inputs, params)
 
 
+def _is_operator(name: str, value: Any) -> bool:
+    return name.startswith("__") and callable(value)
+
+
 for _name, _general in vars(ArrayLike).items():  # what tensors do faster, they do by looking at their values
-    if _name in vars(Tensor) and (_name in METHODS or _name == "T" or (_name.startswith("__") and callable(_general))):
+    if _name in vars(Tensor) and (_name in METHODS or isinstance(_general, property) or _is_operator(_name, _general)):
         setattr(Later, _name, _general)
 _BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
 

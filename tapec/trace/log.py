@@ -80,6 +80,7 @@ class Log:
             return
         index, objects, values, found = self.index, self.objects, self.values, self.leaves.add
         find, add, keep, value_is = index.get, self.key.append, objects.append, values.append
+        snapshots = self._arrays
         for entry in records[self._scanned :] if self._scanned else records:
             op = entry[0]
             add(op)
@@ -89,6 +90,9 @@ class Log:
                 slot = find(id(x))
                 if slot is None:
                     value = x._value if type(x) is Tensor else None
+                    if type(x) is _ndarray and x.nbytes <= WHOLE:
+                        known = snapshots.get(id(x))
+                        value = x if known is None else _ndarray(x.shape, x.dtype, known[1])
                     if type(value) is _ndarray:  # as `leaf` has it, for the commonest of leaves
                         slot = index[id(x)] = len(objects)
                         found(slot)
@@ -105,11 +109,15 @@ class Log:
                 index[id(out)] = len(objects)
                 keep(out)
                 value_is(out._value)
+            elif type(out) is _ndarray:  # between two ops of a plan
+                index[id(out)] = len(objects)
+                keep(out)
+                value_is(out)
             else:
                 for part in out if type(out) is tuple else (out,):
                     index[id(part)] = len(objects)
                     keep(part)
-                    value_is(raw_value(part))
+                    value_is(raw_value(part) if isinstance(part, Tensor) else part)
             if op.kind == "dynamic":  # the shape of the result hangs on values
                 add(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
         self._scanned = len(records)
@@ -125,7 +133,7 @@ class Log:
     def seen(self, array: np.ndarray) -> np.ndarray:
         """What stands for a plain array in a record: itself, or a copy when it has changed since it was first read."""
         known = self._arrays.get(id(array))
-        now = held(array)
+        now = array.tobytes() if array.nbytes <= WHOLE else held(array)
         if known is None:
             self._arrays[id(array)] = (array, now, now, None)
             return array

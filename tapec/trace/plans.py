@@ -8,43 +8,40 @@ on it is computed and recorded at once. A function that looks at values refuses 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from operator import itemgetter, methodcaller
+from functools import lru_cache, partial
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tapec.errors import note_user_line
-from tapec.ir import CONSTANT, Builder, Node, Op, Type, input_node
-from tapec.ir.index import Slice, Slot
-from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, gives_views, has_out, run
+from tapec.ir import CONSTANT, Node, Type, input_node
+from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, gives_views, has_out, run, ufunc_method
 from tapec.ops.control import WHERE
+from tapec.ops.copying import COPY
+from tapec.ops.define import holds_stand_in
 from tapec.ops.extremes import CLIP
-from tapec.ops.indexing import FULL_SLICE, GETITEM, real_index
-from tapec.ops.joining import STACK
-from tapec.ops.layout import RESHAPE, TRANSPOSE, ravel
+from tapec.ops.layout import ravel
+from tapec.ops.reading import take
 from tapec.ops.symbol import Question
-from tapec.trace.links import share
-from tapec.trace.recorder import CURRENT
-from tapec.trace.tensor import NUMERIC, Tensor, perform, record
+from tapec.ops.ufuncs import call as call_ufunc
+from tapec.trace.steps import Answer, Notes, plan_of
+from tapec.trace.tensor import NUMERIC, Tensor, perform, wrap
 
-__all__ = ["call", "planned"]
+__all__ = ["answer", "call", "comes_again", "find", "planned", "remember"]
 
-Plan = Callable[[tuple[Any, ...], list[Any]], Any]  # of the operands and their values
-
-_new = object.__new__
 _ndarray = np.ndarray
 _generic = np.generic
 _INTS = frozenset({int})
-_BOUNDS = frozenset({int, NoneType})
 _STATIC = frozenset({int, bool, NoneType, type})
 _BY_MEMORY = frozenset("AKFakf")  # orders in which it matters how an array lies in memory
+_SMALL = 4096  # bytes of an array that a plan may keep
 
 _PLANS: dict[Any, Any] = {}  # None: it has to be called
 _SEEN: set[Any] = set()  # once; a plan is made for what comes again
 _MANY = 4096  # both are emptied when they get larger
+_COUNTS: dict[Any, int] = {}  # how many plans a function has got for numbers, which may well be others each time
+_FEW = 32
+_LONG = 64  # lists that are looked through
 _find = _PLANS.get
 
 
@@ -54,7 +51,6 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     key: list[Any] = [ours]
     operands: list[Any] = []
     values: list[Any] = []
-    unread = False
     row: Any = args
     if args and (type(args[0]) is list or type(args[0]) is tuple):  # np.stack([a, b], axis)
         key += (type(args[0]), len(args[0]))
@@ -63,57 +59,146 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kind = type(a)
         if kind is Tensor:
             value = a._value
-            if type(value) is _ndarray:  # the commonest
-                key.append((value.shape, value.dtype))
-                operands.append(a)
-                values.append(value)
-                continue
-        elif kind in _STATIC or is_static(a):
+        elif kind in _STATIC:
             key.append(a)
             continue
-        elif isinstance(a, ArrayLike) or (isinstance(a, (_ndarray, _generic)) and a.dtype.kind in NUMERIC):
+        elif kind is _ndarray and a.dtype.kind in NUMERIC:
             value = a
         else:
-            return run(ours, args, kwargs)
+            word = word_of(a)
+            if word is None:
+                return _call_any(ours, args, kwargs)
+            key.append(word)
+            continue
         if type(value) is _ndarray:
             key.append((value.shape, value.dtype))
         elif isinstance(value, _generic):
             key.append(value.dtype)
-        elif isinstance(value, ArrayLike):  # a Variable
-            unread = True
-            key.append((value.shape, value.dtype) if value.shape else value.dtype)
-        else:  # a number of Python's, which is weak; a subclass
-            return run(ours, args, kwargs)
+        else:
+            return _call_any(ours, args, kwargs)
         operands.append(a)
         values.append(value)
-    if kwargs:
-        if not all(map(is_static, kwargs.values())):
-            return run(ours, args, kwargs)
-        key += kwargs.items()
+    for name, a in kwargs.items():
+        if type(a) not in _STATIC:
+            a = word_of(a)
+            if a is None:
+                return _call_any(ours, args, kwargs)
+        key.append((name, a))
     found = tuple(key)
     plan = _find(found)
-    if plan is None:
-        if _comes_again(found):
-            _PLANS[found] = _plan(_answer(ours, args, kwargs), ours)
-        return run(ours, args, kwargs)
-    if not unread:
+    if plan is not None:
         return plan(tuple(operands), values)
-    read = tuple([x._operand() if isinstance(x, ArrayLike) else x for x in operands])
+    return _call_unplanned(found, ours, args, kwargs)
+
+
+def word_of(a: Any) -> Any:
+    """What stands in a key for an argument without arrays in it, such that equal ones mean the same; or None."""
+    kind = type(a)
+    if kind is tuple and _INTS.issuperset(map(type, a)):
+        return a
+    if kind is str:
+        return None if a in _BY_MEMORY else a
+    if kind is float:
+        return Number((kind, a if a else repr(a)))  # zeros have signs
+    if kind is list or kind is tuple:
+        if len(a) > _LONG:
+            return None
+        words = [(type(x), x) if type(x) in _STATIC else word_of(x) for x in a]
+        return None if any([w is None for w in words]) else Number((kind, *words))
+    return a if isinstance(a, np.dtype) else None
+
+
+class Number(tuple):  # type: ignore[type-arg]
+    """Stands for numbers, which may well be others next time."""
+
+    __slots__ = ()
+
+
+# -- arguments of any kind --------------------------------------------------------------------------------------------
+class _Arguments:
+    """Takes arguments one by one, and makes a key of them, or says that they have none."""
+
+    __slots__ = ("key", "operands", "unread")
+
+    def __init__(self, ours: Any):
+        self.key: list[Any] = [ours, ...]  # told from the keys of the commonest by the second
+        self.operands: list[Any] = []
+        self.unread = False
+
+    def take(self, a: Any) -> bool:
+        kind = type(a)
+        word = (kind, a) if kind in _STATIC else word_of(a)
+        if word is not None:
+            self.key.append(word)
+            return True
+        if kind is list or kind is tuple:
+            self.key += (kind, len(a))
+            return len(a) <= _LONG and all([self.take(item) for item in a])
+        return self.operand(a)
+
+    def operand(self, a: Any) -> bool:
+        if type(a) is Tensor:
+            a_type = _type_of(a._value)
+        elif isinstance(a, ArrayLike):  # a Variable
+            self.unread = True
+            a_type = (a.shape, a.dtype) if a.shape else a.dtype
+        else:
+            a_type = _type_of(a)
+        self.key.append(a_type)
+        self.operands.append(a)
+        return a_type is not None
+
+
+def _type_of(value: Any) -> Any:
+    """The type of an array, or of a number of NumPy's; None for those of Python, which are weak, and all else."""
+    if not isinstance(value, (_ndarray, _generic)) or value.dtype.kind not in NUMERIC:
+        return None
+    if type(value) is _ndarray:
+        return value.shape, value.dtype
+    return value.dtype if isinstance(value, _generic) else None
+
+
+def _call_any(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """As `call`, with numbers, lists and Variables among the arguments."""
+    if ours is take and len(args) > 1 and type(args[1]) is list and not holds_stand_in(args[1]):
+        args = (args[0], wrap(np.asarray(args[1])), *args[2:])  # which places does not matter
+    given = _Arguments(ours)
+    if not all([given.take(a) for a in args]):
+        return run(ours, args, kwargs)
+    for name, a in kwargs.items():
+        given.key.append(name)
+        if not given.take(a):
+            return run(ours, args, kwargs)
+    key = tuple(given.key)
+    plan = _find(key)
+    if plan is None:
+        return _call_unplanned(key, ours, args, kwargs)
+    if not given.unread:
+        return plan(tuple(given.operands), [x._value if type(x) is Tensor else x for x in given.operands])
+    read = tuple([x._operand() if isinstance(x, ArrayLike) else x for x in given.operands])
     if any([isinstance(x, ArrayLike) and type(x) is not Tensor for x in read]):
         return run(ours, args, kwargs)
     return plan(read, [x._value if type(x) is Tensor else x for x in read])
 
 
-def is_static(a: Any) -> bool:
-    """Is it such that equal ones mean the same? 1 and 1.0 do not, nor does an array equal another."""
-    kind = type(a)
-    if kind is tuple:
-        return _INTS.issuperset(map(type, a))
-    return kind in _STATIC or isinstance(a, np.dtype) or (kind is str and a not in _BY_MEMORY)
+def _call_unplanned(key: Any, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if comes_again(key) and not (any([type(k) is Number for k in key]) and _are_many(ours)):
+        remember(key, _planned(ours, args, kwargs))
+    return run(ours, args, kwargs)
+
+
+def _are_many(ours: Any) -> bool:
+    """Are there many plans already of a function for numbers? If it gets others each time, it is called each time."""
+    count = _COUNTS[ours] = _COUNTS.get(ours, 0) + 1
+    return count > _FEW
 
 
 # -- making plans -----------------------------------------------------------------------------------------------------
-def _comes_again(key: Any) -> bool:
+def find(key: Any) -> Any:
+    return _find(key)
+
+
+def comes_again(key: Any) -> bool:
     """Shall a plan be made? Not for what comes once, nor where there can be none."""
     if key in _PLANS:
         return False
@@ -122,28 +207,31 @@ def _comes_again(key: Any) -> bool:
     if len(_PLANS) + len(_SEEN) > _MANY:
         _PLANS.clear()
         _SEEN.clear()
+        _COUNTS.clear()
     _SEEN.add(key)
     return False
 
 
-class Answer(NamedTuple):
-    """The nodes that symbols went through, and where they end."""
-
-    inputs: list[Node]
-    constants: list[Node]
-    ops: list[Node]
-    result: Node
+def remember(key: Any, plan: Any) -> None:
+    _PLANS[key] = plan
 
 
-def _answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer | None:
-    """Ask our function with symbols; None where they are not enough, or where the answer goes into an array."""
-    if has_out(ours, args):
+def _planned(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    found = answer(ours, args, kwargs)
+    if found is None or (ours is ravel and not found.is_one):  # it copies what has gaps, and only that
         return None
-    builder = Builder()
+    return plan_of(found, ours, gives_views(ours))
+
+
+def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer | None:
+    """Ask our function with symbols; None where they are not enough, or where the answer goes into an array."""
+    if "out" in kwargs or has_out(ours, args):
+        return None
+    builder = Notes()
     inputs: list[Node] = []
 
     def asked(a: Any) -> Any:
-        if type(a) in (list, tuple) and not is_static(a):
+        if type(a) in (list, tuple):
             return type(a)(map(asked, a))
         if not isinstance(a, (ArrayLike, _ndarray, _generic)):
             return a
@@ -151,92 +239,41 @@ def _answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer 
         return Question(inputs[-1], builder)
 
     try:
-        result = ours(*map(asked, args), **kwargs)
+        symbols = tuple(map(asked, args))
+        result = ours(*symbols, **{name: asked(a) for name, a in kwargs.items()})
+        if symbols and result is symbols[0] and not gives_views(ours) and kwargs.get("copy", True):
+            result = result._apply(COPY, (result,), ())
     except Exception:  # the call itself raises it again
+        return None
+    several = isinstance(result, (list, tuple))
+    results = list(result) if several else [result]
+    if not results or any(type(r) is not Question for r in results):
         return None
     constants = [n for n in builder.nodes if n.op is CONSTANT]
     ops = [n for n in builder.nodes if n.op is not CONSTANT]
-    if type(result) is not Question or result.node not in ops or any(n.op.multi or n.op.kind == "dynamic" for n in ops):
+    if any(n.op.kind == "dynamic" for n in ops) or any(getattr(n.value, "nbytes", 0) > _SMALL for n in constants):
         return None
-    if any(isinstance(n.value, _ndarray) for n in constants):  # a recording asks whether others hold an array
+    ends = [r.node for r in results]
+    if not set(ends) <= {*inputs, *ops} or len(set(ends)) < len(ends):
         return None
-    return Answer(inputs, constants, ops, result.node)
+    return Answer(inputs, constants, ops, ends, type(result) if several else None)
 
 
-def _plan(answer: Answer | None, ours: Any) -> Plan | None:
-    if answer is None:
-        return None
-    if not _is_one(answer):
-        return _several(answer, gives_views(ours))
-    compute = methodcaller("ravel") if ours is ravel else _computation(answer.result)  # it copies what has gaps
-    return _one(answer.result, compute, gives_views(ours))
-
-
-def _is_one(answer: Answer) -> bool:
-    """Is it one op of all operands, in order?"""
-    return len(answer.ops) == 1 and answer.result.inputs == tuple(answer.inputs)
-
-
-def _one(node: Node, compute: Any, views: bool) -> Plan:
-    op, params = node.op, node.params
-
-    def follow(operands: tuple[Any, ...], values: list[Any]) -> Tensor:
-        out = _new(Tensor)
-        try:
-            value = compute(*values)
-        except Exception as error:
-            note_user_line(error)
-            raise
-        out._value = value if type(value) is not _ndarray or value.ndim else value[()]
-        out._mark = out._link = None
-        rec = CURRENT.get()
-        if rec is not None:
-            record(rec, op, operands, params, out, 3)
-        if views and type(value) is _ndarray and value.base is not None and operands and type(operands[0]) is Tensor:
-            share(out, operands[0], ((op, params, operands[1:]),))
-        return out
-
-    return follow
-
-
-def _computation(node: Node) -> Any:
-    """A function of values alone, in C where there is one."""
-    op, params = node.op, dict(node.params)
-    if op is RESHAPE:
-        return methodcaller("reshape", params["shape"])
-    if op is TRANSPOSE:
-        return methodcaller("transpose", params["axes"])
-    if op is GETITEM and set(params) == {"index"} and not any(type(p) is Slot for p in params["index"]):
-        return itemgetter(real_index(params["index"], ()))
-    if op is STACK and params["axis"] == 0:
-        return lambda *parts: np.array(parts)  # for a few small arrays much faster
-    return partial(op.run, **params) if params else op.run
-
-
-def _several(answer: Answer, views: bool) -> Plan:
-    """A place stands for each operand, constant and result."""
-    places = {node: k for k, node in enumerate([*answer.inputs, *answer.constants, *answer.ops])}
-    steps = [(_one(n, _computation(n), True), tuple([places[i] for i in n.inputs])) for n in answer.ops]
-    at = places[answer.result]
-    given = [n.value for n in answer.constants]
-
-    def follow(operands: tuple[Any, ...], values: list[Any]) -> Any:
-        known: list[Any] = [*operands, *given]
-        for step, picks in steps:
-            inputs = tuple([known[k] for k in picks])
-            known.append(step(inputs, [x._value if type(x) is Tensor else x for x in inputs]))
-        return known[at] if views else known[at]._own()
-
-    return follow
+def _are_words(args: tuple[Any, ...]) -> bool:
+    """Does each stand in a key for itself?"""
+    for a in args:
+        if type(a) not in _STATIC and (type(a) is not tuple or not _INTS.issuperset(map(type, a))):
+            return False
+    return True
 
 
 # -- methods and functions --------------------------------------------------------------------------------------------
-def planned(name: str, ours: Any) -> Any:
+def planned(name: str, ours: Any, *given: Any) -> Any:
     """A method that follows a plan where it can."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         value = self._value
-        if not kwargs and type(value) is _ndarray and (not args or _STATIC.issuperset(map(type, args))):
+        if not kwargs and type(value) is _ndarray and (not args or _are_words(args)):
             plan = _find((ours, (value.shape, value.dtype), *args))  # as `call` does, for the commonest of keys
             if plan is not None:
                 return plan((self,), [value])
@@ -248,32 +285,48 @@ def planned(name: str, ours: Any) -> Any:
     return method
 
 
+def _property(name: str, ours: Any, *args: Any) -> Any:
+    follow = planned(name, ours)
+    return property(follow if not args else lambda self: follow(self, *args))
+
+
 def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `call` does, for the commonest of keys."""
     ours = _PLANNED.get(func)
     if ours is None:
         return _other_function(self, func, types, args, kwargs)
-    if kwargs or len(args) > 2:
-        return call(ours, args, kwargs)
-    # what `call` does, for the commonest of keys
-    x = args[0] if args else None
-    if len(args) == 2:
-        row: Any = args
-        head: tuple[Any, ...] = (ours,)
-    elif type(x) is list and len(x) == 2:  # np.stack([a, b])
-        row, head = x, (ours, list, 2)
-    elif type(x) is Tensor and type(x._value) is _ndarray:
-        value = x._value
-        plan = _find((ours, (value.shape, value.dtype)))
-        return call(ours, args, kwargs) if plan is None else plan(args, [value])
+    count = len(args)
+    if count == 1:
+        x = args[0]
+        if type(x) is Tensor:
+            value = x._value
+            if type(value) is _ndarray and (not kwargs or _STATIC.issuperset(map(type, kwargs.values()))):
+                plan = _find((ours, (value.shape, value.dtype), *kwargs.items()))
+                if plan is not None:
+                    return plan(args, [value])
+            return call(ours, args, kwargs)
+        if type(x) is not list or len(x) != 2:
+            return call(ours, args, kwargs)
+        x, y = x  # np.stack([a, b])
+        head: tuple[Any, ...] = (ours, list, 2)
+    elif count == 2:
+        x, y = args
+        head = (ours,)
     else:
         return call(ours, args, kwargs)
-    x, y = row
-    if type(x) is Tensor and type(y) is Tensor:
-        v, w = x._value, y._value
-        if type(v) is _ndarray and type(w) is _ndarray:
-            plan = _find((*head, (v.shape, v.dtype), (w.shape, w.dtype)))
+    if kwargs and not _STATIC.issuperset(map(type, kwargs.values())):
+        return call(ours, args, kwargs)
+    v = x._value if type(x) is Tensor else x
+    if type(v) is _ndarray:
+        w = y._value if type(y) is Tensor else y
+        if type(w) is _ndarray:
+            plan = _find((*head, (v.shape, v.dtype), (w.shape, w.dtype), *kwargs.items()))
             if plan is not None:
                 return plan((x, y), [v, w])
+        elif type(y) in _STATIC and count == 2:
+            plan = _find((ours, (v.shape, v.dtype), y, *kwargs.items()))
+            if plan is not None:
+                return plan((x,), [v])
     return call(ours, args, kwargs)
 
 
@@ -293,73 +346,25 @@ _any_function = ArrayLike.__array_function__
 Tensor.__array_function__ = _function  # type: ignore[method-assign, assignment]
 for _name, _ours in METHODS.items():
     setattr(Tensor, _name, planned(_name, _ours))
-Tensor.T = property(planned("T", FUNCTIONS[np.transpose]))  # type: ignore[assignment]
+for _name, _ours, _args in (("T", FUNCTIONS[np.transpose], ()), ("mT", FUNCTIONS[np.swapaxes], (-1, -2))):
+    setattr(Tensor, _name, _property(_name, _ours, *_args))
 
 
-# -- elements and slices ----------------------------------------------------------------------------------------------
-def _part(x: Tensor, value: np.ndarray, index: Any) -> tuple[Op, Any] | None:
-    """The op of an index of ints, slices, `None` and `...`, and its parameters."""
-    static: list[Any] = []
-    planned = False
-    for p in index if type(index) is tuple else (index,):
-        kind = type(p)
-        if kind is slice:
-            p = Slice(p.start, p.stop, p.step)
-            if not _BOUNDS.issuperset(map(type, p)):
-                return None
-        elif p is None or p is Ellipsis:
-            planned = True
-        elif kind is not int:
-            return None
-        static.append(p)
-    if planned:
-        return _planned_part((_item, value.shape, *static), x, index)
-    while len(static) > 1 and static[-1] == FULL_SLICE:
-        static.pop()
-    return None if static == [FULL_SLICE] else (GETITEM, (("index", tuple(static)),))
+# -- more than the plain call of a ufunc ------------------------------------------------------------------------------
+def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`np.add.reduce(x)`, `np.divmod(x, y)`, `np.exp(x, dtype=np.float32)`."""
+    if method == "at" or "out" in kwargs:
+        return ufunc_method(self, ufunc, method, inputs, kwargs)
+    return call(_bound(ufunc, method), inputs, kwargs)
 
 
-def _planned_part(key: Any, x: Tensor, index: Any) -> tuple[Op, Any] | None:
-    """With new axes, or `...`, it may be another shape for the whole array."""
-    part: Any = _find(key)
-    if part is None and _comes_again(key):
-        answer = _answer(_item, (x, index), {})
-        if answer is not None and _is_one(answer):
-            part = answer.result.op, answer.result.params
-        _PLANS[key] = part
-    return part
+@lru_cache(maxsize=1024)
+def _bound(ufunc: np.ufunc, method: str) -> Any:
+    return partial(_call_ufunc, ufunc, method)
 
 
-_item = METHODS["__getitem__"]
+def _call_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    return call_ufunc(ufunc, method, inputs, kwargs)
 
 
-def _getitem(self: Tensor, index: Any) -> Any:
-    """NumPy itself takes the part, and says what is wrong with an index."""
-    value, kind = self._value, type(index)
-    if type(value) is not _ndarray:
-        return run(_item, (self, index), {})
-    if kind is int or (kind is tuple and _INTS.issuperset(map(type, index))):
-        op, params = GETITEM, (("index", (index,) if kind is int else index),)
-    else:
-        found = _part(self, value, index)
-        if found is None:
-            return run(_item, (self, index), {})
-        op, params = found
-    out = _new(Tensor)
-    try:
-        part = out._value = value[index]
-    except Exception as error:
-        note_user_line(error)
-        raise
-    out._mark = out._link = None
-    rec = CURRENT.get()
-    if rec is not None:
-        record(rec, op, (self,), params, out)
-    if type(part) is _ndarray:
-        if not part.ndim:
-            out._value = part[()]
-        share(out, self, ((op, params, ()),))
-    return out
-
-
-Tensor.__getitem__ = _getitem  # type: ignore[method-assign, assignment]
+Tensor._ufunc = _ufunc  # type: ignore[method-assign, assignment]

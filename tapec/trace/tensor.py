@@ -105,10 +105,12 @@ class Tensor(ArrayLike):
     def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         return perform(op, inputs, params)
 
+    _ufunc = ufunc_method
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         op = UFUNCS.get(ufunc)
         if op is None or kwargs or method != "__call__" or op.multi:
-            return ufunc_method(self, ufunc, method, inputs, kwargs)
+            return self._ufunc(ufunc, method, inputs, kwargs)
         values = []
         for x in inputs:
             kind = type(x)
@@ -307,6 +309,9 @@ def record_change(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, o
 
 def as_seen(rec: Recorder, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands of a record: plain arrays as they are now, whatever happens to them later."""
+    if rec.append is not None:
+        seen = rec.tapes[0].log.seen
+        return tuple([seen(x) if type(x) is _ndarray else x for x in inputs])
     for tape in rec.tapes:
         for k, x in enumerate(inputs):
             if type(x) is _ndarray:

@@ -1,0 +1,217 @@
+"""Elements and slices of tensors: `x[i]`, with all that an index may hold.
+
+NumPy itself takes the part. What is recorded is the index with its static parts apart from its arrays, as `getitem` has
+it. What is rare goes the long way, where also stands what is wrong with an index.
+"""
+
+from __future__ import annotations
+
+from sys import _getframe
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import note_user_line
+from tapec.ir import Op
+from tapec.ir.index import Slice, Slot
+from tapec.ops.array import METHODS, run
+from tapec.ops.indexing import FULL_SLICE, GETITEM
+from tapec.ops.reading import NONZERO
+from tapec.trace.links import share
+from tapec.trace.plans import answer, comes_again, find, remember
+from tapec.trace.recorder import CURRENT
+from tapec.trace.tensor import USER_FILES, Tensor, record, user_frame, wrap
+
+__all__ = ["getitem"]
+
+_new = object.__new__
+_new_slice = tuple.__new__
+_ndarray = np.ndarray
+_INTS = frozenset({int})
+_BOUNDS = frozenset({int, NoneType})
+_FLAGS = frozenset({bool})
+_NUMPY_INTS = frozenset(np.dtype(c).type for c in "bhilqBHILQ")
+_SLOTS = tuple([Slot(k) for k in range(64)])
+_BY_PLACES = (("index", (Slot(0),)),)
+_BY_MASK = [(("index", _SLOTS[:n]), ("unique", True)) for n in range(65)]  # of so many axes
+_ALL: Any = (GETITEM, (), (), ..., False)  # the array itself
+_item = METHODS["__getitem__"]
+
+
+def getitem(self: Tensor, index: Any) -> Any:
+    """NumPy itself takes the part, and says what is wrong with an index."""
+    value, kind = self._value, type(index)
+    if type(value) is not _ndarray:
+        return run(_item, (self, index), {})
+    arrays: Any = ()
+    theirs = False
+    if kind is int or (kind is tuple and index and type(index[0]) is int and _INTS.issuperset(map(type, index))):
+        op, params = GETITEM, (("index", (index,) if kind is int else index),)
+    elif kind is slice:
+        start, stop, step = index.start, index.stop, index.step
+        if not (type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS):
+            return run(_item, (self, index), {})
+        if start is None and stop is None and step is None:
+            return self
+        op, params = GETITEM, (("index", (_new_slice(Slice, (start, stop, step)),)),)  # type: ignore[arg-type]
+    else:
+        found = _encoded(self, value, index) if kind is tuple else _encoded_one(self, value, index)
+        if found is None:
+            return run(_item, (self, index), {})
+        if found is _ALL:
+            return self
+        op, params, arrays, index, theirs = found
+    out = _new(Tensor)
+    try:
+        part = out._value = value[index]
+    except Exception as error:
+        if arrays:
+            return run(_item, (self, index), {})
+        note_user_line(error)
+        raise
+    out._mark = out._link = None
+    rec = CURRENT.get()
+    if rec is not None:
+        if rec.append is not None and self._mark is rec.mark:
+            if theirs:
+                seen = rec.tapes[0].log.seen
+                inputs = (self, *[seen(a) if type(a) is _ndarray else a for a in arrays])
+            else:
+                inputs = (self, *arrays) if arrays else (self,)
+            frame = _getframe(1)
+            if frame.f_code.co_filename not in USER_FILES:
+                frame = user_frame(frame)
+            rec.append((op, inputs, params, out, frame.f_code, frame.f_lasti))
+            out._mark = rec.mark
+        else:
+            record(rec, op, (self, *arrays), params, out)
+    if type(part) is _ndarray:
+        if not part.ndim:
+            out._value = part[()]
+        if not arrays:
+            share(out, self, ((op, params, ()),))
+    return out
+
+
+# -- what an index says -----------------------------------------------------------------------------------------------
+# The op, its parameters, the index arrays, the index as NumPy takes it at once, and whether some of the arrays are the
+# user's, and may change; None for what is rare, which goes the long way.
+_Encoded = tuple[Op, Any, tuple[Any, ...], Any, bool] | None
+
+
+def _encoded_one(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
+    """An index that is no tuple."""
+    a = _array(index)
+    if a is None:
+        return _encoded(x, value, (index,))
+    held = a._value if type(a) is Tensor else a
+    if held.dtype.kind != "b":
+        return GETITEM, _BY_PLACES, (a,), held, a is index
+    if held.shape != value.shape[: held.ndim]:
+        return None
+    return GETITEM, _BY_MASK[held.ndim], _places(a), held, False
+
+
+def _encoded(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
+    static: list[Any] = []
+    arrays: list[Any] = []
+    real: list[Any] = []  # what NumPy takes
+    spread = theirs = False  # spread: with new axes, or `...`
+    masks = lists = 0
+    for p in index:
+        kind = type(p)
+        if kind is slice:
+            start, stop, step = p.start, p.stop, p.step
+            if not (type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS):
+                return None
+            static.append(_new_slice(Slice, (start, stop, step)))
+        elif kind is int:
+            static.append(p)
+        elif kind is _ndarray and p.dtype.kind == "i":
+            lists += 1
+            theirs = True
+            static.append(_SLOTS[len(arrays)])
+            arrays.append(p)
+        elif p is None or p is Ellipsis:
+            spread = True
+            static.append(p)
+        elif kind in _NUMPY_INTS:
+            static.append(int(p))
+        else:
+            a = _array(p)
+            if a is None:
+                return None
+            own, p = p, a._value if type(a) is Tensor else a
+            if p.dtype.kind != "b":
+                theirs = theirs or p is own
+                lists += 1
+                static.append(_SLOTS[len(arrays)])
+                arrays.append(a)
+            else:
+                masks += 1
+                axis = len(static)
+                if spread or p.shape != value.shape[axis : axis + p.ndim]:
+                    return None
+                for place in _places(a):
+                    static.append(_SLOTS[len(arrays)])
+                    arrays.append(place)
+        real.append(p)
+    if not arrays:
+        return _basic(x, value, index, static, spread)
+    while len(static) > 1 and static[-1] == FULL_SLICE and not spread:
+        static.pop()
+    params: Any = (("index", tuple(static)),)
+    if masks == 1 and not lists:
+        params = (*params, ("unique", True))
+    return GETITEM, params, tuple(arrays), tuple(real), theirs
+
+
+def _array(p: Any) -> Any:
+    """An index array, as it is recorded; None for what is rare."""
+    kind = type(p)
+    value = p
+    if kind is Tensor:
+        value = p._value
+        if type(value) is not _ndarray:
+            return p if isinstance(value, np.integer) else None
+    elif kind is list and p and (_INTS.issuperset(map(type, p)) or _FLAGS.issuperset(map(type, p))):
+        return np.array(p)
+    elif kind is not _ndarray:
+        return None
+    code = value.dtype.kind
+    return p if code == "i" or (code == "b" and value.ndim) or code == "u" else None
+
+
+def _places(mask: Any) -> tuple[Any, ...]:
+    """Where a mask is true; of a recorded mask that is recorded."""
+    if type(mask) is not Tensor:
+        return mask.nonzero()
+    places = tuple(map(wrap, mask._value.nonzero()))
+    rec = CURRENT.get()
+    if rec is not None:
+        record(rec, NONZERO, (mask,), (), places, 5)
+    return places
+
+
+def _basic(x: Tensor, value: np.ndarray, index: Any, static: list[Any], spread: bool) -> _Encoded:
+    """An index without arrays. With new axes, or `...`, it may be another shape for the whole array."""
+    if spread:
+        key = (_item, value.shape, *static)
+        part: Any = find(key)
+        if part is None and comes_again(key):
+            found = answer(_item, (x, index), {})
+            if found is not None and found.is_one:
+                part = found.results[0].op, found.results[0].params, (), index, False
+            elif found is not None and found.results == found.inputs:
+                part = _ALL
+            remember(key, part)
+        return part if part is None or part is _ALL else (*part[:3], index, False)
+    while len(static) > 1 and static[-1] == FULL_SLICE:
+        static.pop()
+    if static == [FULL_SLICE]:
+        return _ALL if len(index) <= value.ndim else None
+    return GETITEM, (("index", tuple(static)),), (), index, False
+
+
+Tensor.__getitem__ = getitem  # type: ignore[method-assign, assignment]

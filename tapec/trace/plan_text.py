@@ -1,0 +1,195 @@
+"""Plans, written out as functions: nothing is looked up that is known when the plan is made.
+
+The text hangs on what goes where, not on ops and shapes, so a few texts serve all plans. For `np.outer(a, b)` of
+vectors, which is a reshape and a product:
+
+    def follow(operands, values):
+        try:
+            v0, v1, = values
+            v2 = c0(v0)
+            v3 = c1(v2, v1)
+        except Exception as error:
+            note_user_line(error)
+            raise
+        x3 = new(Tensor)
+        x3._value = v3
+        x3._link = x3._mark = None
+        rec = CURRENT.get()
+        if rec is not None:
+            a0, a1, = operands
+            mark = rec.mark
+            if rec.append is not None and rec.trace is None and type(a0) is Tensor and a0._mark is mark and ...:
+                frame = _getframe(2)
+                if frame.f_code.co_filename not in USER_FILES: frame = user_frame(frame)
+                code, lasti = frame.f_code, frame.f_lasti
+                append = rec.append
+                append((o0, (a0, ), p0, v2, code, lasti))
+                append((o1, (v2, a1, ), p1, x3, code, lasti))
+                x3._mark = mark
+            else:
+                general(rec, operands, [v0, v1, v2, v3], [x3])
+        return x3
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from sys import _getframe
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapec.errors import note_user_line
+from tapec.trace.links import share
+from tapec.trace.recorder import CURRENT
+from tapec.trace.tensor import USER_FILES, Tensor, user_frame, wrap
+
+__all__ = ["Line", "Text", "written"]
+
+
+class Line(NamedTuple):
+    """One op: the places of its inputs and results. `scalars`: those without axes; `flags`: single truth values.
+    `moves`: it hangs on an operand.
+    """
+
+    picks: tuple[int, ...]
+    to: tuple[int, ...]
+    scalars: tuple[int, ...]
+    flags: tuple[int, ...]
+    several: bool
+    moves: bool
+
+
+class Text(NamedTuple):
+    """What a function is written from. Places count operands first, then constants, then results.
+
+    `own` are the places of constants that are no numbers of Python's; `ends` those of the results; `views` tells, for
+    each of them, from which operand it may be a view, or None.
+    """
+
+    operands: int
+    constants: int
+    own: tuple[int, ...]
+    lines: tuple[Line, ...]
+    ends: tuple[int, ...]
+    views: tuple[int | None, ...]
+    arranged: bool
+
+
+@lru_cache(maxsize=1024)
+def written(text: Text) -> Any:
+    """A function of (computations, ops, parameters, constants, the general road, steps of views, arrangement), which
+    makes plans."""
+    code = "\n".join(["def make(cs, ops, ps, gs, general, ss, arrange):", *_unpacking(text), *_function(text)])
+    space = dict(_SPACE)
+    exec(compile(code, _NAME, "exec"), space)
+    return space["make"]
+
+
+def _unpacking(text: Text) -> Iterator[str]:
+    for letter, whole in (("c", "cs"), ("o", "ops"), ("p", "ps")) if text.lines else ():
+        yield f"    {_row(letter, range(len(text.lines)))} = {whole}"
+    if text.constants:
+        yield f"    {_row('v', range(text.operands, text.operands + text.constants))} = gs"
+    if any(k is not None for k in text.views):
+        yield f"    {_row('s', range(len(text.ends)))} = ss"
+
+
+def _function(text: Text) -> Iterator[str]:
+    made = list(dict.fromkeys([k for k in text.ends if k >= text.operands]))
+    results = [f"x{k}" if k in made else f"operands[{k}]" for k in text.ends]
+    yield "    def follow(operands, values):"
+    yield "        try:"
+    if text.operands:
+        yield f"            {_row('v', range(text.operands))} = values"
+    for n, line in enumerate(text.lines):
+        yield f"            {_row('v', line.to) if line.several else f'v{line.to[0]}'} = c{n}({_args('v', line.picks)})"
+        for k in line.scalars:
+            yield f"            if type(v{k}) is ndarray: v{k} = v{k}[()]"
+    yield "        except Exception as error:"
+    yield "            note_user_line(error)"
+    yield "            raise"
+    for k in made:
+        yield f"        x{k} = new(Tensor)"
+        yield f"        x{k}._value = v{k}"
+        yield f"        x{k}._link = x{k}._mark = None"
+    yield "        rec = CURRENT.get()"
+    yield "        if rec is not None:"
+    for statement in _recording(text, made):
+        yield "            " + statement
+    for n, (k, operand) in enumerate(zip(text.ends, text.views)):
+        if operand is not None:
+            yield f"        if type(v{k}) is ndarray and v{k}.base is not None and type(operands[{operand}]) is Tensor:"
+            yield f"            share(x{k}, operands[{operand}], s{n})"
+    yield f"        return arrange([{', '.join(results)}])" if text.arranged else f"        return {results[0]}"
+    yield "    return follow"
+
+
+def _recording(text: Text, made: list[int]) -> Iterator[str]:
+    first = text.operands + text.constants
+    names = {k: f"a{k}" for k in range(text.operands)}
+    names |= {k: f"h{k}" if k in text.own else f"v{k}" for k in range(text.operands, first)}
+    for line in text.lines:
+        names |= {k: f"x{k}" if k in made else f"h{k}" if k in line.flags else f"v{k}" for k in line.to}
+    if text.operands:
+        yield f"{_row('a', range(text.operands))} = operands"
+        yield "mark = rec.mark"
+    yield f"if rec.append is not None and {_watched(text)}:"
+    if len(text.lines) == 1 and text.operands > 1:
+        for k in sorted(set(text.lines[0].picks) & set(range(text.operands))):
+            yield f"    if type(a{k}) is ndarray: a{k} = rec.tapes[0].log.seen(a{k})"
+    yield "    frame = _getframe(2)"
+    yield "    if frame.f_code.co_filename not in USER_FILES: frame = user_frame(frame)"
+    yield "    code, lasti = frame.f_code, frame.f_lasti"
+    yield "    append = rec.append"
+    for k in text.own:
+        yield f"    h{k} = wrap(v{k}.copy())"
+    for n, line in enumerate(text.lines):
+        for k in line.flags:
+            if k not in made:
+                yield f"    h{k} = wrap(v{k})"
+        if line.moves:
+            inputs = "".join([f"{names[k]}, " for k in line.picks])
+            out = f"({''.join([f'{names[k]}, ' for k in line.to])})" if line.several else names[line.to[0]]
+            yield f"    append((o{n}, ({inputs}), p{n}, {out}, code, lasti))"
+            for k in line.to:
+                if k in made:
+                    yield f"    x{k}._mark = mark"
+    yield "else:"
+    places = range(first + sum([len(line.to) for line in text.lines]))
+    yield f"    general(rec, operands, [{_args('v', places)}], [{_args('x', made)}])"
+
+
+def _watched(text: Text) -> str:
+    """What is recorded is known when it is one op, or when all is watched by one tape."""
+    alone = len(text.lines) == 1
+    read = [k for k in range(text.operands) if not alone or k in text.lines[0].picks]
+    tests = [f"type(a{k}) is Tensor and a{k}._mark is mark" for k in read]
+    if not tests:
+        return "False"
+    return f"({' or '.join(tests)})" if alone else " and ".join(["rec.trace is None", *tests])
+
+
+def _row(letter: str, places: Any) -> str:
+    return "".join([f"{letter}{k}, " for k in places])
+
+
+def _args(letter: str, places: Any) -> str:
+    return ", ".join([f"{letter}{k}" for k in places])
+
+
+_NAME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<plan>")
+_SPACE = {
+    "CURRENT": CURRENT,
+    "Tensor": Tensor,
+    "USER_FILES": USER_FILES,
+    "_getframe": _getframe,
+    "ndarray": np.ndarray,
+    "new": object.__new__,
+    "note_user_line": note_user_line,
+    "share": share,
+    "user_frame": user_frame,
+    "wrap": wrap,
+}
