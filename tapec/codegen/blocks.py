@@ -154,7 +154,7 @@ def _is_spread(node: Node) -> bool:
         return True
     others = [i.type for i in node.inputs if i.op.name != "full" and i.type.shape == node.type.shape]
     dtype = node.type.dtype
-    return node.op.kind == "elementwise" and any([t.dtype == dtype or dtype == float for t in others])
+    return node.op.kind == "elementwise" and any([t.dtype == dtype or dtype.char == "d" for t in others])
 
 
 class _BodyMaker:
