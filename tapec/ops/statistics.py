@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ops.array import apply, implements, method
-from tapec.ops.define import as_operand, axes_param, ndim_of, shape_of, spread
+from tapec.ops.define import axes_param, ndim_of, shape_of, spread
 from tapec.ops.kit import as_array, real_dtype
 from tapec.ops.reductions import count, mean_dtype, reduction, reduction_cases, reduction_source
 from tapec.ops.symbol import is_known
@@ -156,7 +156,7 @@ def cov(
     w = None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is not None:
-            checked = _checked_weights(name, as_operand(given), x.shape[1])
+            checked = _checked_weights(name, as_array(given).astype(float), x.shape[1])
             w = checked if w is None else w * checked
     if w is None:
         x = x - np.mean(x, axis=1, keepdims=True)
@@ -166,7 +166,7 @@ def cov(
     if is_known(total) and total == 0:
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     x = x - np.sum(x * w, axis=1, keepdims=True) / total
-    lost = ddof if aweights is None else ddof * np.sum(w * as_operand(aweights)) / total
+    lost = ddof if aweights is None else ddof * np.sum(w * as_array(aweights)) / total
     return np.squeeze((x * w) @ np.conj(x.T) / np.maximum(total - lost, 0))
 
 

@@ -26,12 +26,14 @@ LARGEST = 60  # elements of results: each case is done once for every one of the
 
 
 def small_cases(op: Op) -> list[Case]:
+    """At least one: no test passes because there is nothing to do."""
     found = []
     for case in cases(op).values():
         case = Case(tuple(map(np.asarray, case.inputs)), case.params)
         graph = graph_of(op, case)
         if sum(o.type.size for o in graph.outputs) <= LARGEST and moving(graph) and ends(graph):
             found.append(case)
+    assert found, op.name
     return found[:4]
 
 
@@ -111,7 +113,7 @@ def test_reverse_over_forward(name: str) -> None:
         a, b = inner(cts, pushed), inner(pulled, along)
         scale = sum(float(np.sum(np.abs(x * y))) for x, y in zip([*cts, *pulled], [*pushed, *along], strict=True))
         single = any(o.type.dtype in (np.float32, np.complex64) for o in graph.outputs)
-        assert not np.isfinite(scale) or abs(a - b) <= (1e-6 if single else 1e-10) * max(1.0, scale)
+        assert abs(a - b) <= (1e-6 if single else 1e-10) * max(1.0, scale)
 
 
 def _like(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

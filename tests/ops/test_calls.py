@@ -95,7 +95,7 @@ def test_values_and_derivatives(code):
         assert np.asarray(got).dtype == np.asarray(want).dtype
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
     if weighted(f, arrays) is not None:
-        check(f, *arrays, order=1 if "once" in call.marks else 2, rtol=1e-4)
+        check(f, *arrays, order=1 if "once" in call.marks else 2)
 
 
 def test_forward_mode_and_vmap(code):
@@ -130,7 +130,8 @@ def test_single_precision(code):
         assert np.asarray(got).dtype == np.asarray(want).dtype
         if not call.code.startswith("np.linalg.matrix_rank"):
             small = np.asarray(want).dtype.itemsize < 8 or np.asarray(want).dtype == np.complex64
-            np.testing.assert_allclose(got, want, rtol=1e-3 if small else 1e-6, atol=1e-3 if small else 1e-6)
+            double = 1e-12 if "polyfit" not in call.code else 1e-6  # whose weights NumPy applies in single precision
+            np.testing.assert_allclose(got, want, rtol=1e-5 if small else double, atol=1e-5 if small else double)
     loss = weighted(f, arrays)
     if loss is not None:
         gradients = tapec.grad(loss, argnums=tuple(range(len(arrays))))(*arrays)
