@@ -23,6 +23,18 @@ def graph_of(f: Callable[..., Any], *types: Any) -> Graph:
     return builder.graph(inputs, [o.node for o in outputs], getattr(f, "__name__", "graph"))
 
 
+def everything(graph: Graph) -> list[int]:
+    """The numbers of all inputs."""
+    return list(range(len(graph.inputs)))
+
+
+def close(a: Any, b: Any, tolerance: float = 1e-6) -> None:
+    """Of one shape, and equal up to a share of the largest finite number."""
+    assert np.shape(a) == np.shape(b)
+    scale = max(1.0, float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b))))
+    np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale)
+
+
 def draw_like(rng: np.random.Generator, types: Sequence[Type]) -> list[Any]:
     """Values of these types, away from the points where functions are not smooth."""
     return [_draw(rng, t) for t in types]

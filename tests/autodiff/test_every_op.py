@@ -16,7 +16,7 @@ from tapec.ir import OPS, Graph, Op
 from tapec.ir.interpret import interpret
 from tapec.ir.types import is_differentiable
 from tapec.ops.samples import Case
-from tests.autodiff.programs import inner
+from tests.autodiff.programs import close, inner
 from tests.ops.cases import WITHOUT_SAMPLE, cases, graph_of
 
 DERIVED = sorted(
@@ -45,11 +45,6 @@ def ends(graph: Graph) -> list[int]:
     return [k for k, o in enumerate(graph.outputs) if is_differentiable(o.type)]
 
 
-def close(a: object, b: object) -> None:
-    scale = max(1.0, float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b))))
-    np.testing.assert_allclose(a, b, rtol=0, atol=1e-9 * scale)
-
-
 @pytest.mark.parametrize("name", DERIVED)
 def test_rows_are_columns(name: str) -> None:
     op = OPS[name]
@@ -59,7 +54,7 @@ def test_rows_are_columns(name: str) -> None:
         rows = interpret(jacobian_graph(graph, wrt, "reverse"), *case.inputs)
         columns = interpret(jacobian_graph(graph, wrt, "forward"), *case.inputs)
         for a, b in zip(rows, columns, strict=True):
-            close(a, b)
+            close(a, b, 1e-9)
 
 
 @pytest.mark.parametrize("name", DERIVED)
@@ -93,7 +88,7 @@ def test_derivatives_in_batches(name: str) -> None:
             for k in range(2):
                 one = interpret(derived, *case.inputs, *[g[k] for g in given])
                 for y, mark, expected in zip(found, marks, one, strict=True):
-                    close(y[k] if mark else y, expected)
+                    close(y[k] if mark else y, expected, 1e-9)
 
 
 @pytest.mark.parametrize("name", DERIVED)

@@ -13,22 +13,13 @@ from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.reverse import value_and_grad_graph, vjp_graph
 from tapec.ir import Graph
 from tapec.ir.interpret import interpret
-from tests.autodiff.programs import draw_like, inner, programs, slope
+from tests.autodiff.programs import close, draw_like, everything, inner, programs, slope
 
 SEEDS = st.integers(0, 2**16)
 
 
-def everything(graph: Graph) -> list[int]:
-    return list(range(len(graph.inputs)))
-
-
 def types_of(graph: Graph) -> list[Any]:
     return [i.type for i in graph.inputs]
-
-
-def close(a: Any, b: Any, tolerance: float = 1e-6) -> None:
-    scale = max(1.0, float(np.max(np.abs(b), initial=0.0)))
-    np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale)
 
 
 def check_forward(graph: Graph, seed: int, tolerance: float = 1e-6) -> None:
