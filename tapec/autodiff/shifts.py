@@ -134,7 +134,11 @@ def _product(sign: int) -> Callable[..., Reaction | None]:
             _expect(a.factor and b.factor)
             return a._replace(k=a.k + sign * b.k)
         if a is not None:
-            return a if a.factor else a._replace(k=a.k * _number(node.inputs[1]) ** sign)
+            if a.factor:
+                return a
+            number = _number(node.inputs[1])
+            _expect(number != 0 or sign == 1)
+            return a._replace(k=a.k * number**sign)
         assert b is not None
         _expect(b.factor or sign == 1)
         return b._replace(k=sign * b.k if b.factor else b.k * _number(node.inputs[0]))
