@@ -1,8 +1,7 @@
-"""scipy.integrate on tensors: `odeint`, differentiated by solving one more differential equation.
+"""scipy.integrate on tensors: `odeint` and `solve_ivp`, differentiated by solving one more differential equation.
 
-The right-hand side is recorded once, as a graph; what it depends on besides state and time is given as `args`.
-Backwards the adjoint equation is solved from output time to output time, forwards the equation of the tangents; both
-are ODEs of the same kind, so derivatives of every order exist.
+The right-hand side is recorded once, as a graph. What it depends on besides state and time may be given as `args`, or
+it may close over it.
 """
 
 from __future__ import annotations
@@ -12,20 +11,19 @@ from typing import Any
 
 import numpy as np
 from scipy import integrate as _integrate
+from scipy.optimize import OptimizeResult
 
-from tapec.autodiff.forward import jvp_graph
-from tapec.autodiff.inline import copy_into
-from tapec.autodiff.reverse import vjp_graph
-from tapec.codegen import compile_graph
-from tapec.errors import UnsupportedError, at_user_line
-from tapec.ir import Builder, Graph, Type, input_node
-from tapec.ops import ArrayLike, Symbol
-from tapec.ops.array import FUNCTIONS, apply
-from tapec.ops.define import as_operand, define
+from tapec.api.implicit import EquationTrace, plain, unrecorded
+from tapec.errors import DetachError, UnsupportedError, at_user_line
+from tapec.ir.types import is_differentiable, type_of
+from tapec.ops import ArrayLike
+from tapec.ops.define import as_operand
 from tapec.ops.kit import as_array
-from tapec.ops.samples import Case
+from tapec.scipy.ode import solved
+from tapec.trace.recorder import CURRENT, recordings
+from tapec.trace.tensor import Tensor, wrap
 
-__all__ = ["ODEINT", "odeint"]
+__all__ = ["odeint", "solve_ivp"]
 
 
 def __getattr__(name: str) -> Any:
@@ -35,151 +33,162 @@ def __getattr__(name: str) -> Any:
 def odeint(func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...] = (), **options: Any) -> Any:
     """As scipy.integrate.odeint: the states at the times t, one a row; dy/dt = func(y, t, *args).
 
-    Differentiable in y0, t and args. Options are numbers such as `rtol`, `atol`, `mxstep`; `tfirst` as SciPy has it.
+    Differentiable in y0, t, args, and what func closes over. Options are numbers such as `rtol`, `atol`, `mxstep`;
+    `tfirst` as SciPy has it.
+
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import integrate
+    >>> def end(k):
+    ...     return integrate.odeint(lambda y, t: -k * y, 1.0, np.array([0.0, 2.0]))[-1, 0]
+    >>> tapec.grad(end)(0.5).round(4)
+    np.float64(-0.7358)
     """
-    if not isinstance(args, tuple):
-        args = (args,)
-    operands = [as_array(x) for x in (y0, t, *args)]
-    if not any(isinstance(x, ArrayLike) for x in operands):
-        return _integrate.odeint(func, y0, t, args, **options)
+    args = args if isinstance(args, tuple) else (args,)
+    if CURRENT.get() is None:
+        return _unrecorded(_integrate.odeint, func, y0, t, args, **options)
     if refused := {"Dfun", "full_output"} & set(options):
         raise UnsupportedError(at_user_line(f"odeint of tensors takes no {', '.join(refused)}. Mend: leave that out."))
-    operands = [x if x.dtype == np.float64 else x.astype(float) for x in operands]  # SciPy computes in double precision
-    time_first = options.pop("tfirst", False)
-    rate = (lambda y, t, *args: func(t, y, *args)) if time_first else func
-    state = np.reshape(operands[0], (-1,))
-    graph = recorded(rate, [Type(x.shape, x.dtype) for x in (state, np.float64(0.0), *operands[2:])])
-    return _solve(graph, state, *operands[1:], options=tuple(sorted([(k, _number(v)) for k, v in options.items()])))
+    rest = {k: v for k, v in options.items() if k != "tfirst"}
+    rate = (lambda y, t, *args: func(t, y, *args)) if options.get("tfirst") else func
+    return _states(rate, _real(y0), _real(t), args, rest)
 
 
-def _number(option: Any) -> Any:
+def solve_ivp(
+    fun: Callable[..., Any],
+    t_span: Any,
+    y0: Any,
+    method: str = "RK45",
+    t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    vectorized: bool = False,
+    args: Any = None,
+    **options: Any,
+) -> Any:
+    """As scipy.integrate.solve_ivp: `t` and `y`, a column for each time; dy/dt = fun(t, y, *args).
+
+    Differentiable in y0, t_eval, args, the start of t_span, and what fun closes over. Without `t_eval` the solver
+    chooses the times, which have no derivatives. A solver that fails is an ArithmeticError.
+
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import integrate
+    >>> def end(k):
+    ...     return integrate.solve_ivp(lambda t, y: -k * y, (0.0, 2.0), [1.0], rtol=1e-8, t_eval=[2.0]).y[0, -1]
+    >>> tapec.grad(end)(0.5).round(4)
+    np.float64(-0.7358)
+    """
+    given = () if args is None else args if isinstance(args, tuple) else (args,)
+    whole = {"dense_output": dense_output, "events": events, "vectorized": vectorized}
+    if CURRENT.get() is None:
+        ready = {"method": method, "t_eval": t_eval, "args": given or None, **whole, **options}
+        return _unrecorded(_integrate.solve_ivp, fun, t_span, y0, **ready)
+    refused = [name for name in ("dense_output", "events") if whole[name]]
+    refused += sorted({"jac", "jac_sparsity"} & set(options))
+    if refused or not isinstance(method, str):
+        what = f"no {', '.join(refused)}" if refused else "the name of a method"
+        raise UnsupportedError(at_user_line(f"solve_ivp of tensors takes {what}. Mend: leave that out."))
+    options["method"] = method
+    times = _chosen(fun, t_span, y0, given, options) if t_eval is None else _real(t_eval)
+    start = np.concatenate([np.reshape(_real(t_span[0]), (1,)), times])
+    y = _states(lambda y, t, *args: fun(t, y, *args), _real(y0), start, given, options)
+    return OptimizeResult(t=times, y=y[1:].T, sol=None, status=0, message="solved", success=True)
+
+
+# -- values -------------------------------------------------------------------------------------------------------
+def _real(x: Any) -> Any:
+    """SciPy computes in double precision."""
+    x = as_array(x)
+    return x if x.dtype == np.float64 else x.astype(float)
+
+
+def _value(x: Any) -> Any:
+    return x._tapec_read()._value if isinstance(x, ArrayLike) else x  # type: ignore[attr-defined]
+
+
+def _unrecorded(solver: Any, func: Any, *args: Any, **options: Any) -> Any:
+    """SciPy's own answer, as tensors where it was given some."""
+    given = [*args, *options.values()]
+    given += [part for x in given if isinstance(x, (tuple, list)) for part in x]
+    if not any([isinstance(x, ArrayLike) for x in given]):
+        return solver(func, *args, **options)
+    args = tuple([_plain(x) for x in args])
+    found = solver(unrecorded(func), *args, **{k: _plain(v) for k, v in options.items()})
+    if isinstance(found, np.ndarray):
+        return wrap(found)
+    found.y = wrap(found.y)
+    return found
+
+
+def _plain(x: Any) -> Any:
+    return type(x)(map(_plain, x)) if isinstance(x, (tuple, list)) else _value(x)
+
+
+def _chosen(fun: Any, t_span: Any, y0: Any, args: Any, options: Any) -> Any:
+    """The times that the solver takes for itself."""
+    if any([isinstance(x, Tensor) and recordings(x) for x in map(as_operand, t_span)]):
+        raise DetachError(
+            at_user_line("solve_ivp chooses the times between recorded ones. Mend: t_eval=, the times that you want")
+        )
+    rec = CURRENT.get()
+    if rec is not None and rec.trace is not None:
+        rec.trace.unsettle("the times that solve_ivp chooses hang on values")
+    ends = tuple([float(_value(x)) for x in t_span])
+    return _integrate.solve_ivp(unrecorded(fun), ends, plain(_real(y0)), args=_plain(args) or None, **options).t
+
+
+# -- the right-hand side ------------------------------------------------------------------------------------------
+def _states(rate: Callable[..., Any], y0: Any, t: Any, args: Any, options: dict[str, Any]) -> Any:
+    """Record the right-hand side as a graph of state, time, args, and what it closes over; and solve."""
+    y0 = np.reshape(y0, (-1,))
+    args = [as_array(x) for x in args]
+    rec: Any = CURRENT.get()
+    rule = _Rate(rate, [_value(y0), np.float64(0.0), *map(_value, args)])
+    found = RateTrace(rec.tapes[-1], traced=True).run(rule)
+    operands = [*args, *found.captured]
+    moving = tuple([k for k, x in enumerate(operands) if _moves(rec, x)])
+    settings = tuple(sorted([(k, _setting(v)) for k, v in options.items()]))
+    return solved(dict(found.params)["backward"], y0, t, *operands, moving=moving, options=settings)
+
+
+def _moves(rec: Any, x: Any) -> bool:
+    """May somebody differentiate by it? Not by integers, nor by arrays that were captured as plain ones."""
+    if not isinstance(x, Tensor) or not recordings(x) or not is_differentiable(type_of(x._value)):
+        return False
+    return rec.trace is None or not rec.trace.is_fixed(x)
+
+
+def _setting(option: Any) -> Any:
     """An option that a function captured is a tensor there; the code is for its value."""
-    if not isinstance(option, ArrayLike):
-        return option
-    return float(option) if option.dtype.kind == "f" else int(option)
+    value = np.asarray(_value(option))
+    return option if isinstance(option, str) else tuple(value.tolist()) if value.ndim else value.item()
 
 
-def recorded(func: Callable[..., Any], types: list[Type]) -> Graph:
-    """The graph of a function of arrays of these types."""
-    builder = Builder()
-    inputs = [input_node(f"x{k}", t) for k, t in enumerate(types)]
-    y = as_operand(func(*[Symbol(i, builder) for i in inputs]))
-    if not isinstance(y, Symbol):
-        y = Symbol(builder.constant(np.asarray(y, float)), builder)
-    y = FUNCTIONS[np.reshape](y, types[0].shape)
-    y = y.astype(types[0].dtype)
-    return builder.graph(inputs, [y.node], "rate")
+class RateTrace(EquationTrace):
+    """Records a right-hand side, from a state and a time whose values nobody knows yet."""
+
+    def observe(self, tensor: Tensor) -> None:
+        if self.watches(tensor):
+            raise DetachError(
+                at_user_line(
+                    "the right-hand side of a differential equation looks at the value of its state or its time, which "
+                    "is another one at each step. Mend: np.where instead of `if`"
+                )
+            )
+        self.outer.observe(tensor)
 
 
-# -- the op -------------------------------------------------------------------------------------------------------
-_COMPILED: dict[str, Any] = {}
+class _Rate:
+    """What `BackwardTrace` asks of a gradient function, for a right-hand side: its arguments."""
 
+    name = "rate"
 
-def _run(y0: Any, t: Any, *args: Any, graph: Graph, options: Any) -> Any:
-    rate = _COMPILED.get(graph.fingerprint)
-    if rate is None:
-        rate = _COMPILED[graph.fingerprint] = compile_graph(graph, "rate").function
-    return _integrate.odeint(lambda y, s: rate(y, np.float64(s), *args)[0], y0, t, **dict(options))
+    def __init__(self, rate: Callable[..., Any], values: list[Any]):
+        self.rate = rate
+        self.results = [wrap(v) for v in values]
 
-
-def _vjp(ct: Any, y: Any, y0: Any, t: Any, *args: Any, graph: Graph, options: Any) -> Any:
-    """Backwards from each output time to the one before: state, adjoint, and what the parameters gathered."""
-    n, last = y0.shape[0], t.shape[0] - 1
-    backwards = _adjoint(graph)
-    adjoint = ct[last]
-    gathered = [np.zeros_like(a) for a in args]
-    ct_t: list[Any] = [np.float64(0.0)] * (last + 1)
-    for k in range(last, 0, -1):
-        ct_t[k] = np.sum(ct[k] * _rate(graph, y[k], t[k], args))
-        start = np.concatenate([y[k], adjoint, *[np.reshape(g, (-1,)) for g in gathered]])
-        end = _solve(backwards, start, np.stack([t[k], t[k - 1]]), *args, options=options)[1]
-        adjoint = end[n : 2 * n] + ct[k - 1]
-        gathered = _split(end[2 * n :], args)
-    ct_t[0] = np.sum((ct[0] - adjoint) * _rate(graph, y0, t[0], args))
-    return adjoint, np.stack([as_operand(c) + 0 * t[0] for c in ct_t]), *gathered
-
-
-def _jvp(ts: Any, y: Any, y0: Any, t: Any, *args: Any, graph: Graph, options: Any) -> Any:
-    """The equation of the tangents beside that of the state; moving an output time moves the state along its rate."""
-    ty, tt, *targs = ts
-    start = np.zeros_like(y0) if ty is None else ty
-    if tt is not None:
-        start = start - _rate(graph, y0, t[0], args) * tt[0]
-    given = [np.zeros_like(a) if m is None else m for a, m in zip(args, targs)]
-    n = y0.shape[0]
-    both = _solve(_tangent(graph), np.concatenate([y0, start]), t, *args, *given, options=options)
-    moved = both[:, n:]
-    if tt is not None:
-        moved = moved + np.stack([_rate(graph, y[k], t[k], args) * tt[k] for k in range(t.shape[0])])
-    return moved
-
-
-def _cases(rng: np.random.Generator) -> list[Case]:
-    graph = recorded(
-        lambda y, t, a: np.sin(y[::-1]) * a - t * y, [Type((2,), float), Type((), float), Type((2,), float)]
-    )
-    inputs = (np.array([0.5, -0.3]), np.array([0.0, 0.4, 1.0]), np.array([0.7, 1.1]))
-    return [Case(inputs, {"graph": graph, "options": (("atol", 1e-12), ("rtol", 1e-12))})]
-
-
-ODEINT = define(
-    "odeint",
-    _run,
-    lambda y0, t, *args, graph, options: Type((*t.shape, *y0.shape), np.float64),
-    "ode",
-    vjp=_vjp,
-    jvp=_jvp,
-    sample=_cases,
-)
-
-
-def _solve(graph: Graph, y0: Any, t: Any, *args: Any, options: Any) -> Any:
-    return apply(ODEINT, (y0, t, *args), (("graph", graph), ("options", options)))
-
-
-def _rate(graph: Graph, y: Any, t: Any, args: Any) -> Any:
-    """The right-hand side at one moment."""
-    builder = y.builder
-    return Symbol(copy_into(builder, graph, (y.node, t.node, *[a.node for a in args]))[0], builder)
-
-
-def _split(flat: Any, args: Any) -> list[Any]:
-    parts, start = [], 0
-    for a in args:
-        parts.append(np.reshape(flat[start : start + a.size], a.shape))
-        start += a.size
-    return parts
-
-
-# -- the equations of derivatives -----------------------------------------------------------------------------------
-def _adjoint(graph: Graph) -> Graph:
-    """d/dt (y, a, g) = (f, -a df/dy, -a df/dargs)."""
-    state, time, *args = [i.type for i in graph.inputs]
-    n = state.shape[0]
-    whole = Type((2 * n + sum(a.size for a in args),), state.dtype)
-    back = vjp_graph(graph, [0, *range(2, len(graph.inputs))])
-
-    def rate(s: Any, t: Any, *args: Any) -> Any:
-        builder, y, a = s.builder, s[:n], s[n : 2 * n]
-        inputs = (y.node, t.node, *[x.node for x in args])
-        slope = Symbol(copy_into(builder, graph, inputs)[0], builder)
-        cts = [Symbol(c, builder) for c in copy_into(builder, back, (*inputs, a.node))]
-        return np.concatenate([slope, *[-np.reshape(c, (-1,)) for c in cts]])
-
-    return recorded(rate, [whole, time, *args])
-
-
-def _tangent(graph: Graph) -> Graph:
-    """d/dt (y, s) = (f, df/dy s + df/dargs targs), the tangents of the parameters being parameters too."""
-    state, time, *args = [i.type for i in graph.inputs]
-    n = state.shape[0]
-    ahead = jvp_graph(graph, [0, *range(2, len(graph.inputs))])
-
-    def rate(s: Any, t: Any, *given: Any) -> Any:
-        builder, y, moving = s.builder, s[:n], s[n:]
-        args, targs = given[: len(given) // 2], given[len(given) // 2 :]
-        inputs = (y, t, *args, moving, *targs)
-        found = copy_into(builder, ahead, tuple([x.node for x in inputs]))
-        return np.concatenate([Symbol(f, builder) for f in found])
-
-    return recorded(rate, [Type((2 * n,), state.dtype), time, *args, *args])
+    def cotangents(self, unknown: list[Tensor]) -> list[Any]:
+        y = _real(self.rate(*unknown))
+        state = unknown[0]
+        if y.size != state.size:
+            raise ValueError(at_user_line(f"the state has {state.size} elements, its rate of change has {y.size}"))
+        return [np.reshape(y if isinstance(y, Tensor) else wrap(y), state.shape)]

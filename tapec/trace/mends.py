@@ -55,11 +55,11 @@ def detaches() -> bool:
     owner = getattr(function, "__self__", None)
     if isinstance(owner, (np.ndarray, np.random.Generator, np.random.RandomState)):
         return True
-    return _is_numpy(function)
+    return _package_of(function) in ("numpy", "scipy")
 
 
-def _is_numpy(function: Any) -> bool:
-    return (getattr(function, "__module__", None) or "").partition(".")[0] == "numpy"
+def _package_of(function: Any) -> str:
+    return (getattr(function, "__module__", None) or "").partition(".")[0]
 
 
 def detach_error(tensor: Any, asked: str, dtype: Any = None) -> DetachError:
@@ -112,7 +112,7 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
         mend = f"`x{cast}` casts a tensor, `np.stack([...]){cast}` makes one of a list of tensors"
         return f"{name}()" if name else "an array of forced dtype", mend
     what, mend = _MENDS[asked]
-    if asked == "float" and _is_numpy(function):
+    if asked == "float" and _package_of(function) == "numpy":
         mend = "np.stack([...]) makes one tensor of a list of tensors"
     return f"{name}()" if name and asked != "out" else what, mend
 
@@ -138,9 +138,26 @@ def _scipy_message(error: BaseException) -> str:
     name = site.name.rpartition(".")[2] or at.tb_frame.f_code.co_name
     package = _package(site.function, at.tb_frame.f_code.co_filename)
     line = f"{os.path.basename(user.tb_frame.f_code.co_filename)}:{user.tb_lineno}"
-    ours = f"tapec.scipy.{package}.{_counterpart(package, site.name)}"
-    mend = f"{ours} takes tensors" if not ours.endswith(".") else "give it a tapec.custom_gradient, or plain numbers"
+    ours = _counterpart(package, site.name)
+    mend = f"tapec.scipy.{package}.{ours} takes tensors" if ours else _elsewhere(package, name)
     return f"{line}: scipy.{package}'s {name} takes a recorded tensor apart and loses its gradient. Mend: {mend}."
+
+
+_ELSEWHERE = {  # what does it, of SciPy's functions that nothing in tapec.scipy stands for
+    "interp1d": "np.interp takes tensors",
+    "cdist": "np.linalg.norm(a[:, None] - b, axis=-1) takes tensors",
+    "minimize": "tapec.custom_root, with the gradient that is zero there, differentiates solutions",
+    "minimize_scalar": "tapec.custom_root, with the slope that is zero there, differentiates solutions",
+    "quad": "np.sum(weights * f(points)) takes tensors, with those of np.polynomial.legendre.leggauss",
+}
+
+
+def _elsewhere(package: str, name: str) -> str:
+    if package == "fft" and hasattr(np.fft, name):
+        return f"np.fft.{name} takes tensors"
+    if package == "optimize" and name not in _ELSEWHERE:
+        return "tapec.custom_root differentiates solutions, whatever finds them"
+    return _ELSEWHERE.get(name, "give it a tapec.custom_gradient, or plain numbers")
 
 
 def _package(function: Any, filename: str) -> str:

@@ -11,7 +11,7 @@ from tapec.ops import Symbol
 from tapec.ops.samples import Case, Domain
 
 # ops of SciPy come with their modules; here all are there, whatever ran before
-for module in ("ops.scipy_linalg", "ops.scipy_signal", "ops.scipy_sparse", "scipy.integrate"):
+for module in ("ops.scipy_linalg", "ops.scipy_signal", "ops.scipy_sparse", "scipy.ode"):
     import_module(f"tapec.{module}")
 OF_SCIPY = {name for name in OPS if name.startswith("scipy.")} | {"odeint"}
 # what a program is made of, not what it does

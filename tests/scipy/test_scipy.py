@@ -2,21 +2,22 @@
 
 import numpy as np
 import pytest
+import scipy.fft
 import scipy.integrate
+import scipy.interpolate
 import scipy.linalg
+import scipy.optimize
 import scipy.signal
 import scipy.special
 import scipy.stats
 
 import tapec
-import tapec.scipy.integrate as integrate
 import tapec.scipy.linalg as linalg
 import tapec.scipy.signal as signal
 import tapec.scipy.special as special
 import tapec.scipy.stats as stats
 from tapec.errors import UnsupportedError
 from tests.ops.derivatives import check
-from tests.ops.test_conformance import CHECKS
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((2, 3))
@@ -79,10 +80,12 @@ STATS = {
     "dirichlet": (lambda s: lambda a: [s.dirichlet.logpdf(U[0] / U[0].sum(), a), s.dirichlet.pdf([0.2, 0.3], a)], P[0]),
     "mvn": (lambda s: lambda x: [s.multivariate_normal.logpdf(x, K, SPD), s.multivariate_normal.pdf(x, cov=SPD)], X),
     "mvn cov": (
-        lambda s: lambda a: [
-            s.multivariate_normal.logpdf(X, None, a @ a.T + np.eye(3)),
-            s.multivariate_normal.entropy(cov=a @ a.T + np.eye(3)),
-        ],
+        lambda s: (
+            lambda a: [
+                s.multivariate_normal.logpdf(X, None, a @ a.T + np.eye(3)),
+                s.multivariate_normal.entropy(cov=a @ a.T + np.eye(3)),
+            ]
+        ),
         M,
     ),
     "mvn scalar": (lambda s: lambda x: s.multivariate_normal.logpdf(x, 0.5, 2.0), X[0]),
@@ -165,63 +168,6 @@ def test_logsumexp_of_nothing_has_zero_gradient():
     assert (tape.gradient(y, x).numpy() == 0).all()
 
 
-# -- differential equations -----------------------------------------------------------------------------------------
-def pendulum(y, t, k, c):
-    return np.stack([y[1], -k * np.sin(y[0]) - c * y[1] + 0.1 * t])
-
-
-TIMES = np.array([0.0, 0.5, 1.3])
-TIGHT = {"rtol": 1e-11, "atol": 1e-11}
-
-
-def test_odeint_gives_scipys_values():
-    y0 = np.array([1.0, 0.2])
-    expected = scipy.integrate.odeint(pendulum, y0, TIMES, (2.0, 0.3))
-    np.testing.assert_array_equal(integrate.odeint(pendulum, y0, TIMES, (2.0, 0.3)), expected)
-    found = integrate.odeint(pendulum, tapec.constant(y0), TIMES, (2.0, 0.3))
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize("what", ["y0", "t", "k"])
-def test_odeint_derivatives(what):
-    given = {"y0": np.array([1.0, 0.2]), "t": TIMES, "k": np.array(2.0)}
-
-    def f(x):
-        now = {**given, what: x}
-        return integrate.odeint(pendulum, now["y0"], now["t"], (now["k"], 0.3), **TIGHT)
-
-    check(f, given[what], order=2, rtol=1e-4)
-
-
-@pytest.mark.parametrize("check_op", CHECKS[:3], ids=lambda f: f.__name__.removeprefix("check_"))
-def test_odeint_conforms(check_op):
-    for case in integrate.ODEINT.sample(RNG):
-        check_op(integrate.ODEINT, case)
-
-
-def test_odeint_is_in_double_precision_as_scipys():
-    y0 = np.array([0.5, 0.1], np.float32)
-    start = tapec.constant(y0)
-    with tapec.GradientTape() as tape:
-        tape.watch(start)
-        y = integrate.odeint(pendulum, start, TIMES, (2.0, 0.3), **TIGHT)
-        loss = np.sum(y)
-    assert y.dtype == scipy.integrate.odeint(pendulum, y0, TIMES, (2.0, 0.3)).dtype == np.float64
-    found = tape.gradient(loss, start).numpy()
-    gradient = tapec.grad(lambda y0: np.sum(integrate.odeint(pendulum, y0, TIMES, (2.0, 0.3), **TIGHT)))
-    expected = gradient(y0.astype(float))
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, expected.astype(np.float32))
-
-
-def test_odeint_time_first_and_lists():
-    def rate(t, y):
-        return [y[1], -y[0]]
-
-    found = integrate.odeint(rate, tapec.constant([1.0, 0.0]), TIMES, tfirst=True)
-    np.testing.assert_allclose(found.numpy()[:, 0], np.cos(TIMES), rtol=1e-6)
-
-
 # -- SciPy's own functions ------------------------------------------------------------------------------------------
 PLAIN = {
     "logsumexp": (lambda x: scipy.special.logsumexp(x), "tapec.scipy.special.logsumexp takes tensors"),
@@ -231,6 +177,13 @@ PLAIN = {
     "norm": (lambda x: scipy.stats.norm.logpdf(x), "tapec.scipy.stats.norm.logpdf takes tensors"),
     "odeint": (lambda x: scipy.integrate.odeint(lambda y, t: -y, x, [0, 1]), "tapec.scipy.integrate.odeint takes"),
     "lfilter": (lambda x: scipy.signal.lfilter([1.0], [1.0, 0.5], x), "tapec.custom_gradient"),
+    "fft": (lambda x: scipy.fft.fft(x), "np.fft.fft takes tensors"),
+    "brentq": (lambda x: scipy.optimize.brentq(lambda z: z - x[1], 0, 3), "tapec.custom_root differentiates solutions"),
+    "interp1d": (lambda x: scipy.interpolate.interp1d(K, x)(0.5), "np.interp takes tensors"),
+    "solve_ivp": (
+        lambda x: scipy.integrate.solve_ivp(lambda t, y: -x * y, (0, 1), K),
+        "tapec.scipy.integrate.solve_ivp takes tensors",
+    ),
 }
 
 
