@@ -161,6 +161,7 @@ def holds_stand_in(x: Any) -> bool:
 
 def fold_objects(x: np.ndarray) -> Any:
     """An object array of scalar stand-ins, as NumPy makes from `np.array([a, b])`, back into one tensor."""
+    x = np.asarray(x)  # of a matrix, too
     items = list(x.ravel())
     if not any(isinstance(item, ArrayLike) for item in items):
         return np.array(x.tolist())

@@ -3,8 +3,9 @@
 A tensor that nothing records is as good as its value. One that is recorded never leaves silently:
 
 - Real and complex ones answer NumPy with an object array of their elements, each an element read (`getitem`) of the
-  recording, so `np.array([a, b])`, `np.r_`, `A.dot(t)` go on with tensors inside; such arrays fold back into one tensor
-  where they next meet tapec. Too many elements, or a forced dtype, is a DetachError with the mend for that line.
+  recording, so `np.array([a, b])`, `A.dot(t)` go on with tensors inside; such arrays fold back into one tensor where
+  they next meet tapec. Too many elements, or a forced dtype, is a DetachError with the mend for that line. `np.r_` and
+  `np.c_` find the whole tensor again (`trace.joins`).
 - Integers and booleans carry no gradient and answer with their values. In a traced function a scalar is a guard
   (`int(n)`, `if n:`, `range(n)`), an array makes the function record anew at each call.
 - On a tape `float(t)`, `int(t)`, `t.item()`, `t.numpy()` say themselves that they leave the recording: plain values.
@@ -26,6 +27,7 @@ import numpy as np
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ops import UFUNCS
 from tapec.ops.indexing import GETITEM
+from tapec.trace.joins import parts_for
 from tapec.trace.mends import detach_error, detaches
 from tapec.trace.recorder import recordings, traces
 from tapec.trace.showing import to_format, to_str
@@ -116,10 +118,13 @@ def to_array(t: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarr
     if _inexact(t):
         if dtype is not None and np.dtype(dtype) != object:
             raise detach_error(t, "array", dtype)
-        asking = _asking_code()
-        if asking.co_name == "as_strided":
+        asking = _asking()
+        if asking.f_code.co_name == "as_strided":
             raise UnsupportedError(at_user_line(_NO_STRIDES))
-        return _itself(t) if _SPARSE in asking.co_filename else elements(t)
+        if _SPARSE in asking.f_code.co_filename:
+            return _itself(t)
+        parts = parts_for(t, asking)
+        return elements(t) if parts is None else parts
     for trace in watching:
         if trace.is_trace:
             if t.shape:
@@ -135,15 +140,15 @@ _NO_STRIDES = (
 )
 
 
-def _asking_code() -> Any:
-    """The code that asks for an array.
+def _asking() -> Any:
+    """The frame that asks for an array.
 
     An operator of scipy.sparse steps back from what is no array, so that the tensor's operator acts.
     """
     frame: Any = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN):
         frame = frame.f_back
-    return frame.f_code
+    return frame
 
 
 def _itself(t: Tensor) -> np.ndarray:

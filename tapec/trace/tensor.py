@@ -71,6 +71,8 @@ class Tensor(ArrayLike):
     _link: Any  # who shares its memory (`views.Link`), or the token of the trace in which it was made unwatched
 
     def __new__(cls, value: Any, dtype: Any = None) -> Tensor:
+        if isinstance(value, _ndarray) and value.dtype == object and holds_stand_in(value.ravel().tolist()):
+            value = as_operand(value)
         if isinstance(value, (ArrayLike, list, tuple)) and holds_stand_in(value):
             made = as_operand(value)  # recorded tensors stay recorded
             return made.copy() if dtype is None or made.dtype == np.dtype(dtype) else made.astype(dtype)
