@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tapec.codegen.axes import short_axes_moved
 from tapec.codegen.blocks import in_blocks
 from tapec.codegen.branches import Segment, items_of, results_of, segments_of
 from tapec.codegen.constants import name_constants
@@ -35,7 +36,7 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     checked = settings.check_nan
     whole = graph
     if not checked:
-        graph = in_blocks(factored(contracted(expanded(graph))))
+        graph = in_blocks(factored(contracted(short_axes_moved(expanded(graph)))))
     if tree is None:
         graph = Graph(graph.inputs, scheduled(graph.nodes), graph.outputs, graph.name)
     names = Names((name,))
