@@ -208,7 +208,7 @@ EDGES = {  # values, shapes and dtypes as NumPy's
     "a number in a row": lambda x: [np.cumsum(x, 0), np.cumprod(x, axis=-1), np.argsort(x, axis=0), np.ptp(x, 0)],
     "beginning": lambda x: [np.sum(x, initial=0.5), np.prod(x, initial=np.float64(0.5)), np.max(x, initial=0.5)],
     "beginning of nan": lambda x: [np.nanmax(x, initial=0.5), np.nanmin(x, -1, initial=-7, where=x > 0)],
-    "quantiles of whole fractions": lambda x: [np.quantile(x, 1), np.percentile(x, [0, 100]), np.nanquantile(x, 0)],
+    "quantiles of whole fractions": lambda x: [np.quantile(x, 1), np.percentile(x, [0, 100]), np.nanquantile(x, [0, 1])],
     "nanquantile": lambda x: [np.nanquantile(x, [0.25, 0.7], -1), np.nanquantile(x, 0.3), np.nanmedian(x)],
     "weighted quantile": lambda x: np.quantile(x, 0.4, weights=np.ones(x.shape), method="inverted_cdf"),
     "sort_complex": np.sort_complex,
