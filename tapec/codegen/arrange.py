@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from tapec.codegen.elements import FLOAT, OPS
 from tapec.codegen.growing import CARRIED, OWN, SAME, Carried, Loop, Walk
 from tapec.codegen.items import no_run
+from tapec.codegen.plan import count_uses
 from tapec.codegen.repeats import find_loops
 from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node
 
@@ -73,6 +74,8 @@ def arranged(graph: Graph, groups: Sequence[Sequence[Node | None]], names: Seque
     """The program with loops, where that spares something; `groups` are the elements of inputs with these names."""
     if len(graph.nodes) < LEAST:
         return None
+    read = count_uses(graph.nodes, graph.outputs)
+    graph = Graph(graph.inputs, [n for n in graph.nodes if n in read], graph.outputs, graph.name)
     loops = find_loops(graph.nodes, groups)
     while sum([(len(loop.steps) - 1) * len(loop.pattern) for loop in loops]) >= LEAST:
         arranger = _Arranger(graph, groups, names, loops)

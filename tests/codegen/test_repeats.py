@@ -191,3 +191,15 @@ def test_two_loops_one_after_the_other():
 
     compiled = check(gradient_of(f, P), P)
     assert loops(compiled) >= 4
+
+
+def test_what_nothing_reads_is_no_loop():
+    def f(p):
+        x, unread = p[0], p[1]
+        for _ in range(60):
+            unread = np.sin(unread) + 0.5
+            x = np.tanh(x) * p[1] + 0.1
+        return x
+
+    compiled = check(graph_of(f, P), P)
+    assert loops(compiled) == 1 and "math.sin" not in compiled.source
