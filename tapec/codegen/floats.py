@@ -38,12 +38,10 @@ __all__ = [
     "as_floats",
     "float_function",
     "numpy_costs_more",
-    "small_shapes",
     "to_python",
     "with_arrays",
 ]
 
-SMALL = 256  # elements of an array that is taken apart
 TINY = 9  # elements that one operation computes without a second thought: a matrix of 3 by 3
 MATRIX = 16  # elements of a matrix that is multiplied one by one
 STEPS = 512  # arithmetic that one operation may take
@@ -64,6 +62,9 @@ class FloatProgram(NamedTuple):
     inputs: tuple[tuple[Node | None, ...], ...]
     tests: tuple[Node, ...]
     risky: bool
+
+    def function(self, graph: Graph, name: str, tree: Tree | None, space: Space, arrays: str) -> Function:
+        return float_function(self, graph, name, tree, space, arrays)
 
 
 def as_floats(
@@ -104,18 +105,6 @@ def as_floats(
     inputs = tuple([tuple([e if e in read else None for e in elements[i]]) for i in graph.inputs])
     flat = [e for group in inputs for e in group if e is not None]
     return FloatProgram(Graph(flat, [*literals, *made.nodes, *packs], outputs, graph.name), inputs, tests, made.risky)
-
-
-def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
-    """The shapes of all values, when each of them is small, and float64, bool or a Python number."""
-    types = [n.type for n in (*graph.inputs, *graph.nodes)]
-    if tuple in set(map(type, types)):
-        return None
-    kinds = {(t.shape, t.dtype.char, t.weak) for t in types}
-    if any(dtype not in "d?" and not weak for _, dtype, weak in kinds):
-        return None
-    shapes = {shape for shape, *_ in kinds if shape}
-    return shapes if all(0 < math.prod(shape) <= SMALL for shape in shapes) else None
 
 
 def multiplies_matrix(node: Node) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,15 +19,15 @@ from tapec.trace.trace import Trace
 __all__ = ["Recorded", "run_traced"]
 
 
-@dataclass
 class Recorded:
     """One run of the user's function: its trace, what it captured, and the structure and leaves of its result."""
 
-    trace: Trace
-    captures: Captures
-    arguments: list[Tensor]
-    tree: Any
-    results: list[Any]
+    def __init__(self, trace: Trace, captures: Captures, arguments: list[Tensor], tree: Any, results: list[Any]):
+        self.trace = trace
+        self.captures = captures
+        self.arguments = arguments
+        self.tree = tree
+        self.results = results
 
     def let_go(self) -> None:
         """Forget the run. What somebody kept of it has its value, as it was."""
