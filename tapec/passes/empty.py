@@ -9,6 +9,7 @@ import numpy as np
 
 from tapec.ir import CONSTANT, Node, get_op
 from tapec.ir.index import Slice, Slot
+from tapec.ops.indexing import completed
 from tapec.ops.named_axes import axis_names
 from tapec.passes.facts import is_zero
 
@@ -97,16 +98,17 @@ def _is_chosen(condition: Node, depth: int = 8) -> bool:
 
 
 def _scatter(node: Node, given: Given) -> Empty | None:
-    index = node.param("index")
+    index, shape = node.param("index"), node.type.shape
     if given[0] is not None:
         return _moved(given[0], _all_axes(node))
-    if Ellipsis in index or None in index:
+    if None in index:
         return Empty(_all_axes(node), True)
-    picked = [k for k, part in enumerate(index) if part != WHOLE]
+    parts = [part for part in completed(len(shape), index) if part is not Ellipsis]
+    picked = [k for k, part in enumerate(parts) if part != WHOLE and (type(part) is not int or shape[k] != 1)]
     axes = sum([1 << k for k in picked])
     if len(picked) != 1:
-        return Empty(axes, True, touched=sum([1 << k for k in picked if _names_all(node, index[k], k)]))
-    return Empty(axes, True, picked[0] - node.type.ndim, _places(index[picked[0]], node.type.shape[picked[0]]))
+        return Empty(axes, True, touched=sum([1 << k for k in picked if _names_all(node, parts[k], k)]))
+    return Empty(axes, True, picked[0] - len(shape), _places(parts[picked[0]], shape[picked[0]]))
 
 
 def _names_all(node: Node, part: Any, axis: int) -> bool:

@@ -45,6 +45,10 @@ STAYS = {
         "getitem %x {index=(0,)} !ct; scatter %2 {shape=(3,), index=(0,)} !ct; scatter %2 {shape=(3,), index=(1,)} !ct;"
         " scatter %2 {shape=(3,), index=(-1,)} !ct; add %3, %4 !ct; add %6, %5 !ct; multiply %7, %1 !ct"
     ),
+    "the only place along an axis": (
+        "multiply %x, 2.0 !ct; scatter %2 {shape=(3, 1), index=(..., 0)} !ct; cumsum %3 {axis=0} !ct; "
+        "reshape %4 {shape=(3,)} !ct; multiply %5, %1 !ct"
+    ),
     "the other is a number": "where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct; multiply %3, 2.0 !ct",
     "the other is bounded": (
         "where %c, %x, 0 !ct; greater %x, %y !ct; cast %3 {dtype=f64} !ct; cumsum %2 {axis=0} !ct; multiply %5, %4 !ct"
