@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -37,19 +38,29 @@ class Recorded:
 
 
 def run_traced(
-    function: Callable[..., Any], tree: Any, leaves: list[Any], dynamic: list[bool], names: list[str]
+    function: Callable[..., Any],
+    tree: Any,
+    leaves: list[Any],
+    dynamic: list[bool],
+    names: list[str],
+    batched: Sequence[bool] = (),
 ) -> Recorded:
-    """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs)."""
+    """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs).
+
+    `batched` says which leaves are one example of many.
+    """
     trace = Trace()
     captures = Captures(trace)
     with trace.recording():
         arguments: list[Tensor] = []
         stand_ins = []
-        for leaf, moving in zip(leaves, dynamic):
+        for leaf, moving, one_of_many in zip_longest(leaves, dynamic, batched, fillvalue=False):
             if moving:
                 value = leaf._value if type(leaf) is Tensor else leaf
                 arguments.append(trace.input(value, names[len(arguments)]))
                 stand_ins.append(arguments[-1])
+                if one_of_many:
+                    trace.varying.add(id(arguments[-1]))
             else:
                 stand_ins.append(captures.argument(leaf, f"static{len(stand_ins)}"))
         trace.log.give(arguments)

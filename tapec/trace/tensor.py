@@ -22,7 +22,7 @@ from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import ufunc_method
 from tapec.ops.define import WEAK, as_operand, holds_stand_in
 from tapec.trace.links import share
-from tapec.trace.recorder import CURRENT, Mark, Recorder
+from tapec.trace.recorder import CURRENT, Mark, Recorder, traces
 
 __all__ = [
     "Tensor",
@@ -52,6 +52,10 @@ PLAIN = frozenset(
 # NumPy's mean, var and std of object arrays end in `y.dtype.type(y)` if y has a dtype: a tensor would become a number
 _METHODS: Any = np._core._methods  # type: ignore[attr-defined]
 MEANS = frozenset([f.__code__ for f in (_METHODS._mean, _METHODS._var, _METHODS._std)])
+
+
+def _never(tensor: Any) -> bool:
+    return False
 
 
 class Tensor(ArrayLike):
@@ -108,6 +112,9 @@ class Tensor(ArrayLike):
         return perform(op, inputs, params)
 
     _ufunc = ufunc_method
+
+    def _differs(self) -> bool:
+        return any([getattr(trace, "differs", _never)(self) for trace in traces(self)])
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         op = UFUNCS.get(ufunc)
