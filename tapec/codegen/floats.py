@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.codegen.arrange import arranged
+from tapec.codegen.arrange import Arranged, Given, arranged
 from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
 from tapec.codegen.branches import segments_of
 from tapec.codegen.cost import Cost, bytes_of
@@ -231,8 +231,8 @@ def float_function(
     params = tuple(name_inputs(graph, names).values())
     names.fixed.update(params)
     called: dict[Node, str] = dict(zip(graph.inputs, params))  # for those that are given out again
-    looped = arranged(program.graph, program.inputs, params) if tree is None else None
-    body = unpack(program, graph, params, names, called, {} if looped is None else looped.lists)
+    looped = arranged(program.graph, program.inputs, _given(graph, params)) if tree is None else None
+    body = unpack(program, graph, params, names, called, looped)
     if looped is not None:
         whole = repeat_plan(looped)
         lowering = RepeatLowering(whole, names, called, space)
@@ -243,6 +243,13 @@ def float_function(
     plan = FloatPlan(program.graph.nodes, read_at_ends(program.graph, segments))
     body += FloatLowering(plan, names, called, space).block(items_for(plan, program.graph, segments))
     return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays)
+
+
+def _given(graph: Graph, params: Sequence[str]) -> list[Given]:
+    return [
+        Given(p, i.type.shape[1] if i.type.ndim == 2 and i.type.shape[1] <= MATRIX else 0)
+        for i, p in zip(graph.inputs, params)
+    ]
 
 
 def with_arrays(
@@ -279,17 +286,17 @@ def unpack(
     params: Sequence[str],
     names: Names,
     called: dict[Node, str],
-    lists: dict[int, Node],
+    looped: Arranged | None,
 ) -> list[Any]:
     """The first lines: arrays into floats. Python numbers are what they should be already."""
     lines: list[Any] = []
     for k, (node, param, group) in enumerate(zip(graph.inputs, params, program.inputs, strict=True)):
         if not any(group):
             continue
-        if k in lists:
-            called[lists[k]] = names.fix(f"{param}_list")
-            text = "_0.tolist()" if node.type.ndim == 1 else "_0.ravel().tolist()"
-            lines.append(Assign(called[lists[k]], Expr(parse_template(text, 1), (param,))))
+        if looped is not None and k in looped.lists:
+            called[looped.lists[k]] = name = names.fix(f"{param}_list")
+            text = "_0.tolist()" if node.type.ndim == 1 or k in looped.rows else "_0.ravel().tolist()"
+            lines.append(Assign(name, Expr(parse_template(text, 1), (param,))))
             continue
         if not node.type.shape:
             called[group[0]] = param  # type: ignore[index]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tapec.codegen.arrange import Arranged, Block, Feed, slice_text
+from tapec.codegen.arrange import Arranged, Block, Feed, Pick, slice_text
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
 from tapec.codegen.items import Results
@@ -48,8 +48,8 @@ def repeat_plan(program: Arranged) -> FloatPlan:
         if type(x) is Block:
             blocks += 1
             ends += x.read
+        if type(x) is not Node:
             continue
-        assert type(x) is Node
         stretch[x] = blocks
         ends += [i for i in x.inputs if stretch.get(i, blocks) != blocks]
     return FloatPlan(list(stretch), ends)
@@ -61,7 +61,7 @@ def repeat_items(plan: FloatPlan, program: Arranged) -> list[Any]:
     for x in program.order:
         if type(x) is Block:
             items.append(Repeat(x, tuple(x.read)))
-        elif x in plan.uses and x not in plan.nested and x.op is not CONSTANT:  # type: ignore[attr-defined]
+        elif type(x) is Pick or (x in plan.uses and x not in plan.nested and x.op is not CONSTANT):  # type: ignore[attr-defined]
             items.append(x)
     return [*items, results]
 
@@ -73,8 +73,19 @@ class RepeatLowering(FloatLowering):
         if type(item) is Repeat:
             self.repeat(item.block)
             self.bury(item.leaves)
+        elif type(item) is Pick:
+            value = Expr(parse_template(f"_0[{item.place}]", 1), (self.name[item.values],))
+            self.bury(item.leaves)
+            self.out.append(Assign(self.targets(item.targets), value))
         else:
             super().results(item)
+
+    def targets(self, nodes: list[Node | None], known: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Names of what is unpacked: those that the values had, if they are free."""
+        for k, t in enumerate(nodes):
+            if t is not None:
+                self.name[t] = self.names.take(known[k] if known else identifier(t.name or generic_name(t)))
+        return tuple(["_" if t is None else self.name[t] for t in nodes])
 
     def repeat(self, block: Block) -> None:
         names, name = self.names, self.name
@@ -127,9 +138,7 @@ class RepeatLowering(FloatLowering):
         return tuple(targets) if len(targets) > 1 else targets[0], Expr(parse_template(text, len(lists)), tuple(lists))
 
     def target(self, feed: Feed, lines: list[Any]) -> Any:
-        for k, t in enumerate(feed.targets):
-            self.name[t] = self.names.take(self.name[feed.elements[k]] if feed.elements else identifier(t.name or "x"))
-        called = tuple([self.name[t] for t in feed.targets])
+        called = self.targets(feed.targets, tuple([self.name[e] for e in feed.elements]))
         if len(called) == 1:
             return called[0]
         if sum(map(len, called)) + 2 * len(called) < WIDEST:
