@@ -206,7 +206,7 @@ def roots(p: Any) -> Any:
 @implements(np.poly)
 def poly(seq_of_zeros: Any) -> Any:
     """Multiply out, one root after the other."""
-    zeros = np.atleast_1d(as_array(seq_of_zeros))
+    given = zeros = np.atleast_1d(as_array(seq_of_zeros))
     shape = shape_of(zeros)
     if len(shape) == 2 and shape[0] == shape[1] != 0:
         zeros = np.linalg.eigvals(zeros)
@@ -217,7 +217,9 @@ def poly(seq_of_zeros: Any) -> Any:
     nothing = np.zeros(1, zeros.dtype)
     for k in range(shape_of(zeros)[0]):
         a = np.concatenate([a, nothing]) - zeros[k] * np.concatenate([nothing, a])
-    if zeros.dtype.kind == "c" and not is_symbol(zeros):
+    if zeros.dtype.kind == "c" and given.dtype.kind != "c":
+        return np.real(a)  # of a real matrix
+    if zeros.dtype.kind == "c" and not is_symbol(zeros) and not differs(zeros):
         if bool(np.all(np.sort(zeros) == np.sort(np.conjugate(zeros)))):
             return np.real(a)
     return a

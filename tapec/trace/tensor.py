@@ -51,7 +51,8 @@ PLAIN = frozenset(
 
 # NumPy's mean, var and std of object arrays end in `y.dtype.type(y)` if y has a dtype: a tensor would become a number
 _METHODS: Any = np._core._methods  # type: ignore[attr-defined]
-MEANS = frozenset([f.__code__ for f in (_METHODS._mean, _METHODS._var, _METHODS._std)])
+STD = _METHODS._std.__code__
+MEANS = frozenset([_METHODS._mean.__code__, _METHODS._var.__code__, STD])
 
 
 def _never(tensor: Any) -> bool:
@@ -97,6 +98,7 @@ class Tensor(ArrayLike):
         if type(value) is _ndarray:
             return value.dtype
         if self._mark is not None and _getframe(1).f_code in MEANS:
+            self._will_be_divided(_getframe(1))
             raise AttributeError("dtype")
         return type_of(value).dtype if type(value) in _NUMBERS else value.dtype
 
@@ -161,6 +163,21 @@ class Tensor(ArrayLike):
 
     def _constant(self, value: Any) -> Tensor:
         return Tensor(value)
+
+    def _will_be_divided(self, frame: Any) -> None:
+        """NumPy's mean has asked for the dtype of a sum, and divides it next; the root in std does not."""
+        if frame.f_code is not STD:
+            self.__class__ = Total  # type: ignore[assignment]
+
+
+class Total(Tensor):
+    """The sum of elements of which NumPy is about to take the mean. It divides by a count, which is no int64."""
+
+    __slots__ = ()
+
+    def __truediv__(self, count: Any) -> Tensor:
+        self.__class__ = Tensor  # type: ignore[assignment]
+        return self / (int(count) if type(count) is np.intp else count)
 
 
 def show(value: Any) -> str:
