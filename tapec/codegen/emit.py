@@ -15,12 +15,13 @@ from tapec.codegen.load import Space
 from tapec.codegen.module import Layout
 from tapec.codegen.names import identifier
 from tapec.config import settings
-from tapec.ir import Graph
+from tapec.ir import Graph, Node
 from tapec.ir.tree import Tree
 
 __all__ = ["WATCHERS", "Compiled", "compile_graph"]
 
 SMALL = 256  # elements of an array that is taken apart
+MATRIX = 16  # elements of a matrix that is multiplied one by one
 
 WATCHERS: list[Callable[[Compiled], None]] = []  # told of everything that is compiled: `tapec run` lists it
 
@@ -92,7 +93,10 @@ def facts(graph: Graph, name: str) -> list[Any]:
 
 
 def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
-    """The shapes of all values, when each of them is small, and float64, bool or a Python number."""
+    """The shapes of all values, when each of them is small, and float64, bool or a Python number.
+
+    None when they are not, and when matrices are multiplied.
+    """
     types = [n.type for n in (*graph.inputs, *graph.nodes)]
     if tuple in set(map(type, types)):
         return None
@@ -100,7 +104,15 @@ def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
     if any(dtype not in "d?" and not weak for _, dtype, weak in kinds):
         return None
     shapes = {shape for shape, *_ in kinds if shape}
-    return shapes if all(0 < math.prod(shape) <= SMALL for shape in shapes) else None
+    sizes = [math.prod(shape) for shape in shapes]
+    if any([not 0 < size <= SMALL for size in sizes]):
+        return None
+    return None if any([size > MATRIX for size in sizes]) and any(map(multiplies_matrix, graph.nodes)) else shapes
+
+
+def multiplies_matrix(node: Node) -> bool:
+    """Is it a product with a matrix that is more than a rotation? One by one, nobody wants to read that."""
+    return node.op.kind == "product" and any([i.type.ndim > 1 and i.type.size > MATRIX for i in node.inputs])
 
 
 def on_floats(graph: Graph, tree: Tree | None) -> Any:

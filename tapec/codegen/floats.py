@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tapec.codegen.arrange import Arranged, Given, arranged
 from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
 from tapec.codegen.branches import segments_of
 from tapec.codegen.cost import Cost, bytes_of
@@ -25,12 +24,14 @@ from tapec.codegen.load import Space
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier, wished_name
 from tapec.codegen.plan import inner_nodes, is_view
-from tapec.codegen.repeat_lines import RepeatLowering, repeat_items, repeat_plan
 from tapec.codegen.statements import Assign, Return, Try
 from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
 from tapec.ir.origin import variable_for
 from tapec.ir.tree import Tree
 from tapec.ir.types import Type
+
+if TYPE_CHECKING:
+    from tapec.codegen.arrange import Arranged
 
 __all__ = [
     "FLOAT_COST",
@@ -43,7 +44,8 @@ __all__ = [
 ]
 
 TINY = 9  # elements that one operation computes without a second thought: a matrix of 3 by 3
-MATRIX = 16  # elements of a matrix that is multiplied one by one
+MATRIX = 16  # columns of a matrix that may be read by rows
+LEAST = 800  # operations from which loops are looked for
 STEPS = 512  # arithmetic that one operation may take
 NUMPY_COST = {"elementwise": 0.3, "reduction": 0.8, "product": 0.5, "creation": 0.2, "indexing": 0.3, "layout": 0.4}
 SCALAR_COST, FLOAT_COST = 0.04, 0.02  # microseconds: arithmetic on NumPy scalars, on floats
@@ -74,10 +76,7 @@ def as_floats(
 
     `given` are the indices of the outputs that are given out, `asked` of tests.
     """
-    large = any(math.prod(shape) > TINY for shape in shapes)
-    if large and any(map(multiplies_matrix, graph.nodes)):
-        return None
-    many = sum(map(_computed, graph.nodes)) if large else 0
+    many = sum(map(_computed, graph.nodes)) if any(math.prod(shape) > TINY for shape in shapes) else 0
     if many and not numpy_costs_more(graph, WORTH * many):
         return None
     cost = WORTH if many else FLOAT_COST
@@ -105,11 +104,6 @@ def as_floats(
     inputs = tuple([tuple([e if e in read else None for e in elements[i]]) for i in graph.inputs])
     flat = [e for group in inputs for e in group if e is not None]
     return FloatProgram(Graph(flat, [*literals, *made.nodes, *packs], outputs, graph.name), inputs, tests, made.risky)
-
-
-def multiplies_matrix(node: Node) -> bool:
-    """Is it a product with a matrix that is more than a rotation? One by one, nobody wants to read that."""
-    return node.op.kind == "product" and any([i.type.ndim > 1 and i.type.size > MATRIX for i in node.inputs])
 
 
 def _computed(node: Node) -> int:
@@ -231,9 +225,11 @@ def float_function(
     params = tuple(name_inputs(graph, names).values())
     names.fixed.update(params)
     called: dict[Node, str] = dict(zip(graph.inputs, params))  # for those that are given out again
-    looped = arranged(program.graph, program.inputs, _given(graph, params)) if tree is None else None
+    looped = with_loops(program, graph, params) if tree is None else None
     body = unpack(program, graph, params, names, called, looped)
     if looped is not None:
+        from tapec.codegen.repeat_lines import RepeatLowering, repeat_items, repeat_plan
+
         whole = repeat_plan(looped)
         lowering = RepeatLowering(whole, names, called, space)
         lowering.kept_names = frozenset(params)
@@ -245,11 +241,15 @@ def float_function(
     return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays)
 
 
-def _given(graph: Graph, params: Sequence[str]) -> list[Given]:
-    return [
-        Given(p, i.type.shape[1] if i.type.ndim == 2 and i.type.shape[1] <= MATRIX else 0)
-        for i, p in zip(graph.inputs, params)
-    ]
+def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Arranged | None:
+    """The program with its loops. What finds them is imported for those programs that may have some."""
+    if len(program.graph.nodes) < LEAST:
+        return None
+    from tapec.codegen.arrange import Given, arranged
+
+    shapes = [i.type.shape for i in graph.inputs]
+    rows = [s[1] if len(s) == 2 and s[1] <= MATRIX else 0 for s in shapes]
+    return arranged(program.graph, program.inputs, [Given(p, n) for p, n in zip(params, rows)])
 
 
 def with_arrays(

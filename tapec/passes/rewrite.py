@@ -95,7 +95,13 @@ def variants(rule: Rule) -> Variants:
 def _operands_fit(pattern: Any, key: tuple[Op, ...]) -> bool:
     if type(pattern) is Some:
         return pattern.fits_operands(key[1:])
-    return len(key) - 1 == len(pattern.args) and all([p.fits(op) for p, op in zip(pattern.args, key[1:])])
+    args = pattern.args
+    if len(key) - 1 != len(args):
+        return False
+    for part, op in zip(args, key[1:]):
+        if not part.fits(op):
+            return False
+    return True
 
 
 class Rewriter(Builder):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tapec.codegen import arrange
+from tapec.codegen import arrange, floats
 from tests.codegen.kit import check, gradient_of, graph_of
 
 P = np.array([1.5, 0.4])
@@ -12,6 +12,7 @@ P = np.array([1.5, 0.4])
 @pytest.fixture(autouse=True)
 def small_programs_too(monkeypatch):
     monkeypatch.setattr(arrange, "LEAST", 100)
+    monkeypatch.setattr(floats, "LEAST", 100)
 
 
 def loops(compiled):
