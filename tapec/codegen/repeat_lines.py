@@ -17,6 +17,7 @@ from tapec.ir import CONSTANT, Node
 __all__ = ["RepeatLowering", "repeat_items", "repeat_plan"]
 
 APPEND = parse_template("_0.append(_1)", 2)
+DIGITS = "_0123456789"
 WIDEST = 90  # characters of a `for`; what is wider is unpacked on a line of its own
 
 
@@ -95,6 +96,10 @@ class RepeatLowering(FloatLowering):
         inside = {i for n in (*block.again, *block.body) for i in n.inputs}
         for key, before in block.before.items():
             self.begin(before, block.first[key], block.body[key[0]], block.first[key] in inside)
+        gone = [
+            i for i in dict.fromkeys(block.first.values()) if i not in inside and self.last_read.get(i) == self.here
+        ]
+        self.bury(gone)  # so what goes along their steps can have their names
         mark = names.mark()
         names.fixed.update([name[b] for b in block.before.values()])
         lowering = StepLowering(self.plan, names, name, self.space)
@@ -111,15 +116,18 @@ class RepeatLowering(FloatLowering):
                 names.release(name[before])
 
     def begin(self, before: Node, first: Node, later: Node, inside: bool) -> None:
-        """What a step finds has one name in all steps: that of the value it begins with, when nobody else needs it."""
-        own = self.name.get(first)
-        if own is not None and not inside and self.last_read.get(first) == self.here and own not in self.kept_names:
-            self.last_read[first] = -1
-            del self.name[first]
-            self.name[before] = own
-            return
+        """What a step finds has one name in all steps: that of the value it begins with, where it is called alike and
+        nobody else needs it."""
+        own, wish = self.name.get(first), identifier(later.name) if later.name else generic_name(later)
+        if own is not None and own.rstrip(DIGITS) == wish.rstrip(DIGITS) and own not in self.kept_names:
+            if not inside and self.last_read.get(first) == self.here:
+                self.last_read[first] = -1
+                del self.name[first]
+                self.name[before] = own
+                self.names.fixed.discard(own)
+                return
         value = self.operand(first)
-        self.name[before] = self.names.take(identifier(later.name) if later.name else generic_name(later))
+        self.name[before] = self.names.take(wish)
         self.out.append(Assign(self.name[before], value))
 
     kept_names: frozenset[str] = frozenset()
