@@ -7,7 +7,8 @@ computed; the results of all paths are copied into one graph, where what they sh
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,8 @@ __all__ = ["Program", "Source"]
 NUMBERS = (float, int, bool, complex)
 
 
-class Source(NamedTuple):
+@dataclass
+class Source:
     """What an input of a program reads at each call: an argument, a captured path, a Variable, or an array kept."""
 
     kind: str

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from itertools import zip_longest
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,15 +20,15 @@ from tapec.trace.trace import Trace
 __all__ = ["Recorded", "run_traced"]
 
 
+@dataclass
 class Recorded:
     """One run of the user's function: its trace, what it captured, and the structure and leaves of its result."""
 
-    def __init__(self, trace: Trace, captures: Captures, arguments: list[Tensor], tree: Any, results: list[Any]):
-        self.trace = trace
-        self.captures = captures
-        self.arguments = arguments
-        self.tree = tree
-        self.results = results
+    trace: Trace
+    captures: Captures
+    arguments: list[Tensor]
+    tree: Any
+    results: list[Any]
 
     def let_go(self) -> None:
         """Forget the run. What somebody kept of it has its value, as it was."""
@@ -38,29 +38,19 @@ class Recorded:
 
 
 def run_traced(
-    function: Callable[..., Any],
-    tree: Any,
-    leaves: list[Any],
-    dynamic: list[bool],
-    names: list[str],
-    batched: Sequence[bool] = (),
+    function: Callable[..., Any], tree: Any, leaves: list[Any], dynamic: list[bool], names: list[str]
 ) -> Recorded:
-    """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs).
-
-    `batched` says which leaves are one example of many.
-    """
+    """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs)."""
     trace = Trace()
     captures = Captures(trace)
     with trace.recording():
         arguments: list[Tensor] = []
         stand_ins = []
-        for leaf, moving, one_of_many in zip_longest(leaves, dynamic, batched, fillvalue=False):
+        for leaf, moving in zip(leaves, dynamic):
             if moving:
                 value = leaf._value if type(leaf) is Tensor else leaf
                 arguments.append(trace.input(value, names[len(arguments)]))
                 stand_ins.append(arguments[-1])
-                if one_of_many:
-                    trace.varying.add(id(arguments[-1]))
             else:
                 stand_ins.append(captures.argument(leaf, f"static{len(stand_ins)}"))
         trace.log.give(arguments)
