@@ -7,7 +7,6 @@ python -m docs.build --site site/    all pages as HTML (pip install tapec[docs])
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import inspect
 import re
@@ -47,8 +46,8 @@ def first_line(x: Any) -> str:
 # ---------------------------------------------------------------------------------------------------------------
 def settings_table() -> str:
     rows = [
-        [f"`{f.name}`", f"`TAPEC_{f.name.upper()}`", type(f.default).__name__, f"`{f.default!r}`", f.metadata["about"]]
-        for f in dataclasses.fields(config.Values)
+        [f"`{name}`", f"`TAPEC_{name.upper()}`", type(default).__name__, f"`{default!r}`", config.ABOUT[name]]
+        for name, default in config.Values._field_defaults.items()
     ]
     return table(("setting", "in the environment", "type", "default", "what it does"), rows)
 

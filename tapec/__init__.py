@@ -16,6 +16,8 @@ Tensors and ops are imported at once; the compiler, and whatever else a name nee
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tapec.runtime.collector import resting_collector
+
 __version__ = "0.1.0"
 
 _PUBLIC = {
@@ -75,7 +77,8 @@ __all__ = sorted(_HOME)
 def __getattr__(name: str) -> Any:
     home = _HOME.get(name)
     if home is not None:
-        value = globals()[name] = getattr(import_module(home), name)
+        with resting_collector():  # which would only walk through what is being imported
+            value = globals()[name] = getattr(import_module(home), name)
         return value
     if name in _MODULES:
         return import_module(f"tapec.{name}")

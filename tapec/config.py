@@ -8,38 +8,44 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["CODE_SETTINGS", "Settings", "count_changes", "settings"]
-
-
-def _setting(default: Any, about: str) -> Any:
-    return field(default=default, metadata={"about": about})
+__all__ = ["ABOUT", "CODE_SETTINGS", "Settings", "count_changes", "settings"]
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
-    """All settings, their defaults, and what they are about."""
+class Values(NamedTuple):
+    """All settings and their defaults."""
 
-    verify: bool = _setting(False, "check every graph after every pass")
-    debug: int = _setting(0, "1: tell the standard error what is compiled; 2: also the time of each pass")
-    cache_size: int = _setting(1024, "compiled gradients and functions kept")
-    cache_dir: str = _setting("", "a folder of your own in which generated code is kept for other processes")
-    cache_dir_size: int = _setting(256, "megabytes kept in that folder; what was not used for longest is dropped")
-    path_limit: int = _setting(64, "paths through a function that are compiled before it runs as a tape would")
-    fast_math: bool = _setting(False, "rewrites may forget about nan, inf, overflow and the sign of zero")
-    check_nan: bool = _setting(False, "stop at the first generated line that makes a nan or an infinity")
-    optimize: bool = _setting(True, "rewrite graphs; if not, they run as they were differentiated, and where-safe")
-    threads: int = _setting(1, "threads over blocks of large arrays")
+    verify: bool = False
+    debug: int = 0
+    cache_size: int = 1024
+    cache_dir: str = ""
+    cache_dir_size: int = 256
+    path_limit: int = 64
+    fast_math: bool = False
+    check_nan: bool = False
+    optimize: bool = True
+    threads: int = 1
 
 
+ABOUT = {
+    "verify": "check every graph after every pass",
+    "debug": "1: tell the standard error what is compiled; 2: also the time of each pass",
+    "cache_size": "compiled gradients and functions kept",
+    "cache_dir": "a folder of your own in which generated code is kept for other processes",
+    "cache_dir_size": "megabytes kept in that folder; what was not used for longest is dropped",
+    "path_limit": "paths through a function that are compiled before it runs as a tape would",
+    "fast_math": "rewrites may forget about nan, inf, overflow and the sign of zero",
+    "check_nan": "stop at the first generated line that makes a nan or an infinity",
+    "optimize": "rewrite graphs; if not, they run as they were differentiated, and where-safe",
+    "threads": "threads over blocks of large arrays",
+}
 CODE_SETTINGS = ("check_nan", "fast_math", "optimize", "threads")  # those that change the generated code
 _LEAST = {"debug": 0, "cache_size": 1, "cache_dir_size": 1, "path_limit": 0, "threads": 1}
 _TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-_KINDS: dict[str, type] = {f.name: type(f.default) for f in fields(Values)}
+_KINDS: dict[str, type] = {name: type(default) for name, default in Values._field_defaults.items()}
 
 
 class Settings:
@@ -99,7 +105,7 @@ class _Changed:
         self._tokens: list[Token[Values]] = []
 
     def __enter__(self) -> Settings:
-        self._tokens.append(_CURRENT.set(replace(_CURRENT.get(), **self._changes)))
+        self._tokens.append(_CURRENT.set(_CURRENT.get()._replace(**self._changes)))
         count_changes(1)
         return settings
 

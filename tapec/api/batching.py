@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,6 +91,9 @@ class Vmap(Transform):
 
     def examples(self, values: list[Any], plan: Axes) -> list[Any]:
         return [v if a is None else _first(value_of(v), a) for v, a in zip(values, plan.leaves, strict=True)]
+
+    def batched(self, values: Sequence[Any], plan: Axes) -> Sequence[bool]:
+        return [a is not None or b for a, b in zip_longest(plan.leaves, super().batched(values, plan), fillvalue=False)]
 
     def refuse(self, volatile: str) -> None:
         if "random" in volatile:

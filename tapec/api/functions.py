@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import types
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -22,12 +22,13 @@ from tapec.errors import TapecError, warn_user
 from tapec.ir import Graph, Op, prune
 from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
+from tapec.ops.symbol import differs
 from tapec.runtime.cache import CacheInfo
 from tapec.runtime.collector import resting_collector
 from tapec.trace.anew import RecordedProgram
 from tapec.trace.paths import TracedPath
 from tapec.trace.program import Program
-from tapec.trace.recorder import CURRENT
+from tapec.trace.recorder import CURRENT, in_batch
 from tapec.trace.run import run_traced
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor, record, wrap
@@ -57,6 +58,10 @@ class Transform:
     def examples(self, values: list[Any], plan: Any) -> list[Any]:
         """The values to trace with, from those of the call."""
         return values
+
+    def batched(self, values: Sequence[Any], plan: Any) -> Sequence[bool]:
+        """Which of them are one example of many: for one who maps, or inside of one."""
+        return [differs(v) for v in values] if in_batch() else ()
 
     def refuse(self, volatile: str) -> None:
         """May raise when the function must be recorded anew at each call, for this reason."""
@@ -161,6 +166,8 @@ class CompiledFunction:
         args, kwargs = self._binder.bind(args, kwargs)
         call = self._binder.take_apart(args, kwargs)
         call = call._replace(key=(call.key, code_settings(in_force())))
+        if in_batch():  # where nothing may hang on values, the program may be another
+            call = call._replace(key=(call.key, tuple(map(differs, call.leaves))))
         entry = self._entries.get(call.key)
         if entry is None:
             with self._lock:
@@ -199,8 +206,9 @@ class CompiledFunction:
                         return found
             leaves = iter(objects)
             values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
+            batched = self._transform.batched(values, entry.plan)
             values = self._transform.examples(values, entry.plan)
-            recorded = run_traced(self._function, call.tree, values, call.dynamic, entry.info.names)
+            recorded = run_traced(self._function, call.tree, values, call.dynamic, entry.info.names, batched)
             at_the_end.callback(recorded.let_go)
             self._misses += 1
             if recorded.trace.volatile is not None:

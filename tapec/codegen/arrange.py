@@ -13,24 +13,39 @@ from typing import Any, NamedTuple
 from tapec.codegen.elements import FLOAT, OPS
 from tapec.codegen.growing import CARRIED, OWN, SAME, Carried, Loop, Walk
 from tapec.codegen.items import no_run
+from tapec.codegen.plan import count_uses
 from tapec.codegen.repeats import find_loops
 from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node
 
-__all__ = ["Block", "Feed", "arranged", "slice_text"]
+__all__ = ["Block", "Feed", "Given", "Pick", "arranged", "slice_text"]
 
 CHEAP = {OPS[name] for name in ("add", "subtract", "multiply", "negative")}
-MOST = 12  # values that are read from the middle of a loop: with more, it is no loop to the reader
+MOST = 4  # steps in the middle of a loop of which others read something: with more, it is no loop to the reader
+SEVERAL = 3  # values of one step that have a line for all
 LEAST = 800  # operations that loops must spare: fewer are written out, which is up to a fifth faster
 
 
+class Pick(NamedTuple):
+    """Several values of one element of a list: `a, _, b = steps[-1]`."""
+
+    values: Node
+    place: int
+    targets: list[Node | None]
+
+    @property
+    def leaves(self) -> tuple[Node, ...]:
+        return (self.values,)
+
+
 class Feed(NamedTuple):
-    """What a loop goes along: the list, its length, which part in which direction, and what stands for an element."""
+    """What a loop goes along: the list, its length, which part in which direction, and what stands for an element, or
+    for each of its parts that is read."""
 
     values: Node
     length: int
     start: int
     stride: int
-    targets: list[Node]
+    targets: list[Node | None]
     elements: list[Node]  # what they were in the loop that computed them
 
 
@@ -51,7 +66,7 @@ class Block:
     @property
     def read(self) -> list[Node]:
         """All that comes from outside."""
-        own = {*self.again, *self.body, *self.before.values(), *[t for f in self.feeds for t in f.targets]}
+        own = {*self.again, *self.body, *self.before.values(), *[t for f in self.feeds for t in f.targets if t]}
         inner = [i for n in (*self.again, *self.body) for i in n.inputs if i not in own and i.op is not CONSTANT]
         first = [i for i in self.first.values() if i.op is not CONSTANT]
         return list(dict.fromkeys([*first, *[f.values for f in self.feeds], *inner]))
@@ -62,22 +77,33 @@ class Block:
 
 
 class Arranged(NamedTuple):
-    """`order` has operations and blocks as they follow each other, `lists` the inputs that are read as whole lists."""
+    """`order` has operations and blocks as they follow each other, `lists` the inputs that are read as whole lists,
+    `rows` those of them that are lists of rows."""
 
-    order: list[Node | Block]
+    order: list[Node | Block | Pick]
     outputs: list[Node]
     lists: dict[int, Node]
+    rows: set[int]
 
 
-def arranged(graph: Graph, groups: Sequence[Sequence[Node | None]], names: Sequence[str]) -> Arranged | None:
-    """The program with loops, where that spares something; `groups` are the elements of inputs with these names."""
+class Given(NamedTuple):
+    """An input: its name, and how many columns it has if it may be read by rows."""
+
+    name: str
+    columns: int
+
+
+def arranged(graph: Graph, groups: Sequence[Sequence[Node | None]], given: Sequence[Given]) -> Arranged | None:
+    """The program with loops, where that spares something; `groups` are the elements of the inputs."""
     if len(graph.nodes) < LEAST:
         return None
+    read = count_uses(graph.nodes, graph.outputs)
+    graph = Graph(graph.inputs, [n for n in graph.nodes if n in read], graph.outputs, graph.name)
     loops = find_loops(graph.nodes, groups)
     while sum([(len(loop.steps) - 1) * len(loop.pattern) for loop in loops]) >= LEAST:
-        arranger = _Arranger(graph, groups, names, loops)
+        arranger = _Arranger(graph, groups, given, loops)
         found = arranger.arranged()
-        lost = {loop for loop, count in arranger.single.items() if count > MOST}
+        lost = {loop for loop, steps in arranger.single.items() if len(steps) > MOST}
         if not lost:
             return found
         for loop in loops:  # those that walk along others come after them
@@ -92,20 +118,25 @@ def _text_op(name: str, source: str, kind: str = "float") -> Op:
 
 
 class _Arranger:
-    def __init__(self, graph: Graph, groups: Sequence[Sequence[Node | None]], names: Sequence[str], loops: list[Loop]):
+    def __init__(
+        self, graph: Graph, groups: Sequence[Sequence[Node | None]], given: Sequence[Given], loops: list[Loop]
+    ):
         self.graph = graph
         self.blocks = {loop: Block(loop) for loop in loops}
         self.home = {n: (loop, k, p) for loop in loops for k, step in enumerate(loop.steps) for p, n in enumerate(step)}
         self.groups = groups
-        self.names = names
-        walked = {w.base for loop in loops for w in loop.walks if type(w.base) is int}
-        self.lists = {g: input_node("", FLOAT) for g in sorted(walked)}
+        self.given = given
+        walks = [w for loop in loops for w in loop.walks if type(w.base) is int]
+        self.lists = {g: input_node("", FLOAT) for g in sorted({w.base for w in walks})}
+        across = {w.base for w in walks if abs(w.stride) != given[w.base].columns}
+        self.columns = {g: 0 if g in across or given[g].columns < 2 else given[g].columns for g in self.lists}
         self.element = {e: (g, k) for g in self.lists for k, e in enumerate(groups[g]) if e is not None}
         self.found: dict[Node, Node] = {}
         self.items: dict[tuple[str, Node], Node] = {}
         self.tuples: dict[tuple[str, ...], Node] = {}
-        self.length = {values: len(groups[g]) for g, values in self.lists.items()}
-        self.single: Counter[Loop] = Counter()  # values of steps in the middle that are read alone
+        self.length = {values: len(groups[g]) // (self.columns[g] or 1) for g, values in self.lists.items()}
+        self.picked: dict[tuple[Node, int], list[Node | None]] = {}
+        self.single: dict[Loop, set[int]] = {}  # the steps in the middle of which something is read alone
 
     def arranged(self) -> Arranged | None:
         for loop, block in self.blocks.items():
@@ -115,10 +146,12 @@ class _Arranger:
             block.first = {p: self.resolve(i) for p, i in block.loop.first.items()}
             for node in (*block.again, *block.body):  # made here, and before those outside of loops were
                 node.inputs = tuple([self.found.get(i, i) for i in node.inputs])
-        order = self.ordered([*self.tuples.values(), *self.items.values(), *outer])
+        picks = self.picks()
+        order = self.ordered([*self.tuples.values(), *self.items.values(), *outer], picks)
         if order is None:
             return None
-        return Arranged(order, [self.resolve(o) for o in self.graph.outputs], self.lists)
+        rows = {g for g, columns in self.columns.items() if columns}
+        return Arranged(order, [self.resolve(o) for o in self.graph.outputs], self.lists, rows)
 
     # -- loops ------------------------------------------------------------------------------------------------------
     def fill(self, loop: Loop, block: Block) -> None:
@@ -142,9 +175,7 @@ class _Arranger:
         steps: dict[Loop, list[int]] = {}
         for w, walk in enumerate(loop.walks):
             if type(walk.base) is int:
-                walking[w] = input_node(f"{self.names[walk.base]}_k", FLOAT)
-                size = len(self.groups[walk.base])
-                block.feeds.append(Feed(self.lists[walk.base], size, walk.start, walk.stride, [walking[w]], []))
+                walking[w] = self.element_of(walk, block)
             elif walk.base[0] == "numbers":
                 walking[w] = input_node("c", FLOAT)
                 block.feeds.append(Feed(*self.listed(walk.base[1]), [walking[w]], []))
@@ -153,7 +184,7 @@ class _Arranger:
         for other, ws in steps.items():
             groups = _aligned(other, [(w, loop.walks[w]) for w in ws], len(loop.steps))
             if groups is None:
-                self.single[loop] = MOST + 1
+                self.single[loop] = set(range(MOST + 1))
                 walking.update({w: input_node("", FLOAT) for w in ws})
             for (start, stride), found in groups or ():
                 producer = self.blocks[other]
@@ -165,6 +196,23 @@ class _Arranger:
                 values = self.keep(producer, tuple(kept))
                 block.feeds.append(Feed(values, producer.count, start, stride, [made[e] for e in kept], kept))
         return [walking[w] for w in range(len(loop.walks))]
+
+    def element_of(self, walk: Walk, block: Block) -> Node:
+        """What stands for an input's element in a loop that goes along it, or along its rows."""
+        g, columns = walk.base, self.columns[walk.base]
+        values, name = self.lists[g], self.given[g].name
+        start, stride, size = walk.start, walk.stride, self.length[values]
+        if not columns:
+            block.feeds.append(Feed(values, size, start, stride, [input_node(f"{name}_k", FLOAT)], []))
+            return block.feeds[-1].targets[0]  # type: ignore[return-value]
+        row, column = divmod(start, columns)
+        along = (values, size, row, stride // columns)
+        found = [f for f in block.feeds if f[:4] == along]
+        if not found:
+            found = [Feed(*along, [None] * columns, [])]
+            block.feeds += found
+        node = found[0].targets[column] = input_node(f"{name}_k{column}", FLOAT)
+        return node
 
     def listed(self, numbers: tuple[float, ...]) -> tuple[Node, int, int, int]:
         """Numbers in a list of the code: the list, its length, and where and which way they stand there."""
@@ -197,7 +245,8 @@ class _Arranger:
             return found
         if node in self.element:
             g, k = self.element[node]
-            return self.item(k, self.lists[g], (1, 0), node)
+            columns = self.columns[g] or 1
+            return self.item(k // columns, self.lists[g], (columns, k % columns), node)
         if node not in self.home:
             return node
         loop, k, p = self.home[node]
@@ -208,7 +257,7 @@ class _Arranger:
         made = self.kept_value(node)
         if made is None:
             made = self.item(k, self.keep(block, (block.body[p],)), (1, 0), node)
-        self.single[loop] += 1
+        self.single.setdefault(loop, set()).add(k)
         return made
 
     def kept_value(self, node: Node) -> Node | None:
@@ -241,50 +290,78 @@ class _Arranger:
         if made is None:
             op = _text_op("item of a list", source)
             made = self.items[source, values] = Node(op, (values,), (), FLOAT, node.origin, node.name, node.role)
+            if size > 1:
+                self.picked.setdefault((values, index), [None] * size)[j] = made
+        return made
+
+    def picks(self) -> list[Pick]:
+        """Where several values of one element are read, it is taken apart."""
+        made = [
+            Pick(*at, targets) for at, targets in self.picked.items() if len(targets) - targets.count(None) >= SEVERAL
+        ]
+        unpacked = {t for pick in made for t in pick.targets}
+        self.items = {key: node for key, node in self.items.items() if node not in unpacked}
         return made
 
     def packed(self, node: Node) -> Node:
         """An array of values, in which what a loop computes is taken from a list of it."""
+        for width in (node.type.shape[1], 1) if node.type.ndim == 2 else (1,):
+            runs = list(self.runs([node.inputs[k : k + width] for k in range(0, len(node.inputs), width)]))
+            if any([len(run) > 1 for run in runs]):
+                break
+        else:
+            return node.with_inputs(tuple(map(self.resolve, node.inputs)))
         parts: list[str] = []
         inputs: list[Node] = []
-        for run in self.runs(node.inputs):
+        flat = width == 1 and node.type.ndim != 1
+        for run in runs:
+            at = len(inputs)
             if len(run) == 1:
-                parts.append(f"{{{len(inputs)}}}")
-                inputs.append(self.resolve(run[0]))
+                inputs += map(self.resolve, run[0])
+                texts = ", ".join([f"{{{k}}}" for k in range(at, len(inputs))])
+                parts.append(texts if width == 1 else f"[{texts}]")
                 continue
-            (loop, k, p), (_, other, _) = self.home[run[0]], self.home[run[1]]
+            (loop, k, _), (_, other, _) = self.home[run[0][0]], self.home[run[1][0]]
             block = self.blocks[loop]
-            values = self.keep(block, (block.body[p],), node.name or "")
-            parts.append(f"*{slice_text(f'{{{len(inputs)}}}', block.count, k, other - k, len(run))}")
-            inputs.append(values)
-        if all(not part.startswith("*") for part in parts):
-            return node.with_inputs(tuple(inputs))
-        source = str(node.op.source)
-        begin, end = source.index("["), source.rindex("]")
-        one = parts[0][1:] if len(parts) == 1 else f"[{', '.join(parts)}]"
-        shape = "" if node.type.ndim < 2 else f".reshape({node.type.shape})"
-        text = f"{source[:begin]}{one}{source[end + 1 :]}" if node.type.ndim < 2 else f"np.array({one}){shape}"
+            elements = tuple([block.body[self.home[e][2]] for e in run[0]])
+            for j, e in enumerate(elements):
+                if node.name and e.name and e.name.startswith(node.name):
+                    e.name = f"{node.name}_k{j if width > 1 else ''}"
+            inputs.append(self.keep(block, elements, node.name or ""))
+            parts.append(f"*{slice_text(f'{{{at}}}', block.count, k, other - k, len(run))}")
+        whole = parts[0][1:] if len(parts) == 1 else f"[{', '.join(parts)}]"
+        text = f"np.array({whole})" + f".reshape({node.type.shape})" * flat
         op = _text_op(f"pack {text}", text, "creation")
         return Node(op, tuple(inputs), (), node.type, node.origin, node.name, node.role)
 
-    def runs(self, nodes: Sequence[Node]) -> Iterator[list[Node]]:
-        """Neighbours that are the same place of steps at equal distances, together; all others alone."""
-        run: list[Node] = []
+    def runs(self, rows: Sequence[Sequence[Node]]) -> Iterator[list[Sequence[Node]]]:
+        """Neighbours that are the same places of steps at equal distances, together; all others alone."""
+        run: list[Sequence[Node]] = []
+        last: tuple[Loop, int, list[int]] | None = None
         step = 0
-        for node in nodes:
-            here, last = self.home.get(node), self.home.get(run[-1]) if run else None
+        for row in rows:
+            here = self.same_step(row)
             if here is not None and last is not None and here[0] is last[0] and here[2] == last[2]:
                 distance = here[1] - last[1]
                 if distance and (len(run) == 1 or distance == step):
                     step = distance
-                    run.append(node)
+                    run.append(row)
+                    last = here
                     continue
             yield from _if_long(run)
-            run = [node]
+            run, last = [row], here
         yield from _if_long(run)
 
+    def same_step(self, row: Sequence[Node]) -> tuple[Loop, int, list[int]] | None:
+        """The loop, the step and the places of values that are all of one step."""
+        homes = [self.home.get(node) for node in row]
+        first = homes[0]
+        if first is None or any(h is None or h[:2] != first[:2] for h in homes):
+            return None
+        return first[0], first[1], [h[2] for h in homes if h is not None]
+
     # -- order ------------------------------------------------------------------------------------------------------
-    def ordered(self, nodes: list[Node]) -> list[Node | Block] | None:
+    def ordered(self, nodes: list[Node], picks: list[Pick]) -> list[Node | Block | Pick] | None:
         """Operations and loops, each after what it reads, and else as they were; None where that cannot be."""
         index = {n: k for k, n in enumerate(self.graph.nodes)}
         back = {made: node for node, made in self.found.items()}
@@ -295,21 +372,24 @@ class _Arranger:
             rank[block] = index[loop.steps[0][0]]
             maker.update(dict.fromkeys([*block.left, *block.kept.values()], block))
             reads[block] = block.read
+        for k, pick in enumerate(picks):
+            reads[k] = [pick.values]
+            maker.update(dict.fromkeys([t for t in pick.targets if t], k))
         waiting: Counter[Any] = Counter()
         readers: dict[Any, list[Any]] = {}
         for x, inputs in reads.items():
             for source in {maker[i] for i in inputs if i in maker}:
                 waiting[x] += 1
                 readers.setdefault(source, []).append(x)
-        for item in self.items.values():
+        for item in (*self.items.values(), *range(len(picks))):
             rank[item] = min([rank[x] for x in readers.get(item, ())], default=0)
         places = {x: k for k, x in enumerate(reads)}
         ready = [(rank[x], places[x], x) for x in reads if not waiting[x]]
         ready.sort(key=lambda entry: entry[:2])
-        order: list[Node | Block] = []
+        order: list[Node | Block | Pick] = []
         while ready:
             *_, x = heappop(ready)
-            order.append(x)
+            order.append(picks[x] if type(x) is int else x)
             for reader in readers.get(x, ()):
                 waiting[reader] -= 1
                 if not waiting[reader]:
@@ -330,11 +410,11 @@ def _computed_again(elements: list[Node], producer: Block, block: Block) -> dict
     return made
 
 
-def _if_long(run: list[Node]) -> Iterator[list[Node]]:
+def _if_long(run: list[Sequence[Node]]) -> Iterator[list[Sequence[Node]]]:
     if len(run) > 3:
         yield run
     else:
-        yield from [[node] for node in run]
+        yield from [[row] for row in run]
 
 
 def _aligned(other: Loop, walks: list[tuple[int, Walk]], count: int) -> list[Any] | None:

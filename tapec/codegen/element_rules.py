@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.codegen.elements import BOOLS, FLOATS, ZERO, Elements
+from tapec.codegen.elements import BOOLS, COMPOSED, FLOATS, ZERO, Elements
 from tapec.codegen.items import no_run
 from tapec.ir import CT, Node, Op
 
@@ -168,7 +168,7 @@ def _at(x: Any, index: Any) -> Any:
 
 
 RULES: dict[str, Callable[[Elements, Node, Sequence[Values]], Values | None]] = {
-    **dict.fromkeys([*FLOATS, *BOOLS], _elementwise),
+    **dict.fromkeys([*FLOATS, *BOOLS, *COMPOSED], _elementwise),
     **dict.fromkeys(
         ["reshape", "transpose", "getitem", "broadcast_to", "concatenate", "stack", "roll", "tile", "repeat", "copy"]
         + ["diagonal"],

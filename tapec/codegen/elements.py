@@ -46,10 +46,17 @@ FLOATS = {
     "rad2deg": "math.degrees({0})",
     "degrees": "math.degrees({0})",
     "power": "math.pow({0}, {1})",
+    "float_power": "math.pow({0}, {1})",
     "arctan2": "math.atan2({0}, {1})",
     "hypot": "math.hypot({0}, {1})",
     "copysign": "math.copysign({0}, {1})",
     "fmod": "math.fmod({0}, {1})",
+    "scipy.special.expit": "1.0 / (1.0 + math.exp(-{0}))",
+    "scipy.special.ndtr": "0.5 * math.erfc(-0.7071067811865476 * {0})",
+    "scipy.special.erf": "math.erf({0})",
+    "scipy.special.erfc": "math.erfc({0})",
+    "scipy.special.gamma": "math.gamma({0})",
+    "scipy.special.gammaln": "math.lgamma({0})",
 } | {
     ours: f"math.{theirs}({{0}})"
     for ours, theirs in {
@@ -129,13 +136,14 @@ class Elements:
 
     def apply_each(self, name: str, rows: Iterable[tuple[Any, ...]]) -> list[Any]:
         """The same operation for each row of arguments."""
-        simple, op, type = SIMPLER.get(name), OPS[name], TYPES[name]
+        simple = SIMPLER.get(name)
         if simple is None:
+            op, type = OPS[name], TYPES[name]
             return [self.make(op, type, *args) for args in rows]
         made = []
         for args in rows:
             found = simple(self, *args)
-            made.append(self.make(op, type, *args) if found is None else found)
+            made.append(self.make(OPS[name], TYPES[name], *args) if found is None else found)
         return made
 
     def make(self, op: Op, type: Type, *args: Any) -> Any:
@@ -268,6 +276,21 @@ def _power(b: Elements, x: Any, y: Any) -> Any:
     return None
 
 
+def _logaddexp(b: Elements, x: Any, y: Any) -> Any:
+    """Infinities have no difference; equal ones are told by their being equal, as NumPy does it."""
+    less = b.apply("negative", b.apply("absolute", b.apply("subtract", x, y)))
+    other = b.apply("add", b.apply("maximum", x, y), b.apply("log1p", b.apply("exp", less)))
+    return b.apply("where", b.apply("equal", x, y), b.apply("add", x, math.log(2.0)), other)
+
+
+def _clip(b: Elements, x: Any, low: Any, high: Any) -> Any:
+    """NumPy's own comparisons, which tell what becomes of -0.0 at a bound of 0.0."""
+    nan = b.apply("isnan", x)
+    raised = b.apply("where", b.apply("logical_or", b.apply("greater", x, low), nan), x, low)
+    nan = b.apply("isnan", raised)
+    return b.apply("where", b.apply("logical_or", b.apply("less", raised, high), nan), raised, high)
+
+
 def _selecting(name: str) -> Callable[..., Any]:
     """What gives one of its operands as it is: a bool of bools, else a float, so both must be floats."""
 
@@ -287,6 +310,7 @@ def _logical(name: str) -> Callable[..., Any]:
     return simpler
 
 
+COMPOSED = ("clip", "logaddexp")  # of several operations on floats
 SIMPLER: dict[str, Callable[..., Any]] = {
     "where": _selecting("where"),
     "maximum": _selecting("maximum"),
@@ -302,4 +326,7 @@ SIMPLER: dict[str, Callable[..., Any]] = {
     "logical_or": _logical("logical_or"),
     "square": _square,
     "power": _power,
+    "float_power": _power,
+    "logaddexp": _logaddexp,
+    "clip": _clip,
 }

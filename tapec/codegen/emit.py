@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
@@ -10,16 +11,17 @@ from tapec.autodiff.inline import inline_calls
 from tapec.codegen.arrays import array_function
 from tapec.codegen.branches import leaves_of, tests_of
 from tapec.codegen.cost import Cost
-from tapec.codegen.floats import FloatProgram, as_floats, float_function, small_shapes
 from tapec.codegen.load import Space
 from tapec.codegen.module import Layout
 from tapec.codegen.names import identifier
-from tapec.codegen.rolled import Rolled, as_loop, loop_function
 from tapec.config import settings
-from tapec.ir import Graph
+from tapec.ir import Graph, Node
 from tapec.ir.tree import Tree
 
 __all__ = ["WATCHERS", "Compiled", "compile_graph"]
+
+SMALL = 256  # elements of an array that is taken apart
+MATRIX = 16  # elements of a matrix that is multiplied one by one
 
 WATCHERS: list[Callable[[Compiled], None]] = []  # told of everything that is compiled: `tapec run` lists it
 
@@ -90,14 +92,44 @@ def facts(graph: Graph, name: str) -> list[Any]:
     return [op.facts[name] for op in dict.fromkeys([n.op for n in graph.nodes]) if name in op.facts]
 
 
-def on_floats(graph: Graph, tree: Tree | None) -> Rolled | FloatProgram | None:
+def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
+    """The shapes of all values, when each of them is small, and float64, bool or a Python number.
+
+    None when they are not, and when matrices are multiplied.
+    """
+    types = [n.type for n in (*graph.inputs, *graph.nodes)]
+    if tuple in set(map(type, types)):
+        return None
+    kinds = {(t.shape, t.dtype.char, t.weak) for t in types}
+    if any(dtype not in "d?" and not weak for _, dtype, weak in kinds):
+        return None
+    shapes = {shape for shape, *_ in kinds if shape}
+    sizes = [math.prod(shape) for shape in shapes]
+    if any([not 0 < size <= SMALL for size in sizes]):
+        return None
+    return None if any([size > MATRIX for size in sizes]) and any(map(multiplies_matrix, graph.nodes)) else shapes
+
+
+def multiplies_matrix(node: Node) -> bool:
+    """Is it a product with a matrix that is more than a rotation? One by one, nobody wants to read that."""
+    return node.op.kind == "product" and any([i.type.ndim > 1 and i.type.size > MATRIX for i in node.inputs])
+
+
+def on_floats(graph: Graph, tree: Tree | None) -> Any:
     """The program on Python floats: in a loop over elements, or element by element; None when it stays on arrays."""
     shapes = small_shapes(graph)
     if shapes is None:
         return None
-    if tree is None:
-        return as_loop(graph, shapes) or as_floats(graph, shapes, range(len(graph.outputs)), ())
-    return as_floats(graph, shapes, leaves_of(tree), tests_of(tree))
+    from tapec.codegen.floats import as_floats  # large arrays do without
+
+    if tree is not None:
+        return as_floats(graph, shapes, leaves_of(tree), tests_of(tree))
+    loop = None
+    if len(shapes) == 1:
+        from tapec.codegen.rolled import as_loop
+
+        loop = as_loop(graph, shapes)
+    return loop or as_floats(graph, shapes, range(len(graph.outputs)), ())
 
 
 def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None, told: bool = True) -> Compiled:
@@ -118,10 +150,8 @@ def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None
     floats = None if settings.check_nan else on_floats(graph, tree)
     if floats is None:
         function = array_function(graph, name, tree, space)
-    elif isinstance(floats, Rolled):
-        function = loop_function(floats, graph, name, space, arrays)
     else:
-        function = float_function(floats, graph, name, tree, space, arrays)
+        function = floats.function(graph, name, tree, space, arrays)
     space.define(layout.add(function))
     if floats is not None and floats.risky:
         space.later(arrays, lambda: layout.add(array_function(graph, arrays, tree, space)))

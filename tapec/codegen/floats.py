@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tapec.codegen.arrange import arranged
 from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
 from tapec.codegen.branches import segments_of
 from tapec.codegen.cost import Cost, bytes_of
@@ -25,12 +24,14 @@ from tapec.codegen.load import Space
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier, wished_name
 from tapec.codegen.plan import inner_nodes, is_view
-from tapec.codegen.repeat_lines import RepeatLowering, repeat_items, repeat_plan
 from tapec.codegen.statements import Assign, Return, Try
 from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
 from tapec.ir.origin import variable_for
 from tapec.ir.tree import Tree
 from tapec.ir.types import Type
+
+if TYPE_CHECKING:
+    from tapec.codegen.arrange import Arranged
 
 __all__ = [
     "FLOAT_COST",
@@ -38,14 +39,13 @@ __all__ = [
     "as_floats",
     "float_function",
     "numpy_costs_more",
-    "small_shapes",
     "to_python",
     "with_arrays",
 ]
 
-SMALL = 256  # elements of an array that is taken apart
 TINY = 9  # elements that one operation computes without a second thought: a matrix of 3 by 3
-MATRIX = 16  # elements of a matrix that is multiplied one by one
+MATRIX = 16  # columns of a matrix that may be read by rows
+LEAST = 800  # operations from which loops are looked for
 STEPS = 512  # arithmetic that one operation may take
 NUMPY_COST = {"elementwise": 0.3, "reduction": 0.8, "product": 0.5, "creation": 0.2, "indexing": 0.3, "layout": 0.4}
 SCALAR_COST, FLOAT_COST = 0.04, 0.02  # microseconds: arithmetic on NumPy scalars, on floats
@@ -65,6 +65,9 @@ class FloatProgram(NamedTuple):
     tests: tuple[Node, ...]
     risky: bool
 
+    def function(self, graph: Graph, name: str, tree: Tree | None, space: Space, arrays: str) -> Function:
+        return float_function(self, graph, name, tree, space, arrays)
+
 
 def as_floats(
     graph: Graph, shapes: set[tuple[int, ...]], given: Collection[int], asked: Collection[int]
@@ -73,10 +76,7 @@ def as_floats(
 
     `given` are the indices of the outputs that are given out, `asked` of tests.
     """
-    large = any(math.prod(shape) > TINY for shape in shapes)
-    if large and any(map(multiplies_matrix, graph.nodes)):
-        return None
-    many = sum(map(_computed, graph.nodes)) if large else 0
+    many = sum(map(_computed, graph.nodes)) if any(math.prod(shape) > TINY for shape in shapes) else 0
     if many and not numpy_costs_more(graph, WORTH * many):
         return None
     cost = WORTH if many else FLOAT_COST
@@ -104,23 +104,6 @@ def as_floats(
     inputs = tuple([tuple([e if e in read else None for e in elements[i]]) for i in graph.inputs])
     flat = [e for group in inputs for e in group if e is not None]
     return FloatProgram(Graph(flat, [*literals, *made.nodes, *packs], outputs, graph.name), inputs, tests, made.risky)
-
-
-def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
-    """The shapes of all values, when each of them is small, and float64, bool or a Python number."""
-    types = [n.type for n in (*graph.inputs, *graph.nodes)]
-    if tuple in set(map(type, types)):
-        return None
-    kinds = {(t.shape, t.dtype.char, t.weak) for t in types}
-    if any(dtype not in "d?" and not weak for _, dtype, weak in kinds):
-        return None
-    shapes = {shape for shape, *_ in kinds if shape}
-    return shapes if all(0 < math.prod(shape) <= SMALL for shape in shapes) else None
-
-
-def multiplies_matrix(node: Node) -> bool:
-    """Is it a product with a matrix that is more than a rotation? One by one, nobody wants to read that."""
-    return node.op.kind == "product" and any([i.type.ndim > 1 and i.type.size > MATRIX for i in node.inputs])
 
 
 def _computed(node: Node) -> int:
@@ -242,9 +225,11 @@ def float_function(
     params = tuple(name_inputs(graph, names).values())
     names.fixed.update(params)
     called: dict[Node, str] = dict(zip(graph.inputs, params))  # for those that are given out again
-    looped = arranged(program.graph, program.inputs, params) if tree is None else None
-    body = unpack(program, graph, params, names, called, {} if looped is None else looped.lists)
+    looped = with_loops(program, graph, params) if tree is None else None
+    body = unpack(program, graph, params, names, called, looped)
     if looped is not None:
+        from tapec.codegen.repeat_lines import RepeatLowering, repeat_items, repeat_plan
+
         whole = repeat_plan(looped)
         lowering = RepeatLowering(whole, names, called, space)
         lowering.kept_names = frozenset(params)
@@ -254,6 +239,17 @@ def float_function(
     plan = FloatPlan(program.graph.nodes, read_at_ends(program.graph, segments))
     body += FloatLowering(plan, names, called, space).block(items_for(plan, program.graph, segments))
     return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays)
+
+
+def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Arranged | None:
+    """The program with its loops. What finds them is imported for those programs that may have some."""
+    if len(program.graph.nodes) < LEAST:
+        return None
+    from tapec.codegen.arrange import Given, arranged
+
+    shapes = [i.type.shape for i in graph.inputs]
+    rows = [s[1] if len(s) == 2 and s[1] <= MATRIX else 0 for s in shapes]
+    return arranged(program.graph, program.inputs, [Given(p, n) for p, n in zip(params, rows)])
 
 
 def with_arrays(
@@ -290,17 +286,17 @@ def unpack(
     params: Sequence[str],
     names: Names,
     called: dict[Node, str],
-    lists: dict[int, Node],
+    looped: Arranged | None,
 ) -> list[Any]:
     """The first lines: arrays into floats. Python numbers are what they should be already."""
     lines: list[Any] = []
     for k, (node, param, group) in enumerate(zip(graph.inputs, params, program.inputs, strict=True)):
         if not any(group):
             continue
-        if k in lists:
-            called[lists[k]] = names.fix(f"{param}_list")
-            text = "_0.tolist()" if node.type.ndim == 1 else "_0.ravel().tolist()"
-            lines.append(Assign(called[lists[k]], Expr(parse_template(text, 1), (param,))))
+        if looped is not None and k in looped.lists:
+            called[looped.lists[k]] = name = names.fix(f"{param}_list")
+            text = "_0.tolist()" if node.type.ndim == 1 or k in looped.rows else "_0.ravel().tolist()"
+            lines.append(Assign(name, Expr(parse_template(text, 1), (param,))))
             continue
         if not node.type.shape:
             called[group[0]] = param  # type: ignore[index]

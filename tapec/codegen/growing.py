@@ -62,8 +62,9 @@ class Loop(NamedTuple):
 class Growing:
     """A loop that grows from one step on, which is step 0 here, and finds `carried`.
 
-    `known` has the operations of the program by what they compute, `sequences` what walks go along, and no operation in
-    `used` is taken. `first` is what the first step finds.
+    `known` has the operations of the program by what they compute, `nodes` as they follow each other: the step begins
+    `at` there. `sequences` has what walks go along, and no operation in `used` is taken. `first` is what the first step
+    finds.
     """
 
     def __init__(
@@ -73,6 +74,8 @@ class Growing:
         sources: list[tuple[Source, ...]],
         walks: list[Walk],
         known: Mapping[tuple[Op, tuple[Node, ...]], Node],
+        nodes: Sequence[Node],
+        at: int,
         sequences: Mapping[Any, Sequence[Node | None]],
         used: set[Node],
     ):
@@ -80,6 +83,8 @@ class Growing:
         self.sources = sources
         self.walks = walks
         self.known = known
+        self.nodes = nodes
+        self.at = at
         self.sequences = sequences
         self.used = used
         self.taken = set(seed)
@@ -127,6 +132,8 @@ class Growing:
         for q in reversed(range(len(made))):
             known = made[q]
             if known is None:
+                known = made[q] = self.likely(q, k)
+            if known is None:
                 continue
             if known.op is not self.ops[q]:
                 if not self.begins(q, known, made, begun):
@@ -140,6 +147,11 @@ class Growing:
         if done is not None:
             self.first = carried | {key: NEUTRAL[self.ops[q]] for q, key in begun.items()}
         return done
+
+    def likely(self, q: int, k: int) -> Node | None:
+        """What may be at place q of step k, by the distance: something that no step reads."""
+        at = self.at + q + k * len(self.ops)
+        return self.nodes[at] if at >= 0 and self.nodes[at].op is self.ops[q] else None
 
     def agrees(self, q: int, inputs: Sequence[Node], made: list[Node | None], carried: dict[Carried, Node]) -> bool:
         """May the operation at place q read these? Then it is noted what they are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tapec.codegen.arrange import Arranged, Block, Feed, slice_text
+from tapec.codegen.arrange import Arranged, Block, Feed, Pick, slice_text
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
 from tapec.codegen.items import Results
@@ -17,6 +17,7 @@ from tapec.ir import CONSTANT, Node
 __all__ = ["RepeatLowering", "repeat_items", "repeat_plan"]
 
 APPEND = parse_template("_0.append(_1)", 2)
+DIGITS = "_0123456789"
 WIDEST = 90  # characters of a `for`; what is wider is unpacked on a line of its own
 
 
@@ -48,8 +49,8 @@ def repeat_plan(program: Arranged) -> FloatPlan:
         if type(x) is Block:
             blocks += 1
             ends += x.read
+        if type(x) is not Node:
             continue
-        assert type(x) is Node
         stretch[x] = blocks
         ends += [i for i in x.inputs if stretch.get(i, blocks) != blocks]
     return FloatPlan(list(stretch), ends)
@@ -61,7 +62,7 @@ def repeat_items(plan: FloatPlan, program: Arranged) -> list[Any]:
     for x in program.order:
         if type(x) is Block:
             items.append(Repeat(x, tuple(x.read)))
-        elif x in plan.uses and x not in plan.nested and x.op is not CONSTANT:  # type: ignore[attr-defined]
+        elif type(x) is Pick or (x in plan.uses and x not in plan.nested and x.op is not CONSTANT):  # type: ignore[attr-defined]
             items.append(x)
     return [*items, results]
 
@@ -73,8 +74,19 @@ class RepeatLowering(FloatLowering):
         if type(item) is Repeat:
             self.repeat(item.block)
             self.bury(item.leaves)
+        elif type(item) is Pick:
+            value = Expr(parse_template(f"_0[{item.place}]", 1), (self.name[item.values],))
+            self.bury(item.leaves)
+            self.out.append(Assign(self.targets(item.targets), value))
         else:
             super().results(item)
+
+    def targets(self, nodes: list[Node | None], known: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Names of what is unpacked: those that the values had, if they are free."""
+        for k, t in enumerate(nodes):
+            if t is not None:
+                self.name[t] = self.names.take(known[k] if known else identifier(t.name or generic_name(t)))
+        return tuple(["_" if t is None else self.name[t] for t in nodes])
 
     def repeat(self, block: Block) -> None:
         names, name = self.names, self.name
@@ -84,6 +96,10 @@ class RepeatLowering(FloatLowering):
         inside = {i for n in (*block.again, *block.body) for i in n.inputs}
         for key, before in block.before.items():
             self.begin(before, block.first[key], block.body[key[0]], block.first[key] in inside)
+        gone = [
+            i for i in dict.fromkeys(block.first.values()) if i not in inside and self.last_read.get(i) == self.here
+        ]
+        self.bury(gone)  # so what goes along their steps can have their names
         mark = names.mark()
         names.fixed.update([name[b] for b in block.before.values()])
         lowering = StepLowering(self.plan, names, name, self.space)
@@ -100,15 +116,18 @@ class RepeatLowering(FloatLowering):
                 names.release(name[before])
 
     def begin(self, before: Node, first: Node, later: Node, inside: bool) -> None:
-        """What a step finds has one name in all steps: that of the value it begins with, when nobody else needs it."""
-        own = self.name.get(first)
-        if own is not None and not inside and self.last_read.get(first) == self.here and own not in self.kept_names:
-            self.last_read[first] = -1
-            del self.name[first]
-            self.name[before] = own
-            return
+        """What a step finds has one name in all steps: that of the value it begins with, where it is called alike and
+        nobody else needs it."""
+        own, wish = self.name.get(first), identifier(later.name) if later.name else generic_name(later)
+        if own is not None and own.rstrip(DIGITS) == wish.rstrip(DIGITS) and own not in self.kept_names:
+            if not inside and self.last_read.get(first) == self.here:
+                self.last_read[first] = -1
+                del self.name[first]
+                self.name[before] = own
+                self.names.fixed.discard(own)
+                return
         value = self.operand(first)
-        self.name[before] = self.names.take(identifier(later.name) if later.name else generic_name(later))
+        self.name[before] = self.names.take(wish)
         self.out.append(Assign(self.name[before], value))
 
     kept_names: frozenset[str] = frozenset()
@@ -127,9 +146,7 @@ class RepeatLowering(FloatLowering):
         return tuple(targets) if len(targets) > 1 else targets[0], Expr(parse_template(text, len(lists)), tuple(lists))
 
     def target(self, feed: Feed, lines: list[Any]) -> Any:
-        for k, t in enumerate(feed.targets):
-            self.name[t] = self.names.take(self.name[feed.elements[k]] if feed.elements else identifier(t.name or "x"))
-        called = tuple([self.name[t] for t in feed.targets])
+        called = self.targets(feed.targets, tuple([self.name[e] for e in feed.elements]))
         if len(called) == 1:
             return called[0]
         if sum(map(len, called)) + 2 * len(called) < WIDEST:

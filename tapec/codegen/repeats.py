@@ -100,7 +100,7 @@ class _Finder:
             sources.append(read)
         keys = [key for read in sources for kind, key in read if kind == CARRIED]
         carried = {(p, d): self.nodes[middle - d * period + p] for p, last in keys for d in range(1, last + 1)}
-        grown = Growing(seed, carried, sources, list(walks), self.known, self.sequences, self.used)
+        grown = Growing(seed, carried, sources, list(walks), self.known, self.nodes, middle, self.sequences, self.used)
         if len(grown.steps) < FEWEST:
             return None
         moved = [self.moved(w._replace(start=w.at(-grown.behind)), len(grown.steps)) for w in walks]

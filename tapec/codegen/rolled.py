@@ -27,6 +27,7 @@ from tapec.codegen.plan import inner_nodes
 from tapec.codegen.statements import Assign, Augment, Do, For
 from tapec.codegen.templates import EMPTY_LIST
 from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
+from tapec.ir.tree import Tree
 
 __all__ = ["Rolled", "as_loop", "loop_function"]
 
@@ -51,6 +52,9 @@ class Rolled(NamedTuple):
     lists: list[tuple[Node, Any]]
     results: list[Node]
     risky: bool
+
+    def function(self, graph: Graph, name: str, tree: Tree | None, space: Space, arrays: str) -> Function:
+        return loop_function(self, graph, name, space, arrays)
 
 
 def as_loop(graph: Graph, shapes: set[tuple[int, ...]]) -> Rolled | None:

@@ -189,6 +189,10 @@ class ArrayLike:
     def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         raise NotImplementedError
 
+    def _differs(self) -> bool:
+        """Is its value one of a batch, for all of which one program is sought? Then nothing may hang on it."""
+        return False
+
     def _tapec_read(self) -> Any:
         """What stands for it in an operation: a Variable answers with its value."""
         return self

@@ -47,5 +47,7 @@ def astype(
     copy: bool = True,
     device: Any = None,
 ) -> Any:
-    new = np.dtype(dtype)
-    return x if dtype_of(x) == new and not getattr(x, "weak", False) else apply(CAST, (x,), (("dtype", new),))
+    old, new = dtype_of(x), np.dtype(dtype)
+    if casting != "unsafe" and not np.can_cast(old, new, casting):  # type: ignore[arg-type]
+        raise TypeError(f"Cannot cast array data from {old!r} to {new!r} according to the rule {casting!r}")
+    return x if old == new and not getattr(x, "weak", False) else apply(CAST, (x,), (("dtype", new),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ DIFF = define(
 
 @implements(np.diff)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    a = as_array(a)
+    a, n = as_array(a), operator.index(n)
     if n == 0:
         return a
     if n < 0:
@@ -64,7 +65,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     parts = [as_array(p) for p in (prepend, a, append) if p is not None]
     parts = [p if np.ndim(p) else np.broadcast_to(p, edge) for p in parts]
     a = np.concatenate(parts, axis) if len(parts) > 1 else a
-    return apply(DIFF, (a,), (("n", int(n)), ("axis", axis)))
+    return apply(DIFF, (a,), (("n", n), ("axis", axis)))
 
 
 @implements(np.ediff1d)

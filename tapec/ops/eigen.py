@@ -17,7 +17,7 @@ from tapec.ops.define import conj, define
 from tapec.ops.diagonals import eye
 from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, result_class, stacked
 from tapec.ops.samples import Case
-from tapec.ops.symbol import is_symbol
+from tapec.ops.symbol import differs, is_symbol
 
 __all__ = ["EIG", "EIGH", "EIGVALS", "EIGVALSH", "all_real", "reciprocal_gaps"]
 
@@ -216,8 +216,8 @@ _ALWAYS_COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"  # since NumPy 
 
 
 def all_real(a: Any, w: Any) -> bool:
-    """Are all eigenvalues of a real matrix real? A fact about values."""
-    return a.dtype.kind != "c" and not is_symbol(w) and bool(np.all(np.imag(w) == 0))
+    """Are all eigenvalues of a real matrix real? A fact about values; of a batch, complex numbers hold all."""
+    return a.dtype.kind != "c" and not is_symbol(w) and not differs(w) and bool(np.all(np.imag(w) == 0))
 
 
 @implements(np.linalg.eig)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import UnsupportedError, at_user_line
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, elementwise
 from tapec.ops.samples import Domain, any_real
@@ -30,8 +31,9 @@ minimum = elementwise(np.minimum, lambda y, a, b: _first_or_second(a <= b), samp
 fmax = elementwise(np.fmax, lambda y, a, b: _first_or_second((a >= b) | np.isnan(b)), sample=_TWO)
 fmin = elementwise(np.fmin, lambda y, a, b: _first_or_second((a <= b) | np.isnan(b)), sample=_TWO)
 
+_CLIP = np._core.umath.clip  # type: ignore[attr-defined]
 CLIP = elementwise(
-    np._core.umath.clip,  # type: ignore[attr-defined]
+    _CLIP,
     _clip_partials,
     name="clip",
     sample=(any_real, Domain(-1.5, -0.5), Domain(0.5, 1.5)),
@@ -42,6 +44,11 @@ CLIP = elementwise(
 def clip(
     a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **kwargs: Any
 ) -> Any:
+    if (min is not None or max is not None) and (a_min is not None or a_max is not None):
+        raise ValueError("Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden.")
+    if kwargs.get("where", True) is not True:
+        mend = "Mend: np.where(mask, np.clip(x, low, high), out)"
+        raise UnsupportedError(at_user_line(f"np.clip with where= leaves elements as they were. {mend}"))
     low, high = (min, max) if a_min is None and a_max is None else (a_min, a_max)
     a = as_operand(a)
     if low is None and high is None:
@@ -50,7 +57,8 @@ def clip(
         return np.minimum(a, high, **kwargs)
     if high is None:
         return np.maximum(a, low, **kwargs)
-    return apply(CLIP, (a, as_operand(low), as_operand(high)))
+    low, high = as_operand(low), as_operand(high)
+    return _CLIP(a, low, high, **kwargs) if kwargs else apply(CLIP, (a, low, high))
 
 
 @method("clip")

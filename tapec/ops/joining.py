@@ -68,12 +68,12 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
         raise ValueError(at_user_line("zero-dimensional arrays cannot be concatenated"))
     if any(ndim_of(p) != ndim_of(parts[0]) for p in parts):
         raise ValueError(at_user_line("all the input array dimensions must match in number"))
-    parts = [_with_dtype(p, dtype) for p in parts]
+    parts = [_with_dtype(p, dtype, casting) for p in parts]
     return apply(CONCATENATE, tuple(parts), (("axis", normalize_axis(axis, ndim_of(parts[0]))),))
 
 
-def _with_dtype(x: Any, dtype: Any) -> Any:
-    return x if dtype is None else x.astype(dtype)
+def _with_dtype(x: Any, dtype: Any, casting: Any) -> Any:
+    return x if dtype is None else x.astype(dtype, casting=casting)
 
 
 def _stack_rule(*types: Type, axis: int) -> Type:
@@ -109,7 +109,7 @@ STACK = define(
 
 @implements(np.stack)
 def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    parts = [_with_dtype(as_array(a), dtype) for a in arrays]
+    parts = [_with_dtype(as_array(a), dtype, casting) for a in arrays]
     if not parts:
         raise ValueError(at_user_line("need at least one array to stack"))
     return apply(STACK, tuple(parts), (("axis", normalize_axis(axis, ndim_of(parts[0]) + 1)),))

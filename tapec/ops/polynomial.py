@@ -12,7 +12,7 @@ from tapec.ops.array import apply, implements
 from tapec.ops.define import conj, define, ndim_of, shape_of, ufunc_dtypes
 from tapec.ops.eigen import all_real
 from tapec.ops.kit import as_array, both, drawn, real_dtype
-from tapec.ops.symbol import is_symbol
+from tapec.ops.symbol import differs, is_symbol
 
 __all__ = ["POLYVAL"]
 
@@ -147,8 +147,8 @@ def polymul(a1: Any, a2: Any) -> Any:
 
 
 def _vanishes(x: Any) -> bool:
-    """A fact about a value, which becomes a guard; what has no value is taken to be no zero."""
-    return not is_symbol(x) and bool(x == 0)
+    """A fact about a value, which becomes a guard; what has no value, or one for each example, is taken for no zero."""
+    return not is_symbol(x) and not differs(x) and bool(x == 0)
 
 
 def _trimmed(p: Any) -> Any:
@@ -172,8 +172,11 @@ def polydiv(u: Any, v: Any) -> Any:
         d = scale * rest[k]
         quotient.append(d)
         rest = np.concatenate([rest[:k], rest[k : k + n] - d * v, rest[k + n :]])
-    while shape_of(rest)[0] > 1 and not is_symbol(rest) and bool(np.allclose(rest[0], 0, rtol=1e-14)):
-        rest = rest[1:]
+    if differs(rest):  # for every example those before are zero
+        rest = rest[min(len(quotient), shape_of(rest)[0] - 1) :]
+    else:
+        while shape_of(rest)[0] > 1 and not is_symbol(rest) and bool(np.allclose(rest[0], 0, rtol=1e-14)):
+            rest = rest[1:]
     return np.stack(quotient) if quotient else np.zeros(1, dtype), rest
 
 
@@ -203,7 +206,7 @@ def roots(p: Any) -> Any:
 @implements(np.poly)
 def poly(seq_of_zeros: Any) -> Any:
     """Multiply out, one root after the other."""
-    zeros = np.atleast_1d(as_array(seq_of_zeros))
+    given = zeros = np.atleast_1d(as_array(seq_of_zeros))
     shape = shape_of(zeros)
     if len(shape) == 2 and shape[0] == shape[1] != 0:
         zeros = np.linalg.eigvals(zeros)
@@ -214,7 +217,9 @@ def poly(seq_of_zeros: Any) -> Any:
     nothing = np.zeros(1, zeros.dtype)
     for k in range(shape_of(zeros)[0]):
         a = np.concatenate([a, nothing]) - zeros[k] * np.concatenate([nothing, a])
-    if zeros.dtype.kind == "c" and not is_symbol(zeros):
+    if zeros.dtype.kind == "c" and given.dtype.kind != "c":
+        return np.real(a)  # of a real matrix
+    if zeros.dtype.kind == "c" and not is_symbol(zeros) and not differs(zeros):
         if bool(np.all(np.sort(zeros) == np.sort(np.conjugate(zeros)))):
             return np.real(a)
     return a

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type, broadcast_shapes
 from tapec.ir.index import Slot
 from tapec.ops.array import ArrayLike, apply, implements, method
@@ -13,7 +14,7 @@ from tapec.ops.define import as_operand, define, ndim_of, shape_of
 from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import as_array, flat, weak
 from tapec.ops.samples import Case
-from tapec.ops.symbol import is_known
+from tapec.ops.symbol import differs, is_known
 
 __all__ = ["CHOOSE", "INTERP", "choose", "compress", "extract", "interp", "piecewise", "select"]
 
@@ -127,11 +128,36 @@ def _piece(f: Any, x: Any, condition: Any, args: Any, kw: Any) -> Any:
         return f
     if not x.ndim:
         return f(x, *args, **kw)
+    if differs(x) or differs(condition):
+        return _whole(f, x, args, kw)
     places = np.nonzero(np.broadcast_to(condition, x.shape))
     index = tuple([Slot(k) for k in range(x.ndim)])
     values = f(x[tuple(places)], *args, **kw)
     values = np.broadcast_to(as_array(values), shape_of(places[0]))
     return apply(SCATTER, (values, *places), (("shape", x.shape), ("index", index)))
+
+
+def _whole(f: Any, x: Any, args: Any, kw: Any) -> Any:
+    """A function's values at all elements, for each example of a batch: it must go element by element."""
+    elements = np.ravel(x)
+    values = f(elements, *args, **kw)
+    if np.shape(values) == () or not x.size:
+        return values
+    if np.shape(values) != (x.size,) or not _agree(values, f(elements[x.size // 2 :], *args, **kw)):
+        raise UnsupportedError(at_user_line(_ALL_AT_ONCE))
+    return np.reshape(values, x.shape)
+
+
+def _agree(values: Any, last: Any) -> bool:
+    """Are these, of the example at hand, the same values and the last of them?"""
+    every, some = [np.asarray(getattr(v, "_value", v)) for v in (values, last)]
+    return some.ndim == 1 and np.allclose(every[-len(some) :], some, equal_nan=True)
+
+
+_ALL_AT_ONCE = (
+    "under vmap np.piecewise computes each function at all elements, and this one does not give a value for each. "
+    "Mend: choose with np.where, or loop over the examples."
+)
 
 
 # -- interpolation ------------------------------------------------------------------------------------------------

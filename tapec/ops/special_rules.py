@@ -207,31 +207,6 @@ rule("pseudo_huber", positive, any_real, partials=_pseudo_huber_partials)
 
 
 # -- powers and exponentials --------------------------------------------------------------------------------------
-def _boxcox(x_log: Callable[[Any], Any], shift: int) -> Any:
-    """(b^c - 1) / c with b = x + shift; its limit log b, and log²b / 2, where c is zero."""
-
-    def partials(y: Any, x: Any, c: Any) -> Any:
-        log_b = x_log(x)
-        flat = c == 0
-        safe = np.where(flat, 1, c)
-        slope = np.where(flat, 0.5 * log_b * log_b, (np.exp(c * log_b) * log_b - y) / safe)
-        return np.exp((c - 1) * log_b), slope
-
-    return partials
-
-
-def _inv_boxcox(shift: int) -> Any:
-    """(1 + c z)^(1 / c), less the shift."""
-
-    def partials(y: Any, z: Any, c: Any) -> Any:
-        flat, whole = c == 0, y + shift
-        base, safe = 1 + c * z, np.where(flat, 1, c)
-        curved = z / (safe * base) - np.log(np.where(flat, 1, base)) / (safe * safe)
-        return whole / base, whole * np.where(flat, -0.5 * z * z, curved)
-
-    return partials
-
-
 def _exprel_partials(y: Any, x: Any) -> Any:
     """(e^x - y) / x; its series where that cancels."""
     near = np.abs(x) < 1e-2
@@ -239,8 +214,33 @@ def _exprel_partials(y: Any, x: Any) -> Any:
     return (np.where(near, series, (np.exp(x) - y) / np.where(near, 1, x)),)
 
 
-rule("boxcox", positive, nonzero, partials=_boxcox(np.log, 0))
-rule("boxcox1p", unit, nonzero, partials=_boxcox(np.log1p, 1))
+def _boxcox(log: Callable[[Any], Any]) -> Any:
+    """(e^(c t) - 1) / c = t exprel(c t), where t is the log of x, or of 1 + x."""
+
+    def partials(y: Any, x: Any, c: Any) -> Any:
+        t = log(x)
+        (slope,) = _exprel_partials(sp.exprel(c * t), c * t)
+        return np.exp((c - 1) * t), t * t * slope
+
+    return partials
+
+
+def _inv_boxcox(shift: int) -> Any:
+    """(1 + c z)^(1 / c), less the shift; with u = c z its log has the slope z² (u / (1 + u) - log(1 + u)) / u² in c."""
+
+    def partials(y: Any, z: Any, c: Any) -> Any:
+        u, whole = c * z, y + shift
+        near, series = np.abs(u) < 0.05, 0.0
+        for k in range(12, 1, -1):
+            series = series * u + (-1) ** (k - 1) * (k - 1) / k
+        curved = (u / (1 + u) - np.log1p(u)) / np.where(near, 1, u * u)
+        return whole / (1 + u), whole * z * z * np.where(near, series, curved)
+
+    return partials
+
+
+rule("boxcox", positive, nonzero, partials=_boxcox(np.log))
+rule("boxcox1p", unit, nonzero, partials=_boxcox(np.log1p))
 rule("inv_boxcox", Domain(0.1, 1.0), positive, partials=_inv_boxcox(0))
 rule("inv_boxcox1p", Domain(0.1, 1.0), positive, partials=_inv_boxcox(1))
 rule("exprel", nonzero, partials=_exprel_partials)

@@ -47,8 +47,14 @@ STD = reduction(
 )
 
 
-def _moment(op: Any, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any, mean: Any) -> Any:
+def _moment(
+    op: Any, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any, mean: Any, correction: Any
+) -> Any:
     a = as_array(a)
+    if correction is not None:
+        if ddof:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
     if dtype is not None:
         a = a.astype(dtype)
     if where is True and mean is None:
@@ -82,7 +88,7 @@ def var(
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
-    return _moment(VAR, a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)
+    return _moment(VAR, a, axis, dtype, ddof, keepdims, where, mean, correction)
 
 
 @method("std")
@@ -99,7 +105,7 @@ def std(
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
-    return _moment(STD, a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)
+    return _moment(STD, a, axis, dtype, ddof, keepdims, where, mean, correction)
 
 
 # -- averages -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Builder, Node, Op
 from tapec.ops.array import ArrayLike
 
-__all__ = ["Question", "Symbol", "is_known", "is_symbol", "symbols"]
+__all__ = ["Question", "Symbol", "differs", "is_known", "is_symbol", "symbols"]
 
 
 class Symbol(ArrayLike):
@@ -71,6 +71,11 @@ def is_known(x: Any) -> bool:
     if type(x) is Question:
         raise TypeError("this hangs on values")
     return not isinstance(x, ArrayLike)
+
+
+def differs(x: Any) -> bool:
+    """Is it one example of a batch, whose values say nothing of the others?"""
+    return isinstance(x, ArrayLike) and x._differs()
 
 
 def symbols(nodes: Any, builder: Builder) -> list[Symbol]:

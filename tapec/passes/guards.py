@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CT, Builder, Graph, Node
+from tapec.ir import CT, Builder, Graph, Node, is_literal
 from tapec.ops import Symbol
 from tapec.ops.named_axes import axis_names
 from tapec.passes.empty import SOURCES, Empty, may_be_empty
@@ -24,10 +24,12 @@ from tapec.passes.wild import may_be_wild
 
 __all__ = ["guards"]
 
+PRODUCTS = frozenset({"multiply", "divide", "matmul", "einsum", "tensordot"})
+
 
 def guards(graph: Graph) -> Graph:
     """Keep infinities out of products with nothing."""
-    if not any([node.role is CT and node.op.name in SOURCES for node in graph.nodes]):
+    if not multiplies_with_nothing(graph):
         return graph
     walk = Walk(graph)
     for node in graph.nodes:
@@ -35,6 +37,25 @@ def guards(graph: Graph) -> Graph:
     if not walk.new:
         return graph
     return Graph(graph.inputs, walk.nodes, [walk.new.get(o, o) for o in graph.outputs], graph.name)
+
+
+def multiplies_with_nothing(graph: Graph) -> bool:
+    """Is there a product or a quotient of a cotangent that may be empty, and of more than a number?"""
+    empty: dict[Node, Empty] = {}
+    are_full = empty.keys().isdisjoint
+    for node in graph.nodes:
+        if node.role is not CT:
+            continue
+        name = node.op.name
+        if are_full(node.inputs):
+            if name not in SOURCES:
+                continue
+        elif name in PRODUCTS and not any([is_literal(i) for i in node.inputs]):
+            return True
+        found = may_be_empty(node, [empty.get(i) for i in node.inputs])
+        if found is not None:
+            empty[node] = found
+    return False
 
 
 class Walk(Builder):

@@ -1,4 +1,4 @@
-"""The numbering of values: operations with a key, equal for those that compute the same.
+"""The numbering of values: operations with a key, equal for those that compute the same; and with a head, their ops.
 
 A numbering is made once for a graph and goes on from one set of rules to the next, on the graph itself; whoever changes
 a graph takes it along. `optimize` drops it in the end.
@@ -12,7 +12,7 @@ from tapec.ir import CONSTANT, Graph, Node, Op
 from tapec.ir.build import constant_key
 from tapec.ir.op import OWN_KINDS
 
-__all__ = ["key_of", "key_of_node", "numbering"]
+__all__ = ["heads", "key_of", "key_of_node", "numbering"]
 
 
 def key_of(op: Op, inputs: tuple[Node, ...], params: Any) -> Any:
@@ -47,3 +47,22 @@ def numbering(graph: Graph) -> tuple[dict[Any, Node], set[Node]]:
             if known.setdefault(key, node) is not node:
                 twins.add(node)
     return known, twins
+
+
+def heads(graph: Graph) -> dict[tuple[bool, tuple[Op, ...]], list[int]]:
+    """Where operations stand that look alike from above: of one op, on operands of the same ops (the first three)."""
+    found = graph._heads
+    if found is None:
+        found = graph._heads = {}
+        for k, node in enumerate(graph.nodes):
+            inputs = node.inputs
+            if len(inputs) == 2:
+                ops: tuple[Op, ...] = (node.op, inputs[0].op, inputs[1].op)
+            else:
+                ops = (node.op, *[i.op for i in inputs[:3]])
+            places = found.get(head := (node.role is not None, ops))
+            if places is None:
+                found[head] = [k]
+            else:
+                places.append(k)
+    return found

@@ -29,7 +29,6 @@ __all__ = [
     "Some",
     "Variable",
     "looks_below",
-    "named_ops",
     "number",
     "params",
     "variables",
@@ -206,13 +205,6 @@ def number(name: str) -> Any:
 def call(name: str, *args: Any) -> Call:
     parts = [a if isinstance(a, Pattern) else Number(None, a) for a in args if a is not Ellipsis]
     return Call(_OP_NAMES.get(name, name), tuple(parts))
-
-
-def named_ops(pattern: Pattern) -> set[str]:
-    """The ops without which nothing can match."""
-    if not isinstance(pattern, Call):
-        return set()
-    return {pattern.name}.union(*[named_ops(a) for a in pattern.args])
 
 
 Look = Callable[[Node], bool]

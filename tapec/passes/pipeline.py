@@ -9,7 +9,6 @@ from typing import Any
 
 from tapec.config import settings
 from tapec.ir import Graph, prune, verify
-from tapec.passes.batched import batched
 from tapec.passes.cse import cse
 from tapec.passes.guards import guards
 from tapec.passes.inverses import shared_inverses
@@ -36,6 +35,7 @@ from tapec.passes.rules import (
     STABILITY,
     SYMMETRIES,
     TRIANGLES,
+    TWINS,
     ZEROS,
 )
 from tapec.passes.transparent import transparent
@@ -49,6 +49,7 @@ NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, SELE
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),
     ("dce", prune),
+    ("cse", cse),
     ("masks", RuleSet("Keep what was not taken or not read out of gradients.", MASKS, PLACES)),
     ("guards", guards),
     ("fold", RuleSet("Compute constants now.", FOLD)),
@@ -57,9 +58,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("stability", RuleSet("Use forms that lose fewer digits.", STABILITY)),
     ("inverses", shared_inverses),
     ("triangles", RuleSet("Inverses of and systems with triangular matrices by blocks.", TRIANGLES)),
-    ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS, *SHAPES, FOLD)),
-    ("batched", batched),
-    ("cse", cse),
+    ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS, *SHAPES, TWINS, FOLD)),
 )
 
 NEEDED = tuple([(name, run) for name, run in PIPELINE if name in ("transparent", "dce", "masks", "guards")])
@@ -80,7 +79,7 @@ def run_all(passes: Iterable[tuple[str, Pass]], graph: Graph, report: Report | N
     start = lean = Graph(graph.inputs, graph.nodes, graph.outputs, graph.name)
     for name, run in passes:
         lean = run_pass(name, run, lean, report)
-    lean._numbering = None
+    lean._numbering = lean._heads = None
     return graph if lean is start else lean
 
 
@@ -109,7 +108,7 @@ def run_pass(name: str, run: Pass, graph: Graph, report: Report | None) -> Graph
 
 def reported(name: str, run: Any, graph: Graph, report: Report) -> Graph:
     """Run a pass, and note what it did."""
-    entry = PassReport(name, len(graph.nodes), 0, 0.0)
+    entry = PassReport(name, len(graph.nodes))
 
     def note(rewrite: Rewrite) -> None:
         entry.hits[rewrite.rule] += 1

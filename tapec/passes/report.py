@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 
 from tapec.passes.rewrite import Rewrite
 
 __all__ = ["PassReport", "Report"]
 
 
-@dataclass
 class PassReport:
     """One run of one pass. `rewrites` is empty unless the report was asked to keep them."""
 
-    name: str
-    before: int
-    after: int
-    seconds: float
-    hits: Counter[str] = field(default_factory=Counter)
-    rewrites: list[Rewrite] = field(default_factory=list)
+    def __init__(self, name: str, before: int):
+        self.name = name
+        self.before = self.after = before  # nodes
+        self.seconds = 0.0
+        self.hits: Counter[str] = Counter()
+        self.rewrites: list[Rewrite] = []
 
     def __str__(self) -> str:
         fired = ", ".join([f"{rule} {n}" for rule, n in self.hits.most_common()])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 from tapec.config import settings
@@ -20,8 +21,8 @@ from tapec.ir import CT, Builder, Graph, Node, Op, broadcast_shapes, constant, p
 from tapec.ir.build import constant_key
 from tapec.ir.op import OWN_KINDS
 from tapec.ops.layout import BROADCAST_TO
-from tapec.passes.numbering import key_of, key_of_node, numbering
-from tapec.passes.pattern import Look, Pattern, Some, looks_below, named_ops
+from tapec.passes.numbering import heads, key_of, key_of_node, numbering
+from tapec.passes.pattern import Look, Pattern, Some, looks_below
 from tapec.passes.rule import Rule
 from tapec.passes.uses import Uses
 
@@ -47,7 +48,6 @@ class RuleSet:
     def __init__(self, about: str, *groups: Sequence[Rule]):
         self.__doc__ = about
         self.rules = tuple([rule for group in groups for rule in group])
-        self._needs = [(rule, named_ops(rule.pattern)) for rule in self.rules]
         self._by_op: dict[Op, Variants] = {}
         self.indices: dict[tuple[bool, bool], dict[Any, Variants]] = {}  # by fast math, and whether among cotangents
         if len({rule.name for rule in self.rules}) != len(self.rules):
@@ -55,24 +55,23 @@ class RuleSet:
 
     def __call__(self, graph: Graph, note: Callable[[Rewrite], None] | None = None) -> Graph:
         """The graph in its simplest form by these rules; `note` is told of each firing."""
-        if not self._may_fire(graph):
-            return graph
-        return Rewriter(self, graph, note).run()
+        groups = self.groups(graph)
+        return Rewriter(self, graph, note).run(groups) if groups else graph
 
-    def _may_fire(self, graph: Graph) -> bool:
-        """Is any rule's every op there?"""
-        ops = {node.op for node in graph.nodes}
-        names = {op.name for op in ops}
-        for rule, needed in self._needs:
-            if needed <= names and (type(rule.pattern) is not Some or any(map(rule.pattern.fits, ops))):
-                return True
-        return False
+    def groups(self, graph: Graph) -> list[tuple[Variants, list[int]]]:
+        """Rules, and where nodes stand at which they might fire, as far as ops tell, their own and their operands'."""
+        fast = settings.fast_math
+        found = [(self.candidates(ops, fast, ct), places) for (ct, ops), places in heads(graph).items()]
+        return [(variants, places) for variants, places in found if variants]
 
     def index(self, fast: bool, cotangent: bool) -> dict[Any, Variants]:
         return self.indices.setdefault((fast, cotangent), {})
 
     def candidates(self, key: tuple[Op, ...], fast: bool, cotangent: bool) -> Variants:
         """The rules that may match a node of the op `key[0]` on operands of the other ops."""
+        known = self.index(fast, cotangent).get(key)
+        if known is not None:
+            return known
         of_op = self._by_op.get(key[0])
         if of_op is None:
             rules = [rule for rule in self.rules if rule.pattern.fits(key[0])]
@@ -96,7 +95,13 @@ def variants(rule: Rule) -> Variants:
 def _operands_fit(pattern: Any, key: tuple[Op, ...]) -> bool:
     if type(pattern) is Some:
         return pattern.fits_operands(key[1:])
-    return len(key) - 1 == len(pattern.args) and all([p.fits(op) for p, op in zip(pattern.args, key[1:])])
+    args = pattern.args
+    if len(key) - 1 != len(args):
+        return False
+    for part, op in zip(args, key[1:]):
+        if not part.fits(op):
+            return False
+    return True
 
 
 class Rewriter(Builder):
@@ -126,14 +131,26 @@ class Rewriter(Builder):
             self._uses = Uses(self.start)
         return self._uses
 
-    def run(self) -> Graph:
+    def count(self, node: Node) -> int:
+        """How often a node is used."""
+        return self.uses.of(node)
+
+    def run(self, groups: list[tuple[Variants, list[int]]]) -> Graph:
+        """The graph rewritten; `groups` are rules with the places of the nodes that they might fire at."""
         graph = self.start
-        new: dict[Node, Node] = {}
+        twins, new = self.twins, dict[Node, Node]()
+        begin = 0 if twins else self.first(groups)
+        if begin == len(graph.nodes):
+            graph._numbering = self._known
+            return graph
+        self.nodes += graph.nodes[:begin]
+        self.placed.update(self.nodes)
         unchanged = new.keys().isdisjoint
-        twins, append, place = self.twins, self.nodes.append, self.placed.add
-        for node in graph.nodes:
+        append, place = self.nodes.append, self.placed.add
+        places = set().union(*[group for _, group in groups])
+        for k, node in enumerate(islice(graph.nodes, begin, None), begin):
             if unchanged(node.inputs) and node not in twins:
-                result = self.simplified(node)
+                result = self.simplified(node) if k in places else node
                 if result is node:
                     append(node)
                     place(node)
@@ -213,6 +230,31 @@ class Rewriter(Builder):
         return known
 
     # -- rules ------------------------------------------------------------------------------------------------------
+    def first(self, groups: list[tuple[Variants, list[int]]]) -> int:
+        """The place of the first node at which a rule may fire; the end of the graph when there is none."""
+        nodes = self.start.nodes
+        begin = len(nodes)
+        for variants, places in groups:
+            for k in places:
+                if k >= begin:
+                    break
+                if self.matches(nodes[k], variants):
+                    begin = k
+        return begin
+
+    def matches(self, node: Node, variants: Variants) -> bool:
+        """Does a rule match, whatever comes of it?"""
+        for rule, pattern, looks in variants:
+            for look in looks:
+                if not look(node):
+                    break
+            else:
+                found: dict[str, Any] = {}
+                inner: list[Node] = []
+                if pattern.matches(node, found, inner) and rule.allows(inner, found, self):
+                    return True
+        return False
+
     def simplified(self, node: Node) -> Node:
         """What the rules make of a node whose operands are in their final form."""
         inputs = node.inputs

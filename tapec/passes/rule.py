@@ -12,7 +12,7 @@ and a replacement `fact`, which is what the guard gave. A replacement may give N
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -25,7 +25,6 @@ __all__ = ["Rule"]
 CHANGES = ("", "rounding", "zeros", "fast-math")
 
 
-@dataclass(frozen=True, eq=False)
 class Rule:
     """A pattern, what takes its place, and when.
 
@@ -40,19 +39,30 @@ class Rule:
     inf, overflow; such a rule runs only when the setting is on.
     """
 
-    name: str
-    pattern: Any  # Pattern; NumPy's own stubs do not know what its functions give for one
-    replacement: Any  # Pattern, or a function
-    guard: Callable[..., Any] | None = None
-    only: str | None = None
-    once: bool = False
-    kinds: str = "f"
-    changes: str = ""
-    least: int = 0
+    __slots__ = ("changes", "guard", "kinds", "least", "name", "once", "only", "pattern", "replacement")
 
-    def __post_init__(self) -> None:
-        if self.changes not in CHANGES or self.only not in (None, "cotangents"):
-            raise ValueError(f"rule {self.name}: {self.changes!r}, {self.only!r}")
+    def __init__(
+        self,
+        name: str,
+        pattern: Any,  # Pattern; NumPy's own stubs do not know what its functions give for one
+        replacement: Any,  # Pattern, or a function
+        guard: Callable[..., Any] | None = None,
+        only: str | None = None,
+        once: bool = False,
+        kinds: str = "f",
+        changes: str = "",
+        least: int = 0,
+    ):
+        if changes not in CHANGES or only not in (None, "cotangents"):
+            raise ValueError(f"rule {name}: {changes!r}, {only!r}")
+        self.name, self.pattern, self.replacement, self.guard = name, pattern, replacement, guard
+        self.only, self.once, self.kinds, self.changes, self.least = only, once, kinds, changes, least
+
+    def alone(self) -> Rule:
+        """The same, only if nothing else uses the nodes below the root."""
+        found = copy(self)
+        found.once = True
+        return found
 
     def allows(self, inner: list[Node], found: dict[str, Any], walk: Any) -> Any:
         """May it fire on these nodes of the pattern, the root first, with these values of the variables?
@@ -63,7 +73,7 @@ class Rule:
         for node in inner:
             if node.type.dtype.kind not in kinds or (only is not None and node.role is None):
                 return False
-        if self.once:
+        if self.once and len(inner) > 1:
             of = walk.uses.of
             for node in inner[1:]:
                 if of(node) > 1:
@@ -86,7 +96,7 @@ class Rule:
 
 def bound(function: Any, y: Node, found: dict[str, Any], walk: Any = None) -> list[Any]:
     """What a function of a rule takes: the values of the variables that its parameters name, `y` and `uses`."""
-    return [y if name == "y" else walk.uses.of if name == "uses" else found[name] for name in parameters(function)]
+    return [y if name == "y" else walk.count if name == "uses" else found[name] for name in parameters(function)]
 
 
 @cache

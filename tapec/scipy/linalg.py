@@ -41,14 +41,25 @@ def __getattr__(name: str) -> Any:
 inv, det, norm, svdvals = np.linalg.inv, np.linalg.det, np.linalg.norm, np.linalg.svdvals
 
 
-def solve(a: Any, b: Any, *, lower: bool = False, assume_a: str | None = None, **checks: Any) -> Any:
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: str | None = None,
+    transposed: bool = False,
+) -> Any:
     """As np.linalg.solve; a matrix said to be symmetric or Hermitian is taken from one of its triangles."""
     a = as_array(a)
     if assume_a in ("sym", "her", "pos", "symmetric", "hermitian", "positive definite"):
-        half = np.tril(a, -1) if lower else np.triu(a, 1)
-        other = np.transpose(half) if assume_a in ("sym", "symmetric") else adjoint(half)
-        a = half + other + np.diag(np.diagonal(a))
-    return np.linalg.solve(a, as_array(b))
+        half, diagonal = np.tril(a, -1) if lower else np.triu(a, 1), np.diagonal(a)
+        if assume_a in ("sym", "symmetric"):
+            a = half + np.transpose(half) + np.diag(diagonal)
+        else:
+            a = half + adjoint(half) + np.diag(np.real(diagonal))
+    return np.linalg.solve(np.transpose(a) if transposed else a, as_array(b))
 
 
 def pinv(a: Any, *, rtol: Any = None, check_finite: bool = True) -> Any:
@@ -57,16 +68,16 @@ def pinv(a: Any, *, rtol: Any = None, check_finite: bool = True) -> Any:
     return np.linalg.pinv(a if a.dtype.kind in "fc" else a.astype(float), rtol=rtol)
 
 
-def cholesky(a: Any, lower: bool = False, **checks: Any) -> Any:
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     return np.linalg.cholesky(a, upper=not lower)
 
 
-def cho_factor(a: Any, lower: bool = False, **checks: Any) -> tuple[Any, bool]:
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
     """The factor and which triangle it is; the other triangle holds zeros."""
     return cholesky(a, lower), lower
 
 
-def cho_solve(c_and_lower: tuple[Any, bool], b: Any, **checks: Any) -> Any:
+def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
     """Two triangular systems, one with the factor and one with its adjoint."""
     c, lower = c_and_lower
     first, second = (0, 2) if lower else (2, 0)
@@ -78,7 +89,14 @@ def eigh(a: Any, *, lower: bool = True, eigvals_only: bool = False) -> Any:
     return np.linalg.eigvalsh(a, uplo) if eigvals_only else tuple(np.linalg.eigh(a, uplo))
 
 
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **checks: Any) -> Any:
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
     found: Any = np.linalg.svd(a, full_matrices, compute_uv)  # type: ignore[call-overload]
     return tuple(found) if compute_uv else found
 

@@ -179,6 +179,8 @@ class Captures:
     def _capture(self, value: Any, path: Path) -> Tensor:
         inner = value._value if isinstance(value, Tensor) else value
         tensor = self.trace.input(inner, path.label, moving=type(value) is Tensor)
+        if type(value) is Tensor and self.trace.captured_differs(value):
+            self.trace.varying.add(id(tensor))
         self.arrays[id(tensor)] = (path, tensor)
         return tensor
 

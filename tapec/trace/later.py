@@ -74,6 +74,7 @@ class Later(Unread):
     @property
     def dtype(self) -> np.dtype:
         if not self.shape and _getframe(1).f_code in MEANS:
+            self._tapec_read()._will_be_divided(_getframe(1))
             raise AttributeError("dtype")
         return raw_value(self).dtype
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tapec.ir import Graph, Node, prune
 from tapec.ir.tree import Branch, Leaf, Tree
@@ -11,8 +10,7 @@ from tapec.ir.tree import Branch, Leaf, Tree
 __all__ = ["Guard", "TracedPath", "Trie", "same_guards"]
 
 
-@dataclass(frozen=True)
-class Guard:
+class Guard(NamedTuple):
     """`kind(node)` was `value`, at this place in the user's code."""
 
     node: Node
@@ -21,19 +19,19 @@ class Guard:
     origin: Any
 
 
-@dataclass
 class TracedPath:
     """One path as graphs: the forward program, its guards, and what the transform made of it.
 
     `template` is the structure of what the caller gets, `pack` the function that builds it from the outputs.
     """
 
-    forward: Graph
-    guards: list[Guard]
-    info: Any
-    target: Graph
-    template: Any = None
-    pack: Any = None
+    def __init__(self, forward: Graph, guards: list[Guard], info: Any, target: Graph, template: Any = None):
+        self.forward = forward
+        self.guards = guards
+        self.info = info
+        self.target = target
+        self.template = template
+        self.pack: Any = None
 
     def conditions(self) -> Graph:
         """What the guards look at, and nothing else."""
@@ -45,12 +43,12 @@ def same_guards(a: TracedPath, b: TracedPath) -> bool:
     return [(g.kind, g.value) for g in a.guards] == [(g.kind, g.value) for g in b.guards]
 
 
-@dataclass
 class Trie:
     """Paths by their guards, as they are put in; `tree` turns it into the data that codegen reads."""
 
-    root: dict[str, Any] | None = None
-    made: list[dict[str, Any]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.root: dict[str, Any] | None = None
+        self.made: list[dict[str, Any]] = []
 
     def node(self) -> dict[str, Any]:
         new: dict[str, Any] = {"output": None, "test": None, "cases": {}, "leaf": None}

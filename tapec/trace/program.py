@@ -7,8 +7,7 @@ computed; the results of all paths are copied into one graph, where what they sh
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +33,7 @@ __all__ = ["Program", "Source"]
 NUMBERS = (float, int, bool, complex)
 
 
-@dataclass
-class Source:
+class Source(NamedTuple):
     """What an input of a program reads at each call: an argument, a captured path, a Variable, or an array kept."""
 
     kind: str

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["CURRENT", "Mark", "Recorder", "Token", "pop", "push", "recordings", "traces"]
+__all__ = ["CURRENT", "Mark", "Recorder", "Token", "in_batch", "pop", "push", "recordings", "traces"]
 
 
 class Token:
@@ -85,6 +85,12 @@ def traces(t: Any) -> list[Any]:
     if rec is None or rec.trace is None:
         return []
     return [tape for tape in recordings(t) if tape.is_trace]
+
+
+def in_batch() -> bool:
+    """Is a function traced with one example of a batch?"""
+    rec = CURRENT.get()
+    return rec is not None and rec.trace is not None and any([getattr(t, "varying", None) for t in rec.tapes])
 
 
 def push(tape: Any) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -20,15 +20,15 @@ from tapec.trace.trace import Trace
 __all__ = ["Recorded", "run_traced"]
 
 
-@dataclass
 class Recorded:
     """One run of the user's function: its trace, what it captured, and the structure and leaves of its result."""
 
-    trace: Trace
-    captures: Captures
-    arguments: list[Tensor]
-    tree: Any
-    results: list[Any]
+    def __init__(self, trace: Trace, captures: Captures, arguments: list[Tensor], tree: Any, results: list[Any]):
+        self.trace = trace
+        self.captures = captures
+        self.arguments = arguments
+        self.tree = tree
+        self.results = results
 
     def let_go(self) -> None:
         """Forget the run. What somebody kept of it has its value, as it was."""
@@ -38,19 +38,29 @@ class Recorded:
 
 
 def run_traced(
-    function: Callable[..., Any], tree: Any, leaves: list[Any], dynamic: list[bool], names: list[str]
+    function: Callable[..., Any],
+    tree: Any,
+    leaves: list[Any],
+    dynamic: list[bool],
+    names: list[str],
+    batched: Sequence[bool] = (),
 ) -> Recorded:
-    """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs)."""
+    """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs).
+
+    `batched` says which leaves are one example of many.
+    """
     trace = Trace()
     captures = Captures(trace)
     with trace.recording():
         arguments: list[Tensor] = []
         stand_ins = []
-        for leaf, moving in zip(leaves, dynamic):
+        for leaf, moving, one_of_many in zip_longest(leaves, dynamic, batched, fillvalue=False):
             if moving:
                 value = leaf._value if type(leaf) is Tensor else leaf
                 arguments.append(trace.input(value, names[len(arguments)]))
                 stand_ins.append(arguments[-1])
+                if one_of_many:
+                    trace.varying.add(id(arguments[-1]))
             else:
                 stand_ins.append(captures.argument(leaf, f"static{len(stand_ins)}"))
         trace.log.give(arguments)

@@ -22,7 +22,7 @@ from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import ufunc_method
 from tapec.ops.define import WEAK, as_operand, holds_stand_in
 from tapec.trace.links import share
-from tapec.trace.recorder import CURRENT, Mark, Recorder
+from tapec.trace.recorder import CURRENT, Mark, Recorder, traces
 
 __all__ = [
     "Tensor",
@@ -51,7 +51,12 @@ PLAIN = frozenset(
 
 # NumPy's mean, var and std of object arrays end in `y.dtype.type(y)` if y has a dtype: a tensor would become a number
 _METHODS: Any = np._core._methods  # type: ignore[attr-defined]
-MEANS = frozenset([f.__code__ for f in (_METHODS._mean, _METHODS._var, _METHODS._std)])
+STD = _METHODS._std.__code__
+MEANS = frozenset([_METHODS._mean.__code__, _METHODS._var.__code__, STD])
+
+
+def _never(tensor: Any) -> bool:
+    return False
 
 
 class Tensor(ArrayLike):
@@ -93,6 +98,7 @@ class Tensor(ArrayLike):
         if type(value) is _ndarray:
             return value.dtype
         if self._mark is not None and _getframe(1).f_code in MEANS:
+            self._will_be_divided(_getframe(1))
             raise AttributeError("dtype")
         return type_of(value).dtype if type(value) in _NUMBERS else value.dtype
 
@@ -108,6 +114,9 @@ class Tensor(ArrayLike):
         return perform(op, inputs, params)
 
     _ufunc = ufunc_method
+
+    def _differs(self) -> bool:
+        return any([getattr(trace, "differs", _never)(self) for trace in traces(self)])
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         op = UFUNCS.get(ufunc)
@@ -154,6 +163,21 @@ class Tensor(ArrayLike):
 
     def _constant(self, value: Any) -> Tensor:
         return Tensor(value)
+
+    def _will_be_divided(self, frame: Any) -> None:
+        """NumPy's mean has asked for the dtype of a sum, and divides it next; the root in std does not."""
+        if frame.f_code is not STD:
+            self.__class__ = Total  # type: ignore[assignment]
+
+
+class Total(Tensor):
+    """The sum of elements of which NumPy is about to take the mean. It divides by a count, which is no int64."""
+
+    __slots__ = ()
+
+    def __truediv__(self, count: Any) -> Tensor:
+        self.__class__ = Tensor  # type: ignore[assignment]
+        return self / (int(count) if type(count) is np.intp else count)
 
 
 def show(value: Any) -> str:

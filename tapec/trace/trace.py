@@ -37,12 +37,14 @@ class Trace:
         self.captures: Any = None
         self.inputs: dict[int, str] = {}
         self.moving: set[int] = set()
+        self.varying: set[int] = set()  # inputs that are one example of a batch
+        self.outer: Recorder | None = None
         self.pending: list[Any] = []  # references to tensors whose values may still be asked for
 
     @contextmanager
     def recording(self) -> Any:
         """Be the only recording of this thread, whatever was active before; left by any exit."""
-        outer = CURRENT.get()
+        self.outer = outer = CURRENT.get()
         CURRENT.set(Recorder((self,)))
         count_changes(1)
         watch_entropy()
@@ -53,6 +55,7 @@ class Trace:
             surface(error)
             raise
         finally:
+            self.outer = None
             count_changes(-1)
             CURRENT.set(outer)
             self.token.end()
@@ -74,11 +77,23 @@ class Trace:
 
     def is_fixed(self, tensor: Tensor) -> bool:
         """Does a tensor hang on captured plain numbers alone? Then its value may be looked at, under a guard."""
-        moving = set(self.moving)
+        return not self._hangs_on(tensor, self.moving)
+
+    def differs(self, tensor: Tensor) -> bool:
+        """Does a tensor hang on what is one example of a batch?"""
+        return bool(self.varying) and self._hangs_on(tensor, self.varying)
+
+    def captured_differs(self, tensor: Tensor) -> bool:
+        """Is it one example of a batch for those who recorded when this began?"""
+        outside = () if self.outer is None else self.outer.tapes
+        return any([t.differs(tensor) for t in outside if getattr(t, "varying", None)])
+
+    def _hangs_on(self, tensor: Tensor, inputs: set[int]) -> bool:
+        known = set(inputs)
         for entry in self.log.records:
-            if any(id(x) in moving for x in entry[1]):
-                moving.update(id(part) for part in (entry[3] if type(entry[3]) is tuple else (entry[3],)))
-        return id(tensor) not in moving
+            if any(id(x) in known for x in entry[1]):
+                known.update(id(part) for part in (entry[3] if type(entry[3]) is tuple else (entry[3],)))
+        return id(tensor) in known
 
     def accessed(self, variable: Any, tensor: Tensor) -> None:
         """A Variable was read, with this value."""

@@ -160,3 +160,61 @@ def test_per_example_grad_by_other_arguments() -> None:
     np.testing.assert_array_equal(found[1], [2.0, 8.0])
     found = tapec.per_example_grad(lambda a, x: a * x, in_axes=(0, None))(np.array([1.0, 2.0]), 3.0)
     np.testing.assert_array_equal(found, [3.0, 3.0])
+
+
+# -- programs that hang on values for one example, and must not for many -----------------------------------------------
+P, Q = np.arange(1.0, 9.0).reshape(2, 4), np.array([[1.0, 2.0], [3.0, 4.0]])
+POLYNOMIALS = {
+    "polymul": np.polymul,
+    "by a constant": lambda p, q: np.polymul([0.0, 2.0, 1.0], p),
+    "quotient": lambda p, q: np.polydiv(p, q)[0],
+    "remainder": lambda p, q: np.polydiv(p, q)[1],
+    "of no quotient": lambda p, q: np.polydiv(q, p)[1],
+    "gradient inside": lambda p, q: tapec.grad(lambda p: np.sum(np.polymul(p, q) ** 2))(p),
+    "gradient of a captured one": lambda p, q: tapec.grad(lambda c: np.sum(np.polymul(c, q) ** 2))(np.ones(2)),
+    "jvp inside": lambda p, q: tapec.jvp(np.polymul, (p, q), (q @ q * p, q))[1],
+}
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials(name: str) -> None:
+    f = POLYNOMIALS[name]
+    expected = np.stack([f(p, q) for p, q in zip(P, Q, strict=True)])
+    np.testing.assert_allclose(tapec.vmap(f)(P, Q), expected, atol=1e-12)
+    each = tapec.vmap(tapec.grad(lambda p, q: np.sum(np.sin(f(p, q)))))(P, Q)
+    loop = [tapec.grad(lambda p, q: np.sum(np.sin(f(p, q))))(p, q) for p, q in zip(P, Q, strict=True)]
+    np.testing.assert_allclose(each, loop, atol=1e-12)
+
+
+def test_leading_zeros_stay_where_examples_have_them() -> None:
+    p = np.array([[0.0, 1.0, 2.0], [3.0, 1.0, 2.0]])
+    multiply = tapec.compile(np.polymul)
+    assert multiply(p[0], p[0]).tolist() == [1.0, 4.0, 4.0]
+    found = tapec.vmap(np.polymul)(p, p)
+    assert found.tolist() == [[0.0, 0.0, 1.0, 4.0, 4.0], [9.0, 6.0, 13.0, 4.0, 4.0]]
+    squared = tapec.compile(lambda p: np.polymul(p, p))
+    assert tapec.vmap(squared)(p).shape == (2, 5)
+    assert squared(p[0]).tolist() == [1.0, 4.0, 4.0]  # the program made for a batch is not taken for one
+
+
+PIECES = {
+    "two": lambda x: np.piecewise(x, [x < 5, x >= 5], [lambda x: x * x, lambda x: np.sqrt(x - 5)]),
+    "otherwise": lambda x: np.piecewise(x, [x < 5], [lambda x, k: x * k, 0.5], 2.0),
+    "a number for all": lambda x: np.piecewise(x, [x < 5], [lambda x: 2.0, lambda x: 3 * x]),
+}
+
+
+@pytest.mark.parametrize("name", PIECES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_piecewise(name: str) -> None:
+    f = PIECES[name]
+    np.testing.assert_allclose(tapec.vmap(f)(P), np.stack([f(p) for p in P]))
+    gradient = tapec.grad(lambda x: np.sum(f(x * 1.01) ** 2))
+    np.testing.assert_allclose(tapec.vmap(gradient)(P), np.stack([gradient(p) for p in P]))
+    tangent = lambda x: tapec.jvp(lambda x: f(x * 1.01), (x,), (np.cos(x),))[1]
+    np.testing.assert_allclose(tapec.vmap(tangent)(P), np.stack([tangent(p) for p in P]))
+
+
+def test_piecewise_of_what_is_not_elementwise() -> None:
+    with pytest.raises(tapec.UnsupportedError, match=r"test_vmap.py:\d+: under vmap np.piecewise .* np.where"):
+        tapec.vmap(lambda x: np.piecewise(x, [x < 5], [lambda x: x - np.mean(x), np.sin]))(P)

@@ -69,4 +69,4 @@ def test_third_derivatives():
 
     third = tapec.jacobian(tapec.hessian(loss))(X)
     expected = differences(lambda x: tapec.hessian(loss)(x).ravel(), X).reshape(N, N, N)
-    assert np.allclose(third, expected, atol=1e-6)
+    assert np.allclose(third, expected, rtol=1e-7, atol=1e-8)

@@ -85,7 +85,7 @@ def test_derivatives(f):
     half = X.astype(np.float32)
     g = tapec.grad(f)(half)
     assert g.dtype == np.float32
-    assert np.allclose(g, tapec.grad(f)(X), rtol=1e-3, atol=1e-4)
+    assert np.allclose(g, tapec.grad(f)(X), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("f", [sigmoid, by_reciprocal, of_positive])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 import tapec
 from tapec.codegen import compile_graph
@@ -320,3 +321,28 @@ def test_long_inputs_are_taken_apart_on_several_lines():
     x, data = np.float64(0.3), np.ones(40)
     source = check(gradient_of(f, x, data), x, data).source
     assert "    [y0, y1, y2" in source and max(map(len, source.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("value", EDGES)
+def test_functions_of_probability(value):
+    def f(x):
+        t = special.erf(x) * special.erfc(0.5 * x) + special.ndtr(0.2 * x) + special.expit(x)
+        t = t + special.gammaln(2.0 + x * x) * 1e-3 + special.gamma(1.5 + np.clip(x, 0.0, 2.0))
+        return t, np.clip(x, -0.0, 1.0)
+
+    x = np.float64(value)
+    compiled = check(graph_of(f, x), x)
+    assert "math.erf(x)" in compiled.source and "scipy" not in compiled.source.split("def function_arrays")[0]
+
+
+def test_logaddexp():
+    def f(x, y):
+        t = x
+        for _ in range(6):
+            t = np.sin(np.logaddexp(t, y)) * x + 2.0
+        return t, np.logaddexp(x, y)
+
+    graph = graph_of(f, np.float64(1.0), np.float64(1.0))
+    for x in map(np.float64, EDGES):
+        for y in map(np.float64, EDGES):
+            assert "math.log1p" in check(graph, x, y).source

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tapec.codegen import arrange
+from tapec.codegen import arrange, floats
 from tests.codegen.kit import check, gradient_of, graph_of
 
 P = np.array([1.5, 0.4])
@@ -12,6 +12,7 @@ P = np.array([1.5, 0.4])
 @pytest.fixture(autouse=True)
 def small_programs_too(monkeypatch):
     monkeypatch.setattr(arrange, "LEAST", 100)
+    monkeypatch.setattr(floats, "LEAST", 100)
 
 
 def loops(compiled):
@@ -191,3 +192,67 @@ def test_two_loops_one_after_the_other():
 
     compiled = check(gradient_of(f, P), P)
     assert loops(compiled) >= 4
+
+
+def test_what_nothing_reads_is_no_loop():
+    def f(p):
+        x, unread = p[0], p[1]
+        for _ in range(60):
+            unread = np.sin(unread) + 0.5
+            x = np.tanh(x) * p[1] + 0.1
+        return x
+
+    compiled = check(graph_of(f, P), P)
+    assert loops(compiled) == 1 and "math.sin" not in compiled.source
+
+
+def test_along_the_rows_of_a_matrix():
+    """Rows come whole, and gradients of them go into a list of rows."""
+
+    def f(w, rows, y):
+        for k in range(40):
+            error = rows[k] @ w - y[k]
+            w = w - 0.05 * error * rows[k]
+        return w @ w
+
+    rng = np.random.default_rng(0)
+    w, rows, y = rng.normal(size=3), rng.normal(size=(40, 3)), rng.normal(size=40)
+    compiled = check(gradient_of(f, w, rows, y), w, rows, y)
+    assert loops(compiled) == 2 and "for (y_k0, y_k1, y_k2), z_k in zip(y_list, z_list):" in compiled.source
+    assert "d_y.append((d_y_k0, d_y_k1, d_y_k2))" in compiled.source
+
+
+def test_across_the_rows_of_a_matrix():
+    def f(p, table):
+        x = p[0]
+        for k in range(60):
+            x = np.sin(x * table[k // 20, k % 20]) + p[1]
+        return x
+
+    table = np.random.default_rng(1).normal(size=(3, 20))
+    compiled = check(gradient_of(f, P, table), P, table)
+    assert loops(compiled) == 2 and "y.ravel().tolist()" in compiled.source
+
+
+def test_steps_that_read_earlier_elements():
+    def f(p, y):
+        loss = 0.0
+        for k in range(2, 90):
+            error = y[k] - p[0] * y[k - 1] - p[1] * y[k - 2]
+            loss = loss + error * error
+        return loss
+
+    y = np.sin(np.arange(90.0))
+    compiled = check(gradient_of(f, P, y), P, y)
+    assert loops(compiled) == 2
+
+
+def test_what_is_left_of_the_last_step_is_taken_apart():
+    def f(p):
+        x, y = p[0], p[1]
+        for _ in range(60):
+            x, y = x + 0.1 * np.sin(y) * np.cos(x), y - 0.1 * np.cos(x * y) * np.tanh(x)
+        return 3.0 * x - y
+
+    compiled = check(gradient_of(f, P), P)
+    assert loops(compiled) == 2 and " = steps[-1]" in compiled.source

@@ -208,9 +208,10 @@ EDGES = {  # values, shapes and dtypes as NumPy's
     "a number in a row": lambda x: [np.cumsum(x, 0), np.cumprod(x, axis=-1), np.argsort(x, axis=0), np.ptp(x, 0)],
     "beginning": lambda x: [np.sum(x, initial=0.5), np.prod(x, initial=np.float64(0.5)), np.max(x, initial=0.5)],
     "beginning of nan": lambda x: [np.nanmax(x, initial=0.5), np.nanmin(x, -1, initial=-7, where=x > 0)],
-    "quantiles of whole fractions": lambda x: [np.quantile(x, 1), np.percentile(x, [0, 100]), np.nanquantile(x, 0)],
+    "whole fractions": lambda x: [np.quantile(x, 1), np.percentile(x, [0, 100]), np.nanquantile(x, [0, 1])],
     "nanquantile": lambda x: [np.nanquantile(x, [0.25, 0.7], -1), np.nanquantile(x, 0.3), np.nanmedian(x)],
     "weighted quantile": lambda x: np.quantile(x, 0.4, weights=np.ones(x.shape), method="inverted_cdf"),
+    "clip": lambda x: np.clip(x, -1, 1, dtype=np.float64),
     "sort_complex": np.sort_complex,
     "select": lambda x: np.select([x > 1, x < 0], [x, 1.5], 3),
     "histogram": lambda x: [*np.histogram(x, 3, (0, 2)), *np.histogram(x, 3, (1, 1)), *np.histogramdd(x, 3, [(0, 2)])],
@@ -252,6 +253,12 @@ def test_nothing_at_all():
         (lambda x: np.cov(x, aweights=np.zeros(5)), ZeroDivisionError),
         (lambda x: np.fft.fft(x, 3.5), TypeError),
         (lambda x: np.sum(x, 1), np.exceptions.AxisError),
+        (lambda x: np.diff(x, 1.0), TypeError),
+        (lambda x: np.var(x, ddof=1, correction=1), ValueError),
+        (lambda x: np.clip(x, 0, 1, bounds=2), TypeError),
+        (lambda x: np.concatenate([x, x], dtype=int), TypeError),
+        (lambda x: np.stack([x, x], dtype=np.float32, casting="safe"), TypeError),
+        (lambda x: x.astype(int, casting="same_kind"), TypeError),
         (lambda x: np.mean(x[0], 0), np.exceptions.AxisError),
     ],
 )
@@ -260,6 +267,11 @@ def test_errors_of_the_kind_that_numpy_raises(f, kind):
         f(V)
     with pytest.raises(kind):
         f(tapec.constant(V))
+
+
+def test_clip_leaves_nothing_as_it_was():
+    with pytest.raises(tapec.errors.UnsupportedError, match=r"Mend: np.where\(mask, np.clip"):
+        np.clip(tapec.constant(V), -1, 1, where=V > 0, out=np.zeros(5))
 
 
 def test_convolve_knows_its_modes_by_their_names():

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from math import factorial
 
 import numpy as np
 import pytest
@@ -72,6 +73,17 @@ def test_exact_where_a_formula_would_cancel():
     x = np.array([-np.inf, -1e8, -30.0, 0.0, 30.0, np.inf])
     slopes = tapec.vmap(tapec.grad(special.log_ndtr))(x)
     np.testing.assert_allclose(slopes, [np.inf, 1e8, 30.033259667433668, np.sqrt(2 / np.pi), 0, 0], atol=1e-190)
+
+
+@pytest.mark.parametrize("c", [0.0, 1e-13, 1e-8, -1e-8, 1e-3, 0.04, 0.06, 0.5, -0.3])
+def test_transforms_of_box_and_cox_near_the_logarithm(c):
+    """Against series in c, far out enough to be exact; derivatives of the log, and of its inverse, at c = 0."""
+    t = np.log(1.7)
+    powers = [t**k * c ** (k - 2) * (k - 1) / factorial(k) for k in range(2, 20)]
+    assert tapec.grad(special.boxcox, argnums=1)(1.7, c) == pytest.approx(sum(powers), rel=1e-11)
+    log_slope = sum((-c) ** (k - 2) * 0.7**k * -(k - 1) / k for k in range(2, 60))
+    expected = special.inv_boxcox(0.7, c) * log_slope
+    assert tapec.grad(special.inv_boxcox, argnums=1)(0.7, c) == pytest.approx(expected, rel=1e-11)
 
 
 def test_what_nobody_knows_is_an_error_that_says_so():

@@ -9,18 +9,22 @@ from hypothesis import strategies as st
 
 import tapec
 from tapec.ir import CT, Builder, get_op, input_node, interpret, parse, verify
+from tapec.ir.index import Slice
 from tapec.ir.text import constant_table
 from tapec.ir.types import Type
+from tapec.passes import rules
 from tapec.passes.pipeline import PIPELINE, optimize
 from tapec.passes.rewrite import RuleSet
-from tapec.passes.rules import ALGEBRA, FOLD, INDEXING, LAYOUT
 from tapec.testing.rewrites import SPECIAL, assert_same, sample_inputs
 
 SHAPES = [(), (3,), (1,), (2, 3), (2, 1)]
 UNARY = ["negative", "absolute", "square", "exp", "sqrt", "positive", "conjugate", "sin"]
 BINARY = ["add", "subtract", "multiply", "divide", "maximum", "power"]
+REDUCTIONS = ["sum", "mean", "max", "min", "std", "var"]
+PARTS = [(Ellipsis, None), (None,), (0,), (Slice(0, 1, None),), (Slice(None, None, -1),)]
 NUMBERS = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 4, 1, 0, -1, 3.0, 0.1]
-EXACT = [rule for rule in (*ALGEBRA, *FOLD, *LAYOUT, *INDEXING) if rule.changes == ""]
+GROUPS = [getattr(rules, name) for name in rules.__all__]
+EXACT = [rule for group in GROUPS for rule in group if rule.changes == ""]
 
 
 @st.composite
@@ -51,7 +55,7 @@ def nodes(draw, builder, values, condition, dtypes):
     def operand():
         return draw(st.sampled_from(values) | st.sampled_from(values[-2:]))
 
-    kind = draw(st.sampled_from(["unary", "binary", "number", "full", "where", "layout", "index"]))
+    kind = draw(st.sampled_from(["unary", "binary", "number", "full", "where", "layout", "index", "reduction"]))
     x = operand()
     binary = BINARY if x.dtype.kind == "f" else BINARY[:-1]  # integers refuse negative powers
     if kind == "unary":
@@ -68,8 +72,13 @@ def nodes(draw, builder, values, condition, dtypes):
         return builder.emit(get_op(draw(st.sampled_from(binary))), (x, uniform))
     if kind == "layout":
         return draw(layouts(builder, x, dtypes))
+    if kind == "reduction" and x.dtype.kind in "fc":
+        axis = draw(st.sampled_from([tuple(range(x.type.ndim)), tuple(range(x.type.ndim))[-1:]]))
+        params = [("axis", axis), ("keepdims", draw(st.booleans()))]
+        name = draw(st.sampled_from(REDUCTIONS if x.dtype.kind == "f" else REDUCTIONS[:2]))
+        return builder.emit(get_op(name), (x,), tuple([*params, *[("ddof", 0)] * (name in ("std", "var"))]))
     if kind == "index":
-        index = draw(st.sampled_from([(Ellipsis, None), (None,), (0,)])) if x.shape else (None,)
+        index = draw(st.sampled_from(PARTS)) if x.shape else (None,)
         return builder.emit(get_op("getitem"), (x,), (("index", index),))
     y = operand()
     try:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapec.passes.rules import INDEXING, LAYOUT, REDUCTIONS
+from tapec.passes.rules import INDEXING, LAYOUT, REDUCTIONS, TWINS
 from tests.passes.support import Case, check_case, check_table
 
 X = "%x: f64[3,4], %y: f64[3,4], %v: f64[4], %s: f64[], %p: f64[2,3]"
@@ -15,7 +15,7 @@ ROWS = "constant {value=[0, 1, 2]}; constant {value=[3, 3, 0]}"
 PICK = "getitem %2, %0, %1 {index=($0, $1)} !ct"
 PICKED_CT = f"{PICKED} !ct"
 I3 = "constant {value=[0, 1, 2]}"
-RULES = (*LAYOUT, *INDEXING, *REDUCTIONS)
+RULES = (*LAYOUT, *INDEXING, *REDUCTIONS, *TWINS)
 WEAK = "%t: float, %h: f32[3]"
 
 CASES = {

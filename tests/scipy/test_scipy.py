@@ -51,6 +51,9 @@ LINALG = {
     "solve_sylvester": (lambda s: lambda a: s.solve_sylvester(a, np.eye(2), X.T), SPD),
     "solve_banded": (lambda s: lambda a: s.solve_banded((1, 1), a, K), M + np.array([[0], [5], [0]])),
     "solve": (lambda s: lambda a: s.solve(a, K), SPD),
+    "solve transposed": (lambda s: lambda a: s.solve(a, K, transposed=True), SPD + M),
+    "solve from a triangle": (lambda s: lambda a: [s.solve(a, K, lower, assume_a="sym") for lower in (0, 1)], SPD + M),
+    "solve hermitian": (lambda s: lambda a: s.solve(a + 1j * a.T, K, assume_a="her", lower=True), SPD + M),
     "det inv": (lambda s: lambda a: [s.det(a), s.inv(a), s.norm(a)], SPD),
 }
 SIGNAL = {
@@ -150,6 +153,19 @@ def test_gradients_are_zero_outside_of_a_support(name):
     for what in ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"):
         f = getattr(getattr(stats, name), what)
         assert (tapec.grad(lambda x, f=f: np.sum(f(x, *SHAPES.get(name, ()))))(x) == 0).all()
+
+
+def test_integers_by_transforms_are_floats():
+    n, k = np.arange(5), np.array([1, 2, 1])
+    for name in ("fftconvolve", "oaconvolve", "convolve"):
+        found, expected = getattr(signal, name)(tapec.constant(n), k), getattr(scipy.signal, name)(n, k)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found.numpy(), expected, atol=1e-12)
+
+
+def test_what_is_not_known_is_not_ignored():
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        linalg.solve(SPD, K, transpose=True)
 
 
 def test_cholesky_factors():

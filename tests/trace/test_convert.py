@@ -124,6 +124,23 @@ def test_values_and_gradients(name):
         np.testing.assert_allclose(g, gradient, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("mean", [np.mean, np.var, np.std, lambda x: np.std(x, ddof=1), lambda x: np.mean(np.array(x))])
+def test_means_of_lists_keep_single_precision(mean, dtype):
+    x = np.array([1, 2, 4], dtype)
+    f = lambda x: mean([x[0], x[1] * x[1], x[2]])
+    for got, g in both(f, x):
+        assert np.asarray(got).dtype == g.dtype == dtype
+        np.testing.assert_allclose(np.asarray(got), f(x), rtol=2e-3)
+    t = tapec.constant(x)
+    with tapec.GradientTape() as tape:
+        tape.watch(t)
+        assert type(f(t)) is tapec.Tensor
+    large = np.ones(100_000, dtype)  # whose sums are computed when somebody looks
+    sums = lambda x: mean([np.sum(x[:7]), np.sum(x[5:9] * x[5:9]), x[0]])
+    assert tapec.compile(sums)(large).dtype == dtype
+
+
 def test_complex_tensors_too():
     x = np.array([1.0 + 2j, 0.5 - 1j])
     t = tapec.constant(x)

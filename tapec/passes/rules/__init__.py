@@ -12,7 +12,7 @@ from tapec.passes.rules.masks import MASKS
 from tapec.passes.rules.places import PLACES
 from tapec.passes.rules.powers import POWERS
 from tapec.passes.rules.products import PRODUCTS
-from tapec.passes.rules.reductions import REDUCTIONS
+from tapec.passes.rules.reductions import REDUCTIONS, TWINS
 from tapec.passes.rules.scales import SCALES
 from tapec.passes.rules.selections import SELECTIONS
 from tapec.passes.rules.slices import SLICES
@@ -43,5 +43,6 @@ __all__ = [
     "STABILITY",
     "SYMMETRIES",
     "TRIANGLES",
+    "TWINS",
     "ZEROS",
 ]

@@ -16,7 +16,7 @@ from tapec.passes.pattern import Some, number, params, variables
 from tapec.passes.rule import Rule
 from tapec.passes.rules.scales import FEW, is_mild
 
-__all__ = ["REDUCTIONS"]
+__all__ = ["REDUCTIONS", "TWINS"]
 
 a, b, x = variables("a b x")
 k = number("k")
@@ -207,7 +207,6 @@ REDUCTIONS = (
     _rule("keepdims", np.reshape(np.sum(x), params), with_keepdims, _is_keepdims_shape, changes="", once=True),
     _rule("no-keepdims", np.reshape(np.sum(x), params), without_keepdims, _is_plain_shape, changes="", once=True),
     _rule("reshape-of-negative", np.reshape(-x, params), lambda y, x: -np.reshape(x, y.shape), changes="", once=True),
-    _rule("sum-with-other-keepdims", Some("sum", "mean"), as_twin, _has_axes, changes=""),
     # among cotangents
     _rule("sum-of-negative", np.sum(-x), negative_sum, changes="zeros", once=True, **CT),
     _rule("sum-of-multiple", np.sum(x * k), sum_of_multiple, _is_mild_multiple, once=True, **CT),
@@ -222,3 +221,6 @@ REDUCTIONS = (
     _rule("uniform-times-product", np.matmul(k, a), uniform_times_product, _is_matrix, **CT),
     _rule("transpose-of-product", np.transpose(a @ b), transpose_of_product, _swaps_matrices, once=True, **CT),
 )
+
+# it asks at each sum what else is there
+TWINS = (_rule("sum-with-other-keepdims", Some("sum", "mean"), as_twin, _has_axes, changes=""),)

@@ -6,7 +6,6 @@ The slope of Huber's loss, x where abs(x) <= k and k * sign(x) elsewhere, is x c
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,8 +83,8 @@ def _negatives(name: str, selection: Any) -> Rule:
 SELECTIONS = (
     # as in `masks`, where they keep infinities out; here they save work, when the selections are needed for this alone
     EITHER,
-    *[replace(rule, once=True) for rule in SUMS],
-    replace(both("select-either-subtract", np.where(c, a, z) - np.where(c, w, b), np.where(c, a, -b)), once=True),
+    *[rule.alone() for rule in SUMS],
+    both("select-either-subtract", np.where(c, a, z) - np.where(c, w, b), np.where(c, a, -b)).alone(),
     _sum("added-where", np.where(c, a, b) + np.where(c, x, z), lambda a, b, c, x: np.where(c, a + x, b)),
     _sum("added-elsewhere", np.where(c, a, b) + np.where(c, z, x), lambda a, b, c, x: np.where(c, a, b + x)),
     _negatives("sum-of-negatives-selected", np.where(c, -x, z)),
