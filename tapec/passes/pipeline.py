@@ -9,6 +9,7 @@ from typing import Any
 
 from tapec.config import settings
 from tapec.ir import Graph, prune, verify
+from tapec.passes.batched import batched
 from tapec.passes.cse import cse
 from tapec.passes.guards import guards
 from tapec.passes.inverses import shared_inverses
@@ -59,6 +60,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("inverses", shared_inverses),
     ("triangles", RuleSet("Inverses of and systems with triangular matrices by blocks.", TRIANGLES)),
     ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS, *SHAPES, TWINS, FOLD)),
+    ("batched", batched),
 )
 
 NEEDED = tuple([(name, run) for name, run in PIPELINE if name in ("transparent", "dce", "masks", "guards")])

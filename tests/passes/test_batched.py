@@ -1,0 +1,120 @@
+"""Products of an unrolled loop that are done at once: where, where not, and that values stay."""
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.ir import interpret, parse, verify
+from tapec.passes.batched import batched
+from tests.passes.support import text
+
+INPUTS = "%x: f64[6,3], %w: f64[7,3], %u: f64[6,7], %s: f64[9,4,3], %v: f64[3,7], %m: f64[7,3], %q: f64[2], %i: i64[2]"
+RNG = np.random.default_rng(0)
+
+
+def run(body, inputs=INPUTS):
+    """The graph before and after, and that both compute the same."""
+    graph = verify(parse(text(inputs, body)))
+    made = verify(batched(graph))
+    values = [
+        (RNG.standard_normal(i.type.shape) if i.type.dtype.kind == "f" else np.zeros(i.type.shape, int))
+        for i in graph.inputs
+    ]
+    for got, wanted in zip(interpret(made, *values), interpret(graph, *values), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+    return graph, made
+
+
+def names(graph):
+    return [n.op.name for n in graph.nodes]
+
+
+def outers(count, role=" !ct", start=0):
+    """A sum of outer products of rows of u and x; the last line is it."""
+    lines, last = [], None
+    for k in range(start, start + count):
+        at = len(lines)
+        lines += [f"getitem %u {{index=({k},)}}{role}", f"reshape %{at} {{shape=(7, 1)}}{role}"]
+        lines += [f"getitem %x {{index=({k},)}}{role}", f"multiply %{at + 1}, %{at + 2}{role}"]
+        if last is not None:
+            lines.append(f"add %{last}, %{at + 3}{role}")
+        last = len(lines) - 1
+    return lines
+
+
+def test_outer_products_are_added_up_by_one_product():
+    _, made = run("; ".join(outers(6)))
+    assert names(made) == ["transpose", "matmul"]  # of the arrays whose rows they are
+    _, made = run("; ".join(outers(5, start=1)))
+    assert names(made) == ["getitem", "transpose", "getitem", "matmul"]
+
+
+def test_other_vectors_are_stacked_and_other_summands_added():
+    lines = outers(5)
+    lines[0] = "getitem %u {index=(5,)} !ct"
+    _, made = run("; ".join([*lines, f"add %{len(lines) - 1}, %m !ct"]))
+    assert names(made) == ["getitem"] * 5 + ["stack", "transpose", "getitem", "matmul", "add"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "; ".join(outers(4)),
+        "; ".join(outers(6, role="")),  # the user's own
+        "; ".join(outers(6)) + "; return %28, %3, %7, %12",  # some are needed alone
+    ],
+)
+def test_few_and_the_users_own_sums_stay(body):
+    graph, made = run(body)
+    assert made is graph
+
+
+def test_small_ones_stay_for_floats():
+    body = "; ".join(outers(6)).replace("(7, 1)", "(2, 1)")
+    graph, made = run(body, INPUTS.replace("%u: f64[6,7]", "%u: f64[6,2]"))
+    assert made is graph
+
+
+def products(count, source="%x", left=True, step=1):
+    lines = []
+    for k in range(count):
+        lines.append(f"getitem {source} {{index=({step * k},)}}")
+        lines.append(f"matmul %w, %{2 * k}" if left else f"matmul %{2 * k}, %v")
+    return "; ".join([*lines, "return " + ", ".join([f"%{2 * k + 1}" for k in range(count)])])
+
+
+def test_products_with_rows_are_one():
+    _, made = run(products(6))
+    assert names(made) == ["transpose", "matmul", *["getitem"] * 6]
+    _, made = run(products(5, left=False))
+    assert names(made) == ["getitem", "matmul", *["getitem"] * 5]
+
+
+def test_rows_that_are_matrices_where_all_are_kept():
+    body = products(6, "%s", left=False)
+    assert run(body)[1].nodes == run(body)[0].nodes or names(run(body)[1]).count("matmul") == 6
+    _, made = run(body.replace("; return", "; negative %q !ct; return"))
+    assert names(made).count("matmul") == 1
+
+
+@pytest.mark.parametrize("body", [products(4), products(3, step=2), products(6, "%s", left=False)])
+def test_where_rows_are_few_or_not_neighbours(body):
+    graph, made = run(body)
+    assert made is graph
+
+
+def test_a_small_recurrent_net():
+    def loss(w, u, xs):
+        h = np.zeros(5)
+        for t in range(8):
+            h = np.tanh(w @ xs[t] + u @ h)
+        return np.sum(h**2)
+
+    args = 0.3 * RNG.standard_normal((5, 4)), 0.3 * RNG.standard_normal((5, 5)), RNG.standard_normal((8, 4))
+    gradient = tapec.grad(loss, argnums=(0, 1, 2))
+    along = [RNG.standard_normal(a.shape) for a in args]
+    ends = [loss(*[a + h * d for a, d in zip(args, along, strict=True)]) for h in (1e-5, -1e-5)]
+    slope = sum([np.vdot(g, d) for g, d in zip(gradient(*args), along, strict=True)])
+    assert abs(slope - (ends[0] - ends[1]) / 2e-5) < 1e-6 * abs(slope)
+    source = gradient.source(*args)
+    assert "xs.dot(w.T)" in source and "[:, None] *" not in source
