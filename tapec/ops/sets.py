@@ -182,7 +182,7 @@ def unpackbits(a: Any, /, axis: Any = None, count: Any = None, bitorder: str = "
 
 @implements(np.unravel_index)
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
-    shape = tuple(shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    shape = tuple(shape) if np.ndim(shape) else (int(shape),)
     params = (("shape", shape),) if order == "C" else (("shape", shape), ("order", order))
     return apply(_UNRAVEL, (as_array(indices),), params)
 
@@ -190,7 +190,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
 @implements(np.ravel_multi_index)
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
     """Each index times the number of elements that one step of it passes over."""
-    dims = tuple(dims) if isinstance(dims, (tuple, list)) else (int(dims),)
+    dims = tuple(dims) if np.ndim(dims) else (int(dims),)
     modes = mode if isinstance(mode, tuple) else (mode,) * len(dims)
     total, step = 0, 1
     axes = range(len(dims)) if order == "F" else range(len(dims) - 1, -1, -1)

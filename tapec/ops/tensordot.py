@@ -104,6 +104,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 def _contracted(axes: Any, m: int, n: int) -> tuple[Axes, Axes]:
     """The axes to contract, counted from the front."""
+    axes = axes.tolist() if isinstance(axes, np.ndarray) else axes
     if not isinstance(axes, (tuple, list)):
         k = int(axes)
         if k > m or k > n:

@@ -253,10 +253,17 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer |
     ops = [n for n in builder.nodes if n.op is not CONSTANT]
     if any(n.op.kind == "dynamic" for n in ops) or any(getattr(n.value, "nbytes", 0) > _SMALL for n in constants):
         return None
+    if any(_asks(value) for n in ops for _, value in n.params):  # np.std(x, ddof=np.int64(1))
+        return None
     ends = [r.node for r in results]
     if not set(ends) <= {*inputs, *ops} or len(set(ends)) < len(ends):
         return None
     return Answer(inputs, constants, ops, ends, type(result) if several else None)
+
+
+def _asks(value: Any) -> bool:
+    """Does a parameter hang on a value?"""
+    return type(value) is Question or (type(value) is tuple and any(map(_asks, value)))
 
 
 def _are_words(args: tuple[Any, ...]) -> bool:

@@ -154,6 +154,41 @@ def test_several_results(name, no_plans):
     np.testing.assert_array_equal(planned[2][0], first[2][0])
 
 
+N = np.int64
+DECIDING = {  # arrays and numbers of NumPy's whose values decide: k differs from call to call
+    "axis": lambda x, k: np.sum(x, N(k % 2)) + np.sum(x, axis=N(k % 2)),
+    "order": lambda x, k: np.linalg.norm(x, np.float64(k + 1), N(k % 2)),
+    "ddof": lambda x, k: np.std(x, ddof=N(k)),
+    "period": lambda x, k: np.unwrap(x * k, period=np.float64(k + 1)),
+    "nan": lambda x, k: np.nan_to_num(x * np.nan, nan=np.float64(k)),
+    "shift": lambda x, k: np.roll(x, N(k), N(k % 2)) + np.roll(x, np.array([k, 1]), (0, 1)),
+    "shape": lambda x, k: np.reshape(x, np.array([(3, 4), (4, 3), (2, 6), (6, 2)][k])),
+    "axes": lambda x, k: np.transpose(x, np.array([(0, 1), (1, 0)][k % 2])),
+    "contracted": lambda x, k: np.tensordot(x, B, axes=np.array([[k % 2], [k % 2]])),
+    "repeats": lambda x, k: np.repeat(x, np.array([k, 1, 2]), 0),
+    "widths": lambda x, k: np.pad(x, np.array([[k, 0], [1, k]])),
+    "sections": lambda x, k: np.split(x, np.array([k % 3 + 1]), 0)[0],
+    "mask": lambda x, k: x[np.array([k > 0, True, k > 1])],
+    "fractions": lambda x, k: np.quantile(x, np.array([0.1 * k])) + np.nanquantile(x, np.array(0.2 * k)),
+    "edges": lambda x, k: np.histogram(x, np.array([-5.0, k + 1, 13.0]))[0],
+    "places": lambda x, k: np.gradient(x, np.array([0.0, 1.0, 1.0 + k]), axis=0),
+    "weights": lambda x, k: np.average(x, axis=1, weights=np.array([1.0, k, 2.0, 3.0])),
+    "counts": lambda x, k: np.bincount(np.array([0, k, 1]), x[0, :3]),
+    "dims": lambda x, k: np.unravel_index(np.argmax(x), np.array([(4, 3), (3, 4)][k % 2]))[0],
+    "condition": lambda x, k: np.compress(np.array([k > 0, True]), x, 0),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", DECIDING)
+def test_no_plan_where_values_decide(name, no_plans):
+    f, x = DECIDING[name], tapec.constant(A)
+    for k in (1, 2, 3, 0, 1, 3, 2):
+        want, got = f(A, k), f(x, k).numpy()
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
 def test_parts_of_a_split_are_views(no_plans):
     for _ in range(4):
         plain, x = A.copy(), tapec.constant(A)
