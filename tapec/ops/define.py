@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from numbers import Integral, Rational
 from typing import Any
 
 import numpy as np
@@ -150,6 +151,8 @@ def as_operand(x: Any) -> Any:
         return variable()
     if isinstance(x, (list, tuple)) and holds_stand_in(x):
         return FUNCTIONS[np.stack]([as_operand(item) for item in x])
+    if isinstance(x, Rational) and not isinstance(x, Integral):  # a Fraction
+        return float(x)
     return np.asarray(x)
 
 

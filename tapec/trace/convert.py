@@ -220,6 +220,7 @@ for _name, _function in {
     "__index__": to_index,
     "__float__": to_float,
     "__complex__": lambda self: to_float(self, complex),
+    "as_integer_ratio": lambda self: to_float(self).as_integer_ratio(),  # for `statistics`
     "__floor__": _whole(math.floor, np.floor),
     "__ceil__": _whole(math.ceil, np.ceil),
     "__trunc__": _whole(math.trunc, np.trunc),

@@ -27,12 +27,24 @@ _NAMES = {  # where NumPy's or SciPy's name is not that of `math`
     "comb": "scipy.special.comb",
     "phase": "np.angle",
 }
+_STATISTICS = {
+    "mean": "np.mean(x)",
+    "fmean": "np.mean(x)",
+    "median": "np.median(x)",
+    "stdev": "np.std(x, ddof=1)",
+    "variance": "np.var(x, ddof=1)",
+    "pstdev": "np.std(x)",
+    "pvariance": "np.var(x)",
+}
 _QUESTIONS = {"isnan", "isinf", "isfinite", "isclose", "floor", "ceil", "trunc"}  # these carry no gradient
 
 
 def math_mend(function: Any) -> str | None:
-    """NumPy's counterpart of a function of `math` or `cmath`."""
-    if getattr(function, "__module__", None) not in ("math", "cmath"):
+    """NumPy's counterpart of a function of `math`, `cmath` or `statistics`."""
+    module = getattr(function, "__module__", None)
+    if module == "statistics":
+        return _STATISTICS.get(function.__name__)
+    if module not in ("math", "cmath"):
         return None
     name = function.__name__
     if name in _NAMES:
@@ -50,7 +62,7 @@ def detaches() -> bool:
         return False
     if function is None:  # a method of something: of an array, most likely, or of a generator
         return bool(site.name)
-    if getattr(function, "__module__", None) in ("math", "cmath"):
+    if _package_of(function) in ("math", "cmath", "statistics"):
         return function.__name__ not in _QUESTIONS
     owner = getattr(function, "__self__", None)
     if isinstance(owner, (np.ndarray, np.random.Generator, np.random.RandomState)):

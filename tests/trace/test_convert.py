@@ -5,6 +5,8 @@ import copy
 import math
 import operator
 import pickle
+import statistics
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -294,6 +296,8 @@ DETACHING = {
     "math.erf": (lambda x: math.erf(x[0]), "Mend: scipy.special.erf"),
     "math.hypot": (lambda x: math.hypot(x[0], x[1]), "Mend: np.hypot"),
     "math.fsum": (lambda x: math.fsum(x), "Mend: np.sum"),
+    "statistics.mean": (lambda x: statistics.mean(x), r"statistics.mean\(\).*Mend: np.mean"),
+    "statistics.stdev": (lambda x: statistics.stdev(x), r"Mend: np.std\(x, ddof=1\)"),
     "cmath.exp": (lambda x: cmath.exp(x[0]), "Mend: np.exp"),
     "fromiter": (lambda x: np.fromiter([x[0], x[1]], float), r"np.fromiter\(\).*np.stack"),
     "normal": (lambda x: np.random.default_rng(0).normal(x[0], 1.0), "standard_normal"),
@@ -430,3 +434,11 @@ def test_pickling(value):
     u = pickle.loads(pickle.dumps(t))
     assert type(u) is tapec.Tensor and u.dtype == t.dtype and u.shape == t.shape
     np.testing.assert_array_equal(u.numpy(), t.numpy())
+
+
+def test_fractions_are_numbers():
+    third = Fraction(1, 3)
+    np.testing.assert_array_equal(tapec.grad(lambda x: np.sum(x * third - third / x + third))(X), 1 / 3 + 1 / 3 / X**2)
+    x = tapec.constant([1.0, 2.0])
+    assert (x * third).dtype == np.float64
+    assert (tapec.constant(np.float32(2.0)) * third).dtype == np.float32  # weak, as Python's floats are
