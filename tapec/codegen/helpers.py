@@ -40,16 +40,19 @@ def add_at(target, *index_and_values):  # type: ignore[no-untyped-def]
         pair = target.dtype.char.upper()
         flat, values, width = flat.view(pair), values.view(pair), width // 2
     places = places.reshape(-1) * width
-    if width <= 32:
+    if width <= min(16, len(places) // 32):
         for k in range(width):
             np.add.at(flat[k:], places, values[k::width])
         return
-    rows = max(values.size // 16, 2048) // width + 1
-    within = np.tile(np.arange(width), rows)
-    for k in range(0, len(places), rows):
-        part = places[k : k + rows].repeat(width)
-        part += within[: part.size]
-        np.add.at(flat, part, values[k * width : (k + rows) * width])
+    within, rows = np.arange(width), max(values.size // 16, 2048) // width + 1
+    if len(places) <= rows:
+        np.add.at(flat, (places[:, None] + within).reshape(-1), values)
+        return
+    with np.errstate():
+        np.setbufsize(16)  # else NumPy copies what it adds to the places, to run over several rows at once
+        for k in range(0, len(places), rows):
+            some = values[k * width : (k + rows) * width]
+            np.add.at(flat, (places[k : k + rows, None] + within).reshape(-1), some)
 
 
 def masked(values, mask, out=None):  # type: ignore[no-untyped-def]
