@@ -33,6 +33,7 @@ _ndarray = np.ndarray
 _generic = np.generic
 _INTS = frozenset({int})
 _STATIC = frozenset({int, bool, NoneType, type})
+_PLACED = _STATIC - {bool}  # without a name beside it True is taken for 1, which it equals
 _BY_MEMORY = frozenset("AKFakf")  # orders in which it matters how an array lies in memory
 _SMALL = 4096  # bytes of an array that a plan may keep
 
@@ -59,7 +60,7 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kind = type(a)
         if kind is Tensor:
             value = a._value
-        elif kind in _STATIC:
+        elif kind in _PLACED:
             key.append(a)
             continue
         elif kind is _ndarray and a.dtype.kind in NUMERIC:
@@ -96,6 +97,8 @@ def word_of(a: Any) -> Any:
     kind = type(a)
     if kind is tuple and _INTS.issuperset(map(type, a)):
         return a
+    if kind is bool:
+        return kind, a
     if kind is str:
         return None if a in _BY_MEMORY else a
     if kind is float:
@@ -269,7 +272,7 @@ def _asks(value: Any) -> bool:
 def _are_words(args: tuple[Any, ...]) -> bool:
     """Does each stand in a key for itself?"""
     for a in args:
-        if type(a) not in _STATIC and (type(a) is not tuple or not _INTS.issuperset(map(type, a))):
+        if type(a) not in _PLACED and (type(a) is not tuple or not _INTS.issuperset(map(type, a))):
             return False
     return True
 
@@ -330,7 +333,7 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
             plan = _find((*head, (v.shape, v.dtype), (w.shape, w.dtype), *kwargs.items()))
             if plan is not None:
                 return plan((x, y), [v, w])
-        elif type(y) in _STATIC and count == 2:
+        elif type(y) in _PLACED and count == 2:
             plan = _find((ours, (v.shape, v.dtype), y, *kwargs.items()))
             if plan is not None:
                 return plan((x,), [v])

@@ -189,6 +189,12 @@ def test_no_plan_where_values_decide(name, no_plans):
         np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
+def test_true_is_not_one(no_plans):
+    x = A.astype(np.float32)
+    for k in (True, True, True, 1, 1, 1, False, 0, True):
+        assert np.append(tapec.constant(x), k).dtype == np.append(x, k).dtype
+
+
 def test_parts_of_a_split_are_views(no_plans):
     for _ in range(4):
         plain, x = A.copy(), tapec.constant(A)
