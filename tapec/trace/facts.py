@@ -7,7 +7,6 @@ they turn up in an operation; their random generators are watched.
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 import types
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import is_user_file
+from tapec.errors import INSTALLED, is_user_file
 
 __all__ = [
     "CHECKED",
@@ -40,8 +39,6 @@ __all__ = [
 
 SCALARS = (float, complex, np.floating, np.complexfloating)
 CHECKED = (int, bool, str, bytes, type(None), np.integer, np.bool_)
-_STANDARD = os.path.dirname(os.__file__) + os.sep
-_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _RECORDS = ("SimpleNamespace", "Namespace")
 _DEPTH = 4  # how far into an object we look
 _MANY = 1000  # parts of one container that are looked at
@@ -97,9 +94,9 @@ def holds(now: Any, value: Any) -> bool:
 # ---------------------------------------------------------------------------------------------------------------
 def is_own_code(filename: str) -> bool:
     """The user's own file: not the standard library, not an installed package."""
-    if not filename or not is_user_file(filename) or filename.startswith(_STANDARD):
+    if not filename or not is_user_file(filename):
         return False
-    return not any(folder in filename for folder in _INSTALLED)
+    return not any(folder in filename for folder in INSTALLED)
 
 
 def class_file(kind: type) -> str:
