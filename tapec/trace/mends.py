@@ -144,15 +144,21 @@ def _scipy_message(error: BaseException) -> str:
     at: Any = error.__traceback__
     while at is not None and not scipy_package(at.tb_frame.f_code.co_filename):
         user, at = at, at.tb_next
-    if user is None or at is None or not is_user_file(user.tb_frame.f_code.co_filename):
+    if at is None:
         return ""
+    code = at.tb_frame.f_code
+    if user is None or not is_user_file(user.tb_frame.f_code.co_filename):  # it is itself what is differentiated
+        return _taken_apart(scipy_package(code.co_filename), code.co_name, code.co_name)
     site = site_at(user.tb_frame, user.tb_lasti)
-    name = site.name.rpartition(".")[2] or at.tb_frame.f_code.co_name
-    package = _package(site.function, at.tb_frame.f_code.co_filename)
+    name = site.name.rpartition(".")[2] or code.co_name
     line = f"{os.path.basename(user.tb_frame.f_code.co_filename)}:{user.tb_lineno}"
-    ours = _counterpart(package, site.name)
+    return f"{line}: {_taken_apart(_package(site.function, code.co_filename), name, site.name)}"
+
+
+def _taken_apart(package: str, name: str, full_name: str) -> str:
+    ours = _counterpart(package, full_name)
     mend = f"tapec.scipy.{package}.{ours} takes tensors" if ours else _elsewhere(package, name)
-    return f"{line}: scipy.{package}'s {name} takes a recorded tensor apart and loses its gradient. Mend: {mend}."
+    return f"scipy.{package}'s {name} takes a recorded tensor apart and loses its gradient. Mend: {mend}."
 
 
 _ELSEWHERE = {  # what does it, of SciPy's functions that nothing in tapec.scipy stands for

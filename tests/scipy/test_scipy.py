@@ -221,6 +221,12 @@ def test_functions_of_scipys_that_take_tensors_apart_say_what_does_not(name):
         assert mend in message and "\n" not in message
 
 
+@pytest.mark.parametrize("transform", [tapec.grad, tapec.compile, tapec.jacfwd])
+def test_such_a_function_may_be_all_that_is_differentiated(transform):
+    with pytest.raises(UnsupportedError, match="logsumexp takes .* tapec.scipy.special.logsumexp takes tensors"):
+        transform(scipy.special.logsumexp)(K)
+
+
 def test_ufuncs_of_scipys_that_have_names_of_numpys():
     for f in (scipy.special.expm1, scipy.special.log1p, scipy.special.cbrt, scipy.special.exp2):
         check(f, P)
