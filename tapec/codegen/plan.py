@@ -12,7 +12,7 @@ from typing import Any
 from tapec.codegen.expressions import Template
 from tapec.codegen.idioms import template_of
 from tapec.codegen.names import wished_name
-from tapec.codegen.scatter import fused_operand, is_scatter, is_write, line_template
+from tapec.codegen.scatter import fused_operand, is_number_stored, is_scatter, is_write, line_template
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
 
 __all__ = ["BIG", "Plan", "is_big", "is_view"]
@@ -85,9 +85,12 @@ class Plan:
         if scattered is not None:
             self.fused[node] = scattered
             self.nested.add(node.inputs[scattered])
+        stored = 0 if is_scatter(node) else 1 if is_write(node) else None
         for k, i in enumerate(node.inputs):
             if k == scattered:
                 leaves.extend(self.leaves[i])
+            elif k == stored and self.uses[i] == 1 and is_number_stored(i):
+                self.nested.add(i)
             elif found is not None and self.may_nest(i, node, found.counts[k] if k < len(found.counts) else 2):
                 w, d = width + self._width[i], depth + self._depth[i]
                 if w <= WIDE and d <= DEEP:

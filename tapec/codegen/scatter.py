@@ -15,6 +15,7 @@ __all__ = [
     "index_arrays",
     "index_tuple",
     "is_diagonal",
+    "is_number_stored",
     "is_scatter",
     "is_write",
     "line_template",
@@ -29,6 +30,11 @@ def is_scatter(node: Node) -> bool:
 def is_write(node: Node) -> bool:
     """A copy of the first operand in which some places hold the second."""
     return node.op.name == "setitem" and bool(node.type.shape)
+
+
+def is_number_stored(values: Node) -> bool:
+    """Are values that are stored one number, which needs no array?"""
+    return values.op.name == "full" and values.type.dtype.kind == "f"
 
 
 def is_diagonal(node: Node) -> bool:

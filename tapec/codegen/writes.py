@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.helpers import add_at
 from tapec.codegen.plan import is_view
-from tapec.codegen.scatter import has_repeats, index_arrays, index_tuple, is_scatter, is_write, place_template
+from tapec.codegen.scatter import (
+    has_repeats,
+    index_arrays,
+    index_tuple,
+    is_number_stored,
+    is_scatter,
+    is_write,
+    place_template,
+)
 from tapec.codegen.statements import Assign, Do, Store
 from tapec.codegen.templates import COPY, WHOLE, new_array
 from tapec.ir import Node
@@ -100,11 +108,11 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     base, part = node.inputs[1 - k], node.inputs[k]
     op = "+" if node.op.name == "add" else "-"
     filled = low.filled.pop(base, None)
-    if filled is not None and op == "+" and low.dies(base, node.type):
+    if filled is not None and low.dies(base, node.type):
         filled = filled_with(filled, part)
         if filled is not None:
             low.filled[node] = filled
-            op = ""
+            op = "" if op == "+" else "=-"
             if not filled.left:
                 zeros = low.out[filled.at]
                 assert type(zeros) is Assign
@@ -153,7 +161,9 @@ def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: 
 def _put(low: Lowering, target: str, op: str, part: Node) -> None:
     """Store or add the values of a scatter, or of a write, where they belong."""
     value = _value(low, part.inputs[1 if is_write(part) else 0])
-    if op and type(value) is Expr and value.template is NEGATIVE:
+    if op == "=-":
+        op, value = "", _negated(value)
+    elif op and type(value) is Expr and value.template is NEGATIVE:
         op, value = "-" if op == "+" else "+", value.args[0]
     arrays = [low.operand(i) for i in index_arrays(part)]
     if op and _adds_many(part):
@@ -168,9 +178,15 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
         low.out.append(Store(Expr(place_template(part), (target, *arrays)), op, value, part.origin))
 
 
+def _negated(value: Expression) -> Expression:
+    if type(value) is float:
+        return -value
+    return value.args[0] if type(value) is Expr and value.template is NEGATIVE else Expr(NEGATIVE, (value,))
+
+
 def _value(low: Lowering, node: Node) -> Expression:
     """What is stored; a number where it is uniform anyway."""
-    if node.op.name == "full" and node.type.dtype.kind == "f" and not low.plan.parts.get(node):
+    if is_number_stored(node):
         return float(node.param("value"))
     return low.operand(node)
 

@@ -192,6 +192,15 @@ def test_uniform_values_are_stored_as_numbers():
     x = rng.normal(size=12)
     graph = gradient_of(lambda x: np.sum(x[1:]) * 3.0 + np.sum(x * x), x)
     assert "np.full" not in check(graph, x).source
+    rows = np.arange(4)
+    source = check(gradient_of(lambda x: np.sum(x[rows, [2, 0, 2, 5]]), WIDE), WIDE).source
+    assert "np.ones" not in source and "] = 1.0" in source
+
+
+def test_negatives_are_stored_where_there_are_zeros():
+    graph = gradient_of(lambda x: np.sum(np.cos(x[:, :5])) - np.sum(np.exp(x[:, 5:])), WIDE)
+    source = check(graph, WIDE).source
+    assert "np.empty((4, 12))" in source and "-=" not in source
 
 
 def test_type_of_graph_inputs():
