@@ -148,7 +148,7 @@ def _scipy_message(error: BaseException) -> str:
         return ""
     code = at.tb_frame.f_code
     if user is None or not is_user_file(user.tb_frame.f_code.co_filename):  # it is itself what is differentiated
-        return _taken_apart(scipy_package(code.co_filename), code.co_name, code.co_name)
+        return at_user_line(_taken_apart(scipy_package(code.co_filename), code.co_name, code.co_name))
     site = site_at(user.tb_frame, user.tb_lasti)
     name = site.name.rpartition(".")[2] or code.co_name
     line = f"{os.path.basename(user.tb_frame.f_code.co_filename)}:{user.tb_lineno}"

@@ -223,7 +223,7 @@ def test_functions_of_scipys_that_take_tensors_apart_say_what_does_not(name):
 
 @pytest.mark.parametrize("transform", [tapec.grad, tapec.compile, tapec.jacfwd])
 def test_such_a_function_may_be_all_that_is_differentiated(transform):
-    with pytest.raises(UnsupportedError, match="logsumexp takes .* tapec.scipy.special.logsumexp takes tensors"):
+    with pytest.raises(UnsupportedError, match=r"^test_scipy.py:\d+: .*logsumexp takes tensors"):
         transform(scipy.special.logsumexp)(K)
 
 
