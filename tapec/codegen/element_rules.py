@@ -43,10 +43,21 @@ def _elementwise(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
     name, shape = node.op.name, node.type.shape
     if not shape:
         return [b.apply(name, *[x[0] for x in xs])]
+    if name in ("add", "subtract") and node.inputs[-1].op.name == "scatter" and node.inputs[0].type == node.type:
+        if node.inputs[-1].type == node.type:
+            return _with_parts(b, name, *xs)
     spread = [
         x if i.type.shape == shape else [x[k] for k in _spread(i.type.shape, shape)] for x, i in zip(xs, node.inputs)
     ]
     return b.apply_each(name, zip(*spread))
+
+
+def _with_parts(b: Elements, name: str, x: Values, parts: Values) -> Values:
+    """Where nothing is added, nothing is to be looked at: long gradients are sums of single elements."""
+    out = list(x)
+    for k in [k for k, part in enumerate(parts) if part is not ZERO]:
+        out[k] = b.apply(name, out[k], parts[k])
+    return out
 
 
 def _sum_of(b: Elements, parts: Sequence[Any]) -> Any:

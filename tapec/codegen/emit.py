@@ -15,13 +15,17 @@ from tapec.codegen.load import Space
 from tapec.codegen.module import Layout
 from tapec.codegen.names import identifier
 from tapec.config import settings
-from tapec.ir import Graph, Node
+from tapec.ir import CONSTANT, Graph, Node
 from tapec.ir.tree import Tree
 
 __all__ = ["WATCHERS", "Compiled", "compile_graph"]
 
 SMALL = 256  # elements of an array that is taken apart
+LONG = 4096  # elements of one that is only read element by element, as loops do
+PARTS = 1 << 22  # elements that gradients of single ones have in all, before they are added up
 MATRIX = 16  # elements of a matrix that is multiplied one by one
+
+ELEMENTS = {"getitem", "scatter", "setitem", "full", "add", "subtract"}  # what may be done to long arrays all the same
 
 WATCHERS: list[Callable[[Compiled], None]] = []  # told of everything that is compiled: `tapec run` lists it
 
@@ -105,9 +109,19 @@ def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
         return None
     shapes = {shape for shape, *_ in kinds if shape}
     sizes = [math.prod(shape) for shape in shapes]
-    if any([not 0 < size <= SMALL for size in sizes]):
+    if any([not 0 < size <= SMALL for size in sizes]) and (
+        not 0 < min(sizes) <= max(sizes) <= LONG or works_on_all(graph)
+    ):
         return None
     return None if any([size > MATRIX for size in sizes]) and any(map(multiplies_matrix, graph.nodes)) else shapes
+
+
+def works_on_all(graph: Graph) -> bool:
+    """Does a long array go through anything but reading and writing some of its elements?"""
+    long = [n for n in graph.nodes if any([v.type.size > SMALL for v in (n, *n.inputs)]) and n.op is not CONSTANT]
+    if sum([n.type.size for n in long]) > PARTS:
+        return True
+    return any([n.op.kind not in ("indexing", "layout", "creation") and n.op.name not in ELEMENTS for n in long])
 
 
 def multiplies_matrix(node: Node) -> bool:

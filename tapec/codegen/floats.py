@@ -46,7 +46,7 @@ __all__ = [
 TINY = 9  # elements that one operation computes without a second thought: a matrix of 3 by 3
 MATRIX = 16  # columns of a matrix that may be read by rows
 LEAST = 800  # operations from which loops are looked for
-STEPS = 512  # arithmetic that one operation may take
+STEPS = 4096  # arithmetic that one operation may take
 NUMPY_COST = {"elementwise": 0.3, "reduction": 0.8, "product": 0.5, "creation": 0.2, "indexing": 0.3, "layout": 0.4}
 SCALAR_COST, FLOAT_COST = 0.04, 0.02  # microseconds: arithmetic on NumPy scalars, on floats
 WORTH = 0.036  # what a step on floats may cost at most where an operation is longer to read than on arrays
@@ -151,8 +151,9 @@ def numpy_costs_more(graph: Graph, than: float) -> bool:
 
 
 def _packing_cost(graph: Graph, given: Collection[int]) -> float:
-    unpacking = sum(0.1 if i.type.shape else 0.02 for i in graph.inputs if not i.type.weak)
-    return unpacking + sum(0.25 if graph.outputs[k].type.shape else 0.06 for k in given)
+    unpacking = sum([0.1 + i.type.size // 64 * 0.7 if i.type.shape else 0.02 for i in graph.inputs if not i.type.weak])
+    outputs = [graph.outputs[k].type for k in given]
+    return unpacking + sum([0.25 + t.size // 64 * 1.2 if t.shape else 0.06 for t in outputs])
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -256,3 +256,20 @@ def test_what_is_left_of_the_last_step_is_taken_apart():
 
     compiled = check(gradient_of(f, P), P)
     assert loops(compiled) == 2 and " = steps[-1]" in compiled.source
+
+
+def test_long_arrays_that_are_only_read_by_elements():
+    """What computes with all of a long array at once stays NumPy's."""
+
+    def f(a, x):
+        level, loss = x[0], 0.0
+        for k in range(1, x.shape[0]):
+            loss = loss + (x[k] - level) ** 2
+            level = a * x[k] + (1.0 - a) * level
+        return loss
+
+    a, x = np.float64(0.3), np.cos(np.arange(400.0))
+    compiled = check(gradient_of(f, a, x), a, x)
+    assert loops(compiled) == 2 and "d_y[::-1]" in compiled.source
+    assert "tolist" not in check(gradient_of(lambda a, x: f(a, x) + np.sum(np.tanh(x)), a, x), a, x).source
+    assert "tolist" not in check(gradient_of(lambda a, x: a * x[3] + np.sin(x[300]), a, x), a, x).source
