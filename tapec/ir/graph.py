@@ -112,7 +112,7 @@ def is_literal(node: Node) -> bool:
 class Graph:
     """A pure program: input nodes, all other nodes in an order that can run, output nodes."""
 
-    __slots__ = ("__weakref__", "_fingerprint", "_heads", "_numbering", "inputs", "name", "nodes", "outputs")
+    __slots__ = ("__weakref__", "_fingerprint", "_heads", "_numbering", "_uses", "inputs", "name", "nodes", "outputs")
 
     def __init__(self, inputs: Iterable[Node], nodes: Sequence[Node], outputs: Iterable[Node], name: str = "graph"):
         self.inputs = tuple(inputs)
@@ -122,6 +122,7 @@ class Graph:
         self._fingerprint: str | None = None
         self._numbering: dict[Any, Node] | None = None  # kept by the passes while they are at work
         self._heads: dict[Any, list[int]] | None = None  # likewise
+        self._uses: Any = None  # likewise: `passes.uses`
 
     @property
     def fingerprint(self) -> str:

@@ -25,6 +25,7 @@ from tapec.passes.rules import (
     INDEXING,
     LAYOUT,
     MASKS,
+    PARTS,
     PLACES,
     POWERS,
     PRODUCTS,
@@ -45,7 +46,7 @@ __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
 SHAPES = (LAYOUT, INDEXING, SLICES, REDUCTIONS, SPREADS, SYMMETRIES)
-NUMBERS = (ALGEBRA, POWERS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, SELECTIONS, FAST)
+NUMBERS = (ALGEBRA, PARTS, POWERS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, SELECTIONS, FAST)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),
@@ -81,7 +82,7 @@ def run_all(passes: Iterable[tuple[str, Pass]], graph: Graph, report: Report | N
     start = lean = Graph(graph.inputs, graph.nodes, graph.outputs, graph.name)
     for name, run in passes:
         lean = run_pass(name, run, lean, report)
-    lean._numbering = lean._heads = None
+    lean._numbering = lean._heads = lean._uses = None
     return graph if lean is start else lean
 
 

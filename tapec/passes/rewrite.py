@@ -95,13 +95,7 @@ def variants(rule: Rule) -> Variants:
 def _operands_fit(pattern: Any, key: tuple[Op, ...]) -> bool:
     if type(pattern) is Some:
         return pattern.fits_operands(key[1:])
-    args = pattern.args
-    if len(key) - 1 != len(args):
-        return False
-    for part, op in zip(args, key[1:]):
-        if not part.fits(op):
-            return False
-    return True
+    return len(key) - 1 == len(pattern.args) and all(part.fits(op) for part, op in zip(pattern.args, key[1:]))
 
 
 class Rewriter(Builder):
@@ -128,7 +122,8 @@ class Rewriter(Builder):
     @property
     def uses(self) -> Uses:
         if self._uses is None:  # a walk that changes nothing may never ask
-            self._uses = Uses(self.start)
+            self._uses = self.start._uses or Uses(self.start)
+            self.start._uses = None
         return self._uses
 
     def count(self, node: Node) -> int:
@@ -141,7 +136,7 @@ class Rewriter(Builder):
         twins, new = self.twins, dict[Node, Node]()
         begin = 0 if twins else self.first(groups)
         if begin == len(graph.nodes):
-            graph._numbering = self._known
+            graph._numbering, graph._uses = self._known, self._uses
             return graph
         self.nodes += graph.nodes[:begin]
         self.placed.update(self.nodes)

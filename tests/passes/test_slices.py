@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tapec.ir.index import Slice
-from tapec.passes.rules import SLICES
+from tapec.passes.rules import PARTS, SLICES
 from tapec.passes.rules.slices import composed
 from tests.passes.support import Case, check_case, check_table
 
@@ -91,11 +91,11 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_rule(name):
-    check_case(name, CASES[name], SLICES)
+    check_case(name, CASES[name], (*SLICES, *PARTS))
 
 
 def test_each_rule_has_a_case():
-    check_table(CASES, SLICES)
+    check_table(CASES, (*SLICES, *PARTS))
 
 
 def test_composed_slices_take_the_same():

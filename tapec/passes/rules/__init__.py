@@ -15,7 +15,7 @@ from tapec.passes.rules.products import PRODUCTS
 from tapec.passes.rules.reductions import REDUCTIONS, TWINS
 from tapec.passes.rules.scales import SCALES
 from tapec.passes.rules.selections import SELECTIONS
-from tapec.passes.rules.slices import SLICES
+from tapec.passes.rules.slices import PARTS, SLICES
 from tapec.passes.rules.spreads import SPREADS
 from tapec.passes.rules.stability import STABILITY
 from tapec.passes.rules.symmetries import SYMMETRIES
@@ -32,6 +32,7 @@ __all__ = [
     "INDEXING",
     "LAYOUT",
     "MASKS",
+    "PARTS",
     "PLACES",
     "POWERS",
     "PRODUCTS",

@@ -15,7 +15,7 @@ from tapec.ops.indexing import FULL_SLICE, GETITEM, SCATTER, completed
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
 
-__all__ = ["SLICES"]
+__all__ = ["PARTS", "SLICES"]
 
 (x,) = variables("x")
 Slices = tuple[Slice, ...]
@@ -123,6 +123,9 @@ SLICES = (
         changes="rounding",
     ),
     Rule("part-of-part", Some("scatter", of=("scatter",)), written_once, _both_written, kinds="fc"),
+)
+
+PARTS = (
     Rule(
         "part-taken-away",
         Some("add", of=("scatter",)),
