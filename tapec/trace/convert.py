@@ -123,6 +123,8 @@ def to_array(t: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarr
             raise UnsupportedError(at_user_line(_NO_STRIDES))
         if _SPARSE in asking.f_code.co_filename:
             return _itself(t)
+        if asking.f_code in _OF_PARTS and t.dtype.kind == "c":
+            raise UnsupportedError(at_user_line(_NO_PARTS.format(asking.f_code.co_name)))
         parts = parts_for(t, asking)
         return elements(t) if parts is None else parts
     for trace in watching:
@@ -138,6 +140,12 @@ _NO_STRIDES = (
     "np.lib.stride_tricks.as_strided looks at memory by bytes, and the elements of a recorded tensor lie nowhere. "
     "Mend: use np.lib.stride_tricks.sliding_window_view, or an index array."
 )
+
+
+# NumPy before 2.5 takes the elements of a list or an object array for real numbers; np.angle does so ever after
+_BLIND = (np.angle,) if np.array([1j], object).imag[0] == 1 else (np.angle, np.imag, np.real)
+_OF_PARTS = frozenset([getattr(f, "_implementation", f).__code__ for f in _BLIND])
+_NO_PARTS = "np.{0} of a list does not look into its tensors. Mend: np.{0}(np.stack([...]))"
 
 
 def _asking() -> Any:

@@ -5,6 +5,7 @@ import copy
 import math
 import operator
 import pickle
+import re
 import statistics
 from fractions import Fraction
 
@@ -141,6 +142,20 @@ def test_means_of_lists_keep_single_precision(mean, dtype):
     large = np.ones(100_000, dtype)  # whose sums are computed when somebody looks
     sums = lambda x: mean([np.sum(x[:7]), np.sum(x[5:9] * x[5:9]), x[0]])
     assert tapec.compile(sums)(large).dtype == dtype
+
+
+@pytest.mark.parametrize("part", [np.real, np.imag, np.angle])
+def test_parts_of_lists_of_complex_tensors_are_right_or_an_error(part):
+    """NumPy before 2.5 takes what is in a list for real numbers, and so does np.angle."""
+    z = np.array([1.0 + 2j, 0.5 - 1j])
+    try:
+        found = tapec.compile(lambda z: part([z[0], z[1] * 2]))(z)
+    except tapec.UnsupportedError as error:
+        assert re.match(rf"test_convert.py:\d+: np.{part.__name__} of a list .*np.stack", str(error))
+    else:
+        np.testing.assert_allclose(found, part(z * [1, 2]))
+    stacked = tapec.compile(lambda z: part(np.stack([z[0], z[1] * 2])))(z)
+    np.testing.assert_allclose(stacked, part(z * [1, 2]))
 
 
 def test_complex_tensors_too():
