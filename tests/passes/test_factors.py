@@ -109,6 +109,16 @@ def test_these_are_the_rules():
     assert [rule.name for rule in FACTORS] == ["common-factor", "common-matrix"]
 
 
+def test_numbers_that_the_user_put_in():
+    """The slope of `(0.5 * r) * r` is r, not two halves."""
+    once = "multiply %x, 0.5; multiply %0, 0.1 !ct; multiply %x, 0.05 !ct; add %1, %2 !ct"
+    assert [n.op.name for n in RuleSet("", FACTORS)(parse(text(X, once))).nodes if n.inputs] == ["multiply"]
+    far = once.replace("0.5;", "1e300;")
+    check_unchanged(text(X, far), FACTORS)
+    twice = "add %x, 0.5; multiply %0, 0.1 !ct; multiply %x, 0.05 !ct; add %1, %2 !ct"
+    check_unchanged(text(X, twice), FACTORS)
+
+
 def test_the_slope_of_gelu():
     """d * k + d * (3 * u * u) * j, where hand-written code has d * (k + 3 * j * u * u)."""
     body = "multiply %y, %y; multiply %x, 0.8 !ct; multiply %x, %0 !ct; multiply %2, 0.1 !ct; add %1, %3 !ct"

@@ -65,10 +65,26 @@ def common(y: Node, uses: Count) -> Common | None:
     left, right = (term(i, uses) for i in y.inputs)
     if y.op.name == "subtract":
         right = right._replace(number=-right.number)
+    return _shared_factor(left, right) or _shared_factor(_unscaled(left), _unscaled(right))
+
+
+def _shared_factor(left: Term, right: Term) -> Common | None:
     for x in left.factors:
         if x in right.factors:
             return Common(x, _rest(left, x), left.number, _rest(right, x), right.number)
     return None
+
+
+def _unscaled(t: Term) -> Term:
+    """The term with the numbers taken out of its factors that the user put in: of `(0.5 * r) * r`."""
+    number, factors = t.number, []
+    for node in t.factors:
+        a, b = node.inputs if node.op.name == "multiply" and node.role is None else (node, node)
+        k, rest = (uniform_value(b), a) if uniform_value(b) is not None else (uniform_value(a), b)
+        if a is not b and type(k) in (int, float) and is_mild(node, k) and rest.type == node.type:
+            number, node = number * k, rest
+        factors.append(node)
+    return Term(number, tuple(factors))
 
 
 def _rest(t: Term, x: Node) -> Node | None:
