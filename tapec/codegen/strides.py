@@ -49,7 +49,7 @@ def _breaks(operand: Node, axis: int, shape: tuple[int, ...]) -> bool:
     """Does the step from one row to the next differ from the steps within it?"""
     own = operand.type.shape
     if -axis > len(own):
-        return own[axis + 1] != 1  # a row for all
+        return -axis == len(own) + 1 and own[0] != 1  # a row for all
     if (own[axis] == 1) != (own[axis + 1] == 1) and shape[axis] > 1 and shape[axis + 1] > 1:
         return True
     return axis == -2 and operand.op.name == "getitem" and is_view(operand) and _is_cut(operand)

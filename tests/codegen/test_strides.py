@@ -76,3 +76,10 @@ def test_a_decision_tree():
     wanted[np.arange(300), WIDE.argmax(axis=1)] -= np.cos(y).sum(axis=1)
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
     assert np.getbufsize() == 8192
+
+
+def test_operands_of_fewer_axes():
+    """Far to the left of an operand's axes it is the same for all."""
+    x = np.random.default_rng(0).random((3, 2, 1, 700))
+    f = tapec.grad(lambda x, w: np.sum(np.sin(x * w) ** 2))
+    np.testing.assert_allclose(f(x, np.ones((1, 700))), np.sin(2 * x), rtol=1e-12)
