@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tapec.codegen.arrange import Arranged, Block, Feed, Pick, slice_text
+from tapec.codegen.arrange import Arranged
 from tapec.codegen.expressions import Expr, parse_template, slots
+from tapec.codegen.feeds import Block, Feed, Pick, slice_text
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
 from tapec.codegen.items import Results
 from tapec.codegen.names import generic_name, identifier
@@ -94,11 +95,11 @@ class RepeatLowering(FloatLowering):
             name[values] = names.take(identifier(values.name or "steps"))
             self.out.append(Assign(name[values], EMPTY_LIST))
         inside = {i for n in (*block.again, *block.body) for i in n.inputs}
+        firsts = list(block.first.values())
         for key, before in block.before.items():
-            self.begin(before, block.first[key], block.body[key[0]], block.first[key] in inside)
-        gone = [
-            i for i in dict.fromkeys(block.first.values()) if i not in inside and self.last_read.get(i) == self.here
-        ]
+            first = block.first[key]
+            self.begin(before, first, block.body[key[0]], first in inside or firsts.count(first) > 1)
+        gone = [i for i in dict.fromkeys(firsts) if i not in inside and self.last_read.get(i) == self.here]
         self.bury(gone)  # so what goes along their steps can have their names
         mark = names.mark()
         names.fixed.update([name[b] for b in block.before.values()])

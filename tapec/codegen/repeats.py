@@ -41,6 +41,7 @@ class _Finder:
         self.sequences: dict[Any, Sequence[Node | None]] = dict(enumerate(groups))
         self.place: dict[Node, tuple[Any, int]] = {}  # which element of which sequence
         self.used: set[Node] = set()
+        self.around = (0, 0)  # where the steps of the loop may lie that is looked for
         for g, group in enumerate(groups):
             self.place.update({e: (g, k) for k, e in enumerate(group) if e is not None})
 
@@ -84,6 +85,7 @@ class _Finder:
         """The loop whose steps have so many operations, and lie in this stretch."""
         if stop - start < 3 * period or not self.used.isdisjoint(self.nodes[start:stop]):
             return None
+        self.around = max(0, start - FEWEST * period), stop + FEWEST * period
         cut = self.cut(start, period)
         middle = cut + period * max(1, (stop - cut) // period // 2)
         seed = self.nodes[middle : middle + period]
@@ -170,13 +172,15 @@ class _Finder:
 
     def numbers(self, at: int, k: int, period: int, walks: Numbers) -> Source:
         """Numbers that are others in each step: those which the operations at equal distances read."""
+        low, high = self.around
+        first = at - (at - low) // period * period
         found = []
-        for node in self.nodes[at % period :: period]:
+        for node in self.nodes[first:high:period]:
             number = node.inputs[k] if len(node.inputs) > k else None
             known = number is not None and number.op is CONSTANT and math.isfinite(number.value)
             found.append(number if known else None)
         self.sequences["numbers", at, k] = found
-        return WALK, walks.setdefault(Walk(("numbers", at, k), at // period, 1), len(walks))
+        return WALK, walks.setdefault(Walk(("numbers", at, k), (at - first) // period, 1), len(walks))
 
     def moved(self, walk: Walk, count: int) -> Walk:
         """A walk of so many steps; along numbers, along those alone."""

@@ -273,3 +273,14 @@ def test_long_arrays_that_are_only_read_by_elements():
     assert loops(compiled) == 2 and "d_y[::-1]" in compiled.source
     assert "tolist" not in check(gradient_of(lambda a, x: f(a, x) + np.sum(np.tanh(x)), a, x), a, x).source
     assert "tolist" not in check(gradient_of(lambda a, x: a * x[3] + np.sin(x[300]), a, x), a, x).source
+
+
+def test_values_that_begin_as_one():
+    def f(p):
+        a, b = p[0], p[0]
+        for _ in range(60):
+            a, b = np.sin(a) * b + p[1], np.cos(a) - 0.5 * b
+        return a * b
+
+    compiled = check(gradient_of(f, P), P)
+    assert loops(compiled) == 2

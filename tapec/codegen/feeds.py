@@ -1,0 +1,114 @@
+"""Loops ready to be written, and what goes from one to the other: what each keeps, and who goes along it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+from tapec.codegen.elements import FLOAT, OPS
+from tapec.codegen.growing import Carried, Loop, Walk
+from tapec.ir import CONSTANT, INPUT, Node, input_node
+
+__all__ = ["Block", "Feed", "Pick", "aligned", "computed_again", "slice_text"]
+
+CHEAP = {OPS[name] for name in ("add", "subtract", "multiply", "negative")}
+
+
+class Pick(NamedTuple):
+    """Several values of one element of a list: `a, _, b = steps[-1]`."""
+
+    values: Node
+    place: int
+    targets: list[Node | None]
+
+    @property
+    def leaves(self) -> tuple[Node, ...]:
+        return (self.values,)
+
+
+class Feed(NamedTuple):
+    """What a loop goes along: the list, its length, which part in which direction, and what stands for an element, or
+    for each of its parts that is read."""
+
+    values: Node
+    length: int
+    start: int
+    stride: int
+    targets: list[Node | None]
+    elements: list[Node]  # what they were in the loop that computed them
+
+
+class Block:
+    """A loop ready to be written: `body` is one step, `before` has what stands for values of the steps before."""
+
+    def __init__(self, loop: Loop):
+        self.loop = loop
+        self.count = len(loop.steps)
+        self.before: dict[Carried, Node] = {}
+        self.body: list[Node] = []
+        self.again: list[Node] = []  # what it computes again of what other loops have computed
+        self.first: dict[Carried, Node] = {}
+        self.feeds: list[Feed] = []
+        self.kept: dict[tuple[Node, ...], Node] = {}  # what is kept of each step, and the list of it
+        self.left: dict[Node, int] = {}  # operations of the last step that are read later, and their place
+
+    @property
+    def read(self) -> list[Node]:
+        """All that comes from outside."""
+        own = {*self.again, *self.body, *self.before.values(), *[t for f in self.feeds for t in f.targets if t]}
+        inner = [i for n in (*self.again, *self.body) for i in n.inputs if i not in own and i.op is not CONSTANT]
+        first = [i for i in self.first.values() if i.op is not CONSTANT]
+        return list(dict.fromkeys([*first, *[f.values for f in self.feeds], *inner]))
+
+    def element(self, p: int, early: bool) -> Node:
+        """What stands for a value in the body: that of the step, or the one that it finds."""
+        return self.before[p, 1] if early else self.body[p]
+
+
+def computed_again(elements: list[Node], producer: Block, block: Block) -> dict[Node, Node]:
+    """What stands for values of another loop: one step from what is kept anyway is computed again, and not kept."""
+    own = {*producer.body, *producer.before.values(), *[t for f in producer.feeds for t in f.targets]}
+    made: dict[Node, Node] = {}
+    for e in elements:
+        if e.op in CHEAP and all([i in made and made[i].op is INPUT if i in own else True for i in e.inputs]):
+            made[e] = e.with_inputs(tuple([made.get(i, i) for i in e.inputs]))
+            block.again.append(made[e])
+        else:
+            made[e] = input_node("", FLOAT)
+    return made
+
+
+def aligned(other: Loop, walks: list[tuple[int, Walk]], count: int) -> list[Any] | None:
+    """Walks along another loop, in groups that read the same of its steps at once: which step first, and the distance;
+    and of each walk its number, its place, and whether it reads what that step finds. None where one reads both what
+    the first step finds and what the last one makes."""
+    steps = len(other.steps)
+    rest: dict[int, dict[tuple[int, int], tuple[int, int, bool]]] = {}
+    for w, walk in walks:
+        p, ways = walk.base[1], {}
+        least, most = sorted((walk.start, walk.at(count - 1)))
+        if (p, 1) not in other.first or most < steps:
+            ways[walk.start, walk.stride] = (w, p, (p, 1) in other.first)
+        if (p, 1) in other.first and least >= 1:
+            ways[walk.start - 1, walk.stride] = (w, p, False)
+        if not ways:
+            return None
+        rest[w] = ways
+    groups = []
+    while rest:
+        votes = Counter(way for ways in rest.values() for way in ways)
+        best = max(votes, key=votes.__getitem__)
+        groups.append((best, [rest.pop(w)[best] for w in [w for w, ways in rest.items() if best in ways]]))
+    return groups
+
+
+def slice_text(text: str, length: int, start: int, stride: int, count: int) -> str:
+    """The source of these elements of a list."""
+    last = start + stride * (count - 1)
+    whole = start == (0 if stride > 0 else length - 1)
+    begin = "" if whole else str(start if start < length / 2 else start - length)
+    beyond = last + (1 if stride > 0 else -1)
+    end = "" if beyond < 0 or beyond >= length else f"{beyond}"
+    if stride == 1 and not begin and not end:
+        return text
+    return f"{text}[{begin}:{end}{'' if stride == 1 else f':{stride}'}]"
