@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from tapec.codegen.plan import count_uses, is_big, is_view
+from tapec.codegen.plan import count_uses, is_view
 from tapec.ir import INPUT, Graph, Node, get_op
 
 __all__ = ["factored"]
+
+LEAST = 1 << 17  # bytes from which one array less is worth it: small ones are multiplied by rows more slowly
 
 
 def factored(graph: Graph) -> Graph:
@@ -41,7 +43,7 @@ def factored(graph: Graph) -> Graph:
 def _spread_operand(node: Node, uses: dict[Node, int]) -> int | None:
     """Which operand of a big product is itself one, of two smaller arrays, beside an array that dies there."""
     t = node.type
-    if node.op is not MULTIPLY or node.role is None or not is_big(t):
+    if node.op is not MULTIPLY or node.role is None or t.nbytes < LEAST:
         return None
     for at, product in enumerate(node.inputs):
         whole = node.inputs[1 - at]
