@@ -213,6 +213,11 @@ def surface(error: BaseException) -> None:
     cause = error.__cause__
     if isinstance(cause, DetachError) and isinstance(error, ValueError):
         raise cause.with_traceback(error.__traceback__) from None
+    if type(error).__module__.startswith("numba."):
+        error.add_note(
+            "A function that numba compiles takes no recorded tensors. "
+            "Mend: call the function without numba (`f.py_func`), or give it a tapec.custom_gradient."
+        )
     if isinstance(error, (TypeError, AttributeError)) and _is_about_objects(error):
         error.add_note(
             "If this is an object array that np.array made of recorded tensors: np.stack([...]) makes one tensor, "

@@ -457,3 +457,15 @@ def test_fractions_are_numbers():
     x = tapec.constant([1.0, 2.0])
     assert (x * third).dtype == np.float64
     assert (tapec.constant(np.float32(2.0)) * third).dtype == np.float32  # weak, as Python's floats are
+
+
+def test_errors_of_numba_have_the_mend():
+    """Its own words are of types that no user knows."""
+    typing_error = type("TypingError", (Exception,), {"__module__": "numba.core.errors"})
+
+    def compiled(x):
+        raise typing_error("non-precise type pyobject")
+
+    with pytest.raises(typing_error) as caught:
+        tapec.grad(lambda x: np.sum(compiled(x)))(X)
+    assert "f.py_func" in caught.value.__notes__[-1]
