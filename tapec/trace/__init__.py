@@ -5,4 +5,4 @@ Must not be imported here: api, compat, cli, report.
 """
 
 from tapec.trace import tensor  # isort: skip
-from tapec.trace import operators, plans, parts, convert, views, inplace, writers  # isort: skip  they give Tensor its methods
+from tapec.trace import operators, calls, parts, convert, views, inplace, writers  # isort: skip  they give Tensor its methods

@@ -11,6 +11,7 @@ tensor.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from tapec.ops.define import as_operand, shape_of
 from tapec.ops.encoding import encode_index
 from tapec.ops.indexing import GETITEM, real_index
 from tapec.ops.setitem import SETITEM
+from tapec.trace.at_once import forget_unread, replaced, updated, written
 from tapec.trace.later import compute_all
 from tapec.trace.links import Views, base_of, made_in
 from tapec.trace.mends import detach_error
@@ -97,30 +99,12 @@ def change(t: Tensor, op: Op, inputs: tuple[Any, ...], params: Any, value: Any) 
     t._value = value[()] if type(value) is np.ndarray and not value.ndim else value
     if rec is not None:
         record_change(rec, op, inputs, params, t, before)
-        if op is SETITEM and rec.append is not None and _unread(rec.tapes[0].log.records, t):
-            before._value = np.broadcast_to(np.zeros((), t.dtype), t.shape)  # its type is all that is asked for
+        if op is SETITEM and rec.append is not None:
+            forget_unread(rec, t, before)
     if type(t._link) is tuple:
         carry(t)
     else:
         expire(t)
-
-
-def _unread(records: list[Any], t: Tensor) -> bool:
-    """Does no rule ask for what a tensor held between its last two writes? Reading elements does not count.
-
-    Then that array need not be kept: a loop of writes keeps one array, not one for each.
-    """
-    for entry in records[-2 : -2 - _FAR : -1]:
-        if entry[3] is t:
-            return len(entry) == 7
-        read = [x is t for x in entry[1]]
-        if any(read[1:]) or (read[:1] == [True] and entry[0].kind not in _BLIND):
-            return False
-    return False
-
-
-_FAR = 64  # records to look back
-_BLIND = ("indexing", "layout", "guard")  # kinds of ops whose derivatives do not ask for the value of the first operand
 
 
 def own_copy(t: Tensor) -> np.ndarray:
@@ -131,6 +115,8 @@ def own_copy(t: Tensor) -> np.ndarray:
 
 def write(self: Tensor, index: Any, value: Any) -> None:
     """`t[index] = value`."""
+    if type(self) is Tensor and written(self, index, value):
+        return
     try:
         t = self._tapec_read()
         check_writable(t)
@@ -220,7 +206,7 @@ def assign(self: Tensor, result: Any, casting: str = "same_kind") -> Tensor:
     """`out=t`: the elements of a result, as far as NumPy would cast and broadcast them."""
     t = self._tapec_read()
     r = as_operand(result)
-    if r is t:
+    if r is t or (type(r) is Tensor and replaced(t, COPY, r)):
         return self
     check_writable(t)
     dtype = np.result_type(r) if type(r) in (float, int, bool, complex) else r.dtype
@@ -245,10 +231,13 @@ def _filled(t: Tensor, r: Any) -> Any:
     return new
 
 
-def _augmented(ufunc: np.ufunc) -> Any:
+def _augmented(ufunc: np.ufunc, compute: Any) -> Any:
     """`y += z`. What stands for a number is no array: then Python rebinds the name to `y + z`."""
+    op = UFUNCS[ufunc]
 
     def call(self: Tensor, other: Any) -> Any:
+        if type(self) is Tensor and updated(self, op, compute, other):
+            return self
         t = self._tapec_read()
         if type(t._value) is not np.ndarray or other is None or isinstance(other, (str, bytes, dict, set)):
             return NotImplemented
@@ -298,18 +287,18 @@ Tensor._own = own  # type: ignore[method-assign, assignment]
 Tensor._assign = assign  # type: ignore[method-assign, assignment]
 Tensor._write_into = write_into  # type: ignore[method-assign, assignment]
 for _name, _ufunc in {
-    "iadd": np.add,
-    "isub": np.subtract,
-    "imul": np.multiply,
-    "itruediv": np.divide,
-    "ifloordiv": np.floor_divide,
-    "imod": np.remainder,
-    "ipow": np.power,
-    "imatmul": np.matmul,
-    "iand": np.bitwise_and,
-    "ior": np.bitwise_or,
-    "ixor": np.bitwise_xor,
-    "ilshift": np.left_shift,
-    "irshift": np.right_shift,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "pow": np.power,
+    "matmul": np.matmul,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
 }.items():
-    setattr(Tensor, f"__{_name}__", _augmented(_ufunc))
+    setattr(Tensor, f"__i{_name}__", _augmented(_ufunc, getattr(operator, f"__{_name}__")))

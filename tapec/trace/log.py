@@ -80,7 +80,7 @@ class Log:
             return
         index, objects, values, found = self.index, self.objects, self.values, self.leaves.add
         find, add, keep, value_is = index.get, self.key.append, objects.append, values.append
-        snapshots = self._arrays
+        snapshots, scalars = self._arrays, self.scalars.append
         for entry in records[self._scanned :] if self._scanned else records:
             op = entry[0]
             add(op)
@@ -89,17 +89,28 @@ class Log:
             for x in entry[1]:
                 slot = find(id(x))
                 if slot is None:
-                    value = x._value if type(x) is Tensor else None
-                    if type(x) is _ndarray and x.nbytes <= WHOLE:
+                    if type(x) is Tensor:
+                        value = x._value
+                    elif type(x) is float and x:
+                        value = None
+                        slot = len(objects)
+                        found(slot)
+                        keep(x)
+                        value_is(x)
+                        add(float)
+                        scalars((slot, x))
+                    elif type(x) is _ndarray and x.nbytes <= WHOLE:
                         known = snapshots.get(id(x))
                         value = x if known is None else _ndarray(x.shape, x.dtype, known[1])
+                    else:
+                        value = None
                     if type(value) is _ndarray:  # as `leaf` has it, for the commonest of leaves
                         slot = index[id(x)] = len(objects)
                         found(slot)
                         keep(x)
                         value_is(value)
                         add((value.shape, value.dtype))
-                    else:
+                    elif slot is None:
                         slot = self.leaf(x)
                 add(slot)
             out = entry[3]

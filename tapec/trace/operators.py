@@ -51,7 +51,7 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
         mark = rec.mark
         if rec.append is not None and (self._mark is mark or (kind is Tensor and other._mark is mark)):
             if kind is _ndarray:
-                other = rec.tapes[0].log.seen(other)
+                other = rec.log.seen(other)
             frame = _getframe(1)
             rec.append((op, (self, other), (), out, frame.f_code, frame.f_lasti))
             out._mark = mark
@@ -77,7 +77,7 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
         mark = rec.mark
         if rec.append is not None and self._mark is mark:
             if kind is _ndarray:
-                other = rec.tapes[0].log.seen(other)
+                other = rec.log.seen(other)
             frame = _getframe(1)
             rec.append((op, (other, self), (), out, frame.f_code, frame.f_lasti))
             out._mark = mark

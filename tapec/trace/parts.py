@@ -19,11 +19,11 @@ from tapec.ops.array import METHODS, run
 from tapec.ops.indexing import FULL_SLICE, GETITEM
 from tapec.ops.reading import NONZERO
 from tapec.trace.links import share
-from tapec.trace.plans import answer, comes_again, find, remember
+from tapec.trace.plans import PLANS, answer, comes_again, remember
 from tapec.trace.recorder import CURRENT
-from tapec.trace.tensor import USER_FILES, Tensor, record, user_frame, wrap
+from tapec.trace.tensor import USER_FILES, Tensor, as_seen, record, user_frame, wrap
 
-__all__ = ["getitem"]
+__all__ = ["encoded", "getitem"]
 
 _new = object.__new__
 _new_slice = tuple.__new__
@@ -34,6 +34,7 @@ _FLAGS = frozenset({bool})
 _NUMPY_INTS = frozenset(np.dtype(c).type for c in "bhilqBHILQ")
 _SLOTS = tuple([Slot(k) for k in range(64)])
 _BY_PLACES = (("index", (Slot(0),)),)
+_BY_PAIRS = (("index", (Slot(0), Slot(1))),)
 _BY_MASK = [(("index", _SLOTS[:n]), ("unique", True)) for n in range(65)]  # of so many axes
 _ALL: Any = (GETITEM, (), (), ..., False)  # the array itself
 _item = METHODS["__getitem__"]
@@ -46,8 +47,18 @@ def getitem(self: Tensor, index: Any) -> Any:
         return run(_item, (self, index), {})
     arrays: Any = ()
     theirs = False
-    if kind is int or (kind is tuple and index and type(index[0]) is int and _INTS.issuperset(map(type, index))):
-        op, params = GETITEM, (("index", (index,) if kind is int else index),)
+    if kind is int:
+        op, params = GETITEM, (("index", (index,)),)
+    elif kind is tuple:
+        if index and type(index[0]) is int and _INTS.issuperset(map(type, index)):
+            op, params = GETITEM, (("index", index),)
+        else:
+            found = _encoded(self, value, index)
+            if found is None:
+                return run(_item, (self, index), {})
+            if found is _ALL:
+                return self
+            op, params, arrays, index, theirs = found
     elif kind is slice:
         start, stop, step = index.start, index.stop, index.step
         if not (type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS):
@@ -55,8 +66,12 @@ def getitem(self: Tensor, index: Any) -> Any:
         if start is None and stop is None and step is None:
             return self
         op, params = GETITEM, (("index", (_new_slice(Slice, (start, stop, step)),)),)  # type: ignore[arg-type]
+    elif kind is _ndarray and index.dtype.kind == "i":
+        op, params, arrays, theirs = GETITEM, _BY_PLACES, (index,), True
+    elif kind is _ndarray and index.dtype.kind == "b" and index.ndim and index.shape == value.shape[: index.ndim]:
+        op, params, arrays = GETITEM, _BY_MASK[index.ndim], index.nonzero()
     else:
-        found = _encoded(self, value, index) if kind is tuple else _encoded_one(self, value, index)
+        found = _encoded_one(self, value, index)
         if found is None:
             return run(_item, (self, index), {})
         if found is _ALL:
@@ -74,15 +89,13 @@ def getitem(self: Tensor, index: Any) -> Any:
     rec = CURRENT.get()
     if rec is not None:
         if rec.append is not None and self._mark is rec.mark:
-            if theirs:
-                seen = rec.tapes[0].log.seen
-                inputs = (self, *[seen(a) if type(a) is _ndarray else a for a in arrays])
-            else:
-                inputs = (self, *arrays) if arrays else (self,)
+            inputs = (self, *(as_seen(rec, arrays) if theirs else arrays))
             frame = _getframe(1)
-            if frame.f_code.co_filename not in USER_FILES:
+            code = frame.f_code
+            if code.co_filename not in USER_FILES:
                 frame = user_frame(frame)
-            rec.append((op, inputs, params, out, frame.f_code, frame.f_lasti))
+                code = frame.f_code
+            rec.append((op, inputs, params, out, code, frame.f_lasti))
             out._mark = rec.mark
         else:
             record(rec, op, (self, *arrays), params, out)
@@ -100,6 +113,11 @@ def getitem(self: Tensor, index: Any) -> Any:
 _Encoded = tuple[Op, Any, tuple[Any, ...], Any, bool] | None
 
 
+def encoded(x: Tensor, index: Any) -> _Encoded:
+    """What an index says of an array."""
+    return (_encoded if type(index) is tuple else _encoded_one)(x, x._value, index)
+
+
 def _encoded_one(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
     """An index that is no tuple."""
     a = _array(index)
@@ -114,6 +132,9 @@ def _encoded_one(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
 
 
 def _encoded(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
+    if len(index) == 2 and type(index[0]) is _ndarray and type(index[1]) is _ndarray:
+        if index[0].dtype.kind == "i" and index[1].dtype.kind == "i":
+            return GETITEM, _BY_PAIRS, index, index, True
     static: list[Any] = []
     arrays: list[Any] = []
     real: list[Any] = []  # what NumPy takes
@@ -123,9 +144,12 @@ def _encoded(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
         kind = type(p)
         if kind is slice:
             start, stop, step = p.start, p.stop, p.step
-            if not (type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS):
+            if start is None and stop is None and step is None:
+                static.append(FULL_SLICE)
+            elif type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS:
+                static.append(_new_slice(Slice, (start, stop, step)))
+            else:
                 return None
-            static.append(_new_slice(Slice, (start, stop, step)))
         elif kind is int:
             static.append(p)
         elif kind is _ndarray and p.dtype.kind == "i":
@@ -187,18 +211,14 @@ def _places(mask: Any) -> tuple[Any, ...]:
     """Where a mask is true; of a recorded mask that is recorded."""
     if type(mask) is not Tensor:
         return mask.nonzero()
-    places = tuple(map(wrap, mask._value.nonzero()))
-    rec = CURRENT.get()
-    if rec is not None:
-        record(rec, NONZERO, (mask,), (), places, 5)
-    return places
+    return _recorded_places(mask, 5)
 
 
 def _basic(x: Tensor, value: np.ndarray, index: Any, static: list[Any], spread: bool) -> _Encoded:
     """An index without arrays. With new axes, or `...`, it may be another shape for the whole array."""
     if spread:
         key = (_item, value.shape, *static)
-        part: Any = find(key)
+        part: Any = PLANS.get(key)
         if part is None and comes_again(key):
             found = answer(_item, (x, index), {})
             if found is not None and found.is_one:
@@ -214,4 +234,22 @@ def _basic(x: Tensor, value: np.ndarray, index: Any, static: list[Any], spread: 
     return GETITEM, (("index", tuple(static)),), (), index, False
 
 
+# -- where an array is not zero ---------------------------------------------------------------------------------------
+def nonzero(self: Tensor) -> Any:
+    """As `numpy.ndarray.nonzero`."""
+    value = self._value
+    if type(self) is not Tensor or type(value) is not _ndarray:
+        return run(METHODS["nonzero"], (self,), {})
+    return _recorded_places(self, 3)
+
+
+def _recorded_places(t: Tensor, depth: int) -> tuple[Tensor, ...]:
+    places = tuple(map(wrap, t._value.nonzero()))
+    rec = CURRENT.get()
+    if rec is not None:
+        record(rec, NONZERO, (t,), (), places, depth)
+    return places
+
+
+setattr(Tensor, "nonzero", nonzero)  # noqa: B010
 Tensor.__getitem__ = getitem  # type: ignore[method-assign, assignment]

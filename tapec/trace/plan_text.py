@@ -20,8 +20,11 @@ vectors, which is a reshape and a product:
             mark = rec.mark
             if rec.append is not None and rec.trace is None and type(a0) is Tensor and a0._mark is mark and ...:
                 frame = _getframe(2)
-                if frame.f_code.co_filename not in USER_FILES: frame = user_frame(frame)
-                code, lasti = frame.f_code, frame.f_lasti
+                code = frame.f_code
+                if code.co_filename not in USER_FILES:
+                    frame = user_frame(frame.f_back)
+                    code = frame.f_code
+                lasti = frame.f_lasti
                 append = rec.append
                 append((o0, (a0, ), p0, v2, code, lasti))
                 append((o1, (v2, a1, ), p1, x3, code, lasti))
@@ -50,8 +53,8 @@ __all__ = ["Line", "Text", "written"]
 
 
 class Line(NamedTuple):
-    """One op: the places of its inputs and results. `scalars`: those without axes; `flags`: single truth values.
-    `moves`: it hangs on an operand.
+    """One op: the places of its inputs and results. `scalars`: those that may be without axes; `flags`: single truth
+    values. `moves`: it hangs on an operand.
     """
 
     picks: tuple[int, ...]
@@ -107,7 +110,7 @@ def _function(text: Text) -> Iterator[str]:
     for n, line in enumerate(text.lines):
         yield f"            {_row('v', line.to) if line.several else f'v{line.to[0]}'} = c{n}({_args('v', line.picks)})"
         for k in line.scalars:
-            yield f"            if type(v{k}) is ndarray: v{k} = v{k}[()]"
+            yield f"            if type(v{k}) is ndarray and not v{k}.ndim: v{k} = v{k}[()]"
     yield "        except Exception as error:"
     yield "            note_user_line(error)"
     yield "            raise"
@@ -139,21 +142,25 @@ def _recording(text: Text, made: list[int]) -> Iterator[str]:
     yield f"if rec.append is not None and {_watched(text)}:"
     if len(text.lines) == 1 and text.operands > 1:
         for k in sorted(set(text.lines[0].picks) & set(range(text.operands))):
-            yield f"    if type(a{k}) is ndarray: a{k} = rec.tapes[0].log.seen(a{k})"
+            yield f"    if type(a{k}) is ndarray: a{k} = rec.log.seen(a{k})"
     yield "    frame = _getframe(2)"
-    yield "    if frame.f_code.co_filename not in USER_FILES: frame = user_frame(frame)"
-    yield "    code, lasti = frame.f_code, frame.f_lasti"
+    yield "    code = frame.f_code"
+    yield "    if code.co_filename not in USER_FILES:"
+    yield "        frame = user_frame(frame.f_back)"
+    yield "        code = frame.f_code"
+    yield "    lasti = frame.f_lasti"
     yield "    append = rec.append"
     for k in text.own:
         yield f"    h{k} = wrap(v{k}.copy())"
+    plain = len(text.lines) == 1 and text.operands == 1 and text.lines[0].picks == (0,)
     for n, line in enumerate(text.lines):
         for k in line.flags:
             if k not in made:
                 yield f"    h{k} = wrap(v{k})"
         if line.moves:
-            inputs = "".join([f"{names[k]}, " for k in line.picks])
+            inputs = "operands" if plain else f"({''.join([f'{names[k]}, ' for k in line.picks])})"
             out = f"({''.join([f'{names[k]}, ' for k in line.to])})" if line.several else names[line.to[0]]
-            yield f"    append((o{n}, ({inputs}), p{n}, {out}, code, lasti))"
+            yield f"    append((o{n}, {inputs}, p{n}, {out}, code, lasti))"
             for k in line.to:
                 if k in made:
                     yield f"    x{k}._mark = mark"

@@ -8,42 +8,38 @@ on it is computed and recorded at once. A function that looks at values refuses 
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
 from types import NoneType
 from typing import Any
 
 import numpy as np
 
 from tapec.ir import CONSTANT, Node, Type, input_node
-from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, gives_views, has_out, run, ufunc_method
-from tapec.ops.control import WHERE
+from tapec.ops.array import ArrayLike, gives_views, has_out, run
 from tapec.ops.copying import COPY
 from tapec.ops.define import holds_stand_in
-from tapec.ops.extremes import CLIP
 from tapec.ops.layout import ravel
 from tapec.ops.reading import take
 from tapec.ops.symbol import Question
-from tapec.ops.ufuncs import call as call_ufunc
 from tapec.trace.steps import Answer, Notes, plan_of
-from tapec.trace.tensor import NUMERIC, Tensor, perform, wrap
+from tapec.trace.tensor import NUMERIC, Tensor, wrap
 
-__all__ = ["answer", "call", "comes_again", "find", "planned", "remember"]
+__all__ = ["INTS", "PLACED", "PLANS", "STATIC", "answer", "call", "comes_again", "remember"]
 
 _ndarray = np.ndarray
 _generic = np.generic
-_INTS = frozenset({int})
-_STATIC = frozenset({int, bool, NoneType, type})
-_PLACED = _STATIC - {bool}  # without a name beside it True is taken for 1, which it equals
+INTS = frozenset({int})
+STATIC = frozenset({int, bool, NoneType, type})
+PLACED = STATIC - {bool}  # without a name beside it True is taken for 1, which it equals
 _BY_MEMORY = frozenset("AKFakf")  # orders in which it matters how an array lies in memory
 _SMALL = 4096  # bytes of an array that a plan may keep
 
-_PLANS: dict[Any, Any] = {}  # None: it has to be called
+PLANS: dict[Any, Any] = {}  # None: it has to be called
 _SEEN: set[Any] = set()  # once; a plan is made for what comes again
 _MANY = 4096  # both are emptied when they get larger
 _COUNTS: dict[Any, int] = {}  # how many plans a function has got for numbers, which may well be others each time
 _FEW = 32
 _LONG = 64  # lists that are looked through
-_find = _PLANS.get
+_find = PLANS.get
 
 
 # -- what decides -----------------------------------------------------------------------------------------------------
@@ -60,16 +56,17 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kind = type(a)
         if kind is Tensor:
             value = a._value
-        elif kind in _PLACED:
-            key.append(a)
-            continue
         elif kind is _ndarray and a.dtype.kind in NUMERIC:
             value = a
+        elif kind is list and ours is take and not holds_stand_in(a):  # which places does not matter
+            a = wrap(np.asarray(a))
+            value, args = a._value, (args[0], a, *args[2:])
         else:
-            word = word_of(a)
-            if word is None:
-                return _call_any(ours, args, kwargs)
-            key.append(word)
+            if kind not in PLACED:
+                a = word_of(a)
+                if a is None:
+                    return _call_any(ours, args, kwargs)
+            key.append(a)
             continue
         if type(value) is _ndarray:
             key.append((value.shape, value.dtype))
@@ -79,12 +76,13 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return _call_any(ours, args, kwargs)
         operands.append(a)
         values.append(value)
-    for name, a in kwargs.items():
-        if type(a) not in _STATIC:
-            a = word_of(a)
-            if a is None:
-                return _call_any(ours, args, kwargs)
-        key.append((name, a))
+    if kwargs:
+        for name, a in kwargs.items():
+            if type(a) not in STATIC:
+                a = word_of(a)
+                if a is None:
+                    return _call_any(ours, args, kwargs)
+            key.append((name, a))
     found = tuple(key)
     plan = _find(found)
     if plan is not None:
@@ -95,18 +93,18 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def word_of(a: Any) -> Any:
     """What stands in a key for an argument without arrays in it, such that equal ones mean the same; or None."""
     kind = type(a)
-    if kind is tuple and _INTS.issuperset(map(type, a)):
-        return a
     if kind is bool:
         return kind, a
     if kind is str:
         return None if a in _BY_MEMORY else a
+    if kind is tuple and INTS.issuperset(map(type, a)):
+        return a
     if kind is float:
         return Number((kind, a if a else repr(a)))  # zeros have signs
     if kind is list or kind is tuple:
         if len(a) > _LONG:
             return None
-        words = [(type(x), x) if type(x) in _STATIC else word_of(x) for x in a]
+        words = [(type(x), x) if type(x) in STATIC else word_of(x) for x in a]
         return None if any([w is None for w in words]) else Number((kind, *words))
     return a if isinstance(a, np.dtype) else None
 
@@ -130,7 +128,7 @@ class _Arguments:
 
     def take(self, a: Any) -> bool:
         kind = type(a)
-        word = (kind, a) if kind in _STATIC else word_of(a)
+        word = (kind, a) if kind in STATIC else word_of(a)
         if word is not None:
             self.key.append(word)
             return True
@@ -163,8 +161,6 @@ def _type_of(value: Any) -> Any:
 
 def _call_any(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """As `call`, with numbers, lists and Variables among the arguments."""
-    if ours is take and len(args) > 1 and type(args[1]) is list and not holds_stand_in(args[1]):
-        args = (args[0], wrap(np.asarray(args[1])), *args[2:])  # which places does not matter
     given = _Arguments(ours)
     if not all([given.take(a) for a in args]):
         return run(ours, args, kwargs)
@@ -197,18 +193,14 @@ def _are_many(ours: Any) -> bool:
 
 
 # -- making plans -----------------------------------------------------------------------------------------------------
-def find(key: Any) -> Any:
-    return _find(key)
-
-
 def comes_again(key: Any) -> bool:
     """Shall a plan be made? Not for what comes once, nor where there can be none."""
-    if key in _PLANS:
+    if key in PLANS:
         return False
     if key in _SEEN:
         return True
-    if len(_PLANS) + len(_SEEN) > _MANY:
-        _PLANS.clear()
+    if len(PLANS) + len(_SEEN) > _MANY:
+        PLANS.clear()
         _SEEN.clear()
         _COUNTS.clear()
     _SEEN.add(key)
@@ -216,7 +208,7 @@ def comes_again(key: Any) -> bool:
 
 
 def remember(key: Any, plan: Any) -> None:
-    _PLANS[key] = plan
+    PLANS[key] = plan
 
 
 def _planned(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -267,114 +259,3 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer |
 def _asks(value: Any) -> bool:
     """Does a parameter hang on a value?"""
     return type(value) is Question or (type(value) is tuple and any(map(_asks, value)))
-
-
-def _are_words(args: tuple[Any, ...]) -> bool:
-    """Does each stand in a key for itself?"""
-    for a in args:
-        if type(a) not in _PLACED and (type(a) is not tuple or not _INTS.issuperset(map(type, a))):
-            return False
-    return True
-
-
-# -- methods and functions --------------------------------------------------------------------------------------------
-def planned(name: str, ours: Any, *given: Any) -> Any:
-    """A method that follows a plan where it can."""
-
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        value = self._value
-        if not kwargs and type(value) is _ndarray and (not args or _are_words(args)):
-            plan = _find((ours, (value.shape, value.dtype), *args))  # as `call` does, for the commonest of keys
-            if plan is not None:
-                return plan((self,), [value])
-        return call(ours, (self, *args), kwargs)
-
-    method.__name__ = name
-    method.__qualname__ = f"Tensor.{name}"
-    method.__doc__ = f"As `numpy.ndarray.{name}`."
-    return method
-
-
-def _property(name: str, ours: Any, *args: Any) -> Any:
-    follow = planned(name, ours)
-    return property(follow if not args else lambda self: follow(self, *args))
-
-
-def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `call` does, for the commonest of keys."""
-    ours = _PLANNED.get(func)
-    if ours is None:
-        return _other_function(self, func, types, args, kwargs)
-    count = len(args)
-    if count == 1:
-        x = args[0]
-        if type(x) is Tensor:
-            value = x._value
-            if type(value) is _ndarray and (not kwargs or _STATIC.issuperset(map(type, kwargs.values()))):
-                plan = _find((ours, (value.shape, value.dtype), *kwargs.items()))
-                if plan is not None:
-                    return plan(args, [value])
-            return call(ours, args, kwargs)
-        if type(x) is not list or len(x) != 2:
-            return call(ours, args, kwargs)
-        x, y = x  # np.stack([a, b])
-        head: tuple[Any, ...] = (ours, list, 2)
-    elif count == 2:
-        x, y = args
-        head = (ours,)
-    else:
-        return call(ours, args, kwargs)
-    if kwargs and not _STATIC.issuperset(map(type, kwargs.values())):
-        return call(ours, args, kwargs)
-    v = x._value if type(x) is Tensor else x
-    if type(v) is _ndarray:
-        w = y._value if type(y) is Tensor else y
-        if type(w) is _ndarray:
-            plan = _find((*head, (v.shape, v.dtype), (w.shape, w.dtype), *kwargs.items()))
-            if plan is not None:
-                return plan((x, y), [v, w])
-        elif type(y) in _PLACED and count == 2:
-            plan = _find((ours, (v.shape, v.dtype), y, *kwargs.items()))
-            if plan is not None:
-                return plan((x,), [v])
-    return call(ours, args, kwargs)
-
-
-def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    op = _AS_THEY_ARE.get(func)
-    if op is not None and len(args) == 3 and not kwargs and NoneType not in map(type, args):
-        return perform(op, args, (), 3)
-    ours = FUNCTIONS.get(func)
-    if ours is None or func in LIKE:
-        return _any_function(self, func, types, args, kwargs)
-    return call(ours, args, kwargs)
-
-
-_AS_THEY_ARE = {np.where: WHERE, np.clip: CLIP}  # ops of three arguments, numbers among them
-_PLANNED = {f: ours for f, ours in FUNCTIONS.items() if f not in LIKE and f not in _AS_THEY_ARE}
-_any_function = ArrayLike.__array_function__
-Tensor.__array_function__ = _function  # type: ignore[method-assign, assignment]
-for _name, _ours in METHODS.items():
-    setattr(Tensor, _name, planned(_name, _ours))
-for _name, _ours, _args in (("T", FUNCTIONS[np.transpose], ()), ("mT", FUNCTIONS[np.swapaxes], (-1, -2))):
-    setattr(Tensor, _name, _property(_name, _ours, *_args))
-
-
-# -- more than the plain call of a ufunc ------------------------------------------------------------------------------
-def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`np.add.reduce(x)`, `np.divmod(x, y)`, `np.exp(x, dtype=np.float32)`."""
-    if method == "at" or "out" in kwargs:
-        return ufunc_method(self, ufunc, method, inputs, kwargs)
-    return call(_bound(ufunc, method), inputs, kwargs)
-
-
-@lru_cache(maxsize=1024)
-def _bound(ufunc: np.ufunc, method: str) -> Any:
-    return partial(_call_ufunc, ufunc, method)
-
-
-def _call_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    return call_ufunc(ufunc, method, inputs, kwargs)
-
-
-Tensor._ufunc = _ufunc  # type: ignore[method-assign, assignment]

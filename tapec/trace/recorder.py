@@ -45,10 +45,11 @@ class Recorder:
     """The recordings active at one moment. Immutable; entering and leaving make a new one.
 
     `sinks` holds, outermost first, each recording's token and the `append` of its list of records; `append` is that of
-    the only one, when there is only one. `trace` is the innermost traced function, `tapes` the recordings themselves.
+    the only one, when there is only one, and `log` its log. `trace` is the innermost traced function, `tapes` the
+    recordings themselves.
     """
 
-    __slots__ = ("append", "mark", "sinks", "tapes", "tokens", "trace")
+    __slots__ = ("append", "log", "mark", "sinks", "tapes", "tokens", "trace")
 
     def __init__(self, tapes: tuple[Any, ...]):
         self.tapes = tapes
@@ -56,6 +57,7 @@ class Recorder:
         if len(tapes) == 1:
             [tape] = tapes
             token = tape.token
+            self.log = tape.log
             self.append = tape.log.records.append
             self.sinks: tuple[tuple[Token, Callable[[Any], None]], ...] = ((token, self.append),)
             self.mark = token.mark

@@ -6,23 +6,18 @@ Values between the ops are seen by nobody, so no tensors are made for them: reco
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from operator import itemgetter, methodcaller
+from operator import methodcaller
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from tapec.ir import ITEM, Builder, Node, Op, constant
+from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, constant
 from tapec.ir.graph import Params
-from tapec.ir.index import Slot
-from tapec.ops.indexing import GETITEM, real_index
-from tapec.ops.joining import STACK
-from tapec.ops.layout import RESHAPE, TRANSPOSE, ravel
+from tapec.ops.layout import ravel
+from tapec.trace.computing import computation
 from tapec.trace.plan_text import Line, Text, written
 from tapec.trace.recorder import Recorder
 from tapec.trace.tensor import record, wrap
 
-__all__ = ["Answer", "Notes", "Plan", "computation", "plan_of"]
+__all__ = ["Answer", "Notes", "Plan", "plan_of"]
 
 Plan = Callable[[tuple[Any, ...], list[Any]], Any]  # of the operands and their values
 
@@ -38,7 +33,10 @@ class Notes(Builder):
         return self.append(Node(op, inputs, params, op.rule(*[i.type for i in inputs], **dict(params)), origin))
 
     def constant(self, value: Any, name: str | None = None) -> Node:
-        return self.append(constant(value, name))
+        if type(value) in _NUMBERS:  # are told apart by where they stand, arrays by identity
+            return self.append(constant(value, name))
+        known = next((n for n in self.nodes if n.op is CONSTANT and n.value is value), None)
+        return self.append(constant(value, name)) if known is None else known
 
 
 class Answer(NamedTuple):
@@ -85,6 +83,14 @@ def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
 
 
 _RAVEL = methodcaller("ravel")
+
+
+def plan_of_any(op: Op, count: int) -> Plan:
+    """A plan for so many operands of any types."""
+    line = Line(tuple(range(count)), (count,), (count,), (), False, True)
+    general = General([(op, (), line)], (count,), count, count)
+    text = Text(count, 0, (), (line,), (count,), (None,), False)
+    return written(text)([op.run], [op], [()], [], general.add, [None], None)
 
 
 def _lines(answer: Answer, places: dict[Node, int]) -> tuple[Line, ...]:
@@ -145,18 +151,3 @@ def _chain(answer: Answer, node: Node, places: dict[Node, int]) -> tuple[int | N
         steps.insert(0, (node.op, node.params, ()))
         node = node.inputs[0]
     return (places[node], tuple(steps)) if steps and node in answer.inputs else (None, None)
-
-
-# -- values -----------------------------------------------------------------------------------------------------------
-def computation(node: Node) -> Any:
-    """A function of values alone, in C where there is one."""
-    op, params = node.op, dict(node.params)
-    if op is RESHAPE:
-        return methodcaller("reshape", params["shape"])
-    if op is TRANSPOSE:
-        return methodcaller("transpose", params["axes"])
-    if op is GETITEM and set(params) == {"index"} and not any(type(p) is Slot for p in params["index"]):
-        return itemgetter(real_index(params["index"], ()))
-    if op is STACK and params["axis"] == 0:
-        return lambda *parts: np.array(parts)  # for a few small arrays much faster
-    return partial(op.run, **params) if params else op.run

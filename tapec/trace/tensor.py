@@ -308,9 +308,11 @@ def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any
         if arrays:
             inputs = as_seen(rec, inputs)
         frame = _getframe(depth)
-        if frame.f_code.co_filename not in USER_FILES:
+        code = frame.f_code
+        if code.co_filename not in USER_FILES:
             frame = user_frame(frame)
-        entry = (op, inputs, params, out, frame.f_code, frame.f_lasti)
+            code = frame.f_code
+        entry = (op, inputs, params, out, code, frame.f_lasti)
         if rec.append is not None:
             rec.append(entry)
         else:
@@ -336,7 +338,10 @@ def record_change(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, o
 def as_seen(rec: Recorder, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands of a record: plain arrays as they are now, whatever happens to them later."""
     if rec.append is not None:
-        seen = rec.tapes[0].log.seen
+        seen = rec.log.seen
+        if len(inputs) == 2:  # the commonest
+            x, y = inputs
+            return seen(x) if type(x) is _ndarray else x, seen(y) if type(y) is _ndarray else y
         return tuple([seen(x) if type(x) is _ndarray else x for x in inputs])
     for tape in rec.tapes:
         for k, x in enumerate(inputs):

@@ -17,6 +17,7 @@ import numpy as np
 
 import tapec
 from tapec import GradientTape, Variable, constant
+from tests.benchmarks.kinds import IN_PLACE, ONE, SEVERAL, arrays, function_of
 from tests.benchmarks.timing import best, in_turn, once, row
 
 
@@ -72,40 +73,42 @@ def recording(operate: Callable[[Any, Any], Any], count: int, value: Any = 1.01)
     return (with_tape - tape_alone - plainly) / count
 
 
-HALF = np.full((4, 4), 0.5)
-ROUND = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]  # products with it stay as large
+def recording_kind(code: str) -> tuple[float, int]:
+    """The same for what a line of `kinds` does with small arrays, and how many results are recorded for it."""
+    watched, plain = arrays()
+    operate, names = function_of(code, plain)
+    values = [watched[name] for name in names]
+    tensors = [constant(value) for value in values]
+    count = 60
 
-# what is done with a matrix again and again, beside x itself
-KINDS: dict[str, Callable[[Any, Any], Any]] = {
-    "np.sum(x)": lambda y, x: np.sum(x),
-    "np.sum(x, axis=0)": lambda y, x: np.sum(x, axis=0),
-    "np.mean(x)": lambda y, x: np.mean(x),
-    "np.max(x)": lambda y, x: np.max(x),
-    "x.sum()": lambda y, x: x.sum(),
-    "x.mean(0)": lambda y, x: x.mean(0),
-    "x.T": lambda y, x: x.T,
-    "x.reshape(2, 8)": lambda y, x: x.reshape(2, 8),
-    "x.ravel()": lambda y, x: x.ravel(),
-    "x[1]": lambda y, x: x[1],
-    "x[1:, 0]": lambda y, x: x[1:, 0],
-    "x[:, None]": lambda y, x: x[:, None],
-    "x @ w": lambda y, x: y @ ROUND,
-    "w @ x": lambda y, x: ROUND @ y,
-    "np.dot(x, y)": lambda y, x: np.dot(x, x),
-    "np.where(c, x, y)": lambda y, x: np.where(x, y, x),
-    "np.maximum(x, 0)": lambda y, x: np.maximum(y, 0.0),
-    "np.concatenate([x, y])": lambda y, x: np.concatenate([x, x]),
-    "np.stack([x, y])": lambda y, x: np.stack([x, x]),
-    "x.astype(np.float32)": lambda y, x: x.astype(np.float32),
-}
+    def taped(count: int = count) -> int:
+        with GradientTape() as tape:
+            tape.watch(tensors)
+            operate(count, *tensors)
+        return sum([len(out) if type(out) is tuple else 1 for _, _, _, out, *_ in tape.log.records])
+
+    recorded = taped(1)
+    taped(2)  # what is planned for what comes again
+    with_tape, tape_alone, plainly = in_turn(taped, lambda: taped(0), lambda: operate(count, *values))
+    return (with_tape - tape_alone - plainly) / count, recorded
 
 
 def small_programs() -> None:
-    row("recording x * y, above NumPy", recording(lambda y, x: y * x, 200), "us", "<= 2")
-    row("recording np.multiply(x, y), above NumPy", recording(np.multiply, 200), "us", "<= 2")
-    row("recording np.sin(x), above NumPy", recording(lambda y, x: np.sin(y), 200), "us", "<= 2")
-    for name, operate in KINDS.items():
-        row(f"recording {name}, above NumPy", recording(operate, 200, HALF), "us", "<= 2")
+    row("recording x * y of numbers, above NumPy", recording(lambda y, x: y * x, 200), "us", "<= 2")
+    row("recording np.sin(x) of numbers, above NumPy", recording(lambda y, x: np.sin(y), 200), "us", "<= 2")
+    over = []
+    for code in ONE + SEVERAL + IN_PLACE:
+        cost, recorded = recording_kind(code)
+        one = code in ONE
+        name = f"{code}, above NumPy" if one else f"{code}, each of {recorded} results, above NumPy"
+        cost = cost if one else cost / recorded
+        row(name, cost, "us", "<= 2")
+        over += [code] if cost > 2.0 else []
+    row(
+        f"    of {len(ONE) + len(SEVERAL) + len(IN_PLACE)} kinds above 2 us: {', '.join(over) or 'none'}",
+        len(over),
+        "kinds",
+    )
     row("x * x, watch to gradient", best(square), "us", "<= 12 (here <= 9)")
     v = Variable(3.0)
     row("v * v of a Variable", best(lambda: variable_square(v)), "us")

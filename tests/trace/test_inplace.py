@@ -1,6 +1,7 @@
 """In-place code: exactly NumPy's values, the right gradient at every order, and what is refused."""
 
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tapec
+from tapec.trace import inplace
 
 
 def plain(t):
@@ -824,3 +826,98 @@ def test_raveled_memory_is_shared_where_numpy_shares_it(name, order):
             for x in (plain, tensor):
                 ravel(RAVELED[name](x))[1] = 9.0
             np.testing.assert_array_equal(tensor.numpy(), plain)
+
+
+SHORT = {  # what goes the short way on one tape
+    "add": lambda y, x: operator.iadd(y, x[0]),
+    "power": lambda y, x: operator.ipow(y, 2),
+    "product with an array": lambda y, x: operator.imul(y, np.arange(4.0)),
+    "matmul": lambda y, x: operator.imatmul(y, np.arange(16.0).reshape(4, 4)),
+    "row": lambda y, x: operator.setitem(y, 0, x[1] * 2),
+    "element": lambda y, x: operator.setitem(y, (1, -1), 3.0),
+    "slices": lambda y, x: operator.setitem(y, (slice(1, None), slice(None, None, -2)), x[:2, :2]),
+    "array": lambda y, x: operator.setitem(y, np.arange(3), x[::-1]),
+    "rows": lambda y, x: operator.setitem(y, np.array([2, 0, 2]), x),
+    "row and array": lambda y, x: operator.setitem(y, (1, np.array([0, 2])), x[0, :2]),
+    "list": lambda y, x: operator.setitem(y, [2, 0], 0.0),
+    "mask": lambda y, x: operator.setitem(y, np.arange(12).reshape(3, 4) % 2 == 0, 1.5),
+    "recorded mask": lambda y, x: operator.setitem(y, x > 0, 1.5),
+    "mask and values": lambda y, x: operator.setitem(y, np.array([True, False, True]), x[1:]),
+    "part": lambda y, x: operator.setitem(y, 1, operator.iadd(y[1], x[0])),
+    "column": lambda y, x: operator.setitem(y, (slice(None), 2), operator.imul(y[:, 2], x[:, 0])),
+    "element of it": lambda y, x: operator.setitem(y, (1, 2), y[1, 2] + x[0, 0]),
+    "from itself": lambda y, x: operator.setitem(y, slice(1, None), y[:-1]),
+    "itself": lambda y, x: operator.setitem(y, 0, y[0]),
+    "another row of itself": lambda y, x: operator.setitem(y, 0, y[1]),
+    "out": lambda y, x: np.multiply(x, x, out=y),
+    "cast": lambda y, x: operator.setitem(y, 0, np.arange(4)),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+@pytest.mark.parametrize("start", [np.copy, np.zeros_like, lambda x: x * 1.0, lambda x: (x.T * x.T).T])
+def test_the_short_way_is_the_long_way(name, start, monkeypatch):
+    def f(x):
+        y = start(x)
+        before = y * x
+        SHORT[name](y, x)
+        SHORT[name](y, x)
+        return [y, before, y[0]]
+
+    x = np.cos(np.arange(12.0).reshape(3, 4))
+
+    def outcome():
+        t = tapec.constant(x)
+        with tapec.GradientTape() as tape:
+            tape.watch(t)
+            found = f(t)
+            y = loss(found)
+        key = tape.log.key
+        return [part.numpy() for part in found], tape.gradient(y, t).numpy(), key
+
+    short = outcome()
+    for attempt in ("updated", "written", "replaced"):
+        monkeypatch.setattr(inplace, attempt, lambda *args: False)
+    long = outcome()
+    for got, other, want in zip(short[0], long[0], f(x.copy()), strict=True):
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_allclose(other, want, rtol=5e-16)  # np.power(y, 2) is not y ** 2 to the last bit everywhere
+    np.testing.assert_allclose(short[1], long[1], rtol=1e-13, atol=1e-15)
+    d = np.sin(x)
+    assert np.sum(short[1] * d) == pytest.approx(slope(lambda x: loss(f(x.copy())), x, d), rel=1e-6, abs=1e-7)
+    assert short[2] == long[2]
+
+
+def test_the_short_way_is_taken(monkeypatch):
+    monkeypatch.setattr(inplace, "check_writable", None)  # asked on the long way alone
+    with tapec.GradientTape() as tape:
+        v = tapec.Variable(np.ones(4))
+        y = np.zeros_like(v)
+        y[0] = v[1]
+        y += v
+        y[1:] *= v[1:]
+        y[np.array([0, 3])] = 2.0
+        z = v * v
+        z -= y
+        np.add(v, v, out=z)
+    np.testing.assert_array_equal(tape.gradient(z, v).numpy(), [2.0, 2.0, 2.0, 2.0])
+
+
+def test_views_of_what_changed_the_short_way():
+    t = tapec.constant(np.arange(6.0))
+    with tapec.GradientTape() as tape:
+        tape.watch(t)
+        y = t * 1.0
+        head, tail = y[:3], y[3:]
+        head += tail
+        y[5] = 7.0
+        tail *= 2.0
+        total = np.sum(y * np.arange(1.0, 7.0))
+    plain = np.arange(6.0)
+    plain[:3] += plain[3:]
+    plain[5] = 7.0
+    plain[3:] *= 2.0
+    np.testing.assert_array_equal(y.numpy(), plain)
+    np.testing.assert_array_equal(head.numpy(), plain[:3])
+    np.testing.assert_array_equal(tail.numpy(), plain[3:])
+    np.testing.assert_array_equal(tape.gradient(total, t).numpy(), [1.0, 2.0, 3.0, 1.0 + 8.0, 2.0 + 10.0, 3.0])

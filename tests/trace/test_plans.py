@@ -6,7 +6,7 @@ import pytest
 import tapec
 import tapec.ops  # fills the table of ops
 from tapec.ir import OPS, Node, input_node, type_of
-from tapec.trace import plans, steps
+from tapec.trace import computing, plans
 
 A = np.arange(12.0).reshape(3, 4) - 5.0
 B = np.cos(A)
@@ -110,11 +110,14 @@ def records(f, *arrays):
 
 
 @pytest.fixture
-def no_plans(monkeypatch):
-    monkeypatch.setattr(plans, "_PLANS", {})
-    monkeypatch.setattr(plans, "_SEEN", set())
-    monkeypatch.setattr(plans, "_find", lambda key: plans._PLANS.get(key))
-    return plans
+def no_plans():
+    """None at the start, and those that there were at the end."""
+    before = dict(plans.PLANS)
+    for known in (plans.PLANS, plans._SEEN, plans._COUNTS):
+        known.clear()
+    yield plans
+    plans.PLANS.clear()
+    plans.PLANS.update(before)
 
 
 @pytest.mark.parametrize("name", [*ONE, *TWO])
@@ -260,7 +263,7 @@ def test_numbers_that_are_others_each_time(no_plans):
     for k in range(200):
         for _ in range(2):
             np.testing.assert_array_equal(np.append(x, k / 7).numpy(), np.append(A, k / 7))
-    assert len(no_plans._PLANS) <= no_plans._FEW + 2
+    assert len(no_plans.PLANS) <= no_plans._FEW + 2
 
 
 def test_numbers_that_are_equal_and_mean_something_else(no_plans):
@@ -316,7 +319,7 @@ def test_there_is_a_plan(name, no_plans):
     f, arrays = (ONE[name], [A]) if name in ONE else (TWO[name], [A, B])
     for _ in range(3):
         f(*map(tapec.constant, arrays))
-    assert any(no_plans._PLANS.values())
+    assert any(no_plans.PLANS.values())
 
 
 BY_VALUE = {
@@ -408,7 +411,7 @@ def test_the_number_of_plans_is_bounded(no_plans, monkeypatch):
     for n in range(1, 150):
         for _ in range(2):
             x[None, :n]
-    assert len(no_plans._PLANS) + len(no_plans._SEEN) <= 22
+    assert len(no_plans.PLANS) + len(no_plans._SEEN) <= 22
 
 
 def test_an_array_for_the_result_is_filled_each_time():
@@ -437,7 +440,7 @@ def test_plans_compute_what_ops_do(op, case):
     params = tuple(case.params.items())
     inputs = [input_node(f"x{k}", type_of(x)) for k, x in enumerate(case.inputs)]
     node = Node(op, tuple(inputs), params, None)
-    want, got = op.run(*case.inputs, **case.params), steps.computation(node)(*case.inputs)
+    want, got = op.run(*case.inputs, **case.params), computing.computation(node)(*case.inputs)
     np.testing.assert_array_equal(got, want)
     assert np.asarray(got).dtype == np.asarray(want).dtype
     if case.inputs and isinstance(case.inputs[0], np.ndarray):

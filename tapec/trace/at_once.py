@@ -1,0 +1,255 @@
+"""In-place changes where nothing stands in the way: the short way of `inplace`.
+
+The tensor was computed on the one tape that records, or nobody watches it; or it is itself a part of such a tensor
+(`y[i] += v`). Who finds that it is not so, or that NumPy would refuse, changes nothing and says False; `inplace` then
+goes the long way, where also stand the errors.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from sys import _getframe
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Op
+from tapec.ir.index import Slice
+from tapec.ops.array import ArrayLike
+from tapec.ops.control import WHERE
+from tapec.ops.indexing import FULL_SLICE, GETITEM, real_index
+from tapec.ops.setitem import SETITEM
+from tapec.trace.links import Views
+from tapec.trace.parts import encoded
+from tapec.trace.recorder import CURRENT, Recorder
+from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, as_seen, user_frame
+from tapec.trace.views import expire
+
+__all__ = ["forget_unread", "replaced", "updated", "written"]
+
+_new = object.__new__
+_ndarray = np.ndarray
+_BOUNDS = frozenset({int, type(None)})
+
+
+# -- may it be changed at once? ---------------------------------------------------------------------------------------
+def _recorder(t: Tensor) -> Recorder | None:
+    """The recordings, if they are one tape, and it has computed this tensor or does not know it."""
+    rec, value = CURRENT.get(), t._value
+    if rec is None or rec.append is None or rec.trace is not None:
+        return None
+    if type(value) is not _ndarray or not value.flags.writeable:
+        return None
+    if t._mark is None:
+        return rec
+    if t._mark is not rec.mark:
+        return None
+    log = rec.log
+    return rec if (log.records and log.records[-1][3] is t) or log.made(t) else None
+
+
+def _may_change(t: Tensor, rec: Recorder) -> bool:
+    """Is it nobody's view, and does nobody watch a view of it?"""
+    link = t._link
+    if link is None:
+        return True
+    if type(link) is not Views or link.made is not None:
+        return False
+    for reference in link.refs:
+        view = reference()
+        if view is not None and view._mark is not None:
+            if view._mark is not rec.mark or not rec.log.made(view):
+                return False
+    return True
+
+
+def _operand(x: Any, rec: Recorder) -> Any:
+    """The operand as it is recorded; None where that is not plain."""
+    kind = type(x)
+    if kind is Tensor or kind in PLAIN:
+        return x
+    if isinstance(x, ArrayLike):  # a Variable
+        read = x._operand()
+        return read if type(read) is Tensor else None
+    return rec.log.seen(x) if kind is _ndarray and x.dtype.kind in NUMERIC else None
+
+
+def _change(rec: Recorder, t: Tensor, op: Op, inputs: tuple[Any, ...], params: Any, new: Any, place: Any) -> Tensor:
+    """Let it stand for the new value; gives a tensor that stands for the old one."""
+    before = _new(Tensor)
+    before._value = t._value
+    before._mark = t._mark
+    before._link = None
+    t._value = new
+    t._mark = rec.mark
+    rec.append((op, inputs, params, t, *place, before))  # type: ignore[misc]
+    return before
+
+
+def _place(depth: int) -> tuple[Any, int]:
+    frame = _getframe(depth)
+    if frame.f_code.co_filename not in USER_FILES:
+        frame = user_frame(frame)
+    return frame.f_code, frame.f_lasti
+
+
+# -- changes ----------------------------------------------------------------------------------------------------------
+def updated(t: Tensor, op: Op, compute: Any, other: Any) -> bool:
+    """`t += other`, where the result has the dtype and shape of the tensor."""
+    rec = _recorder(t)
+    if rec is None:
+        return False
+    is_view = type(t._link) is tuple
+    if not (_is_plain_view(t) if is_view else _may_change(t, rec)):
+        return False
+    x = _operand(other, rec)
+    if x is None:
+        return False
+    value = t._value
+    try:
+        new = compute(value, x._value if type(x) is Tensor else x)
+    except Exception:
+        return False
+    if type(new) is not _ndarray or new.dtype != value.dtype or new.shape != value.shape:
+        return False
+    place = _place(3)
+    _change(rec, t, op, (t, x), (), new, place)
+    if is_view:
+        _carry(rec, t, place)
+    elif t._link is not None:
+        expire(t)
+    return True
+
+
+def _is_plain_view(t: Tensor) -> bool:
+    """Was it taken by ints and slices from a tensor that may change?"""
+    base, steps = t._link[:2]
+    if len(t._link) > 2 or len(steps) != 1 or steps[0][0] is not GETITEM or steps[0][2]:
+        return False
+    rec = _recorder(base)
+    return rec is not None and _may_change(base, rec)
+
+
+def _carry(rec: Recorder, view: Tensor, place: Any) -> None:
+    """The base of a view that has changed gets a new array, of which the view is a part."""
+    base, ((_, params, _),) = view._link[:2]
+    whole = base._value.copy(order="K")
+    part = whole[real_index(params[0][1], ())]
+    part[...] = view._value
+    view._value = part
+    _change(rec, base, SETITEM, (base, view), params, whole, place)
+    expire(base, view)
+
+
+def written(t: Tensor, index: Any, value: Any) -> bool:
+    """`t[index] = value`."""
+    rec = _recorder(t)
+    if rec is None:
+        return False
+    static = _static_index(t, index)
+    if type(value) is Tensor and type(value._link) is tuple and value._link[0] is t:
+        return value._link[1] == ((GETITEM, (("index", static),), ()),)  # `t[index] += w` has changed it already
+    x = _operand(value, rec) if _may_change(t, rec) else None
+    if x is None:
+        return False
+    params: Any = (("index", static),)
+    arrays: Any = ()
+    if static is None:
+        if type(index) is _ndarray and index.dtype.kind == "b":
+            return _masked(rec, t, index, x)
+        found = None if _holds_mask(index) else encoded(t, index)
+        if found is None or not found[2]:
+            return False
+        _, params, arrays, index, _ = found
+        arrays = as_seen(rec, arrays)
+    new = t._value.copy(order="K")
+    try:
+        new[index] = x._value if type(x) is Tensor else x
+    except Exception:
+        return False
+    before = _change(rec, t, SETITEM, (t, x, *arrays), params, new, _place(3))
+    forget_unread(rec, t, before)
+    if t._link is not None:
+        expire(t)
+    return True
+
+
+def _holds_mask(index: Any) -> bool:
+    parts = index if type(index) is tuple else (index,)
+    return any([isinstance(p, (_ndarray, Tensor)) and p.dtype.kind == "b" for p in parts])
+
+
+def _masked(rec: Recorder, t: Tensor, mask: np.ndarray, x: Any) -> bool:
+    """A number at the places of a mask: a selection, whose shape does not hang on values."""
+    value = t._value
+    if type(x) is not float or value.dtype != float or mask.shape != value.shape:
+        return False
+    new = value.copy(order="K")
+    new[mask] = x
+    _change(rec, t, WHERE, (rec.log.seen(mask), x, t), (), new, _place(4))
+    if t._link is not None:
+        expire(t)
+    return True
+
+
+def _static_index(t: Tensor, index: Any) -> tuple[Any, ...] | None:
+    """An index of ints and slices, as it is recorded; None for others, and for the whole array."""
+    static: list[Any] = []
+    for p in index if type(index) is tuple else (index,):
+        if type(p) is slice:
+            start, stop, step = p.start, p.stop, p.step
+            if not (type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS):
+                return None
+            p = Slice(start, stop, step)
+        elif type(p) is not int:
+            return None
+        static.append(p)
+    while len(static) > 1 and static[-1] == FULL_SLICE:
+        static.pop()
+    return tuple(static) if static and static != [FULL_SLICE] else None
+
+
+def replaced(t: Tensor, op: Op, x: Tensor) -> bool:
+    """All of it by the elements of another tensor of the same type."""
+    rec = _recorder(t)
+    if rec is None or not _may_change(t, rec):
+        return False
+    value, given = t._value, x._value
+    if type(given) is not _ndarray or given.dtype != value.dtype or given.shape != value.shape:
+        return False
+    new = np.empty_like(value)
+    new[...] = given
+    _change(rec, t, op, (x,), (), new, _place(3))
+    if t._link is not None:
+        expire(t)
+    return True
+
+
+# -- what need not be kept --------------------------------------------------------------------------------------------
+def forget_unread(rec: Recorder, t: Tensor, before: Tensor) -> None:
+    """Let go of what a tensor held between its last two writes, if no rule asks for it.
+
+    Reading elements does not count. So a loop of writes keeps one array, not one for each.
+    """
+    if before._mark is not None and _is_unread(rec.log.records, t):  # no record made it otherwise
+        before._value = _blank(t._value.dtype, t._value.shape)
+
+
+def _is_unread(records: list[Any], t: Tensor) -> bool:
+    for entry in records[-2 : -2 - _FAR : -1]:
+        if entry[3] is t:
+            return len(entry) == 7
+        read = [x is t for x in entry[1]]
+        if any(read[1:]) or (read[:1] == [True] and entry[0].kind not in _BLIND):
+            return False
+    return False
+
+
+_FAR = 64  # records to look back
+_BLIND = ("indexing", "layout", "guard")  # kinds of ops whose derivatives do not ask for the value of the first operand
+
+
+@lru_cache(maxsize=256)
+def _blank(dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """Stands for a value of which the type is all that is asked for."""
+    return np.broadcast_to(np.zeros((), dtype), shape)

@@ -1,0 +1,177 @@
+"""NumPy's functions, methods and ufuncs on tensors: where calls come in.
+
+The commonest kinds of calls find their plan here, by the key that `plans.call` would make of them; it gets all others.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Op
+from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, ufunc_method
+from tapec.ops.control import WHERE
+from tapec.ops.extremes import CLIP
+from tapec.ops.reading import take
+from tapec.ops.ufuncs import call as call_ufunc
+from tapec.trace.plans import INTS, PLACED, PLANS, STATIC, call
+from tapec.trace.steps import plan_of_any
+from tapec.trace.tensor import NUMERIC, PLAIN, Tensor, perform, wrap
+
+__all__ = ["planned"]
+
+_ndarray = np.ndarray
+_find = PLANS.get
+
+
+def _are_words(args: tuple[Any, ...]) -> bool:
+    """Does each stand in a key for itself?"""
+    for a in args:
+        if type(a) not in PLACED and (type(a) is not tuple or not INTS.issuperset(map(type, a))):
+            return False
+    return True
+
+
+# -- methods and functions --------------------------------------------------------------------------------------------
+def planned(name: str, ours: Any) -> Any:
+    """A method that follows a plan where it can."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        value = self._value  # what `call` does, for the commonest of keys
+        if type(value) is _ndarray and (not kwargs or STATIC.issuperset(map(type, kwargs.values()))):
+            if not args or _are_words(args):
+                plan = _find((ours, (value.shape, value.dtype), *args, *kwargs.items()))
+                if plan is not None:
+                    return plan((self,), [value])
+            elif len(args) == 1:
+                x = args[0]
+                w = x._value if type(x) is Tensor else x
+                if type(w) is _ndarray:
+                    plan = _find((ours, (value.shape, value.dtype), (w.shape, w.dtype), *kwargs.items()))
+                    if plan is not None:
+                        return plan((self, x), [value, w])
+        return call(ours, (self, *args), kwargs)
+
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    method.__doc__ = f"As `numpy.ndarray.{name}`."
+    return method
+
+
+def _property(name: str, ours: Any, *args: Any) -> Any:
+    follow = planned(name, ours)
+    return property(follow if not args else lambda self: follow(self, *args))
+
+
+def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `call` does, for the commonest of keys."""
+    ours = _PLANNED.get(func)
+    if ours is None:
+        return _other_function(self, func, types, args, kwargs)
+    if kwargs and not STATIC.issuperset(map(type, kwargs.values())):
+        return call(ours, args, kwargs)
+    count, x = len(args), args[0] if args else None
+    static: tuple[Any, ...] = ()
+    pair = None
+    if count == 2:
+        y = args[1]
+        if type(y) in PLACED:  # np.sum(x, 0)
+            static, count = (y,), 1
+        elif type(y) is list and ours is take and INTS.issuperset(map(type, y)):
+            y = wrap(np.asarray(y, dtype=np.intp))
+    if count == 1:
+        if type(x) is Tensor:
+            value = x._value
+            if type(value) is _ndarray:
+                key: tuple[Any, ...] = (ours, (value.shape, value.dtype))
+                if static:
+                    key += static
+                if kwargs:
+                    key += tuple(kwargs.items())
+                plan = _find(key)
+                if plan is not None:
+                    return plan((x,), [value])
+            return call(ours, args, kwargs)
+        if (type(x) is list or type(x) is tuple) and len(x) == 2:  # np.stack([a, b])
+            pair = type(x)
+            x, y = x
+            count = 2
+    if count == 2:
+        v, w = x._value if type(x) is Tensor else x, y._value if type(y) is Tensor else y
+        if type(v) is _ndarray and type(w) is _ndarray:
+            if pair is None:
+                key = (ours, (v.shape, v.dtype), (w.shape, w.dtype))
+            else:
+                key = (ours, pair, 2, (v.shape, v.dtype), (w.shape, w.dtype))
+            if static:
+                key += static
+            if kwargs:
+                key += tuple(kwargs.items())
+            plan = _find(key)
+            if plan is not None:
+                return plan((x, y), [v, w])
+    return call(ours, args, kwargs)
+
+
+def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    op = _AS_THEY_ARE.get(func)
+    if op is not None and not kwargs:
+        if len(args) == 3 and NoneType not in map(type, args):
+            return _of_three(op, args)
+    if (func is np.nonzero or func is np.where) and len(args) == 1 and not kwargs and type(args[0]) is Tensor:
+        return args[0].nonzero()
+    ours = FUNCTIONS.get(func)
+    if ours is None or func in LIKE:
+        return _any_function(self, func, types, args, kwargs)
+    return call(ours, args, kwargs)
+
+
+def _of_three(op: Op, args: tuple[Any, ...]) -> Any:
+    """One plan for all types, and for numbers that are others each time."""
+    values = []
+    for x in args:
+        kind = type(x)
+        if kind is Tensor:
+            values.append(x._value)
+        elif kind in PLAIN or (kind is _ndarray and x.dtype.kind in NUMERIC):
+            values.append(x)
+        else:
+            return perform(op, args, (), 4)
+    return _OF_THREE[op](args, values)
+
+
+_OF_THREE = {op: plan_of_any(op, 3) for op in (WHERE, CLIP)}
+_AS_THEY_ARE = {np.where: WHERE, np.clip: CLIP}  # ops of three arguments, numbers among them
+_PLANNED = {f: ours for f, ours in FUNCTIONS.items() if not (f in LIKE or f in _AS_THEY_ARE or f is np.nonzero)}
+_any_function = ArrayLike.__array_function__
+Tensor.__array_function__ = _function  # type: ignore[method-assign, assignment]
+for _name, _ours in METHODS.items():
+    setattr(Tensor, _name, planned(_name, _ours))
+for _name, _ours, _args in (("T", FUNCTIONS[np.transpose], ()), ("mT", FUNCTIONS[np.swapaxes], (-1, -2))):
+    setattr(Tensor, _name, _property(_name, _ours, *_args))
+
+
+# -- more than the plain call of a ufunc ------------------------------------------------------------------------------
+def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`np.add.reduce(x)`, `np.divmod(x, y)`, `np.exp(x, dtype=np.float32)`."""
+    if method == "__call__" and len(kwargs) == 1 and len(outs := kwargs.get("out", ())) == 1:
+        if type(outs[0]) is Tensor:
+            return outs[0]._assign(self.__array_ufunc__(ufunc, method, *inputs))
+    if method == "at" or "out" in kwargs:
+        return ufunc_method(self, ufunc, method, inputs, kwargs)
+    return call(_bound(ufunc, method), inputs, kwargs)
+
+
+@lru_cache(maxsize=1024)
+def _bound(ufunc: np.ufunc, method: str) -> Any:
+    return partial(_call_ufunc, ufunc, method)
+
+
+def _call_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    return call_ufunc(ufunc, method, inputs, kwargs)
+
+
+Tensor._ufunc = _ufunc  # type: ignore[method-assign, assignment]

@@ -1,0 +1,146 @@
+"""What a plan computes an op by: functions of values alone, in C where there is one.
+
+NumPy's functions ask for arrays in disguise, and hand over to the methods of arrays; here both is settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from operator import itemgetter, methodcaller
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import OPS, Node
+from tapec.ir.index import Slot
+from tapec.ops.indexing import FULL_SLICE, real_index
+
+__all__ = ["computation"]
+
+
+def computation(node: Node) -> Callable[..., Any]:
+    """The same, to the last bit, as the op does it."""
+    params = dict(node.params)
+    make = _MAKERS.get(node.op.name)
+    if make is not None and node.op is OPS.get(node.op.name) and node.inputs and node.inputs[0].type.shape:
+        made = make(node, params)
+        if made is not None:
+            return made
+    return partial(node.op.run, **params) if params else node.op.run
+
+
+def _method(name: str, *keys: str) -> Callable[[Node, dict[str, Any]], Any]:
+    """A method that takes the parameters in this order."""
+    return lambda node, params: methodcaller(name, *[params[k] for k in keys])
+
+
+def _over_one(name: str) -> Callable[[Node, dict[str, Any]], Any]:
+    """A method for one axis or none, where the op has a tuple."""
+
+    def make(node: Node, params: dict[str, Any]) -> Any:
+        axis, ndim = params["axis"], node.inputs[0].type.ndim
+        if params["keepdims"] or (len(axis) != 1 and len(axis) != ndim):
+            return None
+        return methodcaller(name, axis[0] if len(axis) == 1 and ndim != 1 else None)
+
+    return make
+
+
+def _getitem(node: Node, params: dict[str, Any]) -> Any:
+    index = params["index"]
+    if not any([type(p) is Slot for p in index]):
+        return itemgetter(real_index(index, ()))
+    axis = len(index) - 1
+    if index == (*[FULL_SLICE] * axis, Slot(0)) and node.inputs[1].type.shape and node.inputs[1].type.dtype.kind == "i":
+        return lambda x, places: x.take(places, axis)
+    return None
+
+
+def _stack(node: Node, params: dict[str, Any]) -> Any:
+    axis, first = params["axis"], node.inputs[0].type.shape
+    if axis == 0:
+        return lambda *parts: np.array(parts)  # for a few small arrays much faster
+    shape = (*first[:axis], 1, *first[axis:])
+    return lambda *parts: np.concatenate([x.reshape(shape) for x in parts], axis)
+
+
+def _concatenate(node: Node, params: dict[str, Any]) -> Any:
+    axis = params["axis"]
+    return lambda *parts: np.concatenate(parts, axis)
+
+
+def _broadcast_to(node: Node, params: dict[str, Any]) -> Any:
+    """Steps of no bytes along new axes and those of length one."""
+    shape, t = params["shape"], node.inputs[0].type
+    steps, step = [], t.dtype.itemsize
+    for n in reversed(t.shape):
+        steps.append(step if n > 1 else 0)
+        step *= n
+    strides = (*[0] * (len(shape) - t.ndim), *reversed(steps))
+    if not t.size or 0 in shape:
+        return None
+
+    def broadcast_to(x: Any) -> Any:
+        if not x.flags.c_contiguous:
+            return np.broadcast_to(x, shape)
+        out: Any = np.ndarray(shape, x.dtype, x, 0, strides)
+        out.flags.writeable = False
+        return out
+
+    return broadcast_to
+
+
+def _einsum(node: Node, params: dict[str, Any]) -> Any:
+    return partial(_C_EINSUM, params["subscripts"]) if len(node.inputs) <= 2 else None
+
+
+_C_EINSUM = np._core.multiarray.c_einsum  # type: ignore[attr-defined]
+
+
+def _pad(node: Node, params: dict[str, Any]) -> Any:
+    if params["mode"] != "constant":
+        return None
+    inner, width, value = node.inputs[0].type.shape, params["width"], params.get("value", 0.0)
+    shape = tuple([a + n + b for (a, b), n in zip(width, inner)])
+    place = tuple([slice(a, a + n) for (a, _), n in zip(width, inner)])
+
+    def pad(x: Any) -> Any:
+        out = np.empty(shape, x.dtype, "F" if x.flags.fnc else "C")
+        out[...] = value
+        out[place] = x
+        return out
+
+    return pad
+
+
+def _take_along_axis(node: Node, params: dict[str, Any]) -> Any:
+    shape, axis = node.inputs[0].type.shape, params["axis"]
+    index: list[Any] = [
+        np.arange(n).reshape([-1 if j == k else 1 for j in range(len(shape))]) for k, n in enumerate(shape)
+    ]
+    head, tail = index[:axis], index[axis + 1 :]
+    return lambda x, places: x[(*head, places, *tail)]
+
+
+_MAKERS: dict[str, Callable[[Node, dict[str, Any]], Any]] = {
+    "any": _over_one("any"),
+    "all": _over_one("all"),
+    "argmax": _over_one("argmax"),
+    "argmin": _over_one("argmin"),
+    "broadcast_to": _broadcast_to,
+    "concatenate": _concatenate,
+    "cumprod": _method("cumprod", "axis"),
+    "cumsum": _method("cumsum", "axis"),
+    "einsum": _einsum,
+    "pad": _pad,
+    "take_along_axis": _take_along_axis,
+    "diagonal": _method("diagonal", "offset", "axis1", "axis2"),
+    "getitem": _getitem,
+    "repeat": _method("repeat", "repeats", "axis"),
+    "reshape": _method("reshape", "shape"),
+    "round": _method("round", "decimals"),
+    "stack": _stack,
+    "trace": _method("trace", "offset", "axis1", "axis2"),
+    "transpose": _method("transpose", "axes"),
+}

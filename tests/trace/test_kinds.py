@@ -1,0 +1,58 @@
+"""What people write again and again with small arrays goes the short ways when it comes again, and records the same."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.trace import inplace, parts, plans
+from tests.benchmarks.kinds import IN_PLACE, ONE, SEVERAL, arrays, function_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def recorded(code):
+    watched, plain = arrays()
+    operate, names = function_of(code, plain)
+    tensors = [tapec.constant(watched[name]) for name in names]
+    with tapec.GradientTape() as tape:
+        tape.watch(tensors)
+        operate(1, *tensors)
+    return tape.log.key, len(tape.log.records)
+
+
+@pytest.mark.parametrize("code", ONE + SEVERAL + IN_PLACE)
+def test_the_third_time_is_the_short_way(code, monkeypatch):
+    keys = [recorded(code) for _ in range(3)]
+
+    def long_way(*args):
+        raise AssertionError("the long way")
+
+    for module in (plans, parts):
+        monkeypatch.setattr(module, "run", long_way)
+    monkeypatch.setattr(inplace, "check_writable", long_way)
+    keys.append(recorded(code))
+    assert all(key == keys[0] for key in keys)
+    assert keys[0][1] >= 1
+    if code in ONE:
+        assert keys[0][1] == 1
+
+
+def test_outside_any_function():
+    """No frame is looked for where there is none."""
+    lines = ["import numpy as np, tapec", "from tests.benchmarks.kinds import arrays", "watched, plain = arrays()"]
+    lines += ["tensors = {k: tapec.constant(a) for k, a in watched.items()}", "globals().update(plain | tensors)"]
+    for _ in range(3):
+        lines += ["with tapec.GradientTape() as tape:", "    tape.watch(list(tensors.values()))"]
+        lines += [f"    {code}" for code in ONE + SEVERAL + IN_PLACE]
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True, cwd=ROOT)
+
+
+def test_what_is_measured_is_numpy_code():
+    watched, plain = arrays()
+    for code in ONE + SEVERAL + IN_PLACE:
+        operate, names = function_of(code, plain)
+        operate(2, *[np.array(watched[name])[()] for name in names])
