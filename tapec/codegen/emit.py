@@ -22,6 +22,7 @@ __all__ = ["WATCHERS", "Compiled", "compile_graph"]
 
 SMALL = 256  # elements of an array that is taken apart
 LONG = 4096  # elements of one that is only read element by element, as loops do
+FEWEST = 16  # elements that such a loop reads
 PARTS = 1 << 22  # elements that gradients of single ones have in all, before they are added up
 MATRIX = 16  # elements of a matrix that is multiplied one by one
 
@@ -117,9 +118,9 @@ def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
 
 
 def works_on_all(graph: Graph) -> bool:
-    """Does a long array go through anything but reading and writing some of its elements?"""
+    """Does a long array go through anything but what a loop does that reads, and writes, element by element?"""
     long = [n for n in graph.nodes if any([v.type.size > SMALL for v in (n, *n.inputs)]) and n.op is not CONSTANT]
-    if sum([n.type.size for n in long]) > PARTS:
+    if sum([n.type.size <= MATRIX for n in long]) < FEWEST or sum([n.type.size for n in long]) > PARTS:
         return True
     return any([n.op.kind not in ("indexing", "layout", "creation") and n.op.name not in ELEMENTS for n in long])
 

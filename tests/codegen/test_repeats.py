@@ -284,3 +284,15 @@ def test_values_that_begin_as_one():
 
     compiled = check(gradient_of(f, P), P)
     assert loops(compiled) == 2
+
+
+def test_the_rows_of_a_long_matrix():
+    def f(w, rows):
+        for k in range(120):
+            w = w - 0.05 * (rows[k] @ w - 1.0) * rows[k]
+        return w @ w
+
+    rng = np.random.default_rng(0)
+    w, rows = rng.normal(size=3), rng.normal(size=(120, 3))
+    compiled = check(gradient_of(f, w, rows), w, rows)
+    assert loops(compiled) == 2 and "np.array(d_y[::-1])" in compiled.source
