@@ -159,7 +159,7 @@ np.einsum('ij,jk,kl->il', x, y, x)
 np.split(x, 2)
 np.split(x, [1, 3], axis=1)
 np.array_split(x, 3)
-{'np.unstack(x)' if hasattr(np, 'unstack') else 'np.vsplit(x, 4)'}
+{"np.unstack(x)" if hasattr(np, "unstack") else "np.vsplit(x, 4)"}
 [row for row in x]
 np.divmod(x, 2.0)
 np.linalg.eigh(s)
