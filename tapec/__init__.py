@@ -170,4 +170,5 @@ if TYPE_CHECKING:  # `as` says that a name is public here
     )
     from tapec.trace.tensor import Tensor as Tensor
 
-import_module("tapec.trace.tensor")  # what every use needs
+with resting_collector():
+    import_module("tapec.trace.tensor")  # what every use needs
