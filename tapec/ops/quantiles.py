@@ -9,9 +9,9 @@ import numpy as np
 from tapec.ir import Type
 from tapec.ir.index import Slot
 from tapec.ops.array import apply, implements
-from tapec.ops.define import axes_param, define, dtype_of, reduced_shape
+from tapec.ops.define import as_operand, axes_param, define, dtype_of, reduced_shape
 from tapec.ops.indexing import SCATTER
-from tapec.ops.kit import as_array, real_dtype
+from tapec.ops.kit import as_array, real_dtype, weak
 from tapec.ops.ranks import checked_weights, flat_fractions, middle, ranked, weighted
 from tapec.ops.reductions import count, mean_dtype
 from tapec.ops.samples import Case
@@ -158,10 +158,22 @@ def quantile(
     a = as_array(a)
     if dtype_of(a).kind == "c":
         raise TypeError("a must be an array of real numbers")
+    q = as_operand(q)
     if weights is not None or not is_known(q):
         return _by_sorting(a, q, axis, method, keepdims, weights, leave_nan=False)
     params = (("q", _fractions(q)), *axes_param(a, axis, keepdims), ("method", method))
-    return apply(QUANTILE, (a,), params)
+    found = apply(QUANTILE, (a,), params)
+    dtype = _dtype(np.quantile, a, q, method)
+    return found if found.dtype == dtype else found.astype(dtype)
+
+
+def _dtype(of: Any, a: Any, q: Any, method: str) -> np.dtype:
+    """A fraction that is a Python number takes the precision of the elements; others have their own."""
+    if is_known(q):
+        some: Any = q
+    else:
+        some = 0.5 if weak(q) else np.full(q.shape, 0.5, q.dtype)
+    return of(np.ones(1, dtype_of(a)), some, method=method).dtype
 
 
 def _fractions(q: Any) -> Any:
@@ -179,7 +191,8 @@ def _nested(q: Any) -> Any:
 
 def _percents(q: Any) -> Any:
     """As fractions."""
-    q = np.true_divide(q, 100)
+    q = as_operand(q)
+    q = q / 100 if type(q) in (int, float) else np.true_divide(q, 100)
     if is_known(q) and not np.all((q >= 0) & (q <= 1)):
         raise ValueError("Percentiles must be in the range [0, 100]")
     return q
@@ -224,21 +237,18 @@ def nanquantile(
         raise TypeError("a must be an array of real numbers")
     if not a.size:
         return np.nanmean(a, axis, keepdims=keepdims)  # as NumPy has it, for any number of fractions
-    return _by_sorting(a, q, axis, method, keepdims, weights, leave_nan=True)
+    return _by_sorting(a, as_operand(q), axis, method, keepdims, weights, leave_nan=True)
 
 
 def _by_sorting(a: Any, q: Any, axis: Any, method: str, keepdims: Any, weights: Any, leave_nan: bool) -> Any:
     """What the op does not do: leaving nan out, weights, fractions that are tensors."""
     axes = dict(axes_param(a, axis, keepdims))["axis"]
-    known = is_known(q)
-    q = np.asarray(_fractions(q)) if known else q
+    dtype = _dtype(np.nanquantile if leave_nan else np.quantile, a, q, method)
+    q = np.asarray(_fractions(q)) if is_known(q) else q
     fractions, rows = flat_fractions(q), _last(a, axes)
     if weights is not None:
         found = weighted(rows, _last(checked_weights(a, weights, axis, method), axes), fractions, leave_nan)
     else:
-        example = np.nanquantile if leave_nan else np.quantile
-        some = np.full(q.shape, 0.5, q.dtype) if not known else q if q.ndim else q.item()
-        dtype = example(np.ones(1, a.dtype), some, method=method).dtype  # type: ignore[call-overload]
         rows = rows if a.dtype.kind == "f" else rows.astype(float)
         found = [ranked(rows, f, dtype, method, leave_nan).astype(dtype) for f in fractions]
     shape = reduced_shape(a.shape, axes, bool(keepdims))

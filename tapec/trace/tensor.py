@@ -103,6 +103,11 @@ class Tensor(ArrayLike):
         return type_of(value).dtype if type(value) in _NUMBERS else value.dtype
 
     @property
+    def weak(self) -> bool:
+        """Is it a number of Python's, which takes the precision of what it meets?"""
+        return type(self._value) in _NUMBERS
+
+    @property
     def strides(self) -> tuple[int, ...]:
         return np.asarray(self._value).strides
 

@@ -337,3 +337,34 @@ def test_answers_are_plain():
     assert np.isclose(x, A).numpy().all()
     assert np.array2string(x) == np.array2string(A)
     assert np.min_scalar_type(x) == np.float64 and np.common_type(x, np.float32(1)) is np.float64
+
+
+FRACTIONS = {
+    "float": 0.3,
+    "int": 1,
+    "list": [0.25, 0.5],
+    "float32": np.float32(0.25),
+    "float64": np.float64(0.25),
+    "float32 array": np.array([0.25, 0.5], np.float32),
+    "float64 array": np.array([0.25, 0.5]),
+}
+
+
+@pytest.mark.parametrize("name", FRACTIONS)
+@pytest.mark.parametrize("f", [np.quantile, np.percentile, np.nanquantile, np.nanpercentile], ids=lambda f: f.__name__)
+def test_fractions_have_the_precision_that_numpy_gives_them(f, name):
+    x, q = np.linspace(0.0, 1.0, 8).astype(np.float32), FRACTIONS[name]
+    expected = f(x, q)
+    known = {expected.dtype}
+    if name == "float64":  # NumPy 2.0 is not of one mind: for np.quantile it is a Python number, for np.percentile not
+        known |= {np.quantile(x, q).dtype, np.percentile(x, q).dtype}
+    t = tapec.constant(x)
+    with tapec.GradientTape() as tape:
+        tape.watch(t)
+        y = f(t, q)
+    assert tape.gradient(y, t).dtype == np.float32
+    captured = tapec.compile(lambda x: f(x, q))(x)
+    given = tapec.compile(f)(x, q)
+    for found in (y.numpy(), captured, given):
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+        assert np.asarray(found).dtype in known
