@@ -16,6 +16,7 @@ from tapec.ops.array import FUNCTIONS, ArrayLike, apply, deliver
 from tapec.ops.define import as_operand, dtype_of, ndim_of, shape_of
 from tapec.ops.encoding import encode_index
 from tapec.ops.indexing import SCATTER, index_layout, real_index
+from tapec.ops.running import RUNNING, running
 from tapec.ops.setitem import set_at
 from tapec.ops.ufunc_calls import call_with, cast, plain
 
@@ -117,6 +118,8 @@ def _accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, o
         return FUNCTIONS[known](array, axis=axis, dtype=dtype)
     if dtype is not None:
         array = array.astype(dtype)
+    if ufunc in RUNNING and dtype_of(array).kind in "fiu":
+        return running(ufunc, array, axis)
     lanes = np.moveaxis(array, axis, 0)
     results: list[Any] = []
     for i in range(shape_of(lanes)[0]):
