@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -141,8 +142,13 @@ def api_reference() -> str:
     return "\n".join(parts)
 
 
+INNER = {"accessed", "all_read"}  # of tapes, for Variables and gradients
+
+
 def reference(name: str, x: Any) -> str:
     """A heading, the signature, the docstring, and for classes the public methods."""
+    if inspect.isclass(x) and issubclass(x, Enum):
+        return f"### tapec.{name}\n\n{docstring(x)}\n" + "".join([f"- `{name}.{m.name}`: `{m.value!r}`\n" for m in x])
     lines = [f"### tapec.{name}\n", f"```text\n{name}{signature(x)}\n```\n", docstring(x)]
     if inspect.isclass(x):
         methods = [(n, f) for n, f in vars(x).items() if not n.startswith("_") and callable(f) and _says_more(f)]
@@ -153,8 +159,9 @@ def reference(name: str, x: Any) -> str:
 
 def _says_more(method: Any) -> bool:
     """Has it a docstring that tells what NumPy's does not?"""
-    about = inspect.getdoc(method)
-    return bool(about) and not about.startswith("As `numpy.ndarray.")
+    about = inspect.getdoc(method) or ""
+    alike = about.startswith("As `numpy.ndarray.") or about.endswith("of this tensor, for object arrays of tensors.")
+    return bool(about) and not alike and method.__name__ not in INNER
 
 
 def signature(x: Any, method: bool = False) -> str:
@@ -163,9 +170,10 @@ def signature(x: Any, method: bool = False) -> str:
     except (TypeError, ValueError):
         return ""
     kept = [p.replace(annotation=p.empty) for p in found.parameters.values()]
-    if method and kept and kept[0].name == "self":
+    if method and kept and kept[0].name in ("self", "t"):
         kept = kept[1:]
-    return str(found.replace(parameters=kept, return_annotation=found.empty))
+    text = str(found.replace(parameters=kept, return_annotation=found.empty))
+    return re.sub(r"<class '(\w+)'>|<(\w+\.\w+): [^>]*>", r"\1\2", text)  # float, UnconnectedGradients.NONE
 
 
 def docstring(x: Any) -> str:

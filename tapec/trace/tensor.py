@@ -60,7 +60,7 @@ def _never(tensor: Any) -> bool:
 
 
 class Tensor(ArrayLike):
-    """An array that tapes can watch.
+    """An array that tapes can watch. It has the attributes and methods of `numpy.ndarray`; functions of NumPy take it.
 
     >>> import numpy as np, tapec
     >>> x = tapec.constant([1.0, 2.0])
