@@ -22,8 +22,8 @@ from tapec.ir.build import constant_key
 from tapec.ir.op import OWN_KINDS
 from tapec.ops.layout import BROADCAST_TO
 from tapec.passes.numbering import heads, key_of, key_of_node, numbering
-from tapec.passes.pattern import Look, Pattern, Some, looks_below
-from tapec.passes.rule import Rule
+from tapec.passes.pattern import Call, Look, Pattern, Some, Variable, looks_below
+from tapec.passes.rule import Rule, parameters
 from tapec.passes.uses import Uses
 
 __all__ = ["Rewrite", "RuleSet"]
@@ -88,8 +88,19 @@ class RuleSet:
 
 @cache
 def variants(rule: Rule) -> Variants:
-    size: tuple[Look, ...] = (lambda node: node.type.size >= rule.least,) if rule.least else ()
-    return tuple([(rule, pattern, size + looks_below(pattern)) for pattern in rule.pattern.variants()])
+    first: tuple[Look, ...] = (lambda node: node.type.size >= rule.least,) if rule.least else ()
+    if asks_alone(rule):
+        guard: Any = rule.guard
+        kinds = rule.kinds
+        first += (lambda node: node.type.dtype.kind in kinds and guard(node),)
+    return tuple([(rule, pattern, first + looks_below(pattern)) for pattern in rule.pattern.variants()])
+
+
+def asks_alone(rule: Rule) -> bool:
+    """May the guard be asked before the pattern is matched? It takes the node alone, and the pattern has one op."""
+    pattern = rule.pattern
+    flat = type(pattern) is Some or (type(pattern) is Call and all([type(a) is Variable for a in pattern.args]))
+    return flat and rule.guard is not None and parameters(rule.guard) == ("y",)
 
 
 def _operands_fit(pattern: Any, key: tuple[Op, ...]) -> bool:

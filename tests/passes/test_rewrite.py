@@ -266,3 +266,18 @@ def test_heads_tell_alike_nodes():
         (False, "sin", "cos"): [3],
         (True, "add", "sin", "sin"): [4],
     }
+
+
+def test_a_guard_of_the_node_alone_is_asked_about_kinds_of_the_rule_only():
+    asked = set()
+
+    def guard(y):
+        asked.add(y.type.dtype.char)
+        return y.type.size == 3
+
+    rule = Rule("", np.sin(x), lambda x: np.cos(x), guard)
+    inputs = "%x: f64[3], %c: c128[3], %m: f64[2]"
+    unchanged = "sin %c; sin %m; return %0, %1"
+    assert rewritten(unchanged, rule, inputs=inputs) == ordered(parse(text(inputs, unchanged)))
+    assert asked == {"d"}
+    expect("sin %x; return %0", "cos %x; return %0", rule, inputs=inputs)
