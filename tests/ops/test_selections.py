@@ -117,3 +117,12 @@ def test_rows_of_data_that_a_mask_leaves_out():
     data[0] = np.nan
     loss = lambda w: np.sum(np.where(NAMES["m"][:, None], data @ w, 0))
     np.testing.assert_array_equal(tapec.grad(loss)(np.ones((3, 2))), np.full((3, 2), 4.0))
+
+
+@pytest.mark.parametrize("code", ["np.where(m, np.abs(v), 0)", "np.where(m, np.abs(v), 0) + np.where(n, v, 0)"])
+@pytest.mark.parametrize("inner", [np.sqrt, lambda x: x**-0.5, lambda x: np.arctan2(np.sqrt(x), x)])
+def test_what_has_no_second_derivative_stays_out(code, inner):
+    """The zeros that the slope of abs has for a derivative meet an infinite one."""
+    check(code, inner, X)
+    with tapec.settings(optimize=False):
+        check(code, inner, X)

@@ -20,7 +20,7 @@ from tapec.passes.rules.spreads import SPREADS
 from tapec.passes.rules.stability import STABILITY
 from tapec.passes.rules.symmetries import SYMMETRIES
 from tapec.passes.rules.triangles import TRIANGLES
-from tapec.passes.rules.zeros import ZEROS
+from tapec.passes.rules.zeros import NOTHING, ZEROS
 
 __all__ = [
     "ALGEBRA",
@@ -32,6 +32,7 @@ __all__ = [
     "INDEXING",
     "LAYOUT",
     "MASKS",
+    "NOTHING",
     "PARTS",
     "PLACES",
     "POWERS",

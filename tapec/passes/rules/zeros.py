@@ -12,7 +12,7 @@ from tapec.passes.facts import is_zero
 from tapec.passes.pattern import Some, number, variables
 from tapec.passes.rule import Rule
 
-__all__ = ["ZEROS"]
+__all__ = ["NOTHING", "ZEROS"]
 
 a, c, x, z = variables("a c x z")
 k = number("k")
@@ -31,12 +31,12 @@ def _cotangent(name: str, pattern: Any, replacement: Any, **more: Any) -> Rule:
     return Rule(name, pattern, replacement, only="cotangents", changes="zeros", kinds="fc", **more)
 
 
-ZEROS = (
+# what gradients are finite by, too: nothing meets an infinity, and what was added to nothing is known to be empty
+NOTHING = (
     _cotangent("plus-zero", x + k, x, guard=lambda k: k == 0),
     _cotangent("minus-any-zero", x - k, x, guard=lambda k: k == 0),
     _cotangent("zero-minus", k - x, -x, guard=lambda k: k == 0),
     _cotangent("either-zero", np.where(c, a, z), lambda y: np.zeros_like(y), guard=lambda a, z: _are_zero(a, z)),
-    _cotangent("times-one-complex", x * 1, x),
     _cotangent(
         "of-nothing",
         Some("multiply", "matmul", of=("full",)),
@@ -50,3 +50,4 @@ ZEROS = (
         guard=lambda y: is_nothing(y.inputs[0]),
     ),
 )
+ZEROS = (*NOTHING, _cotangent("times-one-complex", x * 1, x))
