@@ -20,7 +20,7 @@ from tapec.ops.control import WHERE
 from tapec.ops.indexing import FULL_SLICE, GETITEM, real_index
 from tapec.ops.setitem import SETITEM
 from tapec.trace.links import Views
-from tapec.trace.parts import encoded
+from tapec.trace.parts import BY_PLACES, encoded
 from tapec.trace.recorder import CURRENT, Recorder
 from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, as_seen, user_frame
 from tapec.trace.views import expire
@@ -44,8 +44,10 @@ def _recorder(t: Tensor) -> Recorder | None:
         return rec
     if t._mark is not rec.mark:
         return None
-    log = rec.log
-    return rec if (log.records and log.records[-1][3] is t) or log.made(t) else None
+    for entry in rec.log.records[-3:]:
+        if entry[3] is t:
+            return rec
+    return rec if rec.log.made(t) else None
 
 
 def _may_change(t: Tensor, rec: Recorder) -> bool:
@@ -155,13 +157,17 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
     params: Any = (("index", static),)
     arrays: Any = ()
     if static is None:
-        if type(index) is _ndarray and index.dtype.kind == "b":
+        code = index.dtype.kind if type(index) is _ndarray else ""
+        if code == "b":
             return _masked(rec, t, index, x)
-        found = None if _holds_mask(index) else encoded(t, index)
-        if found is None or not found[2]:
-            return False
-        _, params, arrays, index, _ = found
-        arrays = as_seen(rec, arrays)
+        if code == "i":
+            params, arrays = BY_PLACES, (rec.log.seen(index),)
+        else:
+            found = None if _holds_mask(index) else encoded(t, index)
+            if found is None or not found[2]:
+                return False
+            _, params, arrays, index, _ = found
+            arrays = as_seen(rec, arrays)
     new = t._value.copy(order="K")
     try:
         new[index] = x._value if type(x) is Tensor else x

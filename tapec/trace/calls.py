@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Op
 from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, ufunc_method
 from tapec.ops.control import WHERE
 from tapec.ops.extremes import CLIP
@@ -117,10 +116,21 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
 
 
 def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    op = _AS_THEY_ARE.get(func)
-    if op is not None and not kwargs:
-        if len(args) == 3 and NoneType not in map(type, args):
-            return _of_three(op, args)
+    plan = _OF_THREE.get(func)
+    if plan is not None and len(args) == 3 and not kwargs:
+        values = []
+        for x in args:
+            kind = type(x)
+            if kind is Tensor:
+                values.append(x._value)
+            elif kind in PLAIN or (kind is _ndarray and x.dtype.kind in NUMERIC):
+                values.append(x)
+            else:
+                break
+        else:
+            return plan(args, values)
+        if NoneType not in map(type, args):
+            return perform(WHERE if func is np.where else CLIP, args, (), 3)
     if (func is np.nonzero or func is np.where) and len(args) == 1 and not kwargs and type(args[0]) is Tensor:
         return args[0].nonzero()
     ours = FUNCTIONS.get(func)
@@ -129,23 +139,9 @@ def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], 
     return call(ours, args, kwargs)
 
 
-def _of_three(op: Op, args: tuple[Any, ...]) -> Any:
-    """One plan for all types, and for numbers that are others each time."""
-    values = []
-    for x in args:
-        kind = type(x)
-        if kind is Tensor:
-            values.append(x._value)
-        elif kind in PLAIN or (kind is _ndarray and x.dtype.kind in NUMERIC):
-            values.append(x)
-        else:
-            return perform(op, args, (), 4)
-    return _OF_THREE[op](args, values)
-
-
-_OF_THREE = {op: plan_of_any(op, 3) for op in (WHERE, CLIP)}
-_AS_THEY_ARE = {np.where: WHERE, np.clip: CLIP}  # ops of three arguments, numbers among them
-_PLANNED = {f: ours for f, ours in FUNCTIONS.items() if not (f in LIKE or f in _AS_THEY_ARE or f is np.nonzero)}
+# functions that are ops of three arguments: one plan for all types, and for numbers that are others each time
+_OF_THREE = {np.where: plan_of_any(WHERE, 3), np.clip: plan_of_any(CLIP, 3)}
+_PLANNED = {f: ours for f, ours in FUNCTIONS.items() if not (f in LIKE or f in _OF_THREE or f is np.nonzero)}
 _any_function = ArrayLike.__array_function__
 Tensor.__array_function__ = _function  # type: ignore[method-assign, assignment]
 for _name, _ours in METHODS.items():

@@ -98,6 +98,15 @@ def _einsum(node: Node, params: dict[str, Any]) -> Any:
 _C_EINSUM = np._core.multiarray.c_einsum  # type: ignore[attr-defined]
 
 
+def _norm(node: Node, params: dict[str, Any]) -> Any:
+    order, axis, keepdims = params["ord"], params["axis"], params["keepdims"]
+    if len(axis) == node.inputs[0].type.ndim <= 2 and order == 2 and not keepdims:
+        return np.linalg.norm
+    if len(axis) != 1 or (len(axis) == node.inputs[0].type.ndim and order == 2):
+        return None
+    return lambda x: np.linalg.norm(x, None if order == 2 else order, axis[0], keepdims)
+
+
 def _pad(node: Node, params: dict[str, Any]) -> Any:
     if params["mode"] != "constant":
         return None
@@ -133,6 +142,7 @@ _MAKERS: dict[str, Callable[[Node, dict[str, Any]], Any]] = {
     "cumprod": _method("cumprod", "axis"),
     "cumsum": _method("cumsum", "axis"),
     "einsum": _einsum,
+    "norm": _norm,
     "pad": _pad,
     "take_along_axis": _take_along_axis,
     "diagonal": _method("diagonal", "offset", "axis1", "axis2"),

@@ -89,21 +89,20 @@ class Log:
             for x in entry[1]:
                 slot = find(id(x))
                 if slot is None:
-                    if type(x) is Tensor:
+                    kind, value = type(x), None
+                    if kind is Tensor:
                         value = x._value
-                    elif type(x) is float and x:
-                        value = None
+                    elif kind is _ndarray:
+                        if x.nbytes <= WHOLE:
+                            known = snapshots.get(id(x))
+                            value = x if known is None else _ndarray(x.shape, x.dtype, known[1])
+                    elif kind is float and x:
                         slot = len(objects)
                         found(slot)
                         keep(x)
                         value_is(x)
                         add(float)
                         scalars((slot, x))
-                    elif type(x) is _ndarray and x.nbytes <= WHOLE:
-                        known = snapshots.get(id(x))
-                        value = x if known is None else _ndarray(x.shape, x.dtype, known[1])
-                    else:
-                        value = None
                     if type(value) is _ndarray:  # as `leaf` has it, for the commonest of leaves
                         slot = index[id(x)] = len(objects)
                         found(slot)

@@ -23,7 +23,7 @@ from tapec.trace.plans import PLANS, answer, comes_again, remember
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import USER_FILES, Tensor, as_seen, record, user_frame, wrap
 
-__all__ = ["encoded", "getitem"]
+__all__ = ["BY_PLACES", "encoded", "getitem"]
 
 _new = object.__new__
 _new_slice = tuple.__new__
@@ -33,8 +33,9 @@ _BOUNDS = frozenset({int, NoneType})
 _FLAGS = frozenset({bool})
 _NUMPY_INTS = frozenset(np.dtype(c).type for c in "bhilqBHILQ")
 _SLOTS = tuple([Slot(k) for k in range(64)])
-_BY_PLACES = (("index", (Slot(0),)),)
+BY_PLACES = (("index", (Slot(0),)),)
 _BY_PAIRS = (("index", (Slot(0), Slot(1))),)
+_BY_COLUMNS = (("index", (FULL_SLICE, Slot(0))),)
 _BY_MASK = [(("index", _SLOTS[:n]), ("unique", True)) for n in range(65)]  # of so many axes
 _ALL: Any = (GETITEM, (), (), ..., False)  # the array itself
 _item = METHODS["__getitem__"]
@@ -67,7 +68,7 @@ def getitem(self: Tensor, index: Any) -> Any:
             return self
         op, params = GETITEM, (("index", (_new_slice(Slice, (start, stop, step)),)),)  # type: ignore[arg-type]
     elif kind is _ndarray and index.dtype.kind == "i":
-        op, params, arrays, theirs = GETITEM, _BY_PLACES, (index,), True
+        op, params, arrays, theirs = GETITEM, BY_PLACES, (index,), True
     elif kind is _ndarray and index.dtype.kind == "b" and index.ndim and index.shape == value.shape[: index.ndim]:
         op, params, arrays = GETITEM, _BY_MASK[index.ndim], index.nonzero()
     else:
@@ -125,16 +126,19 @@ def _encoded_one(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
         return _encoded(x, value, (index,))
     held = a._value if type(a) is Tensor else a
     if held.dtype.kind != "b":
-        return GETITEM, _BY_PLACES, (a,), held, a is index
+        return GETITEM, BY_PLACES, (a,), held, a is index
     if held.shape != value.shape[: held.ndim]:
         return None
     return GETITEM, _BY_MASK[held.ndim], _places(a), held, False
 
 
 def _encoded(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
-    if len(index) == 2 and type(index[0]) is _ndarray and type(index[1]) is _ndarray:
-        if index[0].dtype.kind == "i" and index[1].dtype.kind == "i":
+    if len(index) == 2 and type(index[1]) is _ndarray and index[1].dtype.kind == "i":  # the commonest
+        rows, columns = index
+        if type(rows) is _ndarray and rows.dtype.kind == "i":
             return GETITEM, _BY_PAIRS, index, index, True
+        if type(rows) is slice and rows.start is None and rows.stop is None and rows.step is None:
+            return GETITEM, _BY_COLUMNS, (columns,), index, True
     static: list[Any] = []
     arrays: list[Any] = []
     real: list[Any] = []  # what NumPy takes
