@@ -5,6 +5,7 @@ Everything is put together from ops; only tensors, which can change in place, kn
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from tapec.errors import note_user_line
 from tapec.ir.types import normalize_axes
 from tapec.ops.array import FUNCTIONS, ArrayLike, apply, deliver
+from tapec.ops.custom import stop_gradient
 from tapec.ops.define import as_operand, dtype_of, ndim_of, shape_of
 from tapec.ops.encoding import encode_index
 from tapec.ops.indexing import SCATTER, index_layout, real_index
@@ -56,6 +58,7 @@ _REDUCTIONS: dict[Any, Any] = {
     np.logical_and: np.all,
     np.logical_or: np.any,
 }
+LONG = 8  # elements from which the logarithm of a sum of exponentials is computed as such
 _ACCUMULATIONS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
 
 
@@ -79,7 +82,26 @@ def _reduce(
             return FUNCTIONS[known](array, axis=axis, keepdims=keepdims, **more)
     if dtype is not None:
         array = array.astype(dtype)
+    if ufunc is np.logaddexp and where is True and initial is np._NoValue and _is_long(array, axis):  # type: ignore[attr-defined]
+        return _log_sum_exp(array, axis, keepdims)
     return _fold(ufunc, array, axis, keepdims, initial, where)
+
+
+def _is_long(array: Any, axis: Any) -> bool:
+    """Are so many floats added up that it is not written out one after the other?"""
+    shape = shape_of(array)
+    return dtype_of(array).kind == "f" and math.prod([shape[k] for k in normalize_axes(axis, len(shape))]) >= LONG
+
+
+def _log_sum_exp(array: Any, axis: Any, keepdims: bool) -> Any:
+    """The logarithm of the sum of exponentials, of which the largest is one; nothing flows where all are zero."""
+    axes = normalize_axes(axis, ndim_of(array))
+    top = stop_gradient(np.max(array, axis=axes, keepdims=True))
+    top = np.where(np.isfinite(top), top, 0.0)
+    total = np.sum(np.exp(array - top), axis=axes, keepdims=keepdims)
+    empty = total == 0
+    logarithm = np.log(np.where(empty, 1, total)) + (top if keepdims else np.reshape(top, shape_of(total)))
+    return np.where(empty, -np.inf, logarithm)
 
 
 def _fold(ufunc: np.ufunc, array: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:

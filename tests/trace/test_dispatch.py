@@ -50,6 +50,31 @@ UFUNCS = [
 ]
 
 
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_logaddexp_of_many_is_one_sum(axis):
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(40, 30)), rng.normal(size=(1, 30) if axis == 0 else (40, 1) if axis == 1 else (1, 1))
+
+    def f(x):
+        return np.sum(np.logaddexp.reduce(x, axis=axis, keepdims=True) * w)
+
+    value, gradient = tapec.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-13)
+    share = np.exp(x - np.logaddexp.reduce(x, axis=axis, keepdims=True))
+    np.testing.assert_allclose(gradient, share * w, rtol=1e-12)
+    assert len(tapec.grad(f).source(x).splitlines()) < 20
+
+
+def test_logaddexp_of_infinities():
+    x = np.full((3, 10), -np.inf)
+    x[1, ::2], x[2, 0] = 1.0, np.inf
+    with np.errstate(all="ignore"):
+        gradient = tapec.grad(lambda x: np.sum(np.logaddexp.reduce(x, axis=1) * [0.0, 1.0]))(x[:2])
+        wanted = np.logaddexp.reduce(x, axis=1)
+        np.testing.assert_allclose(tapec.compile(lambda x: np.logaddexp.reduce(x, axis=1))(x), wanted)
+    np.testing.assert_allclose(gradient, [[0.0] * 10, [0.2, 0.0] * 5])
+
+
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda u: u.__name__)
 def test_methods_of_ufuncs(ufunc):
     check(lambda a, b: ufunc.reduce(a), A, B)
