@@ -125,11 +125,14 @@ def _pad(node: Node, params: dict[str, Any]) -> Any:
 
 def _take_along_axis(node: Node, params: dict[str, Any]) -> Any:
     shape, axis = node.inputs[0].type.shape, params["axis"]
-    index: list[Any] = [
-        np.arange(n).reshape([-1 if j == k else 1 for j in range(len(shape))]) for k, n in enumerate(shape)
-    ]
+    if max(shape) > _LONG:
+        return None
+    index = [np.arange(n).reshape([-1 if j == k else 1 for j in range(len(shape))]) for k, n in enumerate(shape)]
     head, tail = index[:axis], index[axis + 1 :]
     return lambda x, places: x[(*head, places, *tail)]
+
+
+_LONG = 512  # row numbers are kept up to this
 
 
 _MAKERS: dict[str, Callable[[Node, dict[str, Any]], Any]] = {

@@ -5,7 +5,7 @@ vectors, which is a reshape and a product:
 
     def follow(operands, values):
         try:
-            v0, v1, = values
+            v0, v1 = values
             v2 = c0(v0)
             v3 = c1(v2, v1)
         except Exception as error:
@@ -16,7 +16,7 @@ vectors, which is a reshape and a product:
         x3._link = x3._mark = None
         rec = CURRENT.get()
         if rec is not None:
-            a0, a1, = operands
+            a0, a1 = operands
             mark = rec.mark
             if rec.append is not None and rec.trace is None and type(a0) is Tensor and a0._mark is mark and ...:
                 frame = _getframe(2)
@@ -26,8 +26,8 @@ vectors, which is a reshape and a product:
                     code = frame.f_code
                 lasti = frame.f_lasti
                 append = rec.append
-                append((o0, (a0, ), p0, v2, code, lasti))
-                append((o1, (v2, a1, ), p1, x3, code, lasti))
+                append((o0, (a0,), p0, v2, code, lasti))
+                append((o1, (v2, a1), p1, x3, code, lasti))
                 x3._mark = mark
             else:
                 general(rec, operands, [v0, v1, v2, v3], [x3])
@@ -158,8 +158,8 @@ def _recording(text: Text, made: list[int]) -> Iterator[str]:
             if k not in made:
                 yield f"    h{k} = wrap(v{k})"
         if line.moves:
-            inputs = "operands" if plain else f"({''.join([f'{names[k]}, ' for k in line.picks])})"
-            out = f"({''.join([f'{names[k]}, ' for k in line.to])})" if line.several else names[line.to[0]]
+            inputs = "operands" if plain else f"({_listed([names[k] for k in line.picks])})"
+            out = f"({_listed([names[k] for k in line.to])})" if line.several else names[line.to[0]]
             yield f"    append((o{n}, {inputs}, p{n}, {out}, code, lasti))"
             for k in line.to:
                 if k in made:
@@ -180,7 +180,12 @@ def _watched(text: Text) -> str:
 
 
 def _row(letter: str, places: Any) -> str:
-    return "".join([f"{letter}{k}, " for k in places])
+    """Names in a row, as a tuple has them."""
+    return _listed([f"{letter}{k}" for k in places])
+
+
+def _listed(names: list[str]) -> str:
+    return f"{names[0]}," if len(names) == 1 else ", ".join(names)
 
 
 def _args(letter: str, places: Any) -> str:
