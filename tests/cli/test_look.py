@@ -203,3 +203,24 @@ def test_explore_writes_a_page(tapec, model):
     page = (model.parent / "page.html").read_text()
     assert page.startswith("<!DOCTYPE html>") and 'data-at="model.py:6"' in page
     assert tapec("explore", "model.py:loss", "--no-times").out == "wrote explore.html\n"
+
+
+def test_support_shows_the_rows_of_a_name(tapec):
+    result = tapec("support", "einsum")
+    assert result.code == 0
+    assert [line.split()[:3] for line in result.out.splitlines()[1:2]] == [["np.einsum", "differentiable", "yes"]]
+
+
+@pytest.mark.parametrize("name", ["logsumexp", "special.logsumexp", "scipy.special.logsumexp"])
+def test_support_names_what_tapec_has_in_place_of_scipys(tapec, name):
+    result = tapec("support", name)
+    assert result.code == 0
+    assert result.out == "tapec.scipy.special.logsumexp takes tensors where SciPy's own does not\n"
+    [found] = json.loads(tapec("support", name, "--json").out)
+    assert found["name"] == "tapec.scipy.special.logsumexp"
+
+
+def test_support_of_no_function_guesses_what_was_meant(tapec):
+    result = tapec("support", "logsumexpp")
+    assert result.code == 2
+    assert "called logsumexpp; did you mean logaddexp" in result.err

@@ -8,7 +8,7 @@ from collections import Counter
 
 from tapec.cli.problem import Problem
 from tapec.cli.terminal import show, show_json, styled, table
-from tapec.report.support import KINDS, Row, matching, rows, special_rows
+from tapec.report.support import KINDS, Row, matching, rows, scipy_functions, special_rows
 
 HELP = "tell which functions are supported"
 EXAMPLES = """\
@@ -29,6 +29,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     known = [*rows(), *scipy_rows()]
     found = matching(known, options.name)
+    if not found and (own := counterparts(options.name)):
+        note = "takes tensors where SciPy's own does not"
+        if options.json:
+            show_json([{"name": name, "note": note} for name in own])
+        else:
+            show("\n".join([f"{name} {note}" for name in own]))
+        return
     if not found:
         close = difflib.get_close_matches(options.name, [r.name.rpartition(".")[2] for r in known], n=3)
         hint = f"; did you mean {' or '.join(close)}?" if close else ""
@@ -42,6 +49,16 @@ def run(options: argparse.Namespace) -> None:
         show()
         show(table([[kind, str(counts[kind]), about] for kind, about in KINDS.items() if counts[kind]], right=" r"))
     show(styled("every derivative can be differentiated again; reverse and forward mode in any order", "dim"))
+
+
+def counterparts(name: str) -> list[str]:
+    """What tapec.scipy has under this name, in full or in part, or under the name of its module."""
+    name = "tapec." * name.startswith("scipy.") + name
+    try:
+        known = [(module, f"{module}.{n}") for module, names in scipy_functions().items() for n in names]
+    except ImportError:
+        return []
+    return [full for module, full in known if full.endswith("." + name) or name in (full, module)]
 
 
 def scipy_rows() -> list[Row]:
