@@ -221,3 +221,9 @@ def test_what_a_return_allocates_is_counted():
     for f in (lambda x: x.T, lambda x: x @ x.T, lambda x: np.exp(x)):
         compiled = check(graph_of(f, x), x)
         assert compiled.cost.peak == compiled.function(x)[0].nbytes
+
+
+def test_what_a_return_computes_is_read_and_written():
+    x = rng.normal(size=(40, 50))
+    for f in (lambda x: x.T, lambda x: np.exp(x)):  # results are arrays of their own
+        assert check(graph_of(f, x), x).cost.moved == 2 * x.nbytes
