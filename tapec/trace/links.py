@@ -66,5 +66,9 @@ def share(out: Any, parent: Any, steps: tuple[Step, ...]) -> None:
     link = parent._link
     if type(link) is tuple:
         parent, steps = link[0], link[1] + steps
+        link = parent._link
     out._link = (parent, steps)
-    views_of(parent).add(out)
+    if type(link) is Views and len(link.refs) <= link.limit:  # as `views_of` and `add` do it
+        link.refs.append(ref(out))
+    else:
+        views_of(parent).add(out)
