@@ -88,9 +88,10 @@ class Lowering(Buffers):
     def results(self, item: Results) -> None:
         """`return (a, b)`: fresh arrays, none of which shares memory with another or with an input."""
         given: set[Node] = set()
-        computed = [n for n in item.nodes or () if n in self.plan.nested]
+        nodes = item.nodes or ()
+        computed = [n for n in nodes if n in self.plan.nested]
         if computed:
-            self.moved += bytes_of([i for i in item.leaves if i not in item.nodes]) + bytes_of(computed)
+            self.moved += bytes_of([i for i in item.leaves if i not in nodes]) + bytes_of(computed)
         values = None if item.nodes is None else tuple([result(self, n, given) for n in item.nodes])
         self.out.append(Return(values, self.common_origin(item.nodes or ())))
 
