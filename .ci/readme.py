@@ -1,6 +1,6 @@
 """Run the command of README.md that `<!-- ci: NAME -->` marks, as it is written, in a fresh copy of the checkout.
 
-    python .ci/readme.py NAME
+python .ci/readme.py NAME
 """
 
 import re

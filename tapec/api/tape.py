@@ -103,9 +103,7 @@ class GradientTape:
         rec = CURRENT.get()
         if rec is None or self not in rec.tapes:
             raise TapeError(
-                at_user_line(
-                    "this tape is recording in another thread or task. Mend: ask it there, or after its block"
-                )
+                at_user_line("this tape is recording in another thread or task. Mend: ask it there, or after its block")
             )
 
     def _forget(self) -> None:

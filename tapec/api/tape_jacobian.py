@@ -155,9 +155,7 @@ def _chunk(forward: Forward, request: Request, size: int) -> Segment:
     batched, has_axis = batch_graph(Graph(inputs, graph.nodes, graph.outputs, graph.name), flags, size)
     builder = Builder()
     builder.nodes.extend(batched.nodes)
-    outputs = [
-        o if axis else _repeated(Symbol(o, builder), size).node for o, axis in zip(batched.outputs, has_axis)
-    ]
+    outputs = [o if axis else _repeated(Symbol(o, builder), size).node for o, axis in zip(batched.outputs, has_axis)]
     origins = {new: derived.origins[old] for new, old in zip(batched.inputs, inputs)}
     return Segment(builder.graph((), outputs, graph.name), origins, derived.gives, derived.span)
 

@@ -93,5 +93,3 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     except ValueError:
         return False
     return np.all(a == b)
-
-

@@ -139,9 +139,7 @@ def _turned(t: Any, y: Any, x: Any) -> Any:
 sign = elementwise(
     np.sign, vjp=lambda ct, y, x: (_turned(ct, y, x),), jvp=lambda ts, y, x: _turned(ts[0], y, x), sample=(nonzero,)
 )
-copysign = elementwise(
-    np.copysign, lambda y, a, b: (np.sign(a) * np.copysign(1.0, b), 0), sample=(nonzero, nonzero)
-)
+copysign = elementwise(np.copysign, lambda y, a, b: (np.sign(a) * np.copysign(1.0, b), 0), sample=(nonzero, nonzero))
 heaviside = elementwise(np.heaviside, lambda y, x, h: (0, x == 0), sample=(nonzero, any_real))
 nextafter = elementwise(np.nextafter, lambda y, a, b: (1, 0), sample=(any_real, any_real))
 

@@ -98,9 +98,7 @@ UNWRAP = define(
     jvp=lambda ts, y, x, **params: ts[0],
     batch=rolled(lambda x, discont, axis, period: np.unwrap(x, discont, axis, period=period), "axis"),
     source=_unwrap_source,
-    sample=both(
-        drawn((6,), discont=None, axis=0, period=2 * math.pi), drawn((4, 3), discont=None, axis=0, period=1.0)
-    ),
+    sample=both(drawn((6,), discont=None, axis=0, period=2 * math.pi), drawn((4, 3), discont=None, axis=0, period=1.0)),
     numpy=np.unwrap,
 )
 

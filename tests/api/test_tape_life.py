@@ -96,8 +96,9 @@ def test_a_bad_unconnected_gradients_does_not_use_the_tape_up(value):
 
 
 def test_stop_recording_on_a_tape_never_entered():
-    with pytest.raises(RuntimeError, match="Trying to stop recording a tape which is not recording"), (
-        GradientTape().stop_recording()
+    with (
+        pytest.raises(RuntimeError, match="Trying to stop recording a tape which is not recording"),
+        GradientTape().stop_recording(),
     ):
         pass
 

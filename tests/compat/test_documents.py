@@ -245,9 +245,7 @@ def test_notebook(capsys):
     print("Function: y = x * x, x = 3.0")
     print("First Derivative:", dy_dx.numpy())
     print("Second Derivative:", d2y_d2x.numpy())
-    assert capsys.readouterr().out == (
-        "Function: y = x * x, x = 3.0\nFirst Derivative: 6.0\nSecond Derivative: 2.0\n"
-    )
+    assert capsys.readouterr().out == ("Function: y = x * x, x = 3.0\nFirst Derivative: 6.0\nSecond Derivative: 2.0\n")
 
     # In [5]
     with tf.GradientTape(persistent=True) as persistent_tape:

@@ -237,5 +237,3 @@ def size(input: Any, out_type: Any = np.int32, name: Any = None) -> Tensor:
 
 def rank(input: Any, name: Any = None) -> Tensor:
     return constant(len(constant(input).shape))
-
-

@@ -43,8 +43,10 @@ def _reduction(f: Callable[..., Any], name: str, keeps_integers: bool = False) -
 
 def _mean(x: Any, axis: Any, keepdims: bool) -> Any:
     """The mean of integers is an integer."""
-    return np.mean(x, axis=axis, keepdims=keepdims) if x.dtype.kind not in "iu" else np.trunc(
+    return (
         np.mean(x, axis=axis, keepdims=keepdims)
+        if x.dtype.kind not in "iu"
+        else np.trunc(np.mean(x, axis=axis, keepdims=keepdims))
     )
 
 
