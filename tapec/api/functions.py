@@ -186,7 +186,7 @@ class CompiledFunction:
         if read is None:
             return MISS
         rec = CURRENT.get()
-        if rec is not None and rec.trace is not None:
+        if rec is not None and rec.trace is not None and rec.trace.captures is not None:
             read = program.follow(read, rec.trace.captures)
         outputs = program.run([value_of(x) for x in read])
         if outputs is None:

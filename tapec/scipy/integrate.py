@@ -142,8 +142,8 @@ def _states(rate: Callable[..., Any], y0: Any, t: Any, args: Any, options: dict[
     y0 = np.reshape(y0, (-1,))
     args = [as_array(x) for x in args]
     rec: Any = CURRENT.get()
-    rule = _Rate(rate, [_value(y0), np.float64(0.0), *map(_value, args)])
-    found = RateTrace(rec.tapes[-1], traced=True).run(rule)
+    rule = _Rate(rate, [np.array(_value(x))[()] for x in (y0, 0.0, *args)])
+    found = RateTrace(rec.tapes[-1]).run(rule)
     operands = [*args, *found.captured]
     moving = tuple([k for k, x in enumerate(operands) if _moves(rec, x)])
     settings = tuple(sorted([(k, _setting(v)) for k, v in options.items()]))
@@ -165,6 +165,18 @@ def _setting(option: Any) -> Any:
 
 class RateTrace(EquationTrace):
     """Records a right-hand side, from a state and a time whose values nobody knows yet."""
+
+    def __init__(self, outer: Any):
+        super().__init__(outer, traced=True)
+        if not outer.is_trace:  # a tape does not know of what a trace is asked for
+            self.captures = None
+            self.pending: list[Any] = []
+            self.is_fixed = lambda tensor: False
+            self.unsettle = lambda why: None
+
+    def guard(self, kind: type, tensor: Tensor, value: Any) -> Any:
+        """On a tape what others hang on may be looked at: it has the same value at each step."""
+        return super().guard(kind, tensor, value) if self.watches(tensor) or self.outer.is_trace else value
 
     def observe(self, tensor: Tensor) -> None:
         if self.watches(tensor):

@@ -145,6 +145,40 @@ def test_on_a_tape_and_without_one():
     np.testing.assert_array_equal(started.y.numpy(), plain.y)
 
 
+SCALE = 2.0
+
+
+@tapec.compile
+def compiled_rate(y, k):
+    return -k * y / SCALE if k > 0 else k * y
+
+
+def in_place_rate(y, k):
+    out = np.zeros_like(y)
+    out[:] = -k * y / SCALE
+    return out
+
+
+@pytest.mark.parametrize("rate", [compiled_rate, in_place_rate], ids=["compiled", "in place"])
+@pytest.mark.parametrize("way", ["tape", "grad", "grad on a tape"])
+def test_right_hand_sides_may_call_compiled_functions_and_write_in_place(rate, way):
+    def end(k):
+        return integrate.solve_ivp(lambda t, y: rate(y, k), (0.0, 2.0), [1.0], t_eval=[2.0], **TIGHT).y[0, -1]
+
+    k = tapec.Variable(0.5)
+    if way == "tape":
+        with tapec.GradientTape() as tape:
+            y = end(k)
+        found = tape.gradient(y, k).numpy()
+    elif way == "grad":
+        found = tapec.grad(end)(0.5)
+    else:
+        with tapec.GradientTape() as tape:
+            y = tapec.compile(end)(k)
+        found = tape.gradient(y, k).numpy()
+    assert found == pytest.approx(-np.exp(-0.5), rel=1e-8)
+
+
 def test_without_t_eval_the_solver_chooses_the_times():
     def end(k, y0):
         found = integrate.solve_ivp(lambda t, y: -k * y, (0.0, 2.0), [y0], **TIGHT)
