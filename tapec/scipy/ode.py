@@ -8,6 +8,7 @@ exist. Which solver of SciPy's does it, and how exactly, are options.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from scipy import integrate
 from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.reverse import vjp_graph
-from tapec.codegen import compile_graph
+from tapec.config import code_settings, in_force
 from tapec.ir import Builder, Graph, Type, input_node
 from tapec.ops import Symbol
 from tapec.ops.array import FUNCTIONS, apply
 from tapec.ops.define import as_operand, define
 from tapec.ops.samples import Case
+from tapec.runtime.build import Build
 
 __all__ = ["ODE", "solved"]
 
@@ -44,13 +46,13 @@ def recorded(func: Callable[..., Any], types: list[Type]) -> Graph:
 
 
 # -- the op -------------------------------------------------------------------------------------------------------
-_COMPILED: dict[str, Any] = {}
+@lru_cache(maxsize=1024)
+def _compiled(graph: Graph, settings: Any) -> Callable[..., Any]:
+    return Build(graph, "rate").compiled.function
 
 
 def _run(y0: Any, t: Any, *args: Any, graph: Graph, moving: Any, options: Any) -> Any:
-    rate = _COMPILED.get(graph.fingerprint)
-    if rate is None:
-        rate = _COMPILED[graph.fingerprint] = compile_graph(graph, "rate").function
+    rate = _compiled(graph, code_settings(in_force()))
     given = dict(options)
     if "method" not in given:
         return integrate.odeint(lambda y, s: rate(y, np.float64(s), *args)[0], y0, t, **given)

@@ -179,6 +179,18 @@ def test_right_hand_sides_may_call_compiled_functions_and_write_in_place(rate, w
     assert found == pytest.approx(-np.exp(-0.5), rel=1e-8)
 
 
+def test_right_hand_sides_are_compiled_for_the_settings_in_force():
+    def end(k):
+        y = integrate.solve_ivp(lambda t, y: np.where(y > 9, np.log(-y), -k * y), (0.0, 2.0), [1.0], t_eval=[2.0]).y
+        return y[0, -1]
+
+    with np.errstate(all="ignore"):
+        assert tapec.compile(end)(0.5) == pytest.approx(np.exp(-1.0), rel=1e-2)
+        with tapec.settings(check_nan=True), pytest.raises(FloatingPointError, match="np.log"):
+            tapec.compile(end)(0.5)
+        assert tapec.compile(end)(0.5) == pytest.approx(np.exp(-1.0), rel=1e-2)
+
+
 def test_without_t_eval_the_solver_chooses_the_times():
     def end(k, y0):
         found = integrate.solve_ivp(lambda t, y: -k * y, (0.0, 2.0), [y0], **TIGHT)
