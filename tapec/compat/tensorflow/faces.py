@@ -6,6 +6,7 @@ result.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -40,10 +41,20 @@ class InvalidArgumentError(TapecError, TypeError, ValueError):
     """Operands that TensorFlow does not take together, shapes that do not fit, places that are not there."""
 
 
-def refused(error: Exception) -> InvalidArgumentError:
-    """NumPy's error in TensorFlow's class, with the user's line."""
-    text, line = str(error), user_line()
-    return InvalidArgumentError(text if not line or text.startswith(line) else f"{line}: {text}")
+def refusing(method: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's errors become TensorFlow's, with the user's line; tapec's own stay what they are."""
+
+    @functools.wraps(method)
+    def call(*args: Any) -> Any:
+        try:
+            return method(*args)
+        except TapecError:
+            raise
+        except (ValueError, IndexError) as error:
+            text, line = str(error), user_line()
+            raise InvalidArgumentError(text if not line or text.startswith(line) else f"{line}: {text}") from error
+
+    return call
 
 
 class TensorShape(tuple):
@@ -111,29 +122,17 @@ class Face(ArrayLike):
     def numpy(self) -> Any:
         return self._inner.numpy()
 
+    @refusing
     def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
-        try:
-            return face(apply(op, lowered(op, inputs), params))
-        except TapecError:
-            raise
-        except (ValueError, IndexError) as error:
-            raise refused(error) from error
+        return face(apply(op, lowered(op, inputs), params))
 
+    @refusing
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        try:
-            return super().__array_function__(func, types, args, kwargs)
-        except TapecError:
-            raise
-        except (ValueError, IndexError) as error:
-            raise refused(error) from error
+        return super().__array_function__(func, types, args, kwargs)
 
+    @refusing
     def __getitem__(self, index: Any) -> Any:
-        try:
-            return super().__getitem__(index)
-        except TapecError:
-            raise
-        except (ValueError, IndexError) as error:
-            raise refused(error) from error
+        return super().__getitem__(index)
 
     def __eq__(self, other: object) -> Any:
         return False if other is None else super().__eq__(other)
