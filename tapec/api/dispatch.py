@@ -189,7 +189,7 @@ def _settings_test(w: _Writer, captures: bool) -> str:
     w.space |= {"_of": code_settings, "_those": code_settings(now)}
     others = "_settings() is not _values and _of(_settings()) != _those"
     traced = " or _CURRENT() is not None" * captures
-    return f"_changes[0] and ({others}{traced})" if usual else f"{others}{traced.replace('or ', 'or _changes[0] and ')}"
+    return f"_changes[0] and ({others}{traced})" if usual else f"{others}{traced}"
 
 
 def _text(takes: _Parameters, miss: str, w: _Writer, program: Any, run: str) -> str:

@@ -23,6 +23,7 @@ from tapec.ir import Graph, Op, prune
 from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
 from tapec.ops.symbol import differs
+from tapec.runtime.build import with_inputs_read
 from tapec.runtime.cache import CacheInfo
 from tapec.runtime.collector import resting_collector
 from tapec.trace.anew import RecordedProgram
@@ -364,10 +365,10 @@ class CompiledFunction:
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """What tapec knows about a call with these arguments: paths, guards, captured state, gradients that vanish."""
-        entry, program, path = self.locate(*args, **kwargs)
-        wrt = getattr(entry.plan, "inputs", None)
         from tapec.api.explain import explanation
 
+        entry, program, path = self.locate(*args, **kwargs)
+        wrt = getattr(entry.plan, "inputs", None)
         return explanation(self._name, entry.info, program, path, entry.volatile, self._why, wrt)
 
     @property
@@ -434,11 +435,9 @@ def recorded_outputs(op: Op, path: TracedPath, read: list[Any], outputs: Any, as
 
 def _record_guard(rec: Any, guard: Any, path: TracedPath, objects: tuple[Any, ...]) -> None:
     """What a path relies on, made of the inputs that it hangs on: others, perhaps, nobody may look at."""
-    graph = prune(Graph(path.forward.inputs, path.forward.nodes, [guard.node], path.forward.name))
-    used = {i for node in graph.nodes for i in node.inputs} | {guard.node}
-    places = [k for k, i in enumerate(graph.inputs) if i in used]
-    inputs = [graph.inputs[k] for k in places]
+    inputs = path.forward.inputs
+    graph = with_inputs_read(prune(Graph(inputs, path.forward.nodes, [guard.node], path.forward.name)))
+    operands = tuple([x for x, i in zip(objects, inputs) if i in graph.inputs])
     condition = wrap(guard.node.type.dtype.type(guard.value))
-    params = (("graph", Graph(inputs, graph.nodes, graph.outputs, graph.name)),)
-    record(rec, CALL, tuple([objects[k] for k in places]), params, (condition,))
+    record(rec, CALL, operands, (("graph", graph),), (condition,))
     rec.trace.guard(guard.kind, condition, guard.value)
