@@ -487,7 +487,6 @@ def test_a_rule_may_look_at_its_primals():
             continue
         f = derivative(lambda v: magnitude(v) * v)
         assert [float(f(v)) for v in (2.0, -3.0, 4.0)] == [4.0, 6.0, 8.0]
-    assert tapec.grad(magnitude).cache_info().compilations == 0
     f = tapec.grad(magnitude)
     assert [f(2.0), f(-2.0), f(3.0)] == [1.0, -1.0, 1.0]
     assert f.cache_info().compilations == 2

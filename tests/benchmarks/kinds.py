@@ -1,7 +1,7 @@
 """What is done with small arrays again and again, as people write it: what recording it costs is measured line by line.
 
 `x`, `y`, `s` are matrices, `v`, `w` vectors, `t` has three axes, `z` is complex, `c` a number; these are watched. Plain
-arrays are `A`, `mask`, `flags`, `rows`, `cols`, `order` and `numbers`.
+arrays are `A`, `mask`, `flags`, `rows`, `cols`, `order`, `numbers` and `ranks`.
 """
 
 from __future__ import annotations
