@@ -44,10 +44,15 @@ def _recorder(t: Tensor) -> Recorder | None:
         return rec
     if t._mark is not rec.mark:
         return None
+    return rec if _made(rec, t) else None
+
+
+def _made(rec: Recorder, t: Tensor) -> bool:
+    """Was it computed on this tape? The last records are asked first: that spares scanning the log each time."""
     for entry in rec.log.records[-3:]:
         if entry[3] is t:
-            return rec
-    return rec if rec.log.made(t) else None
+            return True
+    return rec.log.made(t)
 
 
 def _may_change(t: Tensor, rec: Recorder) -> bool:
@@ -60,7 +65,7 @@ def _may_change(t: Tensor, rec: Recorder) -> bool:
     for reference in link.refs:
         view = reference()
         if view is not None and view._mark is not None:
-            if view._mark is not rec.mark or not rec.log.made(view):
+            if view._mark is not rec.mark or not _made(rec, view):
                 return False
     return True
 

@@ -80,11 +80,11 @@ def expire(base: Tensor, keep: Tensor | None = None) -> None:
     link = base._link
     if type(link) is not Views or not link.refs:
         return
-    rec = CURRENT.get()
-    tapes = () if rec is None else tuple(map(ref, rec.tapes))
-    for reference in link.refs:
-        view = reference()
-        if view is not None and view is not keep and base_of(view) is base:
+    views = [view for r in link.refs if (view := r()) is not None and view is not keep and base_of(view) is base]
+    if views:
+        rec = CURRENT.get()
+        tapes = () if rec is None else tuple(map(ref, rec.tapes))
+        for view in views:
             view._link = (*view._link[:2], tapes)
             view.__class__ = Stale
     link.refs = [] if keep is None else [ref(keep)]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import tapec
 from tapec.trace import inplace
+from tapec.trace.log import Log
 
 
 def plain(t):
@@ -921,3 +922,19 @@ def test_views_of_what_changed_the_short_way():
     np.testing.assert_array_equal(head.numpy(), plain[:3])
     np.testing.assert_array_equal(tail.numpy(), plain[3:])
     np.testing.assert_array_equal(tape.gradient(total, t).numpy(), [1.0, 2.0, 3.0, 1.0 + 8.0, 2.0 + 10.0, 3.0])
+
+
+def test_changing_rows_of_what_was_just_computed_does_not_scan_the_log_each_time(monkeypatch):
+    scans = []
+    scan = Log.scan
+    monkeypatch.setattr(Log, "scan", lambda log: scans.append(log) or scan(log))
+    x = tapec.constant(np.ones((3, 2)))
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        y, row = x * 2.0, x[1]
+        scans.clear()
+        for _ in range(5):
+            y[0] += row
+        assert scans == []
+        total = np.sum(y**2)
+    np.testing.assert_allclose(tape.gradient(total, x), [[28.0, 28.0], [78.0, 78.0], [8.0, 8.0]])
