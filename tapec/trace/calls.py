@@ -81,37 +81,32 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
             static, count = (y,), 1
         elif type(y) is list and ours is take and INTS.issuperset(map(type, y)):
             y = wrap(np.asarray(y, dtype=np.intp))
+    if count == 1 and (type(x) is list or type(x) is tuple) and len(x) == 2:  # np.stack([a, b])
+        pair = type(x)
+        x, y = x
+        count = 2
+    key: tuple[Any, ...] = ()
+    operands: tuple[Any, ...] = ()
     if count == 1:
-        if type(x) is Tensor:
-            value = x._value
-            if type(value) is _ndarray:
-                key: tuple[Any, ...] = (ours, (value.shape, value.dtype))
-                if static:
-                    key += static
-                if kwargs:
-                    key += tuple(kwargs.items())
-                plan = _find(key)
-                if plan is not None:
-                    return plan((x,), [value])
-            return call(ours, args, kwargs)
-        if (type(x) is list or type(x) is tuple) and len(x) == 2:  # np.stack([a, b])
-            pair = type(x)
-            x, y = x
-            count = 2
-    if count == 2:
+        if type(x) is Tensor and type(v := x._value) is _ndarray:
+            key = ours, (v.shape, v.dtype)
+            operands, values = (x,), [v]
+    elif count == 2:
         v, w = x._value if type(x) is Tensor else x, y._value if type(y) is Tensor else y
         if type(v) is _ndarray and type(w) is _ndarray:
             if pair is None:
-                key = (ours, (v.shape, v.dtype), (w.shape, w.dtype))
+                key = ours, (v.shape, v.dtype), (w.shape, w.dtype)
             else:
-                key = (ours, pair, 2, (v.shape, v.dtype), (w.shape, w.dtype))
-            if static:
-                key += static
-            if kwargs:
-                key += tuple(kwargs.items())
-            plan = _find(key)
-            if plan is not None:
-                return plan((x, y), [v, w])
+                key = ours, pair, 2, (v.shape, v.dtype), (w.shape, w.dtype)
+            operands, values = (x, y), [v, w]
+    if key:
+        if static:
+            key += static
+        if kwargs:
+            key += tuple(kwargs.items())
+        plan = _find(key)
+        if plan is not None:
+            return plan(operands, values)
     return call(ours, args, kwargs)
 
 
