@@ -115,7 +115,7 @@ def updated(t: Tensor, op: Op, compute: Any, other: Any) -> bool:
     value = t._value
     try:
         new = compute(value, x._value if type(x) is Tensor else x)
-    except Exception:
+    except Exception:  # whatever refuses: nothing has changed, and the long way raises it again with the user's line
         return False
     if type(new) is not _ndarray or new.dtype != value.dtype or new.shape != value.shape:
         return False
@@ -176,7 +176,7 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
     new = t._value.copy(order="K")
     try:
         new[index] = x._value if type(x) is Tensor else x
-    except Exception:
+    except Exception:  # as above; only the copy may have changed
         return False
     before = _change(rec, t, SETITEM, (t, x, *arrays), params, new, _place(3))
     forget_unread(rec, t, before)
