@@ -13,7 +13,7 @@ from tapec.api.functions import CompiledFunction, Template, Transform, result_te
 from tapec.api.methods import decorator
 from tapec.api.signature import Arguments, Binder, value_of
 from tapec.api.transforms import grad
-from tapec.api.typed import changing
+from tapec.api.typed import takes_others
 from tapec.autodiff.batch import batch_into
 from tapec.autodiff.inline import copy_into
 from tapec.errors import UnsupportedError, at_user_line
@@ -210,7 +210,7 @@ def _placed(x: Any, batched: bool, axis: int | None, size: int) -> Any:
     return np.moveaxis(x, 0, axis) if axis else x
 
 
-@changing
+@takes_others
 def vmap(
     function: Any = None,
     in_axes: Any = 0,
@@ -234,7 +234,7 @@ def vmap(
     )
 
 
-@changing
+@takes_others
 def per_example_grad(function: Any = None, argnums: Any = 0, in_axes: Any = None) -> Any:
     """The gradient of a loss for each example: `per_example_grad(loss)(params, *batch)`.
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from tapec.api.functions import CompiledFunction, Transform
 from tapec.api.methods import decorator
-from tapec.api.typed import keeping
+from tapec.api.typed import gives_the_same
 from tapec.autodiff.checkpoint import CHECKPOINT
 
 __all__ = ["checkpoint"]
 
 
-@keeping
+@gives_the_same
 def checkpoint(function: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
     """The same function; a gradient through it keeps its arguments alone and computes the rest again.
 

@@ -13,7 +13,7 @@ from tapec.api.pullback import Later, cached, fitted
 from tapec.api.saved import load_saved, saved_state
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_loss, gradient_template, wrt_plan
-from tapec.api.typed import changing
+from tapec.api.typed import takes_others
 from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.reverse import fit, plain, value_and_grad_graph, vjp_graph
@@ -329,7 +329,7 @@ def _parts_of(info: Arguments, key: int, wrt: Wrt) -> tuple[list[Any], Arguments
     return keys, info._replace(spans=spans, subtrees=subtrees)
 
 
-@changing
+@takes_others
 def hvp(function: Any = None, argnums: Any = 0) -> Any:
     """The Hessian of a loss times a vector, without the Hessian: `hvp(f)(*args, v)`, v shaped as the argument.
 

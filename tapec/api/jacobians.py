@@ -9,7 +9,7 @@ from tapec.api.functions import Out, Template, Transform, result_template
 from tapec.api.methods import decorator
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_complex, check_loss, compiled, gradient_template, wrt_plan
-from tapec.api.typed import deriving
+from tapec.api.typed import takes_the_same
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.jacobian import hessian_graph, jacobian_graph
 from tapec.errors import at_user_line
@@ -145,7 +145,7 @@ class Hessian(Transform):
 
 
 # -- public -----------------------------------------------------------------------------------------------------------
-@deriving
+@takes_the_same
 def jacobian(
     function: Any = None,
     argnums: Any = 0,
@@ -179,7 +179,7 @@ def jacobian(
     return compiled(function, transform, static_argnums, static_argnames)
 
 
-@deriving
+@takes_the_same
 def jacrev(
     function: Any = None,
     argnums: Any = 0,
@@ -194,7 +194,7 @@ def jacrev(
     return compiled(function, transform, static_argnums, static_argnames)
 
 
-@deriving
+@takes_the_same
 def jacfwd(
     function: Any = None,
     argnums: Any = 0,
@@ -209,7 +209,7 @@ def jacfwd(
     return compiled(function, transform, static_argnums, static_argnames)
 
 
-@deriving
+@takes_the_same
 def hessian(
     function: Any = None,
     argnums: Any = 0,

@@ -9,7 +9,7 @@ from tapec.api.dispatch import Out
 from tapec.api.functions import CompiledFunction, Template, Transform, result_template
 from tapec.api.methods import decorator
 from tapec.api.signature import Arguments, Binder
-from tapec.api.typed import deriving, keeping, valuing
+from tapec.api.typed import gives_the_same, gives_the_same_and_more, takes_the_same
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.errors import at_user_line
 from tapec.ir import Graph, type_of
@@ -152,7 +152,7 @@ def compiled(function: Any, transform: Transform, static_argnums: Any, static_ar
     return decorator(function, make)
 
 
-@keeping
+@gives_the_same
 def compile(function: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
     """Run a function as generated code.
 
@@ -166,7 +166,7 @@ def compile(function: Any = None, *, static_argnums: Any = (), static_argnames: 
     return compiled(function, Transform(), static_argnums, static_argnames)
 
 
-@deriving
+@takes_the_same
 def grad(
     function: Any = None,
     argnums: Any = 0,
@@ -186,7 +186,7 @@ def grad(
     return compiled(function, transform, static_argnums, static_argnames)
 
 
-@valuing
+@gives_the_same_and_more
 def value_and_grad(
     function: Any = None,
     argnums: Any = 0,

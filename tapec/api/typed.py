@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["changing", "deriving", "keeping", "valuing"]
+__all__ = ["gives_the_same", "gives_the_same_and_more", "takes_others", "takes_the_same"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         def cache_info(self) -> CacheInfo: ...
         def cache_clear(self) -> None: ...
 
-    class Keeping(Protocol[Q]):
+    class GivesTheSame(Protocol[Q]):
         @overload
         def __call__(self, function: Method, /, *args: Q.args, **kwargs: Q.kwargs) -> Any: ...
         @overload
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
             self, function: None = None, /, *args: Q.args, **kwargs: Q.kwargs
         ) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 
-    class Valuing(Protocol[Q]):
+    class GivesTheSameAndMore(Protocol[Q]):
         @overload
         def __call__(self, function: Method, /, *args: Q.args, **kwargs: Q.kwargs) -> Any: ...
         @overload
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
             self, function: None = None, /, *args: Q.args, **kwargs: Q.kwargs
         ) -> Callable[[Callable[P, R]], Compiled[P, tuple[R, Any]]]: ...
 
-    class Deriving(Protocol[Q]):
+    class TakesTheSame(Protocol[Q]):
         @overload
         def __call__(self, function: Method, /, *args: Q.args, **kwargs: Q.kwargs) -> Any: ...
         @overload
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
             self, function: None = None, /, *args: Q.args, **kwargs: Q.kwargs
         ) -> Callable[[Callable[P, Any]], Compiled[P, Any]]: ...
 
-    class Changing(Protocol[Q]):
+    class TakesOthers(Protocol[Q]):
         @overload
         def __call__(self, function: Method, /, *args: Q.args, **kwargs: Q.kwargs) -> Any: ...
         @overload
@@ -89,22 +89,22 @@ if TYPE_CHECKING:
             self, function: None = None, /, *args: Q.args, **kwargs: Q.kwargs
         ) -> Callable[[Callable[..., Any]], Compiled[..., Any]]: ...
 
-    def keeping(transform: Callable[Concatenate[Any, Q], Any]) -> Keeping[Q]:
-        """The transform gives the function's own result."""
+    def gives_the_same(transform: Callable[Concatenate[Any, Q], Any]) -> GivesTheSame[Q]:
+        """The transform takes the function's arguments and gives its result."""
 
-    def valuing(transform: Callable[Concatenate[Any, Q], Any]) -> Valuing[Q]:
-        """It gives a derivative beside that."""
+    def gives_the_same_and_more(transform: Callable[Concatenate[Any, Q], Any]) -> GivesTheSameAndMore[Q]:
+        """It takes those, and gives a pair of that and something else."""
 
-    def deriving(transform: Callable[Concatenate[Any, Q], Any]) -> Deriving[Q]:
-        """It gives something else of the same arguments."""
+    def takes_the_same(transform: Callable[Concatenate[Any, Q], Any]) -> TakesTheSame[Q]:
+        """It takes those, and gives something else."""
 
-    def changing(transform: Callable[Concatenate[Any, Q], Any]) -> Changing[Q]:
-        """It gives something else, and takes other arguments."""
+    def takes_others(transform: Callable[Concatenate[Any, Q], Any]) -> TakesOthers[Q]:
+        """It takes other arguments, and gives something else."""
 
 else:
 
-    def keeping(transform: Any) -> Any:
+    def gives_the_same(transform: Any) -> Any:
         """Nothing happens when it runs."""
         return transform
 
-    valuing = deriving = changing = keeping
+    gives_the_same_and_more = takes_the_same = takes_others = gives_the_same
