@@ -128,6 +128,8 @@ BAD = {
     "sort": (lambda x: np.sort(x, axis=2), np.exceptions.AxisError),
     "broadcast": (lambda x: x + np.ones(2), ValueError),
     "empty max": (lambda x: np.max(x[:0]), ValueError),
+    "nothing but nan": (lambda x: np.nanargmax(x * [[np.nan], [1.0]], axis=1), ValueError),
+    "nothing but nan at all": (lambda x: np.nanargmin(x * np.nan), ValueError),
     "partition": (lambda x: np.partition(x, 7), ValueError),
     "quantile": (lambda x: np.quantile(x, 1.5), ValueError),
     "percentile": (lambda x: np.percentile(x, 101), ValueError),
