@@ -120,10 +120,10 @@ def _names_all(node: Node, part: Any, axis: int) -> bool:
 
 def _places(part: Any, n: int) -> int:
     """The places along an axis that an index names, as bits; 0 when that is too long to tell."""
+    if n > LONG or type(part) not in (int, Slice):
+        return 0
     if type(part) is int:
         return 1 << part % n
-    if type(part) is not Slice or n > LONG:
-        return 0
     return sum([1 << i for i in range(*slice(*part).indices(n))]) if n <= SHORT else _run(part, n)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -59,7 +60,7 @@ def _power(node: Node) -> bool:
     n = uniform_value(exponent)
     if n is None or type(n) is complex:
         return not is_positive(base)
-    return not is_positive(base) and (n < 0 or (n != int(n) and not is_nonnegative(base)))
+    return not is_positive(base) and (not 0 <= n < math.inf or (n % 1 != 0 and not is_nonnegative(base)))
 
 
 def _root(node: Node) -> bool:

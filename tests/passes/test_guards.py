@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from tapec.ir import interpret, parse, verify
+from tapec.passes.empty import Empty, may_be_empty
 from tapec.passes.guards import guards
+from tapec.passes.wild import may_be_wild
 from tapec.testing.rewrites import ordered
 from tests.passes.support import text
 
@@ -111,6 +113,18 @@ def test_a_quotient_divides_by_one_where_nothing_flows():
     after = guards(graph_of(body + "divide %3, %y !ct"))
     safe = "not_equal %3, 0 !ct; where %4, %y, 1 !ct; divide %3, %5 !ct"
     assert ordered(after) == ordered(graph_of(body + safe))
+
+
+@pytest.mark.parametrize(
+    ("exponent", "wild"), [("inf", True), ("nan", True), ("-1.0", True), ("0.5", True), ("2.0", False), ("0", False)]
+)
+def test_powers_that_may_be_infinite(exponent, wild):
+    assert may_be_wild(parse(text(X, f"power %x, {exponent}")).nodes[-1], ()) is wild
+
+
+def test_one_element_of_an_axis_too_long_to_tell_its_places():
+    node = parse(text("%x: f64[]", f"scatter %x {{shape=({1 << 40},), index=(-1,)}}")).nodes[-1]
+    assert may_be_empty(node, [None]) == Empty(axes=1, chosen=True, axis=-1)
 
 
 def test_a_chain_of_products_has_one_mask():
