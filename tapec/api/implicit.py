@@ -187,11 +187,14 @@ def _solution(
 # ---------------------------------------------------------------------------------------------------------------
 # plain numbers for solvers
 # ---------------------------------------------------------------------------------------------------------------
+def value_in(x: Any) -> Any:
+    """What a tensor or a Variable holds; anything else as it is."""
+    return x._tapec_read()._value if isinstance(x, ArrayLike) else x  # type: ignore[attr-defined]
+
+
 def plain(x: Any) -> Any:
     """The value, as an array of its own or a NumPy scalar."""
-    if isinstance(x, ArrayLike):
-        x = x._tapec_read()._value  # type: ignore[attr-defined]
-    value = np.array(x)
+    value = np.array(value_in(x))
     if value.dtype.kind in "iub":
         value = value.astype(float)
     return value[()]
@@ -207,7 +210,7 @@ def unrecorded(f: Callable[..., Any]) -> Callable[..., Any]:
             y = f(*args)
         finally:
             CURRENT.set(before)
-        return y._tapec_read()._value if isinstance(y, ArrayLike) else y  # type: ignore[attr-defined]
+        return value_in(y)
 
     return call
 

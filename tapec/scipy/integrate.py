@@ -13,7 +13,7 @@ import numpy as np
 from scipy import integrate as _integrate
 from scipy.optimize import OptimizeResult
 
-from tapec.api.implicit import EquationTrace, plain, unrecorded
+from tapec.api.implicit import EquationTrace, plain, unrecorded, value_in
 from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ir.types import is_differentiable, type_of
 from tapec.ops import ArrayLike
@@ -50,7 +50,7 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...] = ()
         raise UnsupportedError(at_user_line(f"odeint of tensors takes no {', '.join(refused)}. Mend: leave that out."))
     rest = {k: v for k, v in options.items() if k != "tfirst"}
     rate = (lambda y, t, *args: func(t, y, *args)) if options.get("tfirst") else func
-    return _states(rate, _real(y0), _real(t), args, rest)
+    return _states(rate, _double(y0), _double(t), args, rest)
 
 
 def solve_ivp(
@@ -88,21 +88,17 @@ def solve_ivp(
         what = f"no {', '.join(refused)}" if refused else "the name of a method"
         raise UnsupportedError(at_user_line(f"solve_ivp of tensors takes {what}. Mend: leave that out."))
     options["method"] = method
-    times = _chosen(fun, t_span, y0, given, options) if t_eval is None else _real(t_eval)
-    start = np.concatenate([np.reshape(_real(t_span[0]), (1,)), times])
-    y = _states(lambda y, t, *args: fun(t, y, *args), _real(y0), start, given, options)
+    times = _chosen_times(fun, t_span, y0, given, options) if t_eval is None else _double(t_eval)
+    start = np.concatenate([np.reshape(_double(t_span[0]), (1,)), times])
+    y = _states(lambda y, t, *args: fun(t, y, *args), _double(y0), start, given, options)
     return OptimizeResult(t=times, y=y[1:].T, sol=None, status=0, message="solved", success=True)
 
 
 # -- values -------------------------------------------------------------------------------------------------------
-def _real(x: Any) -> Any:
+def _double(x: Any) -> Any:
     """SciPy computes in double precision."""
     x = as_array(x)
     return x if x.dtype == np.float64 else x.astype(float)
-
-
-def _value(x: Any) -> Any:
-    return x._tapec_read()._value if isinstance(x, ArrayLike) else x  # type: ignore[attr-defined]
 
 
 def _unrecorded(solver: Any, func: Any, *args: Any, **options: Any) -> Any:
@@ -111,19 +107,19 @@ def _unrecorded(solver: Any, func: Any, *args: Any, **options: Any) -> Any:
     given += [part for x in given if isinstance(x, (tuple, list)) for part in x]
     if not any([isinstance(x, ArrayLike) for x in given]):
         return solver(func, *args, **options)
-    args = tuple([_plain(x) for x in args])
-    found = solver(unrecorded(func), *args, **{k: _plain(v) for k, v in options.items()})
+    args = tuple([_values_in(x) for x in args])
+    found = solver(unrecorded(func), *args, **{k: _values_in(v) for k, v in options.items()})
     if isinstance(found, np.ndarray):
         return wrap(found)
     found.y = wrap(found.y)
     return found
 
 
-def _plain(x: Any) -> Any:
-    return type(x)(map(_plain, x)) if isinstance(x, (tuple, list)) else _value(x)
+def _values_in(x: Any) -> Any:
+    return type(x)(map(_values_in, x)) if isinstance(x, (tuple, list)) else value_in(x)
 
 
-def _chosen(fun: Any, t_span: Any, y0: Any, args: Any, options: Any) -> Any:
+def _chosen_times(fun: Any, t_span: Any, y0: Any, args: Any, options: Any) -> Any:
     """The times that the solver takes for itself."""
     if any([isinstance(x, Tensor) and recordings(x) for x in map(as_operand, t_span)]):
         raise DetachError(
@@ -132,8 +128,8 @@ def _chosen(fun: Any, t_span: Any, y0: Any, args: Any, options: Any) -> Any:
     rec = CURRENT.get()
     if rec is not None and rec.trace is not None:
         rec.trace.unsettle("the times that solve_ivp chooses hang on values")
-    ends = tuple([float(_value(x)) for x in t_span])
-    return _integrate.solve_ivp(unrecorded(fun), ends, plain(_real(y0)), args=_plain(args) or None, **options).t
+    ends = tuple([float(value_in(x)) for x in t_span])
+    return _integrate.solve_ivp(unrecorded(fun), ends, plain(_double(y0)), args=_values_in(args) or None, **options).t
 
 
 # -- the right-hand side ------------------------------------------------------------------------------------------
@@ -142,7 +138,7 @@ def _states(rate: Callable[..., Any], y0: Any, t: Any, args: Any, options: dict[
     y0 = np.reshape(y0, (-1,))
     args = [as_array(x) for x in args]
     rec: Any = CURRENT.get()
-    rule = _Rate(rate, [np.array(_value(x))[()] for x in (y0, 0.0, *args)])
+    rule = _Rate(rate, [np.array(value_in(x))[()] for x in (y0, 0.0, *args)])
     found = RateTrace(rec.tapes[-1]).run(rule)
     operands = [*args, *found.captured]
     moving = tuple([k for k, x in enumerate(operands) if _moves(rec, x)])
@@ -159,7 +155,7 @@ def _moves(rec: Any, x: Any) -> bool:
 
 def _setting(option: Any) -> Any:
     """An option that a function captured is a tensor there; the code is for its value."""
-    value = np.asarray(_value(option))
+    value = np.asarray(value_in(option))
     return option if isinstance(option, str) else tuple(value.tolist()) if value.ndim else value.item()
 
 
@@ -199,7 +195,7 @@ class _Rate:
         self.results = [wrap(v) for v in values]
 
     def cotangents(self, unknown: list[Tensor]) -> list[Any]:
-        y = _real(self.rate(*unknown))
+        y = _double(self.rate(*unknown))
         state = unknown[0]
         if y.size != state.size:
             raise ValueError(at_user_line(f"the state has {state.size} elements, its rate of change has {y.size}"))

@@ -33,7 +33,7 @@ def solved(graph: Graph, y0: Any, t: Any, *args: Any, moving: tuple[int, ...], o
     return apply(ODE, (y0, t, *args), (("graph", graph), ("moving", moving), ("options", options)))
 
 
-def recorded(func: Callable[..., Any], types: list[Type]) -> Graph:
+def graph_of(func: Callable[..., Any], types: list[Type]) -> Graph:
     """The graph of a function of symbols of these types."""
     builder = Builder()
     inputs = [input_node(f"x{k}", t) for k, t in enumerate(types)]
@@ -101,7 +101,7 @@ def _jvp(ts: Any, y: Any, y0: Any, t: Any, *args: Any, graph: Graph, moving: Any
 
 
 def _cases(rng: np.random.Generator) -> list[Case]:
-    graph = recorded(
+    graph = graph_of(
         lambda y, t, a: np.sin(y[::-1]) * a - t * y, [Type((2,), float), Type((), float), Type((2,), float)]
     )
     inputs = (np.array([0.5, -0.3]), np.array([0.0, 0.4, 1.0]), np.array([0.7, 1.1]))
@@ -157,7 +157,7 @@ def _adjoint(graph: Graph, moving: tuple[int, ...]) -> Graph:
         cts = [Symbol(c, builder) for c in copy_into(builder, back, (*inputs, a.node))]
         return np.concatenate([slope, *[-np.reshape(c, (-1,)) for c in cts]])
 
-    return recorded(rate, [whole, time, *args])
+    return graph_of(rate, [whole, time, *args])
 
 
 def _tangent(graph: Graph, moving: tuple[int, ...]) -> Graph:
@@ -172,4 +172,4 @@ def _tangent(graph: Graph, moving: tuple[int, ...]) -> Graph:
         found = copy_into(builder, ahead, tuple([x.node for x in inputs]))
         return np.concatenate([Symbol(f, builder) for f in found])
 
-    return recorded(rate, [Type((2 * n,), state.dtype), time, *args, *[args[k] for k in moving]])
+    return graph_of(rate, [Type((2 * n,), state.dtype), time, *args, *[args[k] for k in moving]])
