@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 from tapec.ir import interpret, parse, verify
 from tapec.passes.rewrite import RuleSet
@@ -71,3 +72,16 @@ def check_table(cases, rules):
     assert not set(cases) - {r.name for r in rules}
     for name, case in cases.items():
         assert case.fires and (case.stays or case.others), name
+
+
+def table_tests(cases, rules, check=check_case):
+    """The two tests of a module with a table: each rule by its case, and that none is left out."""
+
+    @pytest.mark.parametrize("name", cases)
+    def test_rule(name):
+        check(name, cases[name], rules)
+
+    def test_each_rule_has_a_case():
+        check_table(cases, rules)
+
+    return test_rule, test_each_rule_has_a_case

@@ -1,9 +1,7 @@
 """Exact algebra: each rule where it fires and where it must not."""
 
-import pytest
-
 from tapec.passes.rules import ALGEBRA
-from tests.passes.support import Case, check_case, check_table
+from tests.passes.support import Case, table_tests
 
 F = "%x: f64[3], %y: f64[3]"
 INT = "%x: i64[3], %y: i64[3]"
@@ -306,10 +304,4 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_case(name, CASES[name], ALGEBRA)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, ALGEBRA)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, ALGEBRA)

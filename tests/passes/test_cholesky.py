@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tapec.passes.rules import CHOLESKY_GRADIENTS
-from tests.passes.support import Case, check_regular_case, check_table, text
+from tests.passes.support import Case, check_regular_case, table_tests, text
 
 # %0 is the factor, %1 its transpose
 HEAD = "cholesky %a; transpose %0 {axes=(1, 0)} !ct"
@@ -76,13 +76,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_regular_case(name, CASES[name], CHOLESKY_GRADIENTS)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, CHOLESKY_GRADIENTS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, CHOLESKY_GRADIENTS, check_regular_case)
 
 
 def test_what_is_not_known_goes_the_general_way():

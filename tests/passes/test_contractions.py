@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tapec.passes.rules import CONTRACTIONS
-from tests.passes.support import Case, check_case, check_table
+from tests.passes.support import Case, table_tests
 
 X = "%x: f64[5,4], %w: f64[4], %r: f64[5,1], %c: f64[3,4], %z: f64[5,4], %t: f64[5,3,4], %h: f16[5,4], %g: f16[4]"
 SUM = "sum {} {{axis=({}), keepdims={}}}".format
@@ -70,13 +70,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_case(name, CASES[name], CONTRACTIONS)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, CONTRACTIONS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, CONTRACTIONS)
 
 
 SHAPES = [

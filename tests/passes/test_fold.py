@@ -1,12 +1,11 @@
 """Constants: each rule where it fires and where it must not."""
 
 import numpy as np
-import pytest
 
 from tapec.ir import parse
 from tapec.passes.rewrite import RuleSet
 from tapec.passes.rules import FOLD
-from tests.passes.support import Case, check_case, check_table
+from tests.passes.support import Case, table_tests
 
 X = "%x: f64[3], %h: f32[3], %n: i64[3]"
 FULL = "full {{shape=({}), value={}, dtype={}}}".format
@@ -115,13 +114,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_case(name, CASES[name], FOLD)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, FOLD)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, FOLD)
 
 
 def test_all_together_fold_a_seed_to_a_number():

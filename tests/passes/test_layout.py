@@ -1,9 +1,7 @@
 """Layout, indexing and reductions: each rule where it fires and where it must not."""
 
-import pytest
-
 from tapec.passes.rules import INDEXING, LAYOUT, REDUCTIONS, TWINS
-from tests.passes.support import Case, check_case, check_table
+from tests.passes.support import Case, check_case, table_tests
 
 X = "%x: f64[3,4], %y: f64[3,4], %v: f64[4], %s: f64[], %p: f64[2,3]"
 SUM = "sum {} {{axis=({}), keepdims={}}}".format
@@ -573,13 +571,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_case(name, CASES[name], RULES)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, RULES)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, RULES)
 
 
 def test_stacks_of_products_are_transposed_one_by_one():

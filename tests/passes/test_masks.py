@@ -1,12 +1,11 @@
 """Selection among cotangents: each rule where it fires and where it must not, and what it is for."""
 
 import numpy as np
-import pytest
 
 from tapec.ir import interpret, parse
 from tapec.passes.rewrite import RuleSet
 from tapec.passes.rules import MASKS
-from tests.passes.support import Case, check_case, check_table, text
+from tests.passes.support import Case, check_case, table_tests, text
 
 X = "%c: bool[3], %x: f64[3], %y: f64[3], %m: f64[2,3], %r: bool[2,1], %q: bool[2,3], %d: bool[3], "
 X += "%s: f64[3,3], %h: f64[2]"
@@ -139,13 +138,7 @@ CASES["select-either-add"] = Case(
 )
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_case(name, CASES[name], MASKS)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, MASKS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, MASKS)
 
 
 def test_a_zero_may_be_an_array():

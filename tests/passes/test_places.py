@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tapec.passes.rules import PLACES
-from tests.passes.support import Case, check_case, check_table
+from tests.passes.support import Case, table_tests
 
 X = "%x: f64[3], %y: f64[5], %m: f64[3,3], %n: f64[3,3], %s: f64[2,3], %w: f64[7], %j: i64[7]"
 SCATTER = "scatter %x {shape=(5,), index=(1:4,)} !ct"
@@ -106,13 +106,7 @@ CASES["diagonal-over"] = Case(
 )
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_case(name, CASES[name], PLACES)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, PLACES)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, PLACES)
 
 
 # -- what they are for ------------------------------------------------------------------------------------------------

@@ -1,9 +1,7 @@
 """Constant factors and matrix products: each rule where it fires and where it must not."""
 
-import pytest
-
 from tapec.passes.rules import PRODUCTS
-from tests.passes.support import Case, check_case, check_table
+from tests.passes.support import Case, table_tests
 
 X = (
     "%x: f64[240,160], %u: f64[2,240], %v: f64[160,2], %w: f64[160,240], %r: f64[240,2], %l: f64[2,160], "
@@ -237,10 +235,4 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_case(name, CASES[name], PRODUCTS)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, PRODUCTS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, PRODUCTS)

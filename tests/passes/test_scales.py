@@ -1,9 +1,7 @@
 """Constant factors among cotangents: each rule where it fires and where it must not."""
 
-import pytest
-
 from tapec.passes.rules import SCALES
-from tests.passes.support import Case, check_case, check_table
+from tests.passes.support import Case, table_tests
 
 X = "%x: f64[3], %y: f64[3], %m: f64[2,3]"
 HALF = "%h: f16[3], %g: f16[3]"
@@ -146,10 +144,4 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_case(name, CASES[name], SCALES)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, SCALES)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, SCALES)

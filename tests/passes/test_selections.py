@@ -1,11 +1,10 @@
 """Selections: two that are one, and slopes that are clipped values."""
 
 import numpy as np
-import pytest
 
 import tapec
 from tapec.passes.rules import SELECTIONS
-from tests.passes.support import Case, check_case, check_table
+from tests.passes.support import Case, table_tests
 
 X = "%c: bool[3], %d: bool[3], %a: f64[3], %b: f64[3], %x: f64[3], %s: f64[], %y: f64[3]"
 NEAR = "absolute %x; less_equal %0, 1.5; sign %x"
@@ -128,13 +127,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_case(name, CASES[name], SELECTIONS)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, SELECTIONS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, SELECTIONS)
 
 
 def test_the_slope_of_hubers_loss_is_the_clipped_residual():

@@ -1,13 +1,12 @@
 """Slices of slices and of elementwise operations: each rule where it fires and where it must not."""
 
 import numpy as np
-import pytest
 
 import tapec
 from tapec.ir.index import Slice
 from tapec.passes.rules import PARTS, SLICES
 from tapec.passes.rules.slices import composed
-from tests.passes.support import Case, check_case, check_table
+from tests.passes.support import Case, table_tests
 
 X = "%x: f64[6,8], %y: f64[6,8], %r: f64[8], %c: f64[6,1], %s: f64[], %i: i64[3], %v: f64[4,8], %w: f64[4,7]"
 
@@ -89,13 +88,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_case(name, CASES[name], (*SLICES, *PARTS))
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, (*SLICES, *PARTS))
+test_rule, test_each_rule_has_a_case = table_tests(CASES, (*SLICES, *PARTS))
 
 
 def test_composed_slices_take_the_same():

@@ -1,11 +1,10 @@
 """Variance and standard deviation in parts: each rule where it fires and where it must not."""
 
 import numpy as np
-import pytest
 
 import tapec
 from tapec.passes.rules import SPREADS
-from tests.passes.support import Case, check_case, check_table
+from tests.passes.support import Case, table_tests
 
 X = "%x: f64[4,3], %h: f16[4,3], %z: c128[4,3], %e: f64[0,3]"
 PLAIN = "{axis=(0,), keepdims=False, ddof=0}"
@@ -35,13 +34,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_case(name, CASES[name], SPREADS)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, SPREADS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, SPREADS)
 
 
 def test_a_gradient_shares_the_parts():

@@ -6,7 +6,7 @@ import pytest
 from tapec.ir import interpret, parse
 from tapec.passes.rewrite import RuleSet
 from tapec.passes.rules import STABILITY
-from tests.passes.support import Case, check_case, check_table, text
+from tests.passes.support import Case, table_tests, text
 
 X = "%x: f64[3], %y: f64[3]"
 
@@ -33,13 +33,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_case(name, CASES[name], STABILITY)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, STABILITY)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, STABILITY)
 
 
 @pytest.mark.parametrize(

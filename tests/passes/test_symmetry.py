@@ -11,7 +11,7 @@ from tapec.ops import Symbol
 from tapec.passes.rules import SYMMETRIES
 from tapec.passes.symmetry import swap_parity
 from tests.ops.derivatives import check
-from tests.passes.support import Case, check_regular_case, check_table, text
+from tests.passes.support import Case, check_regular_case, table_tests, text
 
 
 def is_drawn(op):
@@ -134,13 +134,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_regular_case(name, CASES[name], SYMMETRIES)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, SYMMETRIES)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, SYMMETRIES, check_regular_case)
 
 
 def test_forces_between_all_pairs():

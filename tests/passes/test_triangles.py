@@ -6,7 +6,7 @@ import pytest
 import tapec
 from tapec.ops.triangular import inv_lower, solve_lower
 from tapec.passes.rules import TRIANGLES
-from tests.passes.support import Case, check_regular_case, check_table
+from tests.passes.support import Case, check_regular_case, table_tests
 
 X = "%a: f64[96,96], %b: f64[96], %m: f64[96,3], %s: f64[9,9], %v: f64[9], %i: i64[96], %w: f64[96,90], %r: f32[96]"
 L = "tril %a {k=0}"
@@ -34,13 +34,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_regular_case(name, CASES[name], TRIANGLES)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, TRIANGLES)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, TRIANGLES, check_regular_case)
 
 
 @pytest.mark.parametrize("n", [1, 2, 47, 48, 49, 95, 96, 97, 145, 200, 301])

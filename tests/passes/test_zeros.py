@@ -1,12 +1,11 @@
 """Zeros among cotangents: each rule where it fires and where it must not."""
 
 import numpy as np
-import pytest
 
 from tapec.ir import interpret, parse
 from tapec.passes.rewrite import RuleSet
 from tapec.passes.rules import ZEROS
-from tests.passes.support import Case, check_case, check_table, text
+from tests.passes.support import Case, table_tests, text
 
 X = "%x: f64[3], %m: f64[3,3]"
 NOTHING = "full {shape=(3,), value=0.0, dtype=f64} !ct"
@@ -48,13 +47,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rule(name):
-    check_case(name, CASES[name], ZEROS)
-
-
-def test_each_rule_has_a_case():
-    check_table(CASES, ZEROS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, ZEROS)
 
 
 def test_nothing_stays_nothing_beside_infinities():
