@@ -18,7 +18,7 @@ from tapec.ops.reading import take
 from tapec.ops.ufuncs import call as call_ufunc
 from tapec.trace.plans import INTS, PLACED, PLANS, STATIC, call
 from tapec.trace.steps import plan_of_any
-from tapec.trace.tensor import NUMERIC, PLAIN, Tensor, perform, wrap
+from tapec.trace.tensor import Tensor, operand_values, perform, wrap
 
 __all__ = ["planned"]
 
@@ -113,16 +113,8 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
 def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     plan = _OF_THREE.get(func)
     if plan is not None and len(args) == 3 and not kwargs:
-        values = []
-        for x in args:
-            kind = type(x)
-            if kind is Tensor:
-                values.append(x._value)
-            elif kind in PLAIN or (kind is _ndarray and x.dtype.kind in NUMERIC):
-                values.append(x)
-            else:
-                break
-        else:
+        values = operand_values(args)
+        if values is not None:
             return plan(args, values)
         if NoneType not in map(type, args):
             return perform(WHERE if func is np.where else CLIP, args, (), 3)

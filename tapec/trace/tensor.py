@@ -27,6 +27,7 @@ from tapec.trace.recorder import CURRENT, Mark, Recorder, traces
 __all__ = [
     "Tensor",
     "Unread",
+    "operand_values",
     "perform",
     "plain_value",
     "raw_value",
@@ -128,7 +129,7 @@ class Tensor(ArrayLike):
         if op is None or kwargs or method != "__call__" or op.multi:
             return self._ufunc(ufunc, method, inputs, kwargs)
         values = []
-        for x in inputs:
+        for x in inputs:  # as `operand_values` has it, without the call, which each np.sin(x) would pay for
             kind = type(x)
             if kind is Tensor:
                 values.append(x._value)
@@ -234,8 +235,8 @@ def unwrap(x: Any) -> Any:
     return x._value if isinstance(x, Tensor) else x
 
 
-def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...], depth: int = 2) -> Any:
-    """Compute an op at once and record it: the general road. For `depth` see `record`."""
+def operand_values(inputs: tuple[Any, ...]) -> list[Any] | None:
+    """What NumPy computes with, where all are tensors, numbers and arrays of numbers; None otherwise."""
     values = []
     for x in inputs:
         kind = type(x)
@@ -244,9 +245,16 @@ def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]
         elif kind in PLAIN or (kind is _ndarray and x.dtype.kind in NUMERIC):
             values.append(x)
         else:
-            inputs = tuple([x if type(x) is Tensor else as_operand(x) for x in inputs])
-            values = [x._value if isinstance(x, Tensor) else x for x in inputs]
-            break
+            return None
+    return values
+
+
+def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...], depth: int = 2) -> Any:
+    """Compute an op at once and record it: the general road. For `depth` see `record`."""
+    values = operand_values(inputs)
+    if values is None:
+        inputs = tuple([x if type(x) is Tensor else as_operand(x) for x in inputs])
+        values = [x._value if isinstance(x, Tensor) else x for x in inputs]
     value = run_op(op, values, params)
     out: Any = tuple([wrap(v) for v in value]) if op.multi else wrap(value)
     rec = CURRENT.get()
