@@ -89,6 +89,7 @@ def solve_ivp(
         raise UnsupportedError(at_user_line(f"solve_ivp of tensors takes {what}. Mend: leave that out."))
     options["method"] = method
     times = _chosen_times(fun, t_span, y0, given, options) if t_eval is None else _double(t_eval)
+    _check_within(value_in(times), [value_in(x) for x in t_span])
     start = np.concatenate([np.reshape(_double(t_span[0]), (1,)), times])
     y = _states(lambda y, t, *args: fun(t, y, *args), _double(y0), start, given, options)
     return OptimizeResult(t=times, y=y[1:].T, sol=None, status=0, message="solved", success=True)
@@ -98,6 +99,8 @@ def solve_ivp(
 def _double(x: Any) -> Any:
     """SciPy computes in double precision."""
     x = as_array(x)
+    if x.dtype.kind == "c":
+        raise UnsupportedError(at_user_line("a differential equation of tensors is real. Mend: two states, x and y"))
     return x if x.dtype == np.float64 else x.astype(float)
 
 
@@ -117,6 +120,12 @@ def _unrecorded(solver: Any, func: Any, *args: Any, **options: Any) -> Any:
 
 def _values_in(x: Any) -> Any:
     return type(x)(map(_values_in, x)) if isinstance(x, (tuple, list)) else value_in(x)
+
+
+def _check_within(times: Any, t_span: Any) -> None:
+    """Those of the run that is recorded: no result hangs on it."""
+    if np.any(times < min(t_span)) or np.any(times > max(t_span)):
+        raise ValueError(at_user_line("values in t_eval are not within t_span"))
 
 
 def _chosen_times(fun: Any, t_span: Any, y0: Any, args: Any, options: Any) -> Any:

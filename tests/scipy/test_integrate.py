@@ -238,6 +238,21 @@ REFUSED = {
         DetachError,
         "chooses the times between recorded ones. Mend: t_eval=",
     ),
+    "times beyond the end": (
+        lambda k: integrate.solve_ivp(lambda t, y: -k * y, (0.0, 1.0), [1.0], t_eval=[0.5, 2.0]).y,
+        ValueError,
+        "values in t_eval are not within t_span",
+    ),
+    "a complex state": (
+        lambda k: np.real(integrate.solve_ivp(lambda t, y: 1j * k * y, (0.0, 1.0), [1.0 + 1j], t_eval=[1.0]).y),
+        UnsupportedError,
+        "a differential equation of tensors is real",
+    ),
+    "a complex rate": (
+        lambda k: integrate.odeint(lambda y, t: 1j * k * y, [1.0], TIMES),
+        UnsupportedError,
+        "a differential equation of tensors is real",
+    ),
     "an explosion": (
         lambda k: integrate.solve_ivp(lambda t, y: k * y**3, (0.0, 10.0), [1.0], t_eval=[10.0]).y,
         ArithmeticError,
