@@ -124,7 +124,7 @@ class Captures:
         if kind is types.ModuleType:
             return module_proxy(self, value, path) if is_own_code(getattr(value, "__file__", None) or "") else value
         if is_own_class(kind):
-            type_path = Path(f"type of {path.label}", f"type({path.source})", path.names, lambda: type(path.get()))
+            type_path = path.kind()
             self.checks.setdefault(type_path.source, (type_path, kind))
             return object_proxy(self, value, path)
         if isinstance(value, tuple) and hasattr(kind, "_fields"):

@@ -68,6 +68,10 @@ class Path:
         get = self.get
         return Path(f"{self.label}[{key!r}]", f"{self.source}[{key!r}]", self.names, lambda: get()[key])
 
+    def kind(self) -> Path:
+        get = self.get
+        return Path(f"type of {self.label}", f"type({self.source})", self.names, lambda: type(get()))
+
 
 def global_path(space: dict[str, Any], name: str) -> Path:
     """A global variable of a module."""
@@ -214,7 +218,7 @@ def _parts(x: Any, path: Path, words: set[str]) -> Iterator[tuple[Any, Path]]:
         if isinstance(getattr(x, "__wrapped__", None), types.FunctionType):  # functools.lru_cache and its kin
             yield from _read_by(x.__wrapped__)
         elif own:
-            yield type(x), Path(f"type of {path.label}", f"type({path.source})", path.names, lambda: type(path.get()))
+            yield type(x), path.kind()
 
 
 def _at(path: Path, key: Any) -> Path:

@@ -59,7 +59,7 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
     kind: Any = type(value)
     state = getattr(value, "__dict__", {})
     written = captures.writes_to(value)
-    of_class = Path(f"type of {path.label}", f"type({path.source})", path.names, lambda: type(path.get()))
+    of_class = path.kind()
     original: Any = kind.__getattribute__
     simple = original in (object.__getattribute__, types.SimpleNamespace.__getattribute__)
 
