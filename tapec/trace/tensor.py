@@ -375,7 +375,10 @@ def _unwatched(token: Any, inputs: tuple[Any, ...], out: Any) -> Mark | None:
 
 
 def user_frame(frame: Any) -> Any:
-    """As `errors.user_frame`, from this one on, and fast: it is asked for each operation. The outermost if none is."""
+    """As `errors.user_frame`, from this one on, and fast: it is asked for each operation. The outermost if none is.
+
+    Who records often asks `USER_FILES` itself first: most lines are the user's, and need no call.
+    """
     while True:
         name = frame.f_code.co_filename
         if name in USER_FILES:
