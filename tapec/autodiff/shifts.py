@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Node, is_literal
+from tapec.ir import Node, is_literal
 from tapec.ir.index import Slice, Slot
+from tapec.ops.indexing import counts_up
 
 __all__ = ["cancelling_shifts"]
 
@@ -254,8 +255,8 @@ def _getitem(node: Node, given: list[Reaction | None]) -> Reaction | None:
     assert r is not None
     index = node.param("index")
     if index == (Slot(0), Slot(1)) and len(r.axes) == 2:
-        rows, n = node.inputs[1], node.inputs[0].type.shape[0]
-        _expect(rows.op is CONSTANT and np.array_equal(rows.value, np.arange(n)))
+        n = node.inputs[0].type.shape[0]
+        _expect(counts_up(node.inputs[1], n))
         _expect(r.axes[1] is None and node.inputs[2].type.shape == (n,))
         return r._replace(axes=r.axes[:1])
     taken = sum([part is not None and part is not Ellipsis for part in index])

@@ -23,6 +23,7 @@ __all__ = [
     "GETITEM",
     "SCATTER",
     "are_distinct",
+    "counts_up",
     "index_layout",
     "index_source",
     "is_diagonal_index",
@@ -59,10 +60,11 @@ def is_diagonal_index(index: tuple[Any, ...], arrays: Sequence[Node], shape: tup
     """Does an index take the diagonal of a square matrix, as `x[i, i]` with `i = np.arange(n)`?"""
     if index != (Slot(0), Slot(1)) or len(shape) != 2 or shape[0] != shape[1]:
         return False
-    return all([a.type.shape == shape[:1] and _counts(a, shape[0]) for a in arrays])
+    return all([a.type.shape == shape[:1] and counts_up(a, shape[0]) for a in arrays])
 
 
-def _counts(node: Node, n: int) -> bool:
+def counts_up(node: Node, n: int) -> bool:
+    """Is an index array known to be 0, 1, ..., n - 1, the numbers of n rows?"""
     return node.op is CONSTANT and np.array_equal(node.value, np.arange(n))  # type: ignore[arg-type]
 
 

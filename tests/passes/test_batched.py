@@ -92,7 +92,6 @@ def test_products_with_rows_are_one():
 
 def test_rows_that_are_matrices_where_all_are_kept():
     body = products(6, "%s", left=False)
-    assert run(body)[1].nodes == run(body)[0].nodes or names(run(body)[1]).count("matmul") == 6
     _, made = run(body.replace("; return", "; negative %q !ct; return"))
     assert names(made).count("matmul") == 1
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Node
+from tapec.ir import Node
 from tapec.ir.index import Slice, Slot
 from tapec.ops import Symbol, apply
-from tapec.ops.indexing import are_distinct, is_diagonal_index
+from tapec.ops.indexing import are_distinct, counts_up, is_diagonal_index
 from tapec.passes.facts import is_zero
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
@@ -91,8 +91,8 @@ def _picks(scatter: Node) -> bool:
     if scatter.op.name != "scatter" or scatter.param("index") != index or scatter.type.ndim != 2:
         return False
     values, numbers, _ = scatter.inputs
-    rows = (scatter.type.shape[0],)
-    return values.type.shape == rows and numbers.op is CONSTANT and np.array_equal(numbers.value, np.arange(*rows))
+    n = scatter.type.shape[0]
+    return values.type.shape == (n,) and counts_up(numbers, n)
 
 
 def _picks_of_columns(y: Node) -> bool:
@@ -102,9 +102,7 @@ def _picks_of_columns(y: Node) -> bool:
         return False
     if matrix.inputs[0].type.weak or y.type.shape != matrix.type.shape[:1]:
         return False
-    rows, numbers = (y.type.size,), y.inputs[1]
-    column = matrix.inputs[0].type.shape == (*rows, 1)
-    return column and numbers.op is CONSTANT and np.array_equal(numbers.value, np.arange(*rows))
+    return matrix.inputs[0].type.shape == (y.type.size, 1) and counts_up(y.inputs[1], y.type.size)
 
 
 def _takes_diagonal(y: Node) -> bool:
