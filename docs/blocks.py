@@ -162,7 +162,7 @@ class _Page:
         try:
             with contextlib.redirect_stdout(out):
                 exec(compile(source, file, "exec"), self.space)
-        except Exception as e:
+        except Exception as e:  # whatever the page raises, which may be what it shows
             if follows is not None and _ERROR.match(follows.text):
                 return out.getvalue() + f"{_error_name(follows.text, e)}: {e}"
             where = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename == file]

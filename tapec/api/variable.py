@@ -261,7 +261,7 @@ def _binary(ufunc: np.ufunc, compute: Any, general: Any, swapped: bool) -> Any:
         left = self._tapec_read()
         try:
             out = wrap(compute(value, left._value) if swapped else compute(left._value, value))
-        except Exception as error:
+        except Exception as error:  # whatever NumPy says: raised again, with the line
             note_user_line(error)
             raise
         rec = CURRENT.get()

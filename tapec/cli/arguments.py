@@ -65,7 +65,7 @@ def _expression(word: str, names: Mapping[str, Any]) -> Any:
 
     try:
         return eval(word, {**names, "np": np, "numpy": np, "math": math, "tapec": tapec})
-    except Exception as e:
+    except Exception as e:  # whatever the expression raises
         hint = "a word is a type such as 'f64[32,4]', or a Python expression"
         raise Problem(f"--args {word!r}: {type(e).__name__}: {e}; {hint}") from e
 

@@ -91,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    except Exception as e:
+    except Exception as e:  # ours or of the code that was named: one message either way
         return _failed(options.command, e)
 
 
