@@ -103,7 +103,7 @@ class Walk(Builder):
             part, other = node.inputs
             if part in self.empty and (other in self.wild or may_be_wild(node, ())):
                 return node.with_inputs((part, self.kept(part, other, 1)))
-        elif name in ("matmul", "einsum", "tensordot"):
+        elif name in PRODUCTS:
             return self.contraction(node)
         return None
 

@@ -77,29 +77,20 @@ def test_where_it_fires(name):
     n = k + 1
     safe = f"not_equal %{k}, 0 !ct; where %{n}, %1, 0 !ct; multiply %{k}, %{n + 1} !ct"
     assert ordered(after) == ordered(graph_of(f"{body}; {safe}"))
-    values = _values()
+    values = values_for(name)
     assert np.isnan(interpret(before, *values)[0]).any()
     assert np.isfinite(interpret(after, *values)[0]).all()
 
 
-def _values():
+def values_for(name=None):
     """What is not selected is where the slope is infinite."""
-    c = np.array([False, True, True])
-    return [c, np.ones(3), np.array([0.0, 1.0, 4.0]), np.ones((2, 3)), np.ones((3, 3)), c, np.array([0, 1])]
+    c, y = np.array([False, True, True]), np.array(INFINITE_AT.get(name, [0.0, 1.0, 4.0]))
+    return [c, np.ones(3), y, np.ones((2, 3)), np.ones((3, 3)), c, np.array([0, 1])]
 
 
-# the part %2 is empty in the middle and at the end, where the slope is infinite for the cases with slices
-VALUES = {"a part among zeros": [1.0, 1.0, 0.0], "two parts with a gap": [1.0, 0.0, 1.0]}
-VALUES |= {"a selection turned round": [1.0, 1.0, 0.0], "a unit vector": [1.0, 0.0, 1.0]}
-
-
-@pytest.fixture(autouse=True)
-def _where_the_slope_is_infinite(request, monkeypatch):
-    name = getattr(getattr(request.node, "callspec", None), "params", {}).get("name")
-    if name in VALUES:
-        plain = _values()
-        plain[2] = np.array(VALUES[name])
-        monkeypatch.setitem(globals(), "_values", lambda: plain)
+# where the slope is infinite for slices: %y is zero where the part is empty, in the middle or at the end
+INFINITE_AT = {"a part among zeros": [1.0, 1.0, 0.0], "two parts with a gap": [1.0, 0.0, 1.0]}
+INFINITE_AT |= {"a selection turned round": [1.0, 1.0, 0.0], "a unit vector": [1.0, 0.0, 1.0]}
 
 
 @pytest.mark.parametrize("name", STAYS)
@@ -144,7 +135,7 @@ def test_rows_that_a_contraction_does_not_need():
     body = "reshape %c {shape=(3, 1)}; where %2, %s, 0 !ct; transpose %s {axes=(1, 0)} !ct; matmul %4, %3 !ct"
     before = graph_of(body)
     after = verify(guards(before))
-    values = _values()
+    values = values_for()
     values[4] = np.array([[np.nan] * 3, [1.0] * 3, [2.0] * 3])
     assert np.isnan(interpret(before, *values)[0]).any()
     assert np.isfinite(interpret(after, *values)[0]).all()
@@ -165,7 +156,7 @@ def test_elements_of_all_rows_leave_no_row_empty():
 
 def test_infinities_that_flow_are_left_as_they_are():
     body = "where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct; multiply %3, %1 !ct"
-    values = _values()
+    values = values_for()
     values[2] = np.array([1.0, 0.0, 4.0])
     before, after = graph_of(body), guards(graph_of(body))
     np.testing.assert_array_equal(interpret(before, *values)[0], interpret(after, *values)[0])
