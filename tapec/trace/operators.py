@@ -13,7 +13,7 @@ from tapec.ir import Op
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import sparse_product
 from tapec.trace.recorder import CURRENT
-from tapec.trace.tensor import NUMERIC, PLAIN, Tensor, perform, record, wrap
+from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, perform, record, user_frame, wrap
 
 __all__ = ["OPERATORS"]
 
@@ -53,7 +53,11 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
             if kind is _ndarray:
                 other = rec.log.seen(other)
             frame = _getframe(1)
-            rec.append((op, (self, other), (), out, frame.f_code, frame.f_lasti))
+            code = frame.f_code
+            if code.co_filename not in USER_FILES:  # np.polyval and its kin
+                frame = user_frame(frame)
+                code = frame.f_code
+            rec.append((op, (self, other), (), out, code, frame.f_lasti))
             out._mark = mark
         else:
             record(rec, op, (self, other), (), out)
@@ -79,7 +83,11 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
             if kind is _ndarray:
                 other = rec.log.seen(other)
             frame = _getframe(1)
-            rec.append((op, (other, self), (), out, frame.f_code, frame.f_lasti))
+            code = frame.f_code
+            if code.co_filename not in USER_FILES:  # np.polyval and its kin
+                frame = user_frame(frame)
+                code = frame.f_code
+            rec.append((op, (other, self), (), out, code, frame.f_lasti))
             out._mark = mark
         else:
             record(rec, op, (other, self), (), out)

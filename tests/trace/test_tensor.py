@@ -276,6 +276,22 @@ def test_records_name_the_users_line():
     assert all(entry[4] is code for entry in tape.log.records)
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.polynomial.polynomial.polyval(x, [1.0, 2.0]),
+        lambda x: np.polynomial.chebyshev.chebval(x, [1.0, 2.0, 3.0]),
+    ],
+)
+def test_records_of_numpys_own_code_name_the_users_line(f):
+    x = tapec.constant(X[0])
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        f(x)
+    assert "multiply" in {entry[0].name for entry in tape.log.records}
+    assert all(entry[4] is f.__code__ for entry in tape.log.records)
+
+
 def test_errors_of_numpy_carry_the_users_line():
     t = tapec.constant(X)
     u = tapec.constant([1.0, 2.0])
