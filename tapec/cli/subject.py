@@ -16,7 +16,7 @@ from tapec.cli.terminal import working
 from tapec.cli.transforms import TRANSFORMS, argnums_of, transformed
 from tapec.ir import Graph
 
-__all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "below", "subject_of"]
+__all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of", "undecorated"]
 
 
 def add_target(parser: argparse.ArgumentParser, transform: bool = True, wrt: str = "0") -> None:
@@ -181,8 +181,8 @@ def function_subject(
                 raise Problem(f"{target.word} is a {done.name} already: drop --wrt, or apply another with --transform")
             return FunctionSubject(function, args, kwargs, function)
         transform = "grad"
-    function, decorated = below(function)
-    argnums = argnums_of(wrt) if wrt is not None or decorated is None else decorated
+    function, its_argnums = undecorated(function)
+    argnums = argnums_of(wrt) if wrt is not None or its_argnums is None else its_argnums
     if transform in ("jvp", "vjp"):  # they take tangents and cotangents besides: shown as graphs
         forward = FunctionSubject(tapec.compile(function), args, kwargs, function).forward
         return graph_subject(forward, transform, wrt)
@@ -195,7 +195,7 @@ def function_subject(
     return FunctionSubject(made, args, kwargs, function)
 
 
-def below(function: Any) -> tuple[Any, Any]:
+def undecorated(function: Any) -> tuple[Any, Any]:
     """The function that a decorator was put on, and the argnums given there: another transform is meant for that one.
 
     What is decorated twice, returns something besides, or has static arguments is taken as it is.

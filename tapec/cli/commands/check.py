@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapec.cli.problem import Problem
-from tapec.cli.subject import add_target, arguments_of, below
+from tapec.cli.subject import add_target, arguments_of, undecorated
 from tapec.cli.target import as_if_there, load_function
 from tapec.cli.terminal import show, show_json, styled, table, working
 from tapec.cli.transforms import argnums_of
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         raise Problem("--directions must be at least 1")
     target = load_function(options.target)
     args, kwargs = arguments_of(target, options.args)
-    function, _ = below(target.function)
+    function, _ = undecorated(target.function)
     checked = as_if_there(function, lambda: Checked(function, args, kwargs, options.wrt))
     if not checked.is_steady():
         raise Problem(
