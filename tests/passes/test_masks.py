@@ -1,8 +1,9 @@
 """Selection among cotangents: each rule where it fires and where it must not, and what it is for."""
 
 import numpy as np
+import pytest
 
-from tapec.ir import interpret, parse
+from tapec.ir import interpret, parse, verify
 from tapec.passes.rewrite import RuleSet
 from tapec.passes.rules import MASKS
 from tests.passes.support import Case, check_case, table_tests, text
@@ -99,12 +100,12 @@ def sums(side, select):
         "reshape %2 {shape=(2, 1)} !ct",  # a condition of a derivative rule's own
     ]
     yield f"some-{side}-sum", Case(X, [(kept, after)], stays)
-    for what, form, nothing in (("times", "multiply %1, %2", "0"), ("over", "divide %1, %2", "1")):
+    for what, form in (("times", "multiply %1, %2"), ("over", "divide %1, %2")):
         start = f"{both}; {total}; divide 1.0, %h !ct"
         n = 3 if side == "then" else 4
         there = "" if side == "then" else "invert %q !ct; "
         there += f"any {'%q' if side == 'then' else '%3'} {{axis=(1,), keepdims=False}} !ct"
-        after = f"{start}; {there}; where %{n}, %2, {nothing} !ct; {form.replace('%2', f'%{n + 1}')} !ct"
+        after = f"{start}; {there}; where %{n}, %2, 1 !ct; {form.replace('%2', f'%{n + 1}')} !ct"
         stays = [
             f"{start.replace('%q', '%r')}; {form} !ct",
             f"{both}; {total}; {'multiply %1, %h' if what == 'times' else 'divide %1, 2.0'} !ct",
@@ -181,3 +182,14 @@ def test_both_operands_may_be_selections():
         np.ones(2),
     ]
     assert np.array_equal(interpret(RuleSet("", MASKS)(graph), *values)[0], [0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    "end", ["divide %1, %1 !ct", "reciprocal %1 !ct; multiply %1, %2 !ct", "divide 1.0, %h !ct; multiply %2, %1 !ct"]
+)
+@pytest.mark.parametrize("zeros", ["where %q, %m, 0", "where %q, 0, %m"])
+def test_a_factor_of_a_sum_is_kept_once(end, zeros):
+    """By all rules together, and where sum and divisor are one."""
+    graph = parse(text(X, f"{zeros} !ct; sum %0 {{axis=(1,), keepdims=False}} !ct; {end}"))
+    made = verify(RuleSet("", MASKS)(graph))
+    assert [n.op.name for n in made.nodes].count("where") == 2

@@ -177,7 +177,7 @@ def _any(select: Callable[[Any, Any, Any], Any], c: Any, total: Node, keepdims: 
 
 def _meets_infinity(y: Node) -> bool:
     """Is a sum, among which a condition of the user's differs, multiplied by what may be infinite?"""
-    total, other = y.inputs if y.inputs[0].op.name == "sum" else y.inputs[::-1]
+    total, other = _sum_and_other(y)
     condition = total.inputs[0].inputs[0]
     if y.op.name == "divide":
         infinite = other.type.size > 1 and other.op.name != "where" and uniform_value(other) is None
@@ -186,14 +186,18 @@ def _meets_infinity(y: Node) -> bool:
     return infinite and condition.role is None and not _is_same_along_axes(total)
 
 
-def _times_where_any(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
-    """The other factor only where one is selected."""
+def _sum_and_other(y: Node) -> tuple[Node, Node]:
+    a, b = y.inputs
+    return (a, b) if a.op.name == "sum" else (b, a)
 
-    def replacement(y: Any, c: Any, b: Any) -> Any:
-        total = next(i for i in y.node.inputs if i.op.name == "sum" and i is not b.node)
+
+def _times_where_any(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """The other factor, or divisor, only where one is selected. Elsewhere it is one: a zero would be moved outwards."""
+
+    def replacement(y: Any, c: Any) -> Any:
+        total, other = _sum_and_other(y.node)
         there = _any(select, c, total, total.param("keepdims"))
-        sum_, nothing = Symbol(total, y.builder), 1 if y.node.op.name == "divide" else 0
-        return apply(y.node.op, (sum_, np.where(there, b, nothing)))
+        return apply(y.node.op, (Symbol(total, y.builder), np.where(there, Symbol(other, y.builder), 1)))
 
     return replacement
 
