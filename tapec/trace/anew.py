@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.ir import Builder, Node
-from tapec.trace.program import NUMBERS, Program
+from tapec.trace.program import Program
 from tapec.trace.run import Recorded
-from tapec.trace.tensor import Tensor
+from tapec.trace.tensor import NUMBERS, Tensor
 
 __all__ = ["RecordedProgram"]
 

@@ -27,13 +27,23 @@ from tapec.ops.indexing import GETITEM
 from tapec.trace.links import base_of, share
 from tapec.trace.recorder import CURRENT, Recorder
 from tapec.trace.snapshot import WHOLE
-from tapec.trace.tensor import MEANS, Tensor, Unread, as_seen, perform, raw_value, run_op, set_raw_value, user_frame
+from tapec.trace.tensor import (
+    MEANS,
+    NUMBERS,
+    Tensor,
+    Unread,
+    as_seen,
+    perform,
+    raw_value,
+    run_op,
+    set_raw_value,
+    user_frame,
+)
 
 __all__ = ["LARGE", "Later", "Pending", "compute_all", "large_input"]
 
 LARGE = 1 << 18  # bytes from which an array is worth the trouble
 _SAFE = frozenset({"elementwise", "reduction", "layout", "product"})  # kinds of ops that fail by types alone
-_NUMBERS = (float, int, complex, bool)
 
 
 class Pending:
@@ -137,7 +147,7 @@ def _type_of_result(op: Op, inputs: tuple[Any, ...], params: Any, rec: Recorder)
             if x._mark is not rec.mark:
                 return None
             types.append(_type_of(raw_value(x)))
-        elif kind in _NUMBERS or isinstance(x, np.generic) or (kind is np.ndarray and x.nbytes <= WHOLE):
+        elif kind in NUMBERS or isinstance(x, np.generic) or (kind is np.ndarray and x.nbytes <= WHOLE):
             types.append(type_of(x))
         else:
             return None

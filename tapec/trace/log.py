@@ -18,12 +18,11 @@ from tapec.ir import Builder, Node
 from tapec.ir.types import type_of
 from tapec.ops.control import CALL, GUARD, LENGTH
 from tapec.trace.snapshot import WHOLE, Snapshot, again, first, held, lost
-from tapec.trace.tensor import Tensor, raw_value
+from tapec.trace.tensor import NUMBERS, Tensor, raw_value
 
 __all__ = ["Log"]
 
 _ndarray = np.ndarray
-_NUMBERS = frozenset({float, int, bool, complex})
 
 
 class Log:
@@ -179,7 +178,7 @@ class Log:
         slot = len(self.objects)
         self.objects.append(x)
         self.leaves.add(slot)
-        if type(x) in _NUMBERS:
+        if type(x) in NUMBERS:
             self.scalars.append((slot, x))
             value = x
         else:
@@ -191,7 +190,7 @@ class Log:
                 value = x if known is None else first(known)
                 if known is not None and x.nbytes > WHOLE:
                     self.large.append(slot)
-        self.key.append(_scalar_kind(value) if type(value) in _NUMBERS else (value.shape, value.dtype))
+        self.key.append(_scalar_kind(value) if type(value) in NUMBERS else (value.shape, value.dtype))
         self.values.append(value)
         return slot
 
@@ -220,12 +219,12 @@ class Log:
             op, xs, params, out, code, lasti = entry[:6]
             ins = []
             for x in xs:
-                k = None if type(x) in _NUMBERS else index.get(id(x))
+                k = None if type(x) in NUMBERS else index.get(id(x))
                 if k is None:
                     k = slot
                     slot += 1
                     nodes[k] = leaf(k, self.objects[k])
-                    if type(x) not in _NUMBERS:
+                    if type(x) not in NUMBERS:
                         index[id(x)] = k
                 ins.append(nodes[k])
             if op is GUARD:

@@ -26,11 +26,9 @@ from tapec.trace.holders import held_elsewhere
 from tapec.trace.paths import Guard, TracedPath, Trie, same_guards
 from tapec.trace.run import Recorded
 from tapec.trace.structure import LEAF
-from tapec.trace.tensor import Tensor
+from tapec.trace.tensor import NUMBERS, Tensor
 
 __all__ = ["Program", "Source"]
-
-NUMBERS = (float, int, bool, complex)
 
 
 class Source(NamedTuple):

@@ -15,13 +15,11 @@ from tapec.ops.layout import ravel
 from tapec.trace.computing import computation
 from tapec.trace.plan_text import Line, Text, written
 from tapec.trace.recorder import Recorder
-from tapec.trace.tensor import record, wrap
+from tapec.trace.tensor import NUMBERS, record, wrap
 
 __all__ = ["Answer", "Notes", "Plan", "plan_of"]
 
 Plan = Callable[[tuple[Any, ...], list[Any]], Any]  # of the operands and their values
-
-_NUMBERS = frozenset({float, int, bool, complex})
 
 
 class Notes(Builder):
@@ -33,7 +31,7 @@ class Notes(Builder):
         return self.append(Node(op, inputs, params, op.rule(*[i.type for i in inputs], **dict(params)), origin))
 
     def constant(self, value: Any, name: str | None = None) -> Node:
-        if type(value) in _NUMBERS:  # are told apart by where they stand, arrays by identity
+        if type(value) in NUMBERS:  # are told apart by where they stand, arrays by identity
             return self.append(constant(value, name))
         known = next((n for n in self.nodes if n.op is CONSTANT and n.value is value), None)
         return self.append(constant(value, name)) if known is None else known
@@ -65,7 +63,7 @@ def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
     lines = _lines(answer, places)
     ends = tuple([places[node] for node in answer.results])
     given = [node.value for node in answer.constants]
-    own = tuple([k + count for k, x in enumerate(given) if type(x) not in _NUMBERS])
+    own = tuple([k + count for k, x in enumerate(given) if type(x) not in NUMBERS])
     chains = [_chain(answer, node, places) if views else (None, None) for node in answer.results]
     kind = answer.kind
     text = Text(count, first - count, own, lines, ends, tuple([operand for operand, _ in chains]), kind is not None)
@@ -137,7 +135,7 @@ class General:
 
 def _own_constant(x: Any) -> Any:
     """A number of Python's, or for each call an array of its own: recordings tell arrays apart by identity."""
-    return x if type(x) in _NUMBERS else wrap(x.copy())
+    return x if type(x) in NUMBERS else wrap(x.copy())
 
 
 # -- views ------------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT, Mark, Recorder, traces
 
 __all__ = [
+    "NUMBERS",
     "Tensor",
     "Unread",
     "operand_values",
@@ -41,7 +42,7 @@ __all__ = [
 _new = object.__new__
 _ndarray = np.ndarray
 _STRONG = frozenset({np.float64, np.int64, np.complex128})  # what Python's numbers become in NumPy
-_NUMBERS = (float, int, complex, bool)  # a traced Python number stays one, weak as NEP 50 has it
+NUMBERS = frozenset({float, int, complex, bool})  # a traced Python number stays one, weak as NEP 50 has it
 NUMERIC = frozenset("fciub")
 PLAIN = frozenset(
     {float, int, bool, complex, np.bool_, np.complex64, np.complex128}
@@ -91,7 +92,7 @@ class Tensor(ArrayLike):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return () if type(self._value) in _NUMBERS else self._value.shape
+        return () if type(self._value) in NUMBERS else self._value.shape
 
     @property
     def dtype(self) -> np.dtype:
@@ -101,12 +102,12 @@ class Tensor(ArrayLike):
         if self._mark is not None and _getframe(1).f_code in MEANS:
             self._will_be_divided(_getframe(1))
             raise AttributeError("dtype")
-        return type_of(value).dtype if type(value) in _NUMBERS else value.dtype
+        return type_of(value).dtype if type(value) in NUMBERS else value.dtype
 
     @property
     def weak(self) -> bool:
         """Is it a number of Python's, which takes the precision of what it meets?"""
-        return type(self._value) in _NUMBERS
+        return type(self._value) in NUMBERS
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -267,7 +268,7 @@ def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]
 
 def as_weak(values: list[Any], value: Any) -> Any:
     """Arithmetic of Python numbers alone gives a Python number, as it does without NumPy."""
-    return value.item() if all([type(v) in _NUMBERS for v in values]) else value
+    return value.item() if all([type(v) in NUMBERS for v in values]) else value
 
 
 def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
