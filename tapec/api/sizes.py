@@ -1,8 +1,9 @@
 """Which sizes exported code relies on: found by generating it for other sizes.
 
-An axis is free when the code is the same to the letter for two other lengths of it, and the function's own Python never
-asks for a shape, so that nothing but the arrays themselves can have decided. Axes of one length are taken to belong
-together: they must be equal at each call. Code with branches keeps its sizes, since other data would take other turns.
+An axis is free when the code is the same to the letter for two other lengths of it, one more and about twice as many
+(or half as many, where twice makes an array large), and the function's own Python never asks for a shape, so that
+nothing but the arrays themselves can have decided. Axes of one length are taken to belong together: they must be equal
+at each call. Code with branches keeps its sizes, since other data would take other turns.
 """
 
 from __future__ import annotations
@@ -39,10 +40,14 @@ def free_axes(function: Any, program: Any, args: Any, kwargs: Any) -> dict[Axis,
             if n > 1:
                 groups.setdefault(n, []).append(Axis(k, number))
     code = _code(program)
+
+    def is_same(n: int, other: int) -> bool:
+        return bool(_code_for(function, call, n, other) == code)
+
     return {
         axis: axes[0]
         for n, axes in groups.items()
-        if all(_code_for(function, call, n, other) == code for other in (n + 1, 2 * n + 1))
+        if is_same(n, n + 1) and (is_same(n, 2 * n + 1) or is_same(n, (n + 1) // 2))
         for axis in axes
     }
 

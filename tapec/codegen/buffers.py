@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from tapec.codegen.names import Names, generic_name, identifier
-from tapec.codegen.plan import Plan, is_big, is_view
+from tapec.codegen.plan import Plan, is_view
 from tapec.ir import INPUT, Node
 from tapec.ir.types import Type
 
@@ -174,7 +174,7 @@ class Buffers:
                 continue
             if dead and leaf in self.lent and self.until[self.lent[leaf]] <= here:
                 self.release(name)  # the array belongs to the value that is kept from now on
-            elif dead and is_big(leaf.type):
+            elif dead and self.plan.is_big(leaf.type):
                 if leaf in self.lent:
                     self.due[name] = self.lent[leaf]
                 self.pool.setdefault(leaf.type, []).append(name)

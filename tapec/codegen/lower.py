@@ -20,7 +20,7 @@ from tapec.codegen.items import UNKNOWN, AddUp, Fork, Results
 from tapec.codegen.load import Space
 from tapec.codegen.loops import lower_loop
 from tapec.codegen.names import Names
-from tapec.codegen.plan import Plan, is_big
+from tapec.codegen.plan import TIMES, Plan, is_big
 from tapec.codegen.results import result
 from tapec.codegen.scatter import is_scatter, is_write
 from tapec.codegen.statements import Assign, Augment, Do, If, Return, Statement, Store
@@ -124,7 +124,11 @@ class Lowering(Buffers):
     def assign(self, node: Node, leaves: Sequence[Node]) -> None:
         """`name = expression`, or the expression alone when it writes into an array of that name."""
         buffer = None
-        if self.has_out(node) and node.op.kind in ("elementwise", "product") and is_big(node.type):
+        kind = node.op.kind
+        if self.has_out(node) and (
+            (kind == "elementwise" and self.plan.is_big(node.type))
+            or (kind == "product" and is_big(node.type, TIMES))  # `a.dot(b)` is called faster than `np.matmul`
+        ):
             buffer = self.reuse(node.type, self.wish(node), node)
         value = self.express(node) if buffer is None else self.express_into(node, buffer)
         self.bury(leaves)
@@ -166,7 +170,7 @@ class Lowering(Buffers):
         op = node.op
         if op.kind != "elementwise" or not node.type.shape or not self.has_out(node):
             return False
-        if op.name == "sign" and is_big(node.type):
+        if op.name == "sign" and self.plan.is_big(node.type):
             return False  # NumPy's loop for it is eight times as slow in place
         if self.plan.templates[node] is CHOSEN and len(set(map(self.root_of, leaves))) < len(leaves):
             return False  # it writes before it has read all
@@ -180,7 +184,7 @@ class Lowering(Buffers):
                 self.become(node, node.inputs[k], leaves)
                 self.out.append(Augment(target, op.inplace.rstrip("="), other, node.origin))  # type: ignore[union-attr]
                 return True
-        if not is_big(node.type):
+        if not self.plan.is_big(node.type):
             return False
         victim = node.inputs[dying[0]]
         target = self.name[victim]

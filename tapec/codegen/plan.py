@@ -15,9 +15,10 @@ from tapec.codegen.names import wished_name
 from tapec.codegen.scatter import fused_operand, is_number_stored, is_scatter, is_write, line_template
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
 
-__all__ = ["BIG", "Plan", "is_big", "is_view"]
+__all__ = ["BIG", "TIMES", "Plan", "is_big", "is_view"]
 
-BIG = 8192  # bytes from which an array is worth its own buffer; below, NumPy's call costs more than the memory
+BIG = 1024  # bytes from which an array is worth its own buffer: the memory of smaller ones NumPy has at hand
+TIMES = 8  # as large must it be where there are larger ones beside it, or where a call with `out=` takes longer
 WIDE = 60  # characters of an expression with others nested in it
 ROOM = 80  # characters of all that is written inside a return
 DEEP = 6  # operations on one line
@@ -36,8 +37,8 @@ def is_number(node: Node) -> bool:
     return node.role is not None and node.op.kind == "elementwise" and not node.type.shape
 
 
-def is_big(t: Any) -> bool:
-    return not isinstance(t, tuple) and t.nbytes >= BIG
+def is_big(t: Any, times: int = 1) -> bool:
+    return not isinstance(t, tuple) and t.nbytes >= BIG * times
 
 
 class Plan:
@@ -60,6 +61,10 @@ class Plan:
         self._place = {n: k for k, n in enumerate(self.nodes)}
         for node in self.nodes:
             self._settle(node)
+
+    def is_big(self, t: Any) -> bool:
+        """Is it worth a buffer here? In a loop over blocks, small arrays are nothing beside the blocks."""
+        return is_big(t, TIMES if self.in_loop else 1)
 
     # -- one node ---------------------------------------------------------------------------------------------------
     def _settle(self, node: Node) -> None:
@@ -114,13 +119,13 @@ class Plan:
             return False
         if is_view(i):
             return True
-        if is_big(i.type):
+        if self.is_big(i.type):
             return not self.in_loop and self._is_addend(i, reader)
         return not any(map(self._is_freed, self.leaves[i])) or self._next_line(i, reader)
 
     def _is_freed(self, leaf: Node) -> bool:
         """Is it a big array whose memory is free after its last line? Inputs are there to the end, but for a loop's."""
-        return is_big(leaf.type) and (self.in_loop or leaf.op is not INPUT)
+        return self.is_big(leaf.type) and (self.in_loop or leaf.op is not INPUT)
 
     def _is_addend(self, i: Node, reader: Node) -> bool:
         """Is a big value made of inputs alone, to be added at once to another that dies then: `d_w += w * 0.2`?
@@ -168,9 +173,9 @@ class Plan:
             ok = ok and not is_scatter(node) and not is_write(node) and node not in self.fused
             ok = ok and (node not in self.wishes or is_number(node))
             ok = ok and self.templates.get(node) is not None and self._width[node] <= room
-            if ok and is_big(node.type):
+            if ok and self.is_big(node.type):
                 ok = node.op.kind != "elementwise" and not is_view(node)
-            if ok and any(is_big(leaf.type) for leaf in self.leaves[node]):
+            if ok and any(self.is_big(leaf.type) for leaf in self.leaves[node]):
                 rest = self.nodes[self._place[node] :]
                 ok = len(rest) <= NEAR and all(n in self.nested or n in results for n in rest)
             if ok:

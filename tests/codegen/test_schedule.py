@@ -116,6 +116,27 @@ def test_a_kept_value_that_is_scattered_into_lives_in_the_array_that_dies():
     assert peak(compiled, (w, x)) < 1.05 * 512 * 1000 * 8
 
 
+def test_small_arrays_are_written_again_too():
+    def sources(n):
+        x = rng.normal(size=n)
+        compiled = check(gradient_of(lambda x, y: np.sum(np.tanh(x * y) * np.exp(-x)), x, x, wrt=(0, 1)), x, x)
+        return compiled.source, peak(compiled, (x, x)) / x.nbytes
+
+    source, _ = sources(127)
+    assert "out=" not in source
+    source, most = sources(600)
+    assert "out=" in source and most < 4  # three arrays
+
+
+def test_small_products_are_made_in_new_memory():
+    def f(w, v, x):
+        return np.sum(np.tanh(np.tanh(x @ w) @ v))
+
+    values = rng.normal(size=(16, 16)), rng.normal(size=(16, 16)), rng.normal(size=(16, 16))
+    source = check(gradient_of(f, *values, wrt=(0, 1)), *values).source
+    assert "out=" in source and "np.matmul(" not in source
+
+
 def factorised(u, v, data, mask):
     return np.sum(mask * (u @ v - data) ** 2) + np.sum(u * u)
 
