@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tapec
 from tapec.ir import interpret, parse, verify
 from tapec.passes.rewrite import RuleSet
 from tapec.passes.rules import MASKS
@@ -193,3 +194,21 @@ def test_a_factor_of_a_sum_is_kept_once(end, zeros):
     graph = parse(text(X, f"{zeros} !ct; sum %0 {{axis=(1,), keepdims=False}} !ct; {end}"))
     made = verify(RuleSet("", MASKS)(graph))
     assert [n.op.name for n in made.nodes].count("where") == 2
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("dtype", [bool, int, float])
+@pytest.mark.parametrize("chosen, empty", [(True, 2), (False, 1)])
+def test_a_condition_of_any_dtype(chosen, empty, dtype):
+    """What is not zero is true, as NumPy has it."""
+    condition = np.array([[0, 2, 0], [1, 2, 3], [0, 0, 0]]).astype(dtype)
+
+    def loss(x):
+        y = np.sin(x * np.sqrt(x[:, :1]))
+        return np.sum(np.where(condition, y, 0) if chosen else np.where(condition, 0, y))
+
+    x = np.array([[4.0, 2.0, 3.0], [1.0, 2.0, 0.5], [9.0, 1.0, 2.0]])
+    steps = 1e-6 * np.eye(x.size).reshape(-1, *x.shape)
+    differences = np.reshape([loss(x + d) - loss(x - d) for d in steps], x.shape) / 2e-6
+    x[empty, 0] = 0  # the slope of the root is infinite in the row of which nothing is taken
+    np.testing.assert_allclose(tapec.grad(loss)(x), differences, atol=1e-8)

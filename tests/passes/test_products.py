@@ -65,7 +65,11 @@ CASES = {
     "trace-of-outer": Case(
         O,
         [(f"{SQUARE}; trace %1 {{offset=0, axis1=0, axis2=1}} !ct", "matmul %u, %w !ct")],
-        [f"{SQUARE}; trace %1 {{offset=1, axis1=0, axis2=1}} !ct", "trace %s {offset=0, axis1=0, axis2=1} !ct"],
+        [
+            f"{SQUARE}; trace %1 {{offset=1, axis1=0, axis2=1}} !ct",
+            "trace %s {offset=0, axis1=0, axis2=1} !ct",
+            "reshape %u {shape=(3, 1)} !ct; multiply %0, %v !ct; trace %1 {offset=0, axis1=0, axis2=1} !ct",  # 3 by 4
+        ],
     ),
     "negative-times-matrix": Case(
         O,

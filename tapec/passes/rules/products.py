@@ -201,7 +201,7 @@ PRODUCTS = (
         "trace-of-outer",
         np.trace(OUTER),
         lambda u, v: flat(u) @ flat(v),
-        lambda y, u, v: _is_outer(u, v) and not any_offset(y),
+        lambda y, u, v: _is_outer(u, v) and u.type.size == v.type.size and not any_offset(y),
     ),
     _rule("factor-out-of-product", (a * k) @ b, lambda a, b, k: (a @ b) * k),
     _rule("factor-out-of-product-right", np.matmul(b, a * k), lambda a, b, k: (b @ a) * k),
