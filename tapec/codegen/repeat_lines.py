@@ -12,12 +12,11 @@ from tapec.codegen.float_lines import FloatLowering, FloatPlan
 from tapec.codegen.items import Results
 from tapec.codegen.names import generic_name, identifier
 from tapec.codegen.statements import Assign, Do, For
-from tapec.codegen.templates import EMPTY_LIST
+from tapec.codegen.templates import APPEND, EMPTY_LIST
 from tapec.ir import CONSTANT, Node
 
 __all__ = ["RepeatLowering", "repeat_items", "repeat_plan"]
 
-APPEND = parse_template("_0.append(_1)", 2)
 DIGITS = "_0123456789"
 WIDEST = 90  # characters of a `for`; what is wider is unpacked on a line of its own
 

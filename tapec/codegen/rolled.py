@@ -25,7 +25,7 @@ from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier, wished_name
 from tapec.codegen.plan import inner_nodes
 from tapec.codegen.statements import Assign, Augment, Do, For
-from tapec.codegen.templates import EMPTY_LIST
+from tapec.codegen.templates import APPEND, EMPTY_LIST
 from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
 from tapec.ir.tree import Tree
 
@@ -272,6 +272,3 @@ class LoopLowering(FloatLowering):
         else:
             self.out.append(Do(Expr(APPEND, (target, value)), origin))
         self.bury(item.leaves)
-
-
-APPEND = parse_template("_0.append(_1)", 2)
