@@ -14,7 +14,7 @@ from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.helpers import in_threads
 from tapec.codegen.items import AddUp
 from tapec.codegen.names import Names, generic_name
-from tapec.codegen.plan import Plan, is_big, is_view
+from tapec.codegen.plan import TIMES, Plan, is_big, is_view
 from tapec.codegen.statements import Assign, Augment, Def, Delete, Do, For, Return
 from tapec.codegen.templates import EMPTY_LIST, new_array
 from tapec.config import settings
@@ -276,7 +276,7 @@ def _makes_more(item: Any) -> bool:
     if type(item) is not Node or is_view(item):
         return False
     in_place = item.op.kind == "elementwise" and any(i.type == item.type and i.op is not INPUT for i in item.inputs)
-    return item.op.multi or (is_big(item.type) and not in_place)
+    return item.op.multi or (is_big(item.type, TIMES) and not in_place)
 
 
 def _zero(outer: Lowering, part: Node, value: Node) -> str:
