@@ -14,7 +14,7 @@ from tapec.errors import InPlaceError, UnsupportedError, at_user_line, note_user
 from tapec.ir import Op
 
 __all__ = ["FUNCTIONS", "LIKE", "METHODS", "UFUNCS", "ArrayLike", "apply", "deliver", "gives_views", "has_out"]
-__all__ += ["implements", "like", "method"]
+__all__ += ["OPERATORS", "implements", "like", "method"]
 
 # NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...);
 # NumPy function that makes arrays -> our function of (the stand-in given as `like=`, ...)
@@ -317,7 +317,7 @@ def _binary(ufunc: np.ufunc) -> tuple[Any, Any]:
 
 _ABSENT = object()
 
-_OPERATORS = {
+OPERATORS = {  # those with a reflected form
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -333,7 +333,7 @@ _OPERATORS = {
     "rshift": np.right_shift,
     "divmod": np.divmod,
 }
-for _name, _ufunc in _OPERATORS.items():
+for _name, _ufunc in OPERATORS.items():
     _forward, _reflected = _binary(_ufunc)
     setattr(ArrayLike, f"__{_name}__", _forward)
     setattr(ArrayLike, f"__r{_name}__", _reflected)

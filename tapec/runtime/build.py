@@ -13,7 +13,7 @@ from tapec.ir.tree import Tree
 from tapec.passes.pipeline import optimize
 from tapec.runtime.heap import keep_memory
 
-__all__ = ["Build"]
+__all__ = ["Build", "with_inputs_read"]
 
 
 class Build:

@@ -19,7 +19,7 @@ import numpy as np
 from tapec.errors import InPlaceError, at_user_line, note_user_line
 from tapec.ir import Op
 from tapec.ops import UFUNCS
-from tapec.ops.array import ArrayLike
+from tapec.ops.array import OPERATORS, ArrayLike
 from tapec.ops.control import WHERE
 from tapec.ops.copying import COPY
 from tapec.ops.define import as_operand, shape_of
@@ -286,19 +286,6 @@ def own(self: Tensor) -> Tensor:
 Tensor._own = own  # type: ignore[method-assign, assignment]
 Tensor._assign = assign  # type: ignore[method-assign, assignment]
 Tensor._write_into = write_into  # type: ignore[method-assign, assignment]
-for _name, _ufunc in {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "truediv": np.divide,
-    "floordiv": np.floor_divide,
-    "mod": np.remainder,
-    "pow": np.power,
-    "matmul": np.matmul,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "lshift": np.left_shift,
-    "rshift": np.right_shift,
-}.items():
-    setattr(Tensor, f"__i{_name}__", _augmented(_ufunc, getattr(operator, f"__{_name}__")))
+for _name, _ufunc in OPERATORS.items():
+    if _name != "divmod":  # no statement has it
+        setattr(Tensor, f"__i{_name}__", _augmented(_ufunc, getattr(operator, f"__{_name}__")))
