@@ -177,5 +177,5 @@ class custom_jvp:
 def _tangent(x: Any) -> Any:
     """Something of the type of a tangent of x; its value matters to nobody."""
     if isinstance(x, (ArrayLike, np.ndarray, np.generic)):
-        return x if x.dtype.kind in "fc" else None  # type: ignore[union-attr]
+        return x if x.dtype.kind in "fc" else None
     return x if type(x) in (float, complex) else None

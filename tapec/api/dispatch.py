@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.api.signature import Binder
+from tapec.api.signature import NUMBERS, Binder
 from tapec.config import base, changes, code_settings, in_force
 from tapec.runtime.notes import annotate
 from tapec.trace.recorder import CURRENT
@@ -36,7 +36,6 @@ class _Miss:
 
 MISS = _Miss()
 _FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "generated", "calls.py")  # ours
-_NUMBERS = (float, int, complex)
 _MOST = 4  # signatures that are told apart by generated code; others are looked up
 
 
@@ -83,7 +82,11 @@ class Roads:
 
 def _hits(road: Callable[..., Any]) -> int:
     """The calls that a road took, which it counts in its one cell."""
-    return road.__closure__[0].cell_contents  # type: ignore[attr-defined, index]
+    return road.__closure__[0].cell_contents  # type: ignore[index]
+
+
+class _Test(str):
+    """A line of looking at the arguments: under this condition the call is not for this road."""
 
 
 class _Writer:
@@ -92,7 +95,7 @@ class _Writer:
     def __init__(self) -> None:
         self.space: dict[str, Any] = {"_MISS": MISS, "_ndarray": np.ndarray, "_build": build, "_CURRENT": CURRENT.get}
         self.lines: list[str] = []
-        self.tests: list[str] = []
+        self.tests: list[str] = []  # those since the last line
         self.fails = False  # may looking at the arguments raise an error?
 
     def name(self, value: Any, stem: str) -> str:
@@ -103,10 +106,14 @@ class _Writer:
     def test(self, text: str) -> None:
         self.tests.append(text)
 
-    def flush(self, miss: str) -> None:
+    def flush(self) -> None:
         if self.tests:
-            self.lines.append(f"if {' or '.join(self.tests)}: return {miss}")
+            self.lines.append(_Test(" or ".join(self.tests)))
             self.tests = []
+
+    def looks(self, miss: str) -> list[str]:
+        """The lines, of which each test does this where the call is not for the road."""
+        return [f"if {line}: {miss}" if type(line) is _Test else line for line in self.lines]
 
 
 class _Parameters(NamedTuple):
@@ -155,15 +162,14 @@ def fast_call(binder: Binder, call: Any, program: Any) -> Callable[..., Any] | N
     takes = _parameters(binder, len(positional), call.tree.children[1].meta, program, w)
     if takes is None:
         return None
-    miss = f"_otherwise({takes.given})"
     variables: list[str] = []
     leaves = iter(zip(call.leaves, call.dynamic))
     for name, tree in zip(takes.names, (*positional, *keyword), strict=True):
-        if not _argument(tree, name, leaves, variables, miss, w):
+        if not _argument(tree, name, leaves, variables, w):
             return None
     inputs = []
     for source in program.sources.values():
-        text = _input(source, variables, miss, w)
+        text = _input(source, variables, w)
         if text is None:
             return None
         inputs.append(text)
@@ -171,9 +177,9 @@ def fast_call(binder: Binder, call: Any, program: Any) -> Callable[..., Any] | N
     w.tests += takes.surplus
     captures = bool(program.checks) or any(s.kind == "path" for s in program.sources.values())
     w.test(_settings_test(w, captures))
-    w.flush(miss)
+    w.flush()
     w.space |= {"_compiled": program.function, "_program": program, "_annotate": annotate}
-    text = _text(takes, miss, w, program, f"_compiled({', '.join(inputs)})")
+    text = _text(takes, w, program, f"_compiled({', '.join(inputs)})")
     exec(compile(text, _FILE, "exec", dont_inherit=True), w.space)
     return w.space["road"]()
 
@@ -192,16 +198,17 @@ def _settings_test(w: _Writer, captures: bool) -> str:
     return f"_changes[0] and ({others}{traced})" if usual else f"{others}{traced}"
 
 
-def _text(takes: _Parameters, miss: str, w: _Writer, program: Any, run: str) -> str:
+def _text(takes: _Parameters, w: _Writer, program: Any, run: str) -> str:
     """The source of a road."""
-    lines = [] if w.fails else w.lines
+    miss = f"return _otherwise({takes.given})"
+    lines = [] if w.fails else w.looks(miss)
     tree, leaves = program.paths[0].template
     several = len(program.paths) > 1
     if several:
         w.space["_packs"] = [p.pack for p in program.paths]
     if program.branches:
         found = "_packs[int(r[-1])](r)" if several else result_text(tree, leaves, w)
-        after = [f"if r is None: return {miss}", "_hits += 1", f"return {found}"]
+        after = [f"if r is None: {miss}", "_hits += 1", f"return {found}"]
     else:
         lines = [*lines, "_hits += 1"]
         found = result_text(tree, leaves, w)
@@ -221,9 +228,8 @@ def _text(takes: _Parameters, miss: str, w: _Writer, program: Any, run: str) -> 
         *after,
     ]
     if w.fails:  # whoever takes over is called when the error is dealt with, and outside of the `try`
-        looks = [line.replace(f": return {miss}", ": raise KeyError") for line in w.lines]
         caught = "except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError): pass"
-        body = ["try:", *_indented(looks), caught, "else:", *_indented(body), f"return {miss}"]
+        body = ["try:", *_indented(w.looks("raise KeyError")), caught, "else:", *_indented(body), miss]
     call = [f"def call({takes.text}):", "    nonlocal _hits", *_indented(body)]
     return "\n".join(["def road():", "    _hits = 0", *_indented(call), "    return call"])
 
@@ -286,7 +292,7 @@ def _facts(program: Any, w: _Writer) -> None:
             w.test(f"{path.source} is not {w.name(value, 'fact')}")
 
 
-def _argument(tree: Any, name: str, leaves: Any, variables: list[str], miss: str, w: _Writer) -> bool:
+def _argument(tree: Any, name: str, leaves: Any, variables: list[str], w: _Writer) -> bool:
     """Check one argument, and bind its leaves to names."""
     if tree is LEAF:
         leaf, dynamic = next(leaves)
@@ -316,12 +322,12 @@ def _argument(tree: Any, name: str, leaves: Any, variables: list[str], miss: str
         keys = [f".{f}" for f in tree.meta]
     else:
         return False
-    w.flush(miss)
+    w.flush()
     w.fails = True
     for i, (key, child) in enumerate(zip(keys, tree.children)):
         inner = f"_{name.lstrip('_')}_{i}"
         w.lines.append(f"{inner} = {name}{key}")
-        if not _argument(child, inner, leaves, variables, miss, w):
+        if not _argument(child, inner, leaves, variables, w):
             return False
     return True
 
@@ -332,7 +338,7 @@ def _leaf_test(leaf: Any, name: str, w: _Writer) -> bool:
         dtype = w.name(leaf.dtype, "dtype")
         w.test(f"type({name}) is not _ndarray or {name}.shape != {leaf.shape!r} or {name}.dtype is not {dtype}")
         return True
-    if kind in _NUMBERS:
+    if kind in NUMBERS:
         w.test(f"type({name}) is not {kind.__name__}")
         return True
     if isinstance(leaf, np.generic):
@@ -341,7 +347,7 @@ def _leaf_test(leaf: Any, name: str, w: _Writer) -> bool:
     return False
 
 
-def _input(source: Any, variables: list[str], miss: str, w: _Writer) -> str | None:
+def _input(source: Any, variables: list[str], w: _Writer) -> str | None:
     """The expression of one input of the generated function, with the checks that it needs."""
     if source.kind == "argument":
         return variables[source.key]
@@ -350,7 +356,7 @@ def _input(source: Any, variables: list[str], miss: str, w: _Writer) -> str | No
         w.space.update(source.key.names)
         w.space[name] = None
         w.fails = True
-        w.flush(miss)
+        w.flush()
         w.lines.append(f"{name} = {source.key.source}")
         value = source.key.get()
         if type(value) is Tensor or not _leaf_test(value, name, w):

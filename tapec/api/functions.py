@@ -127,7 +127,7 @@ class CompiledFunction:
         self._why = ""
         self._hits = self._misses = self._compilations = self._loaded = 0
         self._bound: dict[str, CompiledFunction] = {}
-        functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
+        functools.update_wrapper(self, function, updated=())
 
     # -- calling ----------------------------------------------------------------------------------------------------
     def _any_call(self, *args: Any, **kwargs: Any) -> Any:

@@ -175,7 +175,7 @@ def _solution(
         _check_closure(linear_solve, rec)
     found = EquationTrace(rec.tapes[-1], rec.trace is not None).run(_Equation(what, f, x))
     graph: Graph = dict(found.params)["backward"]
-    first = given._tapec_read() if isinstance(given, ArrayLike) else wrap(start)  # type: ignore[attr-defined]
+    first = given._tapec_read() if isinstance(given, ArrayLike) else wrap(start)
     routine = Routine(graph, plain_solve, solver_key(solve), type_of(x), _compiled)
     if linear_solve is not None:
         routine = routine.differentiated_by(settled(linear_solve), solver_key(linear_solve))
@@ -189,7 +189,7 @@ def _solution(
 # ---------------------------------------------------------------------------------------------------------------
 def value_in(x: Any) -> Any:
     """What a tensor or a Variable holds; anything else as it is."""
-    return x._tapec_read()._value if isinstance(x, ArrayLike) else x  # type: ignore[attr-defined]
+    return x._tapec_read()._value if isinstance(x, ArrayLike) else x
 
 
 def plain(x: Any) -> Any:
@@ -262,7 +262,7 @@ class _Equation:
         y = self.f(unknown[0])
         if not isinstance(y, ArrayLike):
             raise TypeError(at_user_line(f"{self.name}: the function must return one array, made from its argument"))
-        y = y._tapec_read()  # type: ignore[attr-defined]
+        y = y._tapec_read()
         if y.size != unknown[0].size:
             raise ValueError(
                 at_user_line(f"{self.name}: {unknown[0].size} unknowns, but the function returns {y.size} values")

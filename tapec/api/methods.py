@@ -28,7 +28,7 @@ def _made(function: Any, make: Callable[[Any], Any]) -> Any:
     if isinstance(function, property):
         return property(_Getter(make(function.fget)), function.fset, function.fdel, function.__doc__)
     if isinstance(function, functools.cached_property):
-        return functools.cached_property(_Getter(make(function.func)))  # type: ignore[arg-type]
+        return functools.cached_property(_Getter(make(function.func)))
     return make(function)
 
 

@@ -63,7 +63,7 @@ class SavedFunction:
     def _plain(self, x: Any) -> Any:
         if not isinstance(x, ArrayLike):
             return x
-        x = x._tapec_read()  # type: ignore[attr-defined]
+        x = x._tapec_read()
         if recordings(x):
             raise TapecError(
                 at_user_line(

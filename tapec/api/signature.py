@@ -16,15 +16,15 @@ from tapec.trace.facts import is_foreign_array
 from tapec.trace.structure import Branch, flatten, paths
 from tapec.trace.tensor import Tensor
 
-__all__ = ["Arguments", "Binder", "Call", "is_dynamic"]
+__all__ = ["NUMBERS", "Arguments", "Binder", "Call", "is_dynamic"]
 
-_NUMBERS = (float, int, complex)
+NUMBERS = (float, int, complex)  # inputs; a bool is static
 
 
 def is_dynamic(x: Any) -> bool:
     """Is a leaf an input? Numbers and numeric arrays are; bools, strings, None and other objects are static."""
     kind = type(x)
-    if kind is np.ndarray or kind is Tensor or kind in _NUMBERS or kind is Variable:
+    if kind is np.ndarray or kind is Tensor or kind in NUMBERS or kind is Variable:
         return kind is not np.ndarray or x.dtype.kind in "fciub"
     if isinstance(x, Tensor):  # a view whose memory has changed reads itself anew, and is a Tensor from then on
         return x._tapec_read() is x
@@ -213,10 +213,10 @@ def value_of(x: Any) -> Any:
 def leaf_key(x: Any, dynamic: bool) -> Any:
     """What of a leaf belongs to the signature: its type when it is an input, else itself."""
     if dynamic:
-        if type(x) in _NUMBERS:
+        if type(x) in NUMBERS:
             return type(x)
         value = value_of(x)
-        return type(value) if type(value) in _NUMBERS else (value.shape, value.dtype)
+        return type(value) if type(value) in NUMBERS else (value.shape, value.dtype)
     if is_foreign_array(x):
         return type(x)  # what it holds is recorded at each call
     try:

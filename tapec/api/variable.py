@@ -153,7 +153,7 @@ class Variable(ArrayLike):
         read = [x._tapec_read() if isinstance(x, Variable) else x for x in inputs]
         return _ufunc_of_tensors(None, ufunc, method, *read)
 
-    __array_function__ = Tensor.__array_function__  # type: ignore[assignment]
+    __array_function__ = Tensor.__array_function__
 
     @property
     def T(self) -> Any:

@@ -70,7 +70,7 @@ class Basis:
         spot[i] = spot[self.rank + j] = n
         dtype = x.data.dtype if unit else np.dtype(bool)
         node = self.builder.emit(EYE, (), (("n", n), ("m", n), ("k", 0), ("dtype", dtype)))
-        eye: Any = np.reshape(Symbol(node, self.builder), spot)  # type: ignore[call-overload]
+        eye: Any = np.reshape(Symbol(node, self.builder), spot)
         if not unit:
             return Rows(np.where(eye, x.data, 0), rest)
         whole = list(x.data.shape)

@@ -183,7 +183,7 @@ def _matrix(builder: Builder, graph: Graph, y: Any, captured: Any) -> Any:
     whole = jacobian_graph(graph, [0], "auto", holomorphic=graph.inputs[0].type.dtype.kind == "c")
     (node,) = copy_into(builder, whole, tuple(_nodes((y, *captured))))
     n = math.prod(graph.inputs[0].type.shape)
-    return np.reshape(Symbol(node, builder), (n, n))  # type: ignore[call-overload]
+    return np.reshape(Symbol(node, builder), (n, n))
 
 
 def _divided(matrix: Any, b: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 __all__ = ["add_at", "chosen", "helper_text", "in_threads", "masked"]
 
 
-def add_at(target, *index_and_values):  # type: ignore[no-untyped-def]
+def add_at(target, *index_and_values):
     """target[index] += values for index arrays of the first axes, where a position that comes twice gets both.
 
     np.add.at, by places in the flat array: for those it is fast. Two numbers side by side are added as one complex
@@ -55,14 +55,14 @@ def add_at(target, *index_and_values):  # type: ignore[no-untyped-def]
             np.add.at(flat, (places[k : k + rows, None] + within).reshape(-1), some)
 
 
-def masked(values, mask, out=None):  # type: ignore[no-untyped-def]
+def masked(values, mask, out=None):
     """np.where(mask, values, 0), bit by bit: unlike np.where it does not stumble over masks without a pattern."""
     bits = values.view(f"i{values.itemsize}")
     into = None if out is None else out.view(bits.dtype)
     return np.bitwise_and(bits, -mask.view(np.int8), out=into).view(values.dtype)
 
 
-def chosen(mask, one, other, out=None):  # type: ignore[no-untyped-def]
+def chosen(mask, one, other, out=None):
     """np.where(mask, one, other), bit by bit: unlike np.where it does not stumble over masks without a pattern."""
     dtype = np.result_type(one, other)
     x, y = [np.asarray(v, dtype).view(f"i{dtype.itemsize}") for v in (one, other)]
@@ -72,7 +72,7 @@ def chosen(mask, one, other, out=None):  # type: ignore[no-untyped-def]
     return np.bitwise_xor(differ, y, out=into).view(dtype)
 
 
-def in_threads(blocks, rows, block, threads):  # type: ignore[no-untyped-def]
+def in_threads(blocks, rows, block, threads):
     """blocks(first, last) for as many spans of the rows as there are threads, at once; what they give, in order."""
     from contextvars import copy_context
     from threading import Thread
@@ -81,7 +81,7 @@ def in_threads(blocks, rows, block, threads):  # type: ignore[no-untyped-def]
     firsts = range(0, rows, share)
     found, errors = [[] for _ in firsts], []
 
-    def run(k, first):  # type: ignore[no-untyped-def]
+    def run(k, first):
         try:
             found[k] = blocks(first, min(first + share, rows))
         except BaseException as error:

@@ -118,5 +118,5 @@ class Space:
             found = text()
             return None if found is None else found()
 
-        linecache.cache[self.file] = (lines,)  # type: ignore[assignment]  # lazy: a callable in place of lines
+        linecache.cache[self.file] = (lines,)  # lazy: a callable in place of lines
         weakref.finalize(function, linecache.cache.pop, self.file, None).atexit = False

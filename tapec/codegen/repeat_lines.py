@@ -62,7 +62,7 @@ def repeat_items(plan: FloatPlan, program: Arranged) -> list[Any]:
     for x in program.order:
         if type(x) is Block:
             items.append(Repeat(x, tuple(x.read)))
-        elif type(x) is Pick or (x in plan.uses and x not in plan.nested and x.op is not CONSTANT):  # type: ignore[attr-defined]
+        elif type(x) is Pick or (x in plan.uses and x not in plan.nested and x.op is not CONSTANT):
             items.append(x)
     return [*items, results]
 

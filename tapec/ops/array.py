@@ -180,7 +180,7 @@ class ArrayLike:
         def _binary(self, other: Any) -> Any: ...
 
         __neg__ = __pos__ = __abs__ = __invert__ = _unary
-        __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _binary  # type: ignore[assignment]
+        __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _binary
         __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = _binary
         __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = _binary
         __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __divmod__ = _binary
@@ -238,32 +238,32 @@ class ArrayLike:
 
     @property
     def ndim(self) -> int:
-        return len(self.shape)  # type: ignore[attr-defined]
+        return len(self.shape)
 
     @property
     def size(self) -> int:
         n = 1
-        for k in self.shape:  # type: ignore[attr-defined]
+        for k in self.shape:
             n *= k
         return n
 
     @property
     def itemsize(self) -> int:
-        return self.dtype.itemsize  # type: ignore[attr-defined]
+        return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
         return self.size * self.itemsize
 
     def __len__(self) -> int:
-        if not self.shape:  # type: ignore[attr-defined]
+        if not self.shape:
             raise TypeError("len() of unsized object")
-        return self.shape[0]  # type: ignore[attr-defined]
+        return self.shape[0]
 
     def __iter__(self) -> Any:
-        if not self.shape:  # type: ignore[attr-defined]
+        if not self.shape:
             raise TypeError("iteration over a 0-d array")
-        return (self[i] for i in range(self.shape[0]))  # type: ignore[attr-defined]
+        return (self[i] for i in range(self.shape[0]))
 
     @property
     def T(self) -> Any:
@@ -372,8 +372,8 @@ def _rmatmul(self: Any, other: Any) -> Any:
 
 
 _dense_matmul, _dense_rmatmul = _binary(np.matmul)
-ArrayLike.__matmul__ = _matmul  # type: ignore[attr-defined, operator]
-ArrayLike.__rmatmul__ = _rmatmul  # type: ignore[attr-defined, operator]
+ArrayLike.__matmul__ = _matmul
+ArrayLike.__rmatmul__ = _rmatmul
 
 
 def _unary(ufunc: np.ufunc) -> Any:

@@ -236,7 +236,7 @@ def _path(terms: tuple[str, ...], result: str, sizes: tuple[tuple[str, int], ...
         return [(0, 1)]
     size = dict(sizes)
     shapes = [np.broadcast_to(0.0, [size[letter] for letter in t]) for t in terms]
-    return np.einsum_path(f"{','.join(terms)}->{result}", *shapes, optimize="greedy")[0][1:]  # type: ignore[return-value]
+    return np.einsum_path(f"{','.join(terms)}->{result}", *shapes, optimize="greedy")[0][1:]
 
 
 def _arranged(x: Any, term: str, result: str) -> Any:

@@ -65,7 +65,7 @@ def is_diagonal_index(index: tuple[Any, ...], arrays: Sequence[Node], shape: tup
 
 def counts_up(node: Node, n: int) -> bool:
     """Is an index array known to be 0, 1, ..., n - 1, the numbers of n rows?"""
-    return node.op is CONSTANT and np.array_equal(node.value, np.arange(n))  # type: ignore[arg-type]
+    return node.op is CONSTANT and np.array_equal(node.value, np.arange(n))
 
 
 # -- what an index does to shapes -------------------------------------------------------------------------------------

@@ -70,10 +70,10 @@ PINV = define(
 
 
 @implements(np.linalg.pinv)
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:  # type: ignore[attr-defined]
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
     """Without a bound NumPy has one of its own; `rtol=None` is the bound of the array API."""
     a = as_array(a)
-    if rtol is not np._NoValue:  # type: ignore[attr-defined]
+    if rtol is not np._NoValue:
         if rcond is not None:
             raise ValueError(at_user_line("`rtol` and `rcond` can't be both set."))
         rcond = max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol

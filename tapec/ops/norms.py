@@ -37,9 +37,9 @@ def _vjp(ct: Any, y: Any, x: Any, ord: float, axis: tuple[int, ...], keepdims: b
     return (ct * np.where(size == 0, 0.0, x / np.where(size == 0, 1.0, size) * safe ** (ord - 1.0)),)
 
 
-def _run(x: Any, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _run(x: Any, ord: float, axis: Any, keepdims: Any) -> Any:
     if len(axis) == ndim_of(x) <= 2 and ord == 2:
-        return np.linalg.norm(x, keepdims=bool(keepdims))  # type: ignore[call-overload]
+        return np.linalg.norm(x, keepdims=bool(keepdims))  # type: ignore[call-overload, unused-ignore]
     if len(axis) == 1:
         return np.linalg.norm(x, None if ord == 2 else ord, axis[0], keepdims)
     return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
@@ -84,7 +84,7 @@ NORM = define(
 )
 
 
-def _vector(x: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _vector(x: Any, ord: Any, axis: tuple[int, ...], keepdims: Any) -> Any:
     """A vector norm of any order over some axes taken together."""
     if ord is None or ord == 2:
         return apply(NORM, (x,), (("ord", 2.0), ("axis", axis), ("keepdims", bool(keepdims))))

@@ -75,7 +75,7 @@ def _value(x: Any) -> Any:
     if isinstance(x, (list, tuple)) and holds_stand_in(x):
         return [_value(item) for item in x]
     x = as_operand(x)
-    return getattr(x, "_value", x) if isinstance(x, ArrayLike) else x  # type: ignore[attr-defined]
+    return getattr(x, "_value", x) if isinstance(x, ArrayLike) else x
 
 
 @implements(np.array_repr)

@@ -108,12 +108,12 @@ SUM = reduction(
 )
 
 
-def _mean(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _mean(x: Any, axis: tuple[int, ...], keepdims: Any) -> Any:
     """NumPy adds up and divides as well, but looks at much before. Other dtypes it adds up in wider ones."""
     n = count(x, axis) if type(x) is np.ndarray and x.dtype == np.float64 else 0
     if not n:
         return np.mean(x, axis=axis, keepdims=keepdims)
-    return np.add.reduce(x, axis, keepdims=keepdims) / n  # type: ignore[call-overload]
+    return np.add.reduce(x, axis, keepdims=keepdims) / n
 
 
 MEAN = reduction(
@@ -214,7 +214,7 @@ def _extreme_rule(t: Type, axis: tuple[int, ...], keepdims: bool) -> Type:
     return Type(reduced_shape(t.shape, axis, keepdims), t.dtype)
 
 
-def _extreme_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _extreme_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: Any) -> Any:
     """Ties share the gradient evenly, as TensorFlow has it."""
     hit = x == spread(y, x, axis, keepdims)
     share = ct / np.sum(hit, axis=axis, keepdims=keepdims, dtype=real_dtype(x.dtype))

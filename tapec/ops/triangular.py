@@ -21,7 +21,7 @@ __all__ = ["INV_LOWER", "SOLVE_LOWER", "inv_lower", "solve_lower"]
 
 
 # -- what generated code calls ----------------------------------------------------------------------------------------
-def inv_lower(l):  # type: ignore[no-untyped-def]
+def inv_lower(l):
     """The inverse of a lower triangular matrix, from blocks on its diagonal to blocks twice as large."""
     n = block = len(l)
     while block > 48:
@@ -37,7 +37,7 @@ def inv_lower(l):  # type: ignore[no-untyped-def]
     return inverse
 
 
-def solve_lower(l, b, transposed=False):  # type: ignore[no-untyped-def]
+def solve_lower(l, b, transposed=False):
     """The solution of l @ x = b, or of l.T @ x = b, for a lower triangular l: one block of rows after the other."""
     n, x = len(l), np.array(b)
     many = b.ndim == 2 and b.shape[1] > 32  # then a product is faster than LAPACK's substitution

@@ -69,7 +69,7 @@ def _reduce(
     dtype: Any = None,
     out: Any = None,
     keepdims: bool = False,
-    initial: Any = np._NoValue,  # type: ignore[attr-defined]
+    initial: Any = np._NoValue,
     where: Any = True,
 ) -> Any:
     array = as_operand(array)
@@ -77,12 +77,12 @@ def _reduce(
     if known is not None and (dtype is None or known not in (np.max, np.min, np.all, np.any)):
         more = {"dtype": dtype} if dtype is not None else {}
         more |= {"where": where} if where is not True else {}
-        more |= {"initial": initial} if initial is not np._NoValue and initial is not None else {}  # type: ignore[attr-defined]
+        more |= {"initial": initial} if initial is not np._NoValue and initial is not None else {}
         if "initial" not in more or known not in (np.all, np.any):
             return FUNCTIONS[known](array, axis=axis, keepdims=keepdims, **more)
     if dtype is not None:
         array = array.astype(dtype)
-    if ufunc is np.logaddexp and where is True and initial is np._NoValue and _is_long(array, axis):  # type: ignore[attr-defined]
+    if ufunc is np.logaddexp and where is True and initial is np._NoValue and _is_long(array, axis):
         return _log_sum_exp(array, axis, keepdims)
     return _fold(ufunc, array, axis, keepdims, initial, where)
 
@@ -93,7 +93,7 @@ def _is_long(array: Any, axis: Any) -> bool:
     return dtype_of(array).kind == "f" and math.prod([shape[k] for k in normalize_axes(axis, len(shape))]) >= LONG
 
 
-def _log_sum_exp(array: Any, axis: Any, keepdims: bool) -> Any:
+def _log_sum_exp(array: Any, axis: Any, keepdims: Any) -> Any:
     """The logarithm of the sum of exponentials, of which the largest is one; nothing flows where all are zero."""
     axes = normalize_axes(axis, ndim_of(array))
     top = stop_gradient(np.max(array, axis=axes, keepdims=True))
@@ -113,7 +113,7 @@ def _fold(ufunc: np.ufunc, array: Any, axis: Any, keepdims: bool, initial: Any, 
     front = np.moveaxis(array, axes, tuple(range(len(axes))))
     kept = shape_of(front)[len(axes) :]
     lanes = np.reshape(front, (-1, *kept)) if axes else front[None]
-    start = ufunc.identity if initial is np._NoValue else initial  # type: ignore[attr-defined]
+    start = ufunc.identity if initial is np._NoValue else initial
     masks = None
     if where is not True:
         mask = np.moveaxis(np.broadcast_to(where, array.shape), axes, tuple(range(len(axes))))
@@ -123,7 +123,7 @@ def _fold(ufunc: np.ufunc, array: Any, axis: Any, keepdims: bool, initial: Any, 
     n = shape_of(lanes)[0]
     if n == 0 and start is None:
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
-    first = n > 0 and masks is None and initial is np._NoValue  # type: ignore[attr-defined]
+    first = n > 0 and masks is None and initial is np._NoValue
     result = lanes[0] if first else np.broadcast_to(np.asarray(start, dtype_of(array)), kept)
     for i in range(1 if first else 0, n):
         new = plain(ufunc, (result, lanes[i]))

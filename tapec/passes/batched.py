@@ -186,7 +186,7 @@ class Batching(Builder):
         total: Any = np.transpose(self.stacked([u for u, _ in pairs])) @ self.stacked([v for _, v in pairs])
         for node in rest:
             total = total + Symbol(self.new.get(node, node), self)
-        return total.node  # type: ignore[no-any-return]
+        return total.node
 
     def stacked(self, vectors: list[Node]) -> Any:
         """Vectors as the rows of a matrix; rows of one that follow one another are a slice of it."""

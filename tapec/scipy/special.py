@@ -37,7 +37,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
         a = np.where(b == 0, -np.inf, a)
     top = _largest(a, axis)
     parts = np.exp(a - top) if b is None else b * np.exp(a - top)
-    total = np.sum(parts, axis=axis, keepdims=keepdims)
+    total = np.sum(parts, axis=axis, keepdims=keepdims)  # type: ignore[call-overload, unused-ignore]
     sign = np.sign(total) if return_sign else None
     size = np.abs(total) if return_sign else total
     empty = size == 0

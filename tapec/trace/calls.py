@@ -157,4 +157,4 @@ def _call_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> An
     return call_ufunc(ufunc, method, inputs, kwargs)
 
 
-Tensor._ufunc = _ufunc  # type: ignore[method-assign, assignment]
+Tensor._ufunc = _ufunc

@@ -99,13 +99,13 @@ class _Writes:
         super().clear()  # type: ignore[misc]
 
 
-class _List(_Writes, list):  # type: ignore[type-arg]
+class _List(_Writes, list):
     def insert(self, index: Any, item: Any) -> None:
         super().insert(index, item)
         self._real.insert(index, self._captures.stored(item, remark=False))
 
 
-class _Deque(_Writes, deque):  # type: ignore[type-arg]
+class _Deque(_Writes, deque):
     def appendleft(self, item: Any) -> None:
         super().appendleft(item)
         self._real.appendleft(self._captures.stored(item, remark=False))
@@ -128,7 +128,7 @@ class _Mapping(_Writes):
         return self[key]  # type: ignore[index]
 
 
-class _Dict(_Mapping, dict):  # type: ignore[type-arg]
+class _Dict(_Mapping, dict):
     pass
 
 
@@ -140,7 +140,7 @@ def _mapping(captures: Any, real: Any, path: Path) -> Any:
     kind = type(real)
     if kind not in _KINDS:
         space = {"__module__": kind.__module__}
-        made = type.__new__(type(kind), kind.__name__, (_Mapping, kind), space)  # type: ignore[call-overload]
+        made = type.__new__(type(kind), kind.__name__, (_Mapping, kind), space)
         _KINDS[kind], STANDS_FOR[made] = made, kind
     made = _KINDS[kind].__new__(_KINDS[kind])
     if kind is defaultdict:

@@ -256,7 +256,7 @@ def update(t: Tensor, ufunc: np.ufunc, other: Any) -> None:
     op, inputs = UFUNCS[ufunc], (t, as_operand(other))
     given = [type(x) if type(x) in (float, int, complex) else np.asarray(unwrap(x)).dtype for x in inputs]
     if ufunc is not np.matmul:
-        ufunc.resolve_dtypes((*given, t.dtype))  # type: ignore[arg-type]  # NumPy's error where it would not cast
+        ufunc.resolve_dtypes((*given, t.dtype))  # NumPy's error where it would not cast
     value = computed(op, inputs, ())
     if value.dtype == t.dtype and value.shape == t.shape:
         change(t, op, inputs, (), value)

@@ -66,7 +66,7 @@ def getitem(self: Tensor, index: Any) -> Any:
             return run(_item, (self, index), {})
         if start is None and stop is None and step is None:
             return self
-        op, params = GETITEM, (("index", (_new_slice(Slice, (start, stop, step)),)),)  # type: ignore[arg-type]
+        op, params = GETITEM, (("index", (_new_slice(Slice, (start, stop, step)),)),)
     elif kind is _ndarray and index.dtype.kind == "i":
         op, params, arrays, theirs = GETITEM, BY_PLACES, (index,), True
     elif kind is _ndarray and index.dtype.kind == "b" and index.ndim and index.shape == value.shape[: index.ndim]:

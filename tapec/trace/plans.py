@@ -109,7 +109,7 @@ def word_of(a: Any) -> Any:
     return a if isinstance(a, np.dtype) else None
 
 
-class Number(tuple):  # type: ignore[type-arg]
+class Number(tuple):
     """Stands for numbers, which may well be others next time."""
 
     __slots__ = ()

@@ -162,7 +162,7 @@ class _Nothing:
 def _subclass(kind: type, space: dict[str, Any]) -> Any:
     silent = any("__init_subclass__" in c.__dict__ and c.__module__ != "typing" for c in kind.__mro__[:-1])
     base = _Nothing if silent and kind.__dictoffset__ else kind
-    made: Any = type.__new__(type(kind), kind.__name__, (base,), space)  # type: ignore[call-overload]
+    made: Any = type.__new__(type(kind), kind.__name__, (base,), space)
     if base is not kind:
         made.__bases__ = (kind,)
     return made

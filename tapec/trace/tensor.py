@@ -174,7 +174,7 @@ class Tensor(ArrayLike):
     def _will_be_divided(self, frame: Any) -> None:
         """NumPy's mean has asked for the dtype of a sum, and divides it next; the root in std does not."""
         if frame.f_code is not STD:
-            self.__class__ = Total  # type: ignore[assignment]
+            self.__class__ = Total
 
 
 class Total(Tensor):
@@ -201,7 +201,7 @@ class Unread(Tensor):
     __slots__ = ()
 
     @property
-    def _value(self) -> Any:  # type: ignore[override]
+    def _value(self) -> Any:
         return self._tapec_read()._value
 
     @_value.setter

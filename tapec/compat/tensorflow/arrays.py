@@ -85,7 +85,7 @@ def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, nam
 
 
 def linspace(start: Any, stop: Any, num: int, name: Any = None, axis: int = 0) -> Any:
-    return np.linspace(*pair(start, stop), int(num), axis=axis)  # type: ignore[call-overload]
+    return np.linspace(*pair(start, stop), int(num), axis=axis)
 
 
 def meshgrid(*args: Any, indexing: str = "xy", **_: Any) -> Any:

@@ -41,7 +41,7 @@ def _reduction(f: Callable[..., Any], name: str, keeps_integers: bool = False) -
     return call
 
 
-def _mean(x: Any, axis: Any, keepdims: bool) -> Any:
+def _mean(x: Any, axis: Any, keepdims: Any) -> Any:
     """The mean of integers is an integer."""
     return (
         np.mean(x, axis=axis, keepdims=keepdims)

@@ -229,7 +229,7 @@ def in_closed_form(y: Symbol, l: Symbol, fact: Parts) -> Any:
 
 def _of_diagonals(l: Symbol, fact: Parts) -> Any:
     """L⁻ᵀ diag(w) L⁻¹"""
-    diagonal: Any = np.diagonal(l)  # type: ignore[arg-type]  # a symbol gives a symbol
+    diagonal: Any = np.diagonal(l)  # a symbol gives a symbol
     w = total_of([scaled(times_diagonal(t.node, diagonal.node, l.builder), t.number) for t in fact.diagonals])
     back = np.linalg.inv(l)
     value = uniform_value(w.node) if isinstance(w, Symbol) else w

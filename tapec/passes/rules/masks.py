@@ -168,7 +168,7 @@ def _where_any(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
     return replacement
 
 
-def _any(select: Callable[[Any, Any, Any], Any], c: Any, total: Node, keepdims: bool) -> Any:
+def _any(select: Callable[[Any, Any, Any], Any], c: Any, total: Node, keepdims: Any) -> Any:
     """Is any of what a sum adds up selected?"""
     there = c if select is SELECTIONS["then"] else ~c if c.dtype == bool else c == 0
     there = np.broadcast_to(there, total.inputs[0].type.shape)
