@@ -238,7 +238,6 @@ def _misfit(variable: Variable, shape: tuple[int, ...]) -> str:
 # ---------------------------------------------------------------------------------------------------------------
 # operators
 # ---------------------------------------------------------------------------------------------------------------
-_INPLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
 _SCALARS = (int, float)
 
 
@@ -298,12 +297,26 @@ def _reading(name: str) -> Any:
 
 for _name in METHODS:
     setattr(Variable, _name, _reading(_name))
-_SYMBOLS = ("+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=", ">>=")
+_SYMBOLS = {
+    "add": "+=",
+    "sub": "-=",
+    "mul": "*=",
+    "truediv": "/=",
+    "floordiv": "//=",
+    "mod": "%=",
+    "pow": "**=",
+    "matmul": "@=",
+    "and": "&=",
+    "or": "|=",
+    "xor": "^=",
+    "lshift": "<<=",
+    "rshift": ">>=",
+}
 for _name, (_ufunc, _compute) in OPERATORS.items():
     for _method, _swapped in ((f"__{_name}__", False), (f"__r{_name}__", True)):
         if _method in vars(ArrayLike):  # comparisons have no reflected form
             setattr(Variable, _method, _binary(_ufunc, _compute, getattr(Tensor, _method), _swapped))
-for _name, _symbol in zip(_INPLACE, _SYMBOLS):
+for _name, _symbol in _SYMBOLS.items():
     setattr(Variable, f"__i{_name}__", _refusal(_symbol))
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import NamedTuple
 
-import numpy as np
-
 from tapec.codegen.plan import count_uses, is_view
 from tapec.codegen.scatter import fused_operand, is_scatter
-from tapec.ir import CONSTANT, Graph, Node
+from tapec.ir import Graph, Node
 from tapec.ir.index import Slice, Slot
+from tapec.ops.indexing import counts_up
 
 __all__ = ["Region", "find_regions", "row_inputs"]
 
@@ -170,7 +169,7 @@ def picks_by_row(node: Node, rows: int) -> bool:
     numbers, labels = node.inputs[1:]
     if node.param("index") != (Slot(0), Slot(1)) or labels.type.shape != (rows,):
         return False
-    return numbers.op is CONSTANT and np.array_equal(numbers.value, np.arange(rows))
+    return counts_up(numbers, rows)
 
 
 def has_rows(node: Node, rows: int) -> bool:
