@@ -11,6 +11,7 @@ from tapec.api.cuts import cuts_known, run_in_stretches
 from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
 from tapec.api.structures import Structure, structure_of
+from tapec.trace.recorder import Token
 from tapec.trace.tensor import Tensor, wrap
 
 __all__ = ["Request", "by_source", "done", "name_of", "tape_gradient", "whole"]
@@ -44,12 +45,17 @@ class Request:
         self.structure: Structure = structure_of(log, (self.targets, self.sources, seeds is None))
 
     def slots(self, tape: Any, targets: list[Any], sources: list[Any]) -> tuple[Any, Any]:
-        """The slot of each target, and those of each source; None for what was not recorded."""
-        get = self.get
+        """The slot of each target, and those of each source; None for what was not recorded, or was not watched."""
+        slot, token = self._slot, tape.token
         return (
-            tuple([get(id(t)) if type(t) is Tensor else self._read(tape, t)[1] for t in targets]),
-            tuple([(get(id(s)),) if type(s) is Tensor else self._read(tape, s)[0] for s in sources]),
+            tuple([slot(token, t) if type(t) is Tensor else self._read(tape, t)[1] for t in targets]),
+            tuple([(slot(token, s),) if type(s) is Tensor else self._read(tape, s)[0] for s in sources]),
         )
+
+    def _slot(self, token: Token, t: Tensor) -> Any:
+        """The slot of a tensor. An operand that nobody watches has one too, and no gradient."""
+        mark = t._mark  # which may have been renewed when the tape was over
+        return self.get(id(t)) if mark is not None and (token in mark.tokens or not token.alive) else None
 
     def _read(self, tape: Any, variable: Any) -> tuple[Any, Any]:
         """The slots of all values that a Variable was read at, and that of its value now."""

@@ -257,6 +257,30 @@ def test_an_unwatched_source_has_no_gradient():
     assert tape.gradient(z, [x, y])[1] is None
 
 
+@pytest.mark.parametrize("f", [np.multiply, np.subtract, np.power, np.maximum, lambda x, c: np.stack([x, c])])
+def test_an_unwatched_operand_has_no_gradient(f):
+    x, c = constant([3.0, 2.0]), constant([4.0, 5.0])
+    tape, z = recorded(lambda x: f(x, c), x)
+    assert tape.gradient(z, c) is None
+    dx, dc = tape.gradient(z, [x, c])
+    assert dx is not None and dc is None
+    assert tape.jacobian(z, c) is None
+    assert tape.gradient([z, c], c).numpy().tolist() == [1.0, 1.0]  # as of any constant by itself
+    assert tape.gradient(z, c, unconnected_gradients="zero").numpy().tolist() == [0.0, 0.0]
+
+
+def test_an_operand_that_another_tape_watches_has_no_gradient_here():
+    x, c = constant(3.0), constant(4.0)
+    with GradientTape() as outer:
+        outer.watch(c)
+        with GradientTape(persistent=True) as inner:
+            inner.watch(x)
+            z = x * c
+        assert inner.gradient(z, c) is None
+        slope = inner.gradient(z, x)
+    assert outer.gradient(slope, c).numpy() == 1.0
+
+
 def test_a_source_that_nothing_was_made_of():
     x, y = constant(3.0), constant(4.0)
     tape, z = recorded(lambda x, y: x * x, x, y)
