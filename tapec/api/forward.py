@@ -100,7 +100,7 @@ class Lifter:
     def _input(self, node: Node) -> Node:
         found = self.known.get(node)
         if found is None:
-            found = self.known[node] = input_node(node.name, node.type, node.origin)  # type: ignore[arg-type]
+            found = self.known[node] = input_node(node.name, node.type, node.origin)
             self.inputs[found] = self.slots[node]
         return found
 

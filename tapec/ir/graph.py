@@ -91,7 +91,7 @@ ITEM = register(
 )
 
 
-def input_node(name: str, type: Type, origin: Any = None) -> Node:
+def input_node(name: str | None, type: Type, origin: Any = None) -> Node:
     return Node(INPUT, (), (), type, origin, name)
 
 

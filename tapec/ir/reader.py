@@ -135,12 +135,13 @@ class _Parser:
         self.skip()
         while not self.take(")"):
             pos = self.pos
-            name = _unquoted(self.match(_NAME, "an input such as '%x: f64[3]'").group(1))
+            label = self.match(_NAME, "an input such as '%x: f64[3]'").group(1)
+            name = _unquoted(label)
             self.need(":")
             t = self.type()
             if isinstance(t, tuple):
                 raise self.error("an input has one type", pos)
-            inputs.append(self.define(name, input_node(name, t), pos))
+            inputs.append(self.define(name, input_node(_own_name(label), t), pos))
             self.skip()
             if not self.take(","):
                 self.need(")")
@@ -164,7 +165,8 @@ class _Parser:
             outputs = self.operands()
             self.end()
             return outputs
-        name = _unquoted(self.match(_NAME, "'%name: type = op ...' or 'return ...'").group(1))
+        label = self.match(_NAME, "'%name: type = op ...' or 'return ...'").group(1)
+        name = _unquoted(label)
         t = self.type() if self.take(":") else None
         self.need("=")
         self.blanks()
@@ -172,8 +174,7 @@ class _Parser:
         if self.take("!"):
             role = self.match(_WORD, "a role").group()
             node.role = CT if role == CT else role
-        if not name.isdigit():
-            node.name = name
+        node.name = _own_name(label)
         self.end()
         self.define(name, node, pos)
         self.nodes.append(node)
@@ -359,6 +360,11 @@ class _Parser:
 
 def _unquoted(name: str) -> str:
     return json.loads(name) if name.startswith('"') else name
+
+
+def _own_name(label: str) -> str | None:
+    """What a value is called; None for one that is numbered."""
+    return None if label.isdigit() else _unquoted(label)
 
 
 def _string(text: str) -> str:

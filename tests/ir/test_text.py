@@ -209,6 +209,13 @@ def test_names_of_values():
     assert again.nodes[0].name == "h"
 
 
+def test_numbered_inputs_have_no_names():
+    text = "graph(%0: f64[3], %x: f64[3], %1: f64[3]) {\n  %2: f64[3] = add %0, %1\n  return %2\n}"
+    graph = parse(text)
+    assert [n.name for n in graph.inputs] == [None, "x", None]
+    assert str(graph) == text
+
+
 def test_long_headers_are_broken():
     inputs = [input_node(f"input_number_{k}", F3) for k in range(20)]
     text = round_trip(Graph(inputs, [], inputs[:1], "a<b>"))
@@ -351,7 +358,12 @@ def test_a_recorded_gradient_comes_back():
     with tapec.GradientTape() as tape:
         tape.watch(x)
         loss = np.sum(np.tanh(x) * x)
-    assert tape.gradient(loss, x) is not None
+    for stage in ("forward", "gradient", "optimized"):
+        graph = tape.ir(loss, x, stage=stage)
+        text = str(graph)
+        again = parse(text)
+        assert again == graph
+        assert str(again) == text
 
 
 def test_long_graphs():
