@@ -111,10 +111,12 @@ class Variable(ArrayLike):
 
     def _moved(self, delta: Any, ufunc: np.ufunc) -> Any:
         old = self._tensor._value
-        if type(delta) is Tensor:
-            return ufunc(old, delta._value)
         if not isinstance(delta, IndexedSlices):
-            return ufunc(old, _plain(delta, self))
+            change = delta._value if type(delta) is Tensor else _plain(delta, self)
+            try:
+                return ufunc(old, change)
+            except ValueError as e:  # the shapes do not broadcast
+                raise TapeValueError(at_user_line(_misfit(self, np.shape(change)))) from e
         if delta.shape != self.shape:
             raise TapeValueError(at_user_line(_misfit(self, delta.shape)))
         new = old.copy()

@@ -258,6 +258,15 @@ def test_assigning_another_shape(value):
     assert v.numpy().tolist() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize("value", [np.ones(3), np.ones((2, 2)), tapec.constant([1.0, 2.0, 3.0])], ids=repr)
+def test_adding_another_shape(value):
+    v = Variable([1.0, 2.0], name="w")
+    for change in (v.assign_add, v.assign_sub):
+        with pytest.raises(ValueError, match=r"test_variable\.py:\d+: a value of shape .* does not fit Variable 'w:0'"):
+            change(value)
+    assert v.numpy().tolist() == [1.0, 2.0]
+
+
 @pytest.mark.parametrize("value", ["x", None, [1j, 2j], object()])
 def test_assigning_what_is_no_real_number(value):
     v = Variable([1.0, 2.0])
