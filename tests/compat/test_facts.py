@@ -69,7 +69,7 @@ def test_the_third_derivative_of_a_square_is_none():
     assert third.gradient(curvature, x) is None
 
 
-@pytest.mark.parametrize("f", [tf.abs, tf.nn.relu, tf.nn.relu6])
+@pytest.mark.parametrize("f", [tf.abs, tf.nn.relu, tf.nn.relu6, tf.nn.leaky_relu])
 def test_the_second_derivative_of_abs_and_relu_is_a_zero_tensor(f):
     found = second(f, [-1.0, 0.5, 2.0])
     assert found.dtype == tf.float32 and found.numpy().tolist() == [0.0, 0.0, 0.0]

@@ -55,7 +55,7 @@ def relu6(features: Any, name: Any = None) -> Any:
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: Any = None) -> Any:
     x = constant(features)
-    return np.where(x > 0, x, x * alpha)
+    return np.where(x > 0, activations.relu(x), x * alpha)  # of which the second derivative is zero, not missing
 
 
 def elu(features: Any, name: Any = None) -> Any:
