@@ -14,13 +14,15 @@ from tapec.codegen.expressions import Template, parse_template, slots
 from tapec.codegen.helpers import chosen, masked
 from tapec.ir import Node, is_literal
 
-__all__ = ["BIT_BY_BIT", "CHOSEN", "IDIOMS", "is_weak", "out_template", "template_of"]
+__all__ = ["BIT_BY_BIT", "BY_DOT", "CHOSEN", "ENOUGH", "IDIOMS", "LONG_ROW", "is_weak", "out_template", "template_of"]
 
 SMALL_PRODUCT = 1 << 16  # multiplications; above, the call overhead of `@` is nothing
 SMALL = 1 << 16  # elements up to which a mean is a sum divided; above, the call overhead of `mean` is nothing
 FEW = 256  # elements from which a product with ones is worth making them
 LONG = 2048  # elements of a row up to which a product adds up as exactly as NumPy's sum in pairs
 SHORT = 24  # elements of a row up to which its extremes had better be found in columns
+LONG_ROW = 3072  # bytes of a row from which copying rows, to work on several at once, does not pay
+ENOUGH = 1 << 17  # elements, in all, that are worth keeping NumPy from it
 MATRIX = 16  # rows of each matrix of a stack from which a product with ones pays: `@` is a call of BLAS for each
 
 _TEXTS: dict[Any, Template] = {}
@@ -41,11 +43,10 @@ def template_of(node: Node) -> Template | None:
     """The source template of a node; None when its op has no source."""
     op, params = node.op, node.params
     idiom = IDIOMS.get(op.name)
-    if idiom is not None:
-        found = idiom(node)
-        if found is not None:
-            return parse_template(found, len(node.inputs)) if isinstance(found, str) else found
-    elif op.kind == "elementwise" and (all(map(is_weak, node.inputs)) or _python_complex(node)):
+    text = None if idiom is None else idiom(node)
+    if text is not None:
+        return parse_template(text, len(node.inputs)) if isinstance(text, str) else text
+    if op.kind == "elementwise" and (all(map(is_weak, node.inputs)) or _python_complex(node)):
         return python_template(node)
     source = op.source
     if type(source) is str:
@@ -191,7 +192,35 @@ def _matmul(node: Node) -> str | None:
     a, b = (i.type for i in node.inputs)
     if a.dtype != b.dtype or a.dtype.kind not in "fc" or not 0 < a.ndim < 3 or not 0 < b.ndim < 3:
         return None
-    return "_0.dot(_1)" if a.size * (b.shape[1] if b.ndim == 2 else 1) <= SMALL_PRODUCT else None
+    of_lines = a.ndim == b.ndim == 2 and a.shape[1] == 1  # of which `@` knows no fast way
+    return "_0.dot(_1)" if of_lines or a.size * (b.shape[1] if b.ndim == 2 else 1) <= SMALL_PRODUCT else None
+
+
+BY_DOT = frozenset([parse_template(t, 2) for t in ("_0.dot(_1)", "_0.dot(_1[None])", "_1.dot(_0)", "_1.dot(_0[None])")])
+
+
+def _multiply(node: Node) -> str | None:
+    """A column times a row, (n, 1) by (1, m) or (m,), as a product of matrices; a gradient's zeros may lose a sign."""
+    t = node.type
+    if node.role is None or t.ndim != 2 or t.dtype.char not in "fdFD" or not _has_short_rows(t):
+        return None
+    n, m = t.shape
+    for k, (u, v) in enumerate((node.inputs, node.inputs[::-1])):
+        if u.type.shape == (n, 1) and v.type.shape in ((1, m), (m,)) and u.type.dtype == v.type.dtype:
+            return f"_{k}.dot(_{1 - k}{'[None]' if v.type.ndim == 1 else ''})"
+    return None
+
+
+def _has_short_rows(t: Any) -> bool:
+    """Would NumPy copy both factors, to multiply several rows at once? That takes longer than the product."""
+    n, m = t.shape
+    return n > 1 and 1 < m <= (LONG if t.size < ENOUGH else LONG_ROW // t.dtype.itemsize)
+
+
+def _reshape(node: Node) -> str | None:
+    """A column as a row, or the other way round."""
+    old, new = node.inputs[0].type.shape, node.type.shape
+    return "_0.T" if len(old) == 2 and 1 in old and old[::-1] == new != old else None
 
 
 # Selections as masks of bits: their templates, and with each the helper that it calls and the template that has `out=`.
@@ -229,5 +258,7 @@ IDIOMS: dict[str, Callable[[Node], str | Template | None]] = {
     "all": _method("all"),
     "mean": _mean,
     "matmul": _matmul,
+    "multiply": _multiply,
+    "reshape": _reshape,
     "where": _where,
 }

@@ -15,7 +15,7 @@ from tapec.codegen.buffers import Buffers
 from tapec.codegen.checks import check_of, finite
 from tapec.codegen.cost import bytes_of
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
-from tapec.codegen.idioms import BIT_BY_BIT, CHOSEN, is_weak, out_template
+from tapec.codegen.idioms import BIT_BY_BIT, BY_DOT, CHOSEN, is_weak, out_template
 from tapec.codegen.items import UNKNOWN, AddUp, Fork, Results
 from tapec.codegen.load import Space
 from tapec.codegen.loops import lower_loop
@@ -124,7 +124,7 @@ class Lowering(Buffers):
     def assign(self, node: Node, leaves: Sequence[Node]) -> None:
         """`name = expression`, or the expression alone when it writes into an array of that name."""
         buffer = None
-        kind = node.op.kind
+        kind = "product" if self.plan.templates[node] in BY_DOT else node.op.kind
         if self.has_out(node) and (
             (kind == "elementwise" and self.plan.is_big(node.type))
             or (kind == "product" and is_big(node.type, TIMES))  # `a.dot(b)` is called faster than `np.matmul`

@@ -10,24 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tapec.codegen.idioms import ENOUGH, LONG_ROW
 from tapec.codegen.plan import is_view
 from tapec.ir import Node
 
 __all__ = ["buffer_size"]
 
 USUAL = 8192  # elements of NumPy's buffer
-LEAST = 3072  # bytes of a row from which the copy does not pay
-ENOUGH = 1 << 17  # elements in such operations, in all, that are worth setting the size
 
 
 def buffer_size(nodes: Iterable[Node]) -> int | None:
     """The size to set, in elements (a multiple of 16), when there is enough to gain by it."""
     gained, shortest = 0, USUAL
     for node in nodes:
-        if node.op.kind != "elementwise" or node.op.multi or node.type.ndim < 2 or node.type.nbytes < LEAST:
+        if node.op.kind != "elementwise" or node.op.multi or node.type.ndim < 2 or node.type.nbytes < LONG_ROW:
             continue
         row = _row(node)
-        if row * node.type.dtype.itemsize >= LEAST and row < USUAL:
+        if row * node.type.dtype.itemsize >= LONG_ROW and row < USUAL:
             gained += node.type.size
             shortest = min(shortest, row)
     return shortest // 16 * 16 if gained >= ENOUGH else None

@@ -1,0 +1,110 @@
+"""A column times a row: by the method of products among gradients, as it stands where the user wrote it."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from tapec.codegen import compile_graph
+from tapec.ir import parse
+from tests.codegen.kit import check, gradient_of, graph_of
+
+rng = np.random.default_rng(5)
+
+
+def outer(n, m, dtype="f64", role=" !ct", row="1,{m}", factors="%u, %v"):
+    """The graph of a column times a row."""
+    shape = row.format(m=m)
+    return parse(f"""graph(%u: {dtype}[{n},1], %v: {dtype}[{shape}]) {{
+      %0: {dtype}[{n},{m}] = multiply {factors}{role}
+      return %0
+    }}""")
+
+
+def source_of(*args, **options):
+    return compile_graph(outer(*args, **options), "function").source
+
+
+# -- a column times a row ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_the_gradient_through_one_output(dtype):
+    def net(w, v, x, y):
+        return np.sum((np.tanh(x @ w) @ v - y) ** 2)
+
+    values = [rng.normal(size=s).astype(dtype) for s in ((3, 8), (8, 1), (32, 3), (32, 1))]
+    source = check(gradient_of(net, *values, wrt=(0, 1)), *values).source
+    assert ".dot(y.T)" in source and "reshape" not in source
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "c64", "c128"])
+def test_it_is_a_product_in_each_dtype_that_blas_has(dtype):
+    assert "u.dot(v)" in source_of(32, 8, dtype)
+    assert "u.dot(v[None])" in source_of(32, 8, dtype, row="{m}")
+    assert "u.dot(v)" in source_of(32, 8, dtype, factors="%v, %u")
+    assert "u.dot(v[None])" in source_of(32, 8, dtype, factors="%v, %u", row="{m}")
+
+
+def test_what_stays_a_multiplication():
+    assert "u * v" in source_of(32, 8, role="")  # the user's own
+    assert "u * v" in source_of(32, 8, "f16")
+    assert "u * v" in source_of(32, 1) and "u * v" in source_of(1, 8)
+    assert "u.dot(v)" in source_of(400, 380) and "u * v" in source_of(400, 390)  # of many long rows
+    assert "u.dot(v)" in source_of(60, 2000) and "u * v" in source_of(60, 2100)
+    matrix = parse("graph(%u: f64[32,1], %v: f64[32,8]) {\n  %0: f64[32,8] = multiply %u, %v !ct\n  return %0\n}")
+    assert "u * v" in compile_graph(matrix, "function").source
+
+
+def test_zeros_keep_their_signs_where_the_user_multiplies():
+    u, v = np.array([[-0.0], [1.0], [-2.0]]), np.array([[0.0, -0.0, 3.0, 1.0]])
+    compiled = check(graph_of(lambda u, v: u * v, u, v), u, v)
+    np.testing.assert_array_equal(np.signbit(compiled.function(u, v)[0]), np.signbit(u * v))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_what_is_not_finite_and_what_does_not_lie_in_a_row(dtype):
+    u = np.array([[0.0, 1.0], [np.inf, 1.0], [np.nan, 1.0], [-3.0, 1.0]], dtype)
+    v = np.array([[2.0, np.inf, -1.0, 0.0, np.nan]] * 2, dtype)
+    graph = outer(4, 5, {"f4": "f32", "f8": "f64", "c8": "c64", "c16": "c128"}[dtype])
+    for column in (u[:, :1], u[::-1, :1], np.asfortranarray(u)[:, :1]):
+        for row in (v[:1], v[:1, ::-1], np.asfortranarray(v)[1:]):
+            with np.errstate(all="ignore"):
+                got, wanted = compile_graph(graph, "function").function(column, row)[0], column * row
+            np.testing.assert_array_equal(np.isnan(got), np.isnan(wanted))
+            np.testing.assert_array_equal(got[~np.isnan(wanted)], wanted[~np.isnan(wanted)])
+
+
+def test_it_needs_no_memory_but_its_result():
+    """NumPy's loop over short rows copies its factors, to run over several at once."""
+    u, v = rng.normal(size=(64, 1)), rng.normal(size=(1, 32))
+    function = compile_graph(outer(64, 32), "function").function
+    function(u, v)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        function(u, v)
+        most = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert most < 1.1 * 64 * 32 * 8
+
+
+@pytest.mark.parametrize(("n", "line"), [(16, ".dot(v)"), (64, ", v, out=e)")])
+def test_only_large_ones_go_into_an_array_that_is_free(n, line):
+    """As with all products: the method is called faster."""
+    graph = parse(f"""graph(%u: f64[{n},1], %v: f64[1,{n}], %x: f64[{n},{n}]) {{
+      %0: f64[{n},{n}] = exp %x
+      %1: f64[] = max %0 {{axis=(0, 1), keepdims=False}}
+      %2: f64[{n},1] = multiply %u, %1 !ct
+      %3: f64[{n},{n}] = multiply %2, %v !ct
+      return %1, %3
+    }}""")
+    assert line in check(graph, rng.normal(size=(n, 1)), rng.normal(size=(1, n)), rng.normal(size=(n, n))).source
+
+
+# -- columns as rows --------------------------------------------------------------------------------------------------
+def test_a_column_as_a_row_is_its_transpose():
+    values = np.arange(4.0)[:, None], np.arange(3.0)[None]
+    source = check(graph_of(lambda x, y: (x.reshape(1, 4) + 1, y.reshape(3, 1) + 1), *values), *values).source
+    assert "x.T" in source and "y.T" in source
+    source = check(graph_of(lambda x, y: (x.reshape(2, 2) + 1, y[0].reshape(3, 1) + 1), *values), *values).source
+    assert ".T" not in source
