@@ -139,7 +139,7 @@ class RepeatLowering(FloatLowering):
         texts, lists, targets = [], [], []
         for k, feed in enumerate(block.feeds):
             text = slice_text(f"_{k}", feed.length, feed.start, feed.stride, block.count)
-            texts.append(text)
+            texts.append(f"reversed(_{k})" if text == f"_{k}[::-1]" else text)  # which makes no list
             lists.append(self.name[feed.values])
             targets.append(self.target(feed, lines))
         text = f"zip({', '.join(texts)})" if len(texts) > 1 else texts[0]

@@ -37,6 +37,18 @@ def test_value_and_gradient():
     assert "for _ in range(60):" in source and "steps.append((" in source and "in steps[-2::-1]:" in source
 
 
+def test_all_steps_backward_need_no_second_list():
+    def f(p, y):
+        u, v = y[0], y[1]
+        for _ in range(90):
+            u, v = u + 0.1 * (p[0] * u - p[1] * u * v), v + 0.1 * u * v
+        return u * v
+
+    y = np.array([0.5, 0.1])
+    compiled = check(gradient_of(f, P, y), P, y)
+    assert loops(compiled) == 2 and "in reversed(steps):" in compiled.source
+
+
 def test_few_operations_are_written_out(monkeypatch):
     monkeypatch.undo()
     y = np.array([0.5, 0.1])
