@@ -11,7 +11,7 @@ from tapec.ir import Type
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements
 from tapec.ops.define import as_operand, define
-from tapec.ops.kit import as_array, both, drawn, rolled
+from tapec.ops.kit import as_array, both, drawn, plain_number, rolled
 from tapec.ops.samples import any_real
 
 __all__ = ["I0", "SINC", "UNWRAP", "i0", "sinc", "unwrap", "vander"]
@@ -107,8 +107,8 @@ UNWRAP = define(
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi) -> Any:
     """Whole periods are added: a constant, as far as derivatives go."""
     p = as_array(p)
-    params = (("discont", discont), ("axis", normalize_axis(axis, p.ndim)), ("period", period))
-    return apply(UNWRAP, (p,), params)
+    axis, discont, period = normalize_axis(axis, p.ndim), plain_number(discont), plain_number(period)
+    return apply(UNWRAP, (p,), (("discont", discont), ("axis", axis), ("period", period)))
 
 
 @implements(np.vander)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import at_user_line
+from tapec.errors import DetachError, at_user_line
 from tapec.ir import Type
+from tapec.ops.array import ArrayLike
 from tapec.ops.define import as_operand, conj, ndim_of
 from tapec.ops.samples import Case
 
@@ -26,6 +27,7 @@ __all__ = [
     "lined_up",
     "natively",
     "permuted",
+    "plain_number",
     "present",
     "real_dtype",
     "regular",
@@ -38,6 +40,11 @@ __all__ = [
 
 Sample = Callable[[Any], list[Case]]  # of a random generator, whose module is not loaded for this
 ALL = slice(None)
+
+_NO_OPERAND = (
+    "a number that says what is computed, and by which nobody can differentiate, is recorded as an argument. "
+    "Mend: name it in static_argnames, or write the number"
+)
 
 
 # -- samples ----------------------------------------------------------------------------------------------------------
@@ -74,6 +81,16 @@ def as_array(x: Any) -> Any:
     """An operand that has a shape and methods: a Python number becomes an array scalar."""
     x = as_operand(x)
     return np.asarray(x)[()] if type(x) in (float, int, bool, complex) else x
+
+
+def plain_number(x: Any) -> Any:
+    """A number that says what is computed, and is no operand: one that is recorded becomes a guard, or is refused."""
+    if not isinstance(x, ArrayLike):
+        return x
+    try:
+        return int(x) if x.dtype.kind in "iub" else float(x)
+    except DetachError:
+        raise DetachError(at_user_line(_NO_OPERAND)) from None
 
 
 def weak(x: Any) -> bool:

@@ -10,7 +10,7 @@ from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply, deliver, implements
 from tapec.ops.define import define, dtype_of
-from tapec.ops.kit import as_array
+from tapec.ops.kit import as_array, plain_number
 from tapec.ops.samples import Case
 from tapec.ops.symbol import differs, is_symbol
 
@@ -146,5 +146,6 @@ NAN_TO_NUM = define(
 @implements(np.nan_to_num)
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     x = as_array(x)
-    y = apply(NAN_TO_NUM, (x,), (("nan", nan), ("posinf", posinf), ("neginf", neginf)))
+    params = (("nan", plain_number(nan)), ("posinf", plain_number(posinf)), ("neginf", plain_number(neginf)))
+    y = apply(NAN_TO_NUM, (x,), params)
     return y if copy else deliver(x, y)

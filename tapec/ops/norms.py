@@ -9,7 +9,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ir.types import normalize_axis
-from tapec.ops.array import apply, implements
+from tapec.ops.array import ArrayLike, apply, implements
 from tapec.ops.define import define, ndim_of, reduced_shape, shape_of, spread
 from tapec.ops.kit import as_array, both, drawn, real_dtype, stacked
 from tapec.ops.reductions import mean_dtype
@@ -96,6 +96,10 @@ def _vector(x: Any, ord: Any, axis: tuple[int, ...], keepdims: Any) -> Any:
         return np.sum((x != 0).astype(_rule(Type((), x.dtype), 2, (), False).dtype), axis=axis, keepdims=keepdims)
     if ord == 1:
         return np.sum(np.abs(x), axis=axis, keepdims=keepdims)
+    if isinstance(ord, ArrayLike):  # a number that is recorded, of which no more is known than these guards
+        total = np.sum(np.abs(x) ** ord, axis=axis, keepdims=keepdims)
+        zero = total == 0
+        return np.where(zero, 0, np.where(zero, 1, total) ** (1.0 / ord))
     if not isinstance(ord, (int, float, np.number)):
         raise ValueError(at_user_line(f"Invalid norm order '{ord}' for vectors"))
     if ord < 0:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import axes_param, ndim_of, shape_of, spread
-from tapec.ops.kit import as_array, real_dtype
+from tapec.ops.kit import as_array, plain_number, real_dtype
 from tapec.ops.reductions import count, mean_dtype, reduction, reduction_cases, reduction_source
 from tapec.ops.symbol import is_known
 
@@ -59,7 +59,7 @@ def _moment(
         a = a.astype(dtype)
     if where is True and mean is None:
         params = axes_param(a, axis, keepdims)
-        return apply(op, (a,), (*params, ("ddof", ddof)))
+        return apply(op, (a,), (*params, ("ddof", plain_number(ddof))))
     where = np.broadcast_to(where, a.shape)
     mean = np.mean(a, axis=axis, keepdims=True, where=where) if mean is None else mean
     number = np.sum(where, axis=axis, keepdims=keepdims).astype(_spread_dtype(a.dtype))

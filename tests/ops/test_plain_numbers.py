@@ -1,0 +1,58 @@
+"""Numbers that say what is computed, and are no operands, when they are captured, or arguments."""
+
+import numpy as np
+import pytest
+
+import tapec
+
+A = np.array([[0.5, -1.0, 2.5, 4.0], [3.0, 0.25, -0.5, 1.5]])
+WITH_GAPS = np.where(A > 2, np.nan, np.where(A < 0, -np.inf, A))
+SETTING = {
+    "norm": lambda a, p: np.linalg.norm(a, p, axis=1),
+    "vector_norm": lambda a, p: np.linalg.vector_norm(a, ord=p),
+    "std": lambda a, p: np.std(a, axis=1, ddof=p),
+    "var": lambda a, p: a.var(ddof=p),
+    "nan_to_num": lambda a, p: np.nan_to_num(a * WITH_GAPS, nan=p, posinf=p, neginf=-p),
+    "unwrap": lambda a, p: np.unwrap(a, period=p),
+    "discont": lambda a, p: np.unwrap(a, discont=p),
+}
+FRACTION, WHOLE = 2.5, 3
+
+
+@pytest.mark.parametrize("name", SETTING)
+def test_a_captured_fraction(name):
+    f = SETTING[name]
+    np.testing.assert_allclose(tapec.compile(lambda a: f(a, FRACTION))(A), f(A, FRACTION), rtol=1e-14)
+    tapec.check_grads(lambda a: f(a, FRACTION), (A,), order=1)
+
+
+@pytest.mark.parametrize("kind", [int, np.int64])
+@pytest.mark.parametrize("name", SETTING)
+def test_a_whole_number_as_an_argument(name, kind):
+    f, number = SETTING[name], kind(WHOLE)
+    compiled = tapec.compile(f)
+    np.testing.assert_allclose(compiled(A, number), f(A, number), rtol=1e-14)
+    np.testing.assert_allclose(compiled(A, kind(2)), f(A, kind(2)), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["std", "var", "nan_to_num", "unwrap", "discont"])
+def test_a_fraction_as_an_argument_is_refused(name):
+    with pytest.raises(tapec.DetachError, match=r"test_plain_numbers\.py:\d+: a number that says.*static_argnames"):
+        tapec.compile(SETTING[name])(A, FRACTION)
+    compiled = tapec.compile(SETTING[name], static_argnums=(1,))
+    np.testing.assert_allclose(compiled(A, FRACTION), SETTING[name](A, FRACTION), rtol=1e-14)
+
+
+@pytest.mark.parametrize("order", [2.5, 1.0, 2.0, np.inf, -np.inf, 0.5, -2.0])
+def test_the_order_of_a_norm_may_be_an_argument(order):
+    norm = SETTING["norm"]
+    np.testing.assert_allclose(tapec.compile(norm)(A, order), norm(A, order), rtol=1e-14)
+    found = tapec.grad(lambda a, p: np.sum(norm(a, p)))(A, order)
+    np.testing.assert_allclose(found, tapec.grad(lambda a: np.sum(np.linalg.norm(a, order, axis=1)))(A), rtol=1e-14)
+    np.testing.assert_array_equal(tapec.grad(lambda a, p: np.linalg.norm(a, p))(np.zeros(3), 2.5), np.zeros(3))
+
+
+@pytest.mark.parametrize("number", [np.int64(3), np.uint8(3), np.bool_(True)])
+def test_an_array_scalar_that_numpy_asks_for(number):
+    for f in (lambda a, n: np.asarray(n) * a, lambda a, n: np.full(4, n) * a, lambda a, n: a * len(f"{n}")):
+        np.testing.assert_array_equal(tapec.compile(f)(A, number), f(A, number))
