@@ -127,12 +127,12 @@ def to_array(t: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarr
             raise UnsupportedError(at_user_line(_NO_PARTS.format(asking.f_code.co_name)))
         parts = parts_for(t, asking)
         return elements(t) if parts is None else parts
-    for trace in watching:
-        if trace.is_trace:
-            if t.shape:
+    if t.shape:
+        for trace in watching:
+            if trace.is_trace:
                 trace.observe(t)
-            else:
-                trace.guard(bool if t.dtype.kind == "b" else int, t, t._value)
+    else:
+        (to_bool if t.dtype.kind == "b" else to_int)(t)
     return plain_array(t._value, dtype, copy)
 
 

@@ -36,8 +36,9 @@ def to_format(t: Tensor, spec: str) -> str:
 
 def _looked_at(t: Tensor) -> Any:
     if not t.shape and t.dtype.kind in "iub" and not _only_shown():
+        kind = bool if t.dtype.kind == "b" else int
         for trace in traces(t):
-            trace.guard(bool if t.dtype.kind == "b" else int, t, t._value)
+            trace.guard(kind, t, kind(t._value))
     return t._value
 
 
