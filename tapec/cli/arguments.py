@@ -12,7 +12,7 @@ import numpy as np
 from tapec.cli.problem import Problem
 from tapec.ir.types import Type, dtype_from_name
 
-__all__ = ["parse_words", "sample_value", "seconds_of"]
+__all__ = ["parse_words", "pass_names", "sample_value", "seconds_of"]
 
 _TYPE = re.compile(r"([a-z]\w*)\[\s*((?:\d+\s*(?:,\s*\d+\s*)*,?)?)\s*\]")
 _WEAK = {"float": 0.5, "int": 1, "complex": 0.5 + 0.5j, "bool": True}
@@ -31,6 +31,18 @@ def parse_words(words: Sequence[str], names: Mapping[str, Any]) -> tuple[tuple[A
         else:
             args.append(_value(word, names, rng))
     return tuple(args), kwargs
+
+
+def pass_names(text: str) -> list[str]:
+    """The passes that a word names: `fold,cse`."""
+    from tapec.passes.pipeline import PIPELINE
+
+    known = [name for name, _ in PIPELINE]
+    names = [n.strip() for n in text.split(",")]
+    for name in names:
+        if name not in known:
+            raise Problem(f"no pass is called {name!r}; there are {', '.join(known)}")
+    return names
 
 
 def seconds_of(text: str) -> float:

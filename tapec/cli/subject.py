@@ -7,13 +7,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from tapec.cli.arguments import parse_words, sample_value
+from tapec.cli.arguments import parse_words
+from tapec.cli.graphs import sample_values
 from tapec.cli.problem import Problem
 from tapec.cli.target import Target, as_if_there, load_target
 from tapec.cli.terminal import working
-from tapec.cli.transforms import TRANSFORMS, argnums_of, transformed
+from tapec.cli.transforms import ON_GRAPHS, TRANSFORMS, argnums_of, inputs_of
 from tapec.ir import Graph
 
 __all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of", "undecorated"]
@@ -131,24 +130,29 @@ class GraphSubject(Subject):
         return self.code.source
 
     def generated(self) -> tuple[Callable[..., Any], str, list[Any]]:
-        rng = np.random.default_rng(0)
-        return self.code.function, self.source, [sample_value(i.type, rng) for i in self.optimized.inputs]
+        return self.code.function, self.source, sample_values(self.optimized)
 
 
-def subject_of(options: argparse.Namespace, transform: str | None = None) -> Subject:
-    """What the words on the command line stand for. `transform` wins over --transform."""
+def subject_of(options: argparse.Namespace, transform: str | None = None, functions: bool = False) -> Subject:
+    """What the words on the command line stand for. `transform` wins over --transform.
+
+    With `functions`, graph text is a function whatever is computed of it.
+    """
     target = load_target(options.target)
     transform = transform or getattr(options, "transform", None)
-    if target.graph is not None:
-        if options.args:
-            raise Problem("--args are for functions; the inputs of a graph have their types in its text")
-        return graph_subject(target.graph, transform, options.wrt)
     args, kwargs = arguments_of(target, options.args)
-    return function_subject(target, transform, options.wrt, args, kwargs)
+    if target.graph is None:
+        return function_subject(target, transform, options.wrt, args, kwargs)
+    if not functions and transform in (None, "compile", *ON_GRAPHS):
+        return graph_subject(target.graph, transform, options.wrt)
+    wanted = ",".join(map(str, inputs_of(target.graph, options.wrt))) + ","
+    return function_subject(target, transform or "compile", wanted, args, kwargs)
 
 
 def arguments_of(target: Target, words: list[str] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments from --args, or from `example_args`."""
+    if target.graph is not None and words:
+        raise Problem("--args are for functions; the inputs of a graph have their types in its text")
     if words is not None:
         return parse_words(words, target.names)
     example = getattr(target.function, "example_args", None)
@@ -229,4 +233,4 @@ def graph_subject(graph: Graph, transform: str | None, wrt: str | None) -> Graph
         if wrt is not None:
             raise Problem("--wrt needs a --transform: graph text is shown as it is")
         return GraphSubject(graph.name, graph, graph)
-    return GraphSubject(f"{graph.name}_{transform}", graph, transformed(graph, transform, wrt))
+    return GraphSubject(f"{graph.name}_{transform}", graph, ON_GRAPHS[transform](graph, inputs_of(graph, wrt)))

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from tapec.cli.graphs import GraphFunction
 from tapec.cli.problem import Problem, describe, user_traceback
 from tapec.errors import ParseError, TapecError, is_user_file
 from tapec.ir import Graph
@@ -25,18 +26,19 @@ WHOLE_LINE = f"call({' ' * 200})"  # positions in it take in all of the line tha
 
 
 class Target(NamedTuple):
-    """What a word stands for: a function of a module, or a graph."""
+    """What a word stands for: a function of a module, or one that computes what a graph does."""
 
     word: str
-    function: Any = None
-    names: Any = None
+    function: Any
+    names: Any
     graph: Graph | None = None
 
 
 def load_target(word: str) -> Target:
     """What the word stands for; `Problem` when nothing."""
     if word == "-" or (":" not in word and Path(word).suffix != ".py"):
-        return Target(word, graph=read_graph(word))
+        graph = read_graph(word)
+        return Target(word, GraphFunction(graph), {}, graph)
     return load_function(word)
 
 

@@ -9,7 +9,7 @@ from tapec.cli.problem import Problem
 from tapec.ir import Graph
 from tapec.ir.types import is_differentiable
 
-__all__ = ["ON_GRAPHS", "TRANSFORMS", "argnums_of", "transformed"]
+__all__ = ["ON_GRAPHS", "TRANSFORMS", "argnums_of", "inputs_of"]
 
 TRANSFORMS = ("grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "hessian", "hvp", "jvp", "vjp", "compile")
 
@@ -20,13 +20,6 @@ def argnums_of(wrt: str | None) -> Any:
         return 0
     parts = [int(p) if p.lstrip("-").isdigit() else p for p in (part.strip() for part in wrt.split(",")) if p]
     return parts[0] if len(parts) == 1 and "," not in wrt else tuple(parts)
-
-
-def transformed(graph: Graph, transform: str, wrt: str | None) -> Graph:
-    """The graph of a derivative; `Problem` for one that graphs alone do not have."""
-    if transform not in ON_GRAPHS:
-        raise Problem(f"--transform {transform} is for functions; graph text takes {', '.join(ON_GRAPHS)} and compile")
-    return ON_GRAPHS[transform](graph, inputs_of(graph, wrt))
 
 
 def inputs_of(graph: Graph, wrt: str | None) -> list[int]:

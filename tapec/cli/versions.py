@@ -51,14 +51,16 @@ class Snapshot(NamedTuple):
 
 
 def parse_version(word: str, other: str) -> Version:
-    """`file.py:f`, `REVISION:file.py:f`, or a revision alone of the other word's target."""
+    """`file.py:f` or `graph.ir`, `REVISION:file.py:f`, or a revision alone of the other word's target."""
     parts = word.split(":")
     if len(parts) == 3:
         return Version(parts[0], ":".join(parts[1:]))
     if len(parts) == 2:
         return Version(None, word)
+    if os.path.isfile(word):  # graph text
+        return Version(None, word)
     others = other.split(":")
-    if len(others) < 2:
+    if len(others) < 2 and not os.path.isfile(other):
         raise Problem(f"neither {word} nor {other} names a function: write FILE.py:NAME")
     return Version(word, ":".join(others[-2:]))
 

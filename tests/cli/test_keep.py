@@ -125,12 +125,21 @@ def test_an_exported_module_runs_without_tapec(tapec, model):
     assert np.allclose(eval(run.stdout), module.grad(user.loss)(*user.loss.example_args))
 
 
-def test_export_wants_a_function(tapec, model):
+def test_export_of_graph_text(tapec, model):
     from tests.cli.test_look import GRAPH
 
     (model.parent / "g.ir").write_text(GRAPH)
-    result = tapec("export", "g.ir", "-o", "x.py")
-    assert result.code == 2 and "export is for functions" in result.err
+    x, w = np.arange(3.0), np.full(3, 0.5)
+    for words, name, expected in (([], "graph", x @ w), (["--transform", "grad"], "graph_grad", [w, x])):
+        assert tapec("export", "g.ir", "-o", "shipped_graph.py", *words).code == 0
+        space = {}
+        exec((model.parent / "shipped_graph.py").read_text(), space)
+        np.testing.assert_allclose(space[name](x, w), expected)
+
+
+def test_there_is_no_module_of_a_jvp(tapec, model):
+    result = tapec("export", "model.py:loss", "--transform", "jvp", "-o", "x.py")
+    assert result.code == 2 and "there is no module of a jvp: `tapec source` prints its code" in result.err
 
 
 # -- diff ----------------------------------------------------------------------------------------------------------
@@ -194,6 +203,18 @@ def test_diff_between_git_revisions(tapec, model):
     assert tapec("diff", "HEAD~1:model.py:loss", "HEAD:model.py:loss").code == 1
     result = tapec("diff", "HEAD~7", "model.py:loss")
     assert result.code == 2 and "HEAD~7" in result.err
+
+
+def test_diff_of_graph_text(tapec, model):
+    from tests.cli.test_look import GRAPH
+
+    (model.parent / "a.ir").write_text(GRAPH)
+    (model.parent / "b.ir").write_text(GRAPH.replace("multiply %x, %w", "multiply %w, %x"))
+    (model.parent / "c.ir").write_text(GRAPH.replace("multiply %x, %w", "add %x, %w"))
+    assert tapec("diff", "a.ir", "b.ir").code == 0
+    assert tapec("diff", "a.ir", "c.ir").code == 1
+    assert tapec("diff", "a.ir", "model.py:loss").code == 1
+    assert tapec("diff", "a.ir", "none.ir").code == 2
 
 
 def test_diff_reports_what_is_wrong_with_a_version(tapec, model):

@@ -133,6 +133,14 @@ def test_ir_of_graph_text(tapec, model, tapec_process):
     assert tapec_process("ir", "-", stdin=GRAPH).out == lean
 
 
+def test_second_derivatives_of_graph_text(tapec, model):
+    (model.parent / "g.ir").write_text(GRAPH)
+    hessian = parse(tapec("ir", "g.ir", "--transform", "hessian").out)
+    assert [str(o.type) for o in hessian.outputs] == ["f64[3,3]"] * 4
+    rows = function_in(tapec("source", "g.ir", "--transform", "jacfwd", "--wrt", "w").out, "graph_jacfwd")
+    np.testing.assert_array_equal(rows(np.arange(3.0), np.ones(3))[0], np.arange(3.0))
+
+
 def test_opt_runs_named_passes(tapec, model, tapec_process):
     (model.parent / "g.ir").write_text(GRAPH)
     out = tapec("opt", "--passes", "dce", "g.ir").out
@@ -167,6 +175,11 @@ def test_passes_shows_diffs_and_a_table(tapec, model):
     assert [line.split()[0] for line in table] == ["pass", "forward", "gradient", *[name for name, _ in PIPELINE]]
     only = tapec("passes", "model.py:loss", "--table").out
     assert "── " not in only and only.startswith("pass ")
+
+
+def test_passes_refuses_names_of_none(tapec, model):
+    result = tapec("passes", "model.py:loss", "--only", "cse,csee")
+    assert result.code == 2 and "no pass is called 'csee'; there are transparent, dce, " in result.err
 
 
 def test_passes_for_programs(tapec, model):

@@ -111,3 +111,62 @@ def test_check_of_one_argument_says_nothing_of_the_others(tapec, model, recwarn)
     result = tapec("check", "model.py:loss", "--wrt", "w", "--json")
     assert result.code == 0 and list(json.loads(result.out)["arguments"]) == ["w"]
     assert [str(w.message) for w in recwarn] == []
+
+
+def test_check_of_graph_text(tapec, model):
+    from tests.cli.test_look import GRAPH
+
+    (model.parent / "g.ir").write_text(GRAPH)
+    for words in ((), ("--wrt", "w"), ("--transform", "jvp"), ("--transform", "hessian")):
+        result = tapec("check", "g.ir", "--json", *words)
+        assert result.code == 0, result.err
+        assert list(json.loads(result.out)["arguments"]) == (["w"] if "--wrt" in words else ["x", "w"])
+
+
+@pytest.mark.parametrize("transform", ["grad", "value_and_grad", "jacobian", "jacfwd", "jvp", "hessian", "hvp"])
+def test_check_takes_a_transform(tapec, model, recwarn, transform):
+    assert tapec("check", "model.py:loss", "--wrt", "w", "--transform", transform).code == 0
+    assert [str(w.message) for w in recwarn] == []
+
+
+def test_check_by_mode_and_order(tapec, model):
+    model.write_text(
+        model.read_text()
+        + """
+
+import tapec
+
+@tapec.custom_jvp
+def square(x):
+    return x * x
+
+@square.defjvp
+def rule(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return x * x, 2.1 * x * t
+
+@tapec.custom_gradient
+def cube(x):
+    return x**3, lambda dy: dy * slope(x)
+
+@tapec.custom_gradient
+def slope(x):
+    return 3 * x * x, lambda dy: 7 * dy * x
+
+def squares(x):
+    return np.sum(square(x))
+
+def cubes(x):
+    return np.sum(cube(x))
+"""
+    )
+    assert tapec("check", "model.py:squares", "--args", "f64[3]", "--transform", "jvp").code == 1
+    assert tapec("check", "model.py:cubes", "--args", "f64[3]").code == 0
+    result = tapec("check", "model.py:cubes", "--args", "f64[3]", "--transform", "hessian")
+    assert result.code == 1 and "the gradient by x is wrong" in result.out
+
+
+def test_a_result_without_numbers_cannot_be_checked(tapec, model):
+    model.write_text(model.read_text() + "\ndef word(x):\n    return 'a'\n")
+    result = tapec("check", "model.py:word", "--args", "f64[3]")
+    assert result.code == 2 and "the function returned 'a', which holds no real or complex number" in result.err

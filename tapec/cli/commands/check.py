@@ -11,9 +11,10 @@ import numpy as np
 
 from tapec.cli.problem import Problem
 from tapec.cli.subject import add_target, arguments_of, undecorated
-from tapec.cli.target import as_if_there, load_function
+from tapec.cli.target import as_if_there, load_target
 from tapec.cli.terminal import show, show_json, styled, table, working
 from tapec.cli.transforms import argnums_of
+from tapec.errors import TapecWarning
 from tapec.report.checking import Verdict, check_direction
 
 HELP = "check the gradient against differences"
@@ -21,6 +22,7 @@ EXAMPLES = """\
 examples:
   tapec check model.py:loss                          exit code 1 when a gradient is wrong: for CI
   tapec check model.py:loss --wrt w --directions 20
+  tapec check model.py:loss --transform hessian      the gradient's own derivative (jvp, jacfwd: forward mode)
   tapec check model.py:loss --json
 
 A kink (abs at 0, a tie in max) is no error: the gradient must lie between the slopes to its sides."""
@@ -30,19 +32,25 @@ _ORDER = ("ok", "kink", "undefined", "wrong")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_target(parser, transform=False, wrt="all that have a gradient")
+    add_target(parser, wrt="all that have a gradient")
     parser.add_argument("--directions", type=int, default=5, help="random directions for each argument (default: 5)")
     parser.add_argument("--seed", type=int, default=0, help="of the random directions (default: 0)")
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
 def run(options: argparse.Namespace) -> int:
+    with warnings.catch_warnings():  # the arguments that are not checked are held by `Checked`, and nobody changes them
+        warnings.filterwarnings("ignore", "at_.* uses an array", TapecWarning)
+        return check(options)
+
+
+def check(options: argparse.Namespace) -> int:
     if options.directions < 1:
         raise Problem("--directions must be at least 1")
-    target = load_function(options.target)
+    target = load_target(options.target)
     args, kwargs = arguments_of(target, options.args)
     function, _ = undecorated(target.function)
-    checked = as_if_there(function, lambda: Checked(function, args, kwargs, options.wrt))
+    checked = as_if_there(function, lambda: Checked(function, args, kwargs, options.wrt, options.transform))
     if not checked.is_steady():
         raise Problem(
             f"{target.word} gives another value at each call, so there is nothing to hold its gradient against"
@@ -78,9 +86,14 @@ def complaint(word: str, name: str, v: Verdict) -> str:
 
 
 class Checked:
-    """A function at its arguments: its value as a number (a random combination if it has many), and its gradient."""
+    """A function at its arguments: its value as a number (a random combination if it has many), and its gradient.
 
-    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: str | None):
+    For a Hessian the function is the gradient.
+    """
+
+    def __init__(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: str | None, transform: str | None
+    ):
         import tapec
         from tapec.api.check import map_numbers, numbers
         from tapec.api.signature import Binder
@@ -91,10 +104,14 @@ class Checked:
         bound, self.kwargs = binder.bind(args, kwargs)
         self.function, self.args = function, bound
         self.which = _arguments(binder, bound, self.kwargs, wrt)
+        self.forward = transform in ("jacfwd", "jvp", "hessian", "hvp")
+        self.value = self.at
+        if transform in ("hessian", "hvp"):
+            self.value = tapec.grad(self.at, argnums=tuple(range(len(self.which))))
         values = tuple(bound[k] for k in self.which)
-        with warnings.catch_warnings():  # the arguments that are not checked are held here, and nobody changes them
-            warnings.filterwarnings("ignore", "at_vjp uses an array", tapec.TapecWarning)
-            out, pullback = tapec.vjp(self.at, *values)
+        out, pullback = tapec.vjp(self.value, *values)
+        if not numbers(out):
+            raise Problem(f"the function returned {out!r:.60}, which holds no real or complex number")
         rng = np.random.default_rng(1)
         self.weights = map_numbers(lambda y: _direction(y, rng), out)
         gradient = pullback(self.weights)
@@ -113,7 +130,9 @@ class Checked:
 
     def number(self, leaves: list[Any]) -> Any:
         """One number out of all results."""
-        out = self.at(*self.unflatten(self.tree, leaves))
+        return self.weighed(self.value(*self.unflatten(self.tree, leaves)))
+
+    def weighed(self, out: Any) -> Any:
         return sum(np.sum(np.conj(w) * y) for w, y in zip(self.numbers(self.weights), self.numbers(out)))
 
     def is_steady(self) -> bool:
@@ -129,7 +148,7 @@ class Checked:
     def check(self, k: int, rng: np.random.Generator) -> Verdict:
         value = np.asarray(self.values[k])
         v = _direction(value, rng)
-        predicted = np.sum((np.conj(self.gradients[k]) * v).real)
+        predicted = self.pushed(k, v) if self.forward else np.sum((np.conj(self.gradients[k]) * v).real)
         size = float(np.max(np.abs(value), initial=0.0)) or 1.0
 
         def along(t: complex) -> Any:
@@ -138,6 +157,15 @@ class Checked:
 
         by_steps = along if value.dtype.kind == "f" else _real_steps(along)
         return check_direction(by_steps, predicted, float(np.finfo(value.dtype).eps), size)
+
+    def pushed(self, k: int, v: Any) -> Any:
+        """The derivative along v by forward mode."""
+        import tapec
+
+        tangents = [x if np.asarray(x).dtype.kind not in "fc" else 0 * x for x in self.values]
+        tangents[k] = v
+        primals = self.unflatten(self.tree, self.values)
+        return np.real(self.weighed(tapec.jvp(self.value, primals, self.unflatten(self.tree, tangents))[1]))
 
 
 def _real_steps(along: Any) -> Any:

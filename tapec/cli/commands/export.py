@@ -22,8 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    subject = subject_of(options)
+    subject = subject_of(options, functions=True)
     if not isinstance(subject, FunctionSubject):
-        raise Problem("export is for functions; `tapec source` prints the code of a graph")
+        raise Problem(f"there is no module of a {options.transform}: `tapec source` prints its code")
     subject.export(options.output)
     show(f"wrote {options.output}")

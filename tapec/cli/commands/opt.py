@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tapec.cli.problem import Problem
+from tapec.cli.arguments import pass_names
 from tapec.cli.target import read_graph
 from tapec.cli.terminal import show_code
 
@@ -31,11 +31,7 @@ def run(options: argparse.Namespace) -> None:
         for name, function in PIPELINE:
             print(f"{name:<14} {_about(function)}")
         return
-    passes = dict(PIPELINE)
-    names = [n.strip() for n in options.passes.split(",")] if options.passes is not None else list(passes)
-    for name in names:
-        if name not in passes:
-            raise Problem(f"no pass is called {name!r}; there are {', '.join(passes)}")
+    names = pass_names(options.passes) if options.passes is not None else [name for name, _ in PIPELINE]
     graph = run_passes(read_graph(options.file), names)
     show_code(str(verify(graph)), "graph")
 

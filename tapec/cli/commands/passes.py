@@ -6,6 +6,7 @@ import argparse
 from itertools import pairwise
 from typing import Any
 
+from tapec.cli.arguments import pass_names
 from tapec.cli.subject import add_target, subject_of
 from tapec.cli.terminal import show, show_code, show_json, styled, table
 from tapec.report.stages import Stage, graph_diff, stages
@@ -27,12 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    only = None if options.only is None else pass_names(options.only)
     subject = subject_of(options)
     found = list(stages(subject.forward, subject.gradient))
     if options.json:
         show_json([as_dict(s) for s in found])
         return
-    only = set(options.only.split(",")) if options.only else None
     if not options.table:
         for before, after in pairwise(found):
             if after.changed and before.name != "forward" and (only is None or after.name in only):

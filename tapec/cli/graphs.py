@@ -1,0 +1,47 @@
+"""Graph text as a function: what commands do to functions they do to graphs, too."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from tapec.cli.arguments import sample_value
+from tapec.ir import Graph
+
+__all__ = ["GraphFunction", "sample_values"]
+
+
+class GraphFunction:
+    """A function that computes what a graph does, and records it when it is traced."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.__name__, self.__doc__ = graph.name, None
+        names = [i.name or f"x{k}" for k, i in enumerate(graph.inputs)]
+        self.__signature__ = inspect.Signature(
+            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+        )
+
+    def __call__(self, *values: Any) -> Any:
+        from tapec.ir.interpret import interpret
+        from tapec.ops import ArrayLike
+        from tapec.ops.control import CALL
+        from tapec.trace.tensor import perform
+
+        recorded = any(isinstance(x, ArrayLike) for x in values)
+        out = perform(CALL, values, (("graph", self.graph),)) if recorded else tuple(interpret(self.graph, *values))
+        return out if len(out) > 1 else out[0]
+
+    def __repr__(self) -> str:
+        return f"<graph {self.__name__}>"
+
+    def example_args(self) -> tuple[Any, ...]:
+        return tuple(sample_values(self.graph))
+
+
+def sample_values(graph: Graph) -> list[Any]:
+    """Values for a graph's inputs, of their types."""
+    rng = np.random.default_rng(0)
+    return [sample_value(i.type, rng) for i in graph.inputs]
