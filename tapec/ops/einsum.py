@@ -6,6 +6,7 @@ letters once, and every letter stands in the other operand or in the result.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
@@ -222,7 +223,7 @@ def _contract(pairs: list[Term], result: str, size: dict[str, int]) -> Any:
         a = chosen[0]
         for n, b in enumerate(chosen[1:], 2):
             needed = set(result).union(*[t for _, t in (*pairs, *chosen[n:])])
-            a = _product(a, b, needed if pairs or n < len(chosen) else None, result)
+            a = _product(a, b, needed if pairs or n < len(chosen) else None, result, size)
         pairs.append(a)
     x, term = pairs[0]
     return _arranged(x, term, result)
@@ -247,7 +248,7 @@ def _arranged(x: Any, term: str, result: str) -> Any:
     return np.transpose(x, [term.index(letter) for letter in result])
 
 
-def _product(a: Term, b: Term, needed: set[str] | None, result: str) -> Term:
+def _product(a: Term, b: Term, needed: set[str] | None, result: str, size: dict[str, int]) -> Term:
     """The product of two terms, summed over the letters that nobody needs any more."""
     x, s = a
     y, t = b
@@ -258,11 +259,13 @@ def _product(a: Term, b: Term, needed: set[str] | None, result: str) -> Term:
     right = [c for c in t if c not in s]
     if not summed and not shared and (not left or not right):
         return x * y, s + t  # one of them is a number
+    if summed and left and right and -1 < result.find(right[0]) < result.find(left[0]):
+        a, b, x, y, s, t, left, right = b, a, y, x, t, s, right, left  # so the product lies as the result does
     if not shared and summed:
         axes = [s.index(c) for c in summed], [t.index(c) for c in summed]
         return np.tensordot(x, y, axes), "".join(left + right)
-    if len(summed) == 1 and len(left) <= 1 and len(right) <= 1:
-        return _matrices(a, b, shared, summed[0], left, right)
+    if summed:
+        return _matrices(a, b, shared, summed, left, right, size)
     if not summed and set(t) <= set(s) and t == s[len(s) - len(t) :]:
         return x * y, s
     if not summed and set(s) <= set(t) and s == t[len(t) - len(s) :]:
@@ -271,19 +274,26 @@ def _product(a: Term, b: Term, needed: set[str] | None, result: str) -> Term:
     return apply(EINSUM, (x, y), (("subscripts", f"{s},{t}->{order}"),)), order
 
 
-def _matrices(a: Term, b: Term, shared: list[str], summed: str, left: list[str], right: list[str]) -> Term:
-    """A matrix product for each combination of the shared letters."""
-    x, y = _ordered(a, [*shared, *left, summed]), _ordered(b, [*shared, summed, *right])
-    if not left:
-        x = x[..., None, :]
-    if not right:
-        y = y[..., None]
-    z = x @ y
-    if not left:
-        z = z[..., 0, :]
-    if not right:
-        z = z[..., 0]
+def _matrices(
+    a: Term, b: Term, shared: list[str], summed: list[str], left: list[str], right: list[str], size: dict[str, int]
+) -> Term:
+    """A matrix product for each combination of the shared letters; letters of one kind are one axis meanwhile."""
+    z = _matrix(a, shared, left, summed, size) @ _matrix(b, shared, summed, right, size)
+    if len(left) != 1 or len(right) != 1:
+        z = np.reshape(z, [size[c] for c in (*shared, *left, *right)])
     return z, "".join(shared + left + right)
+
+
+def _matrix(a: Term, shared: list[str], rows: list[str], columns: list[str], size: dict[str, int]) -> Any:
+    """An operand as a stack of matrices, reshaped as it lies: that copies nothing."""
+    if len(rows) == len(columns) == 1:
+        return _ordered(a, [*shared, *rows, *columns])
+    first = next((c for c in a[1] if c not in shared), None)
+    turned = bool(rows) and first in columns
+    groups = (columns, rows) if turned else (rows, columns)
+    x = _ordered(a, [*shared, *groups[0], *groups[1]])
+    x = np.reshape(x, [*[size[c] for c in shared], *[math.prod([size[c] for c in group]) for group in groups]])
+    return np.swapaxes(x, -1, -2) if turned else x
 
 
 def _ordered(a: Term, letters: list[str]) -> Any:

@@ -152,9 +152,18 @@ def test_matrix_products_are_written_as_such():
     assert ops_of("ij,kj->ik", (2, 3), (4, 3)) == ["transpose", "matmul"]
     assert ops_of("bij,bjk->bik", (2, 3, 4), (2, 4, 5)) == ["matmul"]
     assert ops_of("bhqd,bhkd->bhqk", (2, 3, 4, 5), (2, 3, 6, 5)) == ["transpose", "matmul"]
+    assert ops_of("bhqk,bkd->bhqd", (2, 3, 4, 5), (2, 5, 6)) == ["reshape", "matmul", "reshape"]
+    assert ops_of("bhqk,bhqd->bkd", (2, 3, 4, 5), (2, 3, 4, 6)) == ["reshape", "transpose", "reshape", "matmul"]
+    assert ops_of("bij,bij->b", (2, 3, 4), (2, 3, 4)) == ["reshape", "reshape", "matmul", "reshape"]
     assert ops_of("ii->", (3, 3)) == ["trace"]
     assert ops_of("ij->j", (3, 3)) == ["sum"]
     assert ops_of("ij,jk,k->i", (20, 30), (30, 40), (40,)) == ["matmul", "matmul"]
+
+
+def test_products_lie_as_the_result_does():
+    """Not as a transposed view of it, which later operations would be slow to read."""
+    assert ops_of("rij,kr->ijk", (4, 2, 3), (5, 4)) == ["tensordot"]
+    assert ops_of("bji,bkj->bki", (2, 3, 4), (2, 5, 3)) == ["matmul"]
 
 
 @st.composite
