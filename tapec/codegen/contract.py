@@ -210,9 +210,10 @@ def _product(term: Node) -> tuple[Node, Node] | None:
 def _is_scattered(node: Node) -> bool:
     """May its elements lie apart, so that a flat product would have to copy them? Results lie as operands do."""
     for _ in range(DEEP):
-        if is_view(node):
+        if is_view(node) and node.op.name != "reshape":
             return node.type.ndim > 1
-        same = [i for i in node.inputs if i.type.shape == node.type.shape] if node.op.kind == "elementwise" else []
+        whole = node.op.kind == "elementwise" or node.op.name == "reshape"
+        same = [i for i in node.inputs if i.type.size == node.type.size] if whole else []
         if not same:
             return False
         node = same[0]
