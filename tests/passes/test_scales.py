@@ -105,6 +105,34 @@ CASES = {
             "divide 0.5, %x !ct; multiply %m, %0 !ct",
         ],
     ),
+    "common-divisor": Case(
+        BIG,
+        [
+            ("divide %x, %c !ct; divide %z, %c !ct; subtract %0, %1 !ct", "subtract %x, %z !ct; divide %0, %c !ct"),
+            ("divide %x, %c !ct; divide %s, %c !ct; subtract %0, %1 !ct", "subtract %x, %s !ct; divide %0, %c !ct"),
+        ],
+        [
+            "divide %x, %c; divide %z, %c; subtract %0, %1",
+            "divide %x, %c !ct; divide %z, %r !ct; subtract %0, %1 !ct",
+            "divide %x, %c !ct; divide 1.0, %c !ct; subtract %0, %1 !ct",
+            "divide %x, %c !ct; divide %z, %c !ct; subtract %0, %1 !ct; return %2, %1",
+        ],
+    ),
+    "times-known-quotient": Case(
+        BIG,
+        [
+            (
+                "divide %x, %c; divide %z, %c !ct; multiply %1, %x !ct; return %0, %2",
+                "divide %x, %c; multiply %z, %0 !ct; return %0, %1",
+            )
+        ],
+        [
+            "divide %x, %c; divide %z, %c; multiply %1, %x; return %0, %2",
+            "divide %z, %c !ct; multiply %0, %x !ct",  # there is no such quotient
+            "divide %x, %r; divide %z, %c !ct; multiply %1, %x !ct; return %0, %2",
+            "divide %x, %c; divide %z, %c !ct; multiply %1, %x !ct; return %0, %1, %2",
+        ],
+    ),
     "factor-outwards": Case(
         X,
         [("multiply %x, 3.0 !ct; multiply %0, %y !ct", "multiply %x, %y !ct; multiply %0, 3.0 !ct")],

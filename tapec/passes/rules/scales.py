@@ -12,8 +12,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tapec.ir import Node, broadcast_shapes
-from tapec.passes.facts import is_power_of_two
+from tapec.ir import Node, broadcast_shapes, get_op
+from tapec.ops import Symbol
+from tapec.passes.facts import is_power_of_two, uniform_value
+from tapec.passes.numbering import key_of
 from tapec.passes.pattern import number, variables
 from tapec.passes.rule import Rule
 
@@ -57,8 +59,15 @@ def _ends(y: Node, j: Any, k: Any) -> bool:
     return y.role is not None and y.inputs[0].role is None and is_mild(y, j, k)
 
 
-def _scale(name: str, pattern: Any, replacement: Any, guard: Any, once: bool = False) -> Rule:
-    return Rule(name, pattern, replacement, guard, only="cotangents", changes="rounding", once=once)
+def _differ(a: Node, b: Node) -> bool:
+    """Are neither of them the same number everywhere? Quotients of numbers have rules of their own."""
+    return uniform_value(a) is None and uniform_value(b) is None
+
+
+def _scale(
+    name: str, pattern: Any, replacement: Any, guard: Any, once: bool = False, changes: str = "rounding"
+) -> Rule:
+    return Rule(name, pattern, replacement, guard, only="cotangents", changes=changes, once=once)
 
 
 def _are_small(y: Node, x: Node, a: Node, b: Node) -> bool:
@@ -67,6 +76,14 @@ def _are_small(y: Node, x: Node, a: Node, b: Node) -> bool:
         return False
     size = math.prod(broadcast_shapes(a.type.shape, b.type.shape))
     return FEW * size <= y.type.size
+
+
+# -- quotients that are there -----------------------------------------------------------------------------------------
+def by_known_quotient(y: Symbol, x: Symbol, a: Symbol, b: Symbol) -> Any:
+    """x / a * b, where b / a is there, and needed, already: in the gradient of a softmax that is the softmax."""
+    builder: Any = y.builder  # the walk, which knows what is there
+    known = builder.found(key_of(get_op("divide"), (b.node, a.node), ()), builder.role)
+    return None if known is None or not builder.uses.of(known) else x * Symbol(known, builder)
 
 
 def _small(name: str, pattern: Any, replacement: Any) -> Rule:
@@ -95,6 +112,8 @@ SCALES = (
     _scale(
         "times-number-over", a * (k / b), a / b * k, lambda y, a, b, k: is_mild(y, k) and _as_large(a, b), once=True
     ),
+    _scale("common-divisor", a / x - b / x, lambda a, b, x: (a - b) / x, _differ, changes="zeros", once=True),
+    _scale("times-known-quotient", x / a * b, by_known_quotient, None, once=True),
     # outwards, where it costs no bigger multiplication; into the smaller operand, where it saves one
     _scale("factor-outwards", x * k * b, x * b * k, _costs_nothing, once=True),
     _scale("factor-outwards-of-quotient", x * k / b, x / b * k, _costs_nothing, once=True),
