@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,49 @@ def _sum_of(b: Elements, parts: Sequence[Any]) -> Any:
 def _sum(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
     (x,) = xs
     return [_sum_of(b, [x[k] for k in group]) for group in _groups(node.inputs[0].type.shape, node.param("axis"))]
+
+
+def _trace(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    (x,) = xs
+    lines = np.diagonal(_numbered(node.inputs[0].type.shape), **dict(node.params)).reshape(node.type.size, -1).tolist()
+    return [_sum_of(b, [x[k] for k in line]) for line in lines]
+
+
+def _running(name: str) -> Callable[..., Values | None]:
+    """Each element with all that stand before it along an axis."""
+
+    def rule(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+        out = list(xs[0])
+        for line in _lines(node.type.shape, node.param("axis")):
+            for before, k in pairwise(line):
+                out[k] = b.apply(name, out[before], out[k])
+        return out
+
+    return rule
+
+
+def _lines(shape: tuple[int, ...], axis: int) -> list[list[int]]:
+    """The elements along an axis, for each place on the others."""
+    return _groups(shape, (axis,)) if shape[axis] else []
+
+
+def _diff(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    axis, shape, values = node.param("axis"), list(node.inputs[0].type.shape), list(xs[0])
+    for _ in range(node.param("n")):
+        numbers = _numbered(tuple(shape))
+        shape[axis] -= 1
+        after, before = (np.delete(numbers, k, axis).ravel().tolist() for k in (0, -1))
+        values = b.apply_each("subtract", zip([values[k] for k in after], [values[k] for k in before]))
+    return values
+
+
+def _cross(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    x, y = ([v[k] for k in _spread(i.type.shape, node.type.shape)] for v, i in zip(xs, node.inputs))
+    out = []
+    for k in range(0, len(x), 3):
+        for i, j in ((k + 1, k + 2), (k + 2, k), (k, k + 1)):
+            out.append(b.apply("subtract", b.apply("multiply", x[i], y[j]), b.apply("multiply", x[j], y[i])))
+    return out
 
 
 def _mean(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
@@ -158,6 +202,10 @@ def _setitem(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
     return _as_floats(b, node, out)
 
 
+def _eye(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    return [1.0 if one else ZERO for one in node.op.run(**dict(node.params)).ravel().tolist()]
+
+
 def _full(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
     if node.type.dtype.kind == "b":
         return [bool(node.param("value"))] * node.type.size
@@ -187,13 +235,19 @@ RULES: dict[str, Callable[[Elements, Node, Sequence[Values]], Values | None]] = 
     ),
     "diag": _diag,
     "sum": _sum,
+    "trace": _trace,
+    "cumsum": _running("add"),
+    "cumprod": _running("multiply"),
+    "diff": _diff,
     "mean": _mean,
     "max": _extreme("maximum"),
     "min": _extreme("minimum"),
     "matmul": _matmul,
+    "cross": _cross,
     "scatter": _scatter,
     "setitem": _setitem,
     "full": _full,
+    "eye": _eye,
     "cast": _cast,
     "positive": _layout,
 }

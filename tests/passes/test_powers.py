@@ -55,6 +55,24 @@ CASES = {
     "power-3-halves": Case(
         X, [(NONNEGATIVE + "power %0, 1.5", NONNEGATIVE + "sqrt %0; multiply %0, %1")], ["power %x, 1.5"]
     ),
+    "norm": Case(
+        "%x: f64[3,4], %h: f16[3], %z: c128[3]",
+        [
+            (
+                "norm %x {ord=2.0, axis=(1,), keepdims=True}",
+                "multiply %x, %x; sum %0 {axis=(1,), keepdims=True}; sqrt %1",
+            ),
+            (
+                "norm %x {ord=2.0, axis=(0, 1), keepdims=False}",
+                "multiply %x, %x; sum %0 {axis=(0, 1), keepdims=False}; sqrt %1",
+            ),
+        ],
+        [
+            "norm %x {ord=3.0, axis=(1,), keepdims=True}",
+            "norm %h {ord=2.0, axis=(0,), keepdims=False}",  # squares of half precision overflow soon
+            "norm %z {ord=2.0, axis=(0,), keepdims=False}",
+        ],
+    ),
 }
 
 

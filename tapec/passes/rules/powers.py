@@ -1,4 +1,4 @@
-"""Powers with small exponents as products, roots and reciprocals."""
+"""Powers with small exponents as products, roots and reciprocals; norms as roots of sums of squares."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
+from tapec.ops import Symbol
 from tapec.passes.facts import is_nonnegative
-from tapec.passes.pattern import number, variables
+from tapec.passes.pattern import Some, number, variables
 from tapec.passes.rule import Rule
 
 __all__ = ["POWERS"]
@@ -28,6 +29,16 @@ def _half_integer(y: Node, x: Node) -> bool:
     return (y.type.ndim > 0 and not y.inputs[1].type.shape) or is_nonnegative(x)
 
 
+def _is_euclidean(y: Node) -> bool:
+    return y.param("ord") == 2 and y.type.dtype.char in "fd" and y.type.dtype == y.inputs[0].type.dtype
+
+
+def root_of_squares(y: Symbol) -> Any:
+    """What NumPy's norm does, in operations that can be taken together with others."""
+    x = Symbol(y.node.inputs[0], y.builder)
+    return np.sqrt(np.sum(x * x, axis=y.node.param("axis"), keepdims=y.node.param("keepdims")))
+
+
 POWERS = (
     Rule("power-0", x**0, lambda y: np.ones_like(y), kinds="f"),
     Rule("power-1", x**1, x, kinds="fi"),
@@ -44,4 +55,5 @@ POWERS = (
     Rule("power-half", x**0.5, np.sqrt(x), guard=lambda y, x: _half_integer(y, x), changes="rounding"),
     Rule("power-minus-half", x**-0.5, 1.0 / np.sqrt(x), guard=lambda x: is_nonnegative(x), changes="rounding"),
     Rule("power-3-halves", x**1.5, x * np.sqrt(x), guard=lambda x: is_nonnegative(x), changes="rounding"),
+    Rule("norm", Some("norm"), root_of_squares, _is_euclidean, changes="rounding"),
 )
