@@ -11,7 +11,8 @@ from tapec.api.cuts import cuts_known, run_in_stretches
 from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
 from tapec.api.structures import Structure, structure_of
-from tapec.trace.recorder import Token
+from tapec.trace.idle import compute_again, idle_values, let_go
+from tapec.trace.recorder import CURRENT, Token
 from tapec.trace.tensor import Tensor, wrap
 
 __all__ = ["Request", "by_source", "done", "name_of", "tape_gradient", "whole"]
@@ -100,7 +101,8 @@ def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any])
     else:
         code = whole(request)
         request.segments.append(code)
-        found = run(code, request.log, request.seeds)
+        once = bool(code.idle) and not tape._persistent and CURRENT.get() is None
+        found = (_run_once if once else run)(code, request.log, request.seeds)
     grads = by_source(request, found)
     for k, ct in request.apart:
         grads[k] = ct if grads[k] is None else grads[k] + ct
@@ -122,7 +124,19 @@ def whole(request: Request) -> Segment:
 
 def _whole(forward: Forward, request: Request) -> Segment:
     given = (request.seeds is not None,) * len(request.targets)
-    return segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request))
+    made = segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request))
+    made.idle = idle_values(request.log, made.needs)
+    return made
+
+
+def _run_once(code: Segment, log: Any, seeds: Any) -> dict[int, Any]:
+    """Run what uses the log up."""
+    try:
+        let_go(log, code.idle)
+        return run(code, log, seeds)
+    except BaseException:
+        compute_again(log, code.idle)
+        raise
 
 
 def name_of(forward: Forward, request: Request) -> str:

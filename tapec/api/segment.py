@@ -16,6 +16,7 @@ from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.control import CALL
 from tapec.runtime.build import Build
+from tapec.trace.idle import Idle
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import Tensor, record, wrap
 
@@ -46,16 +47,17 @@ class Segment:
 
     `function` takes the values of the slots in `fetch`; `~k` in it is the k-th given cotangent. `gives` has, for each
     source that a path leads to, the number of an output, or `Rows`. `graph` is the same before any pass, and reads
-    `reads`: an outer recording keeps it as one call.
+    `reads`: an outer recording keeps it as one call. `idle` are large values of the log that it does not take.
     """
 
-    __slots__ = ("built", "code", "fetch", "forward", "function", "gives", "graph", "reads", "span")
+    __slots__ = ("built", "code", "fetch", "forward", "function", "gives", "graph", "idle", "reads", "span")
 
     def __init__(self, graph: Graph, origins: dict[Node, int], gives: dict[int, int | Rows], span: Span):
         self.span = span
         self.gives = gives
         self.graph, self.reads = _with_inputs(graph, origins)
         self.forward: Graph | None = None
+        self.idle: tuple[Idle, ...] = ()
         self.function: Callable[..., tuple[Any, ...]] = _nothing
         self.fetch: list[int] = []
         self.code: Any = None
