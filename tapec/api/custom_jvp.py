@@ -14,6 +14,7 @@ from tapec.api.custom import custom_gradient
 from tapec.api.dispatch import Out
 from tapec.api.functions import CompiledFunction, Template, Transform
 from tapec.api.jacobians import count
+from tapec.api.methods import dress
 from tapec.api.signature import Arguments, Binder
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.reverse import backward, fit
@@ -107,10 +108,10 @@ class custom_jvp:
         function = getattr(function, "__func__", function) if self._bind else function
         if not callable(function):
             raise TypeError(f"custom_jvp takes a function, not {type(function).__name__}")
+        dress(self, function)
         self._function = function
         self._pull: CompiledFunction | None = None
         self._known: list[tuple[Any, Any]] = []  # the calls whose rule runs now: a rule may ask for the result itself
-        functools.update_wrapper(self, function)
         self._call = custom_gradient(self._both)
 
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
 from tapec.api.functions import CompiledFunction, Out, Template, Transform, result_template
-from tapec.api.methods import bound, decorator, is_class_method
+from tapec.api.methods import bound, decorator, dress, is_class_method
 from tapec.api.pullback import Later, cached, fitted
-from tapec.api.saved import load_saved, saved_state
+from tapec.api.saved import face_of, load_saved, saved_state
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_loss, gradient_template, wrt_plan
 from tapec.api.typed import takes_others
@@ -42,12 +41,12 @@ class ByCount:
     def __init__(self, function: Callable[..., Any], name: str, make: Callable[[Any, int], CompiledFunction]):
         if not callable(function):
             raise TypeError(f"{name} takes a function, not {type(function).__name__}")
+        dress(self, function)
         self._function = function
         self._transform = name
         self._made: dict[int, CompiledFunction] = {}
         self._make = make
         self._bound: dict[str, ByCount] = {}
-        functools.update_wrapper(self, function, updated=())
 
     def compiled(self, n: int) -> CompiledFunction:
         """The compiled function for calls with n arguments."""
@@ -98,7 +97,7 @@ class ByCount:
         parts = [saved_state(f) for f in self._made.values()]
         name = parts[0][0] if parts else f"{getattr(self, '__name__', 'function')}_{self._transform}"
         described = tuple([x for p in parts for x in p[2]])
-        return load_saved, (name, self.__doc__, described, tuple([x for p in parts for x in p[3]]))
+        return load_saved, (name, face_of(self), described, tuple([x for p in parts for x in p[3]]))
 
     def __repr__(self) -> str:
         return f"<tapec {self._transform} of {getattr(self, '__qualname__', self._function)}>"

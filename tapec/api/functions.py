@@ -6,7 +6,6 @@ and `tapec.api.derivatives` differ in nothing else.
 
 from __future__ import annotations
 
-import functools
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
-from tapec.api.methods import bound, is_class_method
+from tapec.api.methods import bound, dress, is_class_method
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.config import code_settings, in_force, settings
 from tapec.errors import TapecError, warn_user
@@ -114,6 +113,7 @@ class CompiledFunction:
     ):
         if not callable(function):
             raise TypeError(f"{transform.name or 'compile'} takes a function, not {type(function).__name__}")
+        dress(self, function)
         self._function = function
         self._transform = transform
         self._static = (static_argnums, static_argnames)
@@ -127,7 +127,6 @@ class CompiledFunction:
         self._why = ""
         self._hits = self._misses = self._compilations = self._loaded = 0
         self._bound: dict[str, CompiledFunction] = {}
-        functools.update_wrapper(self, function, updated=())
 
     # -- calling ----------------------------------------------------------------------------------------------------
     def _any_call(self, *args: Any, **kwargs: Any) -> Any:
@@ -373,7 +372,7 @@ class CompiledFunction:
 
     @property
     def _name(self) -> str:
-        own = getattr(self._function, "__name__", None) or type(self._function).__name__
+        own = getattr(self, "__name__", None) or type(self._function).__name__
         own = "function" if own == "<lambda>" else own
         return f"{own}_{self._transform.name}" if self._transform.name else own
 

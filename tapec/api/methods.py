@@ -10,7 +10,7 @@ from typing import Any
 
 from tapec.trace.capture import CACHE_KEY
 
-__all__ = ["bound", "decorator", "is_class_method"]
+__all__ = ["bound", "decorator", "dress", "is_class_method"]
 
 
 def decorator(function: Any, make: Callable[[Any], Any]) -> Any:
@@ -30,6 +30,17 @@ def _made(function: Any, make: Callable[[Any], Any]) -> Any:
     if isinstance(function, functools.cached_property):
         return functools.cached_property(_Getter(make(function.func)))
     return make(function)
+
+
+def dress(wrapper: Any, function: Any) -> None:
+    """Name, docstring, signature and attributes of what it wraps: of the function itself below partials."""
+    inner = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    functools.update_wrapper(wrapper, inner, updated=())
+    if isinstance(inner, FunctionType):  # what other objects have in their dict is their state
+        wrapper.__dict__.update({name: x for name, x in vars(inner).items() if not name.startswith(CACHE_KEY)})
+    wrapper.__wrapped__ = function
 
 
 class _ClassMethod:

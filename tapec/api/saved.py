@@ -19,29 +19,36 @@ from tapec.trace.recorder import recordings
 from tapec.trace.structure import flatten, map_leaves, unflatten
 from tapec.trace.tensor import wrap
 
-__all__ = ["SavedFunction", "load_saved", "saved_state"]
+__all__ = ["SavedFunction", "face_of", "load_saved", "saved_state"]
 
 
-def saved_state(function: Any, results: Any = None) -> tuple[str, str | None, tuple[str, ...], tuple[str, ...]]:
-    """Name, docstring, and for each known signature its description and its module. `results` as in `module_text`."""
+def saved_state(function: Any, results: Any = None) -> tuple[Any, ...]:
+    """The name of the code, names and docstring of what was compiled, and for each known signature its description and
+    its module. `results` as in `module_text`."""
     described, texts = [], []
     for entry in function._entries.values():
         for program in entry.programs[-1:]:  # captured facts are as they were when it was called last
             described.append(", ".join(f"{n}: {t}" for n, t in zip(entry.info.names, entry.info.types)))
             texts.append(module_text(function, entry, program, None, results))
-    return function._name, function.__doc__, tuple(described), tuple(texts)
+    return function._name, face_of(function), tuple(described), tuple(texts)
 
 
-def load_saved(name: str, doc: str | None, described: tuple[str, ...], texts: tuple[str, ...]) -> SavedFunction:
-    return SavedFunction(name, doc, described, texts)
+def face_of(function: Any) -> dict[str, Any]:
+    """What a pickled function looks like: as that which was pickled."""
+    return {key: getattr(function, key) for key in ("__name__", "__qualname__", "__doc__") if hasattr(function, key)}
+
+
+def load_saved(name: str, face: dict[str, Any], described: tuple[str, ...], texts: tuple[str, ...]) -> SavedFunction:
+    return SavedFunction(name, face, described, texts)
 
 
 class SavedFunction:
     """Serves the signatures that were known when it was pickled. Nothing is compiled, and nothing differentiated."""
 
-    def __init__(self, name: str, doc: str | None, described: tuple[str, ...], texts: tuple[str, ...]):
-        self.__name__ = self.__qualname__ = name
-        self.__doc__ = doc
+    def __init__(self, name: str, face: dict[str, Any], described: tuple[str, ...], texts: tuple[str, ...]):
+        self.__dict__.update(face)
+        self._name = name
+        self._face = face
         self._described = described
         self._texts = texts
         self._modules: list[dict[str, Any]] | None = None
@@ -67,7 +74,7 @@ class SavedFunction:
         if recordings(x):
             raise TapecError(
                 at_user_line(
-                    f"{self.__name__} was pickled as generated code, which has no derivative, and its argument is "
+                    f"{self._name} was pickled as generated code, which has no derivative, and its argument is "
                     f"recorded. Mend: decorate the function itself here"
                 )
             )
@@ -76,17 +83,17 @@ class SavedFunction:
     def _answer(self, args: Any, kwargs: Any) -> tuple[int, Any]:
         """Which module serves these arguments, and its result."""
         if self._modules is None:
-            self._modules = [_run(text, self.__name__) for text in self._texts]
+            self._modules = [_run(text, self._name) for text in self._texts]
         for k in self._order:
             module = self._modules[k]
             try:
-                return k, module[self.__name__](*args, **kwargs)
+                return k, module[self._name](*args, **kwargs)
             except module["Mismatch"]:
                 continue
         known = "; ".join(f"({d})" for d in self._described) or "none"
         raise TapecError(
             at_user_line(
-                f"{self.__name__} was pickled as generated code and knows these signatures alone: {known}. "
+                f"{self._name} was pickled as generated code and knows these signatures alone: {known}. "
                 f"Mend: call the function with such arguments before it is pickled, or decorate it again here."
             )
         )
@@ -95,7 +102,7 @@ class SavedFunction:
     def __signature__(self) -> inspect.Signature:
         if not self._texts:
             raise AttributeError("__signature__")
-        return inspect.signature(_run(self._texts[0], self.__name__)[self.__name__])
+        return inspect.signature(_run(self._texts[0], self._name)[self._name])
 
     # -- looking ----------------------------------------------------------------------------------------------------
     def source(self, *args: Any, **kwargs: Any) -> str:
@@ -115,7 +122,7 @@ class SavedFunction:
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """The signatures that it knows, that of a call with these arguments if there are any."""
-        out = Explanation(self.__name__)
+        out = Explanation(self._name)
         shown = [self._described[self._answer(args, kwargs)[0]]] if args or kwargs else list(self._described)
         out.signature = shown
         out.notes = ["from a pickle: generated code alone, with what the function captured written into it"]
@@ -144,16 +151,16 @@ class SavedFunction:
     def _gone(self, what: str) -> NoReturn:
         raise TapecError(
             at_user_line(
-                f"{self.__name__} was pickled as generated code, without {what}. Mend: source() shows the code; "
+                f"{self._name} was pickled as generated code, without {what}. Mend: source() shows the code; "
                 f"decorate the function again here for the rest"
             )
         )
 
     def __reduce__(self) -> Any:
-        return load_saved, (self.__name__, self.__doc__, self._described, self._texts)
+        return load_saved, (self._name, self._face, self._described, self._texts)
 
     def __repr__(self) -> str:
-        return f"<tapec {self.__name__}, {len(self._texts)} signatures, from a pickle>"
+        return f"<tapec {self._name}, {len(self._texts)} signatures, from a pickle>"
 
 
 def _run(text: str, name: str) -> dict[str, Any]:

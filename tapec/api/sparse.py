@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from tapec.api.dispatch import Out
 from tapec.api.export import Text, by_path, constant_text, module_text, result_text, write_text
 from tapec.api.functions import CompiledFunction, Template, Transform
 from tapec.api.jacobians import checked_mode, grafted, hessian_template, numbered, split_aux
-from tapec.api.methods import bound, decorator, is_class_method
+from tapec.api.methods import bound, decorator, dress, is_class_method
 from tapec.api.saved import load_saved, saved_state
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_loss, gradient_template, wrt_plan
@@ -153,11 +152,11 @@ class SparseFunction:
     """A function that returns a sparse matrix; `source`, `ir` and `explain` are those of the code for its entries."""
 
     def __init__(self, compiled: CompiledFunction, finish: Callable[[Any, Any], Any]):
+        dress(self, compiled._function)
         self._compiled = compiled
         self._function = compiled._function
         self._finish = finish
         self._bound: dict[str, SparseFunction] = {}
-        functools.update_wrapper(self, compiled._function, updated=())
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         if owner is None:

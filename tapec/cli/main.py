@@ -73,7 +73,11 @@ def _version() -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; gives the exit code."""
-    parser = build_parser()
+    try:
+        parser = build_parser()
+    except ValueError as e:  # a setting in the environment that cannot be read
+        print(f"tapec: {e}", file=sys.stderr)
+        return 2
     try:
         options = parser.parse_args(argv)
     except SystemExit as e:  # argparse has said what is wrong, or printed help

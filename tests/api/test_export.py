@@ -168,7 +168,9 @@ def test_pickles_serve_the_signatures_they_knew(arguments):
     expected = f(*arguments)
     g = pickle.loads(pickle.dumps(f))
     assert_same(g(*arguments), expected)
-    assert_same(pickle.loads(pickle.dumps(g))(*arguments), expected)
+    again = pickle.loads(pickle.dumps(g))
+    assert_same(again(*arguments), expected)
+    assert [(h.__name__, h.__doc__) for h in (g, again)] == [(f.__name__, f.__doc__)] * 2
     with pytest.raises(tapec.TapecError, match=r"these signatures alone: \(params\['b'\]: f64\[2\], params"):
         g(arguments[0], arguments[1][:2])
 

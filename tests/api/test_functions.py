@@ -58,6 +58,42 @@ def test_wrapped_keeps_name_docstring_and_signature():
     assert str(inspect.signature(g)) == "(x)"
 
 
+TRANSFORMS = (tapec.compile, tapec.grad, tapec.jacobian, tapec.hvp, tapec.sparsity, tapec.custom_jvp, tapec.checkpoint)
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_wrapped_keeps_attributes_of_functions_alone(transform):
+    def f(x):
+        return x * x
+
+    class Callable:
+        """Calls."""
+
+        def __init__(self):
+            self._function = self._transform = None
+
+        __call__ = staticmethod(f)
+
+    f.example_args = (1.0,)
+    assert transform(f).example_args == (1.0,)
+    assert transform(f).__wrapped__ is f
+    assert transform(Callable()).__doc__ == "Calls."
+    assert transform(transform(f)).__wrapped__.__wrapped__ is f
+
+
+def test_partials_are_named_for_what_they_call():
+    def scaled(k, x):
+        """Scales."""
+        return k * x * x
+
+    part = functools.partial(functools.partial(scaled), 3.0)
+    g = tapec.grad(part)
+    assert g(2.0) == 12.0
+    assert (g.__name__, g.__doc__, str(inspect.signature(g))) == ("scaled", "Scales.", "(x)")
+    assert "def scaled_grad(x" in g.source(2.0)
+    assert g.__wrapped__ is part
+
+
 @pytest.mark.parametrize(
     "argnums, expected",
     [(0, 2.0), (1, 3.0), ((0, 1), (2.0, 3.0)), ([1], (3.0,)), ("y", 3.0), (-1, 3.0), (("y", "x"), (3.0, 2.0))],

@@ -102,6 +102,11 @@ def test_a_module_that_fails_shows_the_users_lines_alone(tapec, model):
     assert "/tapec/" not in result.err and "importlib" not in result.err
 
 
+def test_a_setting_that_cannot_be_read_is_one_message(tapec_process, model):
+    result = tapec_process("source", "model.py:loss", env={"TAPEC_THREADS": "many"})
+    assert (result.code, result.out, result.err) == (2, "", "tapec: TAPEC_THREADS=many: write a whole number\n")
+
+
 def test_debug_shows_our_traceback_too(tapec, model, monkeypatch):
     monkeypatch.setenv("TAPEC_DEBUG", "1")
     result = tapec("source", "model.py:los")
