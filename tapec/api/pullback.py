@@ -126,7 +126,8 @@ def fitted(x: Any, t: Type) -> Any:
 def cached(function: Any, key: Any, make: Callable[[Any], CompiledFunction]) -> CompiledFunction:
     """The compiled function for a function object that is passed in again and again; it lives as long as that does.
 
-    It is kept in the function's own `__dict__`: a table elsewhere would keep the function alive.
+    It is kept in the function's own `__dict__`: a table elsewhere would keep the function alive. `functools.wraps`
+    hands that table on to other functions.
     """
     owner = getattr(function, "__self__", None)
     anchor = function if owner is None else function.__func__
@@ -134,9 +135,10 @@ def cached(function: Any, key: Any, make: Callable[[Any], CompiledFunction]) -> 
     if not isinstance(space, dict):
         return make(function)
     known = space.setdefault(CACHE_KEY, {})
-    found = known.get((key, id(owner)))
+    place = key, id(anchor), id(owner)
+    found = known.get(place)
     if found is None or (owner is not None and found._function.__self__ is not owner):
-        found = known[(key, id(owner))] = make(function)
+        found = known[place] = make(function)
     return found
 
 

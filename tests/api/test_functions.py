@@ -81,6 +81,21 @@ def test_wrapped_keeps_attributes_of_functions_alone(transform):
     assert transform(transform(f)).__wrapped__.__wrapped__ is f
 
 
+def test_a_function_that_wraps_another_has_derivatives_of_its_own():
+    def f(x):
+        return x * x
+
+    assert tapec.vjp(f, 3.0)[0] == tapec.jvp(f, (3.0,), (1.0,))[0] == 9.0  # kept with f, from here on
+
+    @functools.wraps(f)
+    def g(x):
+        return 10.0 * f(x)
+
+    assert tapec.vjp(g, 3.0)[0] == 90.0
+    assert tapec.jvp(g, (3.0,), (1.0,)) == (90.0, 60.0)
+    assert tapec.linearize(g, 3.0)[1](1.0) == 60.0
+
+
 def test_partials_are_named_for_what_they_call():
     def scaled(k, x):
         """Scales."""
