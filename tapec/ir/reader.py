@@ -209,7 +209,7 @@ class _Parser:
         if t is None:
             try:
                 t = op.rule(*[i.type for i in inputs], **dict(params))
-            except (ValueError, TypeError, IndexError) as e:
+            except Exception as e:  # whatever a type rule does with operands that do not fit
                 raise self.error(f"{op.name} does not fit its operands: {e}", pos) from e
         return Node(op, inputs, params, t)
 

@@ -62,7 +62,7 @@ def _wrong(node: Node) -> str | None:
 
 
 def _well_typed(t: Any) -> bool:
-    return all(type(part) is Type for part in (t if isinstance(t, tuple) else (t,)))
+    return all(type(part) is Type and min(part.shape, default=0) >= 0 for part in (t if isinstance(t, tuple) else (t,)))
 
 
 def _missing(graph: Graph, node: Node) -> str:

@@ -218,9 +218,10 @@ def dtype_of(x: Any) -> np.dtype:
 
 
 def reduced_shape(shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
-    if keepdims:
-        return tuple(1 if i in axis else n for i, n in enumerate(shape))
-    return tuple(n for i, n in enumerate(shape) if i not in axis)
+    kept = tuple([n for i, n in enumerate(shape) if i not in axis])
+    if len(kept) + len(axis) != len(shape):
+        raise ValueError(f"axes {axis} are not distinct axes of the shape {shape}")
+    return tuple([1 if i in axis else n for i, n in enumerate(shape)]) if keepdims else kept
 
 
 def spread(ct: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:

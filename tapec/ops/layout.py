@@ -74,10 +74,16 @@ def _reshape_source(args: tuple[str, ...], node: Any) -> str:
     return f"{args[0]}.reshape({', '.join(map(str, shape)) or '()'})"
 
 
+def _reshape_rule(t: Type, shape: tuple[int, ...]) -> Type:
+    if math.prod(shape) != math.prod(t.shape):
+        raise ValueError(f"the shapes {t.shape} and {shape} are not of one size")
+    return Type(shape, t.dtype)
+
+
 RESHAPE = define(
     "reshape",
     lambda x, shape: np.reshape(x, shape),
-    lambda t, shape: Type(shape, t.dtype),
+    _reshape_rule,
     "layout",
     vjp=lambda ct, y, x, shape: (np.reshape(ct, x.shape),),
     linear=(0,),
@@ -178,10 +184,16 @@ def _transpose_source(args: tuple[str, ...], node: Any) -> str:
     return f"{args[0]}.transpose({', '.join(map(str, axes))})"
 
 
+def _transpose_rule(t: Type, axes: tuple[int, ...]) -> Type:
+    if sorted(axes) != [*range(len(t.shape))]:
+        raise ValueError(f"axes {axes} are no order of the axes of the shape {t.shape}")
+    return Type(tuple([t.shape[k] for k in axes]), t.dtype)
+
+
 TRANSPOSE = define(
     "transpose",
     lambda x, axes: np.transpose(x, axes),
-    lambda t, axes: Type(tuple([t.shape[k] for k in axes]), t.dtype),
+    _transpose_rule,
     "layout",
     vjp=lambda ct, y, x, axes: (np.transpose(ct, inverse(axes)),),
     linear=(0,),
@@ -285,10 +297,16 @@ def _broadcast_batch(batched: tuple[bool, ...], x: Any, shape: tuple[int, ...]) 
     return np.broadcast_to(np.reshape(x, (x.shape[0], *ones, *x.shape[1:])), (x.shape[0], *shape))
 
 
+def _broadcast_rule(t: Type, shape: tuple[int, ...]) -> Type:
+    if broadcast_shapes(t.shape, shape) != shape:
+        raise ValueError(f"the shape {t.shape} does not broadcast to {shape}")
+    return Type(shape, t.dtype)
+
+
 BROADCAST_TO = define(
     "broadcast_to",
     np.broadcast_to,
-    lambda t, shape: Type(shape, t.dtype),
+    _broadcast_rule,
     "layout",
     vjp=lambda ct, y, x, shape: (unbroadcast(ct, x.shape),),
     linear=(0,),

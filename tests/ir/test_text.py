@@ -291,6 +291,8 @@ def body(line, after="return %x"):
         (body("%0 = reshape %x {shape=(2,"), 2, 29, "expected a value, found the end of the line"),
         (body("%0 = input %x"), 2, 8, "no op is called 'input'"),
         (body("%x = sin %x"), 2, 3, "%x is defined twice"),
+        (body("%0 = einsum %x {subscripts='a->b'}"), 2, 8, "einsum does not fit its operands: "),
+        (body("%0 = sum %x {axis=(1,), keepdims=False}"), 2, 8, "sum does not fit its operands: axes (1,)"),
         (body("%0 = matmul %x, 2.0"), 2, 8, "matmul does not fit its operands: "),
         (body("%0 = constant {value=@w}"), 2, 24, "@w was not given: pass it as parse(text, constants={'w': ...})"),
         (body("%0: f64[2] = constant {value=[1.0]}"), 2, 16, "the value is no f64[2]: "),

@@ -100,6 +100,12 @@ def test_an_unknown_op():
         (lambda x: Node(ADD, (x, x), (), Type((3,), "f4")), "should have the type f64[3]"),
         (lambda x: Node(ADD, (x, x), (), Type((3,), "f8", weak=True)), "should have the type f64[3]"),
         (lambda x: Node(ADD, (x, x), (), None), "should have the type f64[3]"),
+        (lambda x: Node(SUM, (x,), (("axis", (1,)), ("keepdims", False)), F3), "does not fit its operands: axes (1,)"),
+        (lambda x: Node(SUM, (x,), (("axis", (0, 0)), ("keepdims", True)), F3), "does not fit its operands: axes"),
+        (lambda x: Node(get_op("reshape"), (x,), (("shape", (2, 2)),), F3), "does not fit its operands: the shapes"),
+        (lambda x: Node(get_op("transpose"), (x,), (("axes", ()),), F3), "does not fit its operands: axes ()"),
+        (lambda x: Node(get_op("broadcast_to"), (x,), (("shape", (4,)),), F3), "does not fit its operands: "),
+        (lambda x: Node(get_op("reshape"), (x,), (("shape", (-3, -1)),), Type((-3, -1), "f8")), "has a type that is"),
     ],
 )
 def test_nodes_that_are_wrong_by_themselves(node, message):
