@@ -76,7 +76,7 @@ def _second(a: Any, e: Any) -> Any:
 
 DET = define(
     "det",
-    lambda a: np.linalg.det(a),
+    np.linalg.det,
     lambda t: Type(stacked(t)[:-2], lapack_dtype(t)),
     "linalg",
     vjp=lambda ct, y, a: (ct[..., None, None] * conj(_first(a)),),
@@ -160,7 +160,7 @@ def _slogdet_vjp(ct: Any, y: Any, a: Any) -> Any:
 
 SLOGDET = define(
     "slogdet",
-    lambda a: tuple(np.linalg.slogdet(a)),
+    np.linalg.slogdet,
     _slogdet_rule,
     "linalg",
     multi=True,

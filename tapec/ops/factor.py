@@ -48,7 +48,7 @@ def _cholesky_sample(*shape: int, complex: bool = False, **params: Any) -> Any:
 
 CHOLESKY = define(
     "cholesky",
-    lambda a, upper=False: np.linalg.cholesky(a, upper=upper),
+    np.linalg.cholesky,
     lambda t, upper=False: Type(stacked(t), lapack_dtype(t)),
     "linalg",
     vjp=_cholesky_vjp,
@@ -99,7 +99,7 @@ def _qr_vjp(ct: Any, y: Any, a: Any) -> Any:
 
 QR = define(
     "qr",
-    lambda a: tuple(np.linalg.qr(a)),
+    np.linalg.qr,
     _qr_rule,
     "linalg",
     multi=True,

@@ -91,12 +91,12 @@ def _unwrap_source(args: tuple[str, ...], node: Any) -> str:
 
 UNWRAP = define(
     "unwrap",
-    lambda x, discont, axis, period: np.unwrap(x, discont, axis, period=period),
+    np.unwrap,
     lambda t, **params: _float(t),
     "cumulative",
     vjp=lambda ct, y, x, **params: (ct,),
     jvp=lambda ts, y, x, **params: ts[0],
-    batch=rolled(lambda x, discont, axis, period: np.unwrap(x, discont, axis, period=period), "axis"),
+    batch=rolled(np.unwrap, "axis"),
     source=_unwrap_source,
     sample=both(drawn((6,), discont=None, axis=0, period=2 * math.pi), drawn((4, 3), discont=None, axis=0, period=1.0)),
     numpy=np.unwrap,

@@ -115,7 +115,7 @@ def _quantile_cases(rng: np.random.Generator) -> list[Case]:
 
 MEDIAN = define(
     "median",
-    lambda x, axis, keepdims: np.median(x, axis=axis, keepdims=keepdims),
+    np.median,
     _median_rule,
     "sorting",
     vjp=_median_vjp,
@@ -126,7 +126,7 @@ MEDIAN = define(
 )
 QUANTILE = define(
     "quantile",
-    lambda x, q, axis, keepdims, method: np.quantile(x, q, axis=axis, keepdims=keepdims, method=method),
+    np.quantile,
     _quantile_rule,
     "sorting",
     vjp=_quantile_vjp,

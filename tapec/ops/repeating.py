@@ -68,7 +68,7 @@ def _roll_source(args: tuple[str, ...], node: Any) -> str:
 
 ROLL = define(
     "roll",
-    lambda x, shift, axis: np.roll(x, shift, axis),
+    np.roll,
     same_type,
     "layout",
     vjp=lambda ct, y, x, shift, axis: (np.roll(ct, tuple([-s for s in shift]), axis),),

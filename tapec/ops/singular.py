@@ -94,7 +94,7 @@ def _svd_source(args: tuple[str, ...], node: Any) -> str:
 
 SVD = define(
     "svd",
-    lambda a, full_matrices: tuple(np.linalg.svd(a, full_matrices)),
+    np.linalg.svd,
     _svd_rule,
     "linalg",
     multi=True,

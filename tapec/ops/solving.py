@@ -35,7 +35,7 @@ def _inv_vjp(ct: Any, y: Any, a: Any) -> Any:
 
 INV = define(
     "inv",
-    lambda a: np.linalg.inv(a),
+    np.linalg.inv,
     lambda t: Type(stacked(t), lapack_dtype(t)),
     "linalg",
     vjp=_inv_vjp,
@@ -101,7 +101,7 @@ def systems(*shapes: tuple[tuple[int, ...], tuple[int, ...]], complex: bool = Fa
 
 SOLVE = define(
     "solve",
-    lambda a, b: np.linalg.solve(a, b),
+    np.linalg.solve,
     _solve_rule,
     "linalg",
     vjp=_solve_vjp,

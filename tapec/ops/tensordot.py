@@ -67,7 +67,7 @@ def _batch(batched: tuple[bool, ...], a: Any, b: Any, axes: tuple[Axes, Axes]) -
 
 TENSORDOT = define(
     "tensordot",
-    lambda a, b, axes: np.tensordot(a, b, axes),
+    np.tensordot,
     _rule,
     "product",
     vjp=_vjp,
