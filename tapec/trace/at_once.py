@@ -8,6 +8,7 @@ goes the long way, where also stand the errors.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import islice
 from sys import _getframe
 from typing import Any
 
@@ -28,6 +29,7 @@ from tapec.trace.views import expire
 __all__ = ["forget_unread", "replaced", "updated", "written"]
 
 _new = object.__new__
+_new_slice = tuple.__new__
 _ndarray = np.ndarray
 _BOUNDS = frozenset({int, type(None)})
 
@@ -89,7 +91,7 @@ def _change(rec: Recorder, t: Tensor, op: Op, inputs: tuple[Any, ...], params: A
     before._link = None
     t._value = new
     t._mark = rec.mark
-    rec.append((op, inputs, params, t, *place, before))  # type: ignore[misc]
+    rec.append((op, inputs, params, t, place[0], place[1], before))  # type: ignore[misc]
     return before
 
 
@@ -140,7 +142,7 @@ def _is_plain_view(t: Tensor) -> bool:
 def _carry(rec: Recorder, view: Tensor, place: Any) -> None:
     """The base of a view that has changed gets a new array, of which the view is a part."""
     base, ((_, params, _),) = view._link[:2]
-    whole = base._value.copy(order="K")
+    whole = base._value.copy("K")
     part = whole[real_index(params[0][1], ())]
     part[...] = view._value
     view._value = part
@@ -173,7 +175,7 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
                 return False
             _, params, arrays, index, _ = found
             arrays = as_seen(rec, arrays)
-    new = t._value.copy(order="K")
+    new = t._value.copy("K")
     try:
         new[index] = x._value if type(x) is Tensor else x
     except Exception:  # as above; only the copy may have changed
@@ -195,7 +197,7 @@ def _masked(rec: Recorder, t: Tensor, mask: np.ndarray, x: Any) -> bool:
     value = t._value
     if type(x) is not float or value.dtype != float or mask.shape != value.shape:
         return False
-    new = value.copy(order="K")
+    new = value.copy("K")
     new[mask] = x
     _change(rec, t, WHERE, (rec.log.seen(mask), x, t), (), new, _place(4))
     if t._link is not None:
@@ -205,19 +207,22 @@ def _masked(rec: Recorder, t: Tensor, mask: np.ndarray, x: Any) -> bool:
 
 def _static_index(t: Tensor, index: Any) -> tuple[Any, ...] | None:
     """An index of ints and slices, as it is recorded; None for others, and for the whole array."""
+    if type(index) is int:
+        return (index,)
     static: list[Any] = []
     for p in index if type(index) is tuple else (index,):
         if type(p) is slice:
             start, stop, step = p.start, p.stop, p.step
             if not (type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS):
                 return None
-            p = Slice(start, stop, step)
+            bounds = (start, stop, step)
+            p = FULL_SLICE if bounds == FULL_SLICE else _new_slice(Slice, bounds)
         elif type(p) is not int:
             return None
         static.append(p)
-    while len(static) > 1 and static[-1] == FULL_SLICE:
+    while static and static[-1] is FULL_SLICE:
         static.pop()
-    return tuple(static) if static and static != [FULL_SLICE] else None
+    return tuple(static) or None
 
 
 def replaced(t: Tensor, op: Op, x: Tensor) -> bool:
@@ -247,7 +252,7 @@ def forget_unread(rec: Recorder, t: Tensor, before: Tensor) -> None:
 
 
 def _is_unread(records: list[Any], t: Tensor) -> bool:
-    for entry in records[-2 : -2 - _FAR : -1]:
+    for entry in islice(reversed(records), 1, 1 + _FAR):
         if entry[3] is t:
             return len(entry) == 7
         read = [x is t for x in entry[1]]

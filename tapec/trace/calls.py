@@ -23,6 +23,8 @@ from tapec.trace.tensor import Tensor, operand_values, perform, wrap
 __all__ = ["planned"]
 
 _ndarray = np.ndarray
+_array = np.array
+_intp = np.intp
 _find = PLANS.get
 
 
@@ -39,19 +41,26 @@ def planned(name: str, ours: Any) -> Any:
     """A method that follows a plan where it can."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        value = self._value  # what `call` does, for the commonest of keys
-        if type(value) is _ndarray and (not kwargs or STATIC.issuperset(map(type, kwargs.values()))):
-            if not args or _are_words(args):
-                plan = _find((ours, (value.shape, value.dtype), *args, *kwargs.items()))
-                if plan is not None:
-                    return plan((self,), [value])
-            elif len(args) == 1:
-                x = args[0]
-                w = x._value if type(x) is Tensor else x
-                if type(w) is _ndarray:
-                    plan = _find((ours, (value.shape, value.dtype), (w.shape, w.dtype), *kwargs.items()))
-                    if plan is not None:
-                        return plan((self, x), [value, w])
+        value = self._value if type(self) is Tensor else None
+        if type(value) is _ndarray:  # what `call` does, for the commonest of keys
+            x = args[0] if len(args) == 1 else None
+            w = x._value if type(x) is Tensor else x
+            key: tuple[Any, ...]
+            operands: tuple[Any, ...]
+            if type(w) is _ndarray:
+                key, operands, values = (ours, (value.shape, value.dtype), (w.shape, w.dtype)), (self, x), [value, w]
+            elif not args or _are_words(args):
+                key, operands, values = (ours, (value.shape, value.dtype), *args), (self,), [value]
+            else:
+                return call(ours, (self, *args), kwargs)
+            if kwargs:
+                for named in kwargs.items():
+                    if type(named[1]) not in STATIC:
+                        return call(ours, (self, *args), kwargs)
+                    key += (named,)
+            plan = _find(key)
+            if plan is not None:
+                return plan(operands, values)
         return call(ours, (self, *args), kwargs)
 
     method.__name__ = name
@@ -70,44 +79,49 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     ours = _PLANNED.get(func)
     if ours is None:
         return _other_function(self, func, types, args, kwargs)
-    if kwargs and not STATIC.issuperset(map(type, kwargs.values())):
-        return call(ours, args, kwargs)
-    count, x = len(args), args[0] if args else None
-    static: tuple[Any, ...] = ()
-    pair = None
+    count = len(args)
+    operands = args
+    key: tuple[Any, ...] = ()
+    words: tuple[Any, ...] = ()
+    x: Any = args[0] if args else None
     if count == 2:
         y = args[1]
-        if type(y) in PLACED:  # np.sum(x, 0)
-            static, count = (y,), 1
-        elif type(y) is list and ours is take and INTS.issuperset(map(type, y)):
-            y = wrap(np.asarray(y, dtype=np.intp))
-    if count == 1 and (type(x) is list or type(x) is tuple) and len(x) == 2:  # np.stack([a, b])
-        pair = type(x)
-        x, y = x
-        count = 2
-    key: tuple[Any, ...] = ()
-    operands: tuple[Any, ...] = ()
+        kind = type(y)
+        if kind in PLACED or (kind is tuple and INTS.issuperset(map(type, y))):  # np.sum(x, 0)
+            operands, words, count = (x,), (y,), 1
+        elif kind is float:  # np.append(x, 1.0)
+            operands, words, count = (x,), ((kind, y if y else repr(y)),), 1
+        elif kind is list and ours is take and INTS.issuperset(map(type, y)):
+            y = wrap(_array(y, _intp))
+            operands = x, y
+    elif count > 2 and _are_words(args[1:]):  # np.swapaxes(x, 0, 1)
+        operands, words, count = (x,), args[1:], 1
     if count == 1:
-        if type(x) is Tensor and type(v := x._value) is _ndarray:
-            key = ours, (v.shape, v.dtype)
-            operands, values = (x,), [v]
+        kind = type(x)
+        if kind is Tensor:
+            v = x._value
+            if type(v) is _ndarray:
+                key, values = (ours, (v.shape, v.dtype)), [v]
+        elif (kind is list or kind is tuple) and len(x) == 2:  # np.stack([a, b])
+            operands = x, y = x
+            v, w = x._value if type(x) is Tensor else x, y._value if type(y) is Tensor else y
+            if type(v) is _ndarray and type(w) is _ndarray:
+                key, values = (ours, kind, 2, (v.shape, v.dtype), (w.shape, w.dtype)), [v, w]
     elif count == 2:
         v, w = x._value if type(x) is Tensor else x, y._value if type(y) is Tensor else y
         if type(v) is _ndarray and type(w) is _ndarray:
-            if pair is None:
-                key = ours, (v.shape, v.dtype), (w.shape, w.dtype)
-            else:
-                key = ours, pair, 2, (v.shape, v.dtype), (w.shape, w.dtype)
-            operands, values = (x, y), [v, w]
-    if key:
-        if static:
-            key += static
-        if kwargs:
-            key += tuple(kwargs.items())
-        plan = _find(key)
-        if plan is not None:
-            return plan(operands, values)
-    return call(ours, args, kwargs)
+            key, values = (ours, (v.shape, v.dtype), (w.shape, w.dtype)), [v, w]
+    if not key:
+        return call(ours, args, kwargs)
+    if words:
+        key += words
+    if kwargs:
+        for named in kwargs.items():
+            if type(named[1]) not in STATIC:
+                return call(ours, args, kwargs)
+            key += (named,)
+    plan = _find(key)
+    return call(ours, args, kwargs) if plan is None else plan(operands, values)
 
 
 def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -145,12 +159,12 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
             return outs[0]._assign(self.__array_ufunc__(ufunc, method, *inputs))
     if method == "at" or "out" in kwargs:
         return ufunc_method(self, ufunc, method, inputs, kwargs)
-    return call(_bound(ufunc, method), inputs, kwargs)
+    return _bound(ufunc, method)(*inputs, **kwargs)
 
 
 @lru_cache(maxsize=1024)
 def _bound(ufunc: np.ufunc, method: str) -> Any:
-    return partial(_call_ufunc, ufunc, method)
+    return planned(method, partial(_call_ufunc, ufunc, method))
 
 
 def _call_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:

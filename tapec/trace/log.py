@@ -7,8 +7,8 @@ for a new value, and the record keeps the old one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from math import copysign
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ class Log:
 
     __slots__ = (
         "_arrays",
+        "_places",
         "_scanned",
         "given",
         "index",
@@ -58,6 +59,7 @@ class Log:
         self.records.clear()
         self._scanned = 0
         self._arrays: dict[int, Snapshot] = {}
+        self._places: dict[int, tuple[np.ndarray, bytes, tuple[np.ndarray, ...]]] | None = None
         self.given = 0
         self.index: dict[int, int] = {}
         self.leaves: set[int] = set()
@@ -95,25 +97,28 @@ class Log:
                         if x.nbytes <= WHOLE:
                             known = snapshots.get(id(x))
                             value = x if known is None else _ndarray(x.shape, x.dtype, known[1])
-                    elif kind is float and x:
-                        slot = len(objects)
-                        found(slot)
+                    elif kind in NUMBERS:  # as `leaf` has it, as are arrays below: the commonest of leaves
+                        add(kind if kind is int or (kind is float and x) else _scalar_kind(x))
+                        scalars((len(objects), x))
                         keep(x)
                         value_is(x)
-                        add(float)
-                        scalars((slot, x))
-                    if type(value) is _ndarray:  # as `leaf` has it, for the commonest of leaves
+                        continue
+                    if type(value) is _ndarray:
                         slot = index[id(x)] = len(objects)
                         found(slot)
                         keep(x)
                         value_is(value)
                         add((value.shape, value.dtype))
-                    elif slot is None:
+                    else:
                         slot = self.leaf(x)
                 add(slot)
             out = entry[3]
-            if len(entry) == 7:  # an in-place change: the slot that the object had keeps the old value
-                self._keep(out, entry[6])
+            if len(entry) == 7:  # an in-place change: another tensor stands for what this one was until then
+                old = find(id(out))
+                if old is not None:
+                    before = objects[old] = entry[6]
+                    index[id(before)] = old
+                    values[old] = before._value
             if type(out) is Tensor:
                 index[id(out)] = len(objects)
                 keep(out)
@@ -126,18 +131,13 @@ class Log:
                 for part in out if type(out) is tuple else (out,):
                     index[id(part)] = len(objects)
                     keep(part)
-                    value_is(raw_value(part) if isinstance(part, Tensor) else part)
+                    if type(part) is Tensor:
+                        value_is(part._value)
+                    else:
+                        value_is(raw_value(part) if isinstance(part, Tensor) else part)
             if op.kind == "dynamic":  # the shape of the result hangs on values
                 add(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
         self._scanned = len(records)
-
-    def _keep(self, out: Any, before: Tensor) -> None:
-        """A tensor changed in place: another one stands for what it was until then."""
-        old = self.index.get(id(out))
-        if old is not None:
-            self.index[id(before)] = old
-            self.objects[old] = before
-            self.values[old] = before._value
 
     def seen(self, array: np.ndarray) -> np.ndarray:
         """What stands for a plain array in a record: itself, or a copy when it has changed since it was first read."""
@@ -149,6 +149,18 @@ class Log:
         if now != known[2]:
             known = self._arrays[id(array)] = again(known, now)
         return array if known[3] is None else known[3]
+
+    def places(self, mask: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Where a plain mask is true. While it holds the same that is looked for once: arrays are known by identity."""
+        if mask.nbytes > WHOLE:
+            return mask.nonzero()
+        if self._places is None:
+            self._places = {}
+        now = mask.tobytes()
+        known = self._places.get(id(mask))
+        if known is None or known[1] != now:
+            known = self._places[id(mask)] = (mask, now, mask.nonzero())
+        return known[2]
 
     def check_large(self, slots: set[int]) -> None:
         """InPlaceError where one of these slots had a large array, of which no copy is kept, that has changed."""
@@ -175,21 +187,16 @@ class Log:
 
     def leaf(self, x: Any) -> int:
         """A slot for something that was not made in this log."""
-        slot = len(self.objects)
+        slot = self.index[id(x)] = len(self.objects)
         self.objects.append(x)
         self.leaves.add(slot)
-        if type(x) in NUMBERS:
-            self.scalars.append((slot, x))
-            value = x
+        if isinstance(x, Tensor):
+            value = raw_value(x)
         else:
-            self.index[id(x)] = slot
-            if isinstance(x, Tensor):
-                value = raw_value(x)
-            else:
-                known = self._arrays.get(id(x))
-                value = x if known is None else first(known)
-                if known is not None and x.nbytes > WHOLE:
-                    self.large.append(slot)
+            known = self._arrays.get(id(x))
+            value = x if known is None else first(known)
+            if known is not None and x.nbytes > WHOLE:
+                self.large.append(slot)
         self.key.append(_scalar_kind(value) if type(value) in NUMBERS else (value.shape, value.dtype))
         self.values.append(value)
         return slot
@@ -263,8 +270,9 @@ def _type_of(x: Any) -> Any:
 
 def _scalar_kind(x: Any) -> Any:
     """The class of a number; a negative zero is told from a zero."""
-    if type(x) is float and x == 0.0 and math.copysign(1.0, x) < 0.0:
-        return "-0.0"
-    if type(x) is complex and not (x.real and x.imag):
-        return complex, math.copysign(1.0, x.real), math.copysign(1.0, x.imag)
-    return type(x)
+    kind = type(x)
+    if kind is float:
+        return "-0.0" if x == 0.0 and copysign(1.0, x) < 0.0 else float
+    if kind is complex and not (x.real and x.imag):
+        return complex, copysign(1.0, x.real), copysign(1.0, x.imag)
+    return kind

@@ -70,7 +70,7 @@ def getitem(self: Tensor, index: Any) -> Any:
     elif kind is _ndarray and index.dtype.kind == "i":
         op, params, arrays, theirs = GETITEM, BY_PLACES, (index,), True
     elif kind is _ndarray and index.dtype.kind == "b" and index.ndim and index.shape == value.shape[: index.ndim]:
-        op, params, arrays = GETITEM, _BY_MASK[index.ndim], index.nonzero()
+        op, params, arrays = GETITEM, _BY_MASK[index.ndim], _places(index)
     else:
         found = _encoded_one(self, value, index)
         if found is None:
@@ -150,7 +150,11 @@ def _encoded(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
             start, stop, step = p.start, p.stop, p.step
             if start is None and stop is None and step is None:
                 static.append(FULL_SLICE)
-            elif type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS:
+            elif (
+                (start is None or type(start) is int)
+                and (stop is None or type(stop) is int)
+                and (step is None or type(step) is int)
+            ):
                 static.append(_new_slice(Slice, (start, stop, step)))
             else:
                 return None
@@ -185,10 +189,14 @@ def _encoded(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
                     static.append(_SLOTS[len(arrays)])
                     arrays.append(place)
         real.append(p)
-    if not arrays:
-        return _basic(x, value, index, static, spread)
-    while len(static) > 1 and static[-1] == FULL_SLICE and not spread:
+    if spread and not arrays:
+        return _spread(x, value, index, static)
+    while len(static) > 1 and static[-1] is FULL_SLICE and not spread:
         static.pop()
+    if not arrays:
+        if len(static) == 1 and static[0] is FULL_SLICE:
+            return _ALL if len(index) <= value.ndim else None
+        return GETITEM, (("index", tuple(static)),), (), index, False
     params: Any = (("index", tuple(static)),)
     if masks == 1 and not lists:
         params = (*params, ("unique", True))
@@ -213,29 +221,24 @@ def _array(p: Any) -> Any:
 
 def _places(mask: Any) -> tuple[Any, ...]:
     """Where a mask is true; of a recorded mask that is recorded."""
-    if type(mask) is not Tensor:
-        return mask.nonzero()
-    return _recorded_places(mask, 5)
+    if type(mask) is Tensor:
+        return _recorded_places(mask, 5)
+    rec = CURRENT.get()
+    return mask.nonzero() if rec is None or rec.append is None else rec.log.places(mask)
 
 
-def _basic(x: Tensor, value: np.ndarray, index: Any, static: list[Any], spread: bool) -> _Encoded:
-    """An index without arrays. With new axes, or `...`, it may be another shape for the whole array."""
-    if spread:
-        key = (_item, value.shape, *static)
-        part: Any = PLANS.get(key)
-        if part is None and comes_again(key):
-            found = answer(_item, (x, index), {})
-            if found is not None and found.is_one:
-                part = found.results[0].op, found.results[0].params, (), index, False
-            elif found is not None and found.results == found.inputs:
-                part = _ALL
-            remember(key, part)
-        return part if part is None or part is _ALL else (*part[:3], index, False)
-    while len(static) > 1 and static[-1] == FULL_SLICE:
-        static.pop()
-    if static == [FULL_SLICE]:
-        return _ALL if len(index) <= value.ndim else None
-    return GETITEM, (("index", tuple(static)),), (), index, False
+def _spread(x: Tensor, value: np.ndarray, index: Any, static: list[Any]) -> _Encoded:
+    """An index without arrays, with new axes or `...`: it may be another shape for the whole array."""
+    key = (_item, value.shape, *static)
+    part: Any = PLANS.get(key)
+    if part is None and comes_again(key):
+        found = answer(_item, (x, index), {})
+        if found is not None and found.is_one:
+            part = found.results[0].op, found.results[0].params, (), index, False
+        elif found is not None and found.results == found.inputs:
+            part = _ALL
+        remember(key, part)
+    return part
 
 
 # -- where an array is not zero ---------------------------------------------------------------------------------------

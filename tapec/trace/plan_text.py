@@ -18,7 +18,8 @@ vectors, which is a reshape and a product:
         if rec is not None:
             a0, a1 = operands
             mark = rec.mark
-            if rec.append is not None and rec.trace is None and type(a0) is Tensor and a0._mark is mark and ...:
+            if rec.append is not None and rec.trace is None and (type(a0) is Tensor and a0._mark is mark):
+                if type(a1) is ndarray: a1 = rec.log.seen(a1)
                 frame = _getframe(2)
                 code = frame.f_code
                 if code.co_filename not in USER_FILES:
@@ -139,9 +140,10 @@ def _recording(text: Text, made: list[int]) -> Iterator[str]:
     if text.operands:
         yield f"{_row('a', range(text.operands))} = operands"
         yield "mark = rec.mark"
-    yield f"if rec.append is not None and {_watched(text)}:"
-    if len(text.lines) == 1 and text.operands > 1:
-        for k in sorted(set(text.lines[0].picks) & set(range(text.operands))):
+    groups = _groups(text)
+    yield f"if rec.append is not None and {_watched(text, groups)}:"
+    for k in sorted(set().union(*groups)):
+        if {k} not in groups:
             yield f"    if type(a{k}) is ndarray: a{k} = rec.log.seen(a{k})"
     yield "    frame = _getframe(2)"
     yield "    code = frame.f_code"
@@ -169,14 +171,26 @@ def _recording(text: Text, made: list[int]) -> Iterator[str]:
     yield f"    general(rec, operands, [{_args('v', places)}], [{_args('x', made)}])"
 
 
-def _watched(text: Text) -> str:
-    """What is recorded is known when it is one op, or when all is watched by one tape."""
-    alone = len(text.lines) == 1
-    read = [k for k in range(text.operands) if not alone or k in text.lines[0].picks]
-    tests = [f"type(a{k}) is Tensor and a{k}._mark is mark" for k in read]
-    if not tests:
+def _groups(text: Text) -> list[set[int]]:
+    """The operands on which each op hangs that is recorded."""
+    hangs: dict[int, set[int]] = {k: {k} for k in range(text.operands)}
+    groups = []
+    for line in text.lines:
+        group = set().union(*[hangs.get(k, ()) for k in line.picks])
+        hangs |= dict.fromkeys(line.to, group)
+        if line.moves and group not in groups:
+            groups.append(group)
+    return groups
+
+
+def _watched(text: Text, groups: list[set[int]]) -> str:
+    """All is recorded if of each group one is watched: whoever hangs on that is watched, too."""
+    if not groups:
         return "False"
-    return f"({' or '.join(tests)})" if alone else " and ".join(["rec.trace is None", *tests])
+    least = [group for group in groups if not any([other < group for other in groups])]
+    tests = [" or ".join([f"type(a{k}) is Tensor and a{k}._mark is mark" for k in sorted(group)]) for group in least]
+    alone = len(text.lines) == 1
+    return " and ".join([*([] if alone else ["rec.trace is None"]), *[f"({test})" for test in tests]])
 
 
 def _row(letter: str, places: Any) -> str:

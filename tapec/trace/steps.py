@@ -6,13 +6,14 @@ Values between the ops are seen by nobody, so no tensors are made for them: reco
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from operator import methodcaller
 from typing import Any, NamedTuple
 
 from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, constant
 from tapec.ir.graph import Params
 from tapec.ops.layout import ravel
-from tapec.trace.computing import computation
+from tapec.trace.computing import computation, direct
 from tapec.trace.plan_text import Line, Text, written
 from tapec.trace.recorder import Recorder
 from tapec.trace.tensor import NUMBERS, record, wrap
@@ -76,7 +77,7 @@ def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
         given,
         general.add,
         [steps for _, steps in chains],
-        kind if kind in (None, list, tuple) else lambda results: kind(*results),
+        kind if kind in (None, list, tuple) else partial(tuple.__new__, kind),  # a namedtuple
     )
 
 
@@ -88,7 +89,7 @@ def plan_of_any(op: Op, count: int) -> Plan:
     line = Line(tuple(range(count)), (count,), (count,), (), False, True)
     general = General([(op, (), line)], (count,), count, count)
     text = Text(count, 0, (), (line,), (count,), (None,), False)
-    return written(text)([op.run], [op], [()], [], general.add, [None], None)
+    return written(text)([direct(op.run)], [op], [()], [], general.add, [None], None)
 
 
 def _lines(answer: Answer, places: dict[Node, int]) -> tuple[Line, ...]:

@@ -130,11 +130,15 @@ class Tensor(ArrayLike):
         if op is None or kwargs or method != "__call__" or op.multi:
             return self._ufunc(ufunc, method, inputs, kwargs)
         values = []
+        arrays = False
         for x in inputs:  # as `operand_values` has it, without the call, which each np.sin(x) would pay for
             kind = type(x)
             if kind is Tensor:
                 values.append(x._value)
-            elif kind in PLAIN or (kind is _ndarray and x.dtype.kind in NUMERIC):
+            elif kind is _ndarray and x.dtype.kind in NUMERIC:
+                values.append(x)
+                arrays = True
+            elif kind in PLAIN:
                 values.append(x)
             else:
                 return perform(op, inputs, ())
@@ -149,6 +153,16 @@ class Tensor(ArrayLike):
         rec = CURRENT.get()
         if rec is None:
             out._mark = None
+        elif rec.append is not None and self._mark is rec.mark:  # as `record` has it, without the call
+            if arrays:
+                inputs = as_seen(rec, inputs)
+            frame = _getframe(1)
+            code = frame.f_code
+            if code.co_filename not in USER_FILES:
+                frame = user_frame(frame)
+                code = frame.f_code
+            rec.append((op, inputs, (), out, code, frame.f_lasti))
+            out._mark = rec.mark
         else:
             record(rec, op, inputs, (), out)
         return out
@@ -243,7 +257,7 @@ def operand_values(inputs: tuple[Any, ...]) -> list[Any] | None:
         kind = type(x)
         if kind is Tensor:
             values.append(x._value)
-        elif kind in PLAIN or (kind is _ndarray and x.dtype.kind in NUMERIC):
+        elif (kind is _ndarray and x.dtype.kind in NUMERIC) or kind in PLAIN:
             values.append(x)
         else:
             return None

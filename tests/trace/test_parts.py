@@ -123,6 +123,20 @@ def test_a_recorded_mask(index):
         np.testing.assert_array_equal(tape.gradient(loss, x).numpy(), want)
 
 
+def test_where_a_plain_mask_is_true_is_looked_for_once():
+    x, mask = tapec.constant(X), X > 0
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        first, second = x[mask], x[mask]
+        mask[0] = False
+        third = x[mask]
+    one, two, three = [entry[1][1:] for entry in tape.log.records]
+    assert all(a is b for a, b in zip(one, two, strict=True))
+    assert not any(a is b for a, b in zip(one, three, strict=True))
+    np.testing.assert_array_equal(first.numpy(), second.numpy())
+    np.testing.assert_array_equal(third.numpy(), X[mask])
+
+
 @pytest.mark.parametrize("kind", ["array", "mask", "list", "tensor"])
 def test_an_index_that_changes_later(kind):
     rows = {"array": ROWS.copy(), "mask": ROW_MASK.copy(), "list": [2, 0], "tensor": tapec.constant(ROWS)}[kind]

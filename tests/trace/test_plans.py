@@ -6,7 +6,7 @@ import pytest
 import tapec
 import tapec.ops  # fills the table of ops
 from tapec.ir import OPS, Node, input_node, type_of
-from tapec.trace import computing, plans
+from tapec.trace import computing, plans, steps
 
 A = np.arange(12.0).reshape(3, 4) - 5.0
 B = np.cos(A)
@@ -242,6 +242,25 @@ def test_some_operands_are_watched(watched, no_plans):
             for g, h in zip(grads, values[0], strict=True):
                 assert (g is None) == (h is None)
                 np.testing.assert_array_equal(g, h)
+
+
+@pytest.mark.parametrize("f", [np.take, np.append, lambda x, rows: np.take(np.outer(x, x), rows)])
+def test_a_plain_operand_of_several_ops_may_change_later(f, no_plans, monkeypatch):
+    results = []
+    for turn in range(4):
+        x, rows = tapec.constant(np.sort(V)), np.array([1, 0, 3])
+        if turn == 3:
+            monkeypatch.setattr(steps, "record", None)  # the general road
+        with tapec.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x, rows)
+            rows[:] = 2
+            loss = np.sum(y * f(x, rows))
+        results.append((tape.log.key, loss.numpy(), tape.gradient(loss, x)))
+    for key, value, gradient in results:
+        assert key == results[0][0]
+        assert value == results[0][1]
+        np.testing.assert_array_equal(np.asarray(gradient), np.asarray(results[0][2]))
 
 
 def test_nested_tapes(no_plans):
