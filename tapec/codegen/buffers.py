@@ -23,11 +23,12 @@ class Buffers:
     """The state of one block while it is lowered.
 
     `name` is what each value is called, `root` the value whose memory it looks into, `owned` the arrays made here,
-    `pool` the names of dead big arrays by type, `last` the item in which a memory is read for the last time,
-    `last_read` the same for a value, `here` the item that is being lowered. In a loop, `workspace` has the arrays that
-    are made once, before it: their names stand for the same memory in every turn. There `lent` tells which values live
-    in an array that a later value is computed into, `until` at which item that value needs it, `due` whose array a free
-    name stands for.
+    `pool` the names of dead big arrays by type, `in_rows` the values in arrays whose rows surely follow one another in
+    memory, `straight` the names of such arrays in the pool, `last` the item in which a memory is read for the last
+    time, `last_read` the same for a value, `here` the item that is being lowered. In a loop, `workspace` has the arrays
+    that are made once, before it: their names stand for the same memory in every turn. There `lent` tells which values
+    live in an array that a later value is computed into, `until` at which item that value needs it, `due` whose array a
+    free name stands for.
     """
 
     def __init__(self, plan: Plan, names: Names, name: dict[Node, str]):
@@ -38,6 +39,8 @@ class Buffers:
         self.owned: set[Node] = set()
         self.pool: dict[Type, list[str]] = {}
         self.pooled: dict[str, Type] = {}
+        self.in_rows: set[Node] = set()
+        self.straight: set[str] = set()
         self.items: list[Any] = []
         self.last: dict[Node, int] = {}
         self.last_read: dict[Node, int] = {}
@@ -61,9 +64,9 @@ class Buffers:
 
     def branch(self, other: Buffers) -> None:
         """Take over the state of another block: what is known of values is shared, what is free is not."""
-        self.root, self.owned = other.root, other.owned
+        self.root, self.owned, self.in_rows = other.root, other.owned, other.in_rows
         self.pool = {t: list(names) for t, names in other.pool.items()}
-        self.pooled = dict(other.pooled)
+        self.pooled, self.straight = dict(other.pooled), set(other.straight)
         self.alive = other.alive
 
     def count(self, inner: Buffers, before: int) -> None:
@@ -90,6 +93,18 @@ class Buffers:
             self.owned.add(node)
             if new:
                 self.allocate(node.type)
+                if self.comes_in_rows(node):
+                    self.in_rows.add(node)
+
+    def comes_in_rows(self, node: Node) -> bool:
+        """Is it a matrix that NumPy makes row by row? An operation by elements does, where one operand lies so."""
+        if node.type.ndim != 2 or node.op.kind != "elementwise":
+            return node.type.ndim == 2 and node.op.name == "matmul"
+        return any([i in self.in_rows and i.type.shape == node.type.shape for i in node.inputs])
+
+    def is_straight(self, name: str) -> bool:
+        """Do the rows of a free array surely follow one another in memory?"""
+        return name in self.straight or (self.workspace is not None and name in self.workspace)
 
     def allocate(self, t: Type) -> None:
         """Count new memory."""
@@ -111,6 +126,8 @@ class Buffers:
         self.owned.discard(victim)
         self.owned.add(node)
         self.name[node] = self.name[victim]
+        if victim in self.in_rows:
+            self.in_rows.add(node)
         if victim in self.lent:
             self.lent[node] = self.lent.pop(victim)
         self.bury(leaves, (victim,))
@@ -179,6 +196,7 @@ class Buffers:
                     self.due[name] = self.lent[leaf]
                 self.pool.setdefault(leaf.type, []).append(name)
                 self.pooled[name] = leaf.type
+                (self.straight.add if leaf in self.in_rows else self.straight.discard)(name)
             else:
                 self.release(name)
                 self.alive -= leaf.type.nbytes if dead else 0

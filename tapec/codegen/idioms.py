@@ -196,7 +196,11 @@ def _matmul(node: Node) -> str | None:
     return "_0.dot(_1)" if of_lines or a.size * (b.shape[1] if b.ndim == 2 else 1) <= SMALL_PRODUCT else None
 
 
-BY_DOT = frozenset([parse_template(t, 2) for t in ("_0.dot(_1)", "_0.dot(_1[None])", "_1.dot(_0)", "_1.dot(_0[None])")])
+# Products by the method, and what computes them into an array whose rows follow one another in memory.
+BY_DOT: dict[Template | None, Template] = {
+    parse_template(f"{a}.dot({b})", 2): parse_template(f"np.dot({a}, {b}, out=_2)", 3)
+    for a, b in (("_0", "_1"), ("_0", "_1[None]"), ("_1", "_0"), ("_1", "_0[None]"))
+}
 
 
 def _multiply(node: Node) -> str | None:

@@ -130,7 +130,10 @@ class Lowering(Buffers):
             or (kind == "product" and is_big(node.type, TIMES))  # `a.dot(b)` is called faster than `np.matmul`
         ):
             buffer = self.reuse(node.type, self.wish(node), node)
-        value = self.express(node) if buffer is None else self.express_into(node, buffer)
+        straight = buffer is not None and self.is_straight(buffer)
+        if straight:
+            self.in_rows.add(node)
+        value = self.express(node) if buffer is None else self.express_into(node, buffer, straight)
         self.bury(leaves)
         name = self.call(node, buffer)
         self.out.append(Do(value, node.origin) if name == buffer else Assign(name, value, node.origin))
@@ -207,10 +210,11 @@ class Lowering(Buffers):
         objects = template.objects
         return Expr(template, tuple([self.operand(i, k in objects) for k, i in enumerate(node.inputs)]))
 
-    def express_into(self, node: Node, target: str) -> Expr:
-        """The call that computes a value into an array."""
+    def express_into(self, node: Node, target: str, straight: bool = False) -> Expr:
+        """The call that computes a value into an array; `straight` tells that its rows follow one another in memory."""
         self.call_for_help(node)
-        return Expr(out_template(node), (*map(self.operand, node.inputs), target))
+        template = BY_DOT.get(self.plan.templates[node]) if straight else None
+        return Expr(template or out_template(node), (*map(self.operand, node.inputs), target))
 
     def has_out(self, node: Node) -> bool:
         """Can it be computed into an array?"""

@@ -88,17 +88,33 @@ def test_it_needs_no_memory_but_its_result():
     assert most < 1.1 * 64 * 32 * 8
 
 
-@pytest.mark.parametrize(("n", "line"), [(16, ".dot(v)"), (64, ", v, out=e)")])
-def test_only_large_ones_go_into_an_array_that_is_free(n, line):
-    """As with all products: the method is called faster."""
-    graph = parse(f"""graph(%u: f64[{n},1], %v: f64[1,{n}], %x: f64[{n},{n}]) {{
-      %0: f64[{n},{n}] = exp %x
+def into_a_free_array(n, lines):
+    """The graph of a column times a row when there is an array that nobody needs any more, made by these lines."""
+    return parse(f"""graph(%u: f64[{n},1], %v: f64[1,{n}], %x: f64[{n},{n}]) {{
+      {lines.format(t=f"f64[{n},{n}]")}
       %1: f64[] = max %0 {{axis=(0, 1), keepdims=False}}
       %2: f64[{n},1] = multiply %u, %1 !ct
       %3: f64[{n},{n}] = multiply %2, %v !ct
       return %1, %3
     }}""")
-    assert line in check(graph, rng.normal(size=(n, 1)), rng.normal(size=(1, n)), rng.normal(size=(n, n))).source
+
+
+BY_ELEMENTS = "%0: {t} = exp %x"
+BY_ROWS = """%p: {t} = matmul %x, %x
+      %0: {t} = add %p, %x"""
+
+
+@pytest.mark.parametrize(
+    ("n", "lines", "line"),
+    [(16, BY_ROWS, ".dot(v)"), (40, BY_ROWS, "np.dot(u * m, v, out="), (40, BY_ELEMENTS, "np.multiply(u * m, v, out=")],
+)
+def test_it_goes_into_an_array_that_is_free(n, lines, line):
+    """A large one does, by np.dot where rows surely follow one another there: what is computed of the user's arrays by
+    elements may lie in columns, as they do."""
+    graph = into_a_free_array(n, lines)
+    u, v, x = rng.normal(size=(n, 1)), rng.normal(size=(1, n)), rng.normal(size=(n, n))
+    for given in (x, np.asfortranarray(x)):
+        assert line in check(graph, u, v, given).source
 
 
 # -- columns as rows --------------------------------------------------------------------------------------------------

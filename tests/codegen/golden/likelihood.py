@@ -15,7 +15,7 @@ def likelihood_value_and_grad(theta, x, y):
     alpha = np.linalg.solve(kernel, y)   # golden_functions.py:65   np.linalg.solve(kernel, y)
     factor = np.linalg.cholesky(kernel)  # golden_functions.py:64   np.linalg.cholesky(kernel)
     l = np.log(np.diagonal(factor))      # golden_functions.py:66   np.log(np.diag(factor))
-    np.multiply((alpha * 0.5)[:, None], alpha, out=kernel)  # golden_functions.py:65   np.linalg.solve(kernel, y)
+    np.dot((alpha * 0.5)[:, None], alpha[None], out=kernel)  # golden_functions.py:65   np.linalg.solve(kernel, y)
     inverse = np.linalg.inv(factor)      # golden_functions.py:64   np.linalg.cholesky(kernel)
     np.matmul(inverse.T, inverse, out=factor)
     factor *= 0.5
