@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from tapec.codegen.cost import bytes_of
 from tapec.codegen.names import Names, generic_name, identifier
 from tapec.codegen.plan import Plan, is_view
 from tapec.ir import INPUT, Node
@@ -110,6 +111,11 @@ class Buffers:
         """Count new memory."""
         self.alive += t.nbytes
         self.peak = max(self.peak, self.alive)
+
+    def make_room(self, node: Node) -> None:
+        """Count what a value takes while it is computed, and all that it is computed from is still there."""
+        if not is_view(node):
+            self.peak = max(self.peak, self.alive + bytes_of((node,)))
 
     def dies(self, node: Node, wanted: Type, heir: Node | None = None) -> bool:
         """Is it an array of our own, of this type, that nobody needs after this line? And may `heir` live in it?"""

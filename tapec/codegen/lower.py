@@ -134,6 +134,8 @@ class Lowering(Buffers):
         if straight:
             self.in_rows.add(node)
         value = self.express(node) if buffer is None else self.express_into(node, buffer, straight)
+        if buffer is None:
+            self.make_room(node)
         self.bury(leaves)
         name = self.call(node, buffer)
         self.out.append(Do(value, node.origin) if name == buffer else Assign(name, value, node.origin))
@@ -158,6 +160,7 @@ class Lowering(Buffers):
     def several(self, node: Node, leaves: Sequence[Node]) -> None:
         """An operation with several results: `q, r = np.linalg.qr(a)`."""
         expression = self.express(node)
+        self.make_room(node)
         self.bury(leaves)
         parts = self.plan.parts.get(node, {})
         targets = []
@@ -166,6 +169,8 @@ class Lowering(Buffers):
             targets.append("_" if part is None else self.call(part))
             if part is not None:
                 self.own(part)
+            else:
+                self.allocate(node.type[k])  # it stays there until the next `_`, or the end
         self.out.append(Assign(tuple(targets), expression, node.origin))
 
     def overwrite(self, node: Node, leaves: Sequence[Node]) -> bool:

@@ -227,3 +227,12 @@ def test_what_a_return_computes_is_read_and_written():
     x = rng.normal(size=(40, 50))
     for f in (lambda x: x.T, lambda x: np.exp(x)):  # results are arrays of their own
         assert check(graph_of(f, x), x).cost.moved == 2 * x.nbytes
+
+
+def test_what_a_value_is_computed_from_is_counted_with_it():
+    """`x = x @ w` needs both, and what `_` stands for stays."""
+    x, w = rng.normal(size=(40, 30)), rng.normal(size=(30, 30))
+    compiled = check(graph_of(lambda x, w: np.sum(np.tanh(x @ w) @ w), x, w), x, w)
+    assert compiled.cost.peak >= 2 * x.nbytes
+    compiled = check(graph_of(lambda w: np.sum(np.linalg.eigh(w @ w.T)[0] ** 2), w), w)
+    assert compiled.cost.peak >= 2 * w.nbytes
