@@ -15,6 +15,7 @@ from tapec.ir.index import Slice, Slot
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.control import CALL
+from tapec.ops.copying import COPY
 from tapec.runtime.build import Build
 from tapec.trace.idle import Idle
 from tapec.trace.recorder import CURRENT
@@ -220,10 +221,13 @@ def _gathers(nodes: Sequence[Node], sources: list[Node]) -> dict[Node, list[tupl
     found: dict[Node, list[tuple[Node, Node]]] = {}
     wanted = set(sources)
     for node in nodes:
-        if node.inputs and node.inputs[0] in wanted:
-            index = _gathered(node)
-            if index is not None:
-                found.setdefault(node.inputs[0], []).append((node, index))
+        index = _gathered(node) if node.inputs else None
+        if index is not None:
+            source = node.inputs[0]
+            while source.op is COPY and source not in wanted:  # a Variable's value, as `read_value` gives it
+                source = source.inputs[0]
+            if source in wanted:
+                found.setdefault(source, []).append((node, index))
     if found and any(s.inputs for s in found):
         reached: set[Node] = set()
         for node in nodes:

@@ -22,6 +22,7 @@ __all__ = ["Variable", "same"]
 
 _serial = itertools.count()
 _ufunc_of_tensors: Any = Tensor.__array_ufunc__
+_function_of_tensors: Any = Tensor.__array_function__
 
 
 class Variable(ArrayLike):
@@ -59,6 +60,12 @@ class Variable(ArrayLike):
         return tensor
 
     _operand = _tapec_read
+
+    def _apart(self, found: Any) -> Any:
+        """What a function gives. One that leaves the value as it is gives a tensor of its own, which is not watched
+        when the Variable is read again.
+        """
+        return same(found) if found is self._tensor else found
 
     @property
     def _value(self) -> Any:
@@ -155,11 +162,16 @@ class Variable(ArrayLike):
         read = [x._tapec_read() if isinstance(x, Variable) else x for x in inputs]
         return _ufunc_of_tensors(read[0] if inputs[0] is self else self._tapec_read(), ufunc, method, *read)
 
-    __array_function__ = Tensor.__array_function__
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return self._apart(_function_of_tensors(self, func, types, args, kwargs))
 
     @property
     def T(self) -> Any:
-        return self._tapec_read().T
+        return self._apart(self._tapec_read().T)
+
+    @property
+    def real(self) -> Any:
+        return self._apart(self._tapec_read().real)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self._tapec_read().__array__(dtype, copy)
@@ -289,7 +301,7 @@ def _reading(name: str) -> Any:
     """That of the tensor read."""
 
     def call(self: Variable, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self._tapec_read(), name)(*args, **kwargs)
+        return self._apart(getattr(self._tapec_read(), name)(*args, **kwargs))
 
     call.__name__ = name
     call.__qualname__ = f"Variable.{name}"

@@ -45,6 +45,34 @@ def test_a_gather_keeps_duplicates(gather, kind):
     assert np.array_equal(np.asarray(found), expected)
 
 
+COPIES = {
+    "read_value": lambda v: v.read_value(),
+    "a copy of a copy": lambda v: np.copy(np.copy(v)),
+    "x[:]": lambda v: v[:],
+}
+
+
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+def test_a_gather_from_a_copy_is_one_from_the_source(copied):
+    is_rows(gradient(lambda x: np.sum(np.take(copied(x), [2, 0, 2], axis=0))), [2, 0, 2], np.ones((3, 3)))
+    found = gradient(lambda x: np.sum(np.take(copied(x), [2], axis=0)) + np.sum(np.take(x, [1, 2], axis=0)))
+    is_rows(found, [2, 1, 2], np.ones((3, 3)))
+
+
+def test_a_gather_from_a_copy_that_is_a_source_too_or_is_read_otherwise():
+    table = Variable(TABLE)
+    with GradientTape(persistent=True) as tape:
+        copied = table.read_value()
+        y = np.sum(np.take(copied, [2, 0, 2], axis=0))
+        z = y + np.sum(copied * 3.0)
+    expected = np.zeros((4, 3))
+    np.add.at(expected, [2, 0, 2], 1.0)
+    for g in tape.gradient(y, [table, copied]):
+        assert np.array_equal(np.asarray(g), expected)
+    for g in (tape.gradient(z, table), *tape.gradient(z, [copied, table])):
+        assert np.array_equal(np.asarray(g), expected + 3.0)
+
+
 def test_indices_may_be_a_list_or_a_tensor():
     is_rows(gradient(lambda x: np.sum(np.take(x, [1, 3], axis=0))), [1, 3], np.ones((2, 3)))
     is_rows(gradient(lambda x: np.sum(x[[1, 3]])), [1, 3], np.ones((2, 3)))

@@ -72,6 +72,37 @@ def test_reading_gives_a_tensor_of_its_own():
     assert v.read_value() is not v.read_value()
 
 
+UNCHANGED = {
+    "all of it": lambda v: v[:],
+    "reshape": lambda v: v.reshape(2),
+    "np.reshape": lambda v: np.reshape(v, -1),
+    "ravel": lambda v: v.ravel(),
+    "T": lambda v: v.T,
+    "real": lambda v: v.real,
+    "np.real": np.real,
+    "squeeze": np.squeeze,
+    "pad": lambda v: np.pad(v, 0),
+    "tile": lambda v: np.tile(v, 1),
+    "broadcast_to": lambda v: np.broadcast_to(v, (2,)),
+    "astype": lambda v: v.astype(float, copy=False),
+}
+
+
+@pytest.mark.parametrize("f", UNCHANGED.values(), ids=UNCHANGED)
+def test_a_function_that_changes_nothing_gives_a_tensor_of_its_own(f):
+    v = Variable([1.0, 2.0])
+    before = f(v)
+    with GradientTape(persistent=True) as tape:
+        inside = f(v)
+        y = v * before + inside * inside
+    assert tape.gradient(y, v).numpy().tolist() == [3.0, 6.0]
+    assert tape.gradient(y, inside).numpy().tolist() == [2.0, 4.0]
+    assert tape.gradient(y, before) is None
+    assert tape.gradient(inside, v).numpy().tolist() == [1.0, 1.0]
+    v.assign([5.0, 6.0])
+    assert before.numpy().tolist() == [1.0, 2.0]
+
+
 def test_changing_what_was_read_changes_no_variable():
     v = Variable([1.0, 2.0])
     read = v.read_value()

@@ -463,6 +463,49 @@ def test_a_part_that_was_read_keeps_its_value_and_its_gradient():
     assert found.tolist() == [5.0, 5.0]  # of w[1] both readings: 2 * 2 and w[0]
 
 
+UNCHANGED = {
+    "convert_to_tensor": tf.convert_to_tensor,
+    "identity": tf.identity,
+    "all of it": lambda w: w[:],
+    "reshape": lambda w: tf.reshape(w, [-1]),
+    "squeeze": tf.squeeze,
+    "transpose": tf.transpose,
+    "broadcast_to": lambda w: tf.broadcast_to(w, [2]),
+    "cast": lambda w: tf.cast(w, tf.float32),
+    "np.ravel": np.ravel,
+}
+
+
+@pytest.mark.parametrize("f", UNCHANGED.values(), ids=UNCHANGED)
+def test_what_was_read_from_a_variable_is_not_the_variable(f):
+    w = tf.Variable([1.0, 2.0])
+    before = f(w)
+    with tf.GradientTape(persistent=True) as tape:
+        inside = f(w)
+        y = w * before + inside * inside
+    assert tape.gradient(y, w).numpy().tolist() == [3.0, 6.0]
+    assert tape.gradient(y, inside).numpy().tolist() == [2.0, 4.0]
+    assert tape.gradient(y, before) is None
+    assert tape.gradient(inside, w).numpy().tolist() == [1.0, 1.0]
+    w.assign([5.0, 6.0])
+    assert before.numpy().tolist() == [1.0, 2.0]
+
+
+def test_a_cast_to_the_same_dtype_is_the_tensor_itself():
+    x = tf.constant([1.0, 2.0])
+    assert tf.cast(x, tf.float32) is x and tf.cast(x, tf.float64) is not x
+    assert tf.reshape(x, [2]) is not x and tf.squeeze(x) is not x
+
+
+@pytest.mark.parametrize("read", [tf.identity, tf.convert_to_tensor, lambda w: w.read_value()])
+def test_a_gather_from_what_was_read_is_by_rows(read):
+    w = tf.Variable([[1.0], [2.0], [3.0]])
+    with tf.GradientTape() as tape:
+        y = tf.gather(read(w), [2, 0, 2])
+    found = tape.gradient(y, w)
+    assert isinstance(found, tf.IndexedSlices) and found.indices.numpy().tolist() == [2, 0, 2]
+
+
 def test_shapes_are_what_tensorflow_has():
     shape = tf.Variable(np.ones((2, 3), np.float32)).shape
     assert isinstance(shape, tf.TensorShape)

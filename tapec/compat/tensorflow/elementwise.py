@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.compat.tensorflow.faces import Face, constant
+from tapec.compat.tensorflow.faces import Face, Tensor, constant
 
 __all__ = ["BINARY", "UNARY", "add_n", "cast", "clip_by_value", "complex_", "pair", "special", "where"]
 
@@ -127,7 +127,7 @@ def add_n(inputs: Any, name: Any = None) -> Any:
 
 
 def cast(x: Any, dtype: Any, name: Any = None) -> Any:
-    return constant(x).astype(np.dtype(dtype))
+    return x if isinstance(x, Tensor) and x.dtype == dtype else constant(x).astype(np.dtype(dtype))
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = None) -> Any:

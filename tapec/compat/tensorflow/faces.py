@@ -16,6 +16,7 @@ import numpy as np
 
 from tapec.api.slices import IndexedSlices as PlainSlices
 from tapec.api.variable import Variable as PlainVariable
+from tapec.api.variable import same
 from tapec.errors import TapecError, at_user_line, user_line
 from tapec.ops import FUNCTIONS, ArrayLike
 from tapec.ops.array import apply
@@ -34,6 +35,7 @@ __all__ = [
     "face",
     "faces",
     "plain",
+    "renewed",
 ]
 
 
@@ -128,7 +130,8 @@ class Face(ArrayLike):
 
     @refusing
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return super().__array_function__(func, types, args, kwargs)
+        found = super().__array_function__(func, types, args, kwargs)
+        return renewed(found) if args and found is args[0] else found
 
     @refusing
     def __getitem__(self, index: Any) -> Any:
@@ -220,7 +223,8 @@ class Variable(Face):
         return self
 
     def __getitem__(self, index: Any) -> Part:
-        return Part(self, index, super().__getitem__(index)._inner)
+        found = super().__getitem__(index)
+        return Part(self, index, (renewed(self) if found is self else found)._inner)
 
     def _given(self, value: Any) -> Any:
         if isinstance(value, Face):
@@ -322,6 +326,11 @@ def face(x: Any) -> Any:
         known = _VARIABLES.get(id(x))
         return Variable(x) if known is None else known
     return IndexedSlices(x) if isinstance(x, PlainSlices) else x
+
+
+def renewed(x: Face) -> Tensor:
+    """A new tensor of the same value."""
+    return Tensor(same(x._inner._tapec_read()))
 
 
 def faces(structure: Any) -> Any:

@@ -11,8 +11,7 @@ import numpy as np
 from tapec.api.arguments import UnconnectedGradients
 from tapec.api.custom import custom_gradient as plain_custom_gradient
 from tapec.api.tape import GradientTape as PlainTape
-from tapec.api.variable import same
-from tapec.compat.tensorflow.faces import Face, Tensor, Variable, constant, face, faces, plain
+from tapec.compat.tensorflow.faces import Face, Tensor, Variable, constant, face, faces, plain, renewed
 from tapec.ops.custom import stop_gradient as plain_stop_gradient
 
 __all__ = [
@@ -113,7 +112,7 @@ def stop_gradient(input: Any, name: Any = None) -> Any:
 
 def identity(input: Any, name: Any = None) -> Any:
     """A new tensor of the same value."""
-    return Tensor(same(constant(input)._inner))
+    return renewed(constant(input))
 
 
 def function(func: Any = None, **_: Any) -> Any:
@@ -128,4 +127,5 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
             return constant(value, dtype_hint)
         except TypeError:
             pass
-    return constant(value, dtype)
+    found = constant(value, dtype)
+    return renewed(found) if isinstance(value, Variable) else found
