@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.codegen.items import no_run
-from tapec.codegen.plan import count_uses, is_view
+from tapec.codegen.plan import count_uses, is_view, readers_of
 from tapec.codegen.regions import Region, find_regions, has_rows, picks_by_row, row_inputs
 from tapec.codegen.scatter import is_scatter
 from tapec.codegen.schedule import early_ends
@@ -47,10 +47,7 @@ def in_blocks(graph: Graph) -> Graph:
     if not regions:
         return graph
     graph = lean
-    readers: dict[Node, list[Node]] = {}
-    for node in graph.nodes:
-        for i in node.inputs:
-            readers.setdefault(i, []).append(node)
+    readers = readers_of(graph.nodes)
     new: dict[Node, Node] = {i: i for i in graph.inputs}
     nodes: list[Node] = []
     waiting: list[list[Node]] = [[] for _ in range(len(regions) + 1)]

@@ -199,6 +199,15 @@ def count_uses(nodes: Sequence[Node], results: Iterable[Node]) -> dict[Node, int
     return uses
 
 
+def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
+    """The nodes that read each value, once for each place."""
+    readers: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for i in node.inputs:
+            readers.setdefault(i, []).append(node)
+    return readers
+
+
 def inner_nodes(nodes: Sequence[Node]) -> set[Node]:
     """Values inside one user call that is several operations: the call's variable belongs to the last of them."""
     inner: set[Node] = set()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import NamedTuple
 
-from tapec.codegen.plan import count_uses, is_view
+from tapec.codegen.plan import count_uses, is_view, readers_of
 from tapec.codegen.scatter import fused_operand, is_scatter
 from tapec.ir import Graph, Node
 from tapec.ir.index import Slice, Slot
@@ -42,6 +42,7 @@ def find_regions(graph: Graph) -> tuple[int, list[Region], dict[Node, int]]:
     left_out: set[Node] = set()
     uses = count_uses(graph.nodes, graph.outputs)
     scattered = {n: k for n in graph.nodes if (k := fused_operand(n, uses)) is not None}
+    readers = readers_of(graph.nodes)
     while True:
         level, inside, latest = _levels(graph, rows, scattered, left_out)
         groups: dict[int, list[Node]] = {}
@@ -49,14 +50,27 @@ def find_regions(graph: Graph) -> tuple[int, list[Region], dict[Node, int]]:
             if node in inside:
                 groups.setdefault(level[node], []).append(node)
         poor = [g for g in groups.values() if sum(map(_is_large, g)) < FEWEST]
+        out = [n for g in poor for n in _pinned(g, level, latest)]
         if not poor:
+            out = [n for g in groups.values() for n in _views_for_later(g, rows, readers)]
+        if not out:
             return rows, *_regions(graph, rows, groups, level, inside)
-        left_out.update(n for g in poor for n in _pinned(g, level, latest))
+        left_out.update(out)
 
 
 def _pinned(group: list[Node], level: dict[Node, int], latest: dict[Node, int]) -> list[Node]:
     """What cannot wait for a later loop; all of a group, if everything could."""
     return [n for n in group if latest[n] == level[n]] or group
+
+
+def _views_for_later(group: list[Node], rows: int, readers: dict[Node, list[Node]]) -> list[Node]:
+    """Views that are read after the loop alone, of values that they need no more than: there they copy nothing."""
+    inside = set(group)
+    views: dict[Node, list[Node]] = {}
+    for node in group:
+        if is_view(node) and not any([r in inside or is_sum_over_rows(r, rows) for r in readers.get(node, ())]):
+            views.setdefault(node.inputs[0], []).append(node)
+    return [v for x, found in views.items() if sum([v.type.size for v in found]) >= x.type.size for v in found]
 
 
 def _is_large(node: Node) -> bool:

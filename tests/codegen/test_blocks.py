@@ -212,3 +212,15 @@ def test_what_one_loop_reads_is_computed_in_it():
     compiled = check(graph_of(f, *values), *values)
     assert compiled.source.count("for i in range") == 2
     assert compiled.source.count("np.empty((2048, 100))") == 1  # e alone
+
+
+def test_views_for_later_are_taken_later():
+    """In the loop they would be copied; but a few columns are less than the array that they are columns of."""
+
+    def f(x):
+        e = np.exp(x) * x + 1.0
+        return np.concatenate([e[:, 1:], e[:, :-1]]), np.concatenate([np.sin(np.tanh(x) * 2.0)[:, :1]] * 2)
+
+    lines = check(graph_of(f, ROWS), ROWS).source.splitlines()
+    loop = "".join([line for line in lines if line.startswith(" " * 8)])
+    assert "[:, 1:]" not in loop and "[:, :1]" in loop
