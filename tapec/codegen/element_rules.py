@@ -97,16 +97,6 @@ def _lines(shape: tuple[int, ...], axis: int) -> list[list[int]]:
     return _groups(shape, (axis,)) if shape[axis] else []
 
 
-def _diff(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
-    axis, shape, values = node.param("axis"), list(node.inputs[0].type.shape), list(xs[0])
-    for _ in range(node.param("n")):
-        numbers = _numbered(tuple(shape))
-        shape[axis] -= 1
-        after, before = (np.delete(numbers, k, axis).ravel().tolist() for k in (0, -1))
-        values = b.apply_each("subtract", zip([values[k] for k in after], [values[k] for k in before]))
-    return values
-
-
 def _cross(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
     x, y = ([v[k] for k in _spread(i.type.shape, node.type.shape)] for v, i in zip(xs, node.inputs))
     out = []
@@ -238,7 +228,6 @@ RULES: dict[str, Callable[[Elements, Node, Sequence[Values]], Values | None]] = 
     "trace": _trace,
     "cumsum": _running("add"),
     "cumprod": _running("multiply"),
-    "diff": _diff,
     "mean": _mean,
     "max": _extreme("maximum"),
     "min": _extreme("minimum"),

@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
+from tapec.ir.index import Slice
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements
 from tapec.ops.define import as_operand, define, ndim_of
+from tapec.ops.indexing import FULL_SLICE, SCATTER
 from tapec.ops.kit import along, as_array, both, drawn, flat, present, rolled
 from tapec.ops.symbol import is_known
 
-__all__ = ["DIFF", "diff", "ediff1d", "gradient", "trapezoid"]
+__all__ = ["DIFF", "HEAD", "TAIL", "diff", "ediff1d", "gradient", "trapezoid"]
+
+TAIL, HEAD = Slice(1, None, None), Slice(None, -1, None)
 
 
 def _diff_rule(t: Type, n: int, axis: int) -> Type:
@@ -22,13 +26,18 @@ def _diff_rule(t: Type, n: int, axis: int) -> Type:
 
 
 def _diff_vjp(ct: Any, y: Any, x: Any, n: int, axis: int) -> Any:
-    """Minus the difference of the cotangent with zeros on both sides, as often."""
+    """Each step takes an element from the one after it, so back it is added there and taken away here, as often."""
+    m = x.shape[axis]
     if not y.shape[axis]:
         return (np.zeros_like(x),)
-    shape = tuple(n if k == axis else m for k, m in enumerate(x.shape))
-    zeros = np.zeros_like(ct, shape=shape)
-    back = np.diff(np.concatenate([zeros, ct, zeros], axis), n, axis)
-    return (-back if n % 2 else back,)
+    for size in range(m - n + 1, m + 1):
+        shape = tuple([size if k == axis else d for k, d in enumerate(x.shape)])
+        after, before = (
+            apply(SCATTER, (ct,), (("shape", shape), ("index", (*[FULL_SLICE] * axis, place))))
+            for place in (TAIL, HEAD)
+        )
+        ct = after - before
+    return (ct,)
 
 
 def _diff_source(args: tuple[str, ...], node: Any) -> str:

@@ -62,7 +62,7 @@ def test_vectors_of_geometry():
     def f(x, y):
         turned = np.cross(x, y) / np.linalg.norm(x) + np.cross(np.reshape(np.concatenate([x, y]), (2, 3)), y)[1]
         m = x[:, None] * y
-        return np.sum(turned * np.cumsum(y)) + np.trace(m) + np.trace(m, 1) + np.sum(np.diff(x) ** 2)
+        return np.sum(turned * np.cumsum(y)) + np.trace(m) + np.trace(m, 1)
 
     for x in (np.array([1.0, -2.0, 3.0]), np.array([np.nan, 1.0, np.inf]), np.zeros(3)):
         y = np.array([0.3, 0.5, -1.0])
@@ -73,8 +73,7 @@ def test_vectors_of_geometry():
 def test_running_sums_of_small_matrices():
     def f(x):
         m = np.reshape(x, (2, 3))
-        eye = np.eye(2, 3, 1)
-        return np.cumsum(m, axis=0), np.cumsum(m, axis=1), np.cumprod(x), np.diff(m, axis=0), np.diff(m, 2), m + eye
+        return np.cumsum(m, axis=0), np.cumsum(m, axis=1), np.cumprod(x), m + np.eye(2, 3, 1)
 
     for x in (np.arange(6.0), np.array([np.nan, 1.0, np.inf, -1.0, -0.0, 2.0])):
         check(graph_of(f, x), x)

@@ -1,16 +1,18 @@
 """Slices of slices, and of what is computed for them alone: only what is read is computed, and put together once.
 
 In the total variation of an image the differences along one axis, `u[1:] - u[:-1]`, are read but for their last column:
-`(u[1:] - u[:-1])[:, :-1]` is `u[1:, :-1] - u[:-1, :-1]`, and what flows back belongs at these two places at once.
+`(u[1:] - u[:-1])[:, :-1]` is `u[1:, :-1] - u[:-1, :-1]`, and what flows back belongs at these two places at once. Parts
+are added to an array that is there, if there is one, and not to zeros first.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from tapec.ir import Node
 from tapec.ir.index import Slice
 from tapec.ops import Symbol, apply
+from tapec.ops.differences import HEAD, TAIL
 from tapec.ops.indexing import FULL_SLICE, GETITEM, SCATTER, completed
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
@@ -37,10 +39,13 @@ def composed(outer: Slices, inner: Slices, shape: tuple[int, ...]) -> Slices:
 
 def _within(a: Slice, b: Slice, n: int) -> Slice:
     taken = range(n)[slice(*a)][slice(*b)]
-    start, stop = taken.start, taken.stop
-    if stop > n // 2:
-        stop -= n  # counted from the end, as people do
-    return Slice(start or None, stop or None if taken.stop == n else stop, None)
+    return _between(taken.start, taken.stop, n)
+
+
+def _between(start: int, stop: int, n: int) -> Slice:
+    """A slice of n elements; its end is counted from theirs, as people do."""
+    end = stop - n if stop > n // 2 else stop
+    return Slice(start or None, end or None if stop == n else end, None)
 
 
 def without_rest(index: Slices) -> Slices:
@@ -56,6 +61,15 @@ def part(x: Symbol, index: Slices) -> Any:
     return apply(GETITEM, (x,), (("index", index),)) if index else x
 
 
+def difference(y: Symbol) -> Any:
+    """What `np.diff` does, in operations that can be taken together with others."""
+    x: Any = Symbol(y.node.inputs[0], y.builder)
+    full = (FULL_SLICE,) * y.node.param("axis")
+    for _ in range(y.node.param("n")):
+        x = part(x, (*full, TAIL)) - part(x, (*full, HEAD))
+    return x
+
+
 # -- reading ----------------------------------------------------------------------------------------------------------
 def _both_read(y: Node, x: Node) -> Slices | None:
     outer = slices_of(y.inputs[0], x.type.shape)
@@ -63,20 +77,37 @@ def _both_read(y: Node, x: Node) -> Slices | None:
     return None if outer is None or inner is None else composed(outer, inner, x.type.shape)
 
 
-def _less(y: Node, uses: Any) -> Slices | None:
-    """The slices of an elementwise result that is needed for them alone."""
+class Less(NamedTuple):
+    """The slices that are read of elementwise results, and the nodes that are needed for them alone, in order."""
+
+    slices: Slices
+    nodes: list[Node]
+
+
+def _less(y: Node, uses: Any) -> Less | None:
     whole = y.inputs[0]
-    if whole.op.kind != "elementwise" or whole.op.multi or whole.params or whole.op.name == "power":
+    if not _by_elements(whole) or uses(whole) > 1 or y.type.size >= whole.type.size:
         return None
-    if uses(whole) > 1 or y.type.size >= whole.type.size:
+    index = slices_of(y, whole.type.shape)
+    if index is None:
         return None
-    return slices_of(y, whole.type.shape)
+    nodes = [whole]
+    for node in nodes:
+        nodes += [i for i in node.inputs if i.type.shape == whole.type.shape and _by_elements(i) and uses(i) == 1]
+    return Less(index, nodes[::-1])
 
 
-def computed_less(y: Symbol, fact: Slices) -> Any:
-    """The operation on parts of its operands."""
-    whole = y.node.inputs[0]
-    return apply(whole.op, tuple([_operand(Symbol(i, y.builder), whole, fact) for i in whole.inputs]))
+def _by_elements(node: Node) -> bool:
+    return node.op.kind == "elementwise" and not (node.op.multi or node.params or node.op.name == "power")
+
+
+def computed_less(y: Symbol, fact: Less) -> Any:
+    """The operations on parts of their operands."""
+    less: dict[Node, Any] = {}
+    for node in fact.nodes:
+        operands = [less[i] if i in less else _operand(Symbol(i, y.builder), node, fact.slices) for i in node.inputs]
+        less[node] = apply(node.op, tuple(operands))
+    return less[fact.nodes[-1]]
 
 
 def _operand(x: Symbol, whole: Node, index: Slices) -> Any:
@@ -84,6 +115,39 @@ def _operand(x: Symbol, whole: Node, index: Slices) -> Any:
     first = whole.type.ndim - len(own)
     sizes = whole.type.shape[first:]
     return part(x, tuple([s if n == size else FULL_SLICE for s, n, size in zip(index[first:], own, sizes)]))
+
+
+# -- reading what was written -----------------------------------------------------------------------------------------
+class Overlap(NamedTuple):
+    """What a slice reads of a part among zeros: the slices of its values, and their place in what is read."""
+
+    values: Slices
+    place: Slices
+
+
+def _overlap(y: Node, uses: Any) -> Overlap | None:
+    written = y.inputs[0]
+    if written.op.name != "scatter" or uses(written) > 1:
+        return None
+    shape = written.type.shape
+    outside, inside = slices_of(written, shape), slices_of(y, shape)
+    if outside is None or inside is None:
+        return None
+    values, place = [], []
+    for a, b, n in zip(outside, inside, shape, strict=True):
+        put, read = range(n)[slice(*a)], range(n)[slice(*b)]
+        start, stop = max(put.start, read.start), min(put.stop, read.stop)
+        if start >= stop:
+            return None
+        values.append(_between(start - put.start, stop - put.start, len(put)))
+        place.append(_between(start - read.start, stop - read.start, len(read)))
+    return Overlap(tuple(values), tuple(place))
+
+
+def read_in_place(y: Symbol, fact: Overlap) -> Any:
+    values = part(Symbol(y.node.inputs[0].inputs[0], y.builder), fact.values)
+    place = without_rest(fact.place)
+    return apply(SCATTER, (values,), (("shape", y.shape), ("index", place))) if place else values
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -112,7 +176,52 @@ def taken_away(y: Symbol, fact: int) -> Any:
     return Symbol(rest, y.builder) - apply(SCATTER, (bare, *arrays), scatter.params)
 
 
+# -- sums of parts ----------------------------------------------------------------------------------------------------
+Parts = list[tuple[bool, Node]]  # whether it is added, and what
+
+
+def _parts(node: Node, uses: Any) -> Parts:
+    """The scatters that a sum consists of; none when it has other summands."""
+    parts: Parts = []
+    while node.op.name in ("add", "subtract") and node.role is not None and uses(node) == 1:
+        node, last = node.inputs[0], (node.op.name == "add", node.inputs[1])
+        parts.append(last)
+    parts.append((True, node))
+    return parts[::-1] if all([part.op.name == "scatter" for _, part in parts]) else []
+
+
+class Apart(NamedTuple):
+    """A sum of what is not scattered, with its sign, and parts."""
+
+    whole: Node
+    negative: bool
+    parts: Parts
+
+
+def _before_parts(y: Node, uses: Any) -> Apart | None:
+    """Is an array added after parts, which it could take up, or are they put together before they are added to it?"""
+    a, b = y.inputs
+    if a.type != y.type or b.type != y.type:
+        return None
+    sign = y.op.name == "add"
+    parts = _parts(b, uses) if b.op.name != "scatter" else []
+    if parts:
+        return Apart(a, False, [(added == sign, part) for added, part in parts])
+    parts = _parts(a, uses) if b.op.name != "scatter" else []
+    return Apart(b, not sign, parts) if len(parts) > sign else None  # one part is added in place anyway
+
+
+def parts_added(y: Symbol, fact: Apart) -> Any:
+    total: Any = Symbol(fact.whole, y.builder)
+    if fact.negative:
+        total = -total
+    for added, part in fact.parts:
+        total = total + Symbol(part, y.builder) if added else total - Symbol(part, y.builder)
+    return total
+
+
 SLICES = (
+    Rule("difference", Some("diff"), difference, lambda y: bool(y.type.size), kinds="fc"),
     Rule("slice-of-slice", x[...][...], lambda x, fact: part(x, fact), _both_read, kinds="fciub"),
     Rule(
         "slice-of-elementwise",
@@ -122,10 +231,20 @@ SLICES = (
         kinds="fciub",
         changes="rounding",
     ),
+    Rule("slice-of-part", Some("getitem", of=("scatter",)), read_in_place, _overlap, kinds="fc"),
     Rule("part-of-part", Some("scatter", of=("scatter",)), written_once, _both_written, kinds="fc"),
 )
 
 PARTS = (
+    Rule(
+        "whole-before-parts",
+        Some("add", "subtract", of=("add", "subtract", "scatter")),
+        parts_added,
+        _before_parts,
+        only="cotangents",
+        kinds="fc",
+        changes="zeros",
+    ),
     Rule(
         "part-taken-away",
         Some("add", of=("scatter",)),
