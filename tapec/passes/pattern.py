@@ -85,6 +85,18 @@ class Pattern:
     def __matmul__(self, other: Any) -> Call:
         return call("matmul", self, other)
 
+    def __lt__(self, other: Any) -> Call:
+        return call("less", self, other)
+
+    def __le__(self, other: Any) -> Call:
+        return call("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Call:
+        return call("greater", self, other)
+
+    def __ge__(self, other: Any) -> Call:
+        return call("greater_equal", self, other)
+
     def variants(self) -> Iterator[Pattern]:
         """The pattern itself, and what it is with the operands of commutative ops swapped."""
         yield self

@@ -52,6 +52,16 @@ def test_rules_are_tried_in_their_order():
     expect("sin %x", "cos %x", Rule("one", np.sin(x), np.cos(x)), Rule("two", np.sin(x), np.tan(x)))
 
 
+@pytest.mark.parametrize(
+    "pattern, op", [(x > 0.0, "greater"), (x >= 0.0, "greater_equal"), (x < 0.0, "less"), (x <= 0.0, "less_equal")]
+)
+def test_patterns_compare_as_code_does(pattern, op):
+    rule = Rule("", np.where(pattern, x, 0.0), np.tan(x))
+    expect(f"{op} %x, 0.0; where %0, %x, 0.0", "tan %x", rule)
+    other = "less" if op != "less" else "greater"
+    expect(f"{other} %x, 0.0; where %0, %x, 0.0", f"{other} %x, 0.0; where %0, %x, 0.0", rule)
+
+
 def test_operands_of_commutative_ops_match_in_both_orders():
     rule = Rule("", np.exp(a) * np.sin(b) + 1.0, a - b)
     for body in ("multiply %0, %1; add %2, 1.0", "multiply %1, %0; add %2, 1.0", "multiply %1, %0; add 1.0, %2"):
