@@ -62,10 +62,10 @@ class Variable(ArrayLike):
     _operand = _tapec_read
 
     def _apart(self, found: Any) -> Any:
-        """What a function gives. One that leaves the value as it is gives a tensor of its own, which is not watched
-        when the Variable is read again.
+        """What a function gives. One that leaves the value as it is gives a view: a tensor of its own, which is not
+        watched when the Variable is read again.
         """
-        return same(found) if found is self._tensor else found
+        return _with_value(found, found._value) if found is self._tensor else found
 
     @property
     def _value(self) -> Any:
@@ -224,7 +224,11 @@ class Variable(ArrayLike):
 def same(tensor: Tensor) -> Tensor:
     """A new tensor of the same value, recorded as a copy. Values never change, so only that of a Variable is copied."""
     value = tensor._value
-    out = wrap(value.copy() if type(value) is np.ndarray and not value.flags.writeable else value)
+    return _with_value(tensor, value.copy() if type(value) is np.ndarray and not value.flags.writeable else value)
+
+
+def _with_value(tensor: Tensor, value: Any) -> Tensor:
+    out = wrap(value)
     rec = CURRENT.get()
     if rec is not None:
         record(rec, COPY, (tensor,), (), out)

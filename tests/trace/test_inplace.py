@@ -701,8 +701,9 @@ def test_variables_change_by_assignment_alone():
     v = tapec.Variable([1.0, 2.0])
     with pytest.raises(tapec.InPlaceError, match="assign"):
         v[0] = 1.0
-    with pytest.raises(ValueError, match="read-only"):
-        v.T[0] = 1.0
+    for view in (v.T, v[:], v.reshape(2), np.squeeze(v)):
+        with pytest.raises(ValueError, match="read-only"):
+            view[0] = 1.0
     for change in CHANGES:
         change(v.read_value())
     assert v.numpy().tolist() == [1.0, 2.0]
