@@ -26,6 +26,9 @@ __all__ = [
 ]
 
 
+Fold = Callable[[np.ndarray], Any]
+
+
 class UnconnectedGradients(enum.Enum):
     """What a gradient is where no path leads: nothing, or zeros."""
 
@@ -102,8 +105,8 @@ def flat_sources(sources: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | 
     return [settled(leaf) for leaf in leaves], lambda found: unflatten(tree, found)
 
 
-def flat_targets(target: Any) -> list[Any]:
-    """What is to be differentiated: one tensor or a structure of them."""
+def flat_targets(target: Any, fold: Fold) -> list[Any]:
+    """What is to be differentiated: one tensor or a structure of them. `fold` makes tensors of arrays of tensors."""
     if target is None:
         raise TapeTypeError(
             at_user_line(
@@ -111,18 +114,20 @@ def flat_targets(target: Any) -> list[Any]:
                 "but received None. Mend: does the function that computes it return it?"
             )
         )
-    return [_summed(leaf) for leaf in leaves_of(target)]
+    return [_summed(leaf, fold) for leaf in leaves_of(target)]
 
 
-def _summed(target: Any) -> Any:
+def _summed(target: Any, fold: Fold) -> Any:
     """The sum of IndexedSlices is that of their values."""
-    return target.values if isinstance(target, IndexedSlices) else one_tensor(target, "target")
+    return target.values if isinstance(target, IndexedSlices) else one_tensor(target, "target", fold)
 
 
-def one_tensor(x: Any, role: str) -> Any:
+def one_tensor(x: Any, role: str, fold: Fold) -> Any:
     """A tensor or a Variable; sparse gradients count as the dense tensors they stand for."""
     if isinstance(x, IndexedSlices):
         return x._tapec_read()
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        x = fold(x)
     if is_tensor(x):
         return settled(x)
     mend = "compute it from tensors, inside the tape's block; float(), .numpy() and np.asarray leave the recording"

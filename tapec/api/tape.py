@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from tapec.api.arguments import (
     UnconnectedGradients,
     flat_sources,
@@ -20,9 +22,10 @@ from tapec.api.arguments import (
 from tapec.api.gradient import tape_gradient
 from tapec.api.variable import Variable
 from tapec.errors import TapeError, TapeValueError, at_user_line
+from tapec.ops.define import fold_objects
 from tapec.trace.log import Log
 from tapec.trace.mends import surface
-from tapec.trace.recorder import CURRENT, Mark, Token, pop, push
+from tapec.trace.recorder import CURRENT, Mark, Recorder, Token, pop, push
 from tapec.trace.tensor import Tensor
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
@@ -212,7 +215,7 @@ class GradientTape:
         """
         zero = unconnected_gradients is not UnconnectedGradients.NONE and wants_zero(unconnected_gradients)
         self._ready()
-        targets = [target] if type(target) is Tensor else flat_targets(target)
+        targets = [target] if type(target) is Tensor else flat_targets(target, self._fold)
         flat, rebuild = ([sources], None) if type(sources) is Tensor else flat_sources(sources)
         seeds = None if output_gradients is None else seeds_for(targets, output_gradients)
         found = self._run(tape_gradient, targets, seeds, flat)
@@ -247,7 +250,7 @@ class GradientTape:
         zero = wants_zero(unconnected_gradients)
         self._ready()
         self._check_loop(experimental_use_pfor)
-        target = one_tensor(target, "target")
+        target = one_tensor(target, "target", self._fold)
         flat, rebuild = flat_sources(sources)
         chunk = tape_jacobian.chunk(parallel_iterations, experimental_use_pfor)
         found = self._run(tape_jacobian.jacobian, target, flat, chunk)
@@ -282,10 +285,20 @@ class GradientTape:
         wants_zero(unconnected_gradients)
         self._ready()
         self._check_loop(experimental_use_pfor)
-        target, source = one_tensor(target, "target"), one_tensor(source, "source")
+        target, source = one_tensor(target, "target", self._fold), one_tensor(source, "source", self._fold)
         tape_jacobian.check_batch(target, source)
         chunk = tape_jacobian.chunk(parallel_iterations, experimental_use_pfor)
         return self._run(tape_jacobian.batch_jacobian, target, source, chunk)
+
+    def _fold(self, objects: np.ndarray) -> Any:
+        """An array of tensors, as `np.array([a, b])` gives it, as one: recorded, even if the block is over by now."""
+        rec = CURRENT.get()
+        tapes = rec.tapes if rec is not None else ()
+        before = CURRENT.set(Recorder(tapes if self in tapes or self._used else (*tapes, self)))
+        try:
+            return fold_objects(objects)
+        finally:
+            CURRENT.reset(before)
 
     # -- seeing it --------------------------------------------------------------------------------------------------
     def source(self, target: Any, sources: Any) -> str:
@@ -303,7 +316,7 @@ class GradientTape:
     def _inspected(self, target: Any, sources: Any) -> Any:
         from tapec.api import inspection
 
-        targets, flat = flat_targets(target), flat_sources(sources)[0]
+        targets, flat = flat_targets(target, self._fold), flat_sources(sources)[0]
         if not self._used:
             self._ready()
             return inspection.segments_of(self, targets, flat)

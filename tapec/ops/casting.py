@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import define, dtype_of
@@ -48,6 +49,8 @@ def astype(
     device: Any = None,
 ) -> Any:
     old, new = dtype_of(x), np.dtype(dtype)
+    if new.kind not in "fciub":
+        raise UnsupportedError(at_user_line(f"a tensor of dtype {new}: it would lose the gradient. Mend: keep numbers"))
     if casting != "unsafe" and not np.can_cast(old, new, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {old!r} to {new!r} according to the rule {casting!r}")
     return x if old == new and not getattr(x, "weak", False) else apply(CAST, (x,), (("dtype", new),))

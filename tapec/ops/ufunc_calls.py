@@ -61,7 +61,7 @@ def call_with(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, kwargs: dict[s
     casting = kwargs.pop("casting", "same_kind")
     if kwargs:
         raise TypeError(f"{ufunc.__name__}() got an unexpected keyword argument {next(iter(kwargs))!r}")
-    if dtype is not None:
+    if dtype is not None and np.dtype(dtype) != object:  # NumPy's code on arrays of objects asks for objects
         signature = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     if signature is not None or casting != "same_kind":
         inputs = _loop_inputs(ufunc, inputs, signature, casting)
@@ -74,7 +74,8 @@ def _loop_inputs(ufunc: np.ufunc, inputs: tuple[Any, ...], signature: Any, casti
     """The operands in the dtypes of the loop that NumPy would choose."""
     given: list[Any] = [type(x) if type(x) in (float, int, complex) else dtype_of(x) for x in inputs]
     given += [None] * ufunc.nout
-    chosen = ufunc.resolve_dtypes(tuple(given), signature=signature, casting=casting)  # type: ignore[arg-type]
+    fixed = {} if signature is None else {"signature": signature}
+    chosen = ufunc.resolve_dtypes(tuple(given), casting=casting, **fixed)  # type: ignore[arg-type]
     return tuple([cast(x, d) for x, d in zip(inputs, chosen)])
 
 

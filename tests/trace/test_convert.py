@@ -213,6 +213,35 @@ def test_an_object_array_as_a_target_of_a_tape():
     assert tape.gradient(y, x).tolist() == [6.0, 12.0, 5.0]
 
 
+def test_an_object_array_itself_as_a_target():
+    x = tapec.constant(X)
+    with tapec.GradientTape() as outer:
+        outer.watch(x)
+        with tapec.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            a, b, c = x
+            y, z = np.array([a * b, b * c]), np.tensordot([a, b], [b, c], 1)
+        assert tape.gradient(y, x).numpy().tolist() == [2.0, 4.0, 2.0]
+        slopes = tape.jacobian(y, x)
+    assert slopes.numpy().tolist() == [[2.0, 1.0, 0.0], [0.0, 3.0, 2.0]]
+    assert outer.gradient(slopes, x).numpy().tolist() == [1.0, 2.0, 1.0]
+    assert tape.gradient([y, z], x, output_gradients=[np.array([1.0, 0.0]), 2.0]).tolist() == [6.0, 9.0, 4.0]
+    assert "def " in tape.source(y, x)
+    for plain in (np.array([1.0, 2.0], object), np.array(["a", 1], object)):
+        with pytest.raises(TypeError, match="which no tape records"):
+            tape.gradient(plain, x)
+
+
+def test_numpys_own_code_on_lists_of_tensors_keeps_the_gradient_or_raises():
+    """`np.quantile` computes with objects itself, and asks ufuncs for results of dtype object."""
+    try:
+        found = tapec.grad(lambda x: np.quantile([x[0], x[1], x[2]], 0.4))(X)
+    except tapec.TapecError as e:  # before NumPy 2.4
+        assert re.search(r"test_convert\.py:\d+: ", str(e))
+    else:
+        np.testing.assert_allclose(found, [0.2, 0.8, 0.0])
+
+
 # -- where nothing records --------------------------------------------------------------------------------------------
 def test_plain_values_where_nothing_records():
     t = tapec.constant([[1.0, 2.0], [3.0, 4.0]])
