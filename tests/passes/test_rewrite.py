@@ -56,7 +56,7 @@ def test_rules_are_tried_in_their_order():
     "pattern, op", [(x > 0.0, "greater"), (x >= 0.0, "greater_equal"), (x < 0.0, "less"), (x <= 0.0, "less_equal")]
 )
 def test_patterns_compare_as_code_does(pattern, op):
-    rule = Rule("", np.where(pattern, x, 0.0), np.tan(x))
+    rule = Rule("", np.where(pattern, x, 0.0), np.tan(x), kinds="fb")
     expect(f"{op} %x, 0.0; where %0, %x, 0.0", "tan %x", rule)
     other = "less" if op != "less" else "greater"
     expect(f"{other} %x, 0.0; where %0, %x, 0.0", f"{other} %x, 0.0; where %0, %x, 0.0", rule)
