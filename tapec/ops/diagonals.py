@@ -197,15 +197,8 @@ def _matrix_shape(arr: Any) -> tuple[int, int]:
 # -- trace ------------------------------------------------------------------------------------------------------------
 def _trace_vjp(ct: Any, y: Any, x: Any, offset: int, axis1: int, axis2: int) -> Any:
     """Every element of the diagonal gets the cotangent."""
-    n, m = x.shape[axis1], x.shape[axis2]
-    unit = eye(ct, n, m, offset, x.dtype)
-    if axis1 > axis2:
-        unit = np.transpose(unit)
-    first, last = min(axis1, axis2), max(axis1, axis2)
-    spot = [1] * x.ndim
-    spot[first], spot[last] = x.shape[first], x.shape[last]
-    rest = [1 if k in (axis1, axis2) else d for k, d in enumerate(x.shape)]
-    return (np.reshape(ct, rest) * np.reshape(unit, spot),)
+    n = diagonal_length(x.shape[axis1], x.shape[axis2], offset)
+    return _diagonal_vjp(np.broadcast_to(ct[..., None], (*y.shape, n)), None, x, offset, axis1, axis2)
 
 
 def _trace_source(args: tuple[str, ...], node: Any) -> str:

@@ -104,6 +104,18 @@ CASES["diagonal-over"] = Case(
     [(f"{DIAG}; divide %0, %n !ct", f"{ON.format('%n')}; divide %x, %0 !ct; diag %1 {{k=0}} !ct")],
     [f"{DIAG}; divide %n, %0 !ct", f"{DIAG}; divide %0, %n"],
 )
+CASES["sum-of-diagonal"] = Case(
+    X,
+    [
+        (f"{DIAG}; sum %0 {{axis=(0,), keepdims=False}} !ct", "%x"),
+        (f"{DIAG}; sum %0 {{axis=(1,), keepdims=True}} !ct", "reshape %x {shape=(3, 1)} !ct"),
+    ],
+    [
+        f"{DIAG}; sum %0 {{axis=(1,), keepdims=True}}",
+        f"{DIAG}; sum %0 {{axis=(0, 1), keepdims=False}} !ct",
+        "diag %x {k=1} !ct; sum %0 {axis=(0,), keepdims=False} !ct",
+    ],
+)
 
 
 test_rule, test_each_rule_has_a_case = table_tests(CASES, PLACES)

@@ -128,6 +128,11 @@ def _is_cotangent(y: Node) -> bool:
     return y.inputs[0].role is not None
 
 
+def _adds_lines(y: Node) -> bool:
+    """Are the rows, or the columns, of a matrix added up that has one element on its main diagonal in each?"""
+    return y.param("axis") in ((0,), (1,)) and y.inputs[0].param("k") == 0 and y.type.dtype == y.inputs[0].type.dtype
+
+
 PLACES = (
     _rule("part-times", Some("multiply", "divide", of=("scatter",)), _in_place, _has_placed),
     _rule("part-negative", Some("negative", of=("scatter", "tril", "triu", "diag")), _negated, _is_cotangent),
@@ -138,4 +143,5 @@ PLACES = (
     _rule("upper-triangle-over", np.triu(a) / b, _triangle, _keeps_shape),
     _rule("diagonal-times", np.diag(a) * b, _diagonal, _embeds),
     _rule("diagonal-over", np.diag(a) / b, _diagonal, _embeds),
+    _rule("sum-of-diagonal", np.sum(np.diag(a)), lambda y, a: np.reshape(a, y.shape), _adds_lines),
 )
