@@ -19,6 +19,7 @@ from tapec.passes.rules import (
     ALGEBRA,
     CHOLESKY_GRADIENTS,
     CONTRACTIONS,
+    DIAGONALS,
     FACTORS,
     FAST,
     FOLD,
@@ -46,7 +47,7 @@ from tapec.passes.transparent import transparent
 __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
-SHAPES = (LAYOUT, INDEXING, SLICES, REDUCTIONS, SPREADS, SYMMETRIES)
+SHAPES = (LAYOUT, INDEXING, SLICES, DIAGONALS, REDUCTIONS, SPREADS, SYMMETRIES)
 NUMBERS = (ALGEBRA, PARTS, POWERS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, SELECTIONS, FAST)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (

@@ -3,6 +3,7 @@
 from tapec.passes.rules.algebra import ALGEBRA
 from tapec.passes.rules.cholesky import CHOLESKY_GRADIENTS
 from tapec.passes.rules.contractions import CONTRACTIONS
+from tapec.passes.rules.diagonals import DIAGONALS
 from tapec.passes.rules.factors import FACTORS
 from tapec.passes.rules.fast import FAST
 from tapec.passes.rules.fold import FOLD
@@ -26,6 +27,7 @@ __all__ = [
     "ALGEBRA",
     "CHOLESKY_GRADIENTS",
     "CONTRACTIONS",
+    "DIAGONALS",
     "FACTORS",
     "FAST",
     "FOLD",

@@ -86,18 +86,23 @@ class Less(NamedTuple):
 
 def _less(y: Node, uses: Any) -> Less | None:
     whole = y.inputs[0]
-    if not _by_elements(whole) or uses(whole) > 1 or y.type.size >= whole.type.size:
+    if not by_elements(whole) or uses(whole) > 1 or y.type.size >= whole.type.size:
         return None
     index = slices_of(y, whole.type.shape)
     if index is None:
         return None
+    return Less(index, for_one_reader(whole, uses))
+
+
+def for_one_reader(whole: Node, uses: Any) -> list[Node]:
+    """An elementwise operation after those of its shape that are needed for it alone."""
     nodes = [whole]
     for node in nodes:
-        nodes += [i for i in node.inputs if i.type.shape == whole.type.shape and _by_elements(i) and uses(i) == 1]
-    return Less(index, nodes[::-1])
+        nodes += [i for i in node.inputs if i.type.shape == whole.type.shape and by_elements(i) and uses(i) == 1]
+    return nodes[::-1]
 
 
-def _by_elements(node: Node) -> bool:
+def by_elements(node: Node) -> bool:
     return node.op.kind == "elementwise" and not (node.op.multi or node.params or node.op.name == "power")
 
 
