@@ -69,7 +69,8 @@ class Walk(Builder):
         self.new: dict[Node, Node] = {}
         self.empty: dict[Node, Empty] = {}
         self.wild: set[Node] = set()  # what may be infinite though the user's arrays are not
-        self.data = {i for i in graph.inputs if i.type.dtype.kind in "fc"}  # and what these have a part in
+        arrays = {i for i in graph.inputs if not i.type.weak}
+        self.data = {i for i in arrays if i.type.dtype.kind in "fc"}  # and what these have a part in
 
     def visit(self, node: Node) -> None:
         new, known = self.new, node
@@ -160,6 +161,9 @@ class Walk(Builder):
 
     def kept(self, part: Node, other: Node, nothing: int) -> Node:
         """An operand where something flows, a number elsewhere. It may still be infinite, and the result then is."""
+        if other.type.weak:  # one among an array's elements has their dtype
+            kind = 1j if other.type.dtype.kind == "c" else 1.0
+            other = Symbol(other, self).astype(np.result_type(part.type.dtype, kind)).node
         return self.chosen(self.flows(part), other, nothing)
 
     def chosen(self, flows: Any, other: Node, nothing: int) -> Node:

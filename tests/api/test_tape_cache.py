@@ -125,6 +125,17 @@ def test_integer_numbers_that_change():
     assert compilations() == 2
 
 
+def test_numbers_that_change_take_the_dtype_of_what_they_meet():
+    x = constant(np.array([[1.0, 2.0], [3.0, 4.0]], np.float32))
+    for rate in (2.0, 3.0, 4.0):
+        with GradientTape() as tape:
+            tape.watch(x)
+            rows = x[np.array([0])] * rate
+            y = rows[np.array([0])]
+        found = tape.gradient(y, x)
+        assert found.dtype == np.float32 and np.asarray(found).tolist() == [[rate, rate], [0.0, 0.0]]
+
+
 def test_the_kind_of_a_number_belongs_to_the_structure():
     x = constant(np.float32(2.0))
     for number in (2, 2.0, np.float64(2.0), True, 2 + 0j):

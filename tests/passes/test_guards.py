@@ -10,7 +10,7 @@ from tapec.passes.wild import may_be_wild
 from tapec.testing.rewrites import ordered
 from tests.passes.support import text
 
-X = "%c: bool[3], %x: f64[3], %y: f64[3], %m: f64[2,3], %s: f64[3,3], %d: bool[3], %i: i64[2]"
+X = "%c: bool[3], %x: f64[3], %y: f64[3], %m: f64[2,3], %s: f64[3,3], %d: bool[3], %i: i64[2], %rate: float"
 MASKED = "where %c, %x, 0 !ct; sum %0 {axis=(0,), keepdims=True} !ct; cumsum %0 {axis=0} !ct"  # %2 begins with zeros
 SLOPE = "sqrt %y; divide 0.5, %0 !ct"  # may be infinite
 
@@ -52,6 +52,7 @@ STAYS = {
         "reshape %4 {shape=(3,)} !ct; multiply %5, %1 !ct"
     ),
     "the other is a number": "where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct; multiply %3, 2.0 !ct",
+    "the other is a number that may change": "where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct; multiply %3, %rate !ct",
     "the other is bounded": (
         "where %c, %x, 0 !ct; greater %x, %y !ct; cast %3 {dtype=f64} !ct; cumsum %2 {axis=0} !ct; multiply %5, %4 !ct"
     ),
@@ -85,7 +86,7 @@ def test_where_it_fires(name):
 def values_for(name=None):
     """What is not selected is where the slope is infinite."""
     c, y = np.array([False, True, True]), np.array(INFINITE_AT.get(name, [0.0, 1.0, 4.0]))
-    return [c, np.ones(3), y, np.ones((2, 3)), np.ones((3, 3)), c, np.array([0, 1])]
+    return [c, np.ones(3), y, np.ones((2, 3)), np.ones((3, 3)), c, np.array([0, 1]), 2.0]
 
 
 # where the slope is infinite for slices: %y is zero where the part is empty, in the middle or at the end
@@ -97,6 +98,15 @@ INFINITE_AT |= {"a selection turned round": [1.0, 1.0, 0.0], "a unit vector": [1
 def test_where_it_must_not_fire(name):
     graph = graph_of(STAYS[name])
     assert guards(graph) is graph
+
+
+@pytest.mark.parametrize("number", ["float", "complex"])
+def test_an_infinite_number_takes_the_dtype_of_what_flows(number):
+    body = "divide 1.0, %n !ct; where %c, %x, 0 !ct; cumsum %1 {axis=0} !ct; multiply %2, %0 !ct"
+    after = verify(guards(verify(parse(text(f"%c: bool[3], %x: f32[3], %n: {number}", body)))))
+    found = interpret(after, np.array([False, True, True]), np.ones(3, np.float32), np.array([0.5])[0].astype(number))
+    assert found[0].dtype == (np.float32 if number == "float" else np.complex64)
+    assert found[0].tolist() == [0.0, 2.0, 4.0]
 
 
 def test_a_quotient_divides_by_one_where_nothing_flows():
