@@ -18,6 +18,7 @@ from tapec.errors import warn_user
 from tapec.ir import INPUT, Builder, Graph, Node, input_node, type_of
 from tapec.ir.tree import Tree
 from tapec.ops.casting import CAST
+from tapec.ops.creation import FULL
 from tapec.runtime.build import Build
 from tapec.runtime.collector import resting_collector
 from tapec.runtime.notes import annotate
@@ -136,7 +137,7 @@ class Program:
                 return self.source("path", path.source, x, _identifier(path.label), path)
             if id(x) in held and not trace.log.copied(x):
                 return self.kept(x, known=captures.compared)
-            return builder.constant(trace.log.values[slot])
+            return _made_here(builder, trace.log.values[slot])
 
         return leaf
 
@@ -144,7 +145,7 @@ class Program:
         """A tensor that came from outside on no path we know: an input when something watches it."""
         if x._mark is not None and any(t.alive for t in x._mark.tokens):
             return self.source("kept", id(x), x._value, "captured", x)
-        return builder.constant(x._value)
+        return _made_here(builder, x._value)
 
     def kept(self, x: np.ndarray, known: bool) -> Node:
         """An array that somebody else holds too: read by reference, since it may change in place.
@@ -273,6 +274,16 @@ _LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError)
 
 def _is_number_like(x: Any) -> bool:
     return isinstance(x, (np.generic, np.ndarray)) or type(x) in (float, complex)
+
+
+def _made_here(builder: Builder, x: Any) -> Node:
+    """A value that the run made itself. Of an array that is one number everywhere that number is told."""
+    if isinstance(x, np.ndarray) and x.size > 1 and x.dtype.char in "?bBhHiIlLqQefd" and x.dtype.isnative:
+        first = x.flat[0]
+        signs = np.signbit(x).any() if first == 0 and x.dtype.kind == "f" else False
+        if np.isfinite(first) and not signs and (x == first).all():
+            return builder.emit(FULL, (), (("shape", x.shape), ("value", first.item()), ("dtype", x.dtype)))
+    return builder.constant(x)
 
 
 def _fits(x: Any, node: Node) -> bool:
