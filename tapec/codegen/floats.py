@@ -120,10 +120,10 @@ def _computed(node: Node) -> int:
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]]) -> list[Any] | None:
     """The elements of a node."""
-    if node.op is CONSTANT:
+    kind = node.type.dtype.kind
+    if node.op is CONSTANT and kind != "c":
         return [node.value] if is_literal(node) else np.asarray(node.value).ravel().tolist()
     rule = RULES.get(node.op.name)
-    kind = node.type.dtype.kind
     if rule is None or kind not in "fb" or (kind == "b" and node.op.name in ON_NUMBERS):
         return None
     made.origin, made.role = node.origin, node.role

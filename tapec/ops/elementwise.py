@@ -88,7 +88,7 @@ arctan = elementwise(np.arctan, lambda y, x: (1 / (1 + x * x),), sample=(any_rea
 
 def _arctan2_partials(y: Any, a: Any, b: Any) -> Any:
     r2 = a * a + b * b
-    return b / r2, -a / r2
+    return b / r2, -(a / r2)  # a may be a truth value, which has no negative
 
 
 arctan2 = elementwise(np.arctan2, _arctan2_partials, sample=(any_real, nonzero))
@@ -139,7 +139,13 @@ def _turned(t: Any, y: Any, x: Any) -> Any:
 sign = elementwise(
     np.sign, vjp=lambda ct, y, x: (_turned(ct, y, x),), jvp=lambda ts, y, x: _turned(ts[0], y, x), sample=(nonzero,)
 )
-copysign = elementwise(np.copysign, lambda y, a, b: (np.sign(a) * np.copysign(1.0, b), 0), sample=(nonzero, nonzero))
+
+
+def _copysign_partials(y: Any, a: Any, b: Any) -> Any:
+    return np.sign(a.astype(y.dtype)) * np.copysign(1.0, b), 0
+
+
+copysign = elementwise(np.copysign, _copysign_partials, sample=(nonzero, nonzero))
 heaviside = elementwise(np.heaviside, lambda y, x, h: (0, x == 0), sample=(nonzero, any_real))
 nextafter = elementwise(np.nextafter, lambda y, a, b: (1, 0), sample=(any_real, any_real))
 

@@ -368,3 +368,20 @@ def test_fractions_have_the_precision_that_numpy_gives_them(f, name):
     for found in (y.numpy(), captured, given):
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
         assert np.asarray(found).dtype in known
+
+
+@pytest.mark.parametrize("f", [np.arctan2, np.copysign, np.hypot, np.power, np.logaddexp, np.fmod])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_truth_values_beside_floats(f, dtype):
+    mask, x = np.array([True, False, True]), np.array([0.5, 1.5, 2.5], dtype)
+    with np.errstate(all="ignore"):
+        found = tapec.grad(lambda x: np.sum(f(mask, x)))(x)
+        np.testing.assert_allclose(found, tapec.grad(lambda x: np.sum(f(mask.astype(dtype), x)))(x))
+    assert found.dtype == dtype
+
+
+@pytest.mark.parametrize("f", [np.maximum, np.minimum, np.fmax, np.fmin])
+def test_extremes_of_a_real_and_a_complex_number(f):
+    for x in (0.5, -0.5):
+        assert tapec.compile(lambda x: f(x, 1j))(x) == f(x, 1j)
+        assert tapec.grad(lambda x: np.real(f(x, 1j)))(x) == (f(x, 1j) == x)
