@@ -117,6 +117,16 @@ def test_it_goes_into_an_array_that_is_free(n, lines, line):
         assert line in check(graph, u, v, given).source
 
 
+@pytest.mark.parametrize("order", "CF")
+def test_it_goes_into_the_workspace_of_a_loop_over_blocks(order):
+    def f(x, w):
+        return np.sum(np.tanh(x @ w)) + np.sum(np.exp(-x * x) * np.sin(x))
+
+    x, w = rng.normal(size=(4999, 60)), rng.normal(size=60)
+    compiled = check(gradient_of(f, x, w, wrt=(0,)), np.asarray(x, order=order), w)
+    assert "for i in range(" in compiled.source and "    np.dot(" in compiled.source
+
+
 # -- columns as rows --------------------------------------------------------------------------------------------------
 def test_a_column_as_a_row_is_its_transpose():
     values = np.arange(4.0)[:, None], np.arange(3.0)[None]
