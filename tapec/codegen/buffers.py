@@ -99,9 +99,11 @@ class Buffers:
 
     def comes_in_rows(self, node: Node) -> bool:
         """Is it a matrix that NumPy makes row by row? An operation by elements does, where one operand lies so."""
-        if node.type.ndim != 2 or node.op.kind != "elementwise":
-            return node.type.ndim == 2 and node.op.name == "matmul"
-        return any([i in self.in_rows and i.type.shape == node.type.shape for i in node.inputs])
+        if node.type.ndim != 2:
+            return False
+        if node.op.kind == "elementwise":
+            return any([i in self.in_rows and i.type.shape == node.type.shape for i in node.inputs])
+        return node.op.name == "matmul"
 
     def is_straight(self, name: str) -> bool:
         """Do the rows of a free array surely follow one another in memory?"""
