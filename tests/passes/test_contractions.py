@@ -39,6 +39,27 @@ CASES = {
         ],
         [("%x: f64[500,400], %w: f64[400]", f"tanh %x; multiply %0, %w; {SUM('%1', '1,', False)}")],  # for blocks
     ),
+    "sum-of-product-beside": Case(
+        X,
+        [
+            (
+                f"{PRODUCT} !ct; add %0, %z !ct; {SUM('%1', '1,', False)} !ct",
+                f"matmul %x, %w !ct; {SUM('%z', '1,', False)} !ct; add %0, %1 !ct",
+            ),
+            (
+                f"{PRODUCT} !ct; add %r, %0 !ct; {SUM('%1', '1,', False)} !ct",
+                f"matmul %x, %w !ct; broadcast_to %r {{shape=(5, 4)}} !ct; {SUM('%1', '1,', False)} !ct; "
+                "add %0, %2 !ct",
+            ),
+        ],
+        [
+            f"{PRODUCT}; add %0, %z; {SUM('%1', '1,', False)}",
+            f"{PRODUCT} !ct; add %0, %z !ct; {SUM('%1', '0,', False)} !ct",
+            f"{PRODUCT} !ct; add %0, %z !ct; {SUM('%1', '1,', False)} !ct; return %1, %2",
+            f"{PRODUCT} !ct; add %0, %z !ct; {SUM('%1', '1,', False)} !ct; return %0, %2",
+            f"multiply %x, %z !ct; add %0, %x !ct; {SUM('%1', '1,', False)} !ct",
+        ],
+    ),
     "tensordot-as-product": Case(
         "%a: f64[2,3,4], %b: f64[3,4,5], %c: f64[5,3,4], %d: f64[4,3], %h: f16[3,4]",
         [

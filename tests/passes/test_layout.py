@@ -85,6 +85,38 @@ CASES = {
         ["broadcast_to %v {shape=(3, 4)}; reshape %0 {shape=(12,)}"],
         [("%t: float", "broadcast_to %t {shape=(1, 4)}; reshape %0 {shape=(4,)}")],
     ),
+    "reshape-of-broadcast": Case(
+        "%c: f64[5,1], %r: f64[4], %t: float",
+        [
+            (
+                "broadcast_to %c {shape=(5, 4)}; reshape %0 {shape=(5, 1, 4)}",
+                "reshape %c {shape=(5, 1, 1)}; broadcast_to %0 {shape=(5, 1, 4)}",
+            ),
+            (
+                "broadcast_to %r {shape=(5, 1, 4)}; reshape %0 {shape=(5, 4)}",
+                "reshape %r {shape=(1, 4)}; broadcast_to %0 {shape=(5, 4)}",
+            ),
+        ],
+        [
+            "broadcast_to %c {shape=(5, 4)}; reshape %0 {shape=(20,)}",
+            "broadcast_to %r {shape=(4, 4)}; reshape %0 {shape=(2, 2, 4)}",
+            "broadcast_to %t {shape=(5, 4)}; reshape %0 {shape=(5, 1, 4)}",  # which would be a number again
+        ],
+    ),
+    "ones-dropped-before-transpose": Case(
+        "%x: f64[1,5,4], %y: f64[3,5,4]",
+        [
+            (
+                "transpose %x {axes=(2, 1, 0)}; reshape %0 {shape=(4, 5)}",
+                "reshape %x {shape=(5, 4)}; transpose %0 {axes=(1, 0)}",
+            ),
+        ],
+        [
+            "transpose %x {axes=(2, 1, 0)}; reshape %0 {shape=(5, 4)}",
+            "transpose %x {axes=(2, 1, 0)}; reshape %0 {shape=(1, 4, 5)}",
+            "transpose %y {axes=(2, 1, 0)}; reshape %0 {shape=(4, 15)}",
+        ],
+    ),
     "ones-dropped-before": Case(
         "%x: f64[1,4], %v: f64[4], %s: f64[], %m: f64[3,4]",
         [
@@ -508,6 +540,31 @@ CASES = {
             "eye {n=3, m=3, k=0, dtype=f64}; multiply %a, %0; sum %1 {axis=(0, 1), keepdims=False}",
             "eye {n=3, m=3, k=0, dtype=f64} !ct; multiply %a, %0 !ct; sum %1 {axis=(0,), keepdims=False} !ct",
             "multiply %a, %b !ct; sum %0 {axis=(0, 1), keepdims=False} !ct",
+        ],
+    ),
+    "mask-out-of-sum": Case(
+        "%b: bool[5,1], %d: bool[5,4], %x: f64[5,4], %r: f64[4], %c: f64[5,1]",
+        [
+            (
+                f"where %b, %x, 0 !ct; {SUM('%0', '1,', False)} !ct",
+                f"{SUM('%x', '1,', True)} !ct; where %b, %0, 0 !ct; reshape %1 {{shape=(5,)}} !ct",
+            ),
+            (
+                f"where %b, %r, 0 !ct; {SUM('%0', '1,', True)} !ct",
+                f"reshape %r {{shape=(1, 4)}} !ct; {SUM('%0', '1,', True)} !ct; where %b, %1, 0 !ct",
+            ),
+            (
+                f"where %d, %c, 0 !ct; {SUM('%0', '1,', False)} !ct; where %b, %r, 0 !ct; {SUM('%2', '1,', True)} !ct; "
+                "reshape %1 {shape=(5, 1)} !ct; add %3, %4 !ct",
+                f"where %d, %c, 0 !ct; {SUM('%0', '1,', False)} !ct; reshape %r {{shape=(1, 4)}} !ct; "
+                f"{SUM('%2', '1,', True)} !ct; where %b, %3, 0 !ct; reshape %1 {{shape=(5, 1)}} !ct; add %4, %5 !ct",
+            ),
+        ],
+        [
+            f"where %b, %x, 0; {SUM('%0', '1,', False)}",
+            f"where %d, %x, 0 !ct; {SUM('%0', '1,', False)} !ct",
+            f"where %b, %x, 0 !ct; {SUM('%0', '0,', False)} !ct",
+            f"where %b, %x, 1.0 !ct; {SUM('%0', '1,', False)} !ct",
         ],
     ),
     "sum-of-single-elements": Case(

@@ -21,12 +21,13 @@ CASES = {
         [
             ("multiply %x, %r !ct; multiply %0, %t !ct", "multiply %r, %t !ct; multiply %x, %0 !ct"),
             ("multiply %c, %x !ct; multiply %0, %s !ct", "multiply %c, %s !ct; multiply %x, %0 !ct"),
+            ("multiply %c, %r !ct; multiply %0, %t !ct", "multiply %r, %t !ct; multiply %c, %0 !ct"),
         ],
         [
             "multiply %x, %r; multiply %0, %t",
             "multiply %x, %r !ct; multiply %0, %c !ct",  # together as large as x
             "multiply %x, %z !ct; multiply %0, %r !ct",
-            "multiply %c, %r !ct; multiply %0, %t !ct",
+            "multiply %r, %t !ct; multiply %0, %c !ct",
             shared("multiply %x, %r !ct; multiply %0, %t !ct"),
         ],
         [("%x: f64[3,5], %r: f64[5]", "multiply %x, %r !ct; multiply %0, %r !ct")],  # nothing to be saved

@@ -21,7 +21,7 @@ from tapec.passes.rule import Rule
 
 __all__ = ["CONTRACTIONS"]
 
-a, b = variables("a b")
+a, b, x = variables("a b x")
 LARGE = 1 << 16  # elements of an operand that blocks would compute as it is read
 
 Axes = tuple[int, ...]
@@ -39,7 +39,22 @@ class Contraction(NamedTuple):
 
 def contraction(y: Node, a: Node, b: Node, uses: Any) -> Contraction | None:
     """The sum of a product as a contraction, if it is one that a matrix product computes as it stands."""
-    product = y.inputs[0]
+    return _contraction(y, y.inputs[0], a, b, uses)
+
+
+def _beside(y: Node, a: Node, b: Node, x: Node, uses: Any) -> Contraction | None:
+    """The same for a product that is added up together with something else."""
+    total = y.inputs[0]
+    product = total.inputs[1] if total.inputs[0] is x else total.inputs[0]
+    return _contraction(y, product, a, b, uses) if product.type == total.type and uses(total) == 1 else None
+
+
+def contracted_beside(y: Symbol, a: Symbol, b: Symbol, x: Symbol, fact: Contraction) -> Any:
+    rest = np.sum(np.broadcast_to(x, fact.shape), axis=y.node.param("axis"), keepdims=y.node.param("keepdims"))
+    return contracted(y, a, b, fact) + rest
+
+
+def _contraction(y: Node, product: Node, a: Node, b: Node, uses: Any) -> Contraction | None:
     shape, axis = product.type.shape, y.param("axis")
     if product.type.dtype.char not in "fd" or a.type.dtype != b.type.dtype or not y.type.size or uses(product) > 1:
         return None
@@ -132,4 +147,12 @@ CONTRACTIONS = (
     Rule("tensordot-as-product", Some("tensordot"), as_product, _is_product, kinds="fc", changes="rounding"),
     _rule("sum-of-product", np.sum(a * b)),
     _rule("mean-of-product", np.mean(a * b)),
+    Rule(
+        "sum-of-product-beside",
+        np.sum(a * b + x),
+        contracted_beside,
+        _beside,
+        only="cotangents",
+        changes="zeros",
+    ),
 )

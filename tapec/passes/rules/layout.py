@@ -152,6 +152,40 @@ def spread_again(y: Symbol, x: Symbol) -> Any:
     return np.broadcast_to(np.reshape(x, ()), y.shape)
 
 
+def _long(shape: tuple[int, ...]) -> list[int]:
+    """The axes that are longer than one."""
+    return [k for k, n in enumerate(shape) if n != 1]
+
+
+def _sets_only_ones(y: Node, x: Node) -> bool:
+    """Are both shapes the same but for axes of length one?"""
+    spread, shape = y.inputs[0].type.shape, y.type.shape
+    return not x.type.weak and [spread[k] for k in _long(spread)] == [shape[k] for k in _long(shape)]
+
+
+def spread_later(y: Symbol, x: Symbol) -> Any:
+    """What is spread out is reshaped before."""
+    spread = y.node.inputs[0].type.shape
+    own = (1,) * (len(spread) - x.ndim) + x.shape
+    shape = [1] * y.ndim
+    for k, i in zip(_long(y.shape), _long(spread)):
+        shape[k] = own[i]
+    return np.broadcast_to(np.reshape(x, shape), y.shape)
+
+
+def _drops_transposed_ones(y: Node, x: Node) -> bool:
+    """Does a reshape do no more than to drop axes of length one?"""
+    shape = y.inputs[0].type.shape
+    return y.type.shape == tuple([shape[k] for k in _long(shape)]) != shape and bool(y.type.shape)
+
+
+def transposed_without(y: Symbol, x: Symbol) -> Any:
+    """The transpose of x without those axes."""
+    long = _long(x.shape)
+    axes = [long.index(k) for k in y.node.inputs[0].param("axes") if k in long]
+    return np.transpose(np.reshape(x, [x.shape[k] for k in long]), axes)
+
+
 def _drops_ones(y: Node, uses: Any) -> bool:
     """Does a reshape drop axes of length one in front of an elementwise result, that could have gone before?"""
     whole = y.inputs[0]
@@ -185,6 +219,7 @@ RESHAPED = Some(kinds=ELEMENTWISE, of=("reshape",))
 RESHAPED_SPREAD = np.reshape(np.broadcast_to(x, params), params)
 REDUCED = Some("reshape")
 RESHAPE_TWICE = np.reshape(np.reshape(x, params), params)
+RESHAPE_TRANSPOSED = np.reshape(np.transpose(x), params)
 BROADCAST_TWICE = np.broadcast_to(np.broadcast_to(x, params), params)
 BROADCAST_RESHAPED = np.broadcast_to(np.reshape(x, params), params)
 CAST_TWICE = np.astype(np.astype(x, params), params)
@@ -196,6 +231,8 @@ LAYOUT = (
     _layout("transpose-of-transpose", np.transpose(np.transpose(x)), transpose_of_transpose),
     _layout("reshape-of-full", np.reshape(k, params), lambda y, k: np.full_like(y, k), _is_full),
     _layout("reshape-of-spread-number", RESHAPED_SPREAD, spread_again, _is_one_number),
+    _layout("ones-dropped-before-transpose", RESHAPE_TRANSPOSED, transposed_without, _drops_transposed_ones),
+    _layout("reshape-of-broadcast", RESHAPED_SPREAD, spread_later, _sets_only_ones),
     _layout("ones-dropped-before", REDUCED, reshaped_before, _drops_ones),
     _layout("transpose-of-ones", np.transpose(x), reshaped, _moves_only_ones),
     _layout("index-of-everything", x[...], reshaped, _takes_everything),

@@ -145,6 +145,21 @@ def _of_sum(op: Any, y: Symbol, x: Any, b: Any) -> Any:
     return np.reshape(op(np.sum(x, axis=axis, keepdims=True), b), y.shape)
 
 
+def _has_common_mask(y: Node, x: Node, b: Node) -> bool:
+    """Is the condition b the same for all that is added up, which is more than one element?"""
+    selected, axis = y.inputs[0], y.param("axis")
+    own = (1,) * (selected.type.ndim - b.type.ndim) + b.type.shape
+    true = any([selected.type.shape[i] != 1 for i in axis])
+    return true and all([own[i] == 1 for i in axis]) and x.type.dtype == y.type.dtype and not x.type.weak
+
+
+def mask_after_sum(y: Symbol, x: Symbol, b: Symbol) -> Any:
+    axis, shape = y.node.param("axis"), y.node.inputs[0].type.shape
+    own = (1,) * (len(shape) - x.ndim) + x.shape
+    whole = np.broadcast_to(np.reshape(x, own), tuple([n if i in axis else own[i] for i, n in enumerate(shape)]))
+    return np.reshape(np.where(b, np.sum(whole, axis=axis, keepdims=True), 0), y.shape)
+
+
 def reshaped(y: Symbol, x: Symbol) -> Any:
     return np.reshape(x, y.shape)
 
@@ -215,6 +230,15 @@ REDUCTIONS = (
     _factor("divisor-out-of-sum", np.sum(x / b), lambda y, x, b: _of_sum(np.divide, y, x, b)),
     _factor("factor-out-of-sum-of-product", np.sum(x * b * a), lambda y, x, a, b: _of_sum(np.multiply, y, x * a, b)),
     _factor("divisor-out-of-sum-of-product", np.sum(x / b * a), lambda y, x, a, b: _of_sum(np.divide, y, x * a, b)),
+    Rule(
+        "mask-out-of-sum",
+        np.sum(np.where(b, x, 0)),
+        mask_after_sum,
+        _has_common_mask,
+        kinds="fb",
+        changes="zeros",
+        **CT,
+    ),
     _rule("sum-of-single-elements", np.sum(x), reshaped, _adds_single_elements, changes="zeros", **CT),
     _rule("sum-with-identity", np.sum(a * x), lambda a: np.trace(a), _picks_diagonal, changes="zeros", once=True, **CT),
     _rule("product-with-uniform", a @ k, product_with_uniform, _is_matrix, **CT),

@@ -70,12 +70,10 @@ def _scale(
     return Rule(name, pattern, replacement, guard, only="cotangents", changes=changes, once=once)
 
 
-def _are_small(y: Node, x: Node, a: Node, b: Node) -> bool:
-    """Is x as large as the result, and the product of the others much smaller, so that it had better come first?"""
-    if x.type.shape != y.type.shape:
-        return False
-    size = math.prod(broadcast_shapes(a.type.shape, b.type.shape))
-    return FEW * size <= y.type.size
+def _are_small(x: Node, a: Node, b: Node) -> bool:
+    """Is the product of a and b much smaller than that of x and a, so that it had better come first?"""
+    large, small = (math.prod(broadcast_shapes(i.type.shape, j.type.shape)) for i, j in ((x, a), (a, b)))
+    return FEW * small <= large
 
 
 # -- quotients that are there -----------------------------------------------------------------------------------------
