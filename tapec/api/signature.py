@@ -12,6 +12,7 @@ import numpy as np
 from tapec.api.variable import Variable
 from tapec.errors import at_user_line
 from tapec.ir import Type, type_of
+from tapec.ops.define import as_data
 from tapec.trace.facts import is_foreign_array
 from tapec.trace.structure import Branch, flatten, paths
 from tapec.trace.tensor import Tensor
@@ -29,9 +30,7 @@ def is_dynamic(x: Any) -> bool:
     if isinstance(x, Tensor):  # a view whose memory has changed reads itself anew, and is a Tensor from then on
         return x._tapec_read() is x
     if isinstance(x, np.ndarray):
-        if isinstance(x, np.ma.MaskedArray):
-            raise TypeError(at_user_line("masked arrays are not supported: pass data and mask as two arrays"))
-        return x.dtype.kind in "fciub"
+        return as_data(x).dtype.kind in "fciub"
     return (isinstance(x, np.generic) and x.dtype.kind in "fciub") or isinstance(x, float)
 
 

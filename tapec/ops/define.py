@@ -143,7 +143,7 @@ def as_operand(x: Any) -> Any:
     if isinstance(x, ArrayLike):
         return x._operand()
     if isinstance(x, np.ndarray):
-        return fold_objects(x) if x.dtype == object else x
+        return fold_objects(x) if x.dtype == object else as_data(x)
     if isinstance(x, np.generic):
         return x
     variable = getattr(x, "_tapec_read", None)
@@ -154,6 +154,16 @@ def as_operand(x: Any) -> Any:
     if isinstance(x, Rational) and not isinstance(x, Integral):  # a Fraction
         return float(x)
     return np.asarray(x)
+
+
+def as_data(x: np.ndarray) -> np.ndarray:
+    """An array that computes as arrays do; an error for matrices and masked arrays, which have rules of their own."""
+    if type(x) is not np.ndarray:
+        if isinstance(x, np.ma.MaskedArray):
+            raise UnsupportedError(at_user_line("masked arrays are not supported. Mend: data and mask as two arrays"))
+        if isinstance(x, np.matrix):
+            raise UnsupportedError(at_user_line("np.matrix is not supported. Mend: np.asarray(m), and @ for products"))
+    return x
 
 
 def holds_stand_in(x: Any) -> bool:
@@ -256,4 +266,4 @@ def _axes_param(ndim: int, axis: Any, keepdims: bool) -> tuple[tuple[str, Any], 
 
 
 __all__ += ["WEAK", "apply", "axes_param", "dtype_of", "fold_objects", "holds_stand_in", "lanes_param", "ufunc_dtypes"]
-__all__ += ["ufunc_rule"]
+__all__ += ["as_data", "ufunc_rule"]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import warn_user
+from tapec.ops.define import as_data
 from tapec.trace.containers import container, is_container
 from tapec.trace.facts import (
     CHECKED,
@@ -95,7 +96,7 @@ class Captures:
 
     def _stand_in(self, value: Any, kind: type, path: Path) -> Any:
         if isinstance(value, np.ndarray):
-            return self._capture(value, path) if value.dtype.kind in "fciub" else self._texts(value, path)
+            return self._capture(as_data(value), path) if value.dtype.kind in "fciub" else self._texts(value, path)
         if isinstance(value, (*SCALARS, Tensor)):
             return self._capture(value, path)
         if isinstance(value, CHECKED):

@@ -20,7 +20,7 @@ from tapec.ir import Op, type_of
 from tapec.ir.display import rich
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import ufunc_method
-from tapec.ops.define import WEAK, as_operand, holds_stand_in
+from tapec.ops.define import WEAK, as_data, as_operand, holds_stand_in
 from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT, Mark, Recorder, traces
 
@@ -227,6 +227,8 @@ def plain_value(value: Any, dtype: Any = None) -> Any:
     """A NumPy array or scalar of its own from what a user gives."""
     if isinstance(value, ArrayLike):
         value = value._tapec_read()._value
+    elif isinstance(value, np.ndarray):
+        as_data(value)
     array = np.array(value, dtype=dtype)
     if array.dtype.kind not in "fciub":
         message = f"a tensor holds numbers; this is an array of dtype {array.dtype}. Mend: `.astype(float)`"

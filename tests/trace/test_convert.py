@@ -498,3 +498,30 @@ def test_errors_of_numba_have_the_mend():
     with pytest.raises(typing_error) as caught:
         tapec.grad(lambda x: np.sum(compiled(x)))(X)
     assert "f.py_func" in caught.value.__notes__[-1]
+
+
+# -- subclasses of arrays ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("array", [np.eye(2).view(np.matrix), np.ma.array([1.0, 2.0], mask=[False, True])])
+def test_arrays_with_rules_of_their_own_are_refused(array):
+    """`*` of a matrix is a product of matrices, and a mask would be lost: a recording follows neither."""
+    t = tapec.constant([1.0, 2.0])
+    refused = {
+        "argument": lambda: tapec.grad(lambda a: np.sum(a * a))(array),
+        "compiled": lambda: tapec.compile(lambda a: a * a)(array),
+        "captured": lambda: tapec.grad(lambda x: np.sum(x * array))(np.ones(2)),
+        "constant": lambda: tapec.constant(array),
+        "Variable": lambda: tapec.Variable(array),
+        "operand": lambda: t * array,
+        "operand of a function": lambda: np.dot(t, array),
+    }
+    for name, run in refused.items():
+        with pytest.raises(TypeError, match=r"test_convert\.py:\d+: .* not supported. Mend: "):
+            run()
+            pytest.fail(name)
+
+
+def test_other_subclasses_are_arrays(tmp_path):
+    held = np.memmap(tmp_path / "held", dtype=float, mode="w+", shape=(2,))
+    held[:] = [1.0, 2.0]
+    assert tapec.grad(lambda x: np.sum(x * x))(held).tolist() == [2.0, 4.0]
+    assert tapec.grad(lambda x: np.sum(x * held))(np.ones(2)).tolist() == [1.0, 2.0]
