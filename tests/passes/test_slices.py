@@ -60,6 +60,7 @@ CASES = {
         ],
         [
             PUT + "subtract %0, %1; add %2, %x",
+            PUT + "subtract %0, %x !ct; multiply %2, %1 !ct",
             PUT + "add %x, %0 !ct; subtract %2, %1 !ct",
             PUT + "add %0, %x !ct",  # which is added in place anyway
             PUT + "subtract %0, %1 !ct; add %2, %x !ct; return %2, %3",

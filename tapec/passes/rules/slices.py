@@ -213,7 +213,7 @@ def _before_parts(y: Node, uses: Any) -> Apart | None:
     if parts:
         return Apart(a, False, [(added == sign, part) for added, part in parts])
     parts = _parts(a, uses) if b.op.name != "scatter" else []
-    return Apart(b, not sign, parts) if len(parts) > sign else None  # one part is added in place anyway
+    return Apart(b, not sign, parts) if len(parts) > 1 else None  # one part alone: it is added in place, or taken from
 
 
 def parts_added(y: Symbol, fact: Apart) -> Any:
