@@ -277,11 +277,13 @@ def _is_number_like(x: Any) -> bool:
 
 
 def _made_here(builder: Builder, x: Any) -> Node:
-    """A value that the run made itself. Of an array that is one number everywhere that number is told."""
+    """A value that the run made itself. Of an array that is one number everywhere that number is told.
+
+    Zeros stay an array: loops start with them, and a first step that differs from the others is no part of a loop.
+    """
     if isinstance(x, np.ndarray) and x.size > 1 and x.dtype.char in "?bBhHiIlLqQefd" and x.dtype.isnative:
         first = x.flat[0]
-        signs = np.signbit(x).any() if first == 0 and x.dtype.kind == "f" else False
-        if np.isfinite(first) and not signs and (x == first).all():
+        if first != 0 and np.isfinite(first) and (x == first).all():
             return builder.emit(FULL, (), (("shape", x.shape), ("value", first.item()), ("dtype", x.dtype)))
     return builder.constant(x)
 
