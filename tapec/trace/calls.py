@@ -16,7 +16,7 @@ from tapec.ops.control import WHERE
 from tapec.ops.extremes import CLIP
 from tapec.ops.reading import take
 from tapec.ops.ufuncs import call as call_ufunc
-from tapec.trace.plans import INTS, PLACED, PLANS, STATIC, call
+from tapec.trace.plans import INTS, PLACED, PLANS, STATIC, call, word_of
 from tapec.trace.steps import plan_of_any
 from tapec.trace.tensor import Tensor, operand_values, perform, wrap
 
@@ -28,12 +28,21 @@ _intp = np.intp
 _find = PLANS.get
 
 
-def _are_words(args: tuple[Any, ...]) -> bool:
-    """Does each stand in a key for itself?"""
+def _words(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What stands in a key for arguments without arrays in them; nothing where some are others."""
+    words = []
     for a in args:
-        if type(a) not in PLACED and (type(a) is not tuple or not INTS.issuperset(map(type, a))):
-            return False
-    return True
+        if type(a) not in PLACED:
+            a = word_of(a)
+            if a is None:
+                return ()
+        words.append(a)
+    return tuple(words)
+
+
+def _places(a: list[int]) -> Tensor:
+    """A list of row numbers: as an operand, so that it does not matter which."""
+    return wrap(_array(a, _intp))
 
 
 # -- methods and functions --------------------------------------------------------------------------------------------
@@ -44,19 +53,24 @@ def planned(name: str, ours: Any) -> Any:
         value = self._value if type(self) is Tensor else None
         if type(value) is _ndarray:  # what `call` does, for the commonest of keys
             x = args[0] if len(args) == 1 else None
+            if ours is take and type(x) is list and INTS.issuperset(map(type, x)):
+                x = _places(x)
             w = x._value if type(x) is Tensor else x
             key: tuple[Any, ...]
             operands: tuple[Any, ...]
             if type(w) is _ndarray:
                 key, operands, values = (ours, (value.shape, value.dtype), (w.shape, w.dtype)), (self, x), [value, w]
-            elif not args or _are_words(args):
-                key, operands, values = (ours, (value.shape, value.dtype), *args), (self,), [value]
             else:
-                return call(ours, (self, *args), kwargs)
+                words = _words(args) if args else ()
+                if len(words) < len(args):
+                    return call(ours, (self, *args), kwargs)
+                key, operands, values = (ours, (value.shape, value.dtype), *words), (self,), [value]
             if kwargs:
                 for named in kwargs.items():
                     if type(named[1]) not in STATIC:
-                        return call(ours, (self, *args), kwargs)
+                        named = named[0], word_of(named[1])
+                        if named[1] is None:
+                            return call(ours, (self, *args), kwargs)
                     key += (named,)
             plan = _find(key)
             if plan is not None:
@@ -87,15 +101,16 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     if count == 2:
         y = args[1]
         kind = type(y)
-        if kind in PLACED or (kind is tuple and INTS.issuperset(map(type, y))):  # np.sum(x, 0)
+        if kind is list and ours is take:
+            if INTS.issuperset(map(type, y)):
+                y = _places(y)
+                operands = x, y
+        elif kind in PLACED:  # np.sum(x, 0)
             operands, words, count = (x,), (y,), 1
-        elif kind is float:  # np.append(x, 1.0)
-            operands, words, count = (x,), ((kind, y if y else repr(y)),), 1
-        elif kind is list and ours is take and INTS.issuperset(map(type, y)):
-            y = wrap(_array(y, _intp))
-            operands = x, y
-    elif count > 2 and _are_words(args[1:]):  # np.swapaxes(x, 0, 1)
-        operands, words, count = (x,), args[1:], 1
+        elif kind is not Tensor and kind is not _ndarray and (word := word_of(y)) is not None:
+            operands, words, count = (x,), (word,), 1
+    elif count > 2 and (words := _words(args[1:])):  # np.swapaxes(x, 0, 1)
+        operands, count = (x,), 1
     if count == 1:
         kind = type(x)
         if kind is Tensor:
@@ -118,7 +133,9 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     if kwargs:
         for named in kwargs.items():
             if type(named[1]) not in STATIC:
-                return call(ours, args, kwargs)
+                named = named[0], word_of(named[1])
+                if named[1] is None:
+                    return call(ours, args, kwargs)
             key += (named,)
     plan = _find(key)
     return call(ours, args, kwargs) if plan is None else plan(operands, values)

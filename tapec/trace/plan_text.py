@@ -23,7 +23,7 @@ vectors, which is a reshape and a product:
                 frame = _getframe(2)
                 code = frame.f_code
                 if code.co_filename not in USER_FILES:
-                    frame = user_frame(frame.f_back)
+                    frame = user_frame(frame)
                     code = frame.f_code
                 lasti = frame.f_lasti
                 append = rec.append
@@ -38,7 +38,7 @@ vectors, which is a reshape and a product:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from sys import _getframe
 from typing import Any, NamedTuple
@@ -50,7 +50,7 @@ from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import USER_FILES, Tensor, user_frame, wrap
 
-__all__ = ["Line", "Text", "written"]
+__all__ = ["FILE", "Line", "Text", "made_in", "noting", "written"]
 
 
 class Line(NamedTuple):
@@ -88,7 +88,7 @@ def written(text: Text) -> Any:
     makes plans."""
     code = "\n".join(["def make(cs, ops, ps, gs, general, ss, arrange):", *_unpacking(text), *_function(text)])
     space = dict(_SPACE)
-    exec(compile(code, _NAME, "exec"), space)
+    exec(compile(code, FILE, "exec"), space)
     return space["make"]
 
 
@@ -102,7 +102,7 @@ def _unpacking(text: Text) -> Iterator[str]:
 
 
 def _function(text: Text) -> Iterator[str]:
-    made = list(dict.fromkeys([k for k in text.ends if k >= text.operands]))
+    made = made_in(text)
     results = [f"x{k}" if k in made else f"operands[{k}]" for k in text.ends]
     yield "    def follow(operands, values):"
     yield "        try:"
@@ -121,7 +121,7 @@ def _function(text: Text) -> Iterator[str]:
         yield f"        x{k}._link = x{k}._mark = None"
     yield "        rec = CURRENT.get()"
     yield "        if rec is not None:"
-    for statement in _recording(text, made):
+    for statement in _recording(text):
         yield "            " + statement
     for n, (k, operand) in enumerate(zip(text.ends, text.views)):
         if operand is not None:
@@ -131,50 +131,93 @@ def _function(text: Text) -> Iterator[str]:
     yield "    return follow"
 
 
-def _recording(text: Text, made: list[int]) -> Iterator[str]:
-    first = text.operands + text.constants
+def made_in(text: Text) -> list[int]:
+    """The results that become tensors."""
+    return list(dict.fromkeys([k for k in text.ends if k >= text.operands]))
+
+
+def _places(text: Text) -> range:
+    return range(text.operands + text.constants + sum([len(line.to) for line in text.lines]))
+
+
+def _recording(text: Text) -> Iterator[str]:
+    if text.operands:
+        yield f"{_row('a', range(text.operands))} = operands"
+        yield "mark = rec.mark"
+    groups = _groups(text, range(text.operands))
+    yield f"if rec.append is not None and {_watched(text, groups)}:"
+    for statement in _appending(text, groups, 2):
+        yield "    " + statement
+    yield "else:"
+    yield f"    general(rec, operands, [{_args('v', _places(text))}], [{_args('x', made_in(text))}])"
+
+
+def _appending(text: Text, groups: list[set[int]], depth: int) -> Iterator[str]:
+    """What moves is recorded. For `depth` see `record`."""
+    first, made = text.operands + text.constants, made_in(text)
     names = {k: f"a{k}" for k in range(text.operands)}
     names |= {k: f"h{k}" if k in text.own else f"v{k}" for k in range(text.operands, first)}
     for line in text.lines:
         names |= {k: f"x{k}" if k in made else f"h{k}" if k in line.flags else f"v{k}" for k in line.to}
-    if text.operands:
-        yield f"{_row('a', range(text.operands))} = operands"
-        yield "mark = rec.mark"
-    groups = _groups(text)
-    yield f"if rec.append is not None and {_watched(text, groups)}:"
-    for k in sorted(set().union(*groups)):
+    for k in sorted({k for line in text.lines if line.moves for k in line.picks if k < text.operands}):
         if {k} not in groups:
-            yield f"    if type(a{k}) is ndarray: a{k} = rec.log.seen(a{k})"
-    yield "    frame = _getframe(2)"
+            yield f"if type(a{k}) is ndarray: a{k} = rec.log.seen(a{k})"
+    yield f"frame = _getframe({depth})"
+    yield "code = frame.f_code"
+    yield "if code.co_filename not in USER_FILES:"
+    yield "    frame = user_frame(frame)"
     yield "    code = frame.f_code"
-    yield "    if code.co_filename not in USER_FILES:"
-    yield "        frame = user_frame(frame.f_back)"
-    yield "        code = frame.f_code"
-    yield "    lasti = frame.f_lasti"
-    yield "    append = rec.append"
+    yield "lasti = frame.f_lasti"
+    yield "append = rec.append"
     for k in text.own:
-        yield f"    h{k} = wrap(v{k}.copy())"
+        yield f"h{k} = wrap(v{k}.copy())"
     plain = len(text.lines) == 1 and text.operands == 1 and text.lines[0].picks == (0,)
     for n, line in enumerate(text.lines):
         for k in line.flags:
             if k not in made:
-                yield f"    h{k} = wrap(v{k})"
+                yield f"h{k} = wrap(v{k})"
         if line.moves:
             inputs = "operands" if plain else f"({_listed([names[k] for k in line.picks])})"
             out = f"({_listed([names[k] for k in line.to])})" if line.several else names[line.to[0]]
-            yield f"    append((o{n}, {inputs}, p{n}, {out}, code, lasti))"
+            yield f"append((o{n}, {inputs}, p{n}, {out}, code, lasti))"
             for k in line.to:
                 if k in made:
-                    yield f"    x{k}._mark = mark"
-    yield "else:"
-    places = range(first + sum([len(line.to) for line in text.lines]))
-    yield f"    general(rec, operands, [{_args('v', places)}], [{_args('x', made)}])"
+                    yield f"x{k}._mark = mark"
 
 
-def _groups(text: Text) -> list[set[int]]:
-    """The operands on which each op hangs that is recorded."""
-    hangs: dict[int, set[int]] = {k: {k} for k in range(text.operands)}
-    groups = []
+@lru_cache(maxsize=1024)
+def noting(text: Text, watched: tuple[int, ...]) -> Any:
+    """A function of (ops, parameters) that makes one which records what hangs on these operands, on one tape.
+
+    What others come to is a leaf for it, and no view of an array that may change.
+    """
+    hanging, lines = set(watched), []
+    for line in text.lines:
+        moves = not hanging.isdisjoint(line.picks)
+        hanging.update(line.to if moves else ())
+        lines.append(line._replace(moves=moves))
+    text = text._replace(lines=tuple(lines))
+    made = made_in(text)
+    code = ["def make(ops, ps):"]
+    code += [f"    {_row(letter, range(len(lines)))} = {whole}" for letter, whole in (("o", "ops"), ("p", "ps"))]
+    code += ["    def note(rec, operands, known, results):"]
+    for letter, places, row in (("a", range(text.operands), "operands"), ("v", _places(text), "known")):
+        code.append(f"        {_row(letter, places)} = {row}")
+    code += [f"        {_row('x', made)} = results"] if made else []
+    code.append("        mark = rec.mark")
+    for k in [k for line in lines if not line.moves for k in line.to if k not in made]:
+        code.append(f"        if type(v{k}) is ndarray and v{k}.base is not None: v{k} = v{k}.copy()")
+    code += ["        " + statement for statement in _appending(text, _groups(text, watched), 4)]
+    code.append("    return note")
+    space = dict(_SPACE)
+    exec(compile("\n".join(code), FILE, "exec"), space)
+    return space["make"]
+
+
+def _groups(text: Text, watched: Iterable[int]) -> list[set[int]]:
+    """The operands on which each op hangs that is recorded, of those that may be watched."""
+    hangs: dict[int, set[int]] = {k: {k} for k in watched}
+    groups: list[set[int]] = []
     for line in text.lines:
         group = set().union(*[hangs.get(k, ()) for k in line.picks])
         hangs |= dict.fromkeys(line.to, group)
@@ -206,7 +249,7 @@ def _args(letter: str, places: Any) -> str:
     return ", ".join([f"{letter}{k}" for k in places])
 
 
-_NAME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<plan>")
+FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<plan>")
 _SPACE = {
     "CURRENT": CURRENT,
     "Tensor": Tensor,

@@ -17,20 +17,21 @@ from tapec.ir import CONSTANT, Node, Type, input_node
 from tapec.ops.array import ArrayLike, gives_views, has_out, run
 from tapec.ops.copying import COPY
 from tapec.ops.define import holds_stand_in
-from tapec.ops.layout import ravel
+from tapec.ops.layout import RESHAPE, ravel
 from tapec.ops.reading import take
 from tapec.ops.symbol import Question
+from tapec.trace.own import own_function
 from tapec.trace.steps import Answer, Notes, plan_of
 from tapec.trace.tensor import NUMERIC, Tensor, wrap
 
-__all__ = ["INTS", "PLACED", "PLANS", "STATIC", "answer", "call", "comes_again", "remember"]
+__all__ = ["INTS", "PLACED", "PLANS", "STATIC", "answer", "call", "comes_again", "remember", "word_of"]
 
 _ndarray = np.ndarray
 _generic = np.generic
 INTS = frozenset({int})
 STATIC = frozenset({int, bool, NoneType, type})
 PLACED = STATIC - {bool}  # without a name beside it True is taken for 1, which it equals
-_BY_MEMORY = frozenset("AKFakf")  # orders in which it matters how an array lies in memory
+_BY_MEMORY = frozenset("AKak")  # orders in which it matters how an array lies in memory
 _SMALL = 4096  # bytes of an array that a plan may keep
 
 PLANS: dict[Any, Any] = {}  # None: it has to be called
@@ -39,6 +40,9 @@ _MANY = 4096  # both are emptied when they get larger
 _COUNTS: dict[Any, int] = {}  # how many plans a function has got for numbers, which may well be others each time
 _FEW = 32
 _LONG = 64  # lists that are looked through
+_BOUNDS = frozenset({int, NoneType})
+_SIMPLE = frozenset({int, bool, float})
+_HOLDING = frozenset({Tensor, _ndarray})  # lists with these in them are no words
 _find = PLANS.get
 
 
@@ -93,6 +97,8 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def word_of(a: Any) -> Any:
     """What stands in a key for an argument without arrays in it, such that equal ones mean the same; or None."""
     kind = type(a)
+    if kind is Tensor or kind is _ndarray:
+        return None
     if kind is bool:
         return kind, a
     if kind is str:
@@ -100,12 +106,19 @@ def word_of(a: Any) -> Any:
     if kind is tuple and INTS.issuperset(map(type, a)):
         return a
     if kind is float:
-        return Number((kind, a if a else repr(a)))  # zeros have signs
+        return _number(Number, (kind, a if a else repr(a)))  # zeros have signs
     if kind is list or kind is tuple:
-        if len(a) > _LONG:
+        kinds = tuple(map(type, a))
+        if len(a) > _LONG or not _HOLDING.isdisjoint(kinds):
             return None
+        if INTS.issuperset(kinds):
+            return _number(Number, (kind, *a))
+        if _SIMPLE.issuperset(kinds) and 0 not in a:
+            return _number(Number, (kind, kinds, *a))
         words = [(type(x), x) if type(x) in STATIC else word_of(x) for x in a]
-        return None if any([w is None for w in words]) else Number((kind, *words))
+        return None if any([w is None for w in words]) else _number(Number, (kind, *words))
+    if kind is slice and _BOUNDS.issuperset((type(a.start), type(a.stop), type(a.step))):
+        return _number(Number, (kind, a.start, a.stop, a.step))
     return a if isinstance(a, np.dtype) else None
 
 
@@ -113,6 +126,9 @@ class Number(tuple):
     """Stands for numbers, which may well be others next time."""
 
     __slots__ = ()
+
+
+_number: Any = tuple.__new__
 
 
 # -- arguments of any kind --------------------------------------------------------------------------------------------
@@ -128,6 +144,13 @@ class _Arguments:
 
     def take(self, a: Any) -> bool:
         kind = type(a)
+        if kind is Tensor or kind is _ndarray:
+            value = a._value if kind is Tensor else a
+            if type(value) is not _ndarray or value.dtype.kind not in NUMERIC:
+                return self.operand(a)
+            self.key.append((value.shape, value.dtype))  # as `operand` has it, for the commonest
+            self.operands.append(a)
+            return True
         word = (kind, a) if kind in STATIC else word_of(a)
         if word is not None:
             self.key.append(word)
@@ -213,9 +236,9 @@ def remember(key: Any, plan: Any) -> None:
 
 def _planned(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found = answer(ours, args, kwargs)
-    if found is None or (ours is ravel and not found.is_one):  # it copies what has gaps, and only that
+    if found is None or (ours is ravel and not (found.ops and found.ops[-1].op is RESHAPE)):
         return None
-    return plan_of(found, ours, gives_views(ours))
+    return plan_of(found, ours, gives_views(ours), lambda: own_function(found, ours, args, kwargs))
 
 
 def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer | None:

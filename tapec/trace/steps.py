@@ -10,16 +10,19 @@ from functools import partial
 from operator import methodcaller
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, constant
 from tapec.ir.graph import Params
 from tapec.ops.layout import ravel
 from tapec.trace.computing import computation, direct
-from tapec.trace.plan_text import Line, Text, written
+from tapec.trace.plan_text import Line, Text, made_in, noting, written
 from tapec.trace.recorder import Recorder
-from tapec.trace.tensor import NUMBERS, record, wrap
+from tapec.trace.tensor import NUMBERS, Tensor, record, wrap
 
 __all__ = ["Answer", "Notes", "Plan", "plan_of"]
 
+_ndarray = np.ndarray
 Plan = Callable[[tuple[Any, ...], list[Any]], Any]  # of the operands and their values
 
 
@@ -53,10 +56,10 @@ class Answer(NamedTuple):
         return self.kind is None and self.results == self.ops and self.ops[0].inputs == tuple(self.inputs)
 
 
-def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
-    """How to answer from now on. `views`: NumPy's results may share memory with the operands.
+def plan_of(answer: Answer, ours: Any, views: bool, by_numpy: Any = None) -> Plan:
+    """How to answer from now on. A place stands for each operand, constant and result.
 
-    A place stands for each operand, constant and result.
+    `views`: NumPy's results may share memory with the operands; `by_numpy` finds NumPy's own function for the call.
     """
     places = {node: k for k, node in enumerate([*answer.inputs, *answer.constants])}
     count, first = len(answer.inputs), len(places)
@@ -68,10 +71,9 @@ def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
     chains = [_chain(answer, node, places) if views else (None, None) for node in answer.results]
     kind = answer.kind
     text = Text(count, first - count, own, lines, ends, tuple([operand for operand, _ in chains]), kind is not None)
-    made = tuple([k for k in ends if k >= count])
-    general = General([(n.op, n.params, line) for n, line in zip(nodes, lines)], made, count, first)
+    general = General([(n.op, n.params) for n in nodes], text)
     return written(text)(
-        [_RAVEL] if ours is ravel else [computation(n) for n in nodes],  # it copies what has gaps
+        [_RAVEL if ours is ravel and n is nodes[-1] else computation(n, by_numpy) for n in nodes],
         [n.op for n in nodes],
         [n.params for n in nodes],
         given,
@@ -81,14 +83,14 @@ def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
     )
 
 
-_RAVEL = methodcaller("ravel")
+_RAVEL = methodcaller("ravel")  # it copies what has gaps
 
 
 def plan_of_any(op: Op, count: int) -> Plan:
     """A plan for so many operands of any types."""
     line = Line(tuple(range(count)), (count,), (count,), (), False, True)
-    general = General([(op, (), line)], (count,), count, count)
     text = Text(count, 0, (), (line,), (count,), (None,), False)
+    general = General([(op, ())], text)
     return written(text)([direct(op.run)], [op], [()], [], general.add, [None], None)
 
 
@@ -117,26 +119,47 @@ def _lines(answer: Answer, places: dict[Node, int]) -> tuple[Line, ...]:
 class General:
     """Several recordings, or operands of which some are watched: records each op on what is watched."""
 
-    __slots__ = ("count", "first", "made", "steps")
+    __slots__ = ("notes", "ops", "text")
 
-    def __init__(self, steps: list[tuple[Op, Any, Line]], made: tuple[int, ...], count: int, first: int):
-        self.steps = steps
-        self.made = made
-        self.count = count
-        self.first = first
+    def __init__(self, ops: list[tuple[Op, Any]], text: Text):
+        self.ops = ops
+        self.text = text
+        self.notes: dict[tuple[int, ...], Any] = {}  # for those operands that are watched
 
     def add(self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any]) -> None:
-        objects = [*operands, *map(_own_constant, known[self.count : self.first]), *map(wrap, known[self.first :])]
-        for k, result in zip(self.made, results):
+        if rec.append is not None and rec.trace is None:
+            marks = [a._mark if type(a) is Tensor else None for a in operands]
+            watched = tuple([k for k, mark in enumerate(marks) if mark is rec.mark])
+            if len(watched) == len(marks) - marks.count(None):  # no other tape knows any
+                if watched and self.ops:
+                    note = self.notes.get(watched)
+                    if note is None:
+                        note = self.notes[watched] = noting(self.text, watched)(*zip(*self.ops))
+                    note(rec, operands, known, results)
+                return
+        self._record(rec, operands, known, results)
+
+    def _record(self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any]) -> None:
+        text = self.text
+        first = text.operands + text.constants
+        may_change = _ndarray in map(type, operands)
+        objects = [*operands, *map(_own_constant, known[text.operands : first])]
+        objects += [wrap(_unshared(x) if may_change else x) for x in known[first:]]
+        for k, result in zip(made_in(text), results):
             objects[k] = result
-        for op, params, line in self.steps:
+        for (op, params), line in zip(self.ops, text.lines):
             out: Any = tuple([objects[k] for k in line.to]) if line.several else objects[line.to[0]]
-            record(rec, op, tuple([objects[k] for k in line.picks]), params, out, 3)
+            record(rec, op, tuple([objects[k] for k in line.picks]), params, out, 4)
 
 
 def _own_constant(x: Any) -> Any:
     """A number of Python's, or for each call an array of its own: recordings tell arrays apart by identity."""
     return x if type(x) in NUMBERS else wrap(x.copy())
+
+
+def _unshared(x: Any) -> Any:
+    """What is no view of an array that may change."""
+    return x.copy() if type(x) is _ndarray and x.base is not None else x
 
 
 # -- views ------------------------------------------------------------------------------------------------------------

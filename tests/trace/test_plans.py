@@ -263,6 +263,34 @@ def test_a_plain_operand_of_several_ops_may_change_later(f, no_plans, monkeypatc
         np.testing.assert_array_equal(np.asarray(gradient), np.asarray(results[0][2]))
 
 
+@pytest.mark.parametrize("tapes", [1, 2])
+@pytest.mark.parametrize("f", [np.outer, np.vdot, np.kron, lambda plain, x: np.take(x, plain, mode="clip")])
+def test_views_of_a_plain_operand_keep_what_it_held(f, tapes, no_plans):
+    """It is reshaped before it meets what is watched, and changes after that."""
+    for _ in range(4):
+        x, plain = tapec.constant(V + 1.5), np.array([1, 2, 3, 0])
+        with tapec.GradientTape() as outer, tapec.GradientTape() as inner:
+            outer.watch([x] * (tapes - 1))
+            inner.watch(x)
+            y = f(plain, x)
+            plain[:] = 7
+            loss = np.sum(y * y)
+        basis = np.stack([f(np.array([1, 2, 3, 0]), row) for row in np.eye(4)])
+        expected = 2 * np.reshape(basis, (4, -1)) @ np.ravel(y.numpy())
+        np.testing.assert_allclose(inner.gradient(loss, x).numpy(), expected, rtol=1e-13)
+
+
+def test_the_first_line_of_a_file_is_the_users(no_plans):
+    """Also where the plan was made for another file."""
+    space = {"np": np, "x": tapec.constant(V)}
+    for k in range(4):
+        code = compile("y = np.sum(x, axis=0)\n", f"/somewhere/file_{k}.py", "exec")
+        with tapec.GradientTape() as tape:
+            tape.watch(space["x"])
+            exec(code, space)
+        assert [entry[4] for entry in tape.log.records] == [code]
+
+
 def test_nested_tapes(no_plans):
     for _ in range(4):
         x = tapec.constant(A[0])
