@@ -123,8 +123,24 @@ def along_index(shape: tuple[int, ...], indices: Any, axis: int) -> tuple[tuple[
     return tuple(map(Slot, range(len(shape)))), tuple(arrays)
 
 
+def takes_one(x: Any, i: Any, axis: int) -> bool:
+    """Is one element taken from each line along the axis?"""
+    return len(x.shape) > 1 and i.shape == (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+
+
+def one_index(shape: tuple[int, ...], i: Any, axis: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The index of such elements as one writes it by hand: `x[rows, i]`."""
+    rest = (*shape[:axis], *shape[axis + 1 :])
+    index, arrays = along_index(rest, np.reshape(i, rest), len(rest))
+    return (*index, Slot(len(rest))), (*arrays[:axis], np.reshape(i, rest), *arrays[axis:])
+
+
 def along_vjp(ct: Any, y: Any, x: Any, i: Any, axis: int, unique: bool = False) -> Any:
     shape = (*ct.shape[:axis], x.shape[axis], *ct.shape[axis + 1 :])
+    if takes_one(x, i, axis):
+        index, arrays = one_index(shape, i, axis)
+        values = np.reshape(ct, (*shape[:axis], *shape[axis + 1 :]))
+        return apply(SCATTER, (values, *arrays), (("shape", shape), ("index", index), ("unique", True))), None
     index, arrays = along_index(shape, i, axis)
     params = (("shape", shape), ("index", index))
     return apply(SCATTER, (ct, *arrays), (*params, ("unique", True)) if unique else params), None

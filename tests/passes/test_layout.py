@@ -266,6 +266,28 @@ CASES = {
             "constant {value=[2, 0, 1]}; scatter %x, %0 {shape=(3, 4), index=($0,)}",
         ],
     ),
+    "one-of-each-line": Case(
+        "%x: f64[2,3], %t: f64[2,2,2]",
+        [
+            (
+                "constant {value=[[2], [0]]}; take_along_axis %x, %0 {axis=1}",
+                "constant {value=[[2], [0]]}; constant {value=[0, 1]}; reshape %0 {shape=(2,)}; "
+                "getitem %x, %1, %2 {index=($0, $1), unique=True}; reshape %3 {shape=(2, 1)}",
+            ),
+            (
+                "constant {value=[[[1, 0]], [[1, 1]]]}; take_along_axis %t, %0 {axis=1}",
+                "constant {value=[[[1, 0]], [[1, 1]]]}; constant {value=[[0], [1]]}; reshape %0 {shape=(2, 2)}; "
+                "constant {value=[[0, 1]]}; getitem %t, %1, %2, %3 {index=($0, $1, $2), unique=True}; "
+                "reshape %4 {shape=(2, 1, 2)}",
+            ),
+        ],
+        [
+            "constant {value=[[2, 2], [0, 1]]}; take_along_axis %x, %0 {axis=1}",
+            "constant {value=[[1], [0]]}; take_along_axis %x, %0 {axis=0}",
+            "constant {value=[[2]]}; take_along_axis %x, %0 {axis=1}",
+        ],
+        [("%x: f64[3]", "constant {value=[2]}; take_along_axis %x, %0 {axis=0}")],
+    ),
     "index-of-diagonal": Case(
         "%a: f64[3,3], %x: f64[3,4]",
         [(f"{I3}; getitem %a, %0, %0 {{index=($0, $1)}}", "diagonal %a {offset=0, axis1=0, axis2=1}")],

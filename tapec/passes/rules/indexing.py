@@ -9,7 +9,8 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ir.index import Slice, Slot
 from tapec.ops import Symbol, apply
-from tapec.ops.indexing import are_distinct, counts_up, is_diagonal_index
+from tapec.ops.indexing import GETITEM, are_distinct, counts_up, is_diagonal_index
+from tapec.ops.reading import one_index, takes_one
 from tapec.passes.facts import is_zero
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
@@ -23,6 +24,7 @@ OF_STACK = Some("getitem", of=("stack",))
 SUM_OF_SCATTER = Some("sum", of=("scatter",))
 SCATTER = Some("scatter")
 ANY_INDEX = Some("getitem")
+ALONG_AXIS = Some("take_along_axis")
 WRITTEN_AND_ADDED = Some("add", of=("setitem",))
 SUM_OF_QUOTIENT = Some("sum", of=("divide",))
 
@@ -113,6 +115,16 @@ def diagonal_of(y: Symbol) -> Any:
     return np.diagonal(_values(y))
 
 
+def _takes_one_of_each(y: Node) -> bool:
+    return takes_one(y.inputs[0].type, y.inputs[1].type, y.param("axis"))
+
+
+def one_of_each(y: Symbol) -> Any:
+    x, i = (Symbol(n, y.builder) for n in y.node.inputs)
+    index, arrays = one_index(x.shape, i, y.node.param("axis"))
+    return np.reshape(apply(GETITEM, (x, *arrays), (("index", index), ("unique", True))), y.shape)
+
+
 def _fills_diagonal(y: Node) -> bool:
     return len(y.inputs) == 3 and is_diagonal_index(y.param("index"), y.inputs[1:], y.type.shape)
 
@@ -149,6 +161,7 @@ INDEXING = (
         only="cotangents",
         kinds="fc",
     ),
+    Rule("one-of-each-line", ALONG_AXIS, one_of_each, _takes_one_of_each, kinds="fciub"),
     Rule("index-of-diagonal", ANY_INDEX, diagonal_of, _takes_diagonal, kinds="fciub"),
     Rule("scatter-on-diagonal", SCATTER, lambda y: np.diag(_values(y)), _fills_diagonal, kinds="fc"),
     Rule(
