@@ -449,6 +449,23 @@ def test_check_grads_follows_what_a_function_captures():
     tapec.check_grads(lambda w: np.tanh(weights @ w), (np.array([1.0, 2.0, 3.0]),))
 
 
+def test_check_grads_of_a_steep_function():
+    """Its fourth derivatives are thousands of times its first ones: differences have to be extrapolated twice."""
+
+    def steep(x):
+        y = x
+        for _ in range(4):
+            y = np.sin(y) * y + x
+        return np.sum(y)
+
+    tapec.check_grads(steep, (np.array([0.7, 1.3, 0.4]),), order=3)
+
+
+def test_check_grads_finds_a_kink():
+    with pytest.raises(AssertionError, match="A kink near the arguments"):
+        tapec.check_grads(lambda x: np.sum(np.maximum(x, 0.0)), (np.array([0.0, 1.0]),), order=1)
+
+
 def test_check_grads_finds_a_wrong_rule():
     @tapec.custom_gradient
     def wrong(x):
