@@ -11,10 +11,21 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.codegen.expressions import Template, parse_template, slots
-from tapec.codegen.helpers import chosen, masked
+from tapec.codegen.helpers import chosen, masked, stable_order
 from tapec.ir import Node, is_literal
 
-__all__ = ["BIT_BY_BIT", "BY_DOT", "CHOSEN", "ENOUGH", "IDIOMS", "LONG_ROW", "is_weak", "out_template", "template_of"]
+__all__ = [
+    "BIT_BY_BIT",
+    "BY_DOT",
+    "CHOSEN",
+    "ENOUGH",
+    "HELPED",
+    "IDIOMS",
+    "LONG_ROW",
+    "is_weak",
+    "out_template",
+    "template_of",
+]
 
 SMALL_PRODUCT = 1 << 16  # multiplications; above, the call overhead of `@` is nothing
 SMALL = 1 << 16  # elements up to which a mean is a sum divided; above, the call overhead of `mean` is nothing
@@ -253,6 +264,17 @@ def _where(node: Node) -> Template | None:
     return CHOSEN if whole and t.dtype == (float if all(map(is_literal, parts)) else t.dtype) else None
 
 
+ORDER = parse_template("stable_order(_0)", 1)
+HELPED = {ORDER: stable_order, **{template: helper for template, (helper, _) in BIT_BY_BIT.items()}}
+UNSORTED = 1 << 10  # elements from which the fast sort and a look at what it found cost less than the stable one
+
+
+def _argsort(node: Node) -> Template | None:
+    t = node.inputs[0].type
+    fast = t.dtype.char in "fd" and t.size >= UNSORTED and t.shape[-1] > SHORT
+    return ORDER if fast and node.param("axis") == t.ndim - 1 else None
+
+
 IDIOMS: dict[str, Callable[[Node], str | Template | None]] = {
     "sum": _sum,
     "max": _extreme("max"),
@@ -265,4 +287,5 @@ IDIOMS: dict[str, Callable[[Node], str | Template | None]] = {
     "multiply": _multiply,
     "reshape": _reshape,
     "where": _where,
+    "argsort": _argsort,
 }

@@ -15,7 +15,7 @@ from tapec.codegen.buffers import Buffers
 from tapec.codegen.checks import check_of, finite
 from tapec.codegen.cost import bytes_of
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
-from tapec.codegen.idioms import BIT_BY_BIT, BY_DOT, CHOSEN, is_weak, out_template
+from tapec.codegen.idioms import BIT_BY_BIT, BY_DOT, CHOSEN, HELPED, is_weak, out_template
 from tapec.codegen.items import UNKNOWN, AddUp, Fork, Results
 from tapec.codegen.load import Space
 from tapec.codegen.loops import lower_loop
@@ -226,10 +226,10 @@ class Lowering(Buffers):
         return bool(node.op.out) or (node.op.name == "where" and self.plan.templates[node] in BIT_BY_BIT)
 
     def call_for_help(self, node: Node) -> None:
-        """Make the helper known that a selection calls, if it calls one."""
-        template = self.plan.templates[node] if node.op.name == "where" else None
-        if template in BIT_BY_BIT:
-            helper = BIT_BY_BIT[template][0]
+        """Make the helper known that a selection or sort calls, if it calls one."""
+        template = self.plan.templates[node] if node.op.name in ("where", "argsort") else None
+        helper = HELPED.get(template)
+        if helper is not None:
             self.space.helper(helper.__name__, helper)
 
     def operand(self, node: Node, as_object: bool = False) -> Expression:

@@ -14,7 +14,7 @@ from tapec.ir.origin import variable_for
 
 __all__ = ["Names", "generic_name", "identifier", "wished_name"]
 
-HELPERS = ("add_at", "chosen", "finite", "in_threads", "masked")
+HELPERS = ("add_at", "chosen", "finite", "in_threads", "masked", "stable_order")
 RESERVED = frozenset({*keyword.kwlist, "np", "math", "scipy", "_", *HELPERS})
 SHADOWED = frozenset({*dir(builtins)})  # legal, and the user may write them; never chosen unasked
 

@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tapec.codegen import compile_graph, helper_text
-from tapec.codegen.helpers import add_at, chosen, masked
+from tapec.codegen.helpers import add_at, chosen, masked, stable_order
 from tests.codegen.kit import check, graph_of
 
 
@@ -199,3 +199,27 @@ def test_what_is_no_number_stays_where_it_is():
             np.add.at(wanted, np.array([0, 0]), k)
     np.testing.assert_array_equal(target, wanted)
     np.testing.assert_array_equal(np.signbit(target[0, 4]), np.signbit(wanted[0, 4]))
+
+
+# -- sorting ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shape", [(3000,), (40, 50)])
+def test_stable_order(dtype, shape):
+    rng = np.random.default_rng(0)
+    distinct = rng.permutation(np.prod(shape)).reshape(shape).astype(dtype)
+    equal = rng.integers(0, 30, shape).astype(dtype)
+    signs = np.where(rng.random(shape) < 0.5, -0.0, 0.0).astype(dtype)
+    odd = distinct.copy()
+    odd[..., ::7], odd[..., 1::7] = np.nan, np.inf
+    for x in (distinct, equal, signs, odd):
+        np.testing.assert_array_equal(stable_order(x), np.argsort(x, kind="stable"))
+
+
+def test_large_arrays_are_sorted_fast():
+    x = np.random.default_rng(0).normal(size=(60, 50))
+    source = check(graph_of(lambda x: (np.argsort(x), np.argsort(x, axis=0), np.argsort(x[:5])), x), x).source
+    assert source.count("stable_order(") == 1 and source.count("kind='stable'") == 2
+    gradient = tapec.grad(lambda x, w: np.sum(np.sort(x) * w))
+    w = np.random.default_rng(1).normal(size=x.shape)
+    assert "stable_order(x)" in gradient.source(x, w)
+    np.testing.assert_array_equal(np.take_along_axis(gradient(x, w), np.argsort(x), -1), w)
