@@ -25,6 +25,8 @@ __all__ = [
     "dirichlet",
     "expon",
     "gamma",
+    "halfcauchy",
+    "halfnorm",
     "laplace",
     "logistic",
     "lognorm",
@@ -197,6 +199,20 @@ expon = Continuous(
     lambda z: np.exp(-z),
     _negative,
     logs=(lambda z: np.log(-np.expm1(-z)), lambda z: -z),
+)
+halfnorm = Continuous(
+    "",
+    lambda z: -0.5 * (z * z) + 0.5 * math.log(2 / math.pi),
+    lambda z: sp.erf(z / math.sqrt(2)),
+    lambda z: sp.erfc(z / math.sqrt(2)),
+    _negative,
+)
+halfcauchy = Continuous(
+    "",
+    lambda z: math.log(2 / math.pi) - np.log1p(z * z),
+    lambda z: 2 / math.pi * np.arctan(z),
+    lambda z: 2 / math.pi * np.arctan2(1.0, z),
+    _negative,
 )
 lognorm = Continuous(
     "s",

@@ -74,6 +74,11 @@ STATS = {
     "chi2": (lambda s: lambda x: [s.chi2.pdf(x, 2.5), s.chi2.logpdf(x, 3.0), s.chi2.cdf(x, 2.0)], P),
     "others": (lambda s: lambda x: [s.cauchy.pdf(x), s.logistic.logpdf(x), s.laplace.cdf(x), s.laplace.logpdf(x)], X),
     "positive": (lambda s: lambda x: [s.expon.logpdf(x), s.lognorm.pdf(x, 0.7), s.lognorm.cdf(x, 0.7)], P),
+    "halves": (
+        lambda s: lambda x: [s.halfnorm.logpdf(x, scale=P), s.halfnorm.cdf(x), s.halfcauchy.logpdf(x, 0, 2.0)],
+        P,
+    ),
+    "tails of halves": (lambda s: lambda x: [s.halfnorm.logsf(x), s.halfnorm.logcdf(x), s.halfcauchy.sf(x)], P),
     "outside": (lambda s: lambda x: [s.gamma.pdf(-x, 2.0), s.beta.cdf(x + 1, 2.0, 3.0), s.uniform.pdf(x + 1)], P),
     "poisson": (lambda s: lambda m: [s.poisson.logpmf(K, m), s.poisson.pmf(2, m), s.poisson.cdf(K, m)], P),
     "binom": (lambda s: lambda p: [s.binom.logpmf(K, 5, p), s.binom.cdf(K, 4, p), s.bernoulli.pmf(1, p)], U),
@@ -147,7 +152,7 @@ def test_edges_and_tails_of_distributions(name, what):
     np.testing.assert_allclose(found[tiny], expected[tiny], rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["gamma", "beta", "expon", "uniform", "lognorm"])
+@pytest.mark.parametrize("name", ["gamma", "beta", "expon", "uniform", "lognorm", "halfnorm", "halfcauchy"])
 def test_gradients_are_zero_outside_of_a_support(name):
     x = np.array([-1.0, -0.5])
     for what in ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"):
