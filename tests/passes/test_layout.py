@@ -564,6 +564,40 @@ CASES = {
             "multiply %a, %b !ct; sum %0 {axis=(0, 1), keepdims=False} !ct",
         ],
     ),
+    "index-of-broadcast": Case(
+        "%v: f64[4], %c: f64[3,1], %t: float, %i: i64[2]",
+        [
+            (
+                "broadcast_to %v {shape=(2, 3, 4)}; getitem %0 {index=(1,)}",
+                "reshape %v {shape=(1, 4)}; broadcast_to %0 {shape=(3, 4)}",
+            ),
+            ("broadcast_to %v {shape=(2, 4)}; getitem %0 {index=(-1, ...)}", "%v"),
+            ("broadcast_to %c {shape=(3, 4)}; getitem %0 {index=(:, 2)}", "reshape %c {shape=(3,)}"),
+        ],
+        [
+            "broadcast_to %v {shape=(2, 4)}; getitem %0 {index=(1, 2)}",
+            "broadcast_to %c {shape=(3, 4)}; getitem %0 {index=(1,)}",
+            "broadcast_to %v {shape=(2, 4)}; getitem %0 {index=(1:,)}",
+            "broadcast_to %v {shape=(2, 4)}; getitem %0, %i {index=($0,)}",
+            "broadcast_to %t {shape=(2, 4)}; getitem %0 {index=(1,)}",
+        ],
+    ),
+    "sum-of-stack": Case(
+        X + ", %h: f32[4]",
+        [
+            ("stack %x, %y, %x {axis=0}; sum %0 {axis=(0,), keepdims=False}", "add %x, %y; add %0, %x"),
+            ("stack %x, %y {axis=1}; mean %0 {axis=(1,), keepdims=False}", "add %x, %y; divide %0, 2"),
+            (
+                "stack %x, %y {axis=1}; sum %0 {axis=(0, 1), keepdims=False}",
+                f"{SUM('%x', '0,', False)}; {SUM('%y', '0,', False)}; add %0, %1",
+            ),
+        ],
+        [
+            "stack %x, %y {axis=0}; sum %0 {axis=(1,), keepdims=False}",
+            "stack %x, %y {axis=0}; sum %0 {axis=(0,), keepdims=True}",
+            f"stack {', '.join(['%v'] * 9)} {{axis=0}}; sum %0 {{axis=(0,), keepdims=False}}",  # many small ones
+        ],
+    ),
     "mask-out-of-sum": Case(
         "%b: bool[5,1], %d: bool[5,4], %x: f64[5,4], %r: f64[4], %c: f64[5,1]",
         [

@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ir.index import Slice, Slot
 from tapec.ops import Symbol, apply
-from tapec.ops.indexing import GETITEM, are_distinct, counts_up, is_diagonal_index
+from tapec.ops.indexing import FULL_SLICE, GETITEM, are_distinct, completed, counts_up, is_diagonal_index
 from tapec.ops.reading import one_index, takes_one
 from tapec.passes.facts import is_zero
 from tapec.passes.pattern import Some, variables
@@ -107,6 +107,29 @@ def _picks_of_columns(y: Node) -> bool:
     return matrix.inputs[0].type.shape == (y.type.size, 1) and counts_up(y.inputs[1], y.type.size)
 
 
+def _takes_one_of_equals(y: Node) -> bool:
+    """Is a place named along axes alone that were spread out?"""
+    spread = y.inputs[0]
+    if len(y.inputs) > 1 or spread.inputs[0].type.weak:
+        return False
+    index = completed(spread.type.ndim, y.param("index"))
+    own = _own_shape(spread)
+    return all([part == FULL_SLICE or (type(part) is int and n == 1) for part, n in zip(index, own)])
+
+
+def _own_shape(spread: Node) -> tuple[int, ...]:
+    """The shape of what was spread out, with ones in front."""
+    shape = spread.inputs[0].type.shape
+    return (1,) * (spread.type.ndim - len(shape)) + shape
+
+
+def one_of_equals(y: Symbol) -> Any:
+    spread = y.node.inputs[0]
+    index = completed(spread.type.ndim, y.node.param("index"))
+    left = [n for part, n in zip(index, _own_shape(spread)) if type(part) is not int]
+    return np.broadcast_to(np.reshape(_values(Symbol(spread, y.builder)), left), y.shape)
+
+
 def _takes_diagonal(y: Node) -> bool:
     return len(y.inputs) == 3 and is_diagonal_index(y.param("index"), y.inputs[1:], y.inputs[0].type.shape)
 
@@ -162,6 +185,7 @@ INDEXING = (
         kinds="fc",
     ),
     Rule("one-of-each-line", ALONG_AXIS, one_of_each, _takes_one_of_each, kinds="fciub"),
+    Rule("index-of-broadcast", OF_BROADCAST, one_of_equals, _takes_one_of_equals, kinds="fciub"),
     Rule("index-of-diagonal", ANY_INDEX, diagonal_of, _takes_diagonal, kinds="fciub"),
     Rule("scatter-on-diagonal", SCATTER, lambda y: np.diag(_values(y)), _fills_diagonal, kinds="fc"),
     Rule(

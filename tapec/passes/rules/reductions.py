@@ -20,6 +20,8 @@ __all__ = ["REDUCTIONS", "TWINS"]
 
 a, b, x = variables("a b x")
 k = number("k")
+MOST = 8  # parts that are added one by one whatever their size
+LARGE = 1 << 12  # elements of a part from which an addition costs little beside its work
 
 
 # -- sum(broadcast_to(x)) ---------------------------------------------------------------------------------------------
@@ -160,6 +162,27 @@ def mask_after_sum(y: Symbol, x: Symbol, b: Symbol) -> Any:
     return np.reshape(np.where(b, np.sum(whole, axis=axis, keepdims=True), 0), y.shape)
 
 
+# -- sums of stacks ---------------------------------------------------------------------------------------------------
+def _adds_parts(y: Node) -> bool:
+    """Does a sum or mean go along the axis of a stack of few arrays, or large ones?"""
+    stack, axes = y.inputs[0], y.param("axis")
+    if stack.param("axis") not in axes or y.param("keepdims") or y.type.dtype != stack.type.dtype:
+        return False
+    return len(stack.inputs) <= MOST or stack.type.size >= LARGE * len(stack.inputs)
+
+
+def sum_of_parts(y: Symbol) -> Any:
+    stack = y.node.inputs[0]
+    k = stack.param("axis")
+    rest = tuple([i - (i > k) for i in y.node.param("axis") if i != k])
+    total: Any = None
+    for node in stack.inputs:
+        part: Any = Symbol(node, y.builder)
+        part = np.sum(part, axis=rest) if rest else part
+        total = part if total is None else total + part
+    return total / (stack.type.size // y.node.type.size) if y.node.op.name == "mean" else total
+
+
 def reshaped(y: Symbol, x: Symbol) -> Any:
     return np.reshape(x, y.shape)
 
@@ -218,6 +241,7 @@ RESHAPED_SUM = Some("sum", of=("reshape", "transpose"))
 REDUCTIONS = (
     _rule("sum-of-broadcast", np.sum(np.broadcast_to(x, params)), sum_of_broadcast, _spreads_something),
     _rule("sum-of-sum", np.sum(np.sum(x)), sum_of_sum, _has_joined_axes, once=True),
+    _rule("sum-of-stack", Some("sum", "mean", of=("stack",)), sum_of_parts, _adds_parts),
     _rule("sum-of-reshape", RESHAPED_SUM, sum_of_all, _is_whole),
     _rule("keepdims", np.reshape(np.sum(x), params), with_keepdims, _is_keepdims_shape, changes="", once=True),
     _rule("no-keepdims", np.reshape(np.sum(x), params), without_keepdims, _is_plain_shape, changes="", once=True),
