@@ -97,8 +97,9 @@ def explanation(
 ) -> Explanation:
     out = Explanation(name, recorded_anew=volatile, compiled_because=why)
     out.signature = [f"{n}: {t}" for n, t in zip(info.names, info.types)]
-    static = [leaf for leaf, position in zip(info.leaves, info.position) if position is None and leaf is not None]
-    out.signature += [f"{_short(leaf)} (static)" for leaf in static]
+    for label, leaf, position in zip(info.labels, info.leaves, info.position):
+        if position is None and leaf is not None:
+            out.signature.append(f"{label} = {_short(leaf)} (static)")
     if program is None or path is None:
         return out
     out.paths = [{"taken": p is path, "guards": [guard_text(g) for g in p.guards]} for p in program.paths]
@@ -151,8 +152,12 @@ def literals(graph: Graph) -> list[str]:
     for node in graph.nodes:
         if node.op is CONSTANT:
             shown = repr(node.value) if is_literal(node) or node.type.size == 1 else f"an array {node.type}"
-            if shown not in out:
-                out.append(shown)
+        elif node.op.name == "full" and node.origin is None:
+            shown = f"an array {node.type} of {node.param('value')}"
+        else:
+            continue
+        if shown not in out:
+            out.append(shown)
     return out
 
 

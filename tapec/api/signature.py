@@ -60,9 +60,9 @@ class Arguments(NamedTuple):
     """What a transform may know of a signature: names, leaves by argument, types of the inputs, and the result.
 
     `spans` maps each argument (position or name) to the range of its leaves; `position[leaf]` is the input that a leaf
-    is, None for a static one; `types` and `names` are by input; `result` is the structure of the function's result,
-    `statics` its leaves (LEAF for those that are outputs of the graph), `guards` the facts that the path relies on,
-    `integers` the values that integer and boolean inputs had when it was traced.
+    is, None for a static one; `types` and `names` are by input, `labels` the names of all leaves; `result` is the
+    structure of the function's result, `statics` its leaves (LEAF for those that are outputs of the graph), `guards` the
+    facts that the path relies on, `integers` the values that integer and boolean inputs had when it was traced.
     """
 
     tree: Any
@@ -72,6 +72,7 @@ class Arguments(NamedTuple):
     position: list[int | None]
     types: list[Type]
     names: list[str]
+    labels: list[str]
     result: Any = None
     statics: Any = ()
     guards: Any = ()
@@ -197,7 +198,7 @@ class Binder:
             if moving:
                 types.append(type_of(value_of(leaf)))
                 names.append(label)
-        return Arguments(call.tree, call.without_values().leaves, spans, subtrees, position, types, names)
+        return Arguments(call.tree, call.without_values().leaves, spans, subtrees, position, types, names, labels)
 
 
 from tapec.trace.structure import LEAF as _STATIC  # noqa: E402  # a static argument is one leaf, whatever it is

@@ -513,3 +513,19 @@ def test_settings_that_do_not_change_the_code_keep_the_fast_road():
         f(x)
     f(x)
     assert f._roads.hits == 5 and f.cache_info().compilations == 2
+
+
+def test_explain_names_what_is_static_and_what_is_written_into_the_code():
+    @tapec.grad
+    def f(x, mode, options, n=3):
+        return np.sum(np.ones(3) * x * np.array([1.0, 2.0, 3.0])) * n
+
+    explained = f.explain(np.ones(3), "a", {"act": np.sin, "flag": True, "none": None})
+    assert explained.signature == [
+        "x: f64[3]",
+        "n: int",
+        "mode = 'a' (static)",
+        "options['act'] = sin (static)",
+        "options['flag'] = True (static)",
+    ]
+    assert explained.literals == ["an array f64[3] of 1.0", "an array f64[3]"]
