@@ -79,6 +79,23 @@ def test_python_numbers_stay_weak():
     assert tapec.compile(lambda s: np.r_[s, 1])(2.0).dtype == np.float64
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda n: np.r_[[n[0], n[1]], 1.0],
+        lambda n: np.r_[n[0], 2],
+        lambda n: np.array([n[0], n[1]]),
+        lambda n: np.array([n[0] > 1, n[1] > 1]),
+    ],
+)
+def test_elements_of_integers_are_guards(f):
+    """A plain array is made of them, and another path where they are others."""
+    traced = tapec.compile(f)
+    for n in (np.array([1, 2]), np.array([3, 4])):
+        found, wanted = traced(n), f(n)
+        assert found.dtype == wanted.dtype and found.tolist() == wanted.tolist()
+
+
 def test_variables():
     v = tapec.Variable(SINGLE)
     with tapec.GradientTape() as tape:
