@@ -67,6 +67,7 @@ CONVENTIONS = {
         Row("np.cumprod(np.sqrt(x))[:1]", {"x": [4.0, 0.0]}, [[0.25, 0]]),
         Row("np.diff(np.sqrt(x))[1:]", {"x": [0.0, 1.0, 4.0]}, [[0, -0.5, 0.25]]),
         Row("np.trace(np.sqrt(a))", {"a": [[4.0, 0.0], [0.0, 1.0]]}, [[[0.25, 0], [0, 0.5]]]),
+        Row("np.trace(a * b)", {"a": ONE, "b": [[3.0, nan], [inf, 2.0]]}, [[[3, 0], [0, 2]], [[1, 0], [0, 1]]]),
         Row("np.median(np.sqrt(x))", {"x": [0.0, 4.0, 9.0]}, [[0, 0.25, 0]]),
         Row("np.partition(np.sqrt(x), 1)[1:]", {"x": [0.0, 4.0]}, [[0, 0.25]]),
         Row("np.nanmedian(np.where(x > 0, np.sqrt(x), np.nan))", {"x": [0.0, 4.0]}, [[0, 0.25]]),

@@ -153,6 +153,14 @@ CASES = {
         [("reshape %v {shape=(1, 4)}; broadcast_to %0 {shape=(3, 4)}", "broadcast_to %v {shape=(3, 4)}")],
         ["reshape %v {shape=(4, 1)}; broadcast_to %0 {shape=(4, 3)}"],
     ),
+    "diagonal-of-ones": Case(
+        X,
+        [
+            ("full {value=1.0, shape=(3,), dtype=f64}; diag %0 {k=0}", "eye {n=3, m=3, k=0, dtype=f64}"),
+            ("full {value=1.0, shape=(2,), dtype=f32}; diag %0 {k=-1}", "eye {n=3, m=3, k=-1, dtype=f32}"),
+        ],
+        ["full {value=2.0, shape=(3,), dtype=f64}; diag %0 {k=0}", "diag %v {k=0}"],
+    ),
     "cast-to-itself": Case(
         X, [("cast %x {dtype=f64}", "%x")], ["cast %x {dtype=f32}"], [(WEAK, "cast %t {dtype=f64}")]
     ),

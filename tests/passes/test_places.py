@@ -97,7 +97,7 @@ CASES["diagonal-times"] = Case(
             f"divide 1.0, %n !ct; {ON.format('%0')}; multiply %x, %1 !ct; diag %2 {{k=0}} !ct",
         )
     ],
-    [f"{DIAG}; multiply %0, %n !ct", f"{DIAG}; divide 1.0, %n !ct; multiply %0, %1"],
+    [f"{DIAG}; multiply %0, 2.0 !ct", f"{DIAG}; divide 1.0, %n !ct; multiply %0, %1"],
 )
 CASES["diagonal-over"] = Case(
     X,

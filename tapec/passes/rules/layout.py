@@ -10,6 +10,7 @@ from tapec.ir import Node, broadcast_shapes
 from tapec.ir.index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.creation import FULL
+from tapec.ops.diagonals import eye
 from tapec.passes.pattern import Some, number, params, variables
 from tapec.passes.rule import Rule
 
@@ -240,6 +241,7 @@ LAYOUT = (
     _layout("broadcast-to-itself", np.broadcast_to(x, params), x, _keeps_type),
     _layout("broadcast-of-broadcast", BROADCAST_TWICE, again, _is_strong),
     _layout("broadcast-of-leading-ones", BROADCAST_RESHAPED, again, _only_adds_ones),
+    _layout("diagonal-of-ones", np.diag(k), lambda y: eye(y, len(y), k=y.node.param("k")), lambda k: k == 1),
     _layout("cast-to-itself", np.astype(x, params), x, _keeps_type),
     _layout("cast-of-cast", CAST_TWICE, again, _is_lossless),
     _layout("copy", np.copy(x), x),

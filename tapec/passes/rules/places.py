@@ -113,11 +113,16 @@ def _matrix(y: Node, b: Node) -> Node:
 def _keeps_shape(y: Node, b: Node) -> bool:
     """Does the other factor, which may be infinite, broadcast to the matrix, and not the other way round?"""
     infinite = y.op.name == "divide" or b.op.name in ("divide", "power", "reciprocal")
-    return infinite and _matrix(y, b).type.size == y.type.size and b.type.size > 1 and uniform_value(b) is None
+    return infinite and _says_more(y, b)
+
+
+def _says_more(y: Node, b: Node) -> bool:
+    return _matrix(y, b).type.size == y.type.size and b.type.size > 1 and uniform_value(b) is None
 
 
 def _embeds(y: Node, a: Node, b: Node) -> bool:
-    return a.type.ndim == 1 and _keeps_shape(y, b)
+    """Whatever the other factor is: only its diagonal counts."""
+    return a.type.ndim == 1 and _says_more(y, b)
 
 
 def _rule(name: str, pattern: Any, replacement: Any, guard: Any = None) -> Rule:
