@@ -21,15 +21,15 @@ SHORT, LONG = 64, 1 << 24  # axes along which any places are told apart, and onl
 
 
 class Empty(NamedTuple):
-    """Along which axes that differs, as bits from the first; whether the user chose the places, or a derivative rule.
+    """Along which axes that differs, as bits from the first, and along which of them because the user chose places.
 
-    Where constant indices chose along one axis (counted from the last), `filled` are the places that are not empty.
-    Where they chose along several, `touched` are those along which no line is empty as a whole: of `x[rows, labels]`,
-    with all rows, the first.
+    The rest are by derivative rules and by the unit vectors of Jacobians. Where constant indices chose along one axis
+    (counted from the last), `filled` are the places that are not empty. Where they chose along several, `touched` are
+    those along which no line is empty as a whole: of `x[rows, labels]`, with all rows, the first.
     """
 
     axes: int
-    chosen: bool
+    chosen: int
     axis: int = 0
     filled: int = 0
     touched: int = 0
@@ -61,21 +61,27 @@ def _joined(parts: Given) -> Empty | None:
     known = [p for p in parts if p is not None]
     if len(known) < 2:
         return known[0] if known else None
-    axes = 0
+    axes = chosen = 0
     for p in known:
         axes |= p.axes
-    return Empty(axes, any([p.chosen for p in known]))
+        chosen |= p.chosen
+    by_user = [p for p in known if p.chosen]
+    if len(by_user) == 1:
+        return by_user[0]._replace(axes=axes, touched=0)
+    return Empty(axes, chosen)
 
 
 def _laid(node: Node, k: int, part: Empty | None) -> Empty | None:
     """What is known of an operand, by the axes of the result to which it broadcasts."""
     shift = node.type.ndim - node.inputs[k].type.ndim
-    return part if part is None or not shift else part._replace(axes=part.axes << shift, touched=part.touched << shift)
+    if part is None or not shift:
+        return part
+    return part._replace(axes=part.axes << shift, chosen=part.chosen << shift, touched=part.touched << shift)
 
 
 def _moved(part: Empty, axes: int) -> Empty:
-    """What is left of it where axes change their places."""
-    return Empty(axes, part.chosen)
+    """What is left of it in places that nobody knows."""
+    return Empty(axes, axes if part.chosen else 0)
 
 
 # -- where it begins --------------------------------------------------------------------------------------------------
@@ -83,7 +89,8 @@ def _where(node: Node, given: Given) -> Empty | None:
     condition, a, b = node.inputs
     parts = [_laid(node, 1, given[1]), _laid(node, 2, given[2])]
     if is_zero(a) or is_zero(b):
-        parts.append(Empty(_varies(condition, node.type.ndim), _is_chosen(condition)))
+        axes = _varies(condition, node.type.ndim)
+        parts.append(Empty(axes, axes if _is_chosen(condition) else 0))
     return _joined(parts)
 
 
@@ -98,17 +105,35 @@ def _is_chosen(condition: Node, depth: int = 8) -> bool:
 
 
 def _scatter(node: Node, given: Given) -> Empty | None:
-    index, shape = node.param("index"), node.type.shape
-    if given[0] is not None:
-        return _moved(given[0], _all_axes(node))
-    if None in index:
-        return Empty(_all_axes(node), True)
-    parts = [part for part in completed(len(shape), index) if part is not Ellipsis]
-    picked = [k for k, part in enumerate(parts) if part != WHOLE and (type(part) is not int or shape[k] != 1)]
+    found, inner = _scattered(node), given[0]
+    if inner is None:
+        return found
+    axes = _all_axes(node)
+    if inner.chosen:
+        return Empty(axes, axes)
+    one_by_one = len(node.inputs) > 2  # by several index arrays: pairs of a pairwise distance, say, and each has some
+    return Empty(axes, 0) if one_by_one else found._replace(axes=axes)
+
+
+def _scattered(node: Node) -> Empty:
+    """The places that an index left out."""
+    picked = _picked(node, node.type.shape)
+    if picked is None:
+        return Empty(_all_axes(node), _all_axes(node))
     axes = sum([1 << k for k in picked])
     if len(picked) != 1:
-        return Empty(axes, True, touched=sum([1 << k for k in picked if _names_all(node, parts[k], k)]))
-    return Empty(axes, True, picked[0] - len(shape), _places(parts[picked[0]], shape[picked[0]]))
+        return Empty(axes, axes, touched=sum([1 << k for k, part in picked.items() if _names_all(node, part, k)]))
+    [(k, part)] = picked.items()
+    return Empty(axes, axes, k - node.type.ndim, _places(part, node.type.shape[k]))
+
+
+def _picked(node: Node, shape: tuple[int, ...]) -> dict[int, Any] | None:
+    """The axes along which an index picks some places, and what it says there; None with new axes."""
+    index = node.param("index")
+    if None in index:
+        return None
+    parts = [part for part in completed(len(shape), index) if part is not Ellipsis]
+    return {k: part for k, part in enumerate(parts) if part != WHOLE and (type(part) is not int or shape[k] != 1)}
 
 
 def _names_all(node: Node, part: Any, axis: int) -> bool:
@@ -133,14 +158,23 @@ def _run(part: Slice, n: int) -> int:
 
 
 def _matrix(node: Node, given: Given) -> Empty | None:
-    return Empty(_all_axes(node), node.op.name != "eye")
+    axes = _all_axes(node)
+    return Empty(axes, axes if node.op.name != "eye" else 0)
 
 
 def _setitem(node: Node, given: Given) -> Empty | None:
     """Zeros are written where nothing of an array was left."""
-    if is_zero(node.inputs[1]):
-        return Empty(_all_axes(node), True)
-    return _first(node, given)
+    if not is_zero(node.inputs[1]):
+        return _first(node, given)
+    part, picked = given[0] or Empty(0, 0), _picked(node, node.type.shape)
+    if picked is not None and len(picked) == 1:
+        [(k, at)] = picked.items()
+        n, axis = node.type.shape[k], k - node.type.ndim
+        before = (1 << n) - 1 if not part.chosen else part.filled if part.axis == axis else 0
+        places = _places(at, n)
+        if before and places:
+            return Empty(part.axes | 1 << k, 1 << k, axis, before & ~places)
+    return Empty(_all_axes(node), _all_axes(node))
 
 
 # -- where it goes ----------------------------------------------------------------------------------------------------
@@ -157,10 +191,10 @@ def _sum(node: Node, given: Given) -> Empty | None:
     a, b = [_laid(node, k, part) for k, part in enumerate(given)]
     if a is None or b is None:
         return None
+    axes, chosen = a.axes | b.axes, a.chosen | b.chosen if a.chosen and b.chosen else 0
     if not (a.filled and b.filled and a.axis == b.axis):
-        return Empty(a.axes | b.axes, a.chosen and b.chosen)
-    filled = a.filled | b.filled
-    return a._replace(filled=filled) if filled.bit_count() < node.type.shape[a.axis] else None
+        return Empty(axes, chosen)
+    return _among(Empty(axes, chosen, a.axis), a.filled | b.filled, node.type.shape[a.axis])
 
 
 def _reduction(node: Node, given: Given) -> Empty | None:
@@ -168,13 +202,21 @@ def _reduction(node: Node, given: Given) -> Empty | None:
     part = given[0]
     if part is None:
         return None
-    axes = node.param("axis")
-    kept = [k for k in range(node.inputs[0].type.ndim) if node.param("keepdims") or k not in axes]
-    lines = any([part.axes >> k & 1 for k in axes])
+    axes, ndim = node.param("axis"), node.inputs[0].type.ndim
+    kept = [k for k in range(ndim) if node.param("keepdims") or k not in axes]
     left = [k for k in kept if part.axes >> k & 1 and k not in axes]
-    if lines and len(left) == 1 and part.touched >> left[0] & 1:
+    if len(left) == 1 and part.touched >> left[0] & 1 and any([part.axes >> k & 1 for k in axes]):
         return None
-    return Empty(sum([1 << kept.index(k) for k in left]), part.chosen and not lines)
+    stays = [k for k in left if part.chosen >> k & 1]
+    if any([part.chosen >> k & 1 for k in axes]):
+        stays = [k for k in stays if part.filled and k - ndim == part.axis]
+    placed = part.filled and part.axis + ndim in left
+    return Empty(
+        sum([1 << kept.index(k) for k in left]),
+        sum([1 << kept.index(k) for k in stays]),
+        kept.index(part.axis + ndim) - len(kept) if placed else 0,
+        part.filled if placed else 0,
+    )
 
 
 def _reshape(node: Node, given: Given) -> Empty | None:
@@ -182,17 +224,55 @@ def _reshape(node: Node, given: Given) -> Empty | None:
     if part is None:
         return None
     old, new = node.inputs[0].type.shape, node.type.shape
-    if [n for n in old if n != 1] != [n for n in new if n != 1]:
+    here, there = [[k for k, n in enumerate(shape) if n != 1] for shape in (old, new)]
+    if [old[k] for k in here] != [new[k] for k in there]:
         return _moved(part, _all_axes(node))
-    differs = iter([part.axes >> k & 1 for k, n in enumerate(old) if n != 1])
-    return _moved(part, sum([next(differs) << k for k, n in enumerate(new) if n != 1]))
+    return _permuted(part, dict(zip(here, there, strict=True)), len(old), len(new))
+
+
+def _permuted(part: Empty, places: dict[int, int], old: int, new: int) -> Empty:
+    """The same where axes have other places, or none."""
+
+    def bits(axes: int) -> int:
+        return sum([1 << k for i, k in places.items() if axes >> i & 1])
+
+    axis = places.get(part.axis + old) if part.filled else None
+    placed = (0, 0) if axis is None else (axis - new, part.filled)
+    return Empty(bits(part.axes), bits(part.chosen), *placed)
+
+
+def _getitem(node: Node, given: Given) -> Empty | None:
+    """A slice along the axis of which places are known."""
+    part, shape = given[0], node.inputs[0].type.shape
+    picked = _picked(node, shape) if part is not None and part.filled else None
+    if part is None or picked is None or list(picked) != [part.axis + len(shape)]:
+        return _somewhere(node, part)
+    [(k, at)] = picked.items()
+    if type(at) is not Slice:
+        return _somewhere(node, part)
+    places = range(*slice(*at).indices(shape[k]))
+    if places.step == 1:
+        filled = part.filled >> places.start & ((1 << len(places)) - 1)
+    elif len(places) <= SHORT:
+        filled = sum([1 << i for i, place in enumerate(places) if part.filled >> place & 1])
+    else:
+        return _somewhere(node, part)
+    return _among(part, filled, len(places))
+
+
+def _among(part: Empty, filled: int, n: int) -> Empty | None:
+    """The same with other places filled, among n; where all are, only what the user did not choose is left."""
+    if filled.bit_count() < n:
+        return part._replace(filled=filled)
+    return Empty(part.axes, 0) if part.axes != part.chosen else None
 
 
 def _transpose(node: Node, given: Given) -> Empty | None:
     part = given[0]
     if part is None:
         return None
-    return _moved(part, sum([1 << i for i, k in enumerate(node.param("axes")) if part.axes >> k & 1]))
+    ndim = node.type.ndim
+    return _permuted(part, {k: i for i, k in enumerate(node.param("axes"))}, ndim, ndim)
 
 
 def _contraction(node: Node, given: Given) -> Empty | None:
@@ -205,11 +285,14 @@ def _contraction(node: Node, given: Given) -> Empty | None:
     for part, own in zip(given, operands, strict=True):
         if part is None:
             continue
-        differs = [name for k, name in enumerate(own) if part.axes >> k & 1]
-        lines = any([name not in out for name in differs])
+        places = {k: out.index(name) for k, name in enumerate(own) if name in out}
+        lost = [k for k in range(len(own)) if k not in places]
+        lines = any([part.axes >> k & 1 for k in lost])
         if part.chosen or not lines:
-            axes = sum([1 << out.index(name) for name in differs if name in out])
-            found.append(Empty(axes, part.chosen and not lines) if axes else None)
+            left = _permuted(part, places, len(own), len(out))
+            if any([part.chosen >> k & 1 for k in lost]):
+                left = left._replace(chosen=1 << (len(out) + left.axis) if left.filled else 0)
+            found.append(left if left.axes else None)
     return _joined(found)
 
 
@@ -260,5 +343,6 @@ _RULES: dict[str, Callable[[Node, Given], Empty | None]] = {
     "recurrence": _recurrence,
     "map": _map,
     "setitem": _setitem,
+    "getitem": _getitem,
     "pad": _first,
 }

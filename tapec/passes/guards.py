@@ -118,7 +118,7 @@ class Walk(Builder):
     def must_not_meet(self, part: Node, other: Node) -> bool:
         """May the one be empty where the other is infinite or nan? The user's arrays count where the user chose."""
         found = self.empty.get(part)
-        return found is not None and (other in self.wild or (found.chosen and other in self.data))
+        return found is not None and (other in self.wild or (found.chosen > 0 and other in self.data))
 
     def contraction(self, node: Node) -> Node | None:
         """A sum of products of which one factor may be empty along axes that both have.

@@ -60,6 +60,10 @@ STAYS = {
     "divided by what is positive": (
         "greater %x, %y !ct; where %2, %x, 0 !ct; cumsum %3 {axis=0} !ct; square %y; add %5, 1.0; divide %4, %6 !ct"
     ),
+    "what is left of what was overwritten": (
+        "multiply %x, 2.0 !ct; setitem %2, 0.0 {index=(0,)} !ct; getitem %3 {index=(1:,)} !ct; "
+        "getitem %1 {index=(1:,)}; multiply %4, %5 !ct"
+    ),
     "a rectifier before a matrix": (
         "greater %s, 0 !ct; where %2, %s, 0 !ct; matmul %3, %s !ct; getitem %4 {index=(:, 0)} !ct; multiply %5, %1 !ct"
     ),
@@ -125,7 +129,7 @@ def test_powers_that_may_be_infinite(exponent, wild):
 
 def test_one_element_of_an_axis_too_long_to_tell_its_places():
     node = parse(text("%x: f64[]", f"scatter %x {{shape=({1 << 40},), index=(-1,)}}")).nodes[-1]
-    assert may_be_empty(node, [None]) == Empty(axes=1, chosen=True, axis=-1)
+    assert may_be_empty(node, [None]) == Empty(axes=1, chosen=1, axis=-1)
 
 
 def test_a_chain_of_products_has_one_mask():
@@ -151,6 +155,36 @@ def test_rows_that_a_contraction_does_not_need():
     assert np.isfinite(interpret(after, *values)[0]).all()
     elementwise = graph_of("greater %s, 0; where %2, %s, 0 !ct; transpose %s {axes=(1, 0)} !ct; matmul %4, %3 !ct")
     assert guards(elementwise) is elementwise  # to look at every element would cost what the product costs
+
+
+UNITS = "eye {n=2, m=2, k=0, dtype=bool} !ct; getitem %m {index=(:, :2)}; where %2, %3, 0 !ct; "
+IN_ROWS = "scatter %4 {shape=(2, 3), index=(:, :2)} !ct; "
+DATA = {  # what is multiplied with the user's %y, and whether that is kept out of it
+    "unit vectors": (UNITS + "sum %4 {axis=(1,), keepdims=True} !ct; multiply %5, %y !ct", False),
+    "slices of their rows": (UNITS + IN_ROWS + "multiply %5, %y !ct", True),
+    "sums of these rows": (UNITS + IN_ROWS + "sum %5 {axis=(0,), keepdims=False} !ct; multiply %6, %y !ct", True),
+    "these rows turned": (
+        UNITS + IN_ROWS + "transpose %5 {axes=(1, 0)} !ct; reshape %y {shape=(3, 1)}; multiply %6, %7 !ct",
+        True,
+    ),
+    "rows with the rest of it": (
+        UNITS + IN_ROWS + "reshape %m {shape=(6,)}; getitem %6 {index=(:2,)}; reshape %7 {shape=(2, 1)}; "
+        "where %2, %8, 0 !ct; sum %9 {axis=(1,), keepdims=True} !ct; scatter %10 {shape=(2, 3), index=(:, 2:)} !ct; "
+        "add %5, %11 !ct; multiply %12, %y !ct",
+        False,
+    ),
+    "sums along what was sliced": (
+        UNITS + IN_ROWS + "sum %5 {axis=(1,), keepdims=True} !ct; multiply %6, %y !ct",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_data_are_kept_out_where_the_user_chose(name):
+    body, fires = DATA[name]
+    graph = graph_of(body)
+    assert (guards(graph) is not graph) is fires
 
 
 def test_elements_of_all_rows_leave_no_row_empty():
