@@ -242,22 +242,23 @@ def _permuted(part: Empty, places: dict[int, int], old: int, new: int) -> Empty:
 
 
 def _getitem(node: Node, given: Given) -> Empty | None:
-    """A slice along the axis of which places are known."""
+    """A slice along the axis of which places are known, or some other part."""
     part, shape = given[0], node.inputs[0].type.shape
-    picked = _picked(node, shape) if part is not None and part.filled else None
-    if part is None or picked is None or list(picked) != [part.axis + len(shape)]:
-        return _somewhere(node, part)
-    [(k, at)] = picked.items()
-    if type(at) is not Slice:
-        return _somewhere(node, part)
-    places = range(*slice(*at).indices(shape[k]))
-    if places.step == 1:
-        filled = part.filled >> places.start & ((1 << len(places)) - 1)
-    elif len(places) <= SHORT:
-        filled = sum([1 << i for i, place in enumerate(places) if part.filled >> place & 1])
-    else:
-        return _somewhere(node, part)
-    return _among(part, filled, len(places))
+    if part is None:
+        return None
+    picked = _picked(node, shape) if part.filled else None
+    if picked is not None and list(picked) == [part.axis + len(shape)]:
+        [(k, at)] = picked.items()
+        if type(at) is Slice:
+            places = range(*slice(*at).indices(shape[k]))
+            if places.step == 1:
+                return _among(part, part.filled >> places.start & ((1 << len(places)) - 1), len(places))
+            if len(places) <= SHORT:
+                filled = sum([1 << i for i, place in enumerate(places) if part.filled >> place & 1])
+                return _among(part, filled, len(places))
+    if part.chosen and node.type.shape == (1,):
+        return Empty(1, 1)  # all of it, to be laid beside others
+    return _somewhere(node, part)
 
 
 def _among(part: Empty, filled: int, n: int) -> Empty | None:
