@@ -7,6 +7,7 @@ has 2 * z, without a root. Values between that have other uses get their cotange
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
@@ -119,28 +120,47 @@ def _square(node: Node) -> Shortcut | None:
     )
 
 
-# -- exp(b - logaddexp(a, b)) -----------------------------------------------------------------------------------------
+# -- min(exp(b - logaddexp(a, b)), 1) ---------------------------------------------------------------------------------
+_SCALES = {"exp": ("logaddexp", 1.0), "exp2": ("logaddexp2", math.log(2.0))}
+
+
 def _share(node: Node) -> Shortcut | None:
-    """The share of exp(b) in exp(a) + exp(b), as it stands in the derivative of logaddexp."""
-    difference = node.inputs[0]
-    if difference.op.name != "subtract":
+    """The share of exp(b) in exp(a) + exp(b), with bounds for infinities, as in the derivative of logaddexp."""
+    e, one = node.inputs
+    if not _is_one(one) or e.op.name not in _SCALES or e.inputs[0].op.name != "subtract":
         return None
-    b, total = difference.inputs
-    guarded = total.op.name == "where"
-    whole = total.inputs[2] if guarded else total
-    if whole.op.name != "logaddexp" or b not in whole.inputs or not whole.type == b.type == node.type:
+    name, scale = _SCALES[e.op.name]
+    b, bounded = e.inputs[0].inputs
+    found = _through(bounded, "maximum", "minimum")
+    if found is None or found[-1].op.name != name:
+        return None
+    whole = found[-1]
+    if b not in whole.inputs or not whole.type == b.type == node.type:
         return None
     a = whole.inputs[0] if whole.inputs[1] is b else whole.inputs[1]
 
+    def slope(t: Any, y: Any) -> Any:
+        return t * (y * (1 - y)) if scale == 1 else t * (y * (1 - y) * scale)
+
     def vjp(ct: Any, y: Any, a: Any, b: Any) -> tuple[Any, ...]:
-        slope = ct * (y * (1 - y))
-        return -slope, slope
+        ct_b = slope(ct, y)
+        return -ct_b, ct_b
 
     def jvp(ts: Any, y: Any, a: Any, b: Any) -> Any:
         t_a, t_b = ts
-        return (t_b if t_a is None else -t_a if t_b is None else t_b - t_a) * (y * (1 - y))
+        return slope(t_b if t_a is None else -t_a if t_b is None else t_b - t_a, y)
 
-    return Shortcut((a, b), (difference, whole, total) if guarded else (difference, whole), vjp, jvp)
+    return Shortcut((a, b), (e, e.inputs[0], *found), vjp, jvp)
+
+
+def _through(node: Node, *names: str) -> list[Node] | None:
+    """From an operation of the first name along first operands to what those of all names are of."""
+    found = [node]
+    for name in names:
+        if found[-1].op.name != name:
+            return None
+        found.append(found[-1].inputs[0])
+    return found
 
 
 _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
@@ -148,5 +168,5 @@ _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
     "reciprocal": _quotient,
     "log": _log,
     **dict.fromkeys(["power", "square", "multiply"], _square),
-    "exp": _share,
+    "minimum": _share,
 }

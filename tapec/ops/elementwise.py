@@ -15,6 +15,12 @@ from tapec.ops.define import conj, elementwise
 from tapec.ops.samples import Domain, any_real, integer, nonzero, positive, unit
 
 
+def largest_number(dtype: np.dtype) -> Any:
+    """A number of Python's, unless only NumPy has it."""
+    largest = np.finfo(dtype).max
+    return largest if dtype.char == "g" else float(largest)
+
+
 # -- arithmetic -------------------------------------------------------------------------------------------------
 def _divide_vjp(ct: Any, y: Any, a: Any, b: Any) -> Any:
     """Both cotangents share one division."""
@@ -58,23 +64,22 @@ sqrt = elementwise(np.sqrt, lambda y, x: (0.5 / y,), sample=(positive,))
 cbrt = elementwise(np.cbrt, lambda y, x: (1 / (3 * y * y),), sample=(nonzero,))
 
 
-def _finite(y: Any) -> Any:
-    """y, but zero where it is -inf: there both operands are -inf, and the partials are zero rather than nan."""
-    return np.where(y == -np.inf, 0, y)
+def _shares(exp: Any) -> Any:
+    """The shares of exp(a) and exp(b) in exp(y), at most 1: inf has all of inf, what is less has nothing of it.
+
+    An infinite y counts as the largest number, since inf - inf is nan.
+    """
+
+    def partials(y: Any, a: Any, b: Any) -> Any:
+        largest = largest_number(y.dtype)
+        whole = np.maximum(np.minimum(y, largest), -largest)
+        return np.minimum(exp(a - whole), 1.0), np.minimum(exp(b - whole), 1.0)
+
+    return partials
 
 
-logaddexp = elementwise(
-    np.logaddexp,
-    lambda y, a, b: (np.exp(a - _finite(y)), np.exp(b - _finite(y))),
-    commutative=True,
-    sample=(any_real, any_real),
-)
-logaddexp2 = elementwise(
-    np.logaddexp2,
-    lambda y, a, b: (np.exp2(a - _finite(y)), np.exp2(b - _finite(y))),
-    commutative=True,
-    sample=(any_real, any_real),
-)
+logaddexp = elementwise(np.logaddexp, _shares(np.exp), commutative=True, sample=(any_real, any_real))
+logaddexp2 = elementwise(np.logaddexp2, _shares(np.exp2), commutative=True, sample=(any_real, any_real))
 
 # -- trigonometry -------------------------------------------------------------------------------------------------
 # (1 - x) * (1 + x) rather than 1 - x * x: exact near the ends of the domain.

@@ -163,9 +163,23 @@ def test_both_operands_of_logaddexp():
     assert np.allclose(tangent, s * (1 - s) * (1 - b), rtol=1e-12, atol=1e-16)
 
 
-def test_shares_of_logaddexp_at_the_ends():
+@pytest.mark.parametrize("transform", [tapec.grad, lambda f: lambda x: tapec.value_and_grad(f)(x)[1], tapec.jacfwd])
+@pytest.mark.parametrize("number", [0.0, 0, 1.5])
+def test_shares_of_logaddexp_at_the_ends(transform, number):
     x = np.array([-np.inf, -800.0, -30.0, 0.0, 30.0, 800.0, np.inf, np.nan])
     with np.errstate(over="raise"):
-        found = tapec.grad(lambda x: np.sum(np.logaddexp(0.0, x)))(x)
-    expected = [0.0, 0.0, np.exp(-30.0) / (1 + np.exp(-30.0)), 0.5, 1 / (1 + np.exp(-30.0)), 1.0, 1.0, np.nan]
-    assert np.allclose(found, expected, rtol=1e-15, atol=1e-300, equal_nan=True)
+        found = transform(lambda x: np.sum(np.logaddexp(number, x)))(x)
+    with np.errstate(over="ignore"):
+        expected = 1 / (1 + np.exp(number - x))
+    assert np.allclose(found, expected, rtol=1e-14, atol=1e-300, equal_nan=True)
+
+
+@pytest.mark.parametrize("f", [np.logaddexp, np.logaddexp2])
+@pytest.mark.parametrize("optimize", [True, False])
+def test_shares_of_infinities(f, optimize):
+    a, b = np.array([np.inf, 1.0, np.inf, -np.inf, np.nan]), np.array([1.0, np.inf, -np.inf, -np.inf, np.inf])
+    with tapec.settings(optimize=optimize), np.errstate(invalid="ignore"):
+        first = tapec.grad(lambda a, b: np.sum(f(a, b)), argnums=(0, 1))
+        assert np.array_equal(first(a, b), [[1, 0, 1, 0, np.nan], [0, 1, 0, 0, np.nan]], equal_nan=True)
+        second = tapec.grad(lambda a, b: np.sum(first(a, b)[0]), argnums=(0, 1))
+        assert np.array_equal(second(a, b), [[0, 0, 0, 0, np.nan]] * 2, equal_nan=True)

@@ -9,6 +9,13 @@ COMPLEX = "%x: c128[3], %y: c128[3]"
 LARGE_AND_SMALL = "%m: f64[2,3], %n: f64[2,3], %s: f64[3]"
 UNSIGNED = "%x: f64[3], %y: u8[3]"
 
+
+def share(total, x, bound=1.7976931348623157e308):
+    """The share of exp(x) as the derivative of logaddexp has it."""
+    bounded = f"minimum %0, {bound} !ct; maximum %1, -{bound} !ct"
+    return f"{total}; {bounded}; subtract {x}, %2 !ct; exp %3 !ct; minimum %4, 1.0 !ct"
+
+
 CASES = {
     "times-one": Case(
         F,
@@ -274,29 +281,39 @@ CASES = {
         ],
         ["multiply %x, 3.0; multiply %0, 2.0", "multiply %x, 0.5; multiply %0, 2.0"],  # 0.5 * TINY is 0.0
     ),
-    "logaddexp-is-more-than-nothing": Case(
-        F,
-        [("logaddexp 0.0, %x; equal %0, -inf", "full {shape=(3,), value=False, dtype=bool}")],
-        ["logaddexp -inf, %x; equal %0, -inf", "logaddexp %x, %y; equal %0, -inf", "logaddexp 0.0, %x; equal %0, inf"],
-    ),
     "share-of-logaddexp": Case(
         F,
         [
             (
-                "logaddexp 0.0, %x; subtract %x, %0 !ct; exp %1 !ct",
+                share("logaddexp 0.0, %x", "%x"),
                 "negative %x !ct; minimum %0, 709.0 !ct; exp %1 !ct; add 1.0, %2 !ct; divide 1.0, %3 !ct",
             ),
             (
-                "logaddexp %x, 1.5; subtract %x, %0 !ct; exp %1 !ct",
+                share("logaddexp %x, 1.5", "%x"),
                 "subtract 1.5, %x !ct; minimum %0, 709.0 !ct; exp %1 !ct; add 1.0, %2 !ct; divide 1.0, %3 !ct",
             ),
         ],
         [
-            "logaddexp 0.0, %x; subtract %x, %0; exp %1",
-            "logaddexp 0.0, %x; subtract %x, %0 !ct; exp %1 !ct; return %0, %2",
-            "logaddexp 0.0, %y; subtract %x, %0 !ct; exp %1 !ct",
-            "logaddexp -inf, %x; subtract %x, %0 !ct; exp %1 !ct",
-            "logaddexp %y, %x; subtract %x, %0 !ct; exp %1 !ct",
+            share("logaddexp 0.0, %x", "%x").replace(" !ct", ""),
+            share("logaddexp 0.0, %x", "%x") + "; return %0, %5",
+            share("logaddexp 0.0, %y", "%x"),
+            share("logaddexp -inf, %x", "%x"),
+            share("logaddexp %y, %x", "%x"),
+            share("logaddexp 0.0, %x", "%x", bound=700.0),
+        ],
+    ),
+    "share-of-softplus": Case(
+        F,
+        [
+            (
+                share("logaddexp 0.0, %x", "%x") + "; return %0, %5",
+                "logaddexp 0.0, %x; negative %0 !ct; expm1 %1 !ct; negative %2 !ct; return %0, %3",
+            ),
+        ],
+        [
+            share("logaddexp 0.0, %x", "%x").replace(" !ct", "") + "; return %0, %5",
+            share("logaddexp 1.5, %x", "%x") + "; return %0, %5",
+            share("logaddexp 0.0, %x", "%x", bound=700.0) + "; return %0, %5",
         ],
     ),
     "conjugate-of-conjugate": Case(COMPLEX, [("conjugate %x; conjugate %0", "%x")], ["conjugate %x"]),

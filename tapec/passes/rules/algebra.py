@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
+from tapec.ops import Symbol
 from tapec.passes.facts import is_nonnegative, is_power_of_two, uniform_value
 from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
@@ -15,7 +16,7 @@ from tapec.passes.rule import Rule
 __all__ = ["ALGEBRA"]
 
 a, b, c, d, x = variables("a b c d x")
-j, k = number("j"), number("k")
+i, j, k = number("i"), number("j"), number("k")
 LARGEST = {"d": 709.0, "f": 88.0}  # what exp takes without overflow
 
 
@@ -45,6 +46,21 @@ def _is_smaller(a: Node, b: Node) -> bool:
 
 def _is_bool(c: Node) -> bool:
     return c.type.dtype.kind == "b"
+
+
+SHARE = np.minimum(np.exp(x - np.maximum(np.minimum(np.logaddexp(k, x), i), j)), 1.0)  # of exp(x) in exp(k) + exp(x)
+
+
+def _is_share(y: Node, i: Any, j: Any) -> bool:
+    """As a derivative has it, with bounds that only infinities exceed?"""
+    dtype = y.type.dtype
+    return y.role is not None and dtype.char in LARGEST and i == -j == np.finfo(dtype).max
+
+
+def _softened(y: Symbol) -> Symbol:
+    """The logaddexp of which y is a share."""
+    bounded = y.node.inputs[0].inputs[0].inputs[1]
+    return Symbol(bounded.inputs[0].inputs[0], y.builder)
 
 
 ALGEBRA = (
@@ -120,22 +136,21 @@ ALGEBRA = (
         lambda x, j, k: x * (j * k),
         guard=lambda j, k: is_power_of_two(j) and is_power_of_two(k) and abs(j) >= 1 and abs(k) >= 1,
     ),
-    # comparisons whose result is known
-    Rule(
-        "logaddexp-is-more-than-nothing",
-        np.equal(np.logaddexp(k, x), -math.inf),
-        lambda y: np.full_like(y, False),
-        guard=lambda k: k > -math.inf,
-        kinds="fb",
-    ),
-    # the derivative of logaddexp where its value is not needed; exp(inf - inf) is no longer nan, it is a share of all
+    # the derivative of logaddexp of a number, where its value is not needed and where it is
     Rule(
         "share-of-logaddexp",
-        np.exp(x - np.logaddexp(k, x)),
+        SHARE,
         lambda x, k: 1.0 / (1.0 + np.exp(np.minimum(k - x if k else -x, LARGEST[x.dtype.char]))),
-        guard=lambda y, k: y.role is not None and y.type.dtype.char in LARGEST and math.isfinite(k),
+        guard=lambda y, i, j, k: _is_share(y, i, j) and math.isfinite(k),
         once=True,
-        changes="zeros",
+        changes="rounding",
+    ),
+    Rule(
+        "share-of-softplus",
+        SHARE,
+        lambda y: -np.expm1(-_softened(y)),
+        guard=lambda y, i, j, k: _is_share(y, i, j) and k == 0,
+        changes="rounding",
     ),
     # complex parts of reals
     Rule("conjugate-of-conjugate", np.conjugate(np.conjugate(x)), x, kinds="c"),
