@@ -78,6 +78,68 @@ def test_second_order_is_finite(name):
         assert found is None or np.isfinite(found).all()
 
 
+def single(x):
+    return x.astype({"f": np.float32, "c": np.complex64}.get(x.dtype.kind, x.dtype))
+
+
+def twice(x):
+    return np.stack([x, x])
+
+
+WAYS = {
+    "grad": lambda f, xs, k: tapec.grad(f, argnums=k)(*xs),
+    "with its value": lambda f, xs, k: tapec.value_and_grad(f, argnums=k)(*xs)[1],
+    "forward": lambda f, xs, k: tapec.jacfwd(f, argnums=k)(*xs),
+    "single": lambda f, xs, k: tapec.grad(f, argnums=k)(*map(single, xs)),
+    "batched": lambda f, xs, k: [g[1] for g in tapec.vmap(tapec.grad(f, argnums=k))(*map(twice, xs))],
+}
+
+
+def loss(name):
+    """The sum of a row's expression, its arguments, and which of them have gradients."""
+    f, xs = evaluated(ROWS[name])
+    return lambda *xs: np.real(np.sum(f(*xs))), xs, tuple([k for k, x in enumerate(xs) if x.dtype.kind in "fc"])
+
+
+def is_complex(name):
+    return any(x.dtype.kind == "c" for x in evaluated(ROWS[name])[1])
+
+
+def is_refused(name, way):
+    """Forward mode is for real arguments, and examples of a batch have results of one length."""
+    return (way == "forward" and is_complex(name)) or (way == "batched" and "[x > 0]" in name)
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize(("name", "way"), [(n, w) for n in ROWS for w in WAYS if not is_refused(n, w)])
+def test_every_way(name, way, optimize):
+    f, xs, numbers = loss(name)
+    with tapec.settings(optimize=optimize):
+        found = WAYS[way](f, xs, numbers)
+    for k, g in zip(numbers, found, strict=True):
+        wanted = np.zeros(xs[k].shape) if ROWS[name].grads[k] is None else ROWS[name].grads[k]
+        tolerance = 1e-6 if way == "single" else 1e-14
+        np.testing.assert_allclose(g, wanted, rtol=tolerance, atol=tolerance)
+        assert g.dtype == (single(xs[k]) if way == "single" else xs[k]).dtype
+
+
+SECOND = {
+    "hessian": tapec.hessian,
+    "reverse over reverse": lambda f, argnums: tapec.jacrev(tapec.grad(f, argnums), argnums),
+    "reverse over forward": lambda f, argnums: tapec.jacrev(tapec.jacfwd(f, argnums), argnums),
+    "forward over forward": lambda f, argnums: tapec.jacfwd(tapec.jacfwd(f, argnums), argnums),
+}
+
+
+@pytest.mark.parametrize("way", SECOND)
+@pytest.mark.parametrize("name", [name for name in ROWS if not is_complex(name)])
+def test_hessians_are_finite(name, way):
+    f, xs, numbers = loss(name)
+    for row in SECOND[way](f, numbers)(*xs):
+        for block in row:
+            assert np.isfinite(block).all()
+
+
 @pytest.mark.parametrize("name", WITHOUT)
 def test_no_gradient(name):
     assert grads(WITHOUT[name], np.array([1.2, 2.7])) == [None]
