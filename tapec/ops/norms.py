@@ -23,12 +23,15 @@ def _rule(t: Type, ord: float, axis: tuple[int, ...], keepdims: bool) -> Type:
 
 
 def _vjp(ct: Any, y: Any, x: Any, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """x/|x| for the 2-norm, sign(x) (|x|/norm)^(p-1) in general, and zero where the norm is zero."""
+    """x/|x| for the 2-norm, sign(x) (|x|/norm)^(p-1) in general, and zero where x or the norm is zero."""
     whole = spread(y, x, axis, keepdims)
     ct = spread(ct, x, axis, keepdims)
     if ord == 2:
         return (ct * x / np.where(whole == 0, 1.0, whole),)
     size = np.abs(x)
+    if ord < 0:
+        some = np.where(size == 0, 1.0, size)
+        return (ct * np.where(size == 0, 0.0, x / some * (whole / some) ** (1.0 - ord)),)
     share = size / np.where(whole == 0, 1.0, whole)
     if ord >= 2:
         unit = x / np.where(size == 0, 1.0, size)
@@ -77,6 +80,7 @@ NORM = define(
         drawn((2, 3), ord=2.0, axis=(1,), keepdims=True),
         drawn((2, 3, 2), ord=3.0, axis=(0, 2), keepdims=False),
         drawn((3,), ord=1.5, axis=(0,), keepdims=True),
+        drawn((2, 3), ord=-1.5, axis=(1,), keepdims=False),
         drawn((2, 3), ord=2.5, axis=(0,), keepdims=False, complex=True),
         drawn((2, 3), ord=2.0, axis=(0, 1), keepdims=True, complex=True),
     ),
@@ -102,8 +106,6 @@ def _vector(x: Any, ord: Any, axis: tuple[int, ...], keepdims: Any) -> Any:
         return np.where(zero, 0, np.where(zero, 1, total) ** (1.0 / ord))
     if not isinstance(ord, (int, float, np.number)):
         raise ValueError(at_user_line(f"Invalid norm order '{ord}' for vectors"))
-    if ord < 0:
-        return np.sum(np.abs(x) ** float(ord), axis=axis, keepdims=keepdims) ** (1.0 / float(ord))
     return apply(NORM, (x,), (("ord", float(ord)), ("axis", axis), ("keepdims", bool(keepdims))))
 
 

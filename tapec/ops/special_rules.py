@@ -185,11 +185,28 @@ def _xlog1py_partials(y: Any, a: Any, b: Any) -> Any:
     return np.log1p(base), a / (1 + base)
 
 
+def _entropy_slopes(a: Any, b: Any) -> Any:
+    """log(a / b) and a / b; zero where both are zero."""
+    nothing = (a == 0) & (b == 0)
+    base = np.where(nothing, 1, b)
+    return np.log(np.where(nothing, 1, a) / base), a / base
+
+
+def _rel_entr_partials(y: Any, a: Any, b: Any) -> Any:
+    logarithm, ratio = _entropy_slopes(a, b)
+    return logarithm + 1, -ratio
+
+
+def _kl_div_partials(y: Any, a: Any, b: Any) -> Any:
+    logarithm, ratio = _entropy_slopes(a, b)
+    return logarithm, 1 - ratio
+
+
 rule("xlogy", nonzero, positive, partials=_xlogy_partials)
 rule("xlog1py", nonzero, unit, partials=_xlog1py_partials)
 rule("entr", positive, partials=lambda y, x: (-np.log(x) - 1,))
-rule("rel_entr", positive, positive, partials=lambda y, a, b: (np.log(a / b) + 1, -a / b))
-rule("kl_div", positive, positive, partials=lambda y, a, b: (np.log(a / b), 1 - a / b))
+rule("rel_entr", positive, positive, partials=_rel_entr_partials)
+rule("kl_div", positive, positive, partials=_kl_div_partials)
 rule(
     "huber",
     Domain(0.8, 1.2),

@@ -39,6 +39,7 @@ CONVENTIONS = {
     "Lengths": [
         Row("np.hypot(x, y)", {"x": [0.0], "y": [0.0]}, [[0], [0]], "zero at the origin, at every order"),
         Row("np.linalg.norm(x)", {"x": [0.0, 0.0]}, [[0, 0]]),
+        Row("np.linalg.norm(x, -1)", {"x": [0.0, 3.0]}, [[0, 0]]),
         Row("np.std(x)", {"x": [1.0, 1.0, 1.0]}, [[0, 0, 0]], "equal values"),
         Row("np.std(x, where=[True, True, False])", {"x": [1.0, 1.0, 2.0]}, [[0, 0, 0]]),
         Row("np.nanstd(x)", {"x": [1.0, 1.0, nan]}, [[0, 0, 0]]),
@@ -79,6 +80,8 @@ CONVENTIONS = {
     "Entropies and exponentials": [
         Row("special.xlogy(x, y)", {"x": [0.0, 2.0], "y": [0.0, 1.0]}, [[0, 0], [0, 2]], "0 log 0 is 0, and flat"),
         Row("special.xlog1py(x, y)", {"x": [0.0], "y": [-1.0]}, [[0], [0]]),
+        Row("special.rel_entr(x, y)", {"x": [0.0, 1.0], "y": [0.0, 1.0]}, [[1, 1], [0, -1]]),
+        Row("special.kl_div(x, y)", {"x": [0.0, 1.0], "y": [0.0, 1.0]}, [[0, 0], [1, 0]]),
         Row("special.logsumexp(x)", {"x": [-inf, 1.0]}, [[0, 1]]),
         Row("special.logsumexp(x)", {"x": [-inf, -inf]}, [[0, 0]]),
         Row("special.softmax(x) * [1, 0]", {"x": [1000.0, 1000.0]}, [[0.25, -0.25]], "no overflow"),
