@@ -69,8 +69,7 @@ class Walk(Builder):
         self.new: dict[Node, Node] = {}
         self.empty: dict[Node, Empty] = {}
         self.wild: set[Node] = set()  # what may be infinite though the user's arrays are not
-        arrays = {i for i in graph.inputs if not i.type.weak}
-        self.data = {i for i in arrays if i.type.dtype.kind in "fc"}  # and what these have a part in
+        self.data = {i for i in graph.inputs if i.type.dtype.kind in "fc"}  # and what these have a part in
 
     def visit(self, node: Node) -> None:
         new, known = self.new, node
@@ -118,7 +117,9 @@ class Walk(Builder):
     def must_not_meet(self, part: Node, other: Node) -> bool:
         """May the one be empty where the other is infinite or nan? The user's arrays count where the user chose."""
         found = self.empty.get(part)
-        return found is not None and (other in self.wild or (found.chosen > 0 and other in self.data))
+        if found is None:
+            return False
+        return other in self.wild or (found.chosen > 0 and other in self.data and not other.type.weak)
 
     def contraction(self, node: Node) -> Node | None:
         """A sum of products of which one factor may be empty along axes that both have.
