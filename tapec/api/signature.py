@@ -61,8 +61,8 @@ class Arguments(NamedTuple):
 
     `spans` maps each argument (position or name) to the range of its leaves; `position[leaf]` is the input that a leaf
     is, None for a static one; `types` and `names` are by input, `labels` the names of all leaves; `result` is the
-    structure of the function's result, `statics` its leaves (LEAF for those that are outputs of the graph), `guards` the
-    facts that the path relies on, `integers` the values that integer and boolean inputs had when it was traced.
+    structure of the function's result, `statics` its leaves (LEAF for those that are outputs of the graph), `guards`
+    the facts that the path relies on, `integers` the values that integer and boolean inputs had when it was traced.
     """
 
     tree: Any
