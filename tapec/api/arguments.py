@@ -11,7 +11,7 @@ import numpy as np
 from tapec.api.slices import IndexedSlices
 from tapec.api.variable import Variable
 from tapec.errors import TapeTypeError, TapeValueError, at_user_line, user_line
-from tapec.trace.structure import flatten, unflatten
+from tapec.trace.structure import flatten, refill
 from tapec.trace.tensor import Tensor, plain_value, wrap
 
 __all__ = [
@@ -92,8 +92,7 @@ def flat_sources(sources: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | 
     kind = type(sources)
     if (kind is list or kind is tuple) and _SETTLED.issuperset(map(type, sources)):
         return list(sources), kind
-    leaves: list[Any] = []
-    tree = flatten(sources, leaves)
+    leaves = leaves_of(sources)
     for leaf in leaves:
         if not is_tensor(leaf):
             raise TapeTypeError(
@@ -102,7 +101,7 @@ def flat_sources(sources: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | 
                     f"{_shown(leaf)} of type {type(leaf).__name__!r}. Mend: make it one before it is used, and watch it"
                 )
             )
-    return [settled(leaf) for leaf in leaves], lambda found: unflatten(tree, found)
+    return [settled(leaf) for leaf in leaves], lambda found: refill(sources, found)
 
 
 def flat_targets(target: Any, fold: Fold) -> list[Any]:

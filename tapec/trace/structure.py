@@ -13,7 +13,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-__all__ = ["LEAF", "Branch", "children", "flatten", "is_namedtuple", "map_leaves", "paths", "unflatten"]
+__all__ = ["LEAF", "Branch", "children", "flatten", "is_namedtuple", "map_leaves", "paths", "refill", "unflatten"]
 
 
 class _Leaf:
@@ -140,6 +140,23 @@ def _made(tree: Any, leaves: Iterator[Any]) -> Any:
     if tree is LEAF:
         return next(leaves)
     return build(tree.kind, tree.meta, [_made(c, leaves) for c in tree.children])
+
+
+def refill(x: Any, leaves: Any) -> Any:
+    """The same structure with these leaves; dicts have their keys in the order in which x has them."""
+    return _refilled(x, iter(leaves))
+
+
+def _refilled(x: Any, leaves: Iterator[Any]) -> Any:
+    parts = children(x)
+    if parts is None:
+        return next(leaves)
+    meta, inner, _ = parts
+    made = build(kind_of(x), meta, [_refilled(c, leaves) for c in inner])
+    if type(made) in (dict, defaultdict):
+        for key in x:
+            made[key] = made.pop(key)
+    return made
 
 
 def map_leaves(function: Callable[[Any], Any], x: Any) -> Any:

@@ -1,6 +1,7 @@
 """What a gradient is taken of, and with respect to what."""
 
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, defaultdict, namedtuple
+from functools import partial
 
 import numpy as np
 import pytest
@@ -295,6 +296,17 @@ def test_a_source_that_is_no_tensor(source):
         tape.gradient(y, source)
     assert isinstance(caught.value, TypeError)
     assert tape.gradient(y, x).numpy() == 6.0
+
+
+@pytest.mark.parametrize("kind", [dict, OrderedDict, partial(defaultdict, list)], ids=["dict", "ordered", "default"])
+def test_dicts_keep_the_order_of_their_keys(kind):
+    x, w, b = constant(3.0), constant(2.0), constant(1.0)
+    tape, y = recorded(lambda w, b, x: w * x + b, w, b, x)
+    sources = kind({"w": w, "b": [kind({2: x, 1: b})]})
+    for found in (tape.gradient(y, sources), tape.jacobian(y, sources)):
+        assert type(found) is type(sources)
+        assert list(found) == ["w", "b"] and list(found["b"][0]) == [2, 1]
+        assert (found["w"].numpy(), found["b"][0][2].numpy(), found["b"][0][1].numpy()) == (3.0, 2.0, 1.0)
 
 
 def test_structures_registered_with_optree_are_taken_apart():
