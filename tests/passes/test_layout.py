@@ -587,6 +587,7 @@ CASES = {
             "broadcast_to %c {shape=(3, 4)}; getitem %0 {index=(1,)}",
             "broadcast_to %v {shape=(2, 4)}; getitem %0 {index=(1:,)}",
             "broadcast_to %v {shape=(2, 4)}; getitem %0, %i {index=($0,)}",
+            "broadcast_to %c {shape=(3, 4)}; getitem %0 {index=(..., None)}",
             "broadcast_to %t {shape=(2, 4)}; getitem %0 {index=(1,)}",
         ],
     ),

@@ -110,7 +110,7 @@ def _picks_of_columns(y: Node) -> bool:
 def _takes_one_of_equals(y: Node) -> bool:
     """Is a place named along axes alone that were spread out?"""
     spread = y.inputs[0]
-    if len(y.inputs) > 1 or spread.inputs[0].type.weak:
+    if len(y.inputs) > 1 or spread.inputs[0].type.weak or None in y.param("index"):
         return False
     index = completed(spread.type.ndim, y.param("index"))
     own = _own_shape(spread)
