@@ -41,10 +41,16 @@ def dependents(nodes: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
     """The nodes through which a derivative with respect to the sources can flow, sources included."""
     active = set(sources)
     for node in nodes:
-        if node.op.gradient != "none" and any(i in active for i in node.inputs) and _has_gradient(node.type):
-            if node.op is not ITEM or not _is_constant(node):
-                active.add(node)
+        if any(i in active for i in node.inputs) and _carries(node):
+            active.add(node)
     return active
+
+
+def _carries(node: Node) -> bool:
+    """Does a derivative flow through it? Not through a source that is piecewise constant itself."""
+    if node.op.gradient == "none" or not _has_gradient(node.type):
+        return False
+    return node.op is not ITEM or not _is_constant(node)
 
 
 def _is_constant(item: Node) -> bool:
@@ -78,7 +84,7 @@ def backward(
     builder.role = CT
     origin: Any = None
     for node in reversed(nodes):
-        if node in pending and node in active and node.inputs:
+        if node in pending and node in active and node.inputs and _carries(node):
             if node.op.partials is None or node.op.vjp is not None:
                 pending[node] = settled(pending[node], node.op.kind in ("reduction", "layout"))
             if node.origin is not origin:  # of several operations in one call, the last is what the user named

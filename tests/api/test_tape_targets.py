@@ -250,6 +250,29 @@ def test_intermediate_values_are_sources():
     assert dx.numpy() == pytest.approx(dy.numpy() * 6.0, rel=1e-15)
 
 
+STEPS = {
+    "floor": np.floor,
+    "rint": np.rint,
+    "//": lambda x: x // 1.0,
+    "divmod": lambda x: np.divmod(x, 1.0)[0],
+    "modf": lambda x: np.modf(x)[1],
+}
+
+
+@pytest.mark.parametrize("f", STEPS.values(), ids=STEPS)
+def test_a_step_is_a_source_beside_what_it_was_made_of(f):
+    x = constant([1.25, 2.25])
+    with GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        step = f(x)
+        y = step * x
+    dx, dstep = tape.gradient(y, [x, step])
+    assert dx.numpy().tolist() == [1.0, 2.0] and dstep.numpy().tolist() == [1.25, 2.25]
+    nothing, one = tape.gradient(step, [x, step])
+    assert nothing is None and one.numpy().tolist() == [1.0, 1.0]
+    assert tape.jacobian(step, [x, step])[0] is None
+
+
 def test_an_unwatched_source_has_no_gradient():
     x, y = constant(3.0), constant(4.0)
     with GradientTape() as tape:
