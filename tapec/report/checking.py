@@ -16,6 +16,7 @@ import numpy as np
 __all__ = ["Verdict", "check_direction", "complex_step", "one_sided", "ridders"]
 
 Scalar = Callable[[float], float]
+FAR, NEAR = 0.1, 1e-3  # first steps of differences, relative to the size of the arguments
 
 
 class Verdict(NamedTuple):
@@ -41,23 +42,37 @@ def check_direction(
     the values, `scale` how large a step is that moves the arguments by about their own size.
     """
     predicted = float(predicted)
+    f = lambda t: _real(along(t))
     with np.errstate(all="ignore"):
         exact = complex_step(along)
         if exact is not None and _close(predicted, exact, 1e3 * precision):
             return _verdict("ok", "complex step", predicted, exact)
-        left, right, noise = one_sided(lambda t: _real(along(t)), scale, precision)
-        measured, error = ridders(lambda t: _real(along(t)), 0.1 * scale)
+        left, right, noise = one_sided(f, scale, precision)
+        wider = one_sided(f, 2 * scale, precision)
+    near = (left + right) / 2
     if not np.isfinite([left, right]).all():
-        return Verdict("undefined", "values that are not finite", predicted, measured, np.nan)
+        return Verdict("undefined", "values that are not finite", predicted, near, np.nan)
     slack = 10 * precision**0.33 * max(abs(left), abs(right)) + noise
     if abs(left - right) > slack:
         how = f"slopes {left:.6g} and {right:.6g} to the sides"
         between = min(left, right) - slack <= predicted <= max(left, right) + slack
-        return (
-            Verdict("kink", how, predicted, measured, 0.0) if between else _verdict("wrong", how, predicted, measured)
-        )
-    how, near = "differences", (left + right) / 2
-    if not error <= 1e-3 * max(abs(measured), abs(near)) + noise:  # a kink within the reach of the large steps
+        return Verdict("kink", how, predicted, near, 0.0) if between else _verdict("wrong", how, predicted, near)
+    slack += abs(near - (wider[0] + wider[1]) / 2)
+    found = _by_differences(f, FAR * scale, predicted, near, slack, noise, precision)
+    if found.status == "ok":
+        return found
+    again = _by_differences(f, NEAR * scale, predicted, near, slack, noise, precision)
+    return again if again.status == "ok" else found
+
+
+def _by_differences(
+    f: Scalar, h: float, predicted: float, near: float, slack: float, noise: float, precision: float
+) -> Verdict:
+    """Differences of steps from h on. Kinks and jumps in their reach lead them astray: then the slope close by counts."""
+    with np.errstate(all="ignore"):
+        measured, error = ridders(f, h)
+    how = "differences"
+    if not error <= 1e-3 * max(abs(measured), abs(near)) + noise or abs(measured - near) > slack:
         how, measured, error = "differences close by", near, slack
     allowed = precision**0.4 * (max(abs(predicted), abs(measured)) + noise) + 10 * error
     return _verdict("ok" if abs(predicted - measured) <= allowed else "wrong", how, predicted, measured)

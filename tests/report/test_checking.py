@@ -38,6 +38,23 @@ def test_at_a_kink_any_slope_between_is_right(slope, status):
     assert check_direction(lambda t: abs(np.real(t)), slope).status == status
 
 
+def test_many_kinks_within_reach_prove_nothing():
+    """A layer of rectifiers: large steps cross a hundred kinks, and their differences agree on a wrong slope."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        offsets, slopes, weights = rng.normal(size=(3, 300))
+        along = lambda t, o=offsets, s=slopes, w=weights: np.sum(w * np.maximum(o + s * np.real(t), 0.0) ** 1.5)
+        slope = np.sum(weights * 1.5 * np.sqrt(np.maximum(offsets, 0.0)) * slopes)
+        assert check_direction(along, slope, scale=3.0).status == "ok"
+        assert check_direction(along, slope * 1.01, scale=3.0).status == "wrong"
+
+
+def test_jumps_within_reach_prove_nothing():
+    along = lambda t: np.sin(np.real(t)) + 1e-5 * np.floor(40 * np.real(t) + 0.5)
+    assert check_direction(along, 1.0).status == "ok"
+    assert check_direction(along, 1.001).status == "wrong"
+
+
 def test_single_precision_is_allowed_its_rounding():
     along = lambda t: np.float32(np.sin(np.float32(1 + np.real(t))))
     assert check_direction(along, np.cos(1), precision=1.2e-7).status == "ok"
