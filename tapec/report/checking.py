@@ -68,7 +68,7 @@ def check_direction(
 def _by_differences(
     f: Scalar, h: float, predicted: float, near: float, slack: float, noise: float, precision: float
 ) -> Verdict:
-    """Differences of steps from h on. Kinks and jumps in their reach lead them astray: then the slope close by counts."""
+    """Differences of steps from h on. Kinks and jumps in their reach lead astray: then the slope close by counts."""
     with np.errstate(all="ignore"):
         measured, error = ridders(f, h)
     how = "differences"
