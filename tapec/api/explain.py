@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from itertools import groupby
 from typing import Any
 
 from tapec.autodiff.reasons import ancestors, dead_ends
@@ -14,6 +13,8 @@ from tapec.trace.paths import Guard, TracedPath
 from tapec.trace.program import Program
 
 __all__ = ["Explanation", "explanation"]
+
+LONGEST = 32  # lines of one round of a loop, where rounds that are alike are looked for
 
 
 @dataclass
@@ -59,12 +60,28 @@ class Explanation:
 
 
 def counted(guards: list[str]) -> list[str]:
-    """The steps of a loop that were answered alike are one line, with their number."""
-    lines = []
-    for text, group in groupby(guards):
-        times = len(list(group))
-        lines.append(text if times == 1 else f"{text}  ({times} times)")
+    """The rounds of a loop that were answered alike stand there once, with their number."""
+    lines: list[str] = []
+    start = 0
+    while start < len(guards):
+        length, times = longest_repeat(guards, start)
+        lines += guards[start : start + length]
+        if times > 1:
+            lines[-1] += f"  ({times} times)" if length == 1 else f"  (these {length} lines {times} times)"
+        start += length * times
     return lines
+
+
+def longest_repeat(lines: list[str], start: int) -> tuple[int, int]:
+    """How many lines from `start` on repeat themselves, and how often: what takes in the most."""
+    best = 1, 1
+    for length in range(1, LONGEST + 1):
+        round_, times = lines[start : start + length], 1
+        while lines[start + times * length : start + (times + 1) * length] == round_:
+            times += 1
+        if times > 1 and length * times > best[0] * best[1]:
+            best = length, times
+    return best
 
 
 def cost_lines(cost: dict[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.api.explain import counted
 
 
 def test_branches_follow_the_values():
@@ -180,6 +181,21 @@ def test_shapes_that_hang_on_values():
         value, g = f(x)
         assert value == pytest.approx(expected(x))
         np.testing.assert_allclose(g, np.where(x * x > 4, 4 * x, 2 * x) + np.where(x > 0, 3 * x * x, 0))
+
+
+def test_rounds_with_several_guards_are_counted():
+    def f(x):
+        for _ in range(4):
+            if x < 0:
+                return x
+            if x > 100:
+                break
+            x = x * 2.0
+        return x * x if x < 50 else x
+
+    guards = tapec.grad(f).explain(2.0).paths[0]["guards"]
+    lines = [line.split("   ")[1] for line in counted(guards)]
+    assert lines == ["x < 0  is False", "x > 100  is False  (these 2 lines 4 times)", "x < 50  is True"]
 
 
 def test_guards_of_a_loop_are_counted():
