@@ -18,6 +18,7 @@ from tapec.ir import Op
 from tapec.ir.index import Slice
 from tapec.ops.array import ArrayLike
 from tapec.ops.control import WHERE
+from tapec.ops.copying import COPY
 from tapec.ops.indexing import FULL_SLICE, GETITEM, real_index
 from tapec.ops.setitem import SETITEM
 from tapec.trace.links import Views
@@ -170,8 +171,10 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
         if code == "i":
             params, arrays = BY_PLACES, (rec.log.seen(index),)
         else:
+            if _is_whole(index):
+                return replaced(t, COPY, x)
             found = None if _holds_mask(index) else encoded(t, index)
-            if found is None or not found[2]:
+            if found is None or found[0] is not GETITEM or not found[1]:
                 return False
             _, params, arrays, index, _ = found
             arrays = as_seen(rec, arrays)
@@ -185,6 +188,13 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
     if t._link is not None:
         expire(t)
     return True
+
+
+def _is_whole(index: Any) -> bool:
+    return index is Ellipsis or (type(index) is slice and index == _EVERY)
+
+
+_EVERY = slice(None)
 
 
 def _holds_mask(index: Any) -> bool:
@@ -225,16 +235,25 @@ def _static_index(t: Tensor, index: Any) -> tuple[Any, ...] | None:
     return tuple(static) or None
 
 
-def replaced(t: Tensor, op: Op, x: Tensor) -> bool:
-    """All of it by the elements of another tensor of the same type."""
+def replaced(t: Tensor, op: Op, x: Any) -> bool:
+    """All of it by the elements of another tensor, or of a plain array, of the same type, or by one number."""
+    if x is t:
+        return True
     rec = _recorder(t)
     if rec is None or not _may_change(t, rec):
         return False
-    value, given = t._value, x._value
-    if type(given) is not _ndarray or given.dtype != value.dtype or given.shape != value.shape:
+    value, given = t._value, x._value if type(x) is Tensor else x
+    if type(given) is _ndarray:
+        if given.dtype != value.dtype or given.shape != value.shape:
+            return False
+    elif type(x) is not float or value.dtype != float:
         return False
     new = np.empty_like(value)
     new[...] = given
+    if type(x) is float:
+        x = new  # as it comes to all elements
+    elif type(x) is _ndarray:
+        x = rec.log.seen(x)
     _change(rec, t, op, (x,), (), new, _place(3))
     if t._link is not None:
         expire(t)

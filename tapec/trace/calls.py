@@ -16,7 +16,7 @@ from tapec.ops.control import WHERE
 from tapec.ops.extremes import CLIP
 from tapec.ops.reading import take
 from tapec.ops.ufuncs import call as call_ufunc
-from tapec.trace.plans import INTS, PLACED, PLANS, STATIC, call, word_of
+from tapec.trace.plans import INTS, PLACED, PLANS, STATIC, call, call_any, word_of
 from tapec.trace.steps import plan_of_any
 from tapec.trace.tensor import Tensor, operand_values, perform, wrap
 
@@ -92,6 +92,10 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     """What `call` does, for the commonest of keys."""
     ours = _PLANNED.get(func)
     if ours is None:
+        if func in _OF_THREE and len(args) == 3 and not kwargs:
+            values = operand_values(args)
+            if values is not None:
+                return _OF_THREE[func](args, values)
         return _other_function(self, func, types, args, kwargs)
     count = len(args)
     operands = args
@@ -107,7 +111,10 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
                 operands = x, y
         elif kind in PLACED:  # np.sum(x, 0)
             operands, words, count = (x,), (y,), 1
-        elif kind is not Tensor and kind is not _ndarray and (word := word_of(y)) is not None:
+        elif kind is not Tensor and kind is not _ndarray:
+            word = word_of(y)
+            if word is None:
+                return call_any(ours, args, kwargs)
             operands, words, count = (x,), (word,), 1
     elif count > 2 and (words := _words(args[1:])):  # np.swapaxes(x, 0, 1)
         operands, count = (x,), 1
@@ -142,13 +149,8 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
 
 
 def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    plan = _OF_THREE.get(func)
-    if plan is not None and len(args) == 3 and not kwargs:
-        values = operand_values(args)
-        if values is not None:
-            return plan(args, values)
-        if NoneType not in map(type, args):
-            return perform(WHERE if func is np.where else CLIP, args, (), 3)
+    if func in _OF_THREE and len(args) == 3 and not kwargs and NoneType not in map(type, args):
+        return perform(WHERE if func is np.where else CLIP, args, (), 3)
     if (func is np.nonzero or func is np.where) and len(args) == 1 and not kwargs and type(args[0]) is Tensor:
         return args[0].nonzero()
     ours = FUNCTIONS.get(func)

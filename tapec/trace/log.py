@@ -98,7 +98,7 @@ class Log:
                             known = snapshots.get(id(x))
                             value = x if known is None else _ndarray(x.shape, x.dtype, known[1])
                     elif kind in NUMBERS:  # as `leaf` has it, as are arrays below: the commonest of leaves
-                        add(kind if kind is int or (kind is float and x) else _scalar_kind(x))
+                        add(kind if kind is int or (kind is float and (x or copysign(1.0, x) > 0)) else _scalar_kind(x))
                         scalars((len(objects), x))
                         keep(x)
                         value_is(x)

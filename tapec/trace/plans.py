@@ -24,7 +24,7 @@ from tapec.trace.own import own_function
 from tapec.trace.steps import Answer, Notes, plan_of
 from tapec.trace.tensor import NUMERIC, Tensor, wrap
 
-__all__ = ["INTS", "PLACED", "PLANS", "STATIC", "answer", "call", "comes_again", "remember", "word_of"]
+__all__ = ["INTS", "PLACED", "PLANS", "STATIC", "answer", "call", "call_any", "comes_again", "remember", "word_of"]
 
 _ndarray = np.ndarray
 _generic = np.generic
@@ -69,7 +69,7 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if kind not in PLACED:
                 a = word_of(a)
                 if a is None:
-                    return _call_any(ours, args, kwargs)
+                    return call_any(ours, args, kwargs)
             key.append(a)
             continue
         if type(value) is _ndarray:
@@ -77,7 +77,7 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         elif isinstance(value, _generic):
             key.append(value.dtype)
         else:
-            return _call_any(ours, args, kwargs)
+            return call_any(ours, args, kwargs)
         operands.append(a)
         values.append(value)
     if kwargs:
@@ -85,7 +85,7 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if type(a) not in STATIC:
                 a = word_of(a)
                 if a is None:
-                    return _call_any(ours, args, kwargs)
+                    return call_any(ours, args, kwargs)
             key.append((name, a))
     found = tuple(key)
     plan = _find(found)
@@ -182,7 +182,7 @@ def _type_of(value: Any) -> Any:
     return value.dtype if isinstance(value, _generic) else None
 
 
-def _call_any(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_any(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """As `call`, with numbers, lists and Variables among the arguments."""
     given = _Arguments(ours)
     if not all([given.take(a) for a in args]):

@@ -62,6 +62,9 @@ def _write_flat(t: Tensor, places: Any, values: Any) -> None:
         return
     if m not in (1, n):
         values = values[np.arange(n) % m]
+    if type(places) is np.ndarray and np.all((places >= -t.size) & (places < t.size)):
+        write(t, np.unravel_index(places % t.size, t.shape), values.astype(t.dtype))
+        return
     flat = np.ravel(t)
     v = values if values.dtype == t.dtype else values.astype(t.dtype)
     assign(t, np.reshape(setitem(flat, v, (Slot(0),), (places,)), t.shape))

@@ -939,3 +939,43 @@ def test_changing_rows_of_what_was_just_computed_does_not_scan_the_log_each_time
         assert scans == []
         total = np.sum(y**2)
     np.testing.assert_allclose(tape.gradient(total, x), [[28.0, 28.0], [78.0, 78.0], [8.0, 8.0]])
+
+
+# -- all of it, and elements by their number -------------------------------------------------------------------------
+WHOLE = {
+    "a number": lambda y, plain: y.fill(2.5),
+    "a number to all": lambda y, plain: operator.setitem(y, ..., -1.5),
+    "an array": lambda y, plain: operator.setitem(y, slice(None), plain),
+    "a row": lambda y, plain: operator.setitem(y, ..., plain[0]),
+    "itself, more": lambda y, plain: operator.iadd(y, plain),
+    "a column": lambda y, plain: operator.setitem(y, (..., 1), plain[:, 1]),
+    "by number": lambda y, plain: np.put(y, [0, -1, 5], plain[0, :2]),
+    "a diagonal": lambda y, plain: np.fill_diagonal(y, plain[0, :3]),
+    "flat": lambda y, plain: operator.setitem(y.flat, slice(1, 4), plain[1, 1]),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_is_written_may_change_later(name):
+    x = tapec.constant(np.arange(12.0).reshape(3, 4))
+    want, given_plain = 2.0 * x.numpy(), np.linspace(-1.0, 1.0, 12).reshape(3, 4)
+    WHOLE[name](want, given_plain)
+    for _ in range(3):
+        plain_array = given_plain.copy()
+        with tapec.GradientTape() as tape:
+            tape.watch(x)
+            y = x * 2.0
+            WHOLE[name](y, plain_array)
+            plain_array[:] = 9.0
+            total = np.sum(y * y * x)
+        np.testing.assert_array_equal(y.numpy(), want)
+        kept = np.where(want == 2.0 * x.numpy(), 1.0, float(name == "itself, more"))
+        np.testing.assert_allclose(tape.gradient(total, x).numpy(), want**2 + 4.0 * want * x.numpy() * kept, rtol=1e-12)
+
+
+@pytest.mark.parametrize("place", [12, -13])
+def test_there_is_no_such_element(place):
+    y = tapec.constant(np.zeros((3, 4)))
+    with pytest.raises(IndexError, match="out of bounds"):
+        np.put(y, [place], 1.0)
+    assert not y.numpy().any()
