@@ -54,6 +54,8 @@ np.add.reduce(x)
 np.linalg.norm(x)
 np.linalg.norm(x, axis=1)
 np.median(x, axis=0)
+np.median(x)
+np.linalg.norm(t, axis=(0, 2))
 x.T
 x.mT
 np.transpose(t, (2, 0, 1))
@@ -79,6 +81,8 @@ np.stack([x, y], axis=-1)
 np.vstack([x, y])
 np.hstack([x, y])
 np.append(v, 1.0)
+np.append(v, w)
+np.delete(x, slice(0, 2), axis=0)
 x @ A
 A @ x
 x @ v
@@ -88,6 +92,7 @@ np.matmul(x, y)
 np.inner(v, w)
 np.vdot(v, w)
 np.tensordot(x, y, axes=1)
+np.tensordot(x, y, axes=([1], [0]))
 np.einsum('ij,jk->ik', x, y)
 np.einsum('ij->i', x)
 np.linalg.solve(x, v)
@@ -104,12 +109,16 @@ np.triu(x)
 np.tril(x, -1)
 np.sort(x)
 np.sort(x, axis=0)
+np.sort(x, axis=-1, kind='stable')
 np.argsort(x)
 np.cumsum(x, axis=0)
 np.cumprod(v)
 np.diff(v)
 np.fft.fft(v)
+np.fft.fft2(x)
+np.fft.ifft(v, norm='ortho')
 np.convolve(v, w)
+np.convolve(v, w, mode='same')
 x[1]
 x[1, 2]
 x[1:]
@@ -149,11 +158,18 @@ np.roll(x, 1)
 np.take(x, rows)
 x[np.argmax(v)]
 np.squeeze(x[None])
+np.ravel(x, order='F')
+x.reshape(8, 2, order='F')
+np.insert(v, 1, 0.0)
+np.delete(v, 1)
 np.outer(v, w)
 np.kron(v, w)
+np.kron(A, x)
 np.outer(x, w)
 np.inner(x, y)
 np.vdot(x, y)
+np.vdot(A, x)
+np.linalg.multi_dot([A, x, A])
 np.tensordot(x, y)
 np.einsum('ij,jk,kl->il', x, y, x)
 np.split(x, 2)
@@ -168,13 +184,17 @@ np.ptp(x)
 np.cov(x)
 np.gradient(v)
 np.trapezoid(v)
+np.trapezoid(v, numbers)
 np.meshgrid(v, w)
+np.meshgrid(v, numbers)
 np.count_nonzero(x > 0)
 """.strip().splitlines()
 
 IN_PLACE = """
 q = x * 1.0; q += y
 q = x * 1.0; q *= 2.0
+q = x * 1.0; q.fill(0.0)
+q = x * 1.0; q[...] = y
 q = x * 1.0; q[0] = 0.0
 q = x * 1.0; q[:, 1] = v
 q = x * 1.0; q[mask] = 0.0
