@@ -23,6 +23,7 @@ __all__ = [
     "is_float",
     "normalize_axes",
     "normalize_axis",
+    "several",
     "type_of",
     "weak_type",
 ]
@@ -175,6 +176,13 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
                     listed = " and ".join(str(s) for s in shapes)
                     raise ValueError(f"operands could not be broadcast together with shapes {listed}")
     return tuple(out)
+
+
+def several(x: Any) -> tuple[int, ...]:
+    """One whole number, or those in a tuple, a list, or an array."""
+    if isinstance(x, (tuple, list)) or getattr(x, "shape", ()):
+        return tuple([operator.index(k) for k in x])
+    return (operator.index(x),)
 
 
 def normalize_axis(axis: int, ndim: int) -> int:

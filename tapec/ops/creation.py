@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type, broadcast_shapes
+from tapec.ir.types import several
 from tapec.ops.array import ArrayLike, apply, implements
 from tapec.ops.define import as_operand, define, dtype_of, shape_of
 from tapec.ops.kit import as_array, lined_up, real_dtype
@@ -45,7 +46,7 @@ FULL = define(
 def _shape(a: Any, shape: Any) -> tuple[int, ...]:
     if shape is None:
         return shape_of(a)
-    return tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    return several(shape)
 
 
 def _uniform(a: Any, value: Any, dtype: Any, shape: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type, broadcast_shapes, register
-from tapec.ir.types import array_type, normalize_axes
+from tapec.ir.types import array_type, normalize_axes, several
 from tapec.ops.array import FUNCTIONS, UFUNCS, ArrayLike, apply
 
 __all__ = [
@@ -250,8 +250,10 @@ def conj(x: Any) -> Any:
 
 def axes_param(x: Any, axis: Any, keepdims: Any) -> tuple[tuple[str, Any], ...]:
     """The parameters of a reduction; remembered, since the same few come again and again."""
-    if axis is None or type(axis) is int or type(axis) is tuple:
+    if axis is None or type(axis) is int:
         return _axes_param(ndim_of(x), axis, bool(keepdims))
+    if type(axis) is tuple:
+        return _axes_param(ndim_of(x), several(axis), bool(keepdims))
     return (("axis", normalize_axes(axis, ndim_of(x))), ("keepdims", bool(keepdims)))
 
 

@@ -6,14 +6,13 @@ All that only adds or drops axes of length one is `reshape` here, and is written
 from __future__ import annotations
 
 import math
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type, broadcast_shapes
-from tapec.ir.types import normalize_axes, normalize_axis
+from tapec.ir.types import normalize_axes, normalize_axis, several
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, define, ndim_of, shape_of
 from tapec.ops.kit import as_array, both, drawn
@@ -97,7 +96,7 @@ RESHAPE = define(
 
 def resolve_shape(shape: Any, size: int, old: tuple[int, ...]) -> tuple[int, ...]:
     """Fill in a -1, and check that the number of elements stays."""
-    new = tuple(map(index, shape)) if isinstance(shape, (tuple, list, np.ndarray)) else (index(shape),)
+    new = several(shape)
     if -1 not in new:
         if math.prod(new) != size or min(new, default=0) < 0:
             raise ValueError(at_user_line(f"cannot reshape array of size {size} and shape {old} into shape {new}"))
@@ -234,9 +233,9 @@ def transpose(a: Any, axes: Any = None) -> Any:
 
 @method("transpose")
 def transpose_method(self: Any, *axes: Any) -> Any:
-    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-        return transpose(self, axes[0])
-    return transpose(self, axes or None)
+    if len(axes) == 1 and axes[0] is not None:
+        return transpose(self, several(axes[0]))
+    return transpose(self, axes if len(axes) > 1 else None)
 
 
 @method("swapaxes")
@@ -274,7 +273,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 
 def _axis_list(axis: Any, ndim: int) -> list[int]:
-    return [normalize_axis(k, ndim) for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    return [normalize_axis(k, ndim) for k in several(axis)]
 
 
 @implements(np.rollaxis)
@@ -321,7 +320,7 @@ BROADCAST_TO = define(
 @implements(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     array = as_operand(array)
-    new = tuple(map(index, shape)) if isinstance(shape, (tuple, list, np.ndarray)) else (index(shape),)
+    new = several(shape)
     old = shape_of(array)
     if old == new and not getattr(array, "weak", False):
         return array

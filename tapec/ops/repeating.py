@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
-from tapec.ir.types import normalize_axes, normalize_axis
+from tapec.ir.types import normalize_axes, normalize_axis, several
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, define, ndim_of, shape_of
 from tapec.ops.kit import ALL, along, as_array, both, drawn, flat, rolled, same_type
@@ -131,7 +131,7 @@ def _short(reps: tuple[int, ...]) -> Any:
 @implements(np.tile)
 def tile(A: Any, reps: Any) -> Any:
     A = as_array(A)
-    counts = [int(r) for r in (reps if isinstance(reps, (tuple, list, np.ndarray)) else (reps,))]
+    counts = [*several(reps)]
     if min(counts, default=0) < 0:
         raise ValueError(at_user_line("negative dimensions are not allowed"))
     ndim = max(ndim_of(A), len(counts))

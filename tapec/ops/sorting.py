@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Op, Type
-from tapec.ir.types import normalize_axis
+from tapec.ir.types import normalize_axis, several
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, define, ndim_of
 from tapec.ops.kit import as_array, both, drawn, flat, rolled, same_type
@@ -120,8 +120,8 @@ def _sorted(op: Op, a: Any, axis: Any, *more: tuple[str, Any]) -> Any:
 
 def _kth(kth: Any, n: int) -> Any:
     """Places counted from the front; NumPy's error when there is none."""
-    if isinstance(kth, (tuple, list, np.ndarray)) and np.ndim(kth):
-        return tuple([_kth(k, n) for k in kth])
+    if isinstance(kth, (tuple, list)) or getattr(kth, "shape", ()):
+        return tuple([_kth(k, n) for k in several(kth)])
     if not -n <= kth < n:
         raise ValueError(f"kth(={kth}) out of bounds ({n})")
     return int(kth) % n

@@ -8,7 +8,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
-from tapec.ir.types import normalize_axis
+from tapec.ir.types import normalize_axis, several
 from tapec.ops.array import apply, implements
 from tapec.ops.define import conj, define, ndim_of, shape_of, ufunc_dtypes
 from tapec.ops.kit import as_array, both, drawn, flat
@@ -110,8 +110,9 @@ def _contracted(axes: Any, m: int, n: int) -> tuple[Axes, Axes]:
         if k > m or k > n:
             raise ValueError(at_user_line("shape-mismatch for sum"))
         return tuple(range(m - k, m)), tuple(range(k))
-    left, right = [tuple(s) if isinstance(s, (tuple, list)) else (s,) for s in axes]
-    left, right = tuple([normalize_axis(k, m) for k in left]), tuple([normalize_axis(k, n) for k in right])
+    left, right = axes
+    left = tuple([normalize_axis(k, m) for k in several(left)])
+    right = tuple([normalize_axis(k, n) for k in several(right)])
     if len(set(left)) != len(left) or len(set(right)) != len(right):
         raise ValueError(at_user_line("duplicate axes are not allowed in tensordot"))
     return left, right

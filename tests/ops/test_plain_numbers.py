@@ -56,3 +56,44 @@ def test_the_order_of_a_norm_may_be_an_argument(order):
 def test_an_array_scalar_that_numpy_asks_for(number):
     for f in (lambda a, n: np.asarray(n) * a, lambda a, n: np.full(4, n) * a, lambda a, n: a * len(f"{n}")):
         np.testing.assert_array_equal(tapec.compile(f)(A, number), f(A, number))
+
+
+SHAPE, ORDER, PLACES = np.array([2, 4]), np.array([1, 0]), np.array([0, 2])
+BY_ARRAYS = {
+    "reshape": lambda a: np.reshape(a, SHAPE),
+    "reshape method": lambda a: a.reshape(SHAPE),
+    "transpose": lambda a: np.transpose(a, ORDER),
+    "transpose method": lambda a: a.transpose(ORDER),
+    "moveaxis": lambda a: np.moveaxis(a, ORDER, [0, 1]),
+    "tile": lambda a: np.tile(a, SHAPE),
+    "broadcast_to": lambda a: np.broadcast_to(a[0, 0], SHAPE),
+    "partition": lambda a: np.partition(a, PLACES),
+    "tensordot": lambda a: np.tensordot(a, a, axes=(ORDER[:1], ORDER[:1])),
+    "sum": lambda a: np.sum(a * a, axis=tuple(ORDER)),
+    "median": lambda a: np.median(a, axis=tuple(ORDER)),
+    "zeros_like": lambda a: np.zeros_like(a, shape=SHAPE) + a,
+    "full_like": lambda a: np.full_like(a, 2.0, shape=SHAPE) * a,
+}
+
+
+@pytest.mark.parametrize("name", BY_ARRAYS)
+def test_shapes_and_axes_in_arrays(name):
+    f = BY_ARRAYS[name]
+    compiled = tapec.compile(f)
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(A), f(A), rtol=1e-14)
+    assert compiled.cache_info().misses == 1  # what the arrays hold are guards
+    t = tapec.constant(A)
+    with tapec.GradientTape() as tape:
+        tape.watch(t)
+        y = f(t)
+    np.testing.assert_allclose(y.numpy(), f(A), rtol=1e-14)
+    np.testing.assert_allclose(tape.gradient(y, t).numpy(), tapec.grad(lambda a: np.sum(f(a)))(A), rtol=1e-14)
+
+
+def test_a_captured_shape_may_change():
+    shape = np.array([2, 4])
+    f = tapec.compile(lambda a: np.reshape(a, shape))
+    assert f(A).shape == (2, 4)
+    shape[:] = [8, 1]
+    assert f(A).shape == (8, 1)
