@@ -120,7 +120,7 @@ def _sorted(op: Op, a: Any, axis: Any, *more: tuple[str, Any]) -> Any:
 
 def _kth(kth: Any, n: int) -> Any:
     """Places counted from the front; NumPy's error when there is none."""
-    if isinstance(kth, (tuple, list)) or getattr(kth, "shape", ()):
+    if isinstance(kth, (tuple, list)) or getattr(kth, "shape", None):
         return tuple([_kth(k, n) for k in several(kth)])
     if not -n <= kth < n:
         raise ValueError(f"kth(={kth}) out of bounds ({n})")
