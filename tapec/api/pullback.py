@@ -60,7 +60,8 @@ class Vjp(Transform):
         self.has_aux = has_aux
 
     def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
-        return wrt_plan("vjp", tuple(range(len(args))), binder, info, args, kwargs)
+        primals = [k for k in range(len(args)) if not binder.is_static(k)]
+        return wrt_plan("vjp", tuple(primals), binder, info, args, kwargs)
 
     def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
         tree, leaves = result_template(info, 0)
@@ -142,8 +143,20 @@ def cached(function: Any, key: Any, make: Callable[[Any], CompiledFunction]) -> 
     return found
 
 
-def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def _hashable(which: Any) -> Any:
+    return tuple(which) if isinstance(which, list) else which
+
+
+def vjp(
+    function: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Any:
     """The value of a function at these arguments, and the pullback: a function from cotangents to cotangents.
+
+    Static arguments are no primals: the pullback gives nothing for them.
 
     >>> import numpy as np, tapec
     >>> out, pullback = tapec.vjp(lambda x: x * x, np.array([1.0, 2.0]))
@@ -154,9 +167,11 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
 
     def make(f: Callable[..., Any]) -> CompiledFunction:
         adapter = Adapter(lambda g, *args: g(*args), f, parameters=parameter_names(f, n))
-        return CompiledFunction(adapter, Vjp(has_aux))
+        return CompiledFunction(
+            adapter, Vjp(has_aux), static_argnums=static_argnums, static_argnames=static_argnames
+        )
 
-    compiled = cached(function, ("vjp", n, has_aux), make)
+    compiled = cached(function, ("vjp", n, has_aux, _hashable(static_argnums), _hashable(static_argnames)), make)
     out, kept, later = compiled(*primals)
     leaves: list[Any] = []
     if has_aux:
