@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from tapec.api.pullback import vjp
 from tapec.api.signature import value_of
 from tapec.api.variable import Variable
-from tapec.errors import TapecError
+from tapec.errors import TapecError, at_user_line
 from tapec.trace.adapter import Adapter
 from tapec.trace.structure import flatten, unflatten
 
@@ -33,6 +34,8 @@ def check_grads(
 ) -> None:
     """Check the derivatives of a function at these arguments, up to an order; GradientCheckError where one is wrong.
 
+    Arguments without real or complex numbers (labels, a mode) stay what they are.
+
     Each check compares one directional derivative with central differences, extrapolated by Richardson. The tolerance
     is relative to the size of the terms, and follows the dtype when it is not given.
 
@@ -43,7 +46,25 @@ def check_grads(
         if mode not in ("reverse", "forward"):
             raise ValueError(f"modes are 'reverse' and 'forward', not {mode!r}")
     rng = np.random.default_rng(seed)
-    _check(function, tuple(args), order, tuple(modes), rtol, directions, rng, 1)
+    function, moving = _of_numbers(function, tuple(args))
+    _check(function, moving, order, tuple(modes), rtol, directions, rng, 1)
+
+
+def _of_numbers(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The function of those arguments that hold real or complex numbers; the others stay what they are."""
+    moving = [k for k, x in enumerate(args) if numbers(x)]
+    if not moving:
+        raise TypeError(at_user_line("check_grads: none of the arguments holds a real or complex number"))
+    if len(moving) == len(args):
+        return function, args
+
+    def call(f: Any, *given: Any) -> Any:
+        whole = [copy.deepcopy(x) for x in args]  # of its own: constants of this function
+        for k, x in zip(moving, given):
+            whole[k] = x
+        return f(*whole)
+
+    return Adapter(call, function), tuple([args[k] for k in moving])
 
 
 def _check(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -130,8 +131,8 @@ def cached(function: Any, key: Any, make: Callable[[Any], CompiledFunction]) -> 
     It is kept in the function's own `__dict__`: a table elsewhere would keep the function alive. `functools.wraps`
     hands that table on to other functions.
     """
-    owner = getattr(function, "__self__", None)
-    anchor = function if owner is None else function.__func__
+    method = isinstance(function, MethodType)  # others have a `__self__`, too: adapters of methods, what is built in
+    owner, anchor = (function.__self__, function.__func__) if method else (None, function)
     space = getattr(anchor, "__dict__", None)
     if not isinstance(space, dict):
         return make(function)
@@ -167,9 +168,7 @@ def vjp(
 
     def make(f: Callable[..., Any]) -> CompiledFunction:
         adapter = Adapter(lambda g, *args: g(*args), f, parameters=parameter_names(f, n))
-        return CompiledFunction(
-            adapter, Vjp(has_aux), static_argnums=static_argnums, static_argnames=static_argnames
-        )
+        return CompiledFunction(adapter, Vjp(has_aux), static_argnums=static_argnums, static_argnames=static_argnames)
 
     compiled = cached(function, ("vjp", n, has_aux, _hashable(static_argnums), _hashable(static_argnames)), make)
     out, kept, later = compiled(*primals)

@@ -449,6 +449,49 @@ def test_check_grads_follows_what_a_function_captures():
     tapec.check_grads(lambda w: np.tanh(weights @ w), (np.array([1.0, 2.0, 3.0]),))
 
 
+class Power:
+    def __init__(self, n):
+        self.n = n
+
+    def sum(self, x, scale=1.0):
+        return np.sum(x**self.n) * scale
+
+
+def test_check_grads_of_methods():
+    tapec.check_grads(Power(3).sum, (np.array([1.0, 2.0]),))
+    tapec.check_grads(tapec.grad(Power(3).sum), (np.array([1.0, 2.0]),))
+
+
+@pytest.mark.parametrize("held", [2, "a", None, True, np.sin, np.array([1, 2]), {"labels": np.array([1, 0])}])
+def test_check_grads_holds_what_is_no_real_number(held, recwarn):
+    tapec.check_grads(lambda x, held, y: np.sum(x * x * y), (np.array([1.0, 2.0]), held, 3.0))
+    assert not recwarn
+    with pytest.raises(TypeError, match="none of the arguments holds a real or complex number"):
+        tapec.check_grads(lambda held: 1.0, (held,))
+
+
+def test_check_grads_hands_on_what_it_holds():
+    def loss(w, x, labels, mode):
+        z = x @ w if mode == "linear" else w
+        return -np.mean(z[np.arange(len(labels)), labels] - np.log(np.sum(np.exp(z), axis=1)))
+
+    w, x = np.linspace(-1.0, 1.0, 6).reshape(2, 3), np.arange(8.0).reshape(4, 2)
+    tapec.check_grads(loss, (w, x, np.array([0, 2, 1, 0]), "linear"))
+
+
+def test_vjp_takes_static_arguments():
+    def f(x, n, mode):
+        for _ in range(n):
+            x = x * x
+        return x if mode == "a" else -x
+
+    for static in ({"static_argnums": [1, 2]}, {"static_argnums": (1, 2)}, {"static_argnames": ("n", "mode")}):
+        out, pullback = tapec.vjp(f, 3.0, 2, "b", **static)
+        assert out == -81.0 and pullback(1.0) == -4 * 27.0
+    with pytest.raises(TypeError, match="argument 'n' is int"):
+        tapec.vjp(f, 3.0, 2, "b")
+
+
 def test_check_grads_of_a_steep_function():
     """Its fourth derivatives are thousands of times its first ones: differences have to be extrapolated twice."""
 
