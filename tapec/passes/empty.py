@@ -226,8 +226,24 @@ def _reshape(node: Node, given: Given) -> Empty | None:
     old, new = node.inputs[0].type.shape, node.type.shape
     here, there = [[k for k, n in enumerate(shape) if n != 1] for shape in (old, new)]
     if [old[k] for k in here] != [new[k] for k in there]:
-        return _moved(part, _all_axes(node))
+        return _split(part, old, new) or _moved(part, _all_axes(node))
     return _permuted(part, dict(zip(here, there, strict=True)), len(old), len(new))
+
+
+def _split(part: Empty, old: tuple[int, ...], new: tuple[int, ...]) -> Empty | None:
+    """An axis of which places are known becomes two, as where elements that were repeated are added up.
+
+    Places in one block are told apart along the second axis, else blocks along the first, from the first to the last.
+    """
+    k, filled = part.axis + len(old), part.filled
+    if not filled or len(new) != len(old) + 1 or old != (*new[:k], new[k] * new[k + 1], *new[k + 2 :]):
+        return None
+    m = new[k + 1]
+    first, last = ((filled & -filled).bit_length() - 1) // m, (filled.bit_length() - 1) // m
+    everywhere = (1 << len(new)) - 1
+    if first == last:
+        return _among(Empty(everywhere, everywhere, k + 1 - len(new)), filled >> first * m, m)
+    return _among(Empty(everywhere, everywhere, k - len(new)), (2 << last) - (1 << first), new[k])
 
 
 def _permuted(part: Empty, places: dict[int, int], old: int, new: int) -> Empty:

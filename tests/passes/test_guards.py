@@ -173,6 +173,21 @@ DATA = {  # what is multiplied with the user's %y, and whether that is kept out 
         "add %5, %11 !ct; multiply %12, %y !ct",
         False,
     ),
+    "elements that were repeated": (
+        "reshape %s {shape=(9,)}; getitem %2 {index=(3:,)}; scatter %3 {shape=(9,), index=(3:,)} !ct; "
+        "reshape %4 {shape=(3, 3)} !ct; sum %5 {axis=(1,), keepdims=False} !ct; multiply %6, %y !ct",
+        True,
+    ),
+    "some of each that was repeated": (
+        "reshape %s {shape=(9,)}; getitem %2 {index=(1:,)}; scatter %3 {shape=(9,), index=(1:,)} !ct; "
+        "reshape %4 {shape=(3, 3)} !ct; sum %5 {axis=(1,), keepdims=False} !ct; multiply %6, %y !ct",
+        False,
+    ),
+    "one of several copies": (
+        "getitem %y {index=(1:,)}; scatter %2 {shape=(9,), index=(4:6,)} !ct; "
+        "reshape %3 {shape=(3, 3)} !ct; sum %4 {axis=(0,), keepdims=False} !ct; multiply %5, %y !ct",
+        True,
+    ),
     "sums along what was sliced": (
         UNITS + IN_ROWS + "sum %5 {axis=(1,), keepdims=True} !ct; multiply %6, %y !ct",
         False,
