@@ -236,3 +236,27 @@ def test_what_a_value_is_computed_from_is_counted_with_it():
     assert compiled.cost.peak >= 2 * x.nbytes
     compiled = check(graph_of(lambda w: np.sum(np.linalg.eigh(w @ w.T)[0] ** 2), w), w)
     assert compiled.cost.peak >= 2 * w.nbytes
+
+
+def test_what_a_reshape_spells_out_is_not_copied_again():
+    """The gradient of a mean over squares of four: each element four times, in rows and columns."""
+
+    def pooled(x):
+        return np.sum(np.mean(np.reshape(x, (3, 2, 4, 2)), axis=(1, 3)) ** 2)
+
+    x = np.random.default_rng(0).normal(size=(6, 8))
+    compiled = check(gradient_of(pooled, x), x)
+    assert "copy" not in compiled.source
+    found = compiled.function(x)[-1]
+    assert found.flags.writeable and found.flags.owndata | (found.base is not x)
+
+    def spread(x):
+        rows = np.broadcast_to(x[:, None], (3, 4))
+        apart = np.reshape(rows, (3, 2, 2))  # still a view
+        together = np.reshape(rows, (12,))
+        return apart, together, together, np.reshape(np.broadcast_to(np.sin(x), (4, 3)), (2, 2, 3))
+
+    x = np.arange(3.0)
+    found = check(graph_of(spread, x), x).function(x)
+    assert all(a.flags.writeable and not np.shares_memory(a, x) for a in found)
+    assert not np.shares_memory(found[1], found[2])
