@@ -260,7 +260,8 @@ class Log:
         for k, result in enumerate(made[:1] if node.op.name == "nonzero" else made):
             if result.type.shape:
                 what = (("op", node.op.name), ("params", node.params), ("index", k))
-                length = builder.emit(LENGTH, node.inputs, what, node.origin)
+                inputs = node.inputs[:1] if node.op.name == "bincount" else node.inputs  # weights count for nothing
+                length = builder.emit(LENGTH, inputs, what, node.origin)
                 guard(length, len, result.type.shape[0], node.origin)
 
 

@@ -210,3 +210,24 @@ def test_guards_of_a_loop_are_counted():
     lines = [line for line in str(shown).splitlines() if "x < " in line]
     assert len(lines) == 2 and lines[0].endswith("x < 0  is False  (5 times)") and lines[1].endswith("x < 10  is True")
     assert len(shown.to_dict()["paths"][0]["guards"]) == 6
+
+
+def test_counts_are_asked_for_their_length_at_little_cost():
+    """By the largest of what is counted, once for all weights; an empty array and other dtypes included."""
+
+    def f(x, ids):
+        return np.sum(np.bincount(ids, x, minlength=4) / (1 + np.bincount(ids, minlength=4)))
+
+    gradient = tapec.grad(f)
+    x = np.arange(5.0)
+    for ids in ([0, 3, 1, 1, 0], [2, 2, 2, 2, 2], [0, 6, 1, 1, 0], [0, 6, 6, 6, 6]):
+        for dtype in (np.int64, np.uint8):
+            places = np.array(ids, dtype)
+            count = np.bincount(places, minlength=4)
+            np.testing.assert_allclose(gradient(x, places), 1 / (1 + count[places]))
+    source = gradient.source(x, np.array([0, 3, 1, 1, 0]))
+    assert source.count("max(int(ids.max(initial=0)) + 1, 4)") == 1 and "len(" not in source
+    with pytest.raises(ValueError):
+        gradient(x, np.array([0, -1, 1, 1, 0]))
+    empty = tapec.grad(lambda x, ids: np.sum(np.bincount(ids, x)) + np.sum(x))
+    assert empty(np.zeros(0), np.zeros(0, int)).shape == (0,)
