@@ -59,7 +59,7 @@ def is_power_of_two(k: Any) -> bool:
 
 
 # Ops whose result has no sign bit: always, or when all their operands have none.
-_NEVER_NEGATIVE = {"absolute", "fabs", "exp", "exp2", "cosh", "hypot"}
+_NEVER_NEGATIVE = {"absolute", "fabs", "exp", "exp2", "cosh", "hypot", "norm", "std", "var"}
 _KEEP = {"add", "multiply", "divide", "power", "sqrt", "sum", "mean", "max", "min", "maximum", "minimum"}
 _KEEP |= {"reshape", "broadcast_to", "transpose", "getitem"}
 
@@ -70,6 +70,8 @@ def is_nonnegative(node: Node, depth: int = 4) -> bool:
     if node.op.multi or node.type.dtype.kind != "f":
         return False
     if name in _NEVER_NEGATIVE or (name in ("multiply", "square") and node.inputs[0] is node.inputs[-1]):
+        return True
+    if name == "power" and uniform_value(node.inputs[1]) in (2, 4, 6):
         return True
     value = uniform_value(node)
     if value is not None:

@@ -55,6 +55,10 @@ SURE = [
     "absolute %x; power %0, 0.5",
     "full {shape=(3,), value=2.0, dtype=f64}",
     "hypot %x, %y",
+    "power %x, 2",
+    "power %x, 4.0",
+    "norm %x {ord=2.0, axis=(0,), keepdims=False}",
+    "var %x {axis=(0,), ddof=0, keepdims=False}",
 ]
 
 
@@ -70,7 +74,8 @@ def test_nonnegative(body, rng):
 @pytest.mark.parametrize(
     "body",
     ["return %x", "negative %x", "multiply %x, %y", "return -0.0", "sqrt %x", "absolute %x; subtract %0, 1.0"]
-    + ["absolute %x; absolute %y; negative %1; add %0, %2", "absolute %x; multiply %0, %y", "greater %x, %y"],
+    + ["absolute %x; absolute %y; negative %1; add %0, %2", "absolute %x; multiply %0, %y", "greater %x, %y"]
+    + ["power %x, 3", "power 2.0, %x", "power %x, -2.0"],
 )
 def test_not_known_to_be_nonnegative(body):
     assert not is_nonnegative(last(body))
