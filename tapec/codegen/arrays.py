@@ -36,7 +36,7 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     checked = settings.check_nan
     whole = graph
     if not checked:
-        graph = in_blocks(factored(contracted(short_axes_moved(expanded(graph)))))
+        graph = in_blocks(factored(expanded(contracted(short_axes_moved(graph)))))
     if tree is None:
         graph = Graph(graph.inputs, scheduled(graph.nodes), graph.outputs, graph.name)
     names = Names((name,))

@@ -208,13 +208,21 @@ def _product(term: Node) -> tuple[Node, Node] | None:
 
 
 def _is_scattered(node: Node) -> bool:
-    """May its elements lie apart, so that a flat product would have to copy them? Results lie as operands do."""
+    """May its elements lie apart, so that a flat product would have to copy them?
+
+    Results lie in the order of their operands, so one that is computed of slices has no gaps.
+    """
+    computed = False
     for _ in range(DEEP):
         if is_view(node) and node.op.name != "reshape":
-            return node.type.ndim > 1
-        whole = node.op.kind == "elementwise" or node.op.name == "reshape"
-        same = [i for i in node.inputs if i.type.size == node.type.size] if whole else []
+            if not computed or node.op.name != "getitem":
+                return node.type.ndim > 1
+            node = node.inputs[0]
+            continue
+        elementwise = node.op.kind == "elementwise"
+        same = [i for i in node.inputs if i.type.size == node.type.size] if elementwise or is_view(node) else []
         if not same:
             return False
+        computed = computed or elementwise
         node = same[0]
     return False

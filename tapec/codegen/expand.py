@@ -3,22 +3,34 @@
 `np.logaddexp` calls the C library for each element. With a number for one operand it is
 max(k, x) + log1p(exp(-|x - k|)), which is what the C loop computes, too; all of these run in vector registers, ten
 times as fast.
+
+Sums and extremes along a short last axis and others, as those of squares of pixels, loop over a few elements at a time.
+Slices are added up, or compared, twenty times as fast.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
-from tapec.ir import Graph, Node, get_op, is_literal
+from tapec.ir import Graph, Node, constant, get_op, is_literal
+from tapec.ir.index import Slice
+from tapec.ir.types import Type
 
 __all__ = ["expanded"]
 
 MANY = 512  # elements from which more calls cost less than the slow loop
+FEW = 16  # elements that are added up, or compared, for each of the result
+FOUR = 4  # elements of a row above which products with ones are faster
+FULL = Slice(None, None, None)
+
+Make = Callable[..., Node]
 
 
 def expanded(graph: Graph) -> Graph:
     """The program with such operations taken apart; the same graph when there are none."""
-    slow = {n for n in graph.nodes if n.op.name == "logaddexp" and _number(n) is not None}
+    slow = {n for n in graph.nodes if n.op.name in _SLOW and _SLOW[n.op.name][0](n)}
     if not slow:
         return graph
     new: dict[Node, Node] = {}
@@ -30,12 +42,27 @@ def expanded(graph: Graph) -> Graph:
         else:
             moved = node
         if node in slow:
-            new[node] = _softened_maximum(moved, nodes)
+            new[node] = _in_parts(moved, nodes)
         else:
             nodes.append(moved)
     return Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name)
 
 
+def _in_parts(node: Node, nodes: list[Node]) -> Node:
+    """What does the same as a slow operation; the last of its nodes is called like it."""
+
+    def made(name: str, *inputs: Node, shape: tuple[int, ...] = node.type.shape, params: Any = ()) -> Node:
+        t = node.type if shape == node.type.shape else Type(shape, node.type.dtype)
+        nodes.extend([i for i in inputs if is_literal(i)])
+        nodes.append(Node(get_op(name), inputs, params, t, node.origin, None, node.role))
+        return nodes[-1]
+
+    found = _SLOW[node.op.name][1](node, made)
+    found.name = node.name
+    return found
+
+
+# -- logaddexp with a number ------------------------------------------------------------------------------------------
 def _number(node: Node) -> int | None:
     """Which operand of a large operation is a finite number written out."""
     if node.type.size < MANY or node.type.dtype.char not in "fd":
@@ -46,17 +73,48 @@ def _number(node: Node) -> int | None:
     return None
 
 
-def _softened_maximum(node: Node, nodes: list[Node]) -> Node:
-    """The nodes of max(k, x) + log1p(exp(-|x - k|)); the last of them is called like the operation."""
+def _softened_maximum(node: Node, made: Make) -> Node:
+    """max(k, x) + log1p(exp(-|x - k|))"""
     at = _number(node)
     assert at is not None
     k, x = node.inputs[at], node.inputs[1 - at]
-
-    def made(name: str, *inputs: Node) -> Node:
-        nodes.append(Node(get_op(name), inputs, (), node.type, node.origin, None, node.role))
-        return nodes[-1]
-
     away = made("absolute", made("subtract", x, k) if k.value else x)
-    found = made("add", made("log1p", made("exp", made("negative", away))), made("maximum", x, k))
-    found.name = node.name
-    return found
+    return made("add", made("log1p", made("exp", made("negative", away))), made("maximum", x, k))
+
+
+# -- reductions of a few elements each --------------------------------------------------------------------------------
+_JOINED = {"sum": "add", "mean": "add", "max": "maximum", "min": "minimum"}
+
+
+def _joins_few(node: Node) -> bool:
+    """Are a few elements joined for each of many, neighbours among them, in a way that no product with ones has?"""
+    if [k for k, _ in node.params] != ["axis", "keepdims"]:
+        return False
+    t, axis = node.inputs[0].type, node.param("axis")
+    if node.type.dtype != t.dtype or t.dtype.char not in "fd" or node.type.size < MANY or t.ndim - 1 not in axis:
+        return False
+    if len(axis) == 1 and (t.ndim == 2 or (node.op.name in ("sum", "mean") and t.shape[-1] > FOUR)):
+        return False
+    return 1 < math.prod([t.shape[k] for k in axis]) <= FEW
+
+
+def _slices_joined(node: Node, made: Make) -> Node:
+    """x[..., 0] + x[..., 1], for one axis after the other."""
+    (x,) = node.inputs
+    count = x.type.size // node.type.size
+    for axis in sorted(node.param("axis"), reverse=True):
+        shape = (*x.type.shape[:axis], *x.type.shape[axis + 1 :])
+        index = (FULL,) * axis
+        parts = [made("getitem", x, shape=shape, params=(("index", (*index, i)),)) for i in range(x.type.shape[axis])]
+        x = parts[0]
+        for part in parts[1:]:
+            x = made(_JOINED[node.op.name], x, part, shape=shape)
+    if node.param("keepdims"):
+        x = made("reshape", x, params=(("shape", node.type.shape),))
+    return made("divide", x, constant(count)) if node.op.name == "mean" else x
+
+
+_SLOW: dict[str, tuple[Callable[[Node], Any], Callable[[Node, Make], Node]]] = {
+    "logaddexp": (lambda node: _number(node) is not None, _softened_maximum),
+    **dict.fromkeys(_JOINED, (_joins_few, _slices_joined)),
+}

@@ -39,3 +39,47 @@ def test_its_gradient():
 )
 def test_what_is_left_as_it_is(f):
     assert "logaddexp" in check(graph_of(f, x), x).source
+
+
+POOLED = np.random.default_rng(4).normal(size=(6, 30, 2, 20, 2))
+POOLED[0, 0, 0, 0], POOLED[0, 1, 1, 1] = (np.nan, 1.0), (np.inf, -np.inf)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min"])
+@pytest.mark.parametrize("axis", [(2, 4), (-1, -3), (4,)])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_few_elements_each(name, axis, keepdims, dtype):
+    f = lambda x: getattr(np, name)(x, axis=axis, keepdims=keepdims)
+    values = POOLED.astype(dtype)
+    compiled = check(graph_of(f, values), values)
+    found = compiled.function(values)[0]
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(found, f(values), rtol=4 * np.finfo(dtype).eps)
+    assert found.dtype == values.dtype
+    assert f".{name}(" not in compiled.source
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(x[0, :5], axis=(1, 3)),  # few results
+        lambda x: np.max(np.reshape(x, (30, 6, 2, 2, 20)), axis=(2, 3)),  # not along the last axis
+        lambda x: np.sum(x, axis=(3, 4)),  # many elements each
+        lambda x: np.max(np.reshape(x, (-1, 2)), axis=1),  # which is found in columns
+        lambda x: np.sum(x > 0, axis=(2, 4)),
+    ],
+)
+def test_other_reductions_are_left_as_they_are(f):
+    assert any(f".{name}(" in check(graph_of(f, POOLED), POOLED).source for name in ("sum", "max"))
+
+
+def test_pooling():
+    def loss(x, w):
+        squares = np.reshape(x, (8, 12, 2, 12, 2))
+        return np.sum(squares.max(axis=(2, 4)) * w) + np.sum(np.tanh(squares.mean(axis=(2, 4))) * w)
+
+    rng = np.random.default_rng(5)
+    values = rng.normal(size=(8, 24, 24)), rng.normal(size=(8, 12, 12))
+    source = check(gradient_of(loss, *values), *values).source
+    assert ".max(" not in source and ".mean(" not in source and source.count("np.vdot(") == 2
