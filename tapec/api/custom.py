@@ -78,10 +78,16 @@ def _with_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         if not any(isinstance(x, ArrayLike) for x in (*arguments, *leaves)):
             return result
         rule = PythonGradient(_name(f), gradient, arguments, variables, leaves)
+        rule.has_owner = bool(args) and _is_method(f, args[0])
         return unflatten(tree, rule.outputs())
 
     call._tapec_wrap_again = lambda follow: _with_gradient(follow(f))  # type: ignore[attr-defined]
     return call
+
+
+def _is_method(f: Any, owner: Any) -> bool:
+    """Is it a method of this object? While a function is traced, it is a clone, and the object has a stand-in."""
+    return hasattr(getattr(type(owner), _name(f), None), "_tapec_wrap_again")
 
 
 def _name(f: Any) -> str:
@@ -112,6 +118,7 @@ class PythonGradient:
         self.gradient = gradient
         self.variables = variables
         self.count = len(arguments)
+        self.has_owner = False  # a method, whose first argument is the object
         self.given = [_read(x) for x in (*arguments, *variables)]
         self.results = [x._tapec_read() if isinstance(x, ArrayLike) else wrap(plain_value(x)) for x in results]
 
@@ -176,6 +183,8 @@ class PythonGradient:
     def _flat(self, found: Any) -> list[Any]:
         flat: list[Any] = []
         flatten(found, flat)
+        if self.has_owner and len(flat) == self.count - 1:  # the object needs no gradient, but may have one
+            flat.insert(0, None)
         if len(flat) != self.count:
             raise TapeValueError(
                 at_user_line(

@@ -340,7 +340,20 @@ def test_methods():
         def double(self, x):
             return x * self.k, lambda dy: (None, dy * 30.0)
 
-    assert slope(Layer().double, constant(1.0)).numpy() == 30.0
+        @custom_gradient
+        def treble(self, x):
+            return x * self.k, lambda dy: dy * 90.0
+
+        @custom_gradient
+        def weigh(self, x, y):
+            return x * y, lambda dy: (dy * 2.0, dy * 3.0)
+
+    layer = Layer()
+    assert slope(layer.double, constant(1.0)).numpy() == 30.0
+    assert slope(layer.treble, constant(1.0)).numpy() == 90.0  # as TensorFlow has it
+    assert slope(lambda x: layer.weigh(x, x), constant(1.0)).numpy() == 5.0
+    assert tapec.grad(layer.treble)(1.0) == 90.0
+    assert tapec.grad(lambda x: layer.weigh(x, 2.0))(1.0) == 2.0
 
 
 def test_what_f_must_return():
