@@ -416,7 +416,7 @@ def _common_mark(rec: Recorder, inputs: tuple[Any, ...]) -> Mark | None:
     """The recordings, of those active, that watch any input; None when there is none."""
     tokens: set[Any] = set()
     for x in inputs:
-        if type(x) is Tensor and x._mark is not None:
+        if isinstance(x, Tensor) and x._mark is not None:  # also a view as it was, though its base has changed since
             tokens |= x._mark.tokens & rec.tokens
     if not tokens:
         return None

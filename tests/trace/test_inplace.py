@@ -601,6 +601,42 @@ def test_a_stale_view_as_a_target():
     assert tape.gradient(v, x).tolist() == [0.0, 1.0, 6.0]
 
 
+def a_row_squared(x):
+    y = x * 1.0
+    row = y[0]
+    y[0] = row * row
+    return np.sum(y * x)
+
+
+def what_was_made_of_a_row(x):
+    y = x * 1.0
+    z = np.sin(y[:1])
+    y *= 2.0
+    return np.sum(z) + np.sum(y)
+
+
+def a_row_read_before_and_after(x):
+    y = x * 1.0
+    row = y[1:]
+    z = row**3
+    y *= x
+    return np.sum(z * row)
+
+
+@pytest.mark.parametrize("f", [a_row_squared, what_was_made_of_a_row, a_row_read_before_and_after])
+def test_second_derivatives_through_what_a_view_was_before_its_base_changed(f):
+    x = tapec.constant([[0.5, 0.7], [0.9, 1.1]])
+    with tapec.GradientTape() as outer:
+        outer.watch(x)
+        with tapec.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x)
+        total = np.sum(inner.gradient(y, x) ** 2)
+    expected = tapec.grad(lambda x: np.sum(tapec.grad(f)(x) ** 2))(x.numpy())
+    assert np.any(expected)
+    np.testing.assert_allclose(outer.gradient(total, x).numpy(), expected, rtol=1e-12)
+
+
 def test_a_stale_view_that_is_watched():
     c = tapec.constant([1.0, 2.0, 3.0])
     v = c[:2]
