@@ -1,4 +1,4 @@
-"""A program on floats with its loops in place: what each keeps for others, and in which order all comes.
+"""A program with its loops in place: what each keeps for others, and in which order all comes.
 
 A loop keeps what is read of its steps in lists. Who reads the last step alone reads the names that it leaves behind.
 """
@@ -6,23 +6,24 @@ A loop keeps what is read of its steps in lists. Who reads the last step alone r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
+from tapec.codegen.collected import JOINING, LIST, SEVERAL, Collector
+from tapec.codegen.counting import counted, seen_again
 from tapec.codegen.elements import FLOAT
-from tapec.codegen.feeds import Block, Feed, Pick, aligned, computed_again, slice_text
+from tapec.codegen.feeds import Block, Feed, Pick, aligned, computed_again, text_op
 from tapec.codegen.growing import CARRIED, OWN, SAME, Loop, Walk
-from tapec.codegen.items import no_run
-from tapec.codegen.plan import count_uses
+from tapec.codegen.names import wished_name
+from tapec.codegen.plan import count_uses, is_view
 from tapec.codegen.repeats import find_loops
-from tapec.ir import INPUT, Graph, Node, Op, input_node
+from tapec.ir import INPUT, Graph, Node, input_node
+from tapec.ir.types import type_of
 
 __all__ = ["Arranged", "Given", "arranged"]
 
 MOST = 4  # steps in the middle of a loop of which others read something: with more, it is no loop to the reader
-SEVERAL = 3  # values of one step that have a line for all
-LEAST = 800  # operations that loops must spare: fewer are written out, which is up to a fifth faster
 
 
 class Arranged(NamedTuple):
@@ -30,7 +31,7 @@ class Arranged(NamedTuple):
     `rows` those of them that are lists of rows."""
 
     order: list[Node | Block | Pick]
-    outputs: list[Node]
+    outputs: tuple[Node, ...]
     lists: dict[int, Node]
     rows: set[int]
 
@@ -42,14 +43,16 @@ class Given(NamedTuple):
     columns: int
 
 
-def arranged(graph: Graph, groups: Sequence[Sequence[Node | None]], given: Sequence[Given]) -> Arranged | None:
-    """The program with loops, where that spares something; `groups` are the elements of the inputs."""
-    if len(graph.nodes) < LEAST:
+def arranged(
+    graph: Graph, least: int, groups: Sequence[Sequence[Node | None]] = (), given: Sequence[Given] = ()
+) -> Arranged | None:
+    """The program with loops, where they spare so many operations; `groups` are the elements of the inputs."""
+    if len(graph.nodes) < least:
         return None
     read = count_uses(graph.nodes, graph.outputs)
     graph = Graph(graph.inputs, [n for n in graph.nodes if n in read], graph.outputs, graph.name)
-    loops = find_loops(graph.nodes, groups)
-    while sum([(len(loop.steps) - 1) * len(loop.pattern) for loop in loops]) >= LEAST:
+    loops = find_loops(graph, groups)
+    while sum([(len(loop.steps) - 1) * len(loop.pattern) for loop in loops]) >= least:
         arranger = _Arranger(graph, groups, given, loops)
         found = arranger.arranged()
         lost = {loop for loop, steps in arranger.single.items() if len(steps) > MOST}
@@ -62,11 +65,7 @@ def arranged(graph: Graph, groups: Sequence[Sequence[Node | None]], given: Seque
     return None
 
 
-def _text_op(name: str, source: str, kind: str = "float") -> Op:
-    return Op(name=name, run=no_run, rule=no_run, kind=kind, source=source)
-
-
-class _Arranger:
+class _Arranger(Collector):
     def __init__(
         self, graph: Graph, groups: Sequence[Sequence[Node | None]], given: Sequence[Given], loops: list[Loop]
     ):
@@ -76,15 +75,17 @@ class _Arranger:
         self.groups = groups
         self.given = given
         walks = [w for loop in loops for w in loop.walks if type(w.base) is int]
-        self.lists = {g: input_node("", FLOAT) for g in sorted({w.base for w in walks})}
+        self.lists = {g: input_node("", LIST) for g in sorted({w.base for w in walks})}
         across = {w.base for w in walks if abs(w.stride) != given[w.base].columns}
         self.columns = {g: 0 if g in across or given[g].columns < 2 else given[g].columns for g in self.lists}
         self.element = {e: (g, k) for g in self.lists for k, e in enumerate(groups[g]) if e is not None}
         self.found: dict[Node, Node] = {}
         self.items: dict[tuple[str, Node], Node] = {}
         self.tuples: dict[tuple[str, ...], Node] = {}
+        self.along: dict[tuple[Node, ...], Node] = {}  # lists of inputs
         self.length = {values: len(groups[g]) // (self.columns[g] or 1) for g, values in self.lists.items()}
         self.picked: dict[tuple[Node, int], list[Node | None]] = {}
+        self.seen: list[Node] = []  # views in steps that are looked up outside too
         self.single: dict[Loop, set[int]] = {}  # the steps in the middle of which something is read alone
 
     def arranged(self) -> Arranged | None:
@@ -95,17 +96,21 @@ class _Arranger:
             block.first = {p: self.resolve(i) for p, i in block.loop.first.items()}
             for node in (*block.again, *block.body):  # made here, and before those outside of loops were
                 node.inputs = tuple([self.found.get(i, i) for i in node.inputs])
+        outputs = self.outputs()
+        starts = {n: None for b in self.blocks.values() for n in b.first.values() if n.op.name == "full"}
+        outer += [n for n in starts if n not in self.found]  # what sums begin with
+        outer += [*self.seen, *[o for o in outputs if o.op.kind == "starred"]]
         picks = self.picks()
-        order = self.ordered([*self.tuples.values(), *self.items.values(), *outer], picks)
+        order = self.ordered([*self.tuples.values(), *self.along.values(), *self.items.values(), *outer], picks)
         if order is None:
             return None
         rows = {g for g, columns in self.columns.items() if columns}
-        return Arranged(order, [self.resolve(o) for o in self.graph.outputs], self.lists, rows)
+        return Arranged(order, outputs, self.lists, rows)
 
     # -- loops ------------------------------------------------------------------------------------------------------
     def fill(self, loop: Loop, block: Block) -> None:
         pattern = loop.pattern
-        block.before = {(p, d): input_node(pattern[p].name or "", FLOAT) for p, d in loop.first}
+        block.before = {(p, d): input_node(wished_name(pattern[p]) or "", pattern[p].type) for p, d in loop.first}
         walking = self.feeds(loop, block)
         for sources, node in zip(loop.sources, pattern):
             inputs = []
@@ -117,6 +122,8 @@ class _Arranger:
                 else:
                     inputs.append(self.resolve(x) if kind == SAME else walking[x])
             block.body.append(node.with_inputs(tuple(inputs)))
+            if node.name and node.name != loop.steps[-1][len(block.body) - 1].name:
+                block.body[-1].name = node.name.rstrip("_0123456789")  # that of all steps
 
     def feeds(self, loop: Loop, block: Block) -> list[Node]:
         """What stands for each value that a loop walks along."""
@@ -125,16 +132,21 @@ class _Arranger:
         for w, walk in enumerate(loop.walks):
             if type(walk.base) is int:
                 walking[w] = self.element_of(walk, block)
+            elif walk.base == "inputs":
+                walking[w] = self.input_of(walk, block)
             elif walk.base[0] == "numbers":
-                walking[w] = input_node("c", FLOAT)
-                block.feeds.append(Feed(*self.listed(walk.base[1]), [walking[w]], []))
+                walking[w] = self.number_of(walk.base[1], block)
             else:
-                steps.setdefault(walk.base[0], []).append(w)
+                seen = seen_again(walk, len(loop.steps), block, self.resolve)
+                if seen is None:
+                    steps.setdefault(walk.base[0], []).append(w)
+                else:
+                    walking[w] = seen
         for other, ws in steps.items():
             groups = aligned(other, [(w, loop.walks[w]) for w in ws], len(loop.steps))
             if groups is None:
                 self.single[loop] = set(range(MOST + 1))
-                walking.update({w: input_node("", FLOAT) for w in ws})
+                walking.update({w: input_node("", other.pattern[loop.walks[w].base[1]].type) for w in ws})
             for (start, stride), found in groups or ():
                 producer = self.blocks[other]
                 members = sorted(found, key=lambda m: (not m[2], m[1]))
@@ -145,6 +157,35 @@ class _Arranger:
                 values = self.keep(producer, tuple(kept))
                 block.feeds.append(Feed(values, producer.count, start, stride, [made[e] for e in kept], kept))
         return [walking[w] for w in range(len(loop.walks))]
+
+    def input_of(self, walk: Walk, block: Block) -> Node:
+        """What stands for an input in a loop that goes along several."""
+        values = tuple([self.graph.inputs[walk.at(k)] for k in range(block.count)])
+        first = values[0]
+        if any([v.type != first.type for v in values]):
+            self.single[block.loop] = set(range(MOST + 1))
+        stem = (first.name or "x").rstrip("_0123456789") or "x"
+        target = input_node(f"{stem}_k", first.type)
+        for known, made in self.along.items():
+            for stride in (1, -1):
+                along = known[::stride]
+                start = along.index(first) if first in along else len(along)
+                if along[start : start + len(values)] == values:
+                    at = start if stride == 1 else len(known) - 1 - start
+                    block.feeds.append(Feed(made, len(known), at, stride, [target], []))
+                    return target
+        op = text_op("arrays", f"[{', '.join([f'{{{k}}}' for k in range(len(values))])}]")
+        self.along[values] = Node(op, values, (), LIST, None, f"{stem}s")
+        block.feeds.append(Feed(self.along[values], len(values), 0, 1, [target], []))
+        return target
+
+    def number_of(self, numbers: tuple[float, ...], block: Block) -> Node:
+        """What stands for a number that is another in each step."""
+        found = counted(numbers, block)
+        if found is None:
+            found = input_node("c", type_of(numbers[0]))
+            block.feeds.append(Feed(*self.listed(numbers), [found], []))
+        return found
 
     def element_of(self, walk: Walk, block: Block) -> Node:
         """What stands for an input's element in a loop that goes along it, or along its rows."""
@@ -172,14 +213,14 @@ class _Arranger:
                 for k in [k for k, text in enumerate(along) if text == texts[0]]:
                     if along[k : k + len(texts)] == texts:
                         return values, len(known), k if stride == 1 else len(known) - 1 - k, stride
-        op = _text_op("numbers", f"[{', '.join(texts)}]")
-        values = self.tuples[texts] = Node(op, (), (), FLOAT, None, "numbers")
+        op = text_op("numbers", f"[{', '.join(texts)}]")
+        values = self.tuples[texts] = Node(op, (), (), LIST, None, "numbers")
         return values, len(numbers), 0, 1
 
     # -- what is outside of loops -----------------------------------------------------------------------------------
     def outside(self, node: Node) -> Node:
         inputs = node.inputs
-        if node.op.kind == "creation" and len(inputs) > 1:
+        if (node.op.kind == "creation" or node.op.name in JOINING) and len(inputs) > 1:
             made = self.packed(node)
         else:
             new = tuple([self.resolve(i) for i in inputs])
@@ -203,11 +244,26 @@ class _Arranger:
         if k == block.count - 1:
             block.left[node] = p
             return node
+        if self.looks_outside(node):
+            return self.found[node]
         made = self.kept_value(node)
         if made is None:
             made = self.item(k, self.keep(block, (block.body[p],)), (1, 0), node)
         self.single.setdefault(loop, set()).add(k)
         return made
+
+    def looks_outside(self, node: Node) -> bool:
+        """Is it a view of what no loop computes? That is looked up once more."""
+        chain = [node]
+        while is_view(chain[-1]) and chain[-1].inputs[0] in self.home:
+            chain.append(chain[-1].inputs[0])
+        if not is_view(chain[-1]) or any([i in self.home for n in chain for i in n.inputs if i not in chain]):
+            return False
+        for n in reversed(chain):
+            if n not in self.found:
+                self.found[n] = n.with_inputs(tuple(map(self.resolve, n.inputs)))
+                self.seen.append(self.found[n])
+        return True
 
     def kept_value(self, node: Node) -> Node | None:
         """A value of a step in the middle, from what is kept anyway."""
@@ -225,7 +281,7 @@ class _Arranger:
         """The list of these values, one for each step."""
         values = block.kept.get(elements)
         if values is None:
-            values = block.kept[elements] = input_node(name, FLOAT)
+            values = block.kept[elements] = input_node(name, LIST)
             self.length[values] = block.count
         return values
 
@@ -237,8 +293,8 @@ class _Arranger:
         source = f"{{0}}[{index}]" if size == 1 else f"{{0}}[{index}][{j}]"
         made = self.items.get((source, values))
         if made is None:
-            op = _text_op("item of a list", source)
-            made = self.items[source, values] = Node(op, (values,), (), FLOAT, node.origin, node.name, node.role)
+            op = text_op("item of a list", source, view=True)
+            made = self.items[source, values] = Node(op, (values,), (), node.type, node.origin, node.name, node.role)
             if size > 1:
                 self.picked.setdefault((values, index), [None] * size)[j] = made
         return made
@@ -252,63 +308,6 @@ class _Arranger:
         self.items = {key: node for key, node in self.items.items() if node not in unpacked}
         return made
 
-    def packed(self, node: Node) -> Node:
-        """An array of values, in which what a loop computes is taken from a list of it."""
-        for width in (node.type.shape[1], 1) if node.type.ndim == 2 else (1,):
-            runs = list(self.runs([node.inputs[k : k + width] for k in range(0, len(node.inputs), width)]))
-            if any([len(run) > 1 for run in runs]):
-                break
-        else:
-            return node.with_inputs(tuple(map(self.resolve, node.inputs)))
-        parts: list[str] = []
-        inputs: list[Node] = []
-        flat = width == 1 and node.type.ndim != 1
-        for run in runs:
-            at = len(inputs)
-            if len(run) == 1:
-                inputs += map(self.resolve, run[0])
-                texts = ", ".join([f"{{{k}}}" for k in range(at, len(inputs))])
-                parts.append(texts if width == 1 else f"[{texts}]")
-                continue
-            (loop, k, _), (_, other, _) = self.home[run[0][0]], self.home[run[1][0]]
-            block = self.blocks[loop]
-            elements = tuple([block.body[self.home[e][2]] for e in run[0]])
-            for j, e in enumerate(elements):
-                if node.name and e.name and e.name.startswith(node.name):
-                    e.name = f"{node.name}_k{j if width > 1 else ''}"
-            inputs.append(self.keep(block, elements, node.name or ""))
-            parts.append(f"*{slice_text(f'{{{at}}}', block.count, k, other - k, len(run))}")
-        whole = parts[0][1:] if len(parts) == 1 else f"[{', '.join(parts)}]"
-        text = f"np.array({whole})" + f".reshape({node.type.shape})" * flat
-        op = _text_op(f"pack {text}", text, "creation")
-        return Node(op, tuple(inputs), (), node.type, node.origin, node.name, node.role)
-
-    def runs(self, rows: Sequence[Sequence[Node]]) -> Iterator[list[Sequence[Node]]]:
-        """Neighbours that are the same places of steps at equal distances, together; all others alone."""
-        run: list[Sequence[Node]] = []
-        last: tuple[Loop, int, list[int]] | None = None
-        step = 0
-        for row in rows:
-            here = self.same_step(row)
-            if here is not None and last is not None and here[0] is last[0] and here[2] == last[2]:
-                distance = here[1] - last[1]
-                if distance and (len(run) == 1 or distance == step):
-                    step = distance
-                    run.append(row)
-                    last = here
-                    continue
-            yield from _if_long(run)
-            run, last = [row], here
-        yield from _if_long(run)
-
-    def same_step(self, row: Sequence[Node]) -> tuple[Loop, int, list[int]] | None:
-        """The loop, the step and the places of values that are all of one step."""
-        homes = [self.home.get(node) for node in row]
-        first = homes[0]
-        if first is None or any(h is None or h[:2] != first[:2] for h in homes):
-            return None
-        return first[0], first[1], [h[2] for h in homes if h is not None]
-
     # -- order ------------------------------------------------------------------------------------------------------
     def ordered(self, nodes: list[Node], picks: list[Pick]) -> list[Node | Block | Pick] | None:
         """Operations and loops, each after what it reads, and else as they were; None where that cannot be."""
@@ -319,6 +318,7 @@ class _Arranger:
         reads: dict[Any, list[Node]] = {n: list(n.inputs) for n in nodes}
         for loop, block in self.blocks.items():
             rank[block] = index[loop.steps[0][0]]
+            rank.update({n: rank[block] for n in block.first.values() if n in rank and n not in index})
             maker.update(dict.fromkeys([*block.left, *block.kept.values()], block))
             reads[block] = block.read
         for k, pick in enumerate(picks):
@@ -344,10 +344,3 @@ class _Arranger:
                 if not waiting[reader]:
                     heappush(ready, (rank[reader], places[reader], reader))
         return order if len(order) == len(reads) else None
-
-
-def _if_long(run: list[Sequence[Node]]) -> Iterator[list[Sequence[Node]]]:
-    if len(run) > 3:
-        yield run
-    else:
-        yield from [[row] for row in run]

@@ -30,6 +30,8 @@ from tapec.ir.tree import Tree
 
 __all__ = ["array_function", "items_for", "name_inputs", "read_at_ends"]
 
+LEAST = 40  # operations that loops must spare: fewer are as easily read as a loop
+
 
 def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> Function:
     """The function on arrays, ready to be laid out. Constants and helpers go into the namespace."""
@@ -43,18 +45,30 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
     names.fixed.update(params)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
-    segments = None if tree is None else segments_of(tree, graph.outputs, graph.outputs)
-    plan = Plan(graph.nodes, read_at_ends(graph, segments), nesting=not checked)
-    items = items_for(plan, graph, segments)
+    kind, plan, items = planned(graph, tree)
     constants = name_constants(plan.nodes, names, called)
     space.constants.update(constants)
     space.names.update(constants)
-    lowering = (CheckedLowering if checked else Lowering)(plan, names, called, space)
+    lowering = kind(plan, names, called, space)
     body = lowering.block(items)
     size = None if checked else buffer_size(whole.nodes)
     if size is not None:
         body = with_buffers(size, body)
     return Function(name, params, body, constants, Cost(flops_of(whole), lowering.moved, lowering.peak))
+
+
+def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list[Any]]:
+    """What makes statements of a program, by which plan, and from what: from its loops, where it has some."""
+    checked = settings.check_nan
+    if tree is None and not checked and len(graph.nodes) > LEAST:
+        from tapec.codegen.array_loops import in_loops  # short programs do without
+
+        looped = in_loops(graph, LEAST)
+        if looped is not None:
+            return looped
+    segments = None if tree is None else segments_of(tree, graph.outputs, graph.outputs)
+    plan = Plan(graph.nodes, read_at_ends(graph, segments), nesting=not checked)
+    return CheckedLowering if checked else Lowering, plan, items_for(plan, graph, segments)
 
 
 def with_buffers(size: int, body: list[Any]) -> list[Any]:

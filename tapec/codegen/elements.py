@@ -87,7 +87,9 @@ SAFE = {"add", "subtract", "multiply", "negative", "absolute", "fabs", "square",
 
 
 def _scalar_op(name: str, source: str) -> Op:
-    return Op(name=f"float {name}", run=no_run, rule=no_run, kind="float", source=source, facts={"plain": name})
+    op = Op(name=f"float {name}", run=no_run, rule=no_run, kind="float", source=source, facts={"plain": name})
+    op.commutative = name in ("add", "multiply")
+    return op
 
 
 OPS = {name: _scalar_op(name, source) for name, source in (FLOATS | BOOLS).items()}
@@ -98,7 +100,6 @@ TO_FLOAT = _scalar_op("float", "float({0})")
 RISKY = {o for o in (*OPS.values(), POWER, TO_FLOAT) if o.facts["plain"] not in SAFE and o.facts["plain"] not in BOOLS}
 TYPES = {name: BOOL if name in BOOLS else FLOAT for name in OPS}
 NEGATIVE, MULTIPLY, DIVIDE = OPS["negative"], OPS["multiply"], OPS["divide"]
-COMMUTATIVE = {OPS["add"], MULTIPLY}
 
 
 def element_type(t: Type) -> Type:
@@ -150,7 +151,7 @@ class Elements:
         inputs = tuple([a if a.__class__ is Node else self.number(spelled(a)) for a in args])
         key = (op, inputs)
         node = self.known.get(key)
-        if node is None and op in COMMUTATIVE:
+        if node is None and op.commutative:
             node = self.known.get((op, inputs[::-1]))
         if node is None:
             node = Node(op, inputs, (), type, self.origin, "", self.role)

@@ -65,7 +65,9 @@ def slots(n: int) -> tuple[str, ...]:
 @lru_cache(maxsize=8192)
 def parse_template(text: str, n: int) -> Template:
     """Parse source text in which `_0`, `_1`, ... stand for `n` arguments."""
-    tree = ast.parse(text, mode="eval").body
+    tree: Any = ast.parse(f"[{text}]" if text[0] == "*" else text, mode="eval").body
+    if text[0] == "*":
+        tree = tree.elts[0]
     number = {name: k for k, name in enumerate(slots(n))}
     counts = [0] * n
     objects = set()

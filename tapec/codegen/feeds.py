@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
-from tapec.codegen.elements import FLOAT, OPS
+from tapec.codegen.elements import OPS
 from tapec.codegen.growing import Carried, Loop, Walk
-from tapec.ir import CONSTANT, INPUT, Node, input_node
+from tapec.codegen.items import no_run
+from tapec.codegen.plan import is_view
+from tapec.ir import INPUT, Node, Op, input_node, is_literal
 
-__all__ = ["Block", "Feed", "Pick", "aligned", "computed_again", "slice_text"]
+__all__ = ["Block", "Feed", "Pick", "aligned", "computed_again", "slice_text", "text_op"]
 
-CHEAP = {OPS[name] for name in ("add", "subtract", "multiply", "negative")}
+CHEAP = {OPS[name] for name in ("add", "subtract", "multiply", "negative")}  # on floats; of arrays, views are
 
 
 class Pick(NamedTuple):
@@ -27,10 +29,10 @@ class Pick(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """What a loop goes along: the list, its length, which part in which direction, and what stands for an element, or
-    for each of its parts that is read."""
+    """What a loop goes along: the list, or a range of numbers, its length, which part in which direction, and what
+    stands for an element, or for each of its parts that is read."""
 
-    values: Node
+    values: Node | range
     length: int
     start: int
     stride: int
@@ -49,6 +51,8 @@ class Block:
         self.again: list[Node] = []  # what it computes again of what other loops have computed
         self.first: dict[Carried, Node] = {}
         self.feeds: list[Feed] = []
+        self.numbers: dict[tuple[float, float], Node] = {}  # those that count, by where they start and how they go on
+        self.views: dict[Any, Node] = {}  # what it looks up again: of which loop, and which place
         self.kept: dict[tuple[Node, ...], Node] = {}  # what is kept of each step, and the list of it
         self.left: dict[Node, int] = {}  # operations of the last step that are read later, and their place
 
@@ -56,13 +60,18 @@ class Block:
     def read(self) -> list[Node]:
         """All that comes from outside."""
         own = {*self.again, *self.body, *self.before.values(), *[t for f in self.feeds for t in f.targets if t]}
-        inner = [i for n in (*self.again, *self.body) for i in n.inputs if i not in own and i.op is not CONSTANT]
-        first = [i for i in self.first.values() if i.op is not CONSTANT]
-        return list(dict.fromkeys([*first, *[f.values for f in self.feeds], *inner]))
+        inner = [i for n in (*self.again, *self.body) for i in n.inputs if i not in own]
+        lists = [f.values for f in self.feeds if type(f.values) is Node]
+        return list(dict.fromkeys([i for i in (*self.first.values(), *lists, *inner) if not is_literal(i)]))
 
     def element(self, p: int, early: bool) -> Node:
         """What stands for a value in the body: that of the step, or the one that it finds."""
         return self.before[p, 1] if early else self.body[p]
+
+
+def text_op(name: str, source: str, kind: str = "float", view: bool = False) -> Op:
+    """An operation that is nothing but its text."""
+    return Op(name=name, run=no_run, rule=no_run, kind=kind, source=source, view=view)
 
 
 def computed_again(elements: list[Node], producer: Block, block: Block) -> dict[Node, Node]:
@@ -70,11 +79,12 @@ def computed_again(elements: list[Node], producer: Block, block: Block) -> dict[
     own = {*producer.body, *producer.before.values(), *[t for f in producer.feeds for t in f.targets]}
     made: dict[Node, Node] = {}
     for e in elements:
-        if e.op in CHEAP and all([i in made and made[i].op is INPUT if i in own else True for i in e.inputs]):
+        there = all([i in made and made[i].op is INPUT if i in own else True for i in e.inputs])
+        if there and (e.op in CHEAP or is_view(e)):
             made[e] = e.with_inputs(tuple([made.get(i, i) for i in e.inputs]))
             block.again.append(made[e])
         else:
-            made[e] = input_node("", FLOAT)
+            made[e] = input_node("", e.type)
     return made
 
 

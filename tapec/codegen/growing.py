@@ -1,28 +1,41 @@
-"""Loops of a program on floats, and how one grows from a single step: forward and backward, as far as the operations
+"""Loops of a program, and how one grows from a single step: forward and backward, as far as the operations
 of the next step are in the program."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tapec.codegen.elements import COMMUTATIVE, OPS
-from tapec.ir import Node, Op, constant
+from tapec.codegen.plan import is_view
+from tapec.codegen.scatter import is_line
+from tapec.ir import CONSTANT, Node, constant, get_op
+from tapec.ir.flops import flops
 
 __all__ = ["CARRIED", "OWN", "SAME", "WALK", "Carried", "Growing", "Loop", "Source", "Walk"]
 
 OWN, CARRIED, SAME, WALK = range(4)
 Source = tuple[int, Any]  # what an operation reads: (OWN, place), (CARRIED, Carried), (SAME, node), (WALK, number)
 Carried = tuple[int, int]  # a place, and how many steps before: one, as a rule
-NEUTRAL = {OPS["add"]: constant(-0.0), OPS["multiply"]: constant(1.0)}  # 0.0 would make a zero of -0.0
+NEUTRAL = {"add": -0.0, "multiply": 1.0}  # 0.0 would make a zero of -0.0
+
+
+HARMLESS = {"add", "subtract", "multiply", "negative", "matmul", "sum", "where", "scatter"}
+LITTLE = 0.02  # of the work of a loop
+
+
+def is_harmless(node: Node) -> bool:
+    """Can it be computed although nobody asked for it, with no complaints about the values?"""
+    return is_view(node) or node.op.facts.get("plain", node.op.name) in HARMLESS
 
 
 class Walk(NamedTuple):
     """Step k reads element `start + k * stride` of a sequence.
 
-    The base is the number of an input whose elements are read; or (loop, place), what a loop computes there; or
-    ("numbers", the numbers themselves). Of what a loop carries, element k is what step k finds, so the first is what it
-    begins with.
+    The base is the number of an input whose elements are read; or "inputs", all of them; or (loop, place), what a loop
+    computes there; or ("numbers", the numbers themselves). Of what a loop carries, element k is what step k finds, so
+    the first is what it begins with.
     """
 
     base: Any
@@ -36,13 +49,14 @@ class Walk(NamedTuple):
 class Loop(NamedTuple):
     """`steps[k][p]` is the operation at place p of step k, `sources[p]` what it reads in each step.
 
-    `first` has what the first step finds of steps before.
+    `first` has what the first step finds of steps before. `exact` tells whether the program has all of it.
     """
 
     steps: list[list[Node]]
     sources: list[tuple[Source, ...]]
     walks: list[Walk]
     first: dict[Carried, Node]
+    exact: bool
 
     @property
     def pattern(self) -> list[Node]:
@@ -59,12 +73,24 @@ class Loop(NamedTuple):
         return self is other
 
 
+class Program(NamedTuple):
+    """What loops grow in: its operations as they follow each other, which of them are alike, each by its kind and what
+    it reads, what walks go along, the whole numbers in it, what goes into its results, and which operations belong to a
+    loop already."""
+
+    nodes: Sequence[Node]
+    kinds: Mapping[Node, int]
+    known: Mapping[tuple[int, tuple[Node, ...]], Node]
+    sequences: Mapping[Any, Sequence[Node | None]]
+    numbers: Mapping[int, Node]
+    ends: Sequence[Node]
+    used: set[Node]
+
+
 class Growing:
     """A loop that grows from one step on, which is step 0 here, and finds `carried`.
 
-    `known` has the operations of the program by what they compute, `nodes` as they follow each other: the step begins
-    `at` there. `sequences` has what walks go along, and no operation in `used` is taken. `first` is what the first step
-    finds.
+    It begins `at` a place in the program. `first` is what the first step finds.
     """
 
     def __init__(
@@ -73,41 +99,60 @@ class Growing:
         carried: dict[Carried, Node],
         sources: list[tuple[Source, ...]],
         walks: list[Walk],
-        known: Mapping[tuple[Op, tuple[Node, ...]], Node],
-        nodes: Sequence[Node],
+        program: Program,
         at: int,
-        sequences: Mapping[Any, Sequence[Node | None]],
-        used: set[Node],
     ):
-        self.ops = [n.op for n in seed]
+        self.program = program
+        self.seed = seed
+        self.kinds = [program.kinds[n] for n in seed]
         self.sources = sources
         self.walks = walks
-        self.known = known
-        self.nodes = nodes
+        self.seen: list[dict[int, Node | None]] = [{} for _ in walks]  # what each step finds on them
+        self.moving(0)
+        self.moving(-1)
         self.at = at
-        self.sequences = sequences
-        self.used = used
         self.taken = set(seed)
         counts = [[kind for kind, _ in s].count(CARRIED) for s in sources]
-        self.swaps = [op in COMMUTATIVE and n < 2 for op, n in zip(self.ops, counts)]  # may they read in either order?
+        self.swaps = [n.op.commutative and len(n.inputs) == 2 > c for n, c in zip(seed, counts)]  # in either order
         self.first = carried
         after = list(self.forward(seed))
         before = list(self.backward(len(seed)))
         self.behind = len(before)
         self.steps = [*reversed(before), seed, *after]
+        self.exact = True
+        self.one_more()
+        while len(self.steps) > 1 and any([not self.fits(*entry) for entry in self.first.items()]):
+            self.drop_first()
 
     def forward(self, step: list[Node]) -> Iterator[list[Node]]:
         carried, k = self.first, 1
         while True:
             older = {(p, d + 1): node for (p, d), node in carried.items()}
             carried = {**older, **{(p, 1): node for p, node in enumerate(step)}}
-            made = self.completed([None] * len(step), carried, {}, k)
+            made = self.completed([None] * len(step), carried, k)
             if made is None:
+                self.ahead = carried, k
                 return
             carried = {key: carried[key] for key in self.first}
             yield made
             step = made
             k += 1
+
+    def one_more(self) -> None:
+        """A last step of which nobody reads all: if the rest is little, it is computed too, so that all are equal."""
+        dead: dict[int, Node] = {}
+        made = self.completed([None] * len(self.seed), *self.ahead, dead)
+        if made is not None and 2 * len(dead) < len(made):
+            whole = sum(map(flops, self.seed)) * len(self.steps)
+            if sum(map(flops, dead.values())) <= whole * LITTLE and not self.ends_before(made, dead):
+                self.steps.append(made)
+                self.exact = False
+
+    def ends_before(self, step: list[Node], places: Iterable[int]) -> bool:
+        """Without this step, is a value a result of the loop that stands at one of these places?"""
+        own = set(chain.from_iterable([*self.steps, step]))
+        read = {i for n in self.program.nodes if n not in own for i in n.inputs}.union(self.program.ends)
+        return any([self.steps[-1][p] in read and self.steps[-2][p] not in read for p in places])
 
     def backward(self, period: int) -> Iterator[list[Node]]:
         k = -1
@@ -135,7 +180,7 @@ class Growing:
                 known = made[q] = self.likely(q, k)
             if known is None:
                 continue
-            if known.op is not self.ops[q]:
+            if self.program.kinds.get(known) != self.kinds[q]:
                 if not self.begins(q, known, made, begun):
                     return None
             elif self.is_open(q, known, made):
@@ -143,15 +188,17 @@ class Growing:
             elif not self.agrees(q, known.inputs, made, carried):
                 if not (self.swaps[q] and self.agrees(q, known.inputs[::-1], made, carried)):
                     return None
-        done = self.completed(made, carried, begun, k)
+        done = self.completed(made, carried, k, None, begun)
         if done is not None:
-            self.first = carried | {key: NEUTRAL[self.ops[q]] for q, key in begun.items()}
+            self.first = carried
+            for q, key in begun.items():
+                self.first[key] = self.neutral(q)  # type: ignore[assignment]
         return done
 
     def likely(self, q: int, k: int) -> Node | None:
         """What may be at place q of step k, by the distance: something that no step reads."""
-        at = self.at + q + k * len(self.ops)
-        return self.nodes[at] if at >= 0 and self.nodes[at].op is self.ops[q] else None
+        at, nodes = self.at + q + k * len(self.kinds), self.program.nodes
+        return nodes[at] if at >= 0 and self.program.kinds[nodes[at]] == self.kinds[q] else None
 
     def agrees(self, q: int, inputs: Sequence[Node], made: list[Node | None], carried: dict[Carried, Node]) -> bool:
         """May the operation at place q read these? Then it is noted what they are."""
@@ -176,11 +223,12 @@ class Growing:
             return False
         (_, r), (_, (p, _)) = sorted(self.sources[q], key=lambda source: source[0])
         x, y = node.inputs
-        return made[r] is None and x.op is y.op is self.ops[r] is not self.ops[p]
+        kinds = self.program.kinds
+        return made[r] is None and kinds.get(x) == kinds.get(y) == self.kinds[r] != self.kinds[p]
 
     def begins(self, q: int, node: Node, made: list[Node | None], begun: dict[int, Carried]) -> bool:
         """Is it what a sum, or a product, is after the first step: the addend itself?"""
-        if self.ops[q] not in NEUTRAL:
+        if self.neutral(q) is None:
             return False
         (other, r), (kind, key) = sorted(self.sources[q], key=lambda source: source[0])
         if (other, kind) != (OWN, CARRIED) or key[1] > 1 or made[r] not in (None, node):
@@ -189,12 +237,50 @@ class Growing:
         begun[q] = key
         return True
 
+    def neutral(self, q: int) -> Node | None:
+        """What a sum, or a product, is before anything is in it; -0.0 + x is x, of zeros too.
+
+        Where each step adds a line of its own to an array of zeros, it is that.
+        """
+        op, t = self.seed[q].op, self.seed[q].type
+        value = NEUTRAL.get(op.facts.get("plain", op.name))
+        if value is None or t.dtype.kind != "f":
+            return None
+        parts = [self.seed[p] for kind, p in self.sources[q] if kind == OWN and self.seed[p].op.name == "scatter"]
+        if parts:
+            if any([not is_line(part) for part in parts]):
+                return None
+            value = 0.0
+        if not t.shape:
+            return constant(value)
+        params = (("shape", t.shape), ("value", value), ("dtype", t.dtype))
+        return Node(get_op("full"), (), params, t, self.seed[q].origin, None, self.seed[q].role)
+
+    def fits(self, key: Carried, node: Node) -> bool:
+        """Is what the first step finds like what the others find?"""
+        wanted = self.seed[key[0]].type
+        return node.type == wanted or (node.op is CONSTANT and not wanted.shape and self.adds_up(key[0]))
+
+    def drop_first(self) -> None:
+        """The first step is none of the loop."""
+        step = self.steps.pop(0)
+        self.first = {(p, d): step[p] if d == 1 else self.first[p, d - 1] for p, d in self.first}
+        self.behind -= 1
+
     # -- both ways --------------------------------------------------------------------------------------------------
     def completed(
-        self, made: list[Any], carried: dict[Carried, Node], begun: dict[int, Carried], k: int
+        self,
+        made: list[Any],
+        carried: dict[Carried, Node],
+        k: int,
+        dead: dict[int, Node] | None = None,
+        begun: Mapping[int, Carried] = MappingProxyType({}),
     ) -> list[Node] | None:
-        """Step k, of which some operations may be known already; None where the program has no such step."""
-        known, moving = self.known, self.moving(k)
+        """Step k, of which some operations may be known already; None where the program has no such step.
+
+        What it does not have, `dead` takes in, if that is wanted and can do no harm.
+        """
+        known, moving = self.program.known, self.moving(k)
         for q, sources in enumerate(self.sources):
             if q in begun:
                 continue
@@ -206,14 +292,18 @@ class Growing:
             )
             if made[q] is not None and None in inputs and self.adds_up(q):
                 inputs = self.settled(q, made, carried)
-            node = known.get((self.ops[q], inputs))
+            node = known.get((self.kinds[q], inputs))
             if node is None and self.swaps[q]:
-                node = known.get((self.ops[q], inputs[::-1]))
+                node = known.get((self.kinds[q], inputs[::-1]))
+            if node is None and dead is not None and None not in inputs and is_harmless(self.seed[q]):
+                node = dead[q] = self.seed[q].with_inputs(inputs)
             if node is None or (made[q] is not None and made[q] is not node):
                 return None
             made[q] = node
         step = set(made)
-        if len(step) + len(begun) < len(made) or not (step.isdisjoint(self.taken) and step.isdisjoint(self.used)):
+        if len(step) + len(begun) < len(made):
+            return None
+        if not (step.isdisjoint(self.taken) and step.isdisjoint(self.program.used)):
             return None
         self.taken |= step
         return made
@@ -228,7 +318,16 @@ class Growing:
     def moving(self, k: int) -> list[Node | None]:
         """What step k finds on its walks."""
         found = []
-        for walk in self.walks:
-            at, values = walk.at(k), self.sequences[walk.base]
-            found.append(values[at] if 0 <= at < len(values) else None)
+        for walk, seen in zip(self.walks, self.seen):
+            at, values = walk.at(k), self.program.sequences[walk.base]
+            seen[k] = values[at] if 0 <= at < len(values) else None
+            if type(walk.base) is tuple and walk.base[0] == "numbers":
+                seen[k] = self.next_number(seen, k) or seen[k]
+            found.append(seen[k])
         return found
+
+    def next_number(self, seen: dict[int, Node | None], k: int) -> Node | None:
+        """Where whole numbers count, the next one is known, wherever it stands."""
+        way = 1 if k > 0 else -1
+        last = [n.value for n in [seen.get(k - way), seen.get(k - 2 * way)] if n is not None]
+        return self.program.numbers.get(2 * last[0] - last[1]) if [type(n) for n in last] == [int, int] else None

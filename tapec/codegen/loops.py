@@ -24,7 +24,7 @@ from tapec.ir.types import Type
 if TYPE_CHECKING:
     from tapec.codegen.lower import Lowering
 
-__all__ = ["lower_loop"]
+__all__ = ["lower_loop", "workspace_lines"]
 
 SLICE = parse_template("_0[_1:_2]", 3)
 SAME = parse_template("_0", 1)
@@ -67,7 +67,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     inside.into = _Targets(outer, inside, kept, spare, slice_of)
     lines = inside.block(_items(plan, shares, threads > 1))
     even = body.rows % body.block == 0
-    before, cut = _workspace(inside.workspace, names, None if even else (i, j))
+    before, cut = workspace_lines(inside.workspace, names, None if even else (i, j))
     inside.moved = 0
     outer.count(inside, outer.alive)
     end = f"_0 + {body.block}" if even else f"min(_0 + {body.block}, {body.rows})"
@@ -234,7 +234,7 @@ def _bases(plan: Plan, kept: dict[Node, Node]) -> dict[Node, Node]:
 # ---------------------------------------------------------------------------------------------------------------
 # arrays made before the loop
 # ---------------------------------------------------------------------------------------------------------------
-def _workspace(
+def workspace_lines(
     arrays: dict[str, Type], names: Names, span: tuple[str, str] | None
 ) -> tuple[list[Assign], list[Assign]]:
     """The lines that make the workspace before the loop, and those that cut it to size in each turn if need be."""

@@ -46,6 +46,7 @@ class Lowering(Buffers):
         self.space = space
         self.into: Any = {}
         self.filled: dict[Node, Filled] = {}
+        self.ranges: dict[Node, range] = {}  # what counts in a loop, and from where to where
         self.out: list[Statement] = []
 
     def block(self, items: list[Any]) -> list[Statement]:
@@ -202,7 +203,7 @@ class Lowering(Buffers):
             self.out.append(Do(value, node.origin))
         else:
             self.release(target)
-            self.out.append(Assign(self.call(node), value, node.origin))
+            self.out.append(Assign(self.call(node, target), value, node.origin))
         return True
 
     # -- expressions ------------------------------------------------------------------------------------------------

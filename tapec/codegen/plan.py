@@ -87,6 +87,8 @@ class Plan:
         leaves: list[Node] = []
         width, depth = (found.width if found is not None else 20), 1
         scattered = fused_operand(node, self.uses) if self.nesting else None
+        if scattered is not None and node.inputs[scattered] not in self.leaves:
+            scattered = None  # in a loop, of one that is computed before it
         if scattered is not None:
             self.fused[node] = scattered
             self.nested.add(node.inputs[scattered])
@@ -168,6 +170,10 @@ class Plan:
         leaves: list[Node] = []
         room = ROOM
         for node in results:
+            if node.op.kind == "starred":  # it can stand nowhere else
+                self.nested.add(node)
+                leaves.extend(self.leaves[node])
+                continue
             ok = self.nesting and self.uses.get(node) == 1
             ok = ok and node.op not in (INPUT, CONSTANT, ITEM) and not node.op.multi
             ok = ok and not is_scatter(node) and not is_write(node) and node not in self.fused

@@ -1,4 +1,4 @@
-"""The lines of a program on floats that has loops."""
+"""The lines of a program that has loops: around them, and of one step."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tapec.codegen.arrange import Arranged
+from tapec.codegen.counting import range_text
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.feeds import Block, Feed, Pick, slice_text
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
+from tapec.codegen.growing import Carried
 from tapec.codegen.items import Results
-from tapec.codegen.names import generic_name, identifier
+from tapec.codegen.lower import Lowering
+from tapec.codegen.names import generic_name, identifier, wished_name
+from tapec.codegen.plan import Plan
 from tapec.codegen.statements import Assign, Do, For
 from tapec.codegen.templates import APPEND, EMPTY_LIST
-from tapec.ir import CONSTANT, Node
+from tapec.ir import CONSTANT, ITEM, Node
 
-__all__ = ["RepeatLowering", "repeat_items", "repeat_plan"]
+__all__ = ["RepeatLowering", "Repeating", "Stepping", "repeat_items", "repeat_plan"]
 
 DIGITS = "_0123456789"
+POP = parse_template("_0.pop()", 1)
 WIDEST = 90  # characters of a `for`; what is wider is unpacked on a line of its own
 
 
@@ -40,7 +45,7 @@ class Next(NamedTuple):
     leaves: tuple[Node, ...]
 
 
-def repeat_plan(program: Arranged) -> FloatPlan:
+def repeat_plan(program: Arranged, kind: type[Plan] = FloatPlan) -> Plan:
     """What loops read, and what is read on the other side of a loop, has a line of its own."""
     ends = list(program.outputs)
     stretch: dict[Node, int] = {}
@@ -53,22 +58,27 @@ def repeat_plan(program: Arranged) -> FloatPlan:
             continue
         stretch[x] = blocks
         ends += [i for i in x.inputs if stretch.get(i, blocks) != blocks]
-    return FloatPlan(list(stretch), ends)
+    plan = kind(list(stretch), ends)
+    begun = [n for x in program.order if type(x) is Block for n in x.first.values()]
+    plan.nested.update([n for n in begun if n.op.kind == "creation" and plan.uses[n] == 1])
+    return plan
 
 
-def repeat_items(plan: FloatPlan, program: Arranged) -> list[Any]:
-    results = Results(tuple(program.outputs), plan.nest_results(program.outputs))
+def repeat_items(plan: Plan, program: Arranged) -> list[Any]:
+    results = Results(program.outputs, plan.nest_results(program.outputs))
     items: list[Any] = []
     for x in program.order:
         if type(x) is Block:
             items.append(Repeat(x, tuple(x.read)))
-        elif type(x) is Pick or (x in plan.uses and x not in plan.nested and x.op is not CONSTANT):
+        elif type(x) is Pick or (x in plan.uses and x not in plan.nested and x.op not in (CONSTANT, ITEM)):
             items.append(x)
     return [*items, results]
 
 
-class RepeatLowering(FloatLowering):
+class Repeating(Lowering):
     """Lines, and loops between them."""
+
+    kept_names: frozenset[str] = frozenset()
 
     def results(self, item: Any) -> None:
         if type(item) is Repeat:
@@ -90,35 +100,60 @@ class RepeatLowering(FloatLowering):
 
     def repeat(self, block: Block) -> None:
         names, name = self.names, self.name
-        for values in block.kept.values():
-            name[values] = names.take(identifier(values.name or "steps"))
+        for elements, values in block.kept.items():
+            own = wished_name(elements[0]) if len(elements) == 1 else None
+            name[values] = names.take(identifier(values.name or (f"{own}s" if own else "steps")))
             self.out.append(Assign(name[values], EMPTY_LIST))
         inside = {i for n in (*block.again, *block.body) for i in n.inputs}
         firsts = list(block.first.values())
         for key, before in block.before.items():
             first = block.first[key]
-            self.begin(before, first, block.body[key[0]], first in inside or firsts.count(first) > 1)
-        gone = [i for i in dict.fromkeys(firsts) if i not in inside and self.last_read.get(i) == self.here]
-        self.bury(gone)  # so what goes along their steps can have their names
+            self.begin(key, before, first, first in inside or firsts.count(first) > 1)
+        self.begun(firsts, inside)
         mark = names.mark()
         names.fixed.update([name[b] for b in block.before.values()])
-        lowering = StepLowering(self.plan, names, name, self.space)
+        lowering = self.stepping()
         lines: list[Any] = []
         target, along = self.head(block, lines)
         lines += lowering.step(block)
+        self.before(block, lowering)
         self.out.append(For(target, along, lines))
         for node, p in block.left.items():
             name[node] = name[block.before.get((p, 1), block.body[p])]
-        left = {name[n] for n in block.left}
+        left = {name[n] for n in block.left} | self.after(block, lowering)
         names.back_to(mark, left)
         for before in block.before.values():
             if name[before] not in left and name[before] not in names.fixed:
                 names.release(name[before])
 
-    def begin(self, before: Node, first: Node, later: Node, inside: bool) -> None:
+    def called_like(self, p: int) -> str:
+        """The name for a value of a step: the user's, or that of what it is in the end."""
+        block = self.items[self.here].block
+        later, last = block.body[p], block.loop.steps[-1][p]
+        return identifier(wished_name(later) or (wished_name(last) if last in block.left else "") or self.letter(last))
+
+    def letter(self, node: Node) -> str:
+        """The name for a value that has none."""
+        return generic_name(node)
+
+    def stepping(self) -> Any:
+        """What lowers the body of a loop."""
+        raise NotImplementedError
+
+    def begun(self, firsts: list[Node], inside: set[Node]) -> None:
+        """All that the first step finds has a name."""
+
+    def before(self, block: Block, lowering: Any) -> None:
+        """What has to be there when a loop begins."""
+
+    def after(self, block: Block, lowering: Any) -> set[str]:
+        """What has been in use in a loop is free; gives the names that are still needed."""
+        return set()
+
+    def begin(self, key: Carried, before: Node, first: Node, inside: bool) -> None:
         """What a step finds has one name in all steps: that of the value it begins with, where it is called alike and
         nobody else needs it."""
-        own, wish = self.name.get(first), identifier(later.name) if later.name else generic_name(later)
+        own, wish = self.name.get(first), self.called_like(key[0])
         if own is not None and own.rstrip(DIGITS) == wish.rstrip(DIGITS) and own not in self.kept_names:
             if not inside and self.last_read.get(first) == self.here:
                 self.last_read[first] = -1
@@ -130,20 +165,31 @@ class RepeatLowering(FloatLowering):
         self.name[before] = self.names.take(wish)
         self.out.append(Assign(self.name[before], value))
 
-    kept_names: frozenset[str] = frozenset()
-
     def head(self, block: Block, lines: list[Any]) -> tuple[Any, Expr]:
         """`for a, b in ...`."""
-        if not block.feeds:
-            return "_", Expr(parse_template(f"range({block.count})", 0), ())
-        texts, lists, targets = [], [], []
-        for k, feed in enumerate(block.feeds):
-            text = slice_text(f"_{k}", feed.length, feed.start, feed.stride, block.count)
-            texts.append(f"reversed(_{k})" if text == f"_{k}[::-1]" else text)  # which makes no list
-            lists.append(self.name[feed.values])
+        texts: list[str] = []
+        lists: list[str] = []
+        targets: list[Any] = []
+        for feed in block.feeds:
+            if type(feed.values) is range:
+                texts.append(range_text(feed.values))
+            elif self.pops(block, feed):
+                called = self.targets(feed.targets, tuple([self.name[e] for e in feed.elements]))
+                lines.append(Assign(called if len(called) > 1 else called[0], Expr(POP, (self.name[feed.values],))))
+                continue
+            else:
+                text = slice_text(f"_{len(lists)}", feed.length, feed.start, feed.stride, block.count)
+                texts.append(f"reversed(_{len(lists)})" if text.endswith("[::-1]") else text)  # which makes no list
+                lists.append(self.name[feed.values])
             targets.append(self.target(feed, lines))
+        if not texts:
+            return "_", Expr(parse_template(f"range({block.count})", 0), ())
         text = f"zip({', '.join(texts)})" if len(texts) > 1 else texts[0]
         return tuple(targets) if len(targets) > 1 else targets[0], Expr(parse_template(text, len(lists)), tuple(lists))
+
+    def pops(self, block: Block, feed: Feed) -> bool:
+        """Does each step take from the list for good what it reads?"""
+        return False
 
     def target(self, feed: Feed, lines: list[Any]) -> Any:
         called = self.targets(feed.targets, tuple([self.name[e] for e in feed.elements]))
@@ -156,7 +202,18 @@ class RepeatLowering(FloatLowering):
         return step
 
 
-class StepLowering(FloatLowering):
+class RepeatLowering(Repeating, FloatLowering):
+    """Loops on floats."""
+
+    def begun(self, firsts: list[Node], inside: set[Node]) -> None:
+        """What goes along the steps of those that end here can have their names."""
+        self.bury([i for i in dict.fromkeys(firsts) if i not in inside and self.last_read.get(i) == self.here])
+
+    def stepping(self) -> StepLowering:
+        return StepLowering(self.plan, self.names, self.name, self.space)
+
+
+class Stepping(Lowering):
     """The lines of one step; `later` has what each value that it finds is in the next, `heir` the same by that."""
 
     later: dict[Node, Node]
@@ -171,13 +228,44 @@ class StepLowering(FloatLowering):
             self.heir.setdefault(node, b)
         left = [block.body[p] for p in block.left.values()]
         kept = [e for elements in block.kept for e in elements if e not in later]
-        self.plan = plan = FloatPlan([*block.again, *block.body], [*later.values(), *kept, *left])
-        items: list[Any] = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT]
+        self.plan = plan = self.planned([*block.again, *block.body], [*later.values(), *kept, *left])
+        items: list[Any] = [n for n in plan.nodes if n not in plan.nested and n.op not in (CONSTANT, ITEM)]
         for elements, values in block.kept.items():
-            last = max([items.index(e) for e in elements if e in plan.templates], default=-1)
+            made = {e.inputs[0] if e.op is ITEM else e for e in elements}
+            last = max([k for k, n in enumerate(items) if n in made], default=-1)
             items.insert(last + 1, Keep(values, elements, elements))
         items.append(Next((*later.values(), *left, *block.read)))
+        self.prepare(block)
         return self.block(items)
+
+    def planned(self, nodes: list[Node], ends: list[Node]) -> Plan:
+        return FloatPlan(nodes, ends)
+
+    def prepare(self, block: Block) -> None:
+        """What has to be known of a step before its lines are written."""
+
+    def results(self, item: Any) -> None:
+        if type(item) is Keep:
+            called = tuple([self.operand(e) for e in item.elements])
+            kept = called[0] if len(called) == 1 else in_tuple(called)
+            self.out.append(Do(Expr(APPEND, (self.name[item.values], kept))))
+            self.bury(item.leaves)
+            return
+        moves = self.moves()
+        if len(moves) == 1:
+            self.out.append(Assign(*moves[0]))
+        elif moves:
+            called, values = zip(*moves)
+            self.out.append(Assign(called, in_tuple(values)))
+
+    def moves(self) -> list[tuple[str, str]]:
+        """Which names the next step finds its values by, and where they are."""
+        found = [(self.name[b], self.name[node]) for b, node in self.later.items()]
+        return [(b, n) for b, n in found if b != n]
+
+
+class StepLowering(Stepping, FloatLowering):
+    """A step on floats."""
 
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         before = self.heir.get(node)
@@ -188,21 +276,6 @@ class StepLowering(FloatLowering):
         self.bury(leaves)
         name = self.name[node] = self.name[before]
         self.out.append(Assign(name, value, node.origin))
-
-    def results(self, item: Any) -> None:
-        if type(item) is Keep:
-            called = tuple([self.operand(e) for e in item.elements])
-            kept = called[0] if len(called) == 1 else in_tuple(called)
-            self.out.append(Do(Expr(APPEND, (self.name[item.values], kept))))
-            self.bury(item.leaves)
-            return
-        moves = [(self.name[b], self.name[node]) for b, node in self.later.items()]
-        moves = [(b, n) for b, n in moves if b != n]
-        if len(moves) == 1:
-            self.out.append(Assign(*moves[0]))
-        elif moves:
-            called, values = zip(*moves)
-            self.out.append(Assign(called, in_tuple(values)))
 
 
 def in_tuple(values: tuple[Any, ...]) -> Expr:

@@ -1,4 +1,4 @@
-"""Loops that tracing wrote out, found again: stretches of a program on floats that repeat.
+"""Loops that tracing wrote out, found again: stretches of a program that repeat.
 
 A loop is found in three steps. Equal operations at equal distances tell where something may repeat, and how long one
 step is. Two neighbouring steps then tell what each operation reads: a value of its own step, of the step before, the
@@ -9,40 +9,48 @@ loop, backward as often as forward. Last, the loop grows for as long as the prog
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tapec.codegen.elements import COMMUTATIVE
-from tapec.codegen.growing import CARRIED, OWN, SAME, WALK, Growing, Loop, Source, Walk
-from tapec.ir import CONSTANT, Node
+from tapec.codegen.growing import CARRIED, OWN, SAME, WALK, Growing, Loop, Program, Source, Walk
+from tapec.ir import CONSTANT, Graph, Node, is_literal
 from tapec.ir.origin import line_of
 
 __all__ = ["find_loops"]
 
 WIDTHS = (192, 48, 12)  # operations that are compared at once: a wide look finds the outermost loop
 FEWEST = 4  # steps
+TRIES = 4  # places where a step may as well begin
 LONGEST = 4  # steps after which a value is still read
 Numbers = dict[Walk, int]
 
 
-def find_loops(nodes: Sequence[Node], groups: Sequence[Sequence[Node | None]]) -> list[Loop]:
-    """The loops in a program, none of which has an operation in common; `groups` are the elements of each input.
+def find_loops(graph: Graph, groups: Sequence[Sequence[Node | None]]) -> list[Loop]:
+    """The loops in a program, none of which has an operation in common; `groups` are the elements of each input, where
+    these are known. Else loops may walk along the inputs.
 
     A loop that walks along another comes after it.
     """
-    return _Finder(nodes, groups).loops()
+    return _Finder(graph, groups).loops()
 
 
 class _Finder:
-    def __init__(self, nodes: Sequence[Node], groups: Sequence[Sequence[Node | None]]):
+    def __init__(self, graph: Graph, groups: Sequence[Sequence[Node | None]]):
+        nodes = graph.nodes
+        self.ends = [*graph.outputs, *[i for n in nodes if n.op.kind == "creation" for i in n.inputs]]
         self.nodes = [n for n in nodes if n.op is not CONSTANT and n.op.kind != "creation"]
         self.index = {n: k for k, n in enumerate(self.nodes)}
-        self.known = {(n.op, n.inputs): n for n in self.nodes}
+        self.kinds = kinds_of(self.nodes)
+        self.known = {(kind, n.inputs): n for n, kind in self.kinds.items()}
+        literals = {i for n in self.nodes for i in n.inputs if i.op is CONSTANT}
+        self.whole = {i.value: i for i in literals if is_literal(i) and type(i.value) is int}
         self.sequences: dict[Any, Sequence[Node | None]] = dict(enumerate(groups))
         self.place: dict[Node, tuple[Any, int]] = {}  # which element of which sequence
         self.used: set[Node] = set()
         self.around = (0, 0)  # where the steps of the loop may lie that is looked for
-        for g, group in enumerate(groups):
+        if not groups:
+            self.sequences["inputs"] = graph.inputs
+        for g, group in self.sequences.items():
             self.place.update({e: (g, k) for k, e in enumerate(group) if e is not None})
 
     def loops(self) -> list[Loop]:
@@ -66,7 +74,7 @@ class _Finder:
             read = 0
             for i in node.inputs:
                 read += read + (i.op is CONSTANT)
-            keys.append(kinds.setdefault((node.op, read), len(kinds)))
+            keys.append(kinds.setdefault((self.kinds[node], read), len(kinds)))
         return keys
 
     def take(self, loop: Loop, keys: list[int]) -> None:
@@ -74,7 +82,8 @@ class _Finder:
         for k, step in enumerate(loop.steps):
             self.used.update(step)
             for p, node in enumerate(step):
-                keys[self.index[node]] = -1 - self.index[node]  # equal to nothing any more
+                if node in self.index:
+                    keys[self.index[node]] = -1 - self.index[node]  # equal to nothing any more
                 self.place[node] = ((loop, p), k + ((p, 1) in loop.first))
         for p in range(len(loop.sources)):
             start = [loop.first[p, 1]] if (p, 1) in loop.first else []
@@ -86,29 +95,34 @@ class _Finder:
         if stop - start < 3 * period or not self.used.isdisjoint(self.nodes[start:stop]):
             return None
         self.around = max(0, start - FEWEST * period), stop + FEWEST * period
-        cut = self.cut(start, period)
+        found = [self.grown(cut, stop, period) for cut in self.cuts(start, period)[:TRIES]]
+        return max(found, key=lambda loop: (len(loop.steps), loop.exact) if loop is not None else (0, False))
+
+    def grown(self, cut: int, stop: int, period: int) -> Loop | None:
+        """The loop, if its steps begin where this operation is."""
         middle = cut + period * max(1, (stop - cut) // period // 2)
         seed = self.nodes[middle : middle + period]
         walks: Numbers = {}
         sources = []
         for a, b in zip(self.nodes[middle - period : middle], seed):
-            if a.op is not b.op:
+            if self.kinds[a] != self.kinds[b]:
                 return None
             read = self.read(a.inputs, b, middle, period, walks)
-            if read is None and a.op in COMMUTATIVE:
+            if read is None and a.op.commutative and len(a.inputs) == 2:
                 read = self.read(a.inputs[::-1], b, middle, period, walks)
             if read is None:
                 return None
             sources.append(read)
         keys = [key for read in sources for kind, key in read if kind == CARRIED]
         carried = {(p, d): self.nodes[middle - d * period + p] for p, last in keys for d in range(1, last + 1)}
-        grown = Growing(seed, carried, sources, list(walks), self.known, self.nodes, middle, self.sequences, self.used)
+        program = Program(self.nodes, self.kinds, self.known, self.sequences, self.whole, self.ends, self.used)
+        grown = Growing(seed, carried, sources, list(walks), program, middle)
         if len(grown.steps) < FEWEST:
             return None
-        moved = [self.moved(w._replace(start=w.at(-grown.behind)), len(grown.steps)) for w in walks]
-        return Loop(grown.steps, sources, moved, grown.first)
+        along = [moved(walk, seen, grown.behind, len(grown.steps)) for walk, seen in zip(walks, grown.seen)]
+        return Loop(grown.steps, sources, along, grown.first, grown.exact)
 
-    def cut(self, start: int, period: int) -> int:
+    def cuts(self, start: int, period: int) -> list[int]:
         """Where a step had best begin: where the fewest values go over to the next."""
         furthest: dict[int, int] = {}
         for j in range(start, start + 3 * period):
@@ -127,7 +141,9 @@ class _Finder:
             alive += c
             crossing[k % period] += alive
         least = min(crossing)
-        return max([start + k for k, c in enumerate(crossing) if c == least], key=self.turn)
+        best = [start + k for k, c in enumerate(crossing) if c == least]
+        turns = list(map(self.turn, best))
+        return [k for k, turn in zip(best, turns) if turn == max(turns)]
 
     def turn(self, k: int) -> int:
         """How many lines back the user's program goes here: at the end of a loop's body; a derivative runs backward."""
@@ -144,7 +160,7 @@ class _Finder:
         found = []
         for k, (x, y) in enumerate(zip(inputs, b.inputs)):
             source = self.source(x, y, middle, period, walks)
-            if source is None and x.op is y.op is CONSTANT:
+            if source is None and _is_number(x) and _is_number(y):
                 source = self.numbers(self.index[b], k, period, walks)
             if source is None:
                 return None
@@ -158,6 +174,8 @@ class _Finder:
         at = self.index.get(y, -1)
         if at >= middle:
             return (OWN, at - middle) if self.nodes[at - period] is x else None
+        if y.op.multi:
+            return None  # it stays together with its results
         if at >= middle - period:
             return CARRIED, (at - middle + period, 1)
         ago = -(-(middle - at) // period)
@@ -166,7 +184,7 @@ class _Finder:
         if x not in self.place or y not in self.place:
             return None
         (base, i), (also, j) = self.place[x], self.place[y]
-        if base != also or i == j:
+        if base != also or i == j or x.type != y.type:
             return None
         return WALK, walks.setdefault(Walk(base, j, j - i), len(walks))
 
@@ -177,18 +195,35 @@ class _Finder:
         found = []
         for node in self.nodes[first:high:period]:
             number = node.inputs[k] if len(node.inputs) > k else None
-            known = number is not None and number.op is CONSTANT and math.isfinite(number.value)
+            known = number is not None and _is_number(number)
             found.append(number if known else None)
         self.sequences["numbers", at, k] = found
         return WALK, walks.setdefault(Walk(("numbers", at, k), (at - first) // period, 1), len(walks))
 
-    def moved(self, walk: Walk, count: int) -> Walk:
-        """A walk of so many steps; along numbers, along those alone."""
-        if type(walk.base) is int or walk.base[0] != "numbers":
-            return walk
-        values = self.sequences[walk.base]
-        numbers: list[Any] = [values[walk.at(k)] for k in range(count)]
-        return Walk(("numbers", tuple([n.value for n in numbers])), 0, 1)
+
+def kinds_of(nodes: Sequence[Node]) -> dict[Node, int]:
+    """Numbers that are equal where operations do the same to what they read."""
+    known: dict[Any, int] = {}
+    found = {}
+    for node in nodes:
+        key: Any = node.op, node.params, node.type
+        try:
+            found[node] = known.setdefault(node if node.op.kind == "block loop" else key, len(known))
+        except TypeError:  # a parameter that does not hash
+            found[node] = known.setdefault(node, len(known))
+    return found
+
+
+def moved(walk: Walk, seen: Mapping[int, Node | None], behind: int, count: int) -> Walk:
+    """A walk of so many steps that begins so many before; along numbers, along those that are seen."""
+    if type(walk.base) is int or walk.base[0] != "numbers":
+        return walk._replace(start=walk.at(-behind))
+    numbers: list[Any] = [seen[k - behind] for k in range(count)]
+    return Walk(("numbers", tuple([n.value for n in numbers])), 0, 1)
+
+
+def _is_number(node: Node) -> bool:
+    return is_literal(node) and type(node.value) in (float, int) and math.isfinite(node.value)
 
 
 def _repeating(keys: list[int], width: int) -> Iterator[tuple[int, int, int]]:

@@ -25,6 +25,8 @@ def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
     """An output's expression; a copy where the memory is not its own. `given` are the memories given out already."""
     value = low.operand(node)
     t = node.type
+    if node.op.kind == "starred":
+        return value  # arrays that a loop has made, one by one
     if not t.shape:
         if is_weak(node) or node.op is CONSTANT:
             return Expr(parse_template(f"np.{t.dtype.name}(_0)", 1), (value,))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from tapec.codegen.expressions import Template, parse_template, slots
 from tapec.ir import ITEM, Node
-from tapec.ops.indexing import are_distinct, index_source
+from tapec.ir.index import Slot
+from tapec.ops.indexing import FULL_SLICE, are_distinct, index_source
 
 __all__ = [
     "fused_operand",
@@ -15,6 +16,7 @@ __all__ = [
     "index_arrays",
     "index_tuple",
     "is_diagonal",
+    "is_line",
     "is_number_stored",
     "is_scatter",
     "is_write",
@@ -25,6 +27,11 @@ __all__ = [
 
 def is_scatter(node: Node) -> bool:
     return node.op.name == "scatter"
+
+
+def is_line(node: Node) -> bool:
+    """Is it a scatter into one line along an axis, which an operand tells?"""
+    return len(node.inputs) == 2 and all([type(p) is Slot or p == FULL_SLICE for p in node.param("index")])
 
 
 def is_write(node: Node) -> bool:
@@ -111,7 +118,7 @@ def parse_index(text: str) -> str:
 def has_repeats(node: Node) -> bool:
     """May the same position occur twice?"""
     arrays = index_arrays(node)
-    if not arrays or are_distinct(arrays) or dict(node.params).get("unique"):
+    if not any([a.type.shape for a in arrays]) or are_distinct(arrays) or dict(node.params).get("unique"):
         return False
     sources = {a.inputs[0] if a.op is ITEM else None for a in arrays}
     whole = sources.pop() if len(sources) == 1 else None

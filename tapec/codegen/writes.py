@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.helpers import add_at
@@ -41,16 +41,18 @@ class Filled(NamedTuple):
     axis: int
     lines: bytearray
     left: int
-    at: int  # the statement that makes the zeros
+    out: list[Any]  # where the statement is that makes the zeros
+    at: int  # and which
 
 
-def filled_with(filled: Filled, node: Node) -> Filled | None:
+def filled_with(filled: Filled, node: Node, ranges: Mapping[Node, range]) -> Filled | None:
     """The same when a scatter's values are there too. None if they are not lines along one axis, still zeros all."""
-    axis, lines = _lines(node)
+    axis, lines = _lines(node, ranges)
     if lines is None:
         return None
     if not filled.lines:
-        filled = Filled(axis, bytearray(node.type.shape[axis]), node.type.shape[axis], filled.at)
+        count = node.type.shape[axis]
+        filled = filled._replace(axis=axis, lines=bytearray(count), left=count)
     elif axis != filled.axis or any(filled.lines[lines]):
         return None
     count = len(range(*lines.indices(len(filled.lines))))
@@ -58,31 +60,55 @@ def filled_with(filled: Filled, node: Node) -> Filled | None:
     return filled._replace(left=filled.left - count)
 
 
-def _lines(node: Node) -> tuple[int, slice | None]:
-    """The axis and the lines along it that a scatter writes, all other axes being written whole."""
-    if not is_scatter(node) or len(node.inputs) > 1:
+def _lines(node: Node, ranges: Mapping[Node, range]) -> tuple[int, slice | None]:
+    """The axis and the lines along it that a scatter writes, all other axes being written whole.
+
+    In a loop, those that all steps write: an operand of the index counts through its range.
+    """
+    if not is_scatter(node) or not all([i in ranges for i in node.inputs[1:]]):
         return 0, None
     axis, found = 0, None
     for k, part in enumerate(node.param("index")):
-        n = node.type.shape[k]
+        lines: slice | None
+        n, counted = node.type.shape[k], False
         if type(part) is int:
             lines = slice(part % n, part % n + 1)
+        elif type(part) is Slot or (type(part) is Slice and type(part.start) is Slot):
+            lines, counted = _all_steps(part, node, ranges), True
+            if lines is None:
+                return 0, None
         elif type(part) is Slice:
             lines = slice(*part)
         else:
             return 0, None
-        if len(range(*lines.indices(n))) != n:
+        if counted or len(range(*lines.indices(n))) != n:
             if found is not None:
                 return 0, None
             axis, found = k, lines
     return axis, found
 
 
+def _all_steps(part: Any, node: Node, ranges: Mapping[Node, range]) -> slice | None:
+    """The lines that all steps of a loop write, each one of them once."""
+    first: Any
+    first, last = part[:2] if type(part) is Slice else (part, None)
+    numbers = ranges[node.inputs[1 + first.k]]
+    step, width = abs(numbers.step), 1
+    if last is not None:
+        if type(last) is not Slot or part.step is not None:
+            return None
+        ends = ranges[node.inputs[1 + last.k]]
+        width = ends.start - numbers.start
+        if ends.step != numbers.step or width != step:
+            return None
+    return slice(min(numbers), max(numbers) + width, step // width) if min(numbers) >= 0 else None
+
+
 # -- statements --------------------------------------------------------------------------------------------------------
 def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """`g = np.zeros(n)`, `g[1:] = a`."""
     name = low.call(node)
-    filled = filled_with(Filled(0, bytearray(), 0, len(low.out)), node)
+    filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out)), node, {})
     low.out.append(Assign(name, new_array("empty" if _is_permutation(node) else "zeros", node.type), node.origin))
     _put(low, name, "+" if has_repeats(node) else "", node)
     if filled is not None:
@@ -109,14 +135,13 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     op = "+" if node.op.name == "add" else "-"
     filled = low.filled.pop(base, None)
     if filled is not None and low.dies(base, node.type):
-        filled = filled_with(filled, part)
+        filled = filled_with(filled, part, {} if filled.out is low.out else low.ranges)
         if filled is not None:
             low.filled[node] = filled
             op = "" if op == "+" else "=-"
             if not filled.left:
-                zeros = low.out[filled.at]
-                assert type(zeros) is Assign
-                low.out[filled.at] = zeros._replace(value=new_array("empty", node.type))
+                zeros = filled.out[filled.at]
+                filled.out[filled.at] = zeros._replace(value=new_array("empty", node.type))
     _change(low, node, base, op, part, leaves)
 
 
@@ -136,12 +161,14 @@ def write(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
 
 def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: Sequence[Node]) -> None:
     """Change places of an array in place: of the array itself when it dies here, else of a copy."""
-    if low.dies(base, node.type) and low.keeps_name(node, low.name[base]):
+    dying = low.dies(base, node.type, node)
+    if dying and low.keeps_name(node, low.name[base]):
         _put(low, low.name[base], op, part)
         low.become(node, base, leaves)
         return
-    if low.dies(base, node.type):
-        old, target = low.name[base], low.call(node)
+    if dying:
+        old = low.name[base]
+        target = low.call(node, old)
         low.out.append(Assign(target, old, node.origin))
         _put(low, target, op, part)
         low.become(node, base, leaves)

@@ -22,7 +22,7 @@ def _full_source(args: tuple[str, ...], node: Any) -> str:
     tail = "" if dtype == np.dtype(float) else f", dtype={dtype_source(dtype)}"
     if not shape:
         return f"np.{dtype.name}({value!r})"
-    if value == 0:
+    if value == 0 and "-" not in repr(value):
         return f"np.zeros({written}{tail})"
     if value == 1:
         return f"np.ones({written}{tail})"

@@ -163,8 +163,14 @@ def _getitem_vjp(ct: Any, y: Any, x: Any, *arrays: Any, index: tuple[Any, ...], 
 
 def index_source(index: tuple[Any, ...], args: tuple[str, ...]) -> str:
     """The text between the brackets."""
-    parts = [args[p.k] if type(p) is Slot else "..." if p is Ellipsis else repr(p) for p in index]
-    return ", ".join(parts) if parts else "()"
+    return ", ".join([_part_source(p, args) for p in index]) or "()"
+
+
+def _part_source(part: Any, args: tuple[str, ...]) -> str:
+    if type(part) is Slice and any([type(p) is Slot for p in part]):
+        first, last, step = ["" if p is None else _part_source(p, args) for p in part]
+        return f"{first}:{last}:{step}" if step else f"{first}:{last}"
+    return args[part.k] if type(part) is Slot else "..." if part is Ellipsis else repr(part)
 
 
 def _scatter_run(ct: Any, *arrays: Any, shape: tuple[int, ...], index: tuple[Any, ...], unique: bool = False) -> Any:

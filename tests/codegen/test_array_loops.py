@@ -1,0 +1,402 @@
+"""Loops of programs on arrays that were written out, found again: the same values, bit for bit, in lines that a person
+would write."""
+
+import random
+
+import numpy as np
+import pytest
+
+from tapec.codegen import arrays, compile_graph
+from tapec.codegen.lifted import lifted, settle
+from tapec.ir import parse
+from tests.codegen.kit import check, gradient_of, graph_of
+
+RNG = np.random.default_rng(0)
+
+
+def drawn(*shape):
+    return RNG.normal(size=shape) / max(shape, default=1) ** 0.5
+
+
+def loops(compiled):
+    return compiled.source.count("    for ")
+
+
+def written_out(graph, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(arrays, "LEAST", 10**9)
+        return compile_graph(graph, "function")
+
+
+def same_bits(graph, values, monkeypatch):
+    """The code with loops, which gives what the code without them gives."""
+    compiled = check(graph, *values)
+    plain = written_out(graph, monkeypatch)
+    assert loops(plain) == 0
+    for got, wanted in zip(compiled.function(*values), plain.function(*values), strict=True):
+        assert got.dtype == wanted.dtype and got.tobytes() == wanted.tobytes(), compiled.source
+    return compiled
+
+
+def rnn(xs, w, u):
+    h = np.zeros((xs.shape[1], w.shape[1]), xs.dtype)
+    for t in range(12):
+        h = np.tanh(xs[t] @ w + h @ u)
+    return np.sum(h * h)
+
+
+def leapfrog(q, p, e):
+    for _ in range(15):
+        p = p - 0.5 * e * np.sin(q)
+        q = q + e * p
+        p = p - 0.5 * e * np.sin(q)
+    return np.sum(p * p) + np.sum(np.cos(q))
+
+
+def descent(a, b, w):
+    for _ in range(15):
+        w = w - 0.1 * (a.T @ (a @ w - b))
+    return np.sum((a @ w - b) ** 2)
+
+
+def adam(a, b, w):
+    m, v = w * 0.0, w * 0.0
+    for t in range(1, 12):
+        g = a.T @ (a @ w - b)
+        m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+        w = w - 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.99**t)) + 1e-8)
+    return np.sum((a @ w - b) ** 2)
+
+
+def heat(u, k):
+    u = u * 1.0
+    for _ in range(12):
+        u = u + np.concatenate([k[:1] * 0.0, k[1:-1] * (u[2:] - 2 * u[1:-1] + u[:-2]), k[-1:] * 0.0])
+    return np.sum(u * u)
+
+
+def waves(a, b):
+    for _ in range(12):
+        a, b = b, 2 * b - a + 0.1 * (np.roll(b, 1) - 2 * b + np.roll(b, -1))
+    return np.sum(b * b)
+
+
+def power_iteration(a, x):
+    for _ in range(12):
+        y = a @ x
+        x = y / np.sqrt(y @ y)
+    return x @ a @ x
+
+
+def batches(x, y, w):
+    for t in range(12):
+        part = x[t * 4 : (t + 1) * 4]
+        w = w - 0.1 * (part.T @ (part @ w - y[t * 4 : (t + 1) * 4]))
+    return np.sum(w * w)
+
+
+def determinants(a, b):
+    total = 0.0
+    for _ in range(12):
+        a = a @ b + 2.0 * np.eye(4)
+        sign, log = np.linalg.slogdet(a)
+        total = total + sign * log
+    return total
+
+
+def stacked(a, x):
+    out = []
+    for _ in range(12):
+        x = np.tanh(a @ x)
+        out.append(x)
+    return np.sum(np.stack(out) ** 2)
+
+
+PROGRAMS = [
+    (rnn, (drawn(12, 4, 3), drawn(3, 5), drawn(5, 5))),
+    (rnn, (drawn(12, 32, 40), drawn(40, 48), drawn(48, 48))),
+    (leapfrog, (drawn(20), drawn(20), np.array(0.1))),
+    (leapfrog, (drawn(2000), drawn(2000), np.array(0.1))),
+    (descent, (drawn(30, 12), drawn(30), drawn(12))),
+    (adam, (drawn(30, 12), drawn(30), drawn(12))),
+    (heat, (drawn(40), np.full(40, 0.1))),
+    (heat, (drawn(3000), np.full(3000, 0.1))),
+    (waves, (drawn(40), drawn(40))),
+    (waves, (drawn(3000), drawn(3000))),
+    (power_iteration, (drawn(12, 12), drawn(12))),
+    (batches, (drawn(48, 12), drawn(48), drawn(12))),
+    (determinants, (drawn(4, 4), drawn(4, 4))),
+    (stacked, (drawn(12, 12), drawn(12))),
+]
+
+
+@pytest.mark.parametrize(("function", "values"), PROGRAMS)
+def test_programs(function, values, monkeypatch):
+    compiled = same_bits(gradient_of(function, *values), values, monkeypatch)
+    assert loops(compiled) >= 2
+    assert len(compiled.source.splitlines()) < len(written_out(compiled.graph, monkeypatch).source.splitlines()) / 2
+
+
+@pytest.mark.parametrize(("function", "values"), PROGRAMS)
+def test_single_precision(function, values, monkeypatch):
+    values = [v.astype(np.float32) for v in values]
+    assert loops(same_bits(gradient_of(function, *values), values, monkeypatch)) >= 2
+
+
+def test_what_a_person_writes():
+    """Forward the states are kept, backward each step reads its own; sums begin with what changes nothing."""
+    source = check(gradient_of(rnn, *PROGRAMS[1][1]), *PROGRAMS[1][1]).source
+    assert "for k in range(12):" in source and "in zip(reversed(range(1, 12)), steps[:0:-1]):" in source
+    assert source.count("steps.append(t)") == 1 and "d_z = np.full((48, 48), -0.0)" in source
+    assert "t, z2 = z2, t" in source  # arrays that change places
+
+
+def test_few_operations_are_written_out():
+    def f(a, x):
+        for _ in range(4):
+            x = np.tanh(a @ x)
+        return np.sum(x)
+
+    assert loops(check(gradient_of(f, drawn(12, 12), drawn(12)), drawn(12, 12), drawn(12))) == 0
+
+
+def test_inputs_are_copied_where_steps_write_into_what_they_find():
+    def f(x):
+        for _ in range(60):
+            x = x + 1.0
+        return x
+
+    compiled = check(graph_of(f, drawn(300)), drawn(300))
+    assert loops(compiled) == 1 and "x.copy()" in compiled.source
+
+
+def test_lines_along_any_axis():
+    def f(x, w):
+        h = x[:, 0] * 0.0
+        for t in range(12):
+            h = np.tanh(h + x[:, t] * w)
+        return np.sum(h)
+
+    source = check(gradient_of(f, drawn(5, 12, 3), drawn(3)), drawn(5, 12, 3), drawn(3)).source
+    assert "x[:, k]" in source and "d_x[:, k] = " in source
+    assert "d_x = np.empty((5, 12, 3))" in source  # all of it is written
+
+
+def test_lines_that_are_written_only_in_part():
+    def f(x):
+        h = x[0]
+        for t in range(2, 24, 2):
+            h = np.tanh(h) * x[t]
+        return np.sum(h)
+
+    x = drawn(30, 6)
+    compiled = check(gradient_of(f, x), x)
+    assert loops(compiled) == 2 and "np.zeros((30, 6))" in compiled.source
+
+
+def test_lines_that_overlap(monkeypatch):
+    def f(x):
+        h = x[0] * 0.0
+        for t in range(12):
+            h = np.tanh(h + x[t] * x[t + 1])
+        return np.sum(h)
+
+    x = drawn(14, 60)
+    assert loops(same_bits(gradient_of(f, x), (x,), monkeypatch)) == 2
+
+
+def test_zeros_keep_their_signs(monkeypatch):
+    def f(x, a):
+        for _ in range(30):
+            x = np.tanh(x * a)
+        return np.sum(x * 0.0)
+
+    for x in (np.array([-0.0, 0.0, 1.0, -1.0]), np.array([np.inf, -np.inf, np.nan, -0.0])):
+        x, a = np.tile(x, 100), np.tile([-0.0, -1.0, 0.0, 1.0], 100)
+        assert loops(same_bits(gradient_of(f, x, a), (x, a), monkeypatch)) == 2
+
+
+def test_what_sums_begin_with_is_written_as_it_is():
+    import tapec
+
+    f = tapec.compile(lambda x: np.full_like(x, -0.0))
+    assert np.signbit(f(np.ones(300))).all() and "-0.0" in f.source(np.ones(300))
+
+
+def test_results_from_the_middle(monkeypatch):
+    def f(x):
+        seen = []
+        for _ in range(40):
+            x = np.sin(x) + 0.5
+            seen.append(x)
+        return seen[3], seen[-1], seen[-1][1:], np.stack(seen[::2]), seen[20] * 2.0
+
+    x = drawn(200)
+    assert loops(same_bits(graph_of(f, x), (x,), monkeypatch)) == 1
+
+
+def test_views_that_last(monkeypatch):
+    """What the next step finds looks into what this one has made: each step makes it anew."""
+
+    def f(x):
+        for _ in range(30):
+            x = (np.tanh(x) * 0.9)[::-1]
+        return x, x[1:]
+
+    x = drawn(2000)
+    assert loops(same_bits(graph_of(f, x), (x,), monkeypatch)) == 1
+
+
+def test_each_line_has_its_origin():
+    import tapec
+
+    def f(a, x):
+        for _ in range(20):
+            x = np.tanh(a @ x)
+            x = x * 0.5
+        return np.sum(x)
+
+    g = tapec.grad(f, argnums=(0, 1))
+    values = drawn(8, 8), drawn(8)
+    g(*values)
+    source = g.source(*values)
+    assert "np.tanh(a @ x)" in source and "x * 0.5" in source and source.count("    for ") == 2
+
+
+def test_settings_that_look_at_every_value():
+    import tapec
+
+    def f(x):
+        for _ in range(40):
+            x = np.sqrt(x) - 0.5
+        return np.sum(x)
+
+    with tapec.settings(check_nan=True), pytest.raises(tapec.NonFiniteError, match="sqrt"):
+        tapec.grad(f)(np.full(3, 0.2))
+
+
+# -- lists of arrays ---------------------------------------------------------------------------------------------------
+def layers(params, x):
+    for w, b in params:
+        x = x + np.tanh(x @ w + b)
+    return np.mean(x * x)
+
+
+def weights(layers, layer, x):
+    for w in layers:
+        x = x + layer(x @ w)
+    return np.mean(x * x)
+
+
+@pytest.mark.parametrize("count", [5, 12])
+def test_layers_of_a_network(count, monkeypatch):
+    """Loops go along lists of inputs, and gradients of each are given out as lists."""
+    import tapec
+
+    params, x = [(drawn(20, 20), drawn(20)) for _ in range(count)], drawn(30, 20)
+    g = tapec.grad(layers)
+    got = g(params, x)
+    source = g.source(params, x)
+    assert source.count("    for ") == 2 and "*[part for step in steps" in source
+    monkeypatch.setattr(arrays, "LEAST", 10**9)
+    wanted = tapec.grad(layers)(params, x)
+    flat = [a for pair in got for a in pair]
+    for a, b in zip(flat, [b for pair in wanted for b in pair], strict=True):
+        assert a.tobytes() == b.tobytes() and a.flags.writeable
+    for k, a in enumerate(flat):
+        assert not any(np.shares_memory(a, other) for other in [*flat[:k], x, *[p for pair in params for p in pair]])
+
+
+def test_results_of_all_steps():
+    import tapec
+
+    params, x = [drawn(20, 20) for _ in range(12)], drawn(30, 20)
+    g = tapec.value_and_grad(weights)
+    _, grads = g(params, np.sin, x)
+    source = g.source(params, np.sin, x)
+    assert "s[::-1]" in source.splitlines()[-1]  # `return t, *d_ws[::-1]`, but for the first ones perhaps
+    assert len(grads) == 12 and all(d.shape == (20, 20) for d in grads)
+
+
+def test_inputs_of_other_shapes_are_written_out():
+    import tapec
+
+    def f(params, x):
+        for w in params:
+            x = np.tanh(x * w)
+        return np.sum(x)
+
+    params = [drawn(20) if k % 3 else drawn(30, 20) for k in range(20)]
+    g = tapec.grad(f)
+    grads = g(params, drawn(30, 20))
+    assert [d.shape for d in grads] == [p.shape for p in params]
+
+
+# -- indices as operands -----------------------------------------------------------------------------------------------
+LINES = """graph(%x: f64[6,3]) {
+  %0: f64[3] = getitem %x {index=(0,)}
+  %1: f64[3] = getitem %x {index=(1,)}
+  %2: f64[3] = getitem %x {index=(2,)}
+  %3: f64[3] = getitem %x {index=(3,)}
+  %4: f64[2,3] = getitem %x {index=(4:6,)}
+  return %0, %1, %2, %3, %4
+}"""
+
+
+def test_numbers_of_indices_become_operands_and_numbers_again():
+    graph = parse(LINES)
+    made = lifted(graph)
+    reads = [n for n in made.nodes if n.op.name == "getitem"]
+    assert [len(n.inputs) for n in reads] == [2, 2, 2, 2, 1]
+    assert [n.inputs[1].value for n in reads[:4]] == [0, 1, 2, 3]
+    settle(reads)
+    assert [n.params for n in reads] == [n.params for n in graph.nodes]
+
+
+# -- programs that are drawn -------------------------------------------------------------------------------------------
+UNARY = ["np.tanh({})", "np.sin({})", "({} * 0.5)", "-{}", "np.maximum({}, 0.1)", "np.roll({}, 1)", "{}[::-1]"]
+BINARY = ["({} + {})", "({} - {})", "({} * {})", "np.maximum({}, {})", "({} / (1.0 + {} * {}))"]
+
+
+def drawn_program(r):
+    """A loop of some random lines on one to three states, in text."""
+    states = [f"s{k}" for k in range(r.choice([1, 1, 2, 3]))]
+    known = [*states, "b", "x[t]", "x[11 - t]", "x[t + 1]", "(b * 0.9**t)"]
+
+    def term():
+        found = r.choice(known)
+        for _ in range(r.choice([0, 1, 1, 2])):
+            found = r.choice(UNARY).format(found)
+        return found
+
+    def sum_of_terms():
+        text = r.choice(BINARY)
+        return text.format(r.choice(states), *[term()] * (text.count("{}") - 1))
+
+    lines = []
+    for k in range(r.choice([1, 2, 3])):
+        lines.append(f"m{k} = {sum_of_terms()}")
+        known.append(f"m{k}")
+    if r.random() < 0.4:
+        lines.append(r.choice(["total = total + np.sum({0})", "acc = acc + {0}"]).format(r.choice(known[-1:])))
+    lines.append(f"{', '.join(states)} = {', '.join(f'np.tanh({sum_of_terms()})' for _ in states)}")
+    first = [f"    {s} = {r.choice(['a', 'a * 1.0', 'b + a', 'a * 0.0'])}" for s in states]
+    body = "\n".join(f"        {line}" for line in lines)
+    return (
+        "def f(a, b, x):\n    total, acc = 0.0, a * 0.0\n"
+        + "\n".join(first)
+        + f"\n    for t in range(12):\n{body}\n"
+        + f"    return np.sum({' + '.join(states)}) + total + np.sum(acc * b)\n"
+    )
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_drawn_programs(seed, monkeypatch):
+    r = random.Random(seed)
+    space = {"np": np}
+    exec(drawn_program(r), space)
+    n = r.choice([300, 1500])
+    g = np.random.default_rng(seed)
+    values = [g.normal(size=n), g.normal(size=n), g.normal(size=(13, n))]
+    values[0][0], values[2][::3] = -0.0, 0.0
+    same_bits(gradient_of(space["f"], *values), values, monkeypatch)
