@@ -53,3 +53,10 @@ def test_importing_every_module_loads_no_optional_package():
     command = [sys.executable, "-c", IMPORT_ONE_BY_ONE, repr((LAZY, core_modules()))]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def test_rooms_for_others_are_found_as_attributes():
+    """In a process where nobody has imported them."""
+    code = "import tapec; tapec.compat.tensorflow.constant(3.0); tapec.scipy.special.logsumexp"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
