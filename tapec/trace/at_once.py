@@ -172,7 +172,7 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
             params, arrays = BY_PLACES, (rec.log.seen(index),)
         else:
             if _is_whole(index):
-                return replaced(t, COPY, x)
+                return _replace(rec, t, COPY, x)
             found = None if _holds_mask(index) else encoded(t, index)
             if found is None or found[0] is not GETITEM or not found[1]:
                 return False
@@ -237,11 +237,14 @@ def _static_index(t: Tensor, index: Any) -> tuple[Any, ...] | None:
 
 def replaced(t: Tensor, op: Op, x: Any) -> bool:
     """All of it by the elements of another tensor, or of a plain array, of the same type, or by one number."""
+    rec = _recorder(t)
+    x = _operand(x, rec) if rec is not None and _may_change(t, rec) else None
+    return x is not None and _replace(rec, t, op, x)  # type: ignore[arg-type]
+
+
+def _replace(rec: Recorder, t: Tensor, op: Op, x: Any) -> bool:
     if x is t:
         return True
-    rec = _recorder(t)
-    if rec is None or not _may_change(t, rec):
-        return False
     value, given = t._value, x._value if type(x) is Tensor else x
     if type(given) is _ndarray:
         if given.dtype != value.dtype or given.shape != value.shape:
@@ -250,11 +253,7 @@ def replaced(t: Tensor, op: Op, x: Any) -> bool:
         return False
     new = np.empty_like(value)
     new[...] = given
-    if type(x) is float:
-        x = new  # as it comes to all elements
-    elif type(x) is _ndarray:
-        x = rec.log.seen(x)
-    _change(rec, t, op, (x,), (), new, _place(3))
+    _change(rec, t, op, (new if type(x) is float else x,), (), new, _place(4))  # a number as it comes to all elements
     if t._link is not None:
         expire(t)
     return True

@@ -18,11 +18,12 @@ from tapec.ops.reading import take
 from tapec.ops.ufuncs import call as call_ufunc
 from tapec.trace.plans import INTS, PLACED, PLANS, STATIC, call, call_any, word_of
 from tapec.trace.steps import plan_of_any
-from tapec.trace.tensor import Tensor, operand_values, perform, wrap
+from tapec.trace.tensor import Tensor, operand_values, perform
 
 __all__ = ["planned"]
 
 _ndarray = np.ndarray
+_new = object.__new__
 _array = np.array
 _intp = np.intp
 _find = PLANS.get
@@ -42,7 +43,10 @@ def _words(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _places(a: list[int]) -> Tensor:
     """A list of row numbers: as an operand, so that it does not matter which."""
-    return wrap(_array(a, _intp))
+    t = _new(Tensor)
+    t._value = _array(a, _intp)
+    t._mark = t._link = None
+    return t
 
 
 # -- methods and functions --------------------------------------------------------------------------------------------
