@@ -150,7 +150,7 @@ def _as_dict(cost: Any) -> dict[str, Any]:
 
 
 def _short(value: Any) -> str:
-    text = getattr(value, "__qualname__", None) or " ".join(repr(value).split())
+    text = getattr(value, "__qualname__", getattr(value, "__name__", None)) or " ".join(repr(value).split())
     return text if len(text) < 60 else text[:57] + "..."
 
 
