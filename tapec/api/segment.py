@@ -18,8 +18,8 @@ from tapec.ops.control import CALL
 from tapec.ops.copying import COPY
 from tapec.runtime.build import Build
 from tapec.trace.idle import Idle
-from tapec.trace.recorder import CURRENT
-from tapec.trace.tensor import Tensor, record, wrap
+from tapec.trace.recorder import CURRENT, Recorder
+from tapec.trace.tensor import Tensor, raw_value, record, wrap
 
 __all__ = ["Derivation", "Rows", "Segment", "Span", "run", "segment"]
 
@@ -120,13 +120,23 @@ def run(segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None) -> di
     out = list(map(wrap, results))
     rec = CURRENT.get()
     if rec is not None and segment.reads:
-        objects = log.objects
-        given = tuple([objects[k] if k >= 0 else seeds[~k] for k in segment.reads])  # type: ignore[index]
+        given = tuple([_as_recorded(log, k, rec) if k >= 0 else seeds[~k] for k in segment.reads])  # type: ignore[index]
         record(rec, CALL, given, (("graph", segment.graph),), tuple(out))
     return {
         slot: out[k] if type(k) is int else _indexed(k, out, log)  # type: ignore[arg-type]
         for slot, k in segment.gives.items()
     }
+
+
+def _as_recorded(log: Any, slot: int, rec: Recorder) -> Any:
+    """What other recordings know a slot by: its object, or what that was before it changed in place."""
+    x, value = log.objects[slot], log.values[slot]
+    if type(x) is np.ndarray:
+        return x if x is value or x.tobytes() == value.tobytes() else value
+    if not isinstance(x, Tensor) or raw_value(x) is value:
+        return x
+    changes = [entry for tape in rec.tapes for entry in tape.log.records if len(entry) == 7 and entry[3] is x]
+    return next((before for *_, before in changes if before._value is value), wrap(value))
 
 
 def _indexed(rows: Rows, out: list[Tensor], log: Any) -> IndexedSlices:

@@ -553,6 +553,36 @@ def test_a_constant_that_a_tape_has_read_keeps_its_value_for_that_tape():
     assert tape.gradient(y, x).tolist() == [3.0 + 1e4, 4.0 + 16.0]
 
 
+MADE = {
+    "an array": lambda z: np.array([3.0, 4.0]),
+    "a constant": lambda z: tapec.constant([3.0, 4.0]),
+    "computed": lambda z: z * 1.0,
+}
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+@pytest.mark.parametrize("when", ["never", "inside", "between", "after"])
+def test_an_outer_tape_knows_what_an_inner_one_recorded(make, when):
+    x, z = tapec.constant([1.0, 2.0]), tapec.constant([3.0, 4.0])
+    with tapec.GradientTape() as outer:
+        outer.watch([x, z])
+        c = make(z)
+        with tapec.GradientTape() as inner:
+            inner.watch(x)
+            y = np.sum(x * x * c)
+            if when == "inside":
+                c[0] = 100.0
+        if when == "between":
+            c[0] = 100.0
+        g = inner.gradient(y, x)
+        total = np.sum(g * g)
+        if when == "after":
+            c[0] = 100.0
+    dx, dz = outer.gradient(total, [x, z])
+    assert g.tolist() == [6.0, 16.0] and dx.tolist() == [72.0, 256.0]
+    assert (dz if dz is None else dz.tolist()) == ([24.0, 128.0] if make is MADE["computed"] else None)
+
+
 def test_plain_arrays_that_change_after_they_were_recorded():
     def f(x):
         buffer, total = np.zeros(3), 0.0
