@@ -250,6 +250,28 @@ CASES = {
         [("invert %c; where %0, %x, %y", "where %c, %y, %x")],
         ["invert %n; where %0, %x, %y", "where %c, %x, %y"],
     ),
+    "negative-of-small-chosen": Case(
+        "%c: bool[5,8], %r: f64[8], %s: f64[8], %x: f64[5,8]",
+        [("where %c, %r, %s; negative %0", "negative %r; negative %s; where %c, %0, %1")],
+        [
+            "where %c, %r, %x; negative %0",
+            "where %c, %r, %s; negative %0; return %0, %1",
+        ],
+    ),
+    "number-chosen-then": Case(
+        "%c: bool[5,8], %x: f64[5,8], %h: f32[5,8]",
+        [("full {shape=(5, 8), value=2.0, dtype=f64}; where %c, %0, %x", "where %c, 2.0, %x")],
+        [
+            "full {shape=(5, 8), value=2.0, dtype=f32}; full {shape=(5, 8), value=1.0, dtype=f32}; where %c, %0, 0",
+            "where %c, 2.0, %x",
+            "where %c, %x, %x",
+        ],
+    ),
+    "number-chosen-else": Case(
+        "%c: bool[5,8], %x: f64[5,8]",
+        [("full {shape=(5, 8), value=2.0, dtype=f64}; where %c, 0, %0", "where %c, 0, 2.0")],
+        ["where %c, %x, 2.0", "full {shape=(5, 8), value=2.0, dtype=f32}; where %c, 0, %0"],
+    ),
     "negative-of-numbers-chosen": Case(
         "%c: bool[3], %x: f64[3]",
         [

@@ -9,6 +9,7 @@ import numpy as np
 
 from tapec.ir import Node
 from tapec.ops import Symbol
+from tapec.ops.creation import FULL
 from tapec.passes.facts import is_nonnegative, is_power_of_two, uniform_value
 from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
@@ -17,6 +18,7 @@ __all__ = ["ALGEBRA"]
 
 a, b, c, d, x = variables("a b c d x")
 i, j, k = number("i"), number("j"), number("k")
+FEW = 4  # times as large as
 LARGEST = {"d": 709.0, "f": 88.0}  # what exp takes without overflow
 
 
@@ -42,6 +44,16 @@ def _as_large(y: Node, a: Node) -> bool:
 def _is_smaller(a: Node, b: Node) -> bool:
     """And does it have a negative of its own kind, as an unsigned number has not?"""
     return a.type.size < b.type.size and a.type.dtype.kind == "f"
+
+
+def _is_small_choice(y: Node, a: Node, b: Node, uses: Any) -> bool:
+    """Are both that it is chosen from much smaller than the result?"""
+    return FEW * max(a.type.size, b.type.size) <= y.type.size and uses(y.inputs[0]) == 1
+
+
+def _is_spread_out(k: int) -> Any:
+    """Is an operand that is chosen an array of one number?"""
+    return lambda y: y.inputs[k].op is FULL
 
 
 def _is_bool(c: Node) -> bool:
@@ -121,6 +133,9 @@ ALGEBRA = (
     Rule("where-same-condition-else", np.where(c, a, np.where(c, b, d)), np.where(c, a, d), kinds="fciub"),
     Rule("where-not", np.where(np.invert(c), a, b), np.where(c, b, a), _is_bool, kinds="fcib"),
     Rule("negative-of-numbers-chosen", -np.where(c, j, k), lambda c, j, k: np.where(c, opposite(j), opposite(k))),
+    Rule("negative-of-small-chosen", -np.where(c, a, b), np.where(c, -a, -b), _is_small_choice, kinds="f"),
+    Rule("number-chosen-then", np.where(c, k, a), lambda c, k, a: np.where(c, k, a), _is_spread_out(1)),
+    Rule("number-chosen-else", np.where(c, a, k), lambda c, k, a: np.where(c, a, k), _is_spread_out(2)),
     Rule(
         "where-constant-condition",
         np.where(c, a, b),
