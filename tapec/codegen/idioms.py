@@ -239,9 +239,13 @@ def _reshape(node: Node) -> str | None:
 
 
 # Selections as masks of bits: their templates, and with each the helper that it calls and the template that has `out=`.
+# One of a number and zero is a product, which is faster still.
 MASKED = (parse_template("masked(_1, _0)", 3), parse_template("masked(_2, ~_0)", 3))
 CHOSEN = parse_template("chosen(_0, _1, _2)", 3)
-BIT_BY_BIT: dict[Template | None, tuple[Callable[..., Any], Template]] = {
+NUMBER = (parse_template("np.multiply(_0, _1)", 3), parse_template("np.multiply(~_0, _2)", 3))
+BIT_BY_BIT: dict[Template | None, tuple[Callable[..., Any] | None, Template]] = {
+    NUMBER[0]: (None, parse_template("np.multiply(_0, _1, out=_3)", 4)),
+    NUMBER[1]: (None, parse_template("np.multiply(~_0, _2, out=_3)", 4)),
     MASKED[0]: (masked, parse_template("masked(_1, _0, out=_3)", 4)),
     MASKED[1]: (masked, parse_template("masked(_2, ~_0, out=_3)", 4)),
     CHOSEN: (chosen, parse_template("chosen(_0, _1, _2, out=_3)", 4)),
@@ -257,7 +261,10 @@ def _where(node: Node) -> Template | None:
         return None
     zero = [is_literal(i) and i.value == 0 and math.copysign(1.0, i.value) > 0 for i in parts]
     if sum(zero) == 1:  # some of the elements, and zeros elsewhere
-        values = parts[zero.index(False)].type
+        chosen_from = parts[zero.index(False)]
+        if is_literal(chosen_from) and mask.type.shape == t.shape and t.dtype.char == "d":
+            return NUMBER[zero.index(False)] if 0 < chosen_from.value < math.inf else CHOSEN  # else zeros had a sign
+        values = chosen_from.type
         if values.dtype == t.dtype and not values.weak and values.shape:
             return MASKED[zero.index(False)]
     whole = mask.type.shape == t.shape and all(is_literal(i) or i.type == t for i in parts)
@@ -265,7 +272,7 @@ def _where(node: Node) -> Template | None:
 
 
 ORDER = parse_template("stable_order(_0)", 1)
-HELPED = {ORDER: stable_order, **{template: helper for template, (helper, _) in BIT_BY_BIT.items()}}
+HELPED = {ORDER: stable_order, **{template: helper for template, (helper, _) in BIT_BY_BIT.items() if helper}}
 UNSORTED = 1 << 10  # elements from which the fast sort and a look at what it found cost less than the stable one
 
 

@@ -223,3 +223,15 @@ def test_large_arrays_are_sorted_fast():
     w = np.random.default_rng(1).normal(size=x.shape)
     assert "stable_order(x)" in gradient.source(x, w)
     np.testing.assert_array_equal(np.take_along_axis(gradient(x, w), np.argsort(x), -1), w)
+
+
+@pytest.mark.parametrize("k", [2.5, 1e-300, -2.5, np.inf, np.nan])
+def test_a_number_or_zero(k):
+    """A product with the mask, unless zeros would get a sign or become nan."""
+    x = np.random.default_rng(0).normal(size=10_000)
+    compiled = check(graph_of(lambda x: (np.where(x > 0, k, 0), np.where(x > 1, 0.0, k) + x), x), x)
+    first, second = compiled.function(x)
+    np.testing.assert_array_equal(first, np.where(x > 0, k, 0))
+    np.testing.assert_array_equal(second, np.where(x > 1, 0.0, k) + x)
+    assert not np.any(np.signbit(first[x <= 0]))
+    assert ("np.multiply(" in compiled.source) == (0 < k < np.inf)
