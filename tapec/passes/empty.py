@@ -207,16 +207,15 @@ def _reduction(node: Node, given: Given) -> Empty | None:
     left = [k for k in kept if part.axes >> k & 1 and k not in axes]
     if len(left) == 1 and part.touched >> left[0] & 1 and any([part.axes >> k & 1 for k in axes]):
         return None
-    stays = [k for k in left if part.chosen >> k & 1]
-    if any([part.chosen >> k & 1 for k in axes]):
-        stays = [k for k in stays if part.filled and k - ndim == part.axis]
-    placed = part.filled and part.axis + ndim in left
-    return Empty(
-        sum([1 << kept.index(k) for k in left]),
-        sum([1 << kept.index(k) for k in stays]),
-        kept.index(part.axis + ndim) - len(kept) if placed else 0,
-        part.filled if placed else 0,
-    )
+    return _added_up(part, {k: kept.index(k) for k in left}, ndim, len(kept))
+
+
+def _added_up(part: Empty, places: dict[int, int], old: int, new: int) -> Empty:
+    """Along axes that have no place. What the user chose there is taken to leave some of each line."""
+    left = _permuted(part, places, old, new)
+    if any([part.chosen >> k & 1 for k in range(old) if k not in places]):
+        return left._replace(chosen=1 << (new + left.axis) if left.filled else 0)
+    return left
 
 
 def _reshape(node: Node, given: Given) -> Empty | None:
@@ -303,12 +302,9 @@ def _contraction(node: Node, given: Given) -> Empty | None:
         if part is None:
             continue
         places = {k: out.index(name) for k, name in enumerate(own) if name in out}
-        lost = [k for k in range(len(own)) if k not in places]
-        lines = any([part.axes >> k & 1 for k in lost])
+        lines = any([part.axes >> k & 1 for k in range(len(own)) if k not in places])
         if part.chosen or not lines:
-            left = _permuted(part, places, len(own), len(out))
-            if any([part.chosen >> k & 1 for k in lost]):
-                left = left._replace(chosen=1 << (len(out) + left.axis) if left.filled else 0)
+            left = _added_up(part, places, len(own), len(out))
             found.append(left if left.axes else None)
     return _joined(found)
 
