@@ -95,7 +95,7 @@ class _Arranger(Collector):
         for block in self.blocks.values():
             block.first = {p: self.resolve(i) for p, i in block.loop.first.items()}
             for node in (*block.again, *block.body):  # made here, and before those outside of loops were
-                node.inputs = tuple([self.found.get(i, i) for i in node.inputs])
+                node.inputs = tuple([self.resolve(i) if i in self.home else self.found.get(i, i) for i in node.inputs])
         outputs = self.outputs()
         starts = {n: None for b in self.blocks.values() for n in b.first.values() if n.op.name == "full"}
         outer += [n for n in starts if n not in self.found]  # what sums begin with
@@ -120,10 +120,14 @@ class _Arranger(Collector):
                 elif kind == CARRIED:
                     inputs.append(block.before[x])
                 else:
-                    inputs.append(self.resolve(x) if kind == SAME else walking[x])
+                    inputs.append(self.read(x) if kind == SAME else walking[x])
             block.body.append(node.with_inputs(tuple(inputs)))
             if node.name and node.name != loop.steps[-1][len(block.body) - 1].name:
                 block.body[-1].name = node.name.rstrip("_0123456789")  # that of all steps
+
+    def read(self, node: Node) -> Node:
+        """A value as steps read it; what another loop computes waits until that is filled."""
+        return node if node in self.home else self.resolve(node)
 
     def feeds(self, loop: Loop, block: Block) -> list[Node]:
         """What stands for each value that a loop walks along."""
@@ -137,7 +141,7 @@ class _Arranger(Collector):
             elif walk.base[0] == "numbers":
                 walking[w] = self.number_of(walk.base[1], block)
             else:
-                seen = seen_again(walk, len(loop.steps), block, self.resolve)
+                seen = seen_again(walk, len(loop.steps), block, self.read)
                 if seen is None:
                     steps.setdefault(walk.base[0], []).append(w)
                 else:

@@ -45,6 +45,14 @@ class Walk(NamedTuple):
     def at(self, k: int) -> int:
         return self.start + k * self.stride
 
+    def is_whole(self, count: int) -> bool:
+        """Does it take so many steps along all that a loop carries, from what its first step finds to what the last one
+        makes? No list has that."""
+        loop, p = self.base if type(self.base) is tuple else (None, None)
+        if type(loop) is not Loop or (p, 1) not in loop.first:
+            return False
+        return sorted((self.start, self.at(count - 1))) == [0, len(loop.steps)]
+
 
 class Loop(NamedTuple):
     """`steps[k][p]` is the operation at place p of step k, `sources[p]` what it reads in each step.

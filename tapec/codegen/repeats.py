@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tapec.codegen.growing import CARRIED, OWN, SAME, WALK, Growing, Loop, Program, Source, Walk
+from tapec.codegen.joined import joined
 from tapec.ir import CONSTANT, Graph, Node, is_literal
 from tapec.ir.origin import line_of
 
@@ -31,7 +32,8 @@ def find_loops(graph: Graph, groups: Sequence[Sequence[Node | None]]) -> list[Lo
 
     A loop that walks along another comes after it.
     """
-    return _Finder(graph, groups).loops()
+    finder = _Finder(graph, groups)
+    return joined(finder.loops(), finder.index)
 
 
 class _Finder:
@@ -117,9 +119,12 @@ class _Finder:
         carried = {(p, d): self.nodes[middle - d * period + p] for p, last in keys for d in range(1, last + 1)}
         program = Program(self.nodes, self.kinds, self.known, self.sequences, self.whole, self.ends, self.used)
         grown = Growing(seed, carried, sources, list(walks), program, middle)
+        along = grown_along(grown)
+        if any([walk.is_whole(len(grown.steps)) for walk in along]):
+            grown.drop_first()
+            along = grown_along(grown)
         if len(grown.steps) < FEWEST:
             return None
-        along = [moved(walk, seen, grown.behind, len(grown.steps)) for walk, seen in zip(walks, grown.seen)]
         return Loop(grown.steps, sources, along, grown.first, grown.exact)
 
     def cuts(self, start: int, period: int) -> list[int]:
@@ -212,6 +217,11 @@ def kinds_of(nodes: Sequence[Node]) -> dict[Node, int]:
         except TypeError:  # a parameter that does not hash
             found[node] = known.setdefault(node, len(known))
     return found
+
+
+def grown_along(grown: Growing) -> list[Walk]:
+    """What the steps of a loop walk along."""
+    return [moved(w, seen, grown.behind, len(grown.steps)) for w, seen in zip(grown.walks, grown.seen)]
 
 
 def moved(walk: Walk, seen: Mapping[int, Node | None], behind: int, count: int) -> Walk:

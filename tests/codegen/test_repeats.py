@@ -126,6 +126,42 @@ def test_loops_of_loops():
     assert loops(compiled) == 2 and "range(30)" in compiled.source
 
 
+def test_what_is_computed_of_all_steps_is_computed_in_them():
+    """Loops that would go along a loop step by step are a part of it."""
+
+    def f(p, x):
+        angle, speed, angles = 1.0, p[0], []
+        for _ in range(60):
+            speed = speed - 0.05 * (p[1] * np.sin(angle) + speed)
+            angle = angle + 0.05 * speed
+            angles.append(angle)
+        return np.sum(((np.stack(angles) - x) / 0.3) ** 2)
+
+    x = np.linspace(0.1, 0.9, 60)
+    compiled = check(graph_of(f, P, x), P, x)
+    source = compiled.source.split("\n\n\n")[0]
+    assert source.count("    for ") == 2 and "t4 = (t3 - y_k) / 0.3" in source
+    check(gradient_of(f, P, x), P, x)
+
+
+def test_steps_that_read_one_step_of_a_later_loop(monkeypatch):
+    import tapec
+
+    def f(p):
+        a, b = p[0], p[1] * 0.5
+        for _ in range(50):
+            a, b = a + 0.1 * (0.5 * a - p[0] * p[0]), b - 0.1 * (np.tanh(a) * np.tanh(a) + -a * -a)
+        return a * b
+
+    def again():
+        return tapec.grad(lambda p: np.sum(tapec.grad(f)(p) ** 2))(P)
+
+    monkeypatch.setattr(floats, "LEAST", 60)
+    got = again()
+    monkeypatch.setattr(floats, "LEAST", 10_000)
+    assert got.tobytes() == again().tobytes()
+
+
 def test_sums_begin_with_what_changes_nothing(monkeypatch):
     """-0.0 and not 0.0, which would make 0.0 of a sum of negative zeros."""
 
