@@ -76,7 +76,8 @@ def text_op(name: str, source: str, kind: str = "float", view: bool = False) -> 
 
 def computed_again(elements: list[Node], producer: Block, block: Block) -> dict[Node, Node]:
     """What stands for values of another loop: one step from what is kept anyway is computed again, and not kept."""
-    own = {*producer.body, *producer.before.values(), *[t for f in producer.feeds for t in f.targets]}
+    targets = [t for f in producer.feeds for t in f.targets]
+    own = {*producer.again, *producer.body, *producer.before.values(), *targets}
     made: dict[Node, Node] = {}
     for e in elements:
         there = all([i in made and made[i].op is INPUT if i in own else True for i in e.inputs])

@@ -144,22 +144,36 @@ def test_what_is_computed_of_all_steps_is_computed_in_them():
     check(gradient_of(f, P, x), P, x)
 
 
-def test_steps_that_read_one_step_of_a_later_loop(monkeypatch):
+def first_and_last(p):
+    a, b = p[0], p[1] * 0.5
+    for _ in range(50):
+        a, b = a + 0.1 * (0.5 * a - p[0] * p[0]), b - 0.1 * (np.tanh(a) * np.tanh(a) + -a * -a)
+    return a * b
+
+
+def squares(p):
+    a, b, total = p[0], p[1] * 0.5, 0.0
+    for _ in range(33):
+        a, b = np.tanh(np.sin(a * a) - np.cos(np.sin(-b) - np.tanh(a))), np.sin(a + np.cos(p[0]))
+        total = total + np.sin(b) + b * b
+    return total
+
+
+@pytest.mark.parametrize("function", [first_and_last, squares])
+def test_second_derivatives(function, monkeypatch):
+    """Steps read one step of a loop that is found later, and compute again what others have computed again."""
     import tapec
 
-    def f(p):
-        a, b = p[0], p[1] * 0.5
-        for _ in range(50):
-            a, b = a + 0.1 * (0.5 * a - p[0] * p[0]), b - 0.1 * (np.tanh(a) * np.tanh(a) + -a * -a)
-        return a * b
-
-    def again():
-        return tapec.grad(lambda p: np.sum(tapec.grad(f)(p) ** 2))(P)
+    def second():
+        g = tapec.grad(lambda p: np.sum(tapec.grad(function)(p) ** 2))
+        return g(P), g.source(P).split("\n\n\n")[0]
 
     monkeypatch.setattr(floats, "LEAST", 60)
-    got = again()
+    got, source = second()
     monkeypatch.setattr(floats, "LEAST", 10_000)
-    assert got.tobytes() == again().tobytes()
+    wanted, plain = second()
+    assert got.tobytes() == wanted.tobytes() and "    for " not in plain
+    assert function is first_and_last or source.count("    for ") > 3
 
 
 def test_sums_begin_with_what_changes_nothing(monkeypatch):
