@@ -152,11 +152,11 @@ def first_and_last(p):
 
 
 def squares(p):
-    a, b, total = p[0], p[1] * 0.5, 0.0
+    a, b, seen = p[0], p[1] * 0.5, []
     for _ in range(33):
         a, b = np.tanh(np.sin(a * a) - np.cos(np.sin(-b) - np.tanh(a))), np.sin(a + np.cos(p[0]))
-        total = total + np.sin(b) + b * b
-    return total
+        seen.append(b)
+    return np.sum(np.sin(np.stack(seen))) + np.sum(np.stack(seen) ** 2)
 
 
 @pytest.mark.parametrize("function", [first_and_last, squares])
