@@ -7,6 +7,7 @@ places: `x, t = t, x`. What is looked into after the step is in none of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.counting import numbered
@@ -40,6 +41,12 @@ class ArrayStep(Stepping):
         self.written: set[str] = set()
         self.lives: dict[str, str] = {}
         self.holder: dict[str, Node] = {}
+        self.reads: Counter[Node] = Counter()
+
+    def readers(self, node: Node) -> int:
+        if not self.reads:
+            self.reads = Counter([i for n in self.plan.nodes for i in n.inputs])
+        return self.reads[node]  # the next step begins with what this one ends with: nobody else reads that
 
     def planned(self, nodes: list[Node], ends: list[Node]) -> Plan:
         return Plan(nodes, ends)

@@ -206,6 +206,10 @@ class Lowering(Buffers):
             self.out.append(Assign(self.call(node, target), value, node.origin))
         return True
 
+    def readers(self, node: Node) -> int:
+        """How many read a value."""
+        return self.plan.uses.get(node, 0)
+
     # -- expressions ------------------------------------------------------------------------------------------------
     def express(self, node: Node) -> Expr:
         """The expression that computes a value."""

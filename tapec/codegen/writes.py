@@ -36,13 +36,14 @@ SUBTRACT_AT = parse_template("np.subtract.at(_0, _1, _2)", 3)
 
 # -- places not yet written --------------------------------------------------------------------------------------------
 class Filled(NamedTuple):
-    """Which of the lines along an axis of an array of zeros have been written."""
+    """Which of the lines along an axis of an array of zeros have been written; is it read before all are?"""
 
     axis: int
     lines: bytearray
     left: int
     out: list[Any]  # where the statement is that makes the zeros
     at: int  # and which
+    read: bool = False
 
 
 def filled_with(filled: Filled, node: Node, ranges: Mapping[Node, range]) -> Filled | None:
@@ -137,9 +138,11 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     if filled is not None and low.dies(base, node.type):
         filled = filled_with(filled, part, {} if filled.out is low.out else low.ranges)
         if filled is not None:
-            low.filled[node] = filled
+            looped = filled.out is not low.out  # then others read what the next step begins with
+            read = filled.read or low.readers(base) > 1 or (looped and low.readers(node) > 0)
+            filled = low.filled[node] = filled._replace(read=read)
             op = "" if op == "+" else "=-"
-            if not filled.left:
+            if not filled.left and not filled.read:
                 zeros = filled.out[filled.at]
                 filled.out[filled.at] = zeros._replace(value=new_array("empty", node.type))
     _change(low, node, base, op, part, leaves)

@@ -400,3 +400,25 @@ def test_drawn_programs(seed, monkeypatch):
     values = [g.normal(size=n), g.normal(size=n), g.normal(size=(13, n))]
     values[0][0], values[2][::3] = -0.0, 0.0
     same_bits(gradient_of(space["f"], *values), values, monkeypatch)
+
+
+def test_zeros_that_steps_read_before_all_are_written():
+    """What no step has written yet is read by the steps before it."""
+    lines = ["%z: f64[40,30] = full {shape=(40, 30), value=0.0, dtype=f64}"]
+    rows, seen = "%z", "%x"
+    for k in range(40):
+        lines += [
+            f"%r{k} = getitem %x {{index=({k},)}}",
+            f"%s{k} = sin %r{k}",
+            f"%c{k} = scatter %s{k} {{shape=(40, 30), index=({k},)}}",
+            f"%a{k} = add {rows}, %c{k}",
+            f"%w{k} = multiply %a{k}, 0.5",
+            f"%v{k} = add {seen}, %w{k}",
+        ]
+        rows, seen = f"%a{k}", f"%v{k}"
+    graph = parse("graph(%x: f64[40,30]) {\n  " + "\n  ".join(lines) + f"\n  return {rows}, {seen}\n}}")
+    x = drawn(40, 30)
+    junk = [np.full((40, 30), np.nan) for _ in range(30)]
+    del junk  # what an empty array may find
+    compiled = check(graph, x)
+    assert loops(compiled) == 1 and "np.zeros((40, 30))" in compiled.source

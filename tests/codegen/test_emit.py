@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tapec.codegen import compile_graph
-from tapec.ir import Type
+from tapec.ir import Type, interpret, parse
 from tests.codegen.kit import check, gradient_of, graph_of
 
 rng = np.random.default_rng(3)
@@ -260,3 +260,38 @@ def test_what_a_reshape_spells_out_is_not_copied_again():
     found = check(graph_of(spread, x), x).function(x)
     assert all(a.flags.writeable and not np.shares_memory(a, x) for a in found)
     assert not np.shares_memory(found[1], found[2])
+
+
+FILLED = """
+graph(%a: f64[40], %b: f64[40], %c: f64[40]) {{
+  %0: f64[3,40] = scatter %a {{shape=(3, 40), index=(0,)}}
+  {between}
+  %2: f64[3,40] = scatter %b {{shape=(3, 40), index=(2,)}}
+  %3: f64[3,40] = add %0, %2
+  %4: f64[3,40] = scatter %c {{shape=(3, 40), index=(1,)}}
+  %5: f64[3,40] = subtract %3, %4
+  return {results}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    "between, results, room",
+    [
+        ("", "%5", "np.empty"),
+        ("%1: f64[3,40] = multiply %0, 3.0", "%1, %5", "np.zeros"),
+        ("%1: f64[40] = getitem %0 {index=(1,)}", "%1, %5", "np.zeros"),
+        ("%1: f64[] = sum %0 {axis=(0, 1), keepdims=False}", "%1, %5", "np.zeros"),
+        ("", "%3, %5", "np.zeros"),
+    ],
+)
+def test_zeros_that_are_read_before_all_are_written(between, results, room):
+    graph = parse(FILLED.format(between=between, results=results))
+    values = rng.normal(size=(3, 40))
+    compiled = compile_graph(graph, "f")
+    assert room in compiled.source
+    for _ in range(3):
+        junk = [np.full((3, 40), np.nan) for _ in range(30)]
+        del junk  # what an empty array may find
+        for found, expected in zip(compiled.function(*values), interpret(graph, *values), strict=True):
+            np.testing.assert_array_equal(found, expected)
