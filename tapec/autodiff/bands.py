@@ -20,6 +20,8 @@ from tapec.ops.powers import number_of
 
 __all__ = ["Bands", "banded", "written_out"]
 
+FEWEST, MOST, WORTH = 16, 64, 1000  # bands that are kept apart, and the elements of a matrix that each is worth
+
 
 class Band(NamedTuple):
     """One diagonal: data[t] at body place a = start + t, for the basis vector a + offset."""
@@ -60,7 +62,13 @@ def banded(basis: Basis, node: Node, xs: list[Any]) -> Any:
         return None
     if not any(isinstance(x, Bands) for x in xs) and node.op is not GETITEM and node.op is not SCATTER:
         return None
-    return rule(basis, node, xs)
+    y = rule(basis, node, xs)
+    return y if y is None or len(y.parts) <= most_bands(basis, y.length) else written_out(basis, y)
+
+
+def most_bands(basis: Basis, length: int) -> int:
+    """Steps of a stencil make ever more bands, and shorter ones: at some number the matrix itself is less work."""
+    return min(max(FEWEST, basis.shape[0] * length // WORTH), MOST)
 
 
 # -- slices -----------------------------------------------------------------------------------------------------------

@@ -70,3 +70,26 @@ def test_third_derivatives():
     third = tapec.jacobian(tapec.hessian(loss))(X)
     expected = differences(lambda x: tapec.hessian(loss)(x).ravel(), X).reshape(N, N, N)
     assert np.allclose(third, expected, rtol=1e-7, atol=1e-8)
+
+
+def diffused(steps):
+    def f(x):
+        for _ in range(steps):
+            x = np.concatenate([x[:1], x[1:-1] ** 2 + 0.1 * (x[2:] - 2.0 * x[1:-1] + x[:-2]), x[-1:]])
+        return x
+
+    return f
+
+
+@pytest.mark.parametrize("jacobian", [tapec.jacrev, tapec.jacfwd])
+@pytest.mark.parametrize("steps", [3, 6])
+def test_many_steps_of_a_stencil(jacobian, steps):
+    x = np.linspace(0.2, 0.9, 12)
+    assert np.allclose(jacobian(diffused(steps))(x), differences(diffused(steps), x), rtol=1e-7, atol=1e-8)
+
+
+def test_code_grows_with_the_steps_of_a_stencil_and_no_faster():
+    x = np.linspace(0.2, 0.9, 12)
+    curvature = [tapec.jacrev(tapec.grad(lambda x, n=n: np.sum(diffused(n)(x) ** 2))) for n in (4, 6, 8)]
+    lines = [len(f.source(x).splitlines()) for f in curvature]
+    assert lines[2] - lines[1] < 1.5 * (lines[1] - lines[0])
