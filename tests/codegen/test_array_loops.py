@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+import tapec
 from tapec.codegen import arrays, compile_graph
 from tapec.codegen.lifted import lifted, settle
 from tapec.ir import parse
@@ -422,3 +423,20 @@ def test_zeros_that_steps_read_before_all_are_written():
     del junk  # what an empty array may find
     compiled = check(graph, x)
     assert loops(compiled) == 1 and "np.zeros((40, 30))" in compiled.source
+
+
+def test_steps_that_begin_with_a_unit_matrix():
+    """Of steps that are linear, the Hessian of the squares is 2 A'A."""
+
+    def f(u):
+        for _ in range(10):
+            u = u.copy()
+            u[1:-1] += 0.1 * (u[2:] - 2.0 * u[1:-1] + u[:-2])
+        return np.sum(u * u)
+
+    hessian = tapec.hessian(f)
+    step = np.eye(12)
+    step[1:-1] += 0.1 * (np.eye(12)[2:] - 2.0 * np.eye(12)[1:-1] + np.eye(12)[:-2])
+    a = np.linalg.matrix_power(step, 10)
+    np.testing.assert_allclose(hessian(np.linspace(0.5, 1.0, 12)), 2.0 * a.T @ a, rtol=1e-12, atol=1e-13)
+    assert "    for " in hessian.source()
