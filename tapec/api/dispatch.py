@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.api.signature import NUMBERS, Binder
+from tapec.api.signature import Binder
 from tapec.config import base, changes, code_settings, in_force
+from tapec.ir.types import WEAK_NUMBERS
 from tapec.runtime.notes import annotate
 from tapec.trace.recorder import CURRENT
 from tapec.trace.structure import LEAF, build
@@ -338,7 +339,7 @@ def _leaf_test(leaf: Any, name: str, w: _Writer) -> bool:
         dtype = w.name(leaf.dtype, "dtype")
         w.test(f"type({name}) is not _ndarray or {name}.shape != {leaf.shape!r} or {name}.dtype is not {dtype}")
         return True
-    if kind in NUMBERS:
+    if kind in WEAK_NUMBERS:
         w.test(f"type({name}) is not {kind.__name__}")
         return True
     if isinstance(leaf, np.generic):

@@ -18,7 +18,7 @@ from tapec.api.dispatch import Out
 from tapec.api.signature import value_of
 from tapec.codegen import compile_graph, helper_text
 from tapec.errors import TapecError, at_user_line
-from tapec.ir.types import Type
+from tapec.ir.types import NUMBERS, Type
 from tapec.trace.structure import LEAF
 
 __all__ = ["Text", "by_path", "constant_text", "export_module", "module_text", "result_text", "write_module"]
@@ -284,7 +284,7 @@ def _baked(source: Any, module: _Module) -> str:
 
 def constant_text(value: Any) -> str:
     """A number or array as source: written out when it is small, as bytes when it is not."""
-    if type(value) in (float, int, bool, complex):
+    if type(value) in NUMBERS:
         return _float_text(value)
     array = np.asarray(value)
     if array.ndim == 0:

@@ -7,11 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 from tapec.ir.origin import place_of
+from tapec.ir.types import NUMBERS
 from tapec.ops.control import CALL
 
 __all__ = ["names_of_leaves"]
-
-_NUMBERS = (float, int, bool, complex)
 
 
 def names_of_leaves(records: list[tuple[Any, ...]]) -> dict[int, str]:
@@ -22,7 +21,7 @@ def names_of_leaves(records: list[tuple[Any, ...]]) -> dict[int, str]:
     for op, inputs, _, out, code, lasti, *_ in records:
         for k, x in enumerate(inputs):
             if id(x) not in seen and id(x) not in names:
-                if type(x) not in _NUMBERS:  # an equal number may stand there as a literal first
+                if type(x) not in NUMBERS:  # an equal number may stand there as a literal first
                     seen.add(id(x))
                 if op is not CALL:
                     name = _operand(place_of((code, lasti)).text, k, len(inputs))

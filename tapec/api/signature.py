@@ -12,20 +12,19 @@ import numpy as np
 from tapec.api.variable import Variable
 from tapec.errors import at_user_line
 from tapec.ir import Type, type_of
+from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.define import as_data
 from tapec.trace.facts import is_foreign_array
 from tapec.trace.structure import Branch, flatten, paths
 from tapec.trace.tensor import Tensor
 
-__all__ = ["NUMBERS", "Arguments", "Binder", "Call", "is_dynamic"]
-
-NUMBERS = (float, int, complex)  # inputs; a bool is static
+__all__ = ["Arguments", "Binder", "Call", "is_dynamic"]
 
 
 def is_dynamic(x: Any) -> bool:
     """Is a leaf an input? Numbers and numeric arrays are; bools, strings, None and other objects are static."""
     kind = type(x)
-    if kind is np.ndarray or kind is Tensor or kind in NUMBERS or kind is Variable:
+    if kind is np.ndarray or kind is Tensor or kind in WEAK_NUMBERS or kind is Variable:
         return kind is not np.ndarray or x.dtype.kind in "fciub"
     if isinstance(x, Tensor):  # a view whose memory has changed reads itself anew, and is a Tensor from then on
         return x._tapec_read() is x
@@ -213,10 +212,10 @@ def value_of(x: Any) -> Any:
 def leaf_key(x: Any, dynamic: bool) -> Any:
     """What of a leaf belongs to the signature: its type when it is an input, else itself."""
     if dynamic:
-        if type(x) in NUMBERS:
+        if type(x) in WEAK_NUMBERS:
             return type(x)
         value = value_of(x)
-        return type(value) if type(value) in NUMBERS else (value.shape, value.dtype)
+        return type(value) if type(value) in WEAK_NUMBERS else (value.shape, value.dtype)
     if is_foreign_array(x):
         return type(x)  # what it holds is recorded at each call
     try:

@@ -9,7 +9,7 @@ import numpy as np
 from tapec.api.variable import Variable
 from tapec.errors import DetachError, at_user_line
 from tapec.ir import Builder, Graph, Node, input_node
-from tapec.ir.types import type_of
+from tapec.ir.types import NUMBERS, type_of
 from tapec.trace.log import Log
 from tapec.trace.recorder import CURRENT, Recorder, Token, pop, push
 from tapec.trace.tensor import Tensor, wrap
@@ -118,7 +118,7 @@ class BackwardTrace:
             return node
 
         def leaf(slot: int, x: Any) -> Node:
-            return builder.constant(x) if type(x) in (float, int, bool, complex) else given(x)
+            return builder.constant(x) if type(x) in NUMBERS else given(x)
 
         nodes = self.log.graph(builder, leaf)
         outputs = []

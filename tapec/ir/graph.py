@@ -13,7 +13,7 @@ import numpy as np
 
 from tapec.ir.display import rich
 from tapec.ir.op import Op, register
-from tapec.ir.types import Type, type_of
+from tapec.ir.types import NUMBERS, Type, type_of
 
 __all__ = ["CONSTANT", "CT", "INPUT", "ITEM", "Graph", "Node", "constant", "input_node", "is_literal"]
 
@@ -97,7 +97,7 @@ def input_node(name: str | None, type: Type, origin: Any = None) -> Node:
 
 def constant(value: Any, name: str | None = None, origin: Any = None) -> Node:
     """A constant node; a Python number stays weak, a 0-d array becomes a NumPy scalar."""
-    if type(value) not in (float, int, bool, complex):
+    if type(value) not in NUMBERS:
         value = np.asarray(value)
         if value.ndim == 0:
             value = value[()]
@@ -106,7 +106,7 @@ def constant(value: Any, name: str | None = None, origin: Any = None) -> Node:
 
 def is_literal(node: Node) -> bool:
     """Is it a Python number written into the program?"""
-    return node.op is CONSTANT and type(node.params[0][1]) in (float, int, bool, complex)
+    return node.op is CONSTANT and type(node.params[0][1]) in NUMBERS
 
 
 class Graph:

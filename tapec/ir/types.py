@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "NUMBERS",
+    "WEAK_NUMBERS",
     "Type",
     "array_type",
     "broadcast_shapes",
@@ -94,6 +96,8 @@ _WEAK_TYPES = {
     complex: Type((), np.dtype(np.complex128), True),
     bool: Type((), np.dtype(np.bool_), False),
 }
+NUMBERS = frozenset(_WEAK_TYPES)  # the classes of Python's numbers, and those of them that are weak
+WEAK_NUMBERS = NUMBERS - {bool}
 
 
 _ARRAY_TYPES: dict[Any, Type] = {}

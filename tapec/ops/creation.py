@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type, broadcast_shapes
-from tapec.ir.types import several
+from tapec.ir.types import NUMBERS, several
 from tapec.ops.array import ArrayLike, apply, implements
 from tapec.ops.define import as_operand, define, dtype_of, shape_of
 from tapec.ops.kit import as_array, lined_up, real_dtype
@@ -74,7 +74,7 @@ def full_like(
     dtype = np.dtype(dtype or dtype_of(a))
     if type(value) is float and value == 0 and str(value)[0] == "-":
         return np.negative(_uniform(a, 0.0, dtype, shape))  # a parameter does not tell -0.0 from 0.0
-    if type(value) in (float, int, bool, complex):
+    if type(value) in NUMBERS:
         return _uniform(a, value, dtype, shape)
     return np.broadcast_to(value, _shape(a, shape)).astype(dtype)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError
 from tapec.ir import CONSTANT, ITEM, Graph
+from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.array import apply
 from tapec.ops.define import as_operand, define, dtype_of
 from tapec.ops.samples import any_real
@@ -22,7 +23,7 @@ __all__ = ["CUSTOM", "CUSTOM_GRAPH", "STOP_GRADIENT", "Opaque", "stop_gradient"]
 
 STOP_GRADIENT = define(
     "stop_gradient",
-    lambda x: x if type(x) in (int, float, complex) else np.positive(x),
+    lambda x: x if type(x) in WEAK_NUMBERS else np.positive(x),
     lambda t: t,
     "elementwise",
     gradient="none",

@@ -16,7 +16,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type, broadcast_shapes, register
-from tapec.ir.types import array_type, normalize_axes, several
+from tapec.ir.types import NUMBERS, array_type, normalize_axes, several
 from tapec.ops.array import FUNCTIONS, UFUNCS, ArrayLike, apply
 
 __all__ = [
@@ -138,7 +138,7 @@ MANY, FEW = 16, 4  # elements of an object array, and the stand-ins among them, 
 # ---------------------------------------------------------------------------------------------------------------
 def as_operand(x: Any) -> Any:
     """A stand-in, a Python number, or an array; lists that hold stand-ins become a stack of them."""
-    if type(x) in (float, int, bool, complex):
+    if type(x) in NUMBERS:
         return x
     if isinstance(x, ArrayLike):
         return x._operand()

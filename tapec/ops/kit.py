@@ -10,6 +10,7 @@ import numpy as np
 
 from tapec.errors import DetachError, at_user_line
 from tapec.ir import Type
+from tapec.ir.types import NUMBERS
 from tapec.ops.array import ArrayLike
 from tapec.ops.define import as_operand, conj, ndim_of
 from tapec.ops.samples import Case
@@ -80,7 +81,7 @@ def flat(x: Any) -> Any:
 def as_array(x: Any) -> Any:
     """An operand that has a shape and methods: a Python number becomes an array scalar."""
     x = as_operand(x)
-    return np.asarray(x)[()] if type(x) in (float, int, bool, complex) else x
+    return np.asarray(x)[()] if type(x) in NUMBERS else x
 
 
 def plain_number(x: Any) -> Any:
@@ -95,7 +96,7 @@ def plain_number(x: Any) -> Any:
 
 def weak(x: Any) -> bool:
     """Is it, or does it stand for, a Python number?"""
-    return type(x) in (float, int, bool, complex) or getattr(x, "weak", False)
+    return type(x) in NUMBERS or getattr(x, "weak", False)
 
 
 def present(*names: str) -> list[Any]:

@@ -8,12 +8,11 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op
+from tapec.ir.types import NUMBERS, WEAK_NUMBERS
 from tapec.ops.array import FUNCTIONS, UFUNCS, apply
 from tapec.ops.define import as_operand, dtype_of
 
 __all__ = ["call_with", "cast", "find_op", "plain"]
-
-_WEAK = (float, int, bool, complex)
 
 
 # -- finding the op ---------------------------------------------------------------------------------------------------
@@ -72,7 +71,7 @@ def call_with(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, kwargs: dict[s
 
 def _loop_inputs(ufunc: np.ufunc, inputs: tuple[Any, ...], signature: Any, casting: str) -> tuple[Any, ...]:
     """The operands in the dtypes of the loop that NumPy would choose."""
-    given: list[Any] = [type(x) if type(x) in (float, int, complex) else dtype_of(x) for x in inputs]
+    given: list[Any] = [type(x) if type(x) in WEAK_NUMBERS else dtype_of(x) for x in inputs]
     given += [None] * ufunc.nout
     fixed = {} if signature is None else {"signature": signature}
     chosen = ufunc.resolve_dtypes(tuple(given), casting=casting, **fixed)  # type: ignore[arg-type]
@@ -80,7 +79,7 @@ def _loop_inputs(ufunc: np.ufunc, inputs: tuple[Any, ...], signature: Any, casti
 
 
 def cast(x: Any, dtype: np.dtype) -> Any:
-    if type(x) in _WEAK:
+    if type(x) in NUMBERS:
         return np.asarray(x, dtype)[()]
     return x if x.dtype == dtype else x.astype(dtype)
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import CONSTANT, Node
+from tapec.ir.types import NUMBERS
 
 __all__ = ["is_identity", "is_nonnegative", "is_positive", "is_power_of_two", "is_zero", "uniform_value"]
-
-_NUMBERS = (float, int, bool, complex)
 
 
 def uniform_value(node: Node) -> Any:
@@ -19,7 +18,7 @@ def uniform_value(node: Node) -> Any:
     op = node.op
     if op is CONSTANT:
         value = node.params[0][1]
-        if type(value) in _NUMBERS:
+        if type(value) in NUMBERS:
             return value
         return value.item() if isinstance(value, np.generic) and value.dtype.char not in "gG" else None
     if op.name == "full":

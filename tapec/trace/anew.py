@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.ir import Builder, Node
+from tapec.ir.types import NUMBERS
 from tapec.trace.program import Program
 from tapec.trace.run import Recorded
-from tapec.trace.tensor import NUMBERS, Tensor
+from tapec.trace.tensor import Tensor
 
 __all__ = ["RecordedProgram"]
 

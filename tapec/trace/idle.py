@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tapec.ir.types import NUMBERS
 from tapec.trace.log import Log
-from tapec.trace.tensor import NUMBERS, Tensor, run_op
+from tapec.trace.tensor import Tensor, run_op
 
 __all__ = ["Idle", "compute_again", "idle_values", "let_go"]
 

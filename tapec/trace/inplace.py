@@ -18,6 +18,7 @@ import numpy as np
 
 from tapec.errors import InPlaceError, at_user_line, note_user_line
 from tapec.ir import Op
+from tapec.ir.types import NUMBERS, WEAK_NUMBERS
 from tapec.ops import UFUNCS
 from tapec.ops.array import OPERATORS, ArrayLike
 from tapec.ops.control import WHERE
@@ -209,7 +210,7 @@ def assign(self: Tensor, result: Any, casting: str = "same_kind") -> Tensor:
     if r is t or (type(r) in (Tensor, float, np.ndarray) and replaced(t, COPY, r)):
         return self
     check_writable(t)
-    dtype = np.result_type(r) if type(r) in (float, int, bool, complex) else r.dtype
+    dtype = np.result_type(r) if type(r) in NUMBERS else r.dtype
     if not np.can_cast(dtype, t.dtype, casting):  # type: ignore[arg-type]
         message = f"Cannot cast output from {dtype!r} to {t.dtype!r} with casting rule {casting!r}"
         raise TypeError(at_user_line(message))
@@ -254,7 +255,7 @@ def _augmented(ufunc: np.ufunc, compute: Any) -> Any:
 def update(t: Tensor, ufunc: np.ufunc, other: Any) -> None:
     check_writable(t)
     op, inputs = UFUNCS[ufunc], (t, as_operand(other))
-    given = [type(x) if type(x) in (float, int, complex) else np.asarray(unwrap(x)).dtype for x in inputs]
+    given = [type(x) if type(x) in WEAK_NUMBERS else np.asarray(unwrap(x)).dtype for x in inputs]
     if ufunc is not np.matmul:
         ufunc.resolve_dtypes((*given, t.dtype))  # NumPy's error where it would not cast
     value = computed(op, inputs, ())

@@ -20,7 +20,7 @@ from weakref import ref
 import numpy as np
 
 from tapec.ir import Op, Type
-from tapec.ir.types import type_of
+from tapec.ir.types import NUMBERS, type_of
 from tapec.ops.array import METHODS, ArrayLike
 from tapec.ops.define import as_operand
 from tapec.ops.indexing import GETITEM
@@ -29,7 +29,6 @@ from tapec.trace.recorder import CURRENT, Recorder
 from tapec.trace.snapshot import WHOLE
 from tapec.trace.tensor import (
     MEANS,
-    NUMBERS,
     Tensor,
     Unread,
     as_seen,

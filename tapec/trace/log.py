@@ -15,10 +15,10 @@ import numpy as np
 
 from tapec.autodiff.inline import copy_into
 from tapec.ir import Builder, Node
-from tapec.ir.types import type_of
+from tapec.ir.types import NUMBERS, type_of
 from tapec.ops.control import CALL, GUARD, LENGTH
 from tapec.trace.snapshot import WHOLE, Snapshot, again, first, held, lost
-from tapec.trace.tensor import NUMBERS, Tensor, raw_value
+from tapec.trace.tensor import Tensor, raw_value
 
 __all__ = ["Log"]
 

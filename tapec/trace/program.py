@@ -17,6 +17,7 @@ from tapec.codegen import Compiled
 from tapec.errors import warn_user
 from tapec.ir import INPUT, Builder, Graph, Node, input_node, type_of
 from tapec.ir.tree import Tree
+from tapec.ir.types import NUMBERS
 from tapec.ops.casting import CAST
 from tapec.ops.creation import FULL
 from tapec.runtime.build import Build
@@ -27,7 +28,7 @@ from tapec.trace.holders import held_elsewhere
 from tapec.trace.paths import Guard, TracedPath, Trie, same_guards
 from tapec.trace.run import Recorded
 from tapec.trace.structure import LEAF
-from tapec.trace.tensor import NUMBERS, Tensor
+from tapec.trace.tensor import Tensor
 
 __all__ = ["Program", "Source"]
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, constant
 from tapec.ir.graph import Params
+from tapec.ir.types import NUMBERS
 from tapec.ops.layout import ravel
 from tapec.trace.computing import computation, direct
 from tapec.trace.plan_text import Line, Text, made_in, noting, written
 from tapec.trace.recorder import Recorder
-from tapec.trace.tensor import NUMBERS, Tensor, record, wrap
+from tapec.trace.tensor import Tensor, record, wrap
 
 __all__ = ["Answer", "Notes", "Plan", "plan_of"]
 

@@ -18,6 +18,7 @@ import numpy as np
 from tapec.errors import UnsupportedError, at_user_line, is_user_file, note_user_line
 from tapec.ir import Op, type_of
 from tapec.ir.display import rich
+from tapec.ir.types import NUMBERS
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import ufunc_method
 from tapec.ops.define import WEAK, as_data, as_operand, holds_stand_in
@@ -25,7 +26,6 @@ from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT, Mark, Recorder, traces
 
 __all__ = [
-    "NUMBERS",
     "Tensor",
     "Unread",
     "operand_values",
@@ -42,10 +42,10 @@ __all__ = [
 _new = object.__new__
 _ndarray = np.ndarray
 _STRONG = frozenset({np.float64, np.int64, np.complex128})  # what Python's numbers become in NumPy
-NUMBERS = frozenset({float, int, complex, bool})  # a traced Python number stays one, weak as NEP 50 has it
 NUMERIC = frozenset("fciub")
 PLAIN = frozenset(
-    {float, int, bool, complex, np.bool_, np.complex64, np.complex128}
+    NUMBERS
+    | {np.bool_, np.complex64, np.complex128}
     | {np.float64, np.float32, np.float16, np.longdouble}
     | {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
 )
