@@ -19,8 +19,6 @@ OWN, CARRIED, SAME, WALK = range(4)
 Source = tuple[int, Any]  # what an operation reads: (OWN, place), (CARRIED, Carried), (SAME, node), (WALK, number)
 Carried = tuple[int, int]  # a place, and how many steps before: one, as a rule
 NEUTRAL = {"add": -0.0, "multiply": 1.0}  # 0.0 would make a zero of -0.0
-
-
 HARMLESS = {"add", "subtract", "multiply", "negative", "matmul", "sum", "where", "scatter"}
 LITTLE = 0.02  # of the work of a loop
 
@@ -246,14 +244,16 @@ class Growing:
         return True
 
     def neutral(self, q: int) -> Node | None:
-        """What a sum, or a product, is before anything is in it; -0.0 + x is x, of zeros too.
+        """What a sum, or a product, is before anything is in it.
 
-        Where each step adds a line of its own to an array of zeros, it is that.
+        A gradient's zeros may lose a sign, and where each step adds a line of its own to an array of zeros, it is that.
         """
-        op, t = self.seed[q].op, self.seed[q].type
+        op, t, role = self.seed[q].op, self.seed[q].type, self.seed[q].role
         value = NEUTRAL.get(op.facts.get("plain", op.name))
         if value is None or t.dtype.kind != "f":
             return None
+        if not value and role is not None:
+            value = 0.0
         parts = [self.seed[p] for kind, p in self.sources[q] if kind == OWN and self.seed[p].op.name == "scatter"]
         if parts:
             if any([not is_line(part) for part in parts]):
@@ -262,7 +262,7 @@ class Growing:
         if not t.shape:
             return constant(value)
         params = (("shape", t.shape), ("value", value), ("dtype", t.dtype))
-        return Node(get_op("full"), (), params, t, self.seed[q].origin, None, self.seed[q].role)
+        return Node(get_op("full"), (), params, t, self.seed[q].origin, None, role)
 
     def fits(self, key: Carried, node: Node) -> bool:
         """Is what the first step finds like what the others find?"""
