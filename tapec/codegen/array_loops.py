@@ -11,10 +11,10 @@ from tapec.codegen.expressions import Expr
 from tapec.codegen.feeds import Block, Feed
 from tapec.codegen.growing import Carried
 from tapec.codegen.lifted import lifted, settle
-from tapec.codegen.loops import workspace_lines
-from tapec.codegen.plan import Plan, is_view
-from tapec.codegen.repeat_lines import DIGITS, Repeating, repeat_items, repeat_plan
-from tapec.codegen.statements import Assign
+from tapec.codegen.loops import makes_more, workspace_lines
+from tapec.codegen.plan import TIMES, Plan, is_big, is_view
+from tapec.codegen.repeat_lines import DIGITS, Repeat, Repeating, repeat_items, repeat_plan
+from tapec.codegen.statements import Assign, Delete
 from tapec.codegen.templates import COPY
 from tapec.codegen.writes import Filled
 from tapec.ir import Graph, Node
@@ -117,7 +117,25 @@ class ArrayRepeats(Repeating):
         self.alive += kept + sum([t.nbytes for t in step.made.values()])
         self.moved += step.moved * block.count
 
+    def seen_last(self) -> list[str]:
+        """The names of large arrays that were looked into for the last time, and of what looks into them: they would
+        lie beside what later lines make."""
+        names = []
+        for view in self.items[self.here].leaves:
+            array = self.root_of(view)
+            if view is array or array not in self.owned or self.last.get(array) != self.here:
+                continue
+            if is_big(array.type, TIMES):
+                self.owned.discard(array)
+                self.alive -= array.type.nbytes
+                names += [self.name[view], *[n for n in (self.name[array],) if n not in self.names.taken]]
+        return names
+
     def after(self, block: Block, step: ArrayStep) -> set[str]:
+        later = self.items[self.here + 1 :]
+        over = self.seen_last() if any([type(item) is Repeat or makes_more(item) for item in later]) else []
+        if over:
+            self.out.append(Delete(tuple(over)))
         self.alive -= sum([self.kept.pop(f.values, 0) for f in block.feeds if self.is_last(f)])
         for node, p in block.left.items():
             last = block.body[p]

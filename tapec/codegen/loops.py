@@ -24,7 +24,7 @@ from tapec.ir.types import Type
 if TYPE_CHECKING:
     from tapec.codegen.lower import Lowering
 
-__all__ = ["lower_loop", "workspace_lines"]
+__all__ = ["lower_loop", "makes_more", "workspace_lines"]
 
 SLICE = parse_template("_0[_1:_2]", 3)
 SAME = parse_template("_0", 1)
@@ -261,7 +261,7 @@ def _freed(outer: Lowering, held: dict[str, Node], workspace: list[Assign]) -> l
 
     `held` are the arrays of our own that slices look into, `workspace` the lines that make it.
     """
-    later = [k for k, item in enumerate(outer.items) if k > outer.here and _makes_more(item)]
+    later = [k for k, item in enumerate(outer.items) if k > outer.here and makes_more(item)]
     if not later:
         return []
     ends = {name: outer.last.get(outer.root_of(node), outer.here) for name, node in held.items()}
@@ -271,7 +271,7 @@ def _freed(outer: Lowering, held: dict[str, Node], workspace: list[Assign]) -> l
     return [Delete(tuple(names))] if names else []
 
 
-def _makes_more(item: Any) -> bool:
+def makes_more(item: Any) -> bool:
     """Is it computed in memory of its own?"""
     if type(item) is not Node or is_view(item):
         return False

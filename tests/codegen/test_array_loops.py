@@ -439,3 +439,10 @@ def test_steps_that_begin_with_a_unit_matrix():
     a = np.linalg.matrix_power(step, 10)
     np.testing.assert_allclose(hessian(np.linspace(0.5, 1.0, 12)), 2.0 * a.T @ a, rtol=1e-12, atol=1e-13)
     assert "    for " in hessian.source()
+
+
+@pytest.mark.parametrize(("batch", "lets_go"), [(2, False), (40, True)])
+def test_large_arrays_that_a_loop_was_the_last_to_look_into_are_let_go(batch, lets_go, monkeypatch):
+    values = (drawn(12, batch, 6), drawn(6, 6), drawn(6, 6))
+    compiled = same_bits(gradient_of(rnn, *values), values, monkeypatch)
+    assert ("\n    del " in compiled.source) == lets_go, compiled.source
