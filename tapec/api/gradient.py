@@ -12,7 +12,7 @@ from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
 from tapec.api.structures import Structure, structure_of
 from tapec.trace.idle import compute_again, idle_values, let_go
-from tapec.trace.recorder import CURRENT, Token
+from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import Tensor, wrap
 
 __all__ = ["Request", "by_source", "done", "name_of", "tape_gradient", "whole"]
@@ -47,16 +47,19 @@ class Request:
 
     def slots(self, tape: Any, targets: list[Any], sources: list[Any]) -> tuple[Any, Any]:
         """The slot of each target, and those of each source; None for what was not recorded, or was not watched."""
-        slot, token = self._slot, tape.token
+        get, mark = self.get, tape.token.mark  # which has what this tape alone watches
         return (
-            tuple([slot(token, t) if type(t) is Tensor else self._read(tape, t)[1] for t in targets]),
-            tuple([(slot(token, s),) if type(s) is Tensor else self._read(tape, s)[0] for s in sources]),
+            tuple([get(id(t)) if type(t) is Tensor and t._mark is mark else self._any(tape, t)[1] for t in targets]),
+            tuple([(get(id(s)),) if type(s) is Tensor and s._mark is mark else self._any(tape, s)[0] for s in sources]),
         )
 
-    def _slot(self, token: Token, t: Tensor) -> Any:
-        """The slot of a tensor. An operand that nobody watches has one too, and no gradient."""
-        mark = t._mark  # which may have been renewed when the tape was over
-        return self.get(id(t)) if mark is not None and (token in mark.tokens or not token.alive) else None
+    def _any(self, tape: Any, x: Any) -> tuple[Any, Any]:
+        """As a source, and as a target. An operand that nobody watches has a slot too, and no gradient."""
+        if type(x) is not Tensor:
+            return self._read(tape, x)
+        mark, token = x._mark, tape.token  # the mark may have been renewed when the tape was over
+        slot = self.get(id(x)) if mark is not None and (token in mark.tokens or not token.alive) else None
+        return (slot,), slot
 
     def _read(self, tape: Any, variable: Any) -> tuple[Any, Any]:
         """The slots of all values that a Variable was read at, and that of its value now."""
