@@ -12,6 +12,7 @@ import traceback
 import numpy as np
 import pytest
 
+import tapec
 from tapec.codegen import compile_graph
 from tapec.codegen.load import Space
 from tests.codegen.kit import gradient_of, graph_of
@@ -77,7 +78,8 @@ def test_nothing_is_left_behind():
 
 def test_every_line_is_where_the_text_has_it():
     """The names that each line of bytecode loads stand on that line of the text."""
-    for compiled in (compiled_network(), compile_graph(graph_of(_long, np.ones(20)), "long")):
+    in_loops = compile_graph(gradient_of(_steps, np.ones((30, 30))), "steps")
+    for compiled in (compiled_network(), compile_graph(graph_of(_long, np.ones(20)), "long"), in_loops):
         lines = compiled.source.splitlines()
         code = compiled.function.__code__
         import dis
@@ -88,6 +90,23 @@ def test_every_line_is_where_the_text_has_it():
             line = where or line
             if instruction.opname in ("STORE_FAST", "LOAD_GLOBAL") and line > 1:
                 assert str(instruction.argval) in lines[line - 1]
+
+
+def _steps(x):
+    y = x
+    for _ in range(12):
+        y = np.tanh(y) + np.exp(y) * x
+    return np.sum(y)
+
+
+def test_errors_in_a_step_name_the_line_of_the_user():
+    f = tapec.grad(_steps)
+    with np.errstate(all="raise"):
+        f(np.full((30, 30), -1.0))
+        assert "    for " in f.source(np.full((30, 30), -1.0))
+        with pytest.raises(FloatingPointError) as caught:
+            f(np.ones((30, 30)))
+    assert "test_load.py" in caught.value.__notes__[0] and "np.exp(y)" in caught.value.__notes__[0]
 
 
 def _long(x):
