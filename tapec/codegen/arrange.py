@@ -14,8 +14,8 @@ from tapec.codegen.collected import JOINING, LIST, SEVERAL, Collector
 from tapec.codegen.counting import counted, seen_again
 from tapec.codegen.elements import FLOAT
 from tapec.codegen.feeds import Block, Feed, Pick, aligned, computed_again, text_op
-from tapec.codegen.growing import CARRIED, OWN, SAME, Loop, Walk
 from tapec.codegen.names import wished_name
+from tapec.codegen.pattern import CARRIED, OWN, SAME, Loop, Walk
 from tapec.codegen.plan import count_uses, is_view
 from tapec.codegen.repeats import find_loops
 from tapec.ir import INPUT, Graph, Node, input_node
@@ -59,7 +59,7 @@ def arranged(
         if not lost:
             return found
         for loop in loops:  # those that walk along others come after them
-            if not lost.isdisjoint([w.base[0] for w in loop.walks if type(w.base) is tuple]):
+            if not lost.isdisjoint([w.loop for w in loop.walks]):
                 lost.add(loop)
         loops = [loop for loop in loops if loop not in lost]
     return None
@@ -138,7 +138,7 @@ class _Arranger(Collector):
                 walking[w] = self.element_of(walk, block)
             elif walk.base == "inputs":
                 walking[w] = self.input_of(walk, block)
-            elif walk.base[0] == "numbers":
+            elif walk.is_numbers:
                 walking[w] = self.number_of(walk.base[1], block)
             else:
                 seen = seen_again(walk, len(loop.steps), block, self.read)

@@ -9,9 +9,9 @@ from tapec.codegen.arrange import arranged
 from tapec.codegen.array_steps import ArrayStep
 from tapec.codegen.expressions import Expr
 from tapec.codegen.feeds import Block, Feed
-from tapec.codegen.growing import Carried
 from tapec.codegen.lifted import lifted, settle
 from tapec.codegen.loops import makes_more, workspace_lines
+from tapec.codegen.pattern import Carried
 from tapec.codegen.plan import TIMES, Plan, is_big, is_view
 from tapec.codegen.repeat_lines import DIGITS, Repeat, Repeating, repeat_items, repeat_plan
 from tapec.codegen.statements import Assign, Delete

@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from tapec.codegen.feeds import Block, slice_text, text_op
-from tapec.codegen.growing import Loop
+from tapec.codegen.pattern import Loop
 from tapec.codegen.plan import is_view
 from tapec.ir import Graph, Node
 from tapec.ir.types import Type

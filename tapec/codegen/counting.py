@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from tapec.codegen.feeds import Block, Feed, text_op
-from tapec.codegen.growing import OWN, SAME, WALK, Walk
+from tapec.codegen.pattern import OWN, SAME, WALK, Walk
 from tapec.codegen.plan import is_view
 from tapec.ir import Node, input_node
 from tapec.ir.types import weak_type
@@ -79,8 +79,8 @@ def seen_again(walk: Walk, count: int, block: Block, resolve: Callable[[Node], N
         p = x
     found: dict[int, Node | None] = {}
     for w in dict.fromkeys([x for p in chain for kind, x in loop.sources[p] if kind == WALK]):
-        base = loop.walks[w].base
-        numbers = base[1] if type(base) is tuple and base[0] == "numbers" else ()
+        along = loop.walks[w]
+        numbers = along.base[1] if along.is_numbers else ()
         found[w] = counted(tuple([numbers[walk.at(k)] for k in range(count)]), block) if numbers else None
         if found[w] is None:
             return None

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from tapec.codegen.elements import OPS
-from tapec.codegen.growing import Carried, Loop, Walk
 from tapec.codegen.items import no_run
+from tapec.codegen.pattern import Carried, Loop, Walk
 from tapec.codegen.plan import is_view
 from tapec.ir import INPUT, Node, Op, input_node, is_literal
 

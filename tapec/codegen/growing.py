@@ -1,5 +1,5 @@
-"""Loops of a program, and how one grows from a single step: forward and backward, as far as the operations
-of the next step are in the program."""
+"""How a loop grows from a single step: forward and backward, as far as the operations of the next step are in the
+program."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from tapec.codegen.pattern import CARRIED, OWN, SAME, Carried, Source, Walk
 from tapec.codegen.plan import is_view
 from tapec.codegen.scatter import is_line
 from tapec.ir import CONSTANT, Node, constant, get_op
 from tapec.ir.flops import flops
 
-__all__ = ["CARRIED", "OWN", "SAME", "WALK", "Carried", "Growing", "Loop", "Source", "Walk"]
+__all__ = ["Growing", "Program"]
 
-OWN, CARRIED, SAME, WALK = range(4)
-Source = tuple[int, Any]  # what an operation reads: (OWN, place), (CARRIED, Carried), (SAME, node), (WALK, number)
-Carried = tuple[int, int]  # a place, and how many steps before: one, as a rule
 NEUTRAL = {"add": -0.0, "multiply": 1.0}  # 0.0 would make a zero of -0.0
 HARMLESS = {"add", "subtract", "multiply", "negative", "matmul", "sum", "where", "scatter"}
 LITTLE = 0.02  # of the work of a loop
@@ -26,57 +24,6 @@ LITTLE = 0.02  # of the work of a loop
 def is_harmless(node: Node) -> bool:
     """Can it be computed although nobody asked for it, with no complaints about the values?"""
     return is_view(node) or node.op.facts.get("plain", node.op.name) in HARMLESS
-
-
-class Walk(NamedTuple):
-    """Step k reads element `start + k * stride` of a sequence.
-
-    The base is the number of an input whose elements are read; or "inputs", all of them; or (loop, place), what a loop
-    computes there; or ("numbers", the numbers themselves). Of what a loop carries, element k is what step k finds, so
-    the first is what it begins with.
-    """
-
-    base: Any
-    start: int
-    stride: int
-
-    def at(self, k: int) -> int:
-        return self.start + k * self.stride
-
-    def is_whole(self, count: int) -> bool:
-        """Does it take so many steps along all that a loop carries, from what its first step finds to what the last one
-        makes? No list has that."""
-        loop, p = self.base if type(self.base) is tuple else (None, None)
-        if type(loop) is not Loop or (p, 1) not in loop.first:
-            return False
-        return sorted((self.start, self.at(count - 1))) == [0, len(loop.steps)]
-
-
-class Loop(NamedTuple):
-    """`steps[k][p]` is the operation at place p of step k, `sources[p]` what it reads in each step.
-
-    `first` has what the first step finds of steps before. `exact` tells whether the program has all of it.
-    """
-
-    steps: list[list[Node]]
-    sources: list[tuple[Source, ...]]
-    walks: list[Walk]
-    first: dict[Carried, Node]
-    exact: bool
-
-    @property
-    def pattern(self) -> list[Node]:
-        """A step that is like all others."""
-        return self.steps[1]
-
-    def __repr__(self) -> str:
-        return f"<loop of {len(self.steps)} steps>"
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
 
 class Program(NamedTuple):
@@ -329,7 +276,7 @@ class Growing:
         for walk, seen in zip(self.walks, self.seen):
             at, values = walk.at(k), self.program.sequences[walk.base]
             seen[k] = values[at] if 0 <= at < len(values) else None
-            if type(walk.base) is tuple and walk.base[0] == "numbers":
+            if walk.is_numbers:
                 seen[k] = self.next_number(seen, k) or seen[k]
             found.append(seen[k])
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tapec.codegen.growing import CARRIED, OWN, SAME, WALK, Loop, Source, Walk
+from tapec.codegen.pattern import CARRIED, OWN, SAME, WALK, Loop, Source, Walk
 from tapec.ir import Node
 
 __all__ = ["joined"]
@@ -53,7 +53,7 @@ class _Groups:
             return False
         if any([self.end(b) >= begin for b, number in bases.items() if number != g]):
             return False
-        if any([_within(w) is None for w in loop.walks if _base(w) in bases and bases[_base(w)] == g]):  # type: ignore[index]
+        if any([_within(w) is None for w in loop.walks if w.loop is not None and bases[w.loop] == g]):
             return False
         same = [x for sources in loop.sources for kind, x in sources if kind == SAME]
         return all([self.is_before(n, begin) for n in (*same, *loop.first.values())])
@@ -68,20 +68,14 @@ class _Groups:
         return max([self.index.get(n, 0) for other in group for n in other.steps[-1]])
 
 
-def _base(walk: Walk) -> Loop | None:
-    """The loop that it goes along."""
-    return walk.base[0] if type(walk.base) is tuple and type(walk.base[0]) is Loop else None
-
-
 def _bases(loop: Loop) -> set[Loop]:
-    return {b for b in map(_base, loop.walks) if b is not None}
+    return {w.loop for w in loop.walks if w.loop is not None}
 
 
 def _moved(walk: Walk, now: Mapping[Loop, tuple[Loop, int]]) -> Walk:
-    base = _base(walk)
-    if base is None:
+    if walk.loop is None:
         return walk
-    loop, place = now[base]
+    loop, place = now[walk.loop]
     return walk._replace(base=(loop, place + walk.base[1]))
 
 
@@ -105,11 +99,9 @@ def _both(a: Loop, b: Loop, places: Mapping[Loop, int], now: Mapping[Loop, tuple
 
     found: list[Source] = []
     for walk in b.walks:
-        base, inside = _base(walk), None
-        if base in places:
-            inside = _within(walk)
+        inside = _within(walk) if walk.loop in places else None
         if inside is not None:
-            found.append(shifted(*inside, places[base]))  # type: ignore[index]
+            found.append(shifted(*inside, places[walk.loop]))  # type: ignore[index]
         else:
             found.append((WALK, len(walks)))
             walks.append(_moved(walk, now))

@@ -10,10 +10,10 @@ from tapec.codegen.counting import range_text
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.feeds import Block, Feed, Pick, slice_text
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
-from tapec.codegen.growing import Carried
 from tapec.codegen.items import Results
 from tapec.codegen.lower import Lowering
 from tapec.codegen.names import generic_name, identifier, wished_name
+from tapec.codegen.pattern import Carried
 from tapec.codegen.plan import Plan
 from tapec.codegen.statements import Assign, Do, For
 from tapec.codegen.templates import APPEND, EMPTY_LIST

@@ -12,8 +12,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tapec.codegen.growing import CARRIED, OWN, SAME, WALK, Growing, Loop, Program, Source, Walk
+from tapec.codegen.growing import Growing, Program
 from tapec.codegen.joined import joined
+from tapec.codegen.pattern import CARRIED, OWN, SAME, WALK, Loop, Source, Walk
 from tapec.ir import CONSTANT, Graph, Node, is_literal
 from tapec.ir.origin import line_of
 
@@ -226,7 +227,7 @@ def grown_along(grown: Growing) -> list[Walk]:
 
 def moved(walk: Walk, seen: Mapping[int, Node | None], behind: int, count: int) -> Walk:
     """A walk of so many steps that begins so many before; along numbers, along those that are seen."""
-    if type(walk.base) is int or walk.base[0] != "numbers":
+    if not walk.is_numbers:
         return walk._replace(start=walk.at(-behind))
     numbers: list[Any] = [seen[k - behind] for k in range(count)]
     return Walk(("numbers", tuple([n.value for n in numbers])), 0, 1)
