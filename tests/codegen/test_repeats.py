@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tapec
 from tapec.codegen import floats
 from tests.codegen.kit import check, gradient_of, graph_of, same_bits
 
@@ -162,7 +163,6 @@ def squares(p):
 @pytest.mark.parametrize("function", [first_and_last, squares])
 def test_second_derivatives(function, monkeypatch):
     """Steps read one step of a loop that is found later, and compute again what others have computed again."""
-    import tapec
 
     def second():
         g = tapec.grad(lambda p: np.sum(tapec.grad(function)(p) ** 2))
