@@ -9,10 +9,12 @@ import numpy as np
 from tapec.ir import OPS, Builder, Graph, Op, input_node, type_of
 from tapec.ops import Symbol
 from tapec.ops.samples import Case, Domain
+from tapec.ops.special import define_all
 
 # ops of SciPy come with their modules; here all are there, whatever ran before
 for module in ("ops.scipy_linalg", "ops.scipy_signal", "ops.scipy_sparse", "scipy.ode"):
     import_module(f"tapec.{module}")
+SPECIAL = {op.name for op in define_all()}
 OF_SCIPY = {name for name in OPS if name.startswith("scipy.")} | {"odeint"}
 # what a program is made of, not what it does
 WITHOUT_SAMPLE = {"input", "constant", "item", "call", "guard", "loop", "custom", "barrier", "shape", "implicit"}

@@ -20,12 +20,27 @@ from tapec.ir.reader import parse
 from tapec.ir.text import constant_table, print_graph
 from tapec.ir.types import is_differentiable, weak_type
 from tapec.ops.samples import Case
-from tests.ops.cases import COMPLEX, OF_SCIPY, REAL, WITHOUT_SAMPLE, cases, cast, domain_case, graph_of, takes_complex
+from tests.ops.cases import (
+    COMPLEX,
+    OF_SCIPY,
+    REAL,
+    SPECIAL,
+    WITHOUT_SAMPLE,
+    cases,
+    cast,
+    domain_case,
+    graph_of,
+    takes_complex,
+)
 from tests.ops.numerics import check_gradient, directions, gradient_graph, inner, like, loss_graph, slope
 
 # the shape of a dynamic op's result hangs on values: it has no type rule, and is tested on tensors
 DOUBLE = (np.float64, np.complex128)
-TESTED = sorted(name for name, op in OPS.items() if op.kind not in WITHOUT_SAMPLE and op.kind != "dynamic")
+TESTED = sorted(
+    name
+    for name, op in OPS.items()
+    if op.kind not in WITHOUT_SAMPLE and op.kind != "dynamic" and name not in SPECIAL  # which test_special.py checks
+)
 
 
 def generator(op: Op) -> np.random.Generator:
