@@ -55,9 +55,10 @@ def idle_values(log: Log, needed: set[int]) -> tuple[Idle, ...]:
 
 def let_go(log: Log, idle: tuple[Idle, ...]) -> None:
     """Drop those of these values that nobody but the log holds."""
-    objects, values = log.objects, log.values
-    for slot, _, references in idle:
-        if _references(objects, slot) == references:
+    objects, values, records = log.objects, log.values, log.records
+    for slot, number, references in idle:
+        is_result = objects[slot] is records[number][3]  # not what stands for it since that changed in place
+        if is_result and _references(objects, slot) == references:
             objects[slot]._value = values[slot] = None
 
 

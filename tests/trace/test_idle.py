@@ -152,3 +152,30 @@ def test_the_same_structure_with_and_without_somebody_holding():
         tape.gradient(y, [w, b])
         for z in held:
             np.testing.assert_array_equal(z.numpy(), X @ w.numpy())
+
+
+def test_the_same_structure_with_and_without_changes_in_place():
+    """What stands for a value until it changed is held by each tape that was there, and read when one goes on."""
+
+    def losses(w, inplace):
+        z = X @ w
+        first = np.sum(np.sin(z))
+        if inplace:
+            z += 1.0
+        else:
+            z = z + 1.0
+        return first, np.sum(np.sin(z * 1.0))
+
+    w = tapec.constant(X)
+    for inplace in (False, True):
+        with GradientTape() as outer, GradientTape() as once, GradientTape(persistent=True) as inner:
+            for tape in (outer, once, inner):
+                tape.watch(w)
+            first, second = losses(w, inplace)
+        once.gradient(second, w)
+        with outer:
+            g = inner.gradient(first, w)
+            y = np.sum(g * g)
+        slope = X.T @ np.cos(X @ X)
+        expected = X.T @ (-np.sin(X @ X) * (X @ (2 * slope)))
+        np.testing.assert_allclose(outer.gradient(y, w).numpy(), expected, rtol=1e-9)
