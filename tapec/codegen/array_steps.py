@@ -43,7 +43,7 @@ class ArrayStep(Stepping):
         self.holder: dict[str, Node] = {}
         self.reads: Counter[Node] = Counter()
 
-    def readers(self, node: Node) -> int:
+    def times_read(self, node: Node) -> int:
         if not self.reads:
             self.reads = Counter([i for n in self.plan.nodes for i in n.inputs])
         return self.reads[node]  # the next step begins with what this one ends with: nobody else reads that

@@ -15,15 +15,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.ir import Graph, Node, constant, get_op, is_literal
-from tapec.ir.index import Slice
 from tapec.ir.types import Type
+from tapec.ops.indexing import FULL_SLICE
 
 __all__ = ["expanded"]
 
 MANY = 512  # elements from which more calls cost less than the slow loop
 FEW = 16  # elements that are added up, or compared, for each of the result
 FOUR = 4  # elements of a row above which products with ones are faster
-FULL = Slice(None, None, None)
 
 Make = Callable[..., Node]
 
@@ -104,7 +103,7 @@ def _slices_joined(node: Node, made: Make) -> Node:
     count = x.type.size // node.type.size
     for axis in sorted(node.param("axis"), reverse=True):
         shape = (*x.type.shape[:axis], *x.type.shape[axis + 1 :])
-        index = (FULL,) * axis
+        index = (FULL_SLICE,) * axis
         parts = [made("getitem", x, shape=shape, params=(("index", (*index, i)),)) for i in range(x.type.shape[axis])]
         x = parts[0]
         for part in parts[1:]:

@@ -206,8 +206,8 @@ class Lowering(Buffers):
             self.out.append(Assign(self.call(node, target), value, node.origin))
         return True
 
-    def readers(self, node: Node) -> int:
-        """How many read a value."""
+    def times_read(self, node: Node) -> int:
+        """How often a value is read."""
         return self.plan.uses.get(node, 0)
 
     # -- expressions ------------------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         filled = filled_with(filled, part, {} if filled.out is low.out else low.ranges)
         if filled is not None:
             looped = filled.out is not low.out  # then others read what the next step begins with
-            read = filled.read or low.readers(base) > 1 or (looped and low.readers(node) > 0)
+            read = filled.read or low.times_read(base) > 1 or (looped and low.times_read(node) > 0)
             filled = low.filled[node] = filled._replace(read=read)
             op = "" if op == "+" else "=-"
             if not filled.left and not filled.read:
