@@ -5,16 +5,15 @@ A loop keeps what is read of its steps in lists. Who reads the last step alone r
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tapec.codegen.collected import JOINING, LIST, SEVERAL, Collector
 from tapec.codegen.counting import counted, seen_again
 from tapec.codegen.elements import FLOAT
 from tapec.codegen.feeds import Block, Feed, Pick, aligned, computed_again, text_op
 from tapec.codegen.names import wished_name
+from tapec.codegen.order import in_order
 from tapec.codegen.pattern import CARRIED, OWN, SAME, Loop, Walk
 from tapec.codegen.plan import count_uses, is_view
 from tapec.codegen.repeats import find_loops
@@ -66,6 +65,13 @@ def arranged(
 
 
 class _Arranger(Collector):
+    """What is made of each operation outside of loops (`found`), and of the values in loops that these read.
+
+    `lists` are the inputs that loops go along, `element` tells which of their elements a value is; `tuples` are the
+    lists of numbers, `along` those of inputs, `items` what is read of all of these one by one, `picked` the same where
+    it is one value of several. `length` is how long each list is.
+    """
+
     def __init__(
         self, graph: Graph, groups: Sequence[Sequence[Node | None]], given: Sequence[Given], loops: list[Loop]
     ):
@@ -101,7 +107,11 @@ class _Arranger(Collector):
         outer += [n for n in starts if n not in self.found]  # what sums begin with
         outer += [*self.seen, *[o for o in outputs if o.op.kind == "starred"]]
         picks = self.picks()
-        order = self.ordered([*self.tuples.values(), *self.along.values(), *self.items.values(), *outer], picks)
+        index = {n: k for k, n in enumerate(self.graph.nodes)}
+        stood = {made: index.get(node, 0) for node, made in self.found.items()}
+        nodes = [*self.tuples.values(), *self.along.values(), *self.items.values(), *outer]
+        rank = {n: stood.get(n, index.get(n, 0)) for n in nodes}
+        order = in_order(index, rank, list(self.items.values()), list(self.blocks.values()), picks)
         if order is None:
             return None
         rows = {g for g, columns in self.columns.items() if columns}
@@ -311,40 +321,3 @@ class _Arranger(Collector):
         unpacked = {t for pick in made for t in pick.targets}
         self.items = {key: node for key, node in self.items.items() if node not in unpacked}
         return made
-
-    # -- order ------------------------------------------------------------------------------------------------------
-    def ordered(self, nodes: list[Node], picks: list[Pick]) -> list[Node | Block | Pick] | None:
-        """Operations and loops, each after what it reads, and else as they were; None where that cannot be."""
-        index = {n: k for k, n in enumerate(self.graph.nodes)}
-        back = {made: node for node, made in self.found.items()}
-        rank: dict[Any, int] = {n: index.get(back.get(n, n), 0) for n in nodes}
-        maker: dict[Node, Any] = {n: n for n in nodes}
-        reads: dict[Any, list[Node]] = {n: list(n.inputs) for n in nodes}
-        for loop, block in self.blocks.items():
-            rank[block] = index[loop.steps[0][0]]
-            rank.update({n: rank[block] for n in block.first.values() if n in rank and n not in index})
-            maker.update(dict.fromkeys([*block.left, *block.kept.values()], block))
-            reads[block] = block.read
-        for k, pick in enumerate(picks):
-            reads[k] = [pick.values]
-            maker.update(dict.fromkeys([t for t in pick.targets if t], k))
-        waiting: Counter[Any] = Counter()
-        readers: dict[Any, list[Any]] = {}
-        for x, inputs in reads.items():
-            for source in {maker[i] for i in inputs if i in maker}:
-                waiting[x] += 1
-                readers.setdefault(source, []).append(x)
-        for item in (*self.items.values(), *range(len(picks))):
-            rank[item] = min([rank[x] for x in readers.get(item, ())], default=0)
-        places = {x: k for k, x in enumerate(reads)}
-        ready = [(rank[x], places[x], x) for x in reads if not waiting[x]]
-        ready.sort(key=lambda entry: entry[:2])
-        order: list[Node | Block | Pick] = []
-        while ready:
-            *_, x = heappop(ready)
-            order.append(picks[x] if type(x) is int else x)
-            for reader in readers.get(x, ()):
-                waiting[reader] -= 1
-                if not waiting[reader]:
-                    heappush(ready, (rank[reader], places[reader], reader))
-        return order if len(order) == len(reads) else None
