@@ -14,14 +14,22 @@ __all__ = ["GraphFunction", "sample_values"]
 
 
 class GraphFunction:
-    """A function that computes what a graph does, and records it when it is traced."""
+    """A function that computes what a graph does, and records it when it is traced.
+
+    Names of inputs that Python does not take stand in its signature as they do in generated code.
+    """
 
     def __init__(self, graph: Graph):
+        from tapec.codegen.names import Names, identifier
+
         self.graph = graph
         self.__name__, self.__doc__ = graph.name, None
-        names = [i.name or f"x{k}" for k, i in enumerate(graph.inputs)]
+        names = Names()
         self.__signature__ = inspect.Signature(
-            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+            [
+                inspect.Parameter(names.take(identifier(i.name or f"x{k}")), inspect.Parameter.POSITIONAL_OR_KEYWORD)
+                for k, i in enumerate(graph.inputs)
+            ]
         )
 
     def __call__(self, *values: Any) -> Any:

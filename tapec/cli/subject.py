@@ -12,7 +12,7 @@ from tapec.cli.graphs import sample_values
 from tapec.cli.problem import Problem
 from tapec.cli.target import Target, as_if_there, load_target
 from tapec.cli.terminal import working
-from tapec.cli.transforms import ON_GRAPHS, TRANSFORMS, argnums_of, inputs_of
+from tapec.cli.transforms import ON_GRAPHS, TRANSFORMS, argnums_of, inputs_of, positions_of
 from tapec.ir import Graph
 
 __all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of", "undecorated"]
@@ -145,8 +145,7 @@ def subject_of(options: argparse.Namespace, transform: str | None = None, functi
         return function_subject(target, transform, options.wrt, args, kwargs)
     if not functions and transform in (None, "compile", *ON_GRAPHS):
         return graph_subject(target.graph, transform, options.wrt)
-    wanted = ",".join(map(str, inputs_of(target.graph, options.wrt))) + ","
-    return function_subject(target, transform or "compile", wanted, args, kwargs)
+    return function_subject(target, transform or "compile", positions_of(target.graph, options.wrt), args, kwargs)
 
 
 def arguments_of(target: Target, words: list[str] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:

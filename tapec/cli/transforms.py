@@ -9,7 +9,7 @@ from tapec.cli.problem import Problem
 from tapec.ir import Graph
 from tapec.ir.types import is_differentiable
 
-__all__ = ["ON_GRAPHS", "TRANSFORMS", "argnums_of", "inputs_of"]
+__all__ = ["ON_GRAPHS", "TRANSFORMS", "argnums_of", "inputs_of", "positions_of"]
 
 TRANSFORMS = ("grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "hessian", "hvp", "jvp", "vjp", "compile")
 
@@ -34,6 +34,11 @@ def inputs_of(graph: Graph, wrt: str | None) -> list[int]:
             raise Problem(f"--wrt {w}: the graph's inputs are {', '.join(map(str, names))}")
         found.append(w % len(names) if isinstance(w, int) else names.index(w))
     return found
+
+
+def positions_of(graph: Graph, wrt: str | None) -> str:
+    """The same as --wrt of the graph's function, of which the parameters may have other names."""
+    return ",".join(map(str, inputs_of(graph, wrt))) + ","
 
 
 def _grad(graph: Graph, wrt: list[int]) -> Graph:

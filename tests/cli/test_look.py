@@ -141,6 +141,16 @@ def test_second_derivatives_of_graph_text(tapec, model):
     np.testing.assert_array_equal(rows(np.arange(3.0), np.ones(3))[0], np.arange(3.0))
 
 
+def test_graph_text_with_names_that_python_does_not_take(tapec, model):
+    text = GRAPH.replace("%0", "%3").replace("%x", '%"my x"').replace("%w", "%lambda")
+    for name, graph in (("odd.ir", text), ("twice.ir", text.replace('%"my x"', "%x1").replace("%lambda", "%0"))):
+        (model.parent / name).write_text(graph)
+        assert "np." in tapec("source", name, "--transform", "hessian").out
+        assert tapec("check", name).code == 0
+    out = tapec("check", "odd.ir", "--wrt", "my x").out
+    assert "my_x" in out and "lambda" not in out
+
+
 def test_opt_runs_named_passes(tapec, model, tapec_process):
     (model.parent / "g.ir").write_text(GRAPH)
     out = tapec("opt", "--passes", "dce", "g.ir").out

@@ -13,7 +13,7 @@ from tapec.cli.problem import Problem
 from tapec.cli.subject import add_target, arguments_of, undecorated
 from tapec.cli.target import as_if_there, load_target
 from tapec.cli.terminal import show, show_json, styled, table, working
-from tapec.cli.transforms import argnums_of
+from tapec.cli.transforms import argnums_of, positions_of
 from tapec.errors import TapecWarning
 from tapec.report.checking import Verdict, check_direction
 
@@ -50,7 +50,10 @@ def check(options: argparse.Namespace) -> int:
     target = load_target(options.target)
     args, kwargs = arguments_of(target, options.args)
     function, _ = undecorated(target.function)
-    checked = as_if_there(function, lambda: Checked(function, args, kwargs, options.wrt, options.transform))
+    wrt = options.wrt
+    if wrt is not None and target.graph is not None:
+        wrt = positions_of(target.graph, wrt)
+    checked = as_if_there(function, lambda: Checked(function, args, kwargs, wrt, options.transform))
     if not checked.is_steady():
         raise Problem(
             f"{target.word} gives another value at each call, so there is nothing to hold its gradient against"
