@@ -606,6 +606,10 @@ CASES = {
             "stack %x, %y {axis=0}; sum %0 {axis=(0,), keepdims=True}",
             f"stack {', '.join(['%v'] * 9)} {{axis=0}}; sum %0 {{axis=(0,), keepdims=False}}",  # many small ones
         ],
+        [
+            ("%x: f16[3]", "stack %x, %x {axis=0}; mean %0 {axis=(0,), keepdims=False}"),  # NumPy has them in float32
+            ("%x: f64[0]", "stack %x, %x {axis=0}; mean %0 {axis=(0,), keepdims=False}"),
+        ],
     ),
     "mask-out-of-sum": Case(
         "%b: bool[5,1], %d: bool[5,4], %x: f64[5,4], %r: f64[4], %c: f64[5,1]",

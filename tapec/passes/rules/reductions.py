@@ -164,9 +164,11 @@ def mask_after_sum(y: Symbol, x: Symbol, b: Symbol) -> Any:
 
 # -- sums of stacks ---------------------------------------------------------------------------------------------------
 def _adds_parts(y: Node) -> bool:
-    """Does a sum or mean go along the axis of a stack of few arrays, or large ones?"""
+    """Does a sum or mean go along the axis of a stack of few arrays, or large ones? NumPy adds halves up as floats."""
     stack, axes = y.inputs[0], y.param("axis")
     if stack.param("axis") not in axes or y.param("keepdims") or y.type.dtype != stack.type.dtype:
+        return False
+    if not y.type.size or y.type.dtype.char == "e":
         return False
     return len(stack.inputs) <= MOST or stack.type.size >= LARGE * len(stack.inputs)
 
