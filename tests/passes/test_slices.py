@@ -3,14 +3,22 @@
 import numpy as np
 
 import tapec
+from tapec.ir import parse
 from tapec.ir.index import Slice
+from tapec.passes.rewrite import Rewriter, RuleSet
 from tapec.passes.rules import PARTS, SLICES
-from tapec.passes.rules.slices import composed
-from tests.passes.support import Case, table_tests
+from tapec.passes.rules.slices import MANY, composed
+from tests.passes.support import Case, table_tests, text
 
 X = "%x: f64[6,8], %y: f64[6,8], %r: f64[8], %c: f64[6,1], %s: f64[], %i: i64[3], %v: f64[4,8], %w: f64[4,7]"
 
 PUT = "scatter %v {shape=(6, 8), index=(2:,)} !ct; scatter %v {shape=(6, 8), index=(1:-1,)} !ct; "
+
+
+def chain(n, first="x"):
+    """That many operations on a value, each on the result of the one before."""
+    return "".join([f"sin %{first if k == 0 else k - 1 + (first == 0)}; " for k in range(n)])
+
 
 CASES = {
     "difference": Case(
@@ -103,8 +111,13 @@ CASES = {
                 "exp %x; multiply %0, %y; subtract %1, %0; sin %2; getitem %3 {index=(1:,)}",
                 "exp %x; getitem %y {index=(1:,)}; getitem %0 {index=(1:,)}; multiply %2, %1; subtract %3, %2; sin %4",
             ),
+            (  # many, for half of the elements
+                chain(MANY + 1) + f"getitem %{MANY} {{index=(3:,)}}",
+                "getitem %x {index=(3:,)}; " + chain(MANY + 1, 0).removesuffix("; "),
+            ),
         ],
         [
+            chain(MANY + 1) + f"getitem %{MANY} {{index=(1:,)}}",
             "subtract %x, %y; getitem %0 {index=(:, :-1)}; return %0, %1",
             "subtract %x, %y; getitem %0 {index=(:, 1:)}; getitem %0 {index=(1:,)}; return %1, %2",
             "subtract %x, %y; getitem %0 {index=(::-1,)}",
@@ -161,6 +174,28 @@ def test_composed_slices_take_the_same():
         x = np.arange(n)
         (both,) = composed((outer,), (inner,), (n,))
         np.testing.assert_array_equal(x[slice(*outer)][slice(*inner)], x[slice(*both)])
+
+
+def test_long_sums_are_looked_at_once(monkeypatch):
+    """Whether whole arrays or parts are added up: each sum asks of few before it how often they are used."""
+    asked = []
+    monkeypatch.setattr(Rewriter, "count", lambda self, node: asked.append(node) or self.uses.of(node))
+    n = 300
+    for summand in ("%x", "%0"):
+        sums = [f"add %{k - 1}, {summand if k % 2 else '%y'} !ct" for k in range(2, n)]
+        body = f"scatter %v {{shape=(6, 8), index=(2:,)}} !ct; add %0, {summand} !ct; " + "; ".join(sums)
+        RuleSet("", PARTS)(parse(text(X, body)))
+    assert len(asked) < 8 * n
+
+
+def test_a_slice_after_each_operation(monkeypatch):
+    """Operations of which all but one element is read are computed again for a bounded number of slices."""
+    made, emit = [], Rewriter.emit
+    monkeypatch.setattr(Rewriter, "emit", lambda self, op, *more: made.append(op) or emit(self, op, *more))
+    n = 200
+    steps = [f"sin %{2 * k - 1 if k else 'x'}; getitem %{2 * k} {{index=(1:,)}}" for k in range(n)]
+    RuleSet("", SLICES)(parse(text("%x: f64[300]", "; ".join(steps))))
+    assert len(made) < MANY * n
 
 
 def test_a_stencil_of_padded_values():

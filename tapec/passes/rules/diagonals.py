@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
-from tapec.ops import Symbol, apply
+from tapec.ops import Symbol
 from tapec.passes.pattern import Some
 from tapec.passes.rule import Rule
-from tapec.passes.rules.slices import by_elements, for_one_reader
+from tapec.passes.rules.slices import by_elements, computed_again, for_one_reader
 
 __all__ = ["DIAGONALS"]
 
@@ -33,11 +33,7 @@ def _elementwise(y: Node, uses: Any) -> list[Node] | None:
 
 def on_diagonal(y: Symbol, fact: list[Node]) -> Any:
     """The operations on the diagonals of their operands."""
-    made: dict[Node, Any] = {}
-    for node in fact:
-        operands = [made[i] if i in made else _operand(Symbol(i, y.builder), node) for i in node.inputs]
-        made[node] = apply(node.op, tuple(operands))
-    return made[fact[-1]]
+    return computed_again(fact, lambda i, node: _operand(Symbol(i, y.builder), node))
 
 
 def _operand(x: Symbol, whole: Node) -> Any:

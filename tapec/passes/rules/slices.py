@@ -7,6 +7,7 @@ are added to an array that is there, if there is one, and not to zeros first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tapec.ir import Node
@@ -20,6 +21,7 @@ from tapec.passes.rule import Rule
 __all__ = ["PARTS", "SLICES"]
 
 (x,) = variables("x")
+MANY = 32  # operations: computed again for each of many slices that take away little, they would make a compiler slow
 Slices = tuple[Slice, ...]
 
 
@@ -91,7 +93,8 @@ def _less(y: Node, uses: Any) -> Less | None:
     index = slices_of(y, whole.type.shape)
     if index is None:
         return None
-    return Less(index, for_one_reader(whole, uses))
+    nodes = for_one_reader(whole, uses)
+    return Less(index, nodes) if len(nodes) <= MANY or 2 * y.type.size <= whole.type.size else None
 
 
 def for_one_reader(whole: Node, uses: Any) -> list[Node]:
@@ -108,11 +111,15 @@ def by_elements(node: Node) -> bool:
 
 def computed_less(y: Symbol, fact: Less) -> Any:
     """The operations on parts of their operands."""
-    less: dict[Node, Any] = {}
-    for node in fact.nodes:
-        operands = [less[i] if i in less else _operand(Symbol(i, y.builder), node, fact.slices) for i in node.inputs]
-        less[node] = apply(node.op, tuple(operands))
-    return less[fact.nodes[-1]]
+    return computed_again(fact.nodes, lambda i, node: _operand(Symbol(i, y.builder), node, fact.slices))
+
+
+def computed_again(nodes: list[Node], operand: Callable[[Node, Node], Any]) -> Any:
+    """What the last of the nodes computes, where each has others for the operands that are not among them."""
+    made: dict[Node, Any] = {}
+    for node in nodes:
+        made[node] = apply(node.op, tuple([made[i] if i in made else operand(i, node) for i in node.inputs]))
+    return made[nodes[-1]]
 
 
 def _operand(x: Symbol, whole: Node, index: Slices) -> Any:
@@ -188,11 +195,13 @@ Parts = list[tuple[bool, Node]]  # whether it is added, and what
 def _parts(node: Node, uses: Any) -> Parts:
     """The scatters that a sum consists of; none when it has other summands."""
     parts: Parts = []
-    while node.op.name in ("add", "subtract") and node.role is not None and uses(node) == 1:
-        node, last = node.inputs[0], (node.op.name == "add", node.inputs[1])
-        parts.append(last)
+    while node.op.name in ("add", "subtract") and node.inputs[1].op.name == "scatter":
+        if node.role is None or uses(node) != 1:
+            return []
+        parts.append((node.op.name == "add", node.inputs[1]))
+        node = node.inputs[0]
     parts.append((True, node))
-    return parts[::-1] if all([part.op.name == "scatter" for _, part in parts]) else []
+    return parts[::-1] if node.op.name == "scatter" else []
 
 
 class Apart(NamedTuple):
@@ -206,13 +215,13 @@ class Apart(NamedTuple):
 def _before_parts(y: Node, uses: Any) -> Apart | None:
     """Is an array added after parts, which it could take up, or are they put together before they are added to it?"""
     a, b = y.inputs
-    if a.type != y.type or b.type != y.type:
+    if a.type != y.type or b.type != y.type or b.op.name == "scatter":
         return None
     sign = y.op.name == "add"
-    parts = _parts(b, uses) if b.op.name != "scatter" else []
+    parts = _parts(b, uses)
     if parts:
         return Apart(a, False, [(added == sign, part) for added, part in parts])
-    parts = _parts(a, uses) if b.op.name != "scatter" else []
+    parts = _parts(a, uses)
     return Apart(b, not sign, parts) if len(parts) > 1 else None  # one part alone: it is added in place, or taken from
 
 
