@@ -27,7 +27,7 @@ _FIXED = frozenset({int, bool, float, str, NoneType})
 
 def own_function(answer: Answer, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any] | None:
     """It, as a function of what the only op takes; None where it does not give what the op gives, to the last bit."""
-    function = getattr(*ours.args) if type(ours) is partial else _functions().get(ours)
+    function = getattr(*ours.args) if type(ours) is partial else _functions().get(ours)  # partial: of (ufunc, method)
     if function is None or answer.kind is not None or answer.results != answer.ops:
         return None
     [node] = answer.ops

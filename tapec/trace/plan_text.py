@@ -86,9 +86,13 @@ class Text(NamedTuple):
 def written(text: Text) -> Any:
     """A function of (computations, ops, parameters, constants, the general road, steps of views, arrangement), which
     makes plans."""
-    code = "\n".join(["def make(cs, ops, ps, gs, general, ss, arrange):", *_unpacking(text), *_function(text)])
+    return _made(["def make(cs, ops, ps, gs, general, ss, arrange):", *_unpacking(text), *_function(text)])
+
+
+def _made(lines: list[str]) -> Any:
+    """What lines that begin with `def make` define."""
     space = dict(_SPACE)
-    exec(compile(code, FILE, "exec"), space)
+    exec(compile("\n".join(lines), FILE, "exec"), space)
     return space["make"]
 
 
@@ -208,10 +212,7 @@ def noting(text: Text, watched: tuple[int, ...]) -> Any:
     for k in [k for line in lines if not line.moves for k in line.to if k not in made]:
         code.append(f"        if type(v{k}) is ndarray and v{k}.base is not None: v{k} = v{k}.copy()")
     code += ["        " + statement for statement in _appending(text, _groups(text, watched), 4)]
-    code.append("    return note")
-    space = dict(_SPACE)
-    exec(compile("\n".join(code), FILE, "exec"), space)
-    return space["make"]
+    return _made([*code, "    return note"])
 
 
 def _groups(text: Text, watched: Iterable[int]) -> list[set[int]]:
