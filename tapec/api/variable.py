@@ -160,7 +160,7 @@ class Variable(ArrayLike):
         if op is None or kwargs or method != "__call__" or op.multi:
             return ArrayLike.__array_ufunc__(self, ufunc, method, *inputs, **kwargs)
         read = [x._tapec_read() if isinstance(x, Variable) else x for x in inputs]
-        return _ufunc_of_tensors(read[0] if inputs[0] is self else self._tapec_read(), ufunc, method, *read)
+        return _ufunc_of_tensors(self._tensor, ufunc, method, *read)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return self._apart(_function_of_tensors(self, func, types, args, kwargs))
