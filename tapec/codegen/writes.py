@@ -46,7 +46,7 @@ class Filled(NamedTuple):
     read: bool = False
 
 
-def filled_with(filled: Filled, node: Node, ranges: Mapping[Node, range]) -> Filled | None:
+def filled_with(filled: Filled, node: Node, ranges: Mapping[Node, range] | None) -> Filled | None:
     """The same when a scatter's values are there too. None if they are not lines along one axis, still zeros all."""
     axis, lines = _lines(node, ranges)
     if lines is None:
@@ -61,12 +61,16 @@ def filled_with(filled: Filled, node: Node, ranges: Mapping[Node, range]) -> Fil
     return filled._replace(left=filled.left - count)
 
 
-def _lines(node: Node, ranges: Mapping[Node, range]) -> tuple[int, slice | None]:
+def _lines(node: Node, ranges: Mapping[Node, range] | None) -> tuple[int, slice | None]:
     """The axis and the lines along it that a scatter writes, all other axes being written whole.
 
-    In a loop, those that all steps write: an operand of the index counts through its range.
+    In a loop, which has `ranges`, those that all steps write: an operand of the index counts through its range. What
+    each step writes anew is none.
     """
-    if not is_scatter(node) or not all([i in ranges for i in node.inputs[1:]]):
+    if not is_scatter(node) or (ranges is not None and len(node.inputs) == 1):
+        return 0, None
+    ranges = ranges or {}
+    if not all([i in ranges for i in node.inputs[1:]]):
         return 0, None
     axis, found = 0, None
     for k, part in enumerate(node.param("index")):
@@ -109,7 +113,7 @@ def _all_steps(part: Any, node: Node, ranges: Mapping[Node, range]) -> slice | N
 def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """`g = np.zeros(n)`, `g[1:] = a`."""
     name = low.call(node)
-    filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out)), node, {})
+    filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out)), node, None)
     low.out.append(Assign(name, new_array("empty" if _is_permutation(node) else "zeros", node.type), node.origin))
     _put(low, name, "+" if has_repeats(node) else "", node)
     if filled is not None:
@@ -136,7 +140,7 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     op = "+" if node.op.name == "add" else "-"
     filled = low.filled.pop(base, None)
     if filled is not None and low.dies(base, node.type):
-        filled = filled_with(filled, part, {} if filled.out is low.out else low.ranges)
+        filled = filled_with(filled, part, None if filled.out is low.out else low.ranges)
         if filled is not None:
             looped = filled.out is not low.out  # then others read what the next step begins with
             read = filled.read or low.times_read(base) > 1 or (looped and low.times_read(node) > 0)

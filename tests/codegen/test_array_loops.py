@@ -211,6 +211,25 @@ def test_lines_that_are_written_only_in_part():
     assert loops(compiled) == 2 and "np.zeros((30, 6))" in compiled.source
 
 
+def test_a_line_that_each_step_adds_to():
+    def f(x):
+        y, total = np.tanh(x), 0.0
+        for k in range(5):
+            part = y.copy()
+            part[0] = x[0] * 2
+            part[..., k] += 0.3
+            total = total + part
+        return np.sum(total * total)
+
+    x = tapec.constant(np.linspace(0.1, 0.5, 5, dtype=np.float32))
+    with tapec.settings(optimize=False), tapec.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        loss = f(x)
+        gradient = tape.gradient(loss, x)
+        assert "d_x[0] += " in tape.source(loss, [x])
+    np.testing.assert_allclose(gradient, tapec.grad(f)(x.numpy()), rtol=1e-5)
+
+
 def test_lines_that_overlap(monkeypatch):
     def f(x):
         h = x[0] * 0.0
