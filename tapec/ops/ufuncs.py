@@ -106,6 +106,7 @@ def _log_sum_exp(array: Any, axis: Any, keepdims: Any) -> Any:
 
 def _fold(ufunc: np.ufunc, array: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
     """Any binary ufunc, one element after the other."""
+    array = _in_loop(ufunc, array)
     ndim, name = ndim_of(array), f"reduction operation '{ufunc.__name__}'"
     axes = normalize_axes(axis, ndim)
     if len(axes) > 1 and ufunc.identity is None and ufunc not in (np.fmax, np.fmin):
@@ -133,13 +134,18 @@ def _fold(ufunc: np.ufunc, array: Any, axis: Any, keepdims: bool, initial: Any, 
     return result
 
 
+def _in_loop(ufunc: np.ufunc, array: Any) -> Any:
+    """An array in the dtype of the loop that NumPy would choose, which the first element has as well."""
+    chosen = ufunc.resolve_dtypes((None, dtype_of(array), None), reduction=True)[1]
+    return array if chosen.hasobject else cast(array, chosen)
+
+
 def _accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
     array = as_operand(array)
     known = _ACCUMULATIONS.get(ufunc)
     if known is not None:
         return FUNCTIONS[known](array, axis=axis, dtype=dtype)
-    if dtype is not None:
-        array = array.astype(dtype)
+    array = _in_loop(ufunc, array if dtype is None else array.astype(dtype))
     if ufunc in RUNNING and dtype_of(array).kind in "fiu":
         return running(ufunc, array, axis)
     lanes = np.moveaxis(array, axis, 0)

@@ -48,3 +48,17 @@ def test_integers_and_not_a_number():
     x = np.array([1.0, np.nan, 2.0])
     with np.errstate(invalid="ignore"):
         assert np.isnan(tapec.compile(drawdown)(x))
+
+
+@pytest.mark.parametrize("method", ["reduce", "accumulate"])
+@pytest.mark.parametrize(
+    "ufunc", [np.logaddexp, np.hypot, np.divide, np.power, np.logical_xor], ids=lambda u: u.__name__
+)
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "bool", "float32"])
+def test_few_elements_have_the_dtype_of_more(method, ufunc, dtype):
+    for n in range(0 if method == "accumulate" or ufunc.identity is not None else 1, 4):
+        x = np.arange(n).astype(dtype) + 1
+        wanted = getattr(ufunc, method)(x)
+        got = tapec.compile(lambda x: getattr(ufunc, method)(x))(x)
+        assert got.dtype == wanted.dtype
+        np.testing.assert_allclose(got, wanted, rtol=1e-2 if wanted.dtype == np.float16 else 1e-6)
