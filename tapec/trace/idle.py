@@ -40,7 +40,7 @@ IN_LIST = _references([object()], 0)  # it depends on the interpreter
 def idle_values(log: Log, needed: set[int]) -> tuple[Idle, ...]:
     """The large values in a log that were computed there, and are in none of these slots."""
     if any([len(entry) > 6 for entry in log.records]):
-        return ()  # with changes in place, a tensor stands for several values
+        return ()  # with changes in place, which the structure tells, a tensor stands for several values
     uses = Counter([id(x) for entry in log.records for x in entry[1]])
     found = []
     for number, (op, _, _, out, *_) in enumerate(log.records):
@@ -55,10 +55,9 @@ def idle_values(log: Log, needed: set[int]) -> tuple[Idle, ...]:
 
 def let_go(log: Log, idle: tuple[Idle, ...]) -> None:
     """Drop those of these values that nobody but the log holds."""
-    objects, values, records = log.objects, log.values, log.records
-    for slot, number, references in idle:
-        is_result = objects[slot] is records[number][3]  # not what stands for it since that changed in place
-        if is_result and _references(objects, slot) == references:
+    objects, values = log.objects, log.values
+    for slot, _, references in idle:
+        if _references(objects, slot) == references:
             objects[slot]._value = values[slot] = None
 
 

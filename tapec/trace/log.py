@@ -114,6 +114,7 @@ class Log:
                 add(slot)
             out = entry[3]
             if len(entry) == 7:  # an in-place change: another tensor stands for what this one was until then
+                add("in place")
                 old = find(id(out))
                 if old is not None:
                     before = objects[old] = entry[6]
