@@ -296,6 +296,26 @@ def test_repeated_eigenvalues():
     np.testing.assert_allclose(np.sum(g * direction), slope / 1e-4, rtol=1e-8)
 
 
+FUNCTIONS = {"expm": np.exp, "logm": np.log, "sqrtm": np.sqrt}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_is_left_out_between_vectors_of_repeated_eigenvalues(name):
+    """Of a matrix that is put together again; functions of SciPy's have it."""
+    f = FUNCTIONS[name]
+    weights = np.array([[0.5, 2.0, -1.0], [2.0, 1.5, 0.3], [-1.0, 0.3, 0.8]])
+
+    def again(a):
+        values, vectors = np.linalg.eigh(a)
+        return np.sum(((vectors * f(values)) @ vectors.T) * weights)
+
+    whole = gradient(lambda a: np.sum(getattr(tapec.scipy.linalg, name)(a) * weights), REPEATED)
+    left_out = np.zeros((3, 3))
+    left_out[0, 1] = left_out[1, 0] = 2.0 * {"expm": np.e, "logm": 1.0, "sqrtm": 0.5}[name]
+    missing = whole - gradient(again, REPEATED)
+    np.testing.assert_allclose(missing + missing.T, 2.0 * left_out, rtol=1e-9, atol=1e-12)  # `eigh` reads a triangle
+
+
 def test_repeated_singular_values():
     np.testing.assert_allclose(gradient(lambda a: np.sum(np.linalg.svdvals(a) ** 2), np.eye(3)), 2 * np.eye(3))
     g = gradient(
