@@ -7,7 +7,7 @@ after the other: what needs a sum over all rows comes after the loop that makes 
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from tapec.codegen.plan import count_uses, is_view, readers_of
@@ -20,6 +20,7 @@ __all__ = ["Region", "find_regions", "row_inputs"]
 
 LARGE = 1 << 20  # bytes of an array that does not stay in the cache between two operations
 FEWEST = 3  # operations on large arrays that make a loop worth it
+MANY = 4  # products in a sum that had better not all be there at once
 WHOLE = Slice(None, None, None)
 
 
@@ -39,8 +40,8 @@ def find_regions(graph: Graph) -> tuple[int, list[Region], dict[Node, int]]:
     for n in large:
         weight[n.type.shape[0]] = weight.get(n.type.shape[0], 0) + n.type.nbytes
     rows = max(weight, key=lambda k: weight[k])
-    left_out: set[Node] = set()
     uses = count_uses(graph.nodes, graph.outputs)
+    left_out = _sums_of_products(large, uses)
     scattered = {n: k for n in graph.nodes if (k := fused_operand(n, uses)) is not None}
     readers = readers_of(graph.nodes)
     while True:
@@ -56,6 +57,21 @@ def find_regions(graph: Graph) -> tuple[int, list[Region], dict[Node, int]]:
         if not out:
             return rows, *_regions(graph, rows, groups, level, inside)
         left_out.update(out)
+
+
+def _sums_of_products(nodes: Sequence[Node], uses: Mapping[Node, int]) -> set[Node]:
+    """What adds up many products that nobody else reads: each had better be added when it is made, as by the steps of a
+    recurrent network, than lie there until a loop adds all."""
+    count: dict[Node, int] = {}
+    for node in nodes:
+        parts = [i for i in node.inputs if uses[i] == 1 and i.type == node.type]
+        if node.op.name == "add" and len(parts) == 2 and all([i in count or i.op.kind == "product" for i in parts]):
+            count[node] = sum([count.get(i, 1) for i in parts])
+    found: set[Node] = set()
+    for node in reversed(count):
+        if node in found or count[node] >= MANY:
+            found.update([node, *[i for i in node.inputs if i in count]])
+    return found
 
 
 def _pinned(group: list[Node], level: dict[Node, int], latest: dict[Node, int]) -> list[Node]:

@@ -168,6 +168,13 @@ def test_steps_beside_blocks_in_threads():
     same_bits(compiled.function(*values), alone, graph, compiled.source)
 
 
+def test_gradients_of_large_weights_are_added_up_step_by_step(monkeypatch):
+    """No loop over blocks adds up the products of all steps: they would all be there at once."""
+    values = drawn(12, 4, 6), drawn(6, 370), drawn(370, 370)
+    compiled = as_written_out(gradient_of(rnn, *values), values, monkeypatch)
+    assert loops(compiled) == 2 and compiled.source.count("np.empty((370, 370))") == 1
+
+
 def test_few_operations_are_written_out():
     def f(a, x):
         for _ in range(4):
