@@ -162,7 +162,8 @@ def squares(p):
 
 @pytest.mark.parametrize("function", [first_and_last, squares])
 def test_second_derivatives(function, monkeypatch):
-    """Steps read one step of a loop that is found later, and compute again what others have computed again."""
+    """Steps compute again what others have computed again; of the first program, whose steps would read one step of a
+    loop that is found later, all is written out."""
 
     def second():
         g = tapec.grad(lambda p: np.sum(tapec.grad(function)(p) ** 2))
