@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from tapec.api.signature import value_of
 from tapec.api.variable import Variable
 from tapec.errors import TapecError, at_user_line
 from tapec.trace.adapter import Adapter
-from tapec.trace.structure import flatten, unflatten
+from tapec.trace.structure import flatten, map_leaves, unflatten
 
 __all__ = ["GradientCheckError", "check_grads", "difference"]
 
@@ -59,12 +58,15 @@ def _of_numbers(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Ca
         return function, args
 
     def call(f: Any, *given: Any) -> Any:
-        whole = [copy.deepcopy(x) for x in args]  # of its own: constants of this function
-        for k, x in zip(moving, given):
-            whole[k] = x
-        return f(*whole)
+        moved = dict(zip(moving, given))
+        return f(*[moved[k] if k in moved else map_leaves(_own, x) for k, x in enumerate(args)])
 
     return Adapter(call, function), tuple([args[k] for k in moving])
+
+
+def _own(x: Any) -> Any:
+    """An array of its own, which is a constant of the function that is traced; other objects are what they are."""
+    return x.copy() if isinstance(x, np.ndarray) else x
 
 
 def _check(

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import threading
 from collections import namedtuple
 from dataclasses import dataclass
 from typing import Any
@@ -490,6 +491,16 @@ def test_vjp_takes_static_arguments():
         assert out == -81.0 and pullback(1.0) == -4 * 27.0
     with pytest.raises(TypeError, match="argument 'n' is int"):
         tapec.vjp(f, 3.0, 2, "b")
+
+
+def test_check_grads_leaves_objects_that_it_holds_what_they_are():
+    mode, lock = object(), threading.Lock()
+
+    def loss(x, given, held):
+        assert given is mode and held["lock"] is lock
+        return np.sum(np.sin(x[held["labels"]]))
+
+    tapec.check_grads(loss, (np.array([1.0, 2.0]), mode, {"lock": lock, "labels": np.array([0, 1, 1])}))
 
 
 def test_check_grads_of_a_steep_function():
