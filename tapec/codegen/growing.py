@@ -8,11 +8,15 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from tapec.codegen.lifted import FIRST, exchanged
 from tapec.codegen.pattern import CARRIED, OWN, SAME, Carried, Source, Walk
 from tapec.codegen.plan import is_view
 from tapec.codegen.scatter import is_line
-from tapec.ir import CONSTANT, Node, constant, get_op
+from tapec.ir import CONSTANT, Node, constant, get_op, is_literal
 from tapec.ir.flops import flops
+from tapec.ir.index import Slice
 
 __all__ = ["Growing", "Program"]
 
@@ -24,6 +28,23 @@ LITTLE = 0.02  # of the work of a loop
 def is_harmless(node: Node) -> bool:
     """Can it be computed although nobody asked for it, with no complaints about the values?"""
     return is_view(node) or node.op.facts.get("plain", node.op.name) in HARMLESS
+
+
+def is_inside(node: Node) -> bool:
+    """Are the numbers in an index, where it has some, places that there are?"""
+    first = FIRST.get(node.op.name)
+    if first is None or len(node.inputs) == first:
+        return True
+    places = [i.value for i in node.inputs[first:] if is_literal(i) and type(i.value) is int]
+    if len(places) < len(node.inputs) - first:
+        return False
+    index = exchanged(node.param("index"), [], places)
+    parts = tuple([slice(*p) if type(p) is Slice else p for p in index])
+    whole, part = (node.type, node.inputs[0].type) if node.op.name == "scatter" else (node.inputs[0].type, node.type)
+    try:
+        return np.broadcast_to(0, whole.shape)[parts].shape == part.shape
+    except IndexError:
+        return False
 
 
 class Program(NamedTuple):
@@ -105,7 +126,7 @@ class Growing:
         """Without this step, is a value a result of the loop that stands at one of these places?"""
         own = set(chain.from_iterable([*self.steps, step]))
         read = {i for n in self.program.nodes if n not in own for i in n.inputs}.union(self.program.ends)
-        return any([self.steps[-1][p] in read and self.steps[-2][p] not in read for p in places])
+        return len(self.steps) < 2 or any([self.steps[-1][p] in read and self.steps[-2][p] not in read for p in places])
 
     def backward(self, period: int) -> Iterator[list[Node]]:
         k = -1
@@ -251,7 +272,10 @@ class Growing:
             if node is None and self.swaps[q]:
                 node = known.get((self.kinds[q], inputs[::-1]))
             if node is None and dead is not None and None not in inputs and is_harmless(self.seed[q]):
-                node = dead[q] = self.seed[q].with_inputs(inputs)
+                node = self.seed[q].with_inputs(inputs)
+                if not is_inside(node):
+                    return None
+                dead[q] = node
             if node is None or (made[q] is not None and made[q] is not node):
                 return None
             made[q] = node

@@ -15,7 +15,7 @@ from tapec.ir import CONSTANT, Graph, Node, constant, get_op, is_literal
 from tapec.ir.index import Slice, Slot
 from tapec.ir.types import Type
 
-__all__ = ["lifted", "settle"]
+__all__ = ["FIRST", "exchanged", "lifted", "settle"]
 
 FIRST = {"getitem": 1, "scatter": 1, "setitem": 2}  # the first operand that is of the index
 FEWEST = 4  # operations with other numbers
@@ -37,7 +37,7 @@ def lifted(graph: Graph) -> Graph:
         params = node.params
         if node.op.name in FIRST and len(inputs) == FIRST[node.op.name] and alike[_kind(node)] >= FEWEST:
             found: list[int] = []
-            index = _exchanged(node.param("index"), found)
+            index = exchanged(node.param("index"), found)
             inputs += tuple([numbers.setdefault(n, constant(n)) for n in found])
             params = tuple([(k, index if k == "index" else v) for k, v in params])
         if inputs != node.inputs:
@@ -70,7 +70,7 @@ def settle(nodes: Iterable[Node]) -> None:
         operands = node.inputs[first:]
         kept = [i for i in operands if not is_literal(i)]
         places: list[Any] = [i.value if is_literal(i) else Slot(kept.index(i)) for i in operands]
-        index = _exchanged(node.param("index"), [], places)
+        index = exchanged(node.param("index"), [], places)
         node.inputs = (*node.inputs[:first], *kept)
         node.params = tuple([(k, index if k == "index" else v) for k, v in node.params])
 
@@ -95,7 +95,7 @@ def _kind(node: Node) -> Any:
     return node.op, node.type, base, len(node.param("index"))
 
 
-def _exchanged(index: tuple[Any, ...], numbers: list[int], places: Sequence[Any] = ()) -> tuple[Any, ...]:
+def exchanged(index: tuple[Any, ...], numbers: list[int], places: Sequence[Any] = ()) -> tuple[Any, ...]:
     """An index with an operand for each of its numbers, which are put on the list; or with what is given in the places
     of operands."""
 

@@ -237,6 +237,35 @@ def test_a_line_that_each_step_adds_to():
     np.testing.assert_allclose(gradient, tapec.grad(f)(x.numpy()), rtol=1e-5)
 
 
+def test_a_last_step_that_nobody_reads_finds_no_place_by_other_numbers():
+    def f(x):
+        s, v, found = np.zeros_like(x), x, []
+        for _ in range(9):
+            row = np.expand_dims(v, 0)
+            found.append(s)
+            s = s + 0.1 * np.sum(row, axis=0)
+            v = np.tanh(v * 0.9 + np.mean(s))
+        return np.sum(np.stack(found))
+
+    x = np.linspace(0.1, 0.9, 3, dtype=np.float32)
+    with tapec.settings(optimize=False):
+        gradient = tapec.grad(f)(x)  # an index had been 0.1
+    np.testing.assert_allclose(gradient, tapec.grad(f)(x), rtol=1e-5)
+
+
+def test_a_single_step_with_another_that_nobody_reads():
+    def f(x):
+        y = np.sin(x)
+        for _ in range(5):
+            y = y - 0.05 * np.tanh(np.trapezoid(np.outer(x, x), axis=-1)) * y
+        return y
+
+    x = np.linspace(0.1, 0.9, 40)
+    with tapec.settings(optimize=False):
+        found = tapec.compile(f)(x)
+    np.testing.assert_allclose(found, f(x))
+
+
 def test_lines_that_overlap(monkeypatch):
     def f(x):
         h = x[0] * 0.0
