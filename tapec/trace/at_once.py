@@ -27,7 +27,7 @@ from tapec.trace.recorder import CURRENT, Recorder
 from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, as_seen, user_frame
 from tapec.trace.views import expire
 
-__all__ = ["forget_unread", "replaced", "updated", "written"]
+__all__ = ["forget_unread", "is_whole", "replaced", "updated", "written"]
 
 _new = object.__new__
 _new_slice = tuple.__new__
@@ -171,7 +171,7 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
         if code == "i":
             params, arrays = BY_PLACES, (rec.log.seen(index),)
         else:
-            if _is_whole(index):
+            if is_whole(index):
                 return _replace(rec, t, COPY, x)
             found = None if _holds_mask(index) else encoded(t, index)
             if found is None or found[0] is not GETITEM or not found[1]:
@@ -190,11 +190,11 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
     return True
 
 
-def _is_whole(index: Any) -> bool:
-    return index is Ellipsis or (type(index) is slice and index == _EVERY)
-
-
-_EVERY = slice(None)
+def is_whole(index: Any) -> bool:
+    """`...` or `:`, without comparing the bounds of slices, which may be arrays."""
+    if type(index) is slice:
+        return index.start is None and index.stop is None and index.step is None
+    return index is Ellipsis
 
 
 def _holds_mask(index: Any) -> bool:

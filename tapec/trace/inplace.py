@@ -27,7 +27,7 @@ from tapec.ops.define import as_operand, shape_of
 from tapec.ops.encoding import encode_index
 from tapec.ops.indexing import GETITEM, real_index
 from tapec.ops.setitem import SETITEM
-from tapec.trace.at_once import forget_unread, replaced, updated, written
+from tapec.trace.at_once import forget_unread, is_whole, replaced, updated, written
 from tapec.trace.later import compute_all
 from tapec.trace.links import Views, base_of, made_in
 from tapec.trace.mends import detach_error
@@ -144,7 +144,7 @@ def write(self: Tensor, index: Any, value: Any) -> None:
 
 def _is_everything(index: Any) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
-    return bool(parts) and all(p is Ellipsis or (isinstance(p, slice) and p == slice(None)) for p in parts)
+    return bool(parts) and all(map(is_whole, parts))
 
 
 def _is_part(v: Any, t: Tensor, index: tuple[Any, ...]) -> bool:
