@@ -52,6 +52,14 @@ def test_the_order_of_a_norm_may_be_an_argument(order):
     np.testing.assert_array_equal(tapec.grad(lambda a, p: np.linalg.norm(a, p))(np.zeros(3), 2.5), np.zeros(3))
 
 
+@pytest.mark.parametrize("a", [np.zeros((2, 0)), [[np.inf, np.inf], [1.0, 2.0]], [[0.0, 0.0], [1.0, 0.0]]])
+@pytest.mark.parametrize("order", [-1.5, 1.5])
+def test_norms_of_nothing_and_of_infinities_of_an_order_that_is_an_argument(a, order):
+    norm = SETTING["norm"]
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(tapec.compile(norm)(np.array(a), order), norm(np.array(a), order))
+
+
 @pytest.mark.parametrize("number", [np.int64(3), np.uint8(3), np.bool_(True)])
 def test_an_array_scalar_that_numpy_asks_for(number):
     for f in (lambda a, n: np.asarray(n) * a, lambda a, n: np.full(4, n) * a, lambda a, n: a * len(f"{n}")):
