@@ -12,7 +12,7 @@ from tapec.codegen.feeds import Block, Feed
 from tapec.codegen.lifted import lifted, settle
 from tapec.codegen.loops import makes_more, workspace_lines
 from tapec.codegen.pattern import Carried
-from tapec.codegen.plan import TIMES, Plan, is_big, is_view
+from tapec.codegen.plan import BIG, TIMES, Plan, is_big, is_view
 from tapec.codegen.repeat_lines import DIGITS, Repeat, Repeating, repeat_items, repeat_plan
 from tapec.codegen.statements import Assign, Delete
 from tapec.codegen.templates import COPY
@@ -98,6 +98,11 @@ class ArrayRepeats(Repeating):
         """Does nobody read the list after this loop?"""
         return type(feed.values) is Node and self.last_read.get(feed.values) == self.here
 
+    def lists_over(self, block: Block) -> list[str]:
+        """The names of lists of much memory that this loop was the last to read, and that still hold it."""
+        lists = dict.fromkeys([f.values for f in block.feeds if self.is_last(f) and not self.pops(block, f)])
+        return [self.name[values] for values in lists if self.kept.get(values, 0) >= BIG * TIMES]  # type: ignore[index]
+
     # -- memory -----------------------------------------------------------------------------------------------------
     def before(self, block: Block, step: ArrayStep) -> None:
         for name, at in self.called.items():
@@ -133,7 +138,8 @@ class ArrayRepeats(Repeating):
 
     def after(self, block: Block, step: ArrayStep) -> set[str]:
         later = self.items[self.here + 1 :]
-        over = self.seen_last() if any([type(item) is Repeat or makes_more(item) for item in later]) else []
+        more = any([type(item) is Repeat or makes_more(item) for item in later])
+        over = [*self.seen_last(), *self.lists_over(block)] if more else []
         if over:
             self.out.append(Delete(tuple(over)))
         self.alive -= sum([self.kept.pop(f.values, 0) for f in block.feeds if self.is_last(f)])

@@ -506,3 +506,20 @@ def test_large_arrays_that_a_loop_was_the_last_to_look_into_are_let_go(batch, le
     values = (drawn(12, batch, 6), drawn(6, 6), drawn(6, 6))
     compiled = as_written_out(gradient_of(rnn, *values), values, monkeypatch)
     assert ("\n    del " in compiled.source) == lets_go, compiled.source
+
+
+@pytest.mark.parametrize(("n", "lets_go"), [(4, False), (40, True)])
+def test_long_lists_that_a_loop_was_the_last_to_read_are_let_go(n, lets_go, monkeypatch):
+    def f(x, u):
+        h, hs = x, []
+        for _ in range(20):
+            h = np.tanh(h @ u)
+            hs.append(h)
+        for t in range(20):
+            h = np.sin(h * hs[19 - t]) + h
+        y = np.exp(x) @ u
+        return np.sum(h), y @ u, y
+
+    values = drawn(n, 30), drawn(30, 30)
+    compiled = as_written_out(graph_of(f, *values), values, monkeypatch)
+    assert loops(compiled) == 2 and ("\n    del steps\n" in compiled.source) == lets_go, compiled.source
