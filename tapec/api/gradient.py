@@ -49,12 +49,14 @@ class Request:
         """The slot of each target, and those of each source; None for what was not recorded, or was not watched."""
         get, mark = self.get, tape.token.mark  # which has what this tape alone watches
         return (
-            tuple([get(id(t)) if type(t) is Tensor and t._mark is mark else self._any(tape, t)[1] for t in targets]),
-            tuple([(get(id(s)),) if type(s) is Tensor and s._mark is mark else self._any(tape, s)[0] for s in sources]),
+            tuple([get(id(t)) if type(t) is Tensor and t._mark is mark else self._find(t, tape)[1] for t in targets]),
+            tuple(
+                [(get(id(s)),) if type(s) is Tensor and s._mark is mark else self._find(s, tape)[0] for s in sources]
+            ),
         )
 
-    def _any(self, tape: Any, x: Any) -> tuple[Any, Any]:
-        """As a source, and as a target. An operand that nobody watches has a slot too, and no gradient."""
+    def _find(self, x: Any, tape: Any) -> tuple[Any, Any]:
+        """Those of a source, and that of a target. An operand that nobody watches has one too, and no gradient."""
         if type(x) is not Tensor:
             return self._read(tape, x)
         mark, token = x._mark, tape.token  # the mark may have been renewed when the tape was over
