@@ -62,9 +62,12 @@ class Program(NamedTuple):
 
 
 class Growing:
-    """A loop that grows from one step on, which is step 0 here, and finds `carried`.
+    """A loop that grows from one step on, the seed, which is step 0 here, begins `at` a place in the program, and finds
+    `carried`.
 
-    It begins `at` a place in the program. `first` is what the first step finds.
+    `steps` are those found so far, `behind` of them before the seed, and `taken` all that is in them; `first` is what
+    the first one finds, `ahead` what the one after the last would find, and its number. `seen` has what each step finds
+    on each walk; `swaps` tells which operations may read what they read in either order.
     """
 
     def __init__(
