@@ -15,6 +15,13 @@ from tests.codegen.kit import check, gradient_of, graph_of, same_bits
 RNG = np.random.default_rng(0)
 
 
+@pytest.fixture(autouse=True)
+def same_numbers_in_every_order():
+    """Each test draws from a generator of its own, whatever ran before it."""
+    global RNG
+    RNG = np.random.default_rng(0)
+
+
 def drawn(*shape):
     return RNG.normal(size=shape) / max(shape, default=1) ** 0.5
 
