@@ -49,18 +49,20 @@ def repeat_plan(program: Arranged, kind: type[Plan] = FloatPlan) -> Plan:
     """What loops read, and what is read on the other side of a loop, has a line of its own."""
     ends = list(program.outputs)
     stretch: dict[Node, int] = {}
-    blocks = 0
+    before = 0
     for x in program.order:
         if type(x) is Block:
-            blocks += 1
+            before += 1
             ends += x.read
         if type(x) is not Node:
             continue
-        stretch[x] = blocks
-        ends += [i for i in x.inputs if stretch.get(i, blocks) != blocks]
+        stretch[x] = before
+        ends += [i for i in x.inputs if stretch.get(i, before) != before]
     plan = kind(list(stretch), ends)
-    begun = [n for x in program.order if type(x) is Block for n in x.first.values()]
-    plan.nested.update([n for n in begun if n.op.kind == "creation" and plan.uses[n] == 1])
+    blocks = [x for x in program.order if type(x) is Block]
+    begun = [n for x in blocks for n in x.first.values()]
+    in_steps = {i for x in blocks for n in (*x.again, *x.body) for i in n.inputs}
+    plan.nested.update([n for n in begun if n.op.kind == "creation" and plan.uses[n] == 1 and n not in in_steps])
     return plan
 
 

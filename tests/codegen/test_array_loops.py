@@ -273,6 +273,19 @@ def test_a_single_step_with_another_that_nobody_reads():
     np.testing.assert_allclose(found, f(x))
 
 
+def test_what_a_loop_begins_with_and_each_step_reads_has_a_name():
+    def f(x):
+        y = np.zeros(x.shape)
+        for _ in range(30):
+            y = y + x
+        return np.sin(y)
+
+    x = np.linspace(0.1, 0.9, 40)
+    with tapec.settings(optimize=False):
+        found = tapec.jacfwd(f)(x)
+    np.testing.assert_allclose(found, np.diag(30 * np.cos(30 * x)), atol=1e-12)
+
+
 def test_lines_that_overlap(monkeypatch):
     def f(x):
         h = x[0] * 0.0
