@@ -51,7 +51,7 @@ class _Parser:
         self.pos = 0
         self.constants = constants
         self.graphs: dict[str, Graph] = {}
-        self.values: dict[str, Node] = {}
+        self.values: dict[str | int, Node] = {}
         self.nodes: list[Node] = []
         self.types: dict[str, Any] = {}
         self.literals: dict[str, Node] = {}
@@ -136,12 +136,11 @@ class _Parser:
         while not self.take(")"):
             pos = self.pos
             label = self.match(_NAME, "an input such as '%x: f64[3]'").group(1)
-            name = _unquoted(label)
             self.need(":")
             t = self.type()
             if isinstance(t, tuple):
                 raise self.error("an input has one type", pos)
-            inputs.append(self.define(name, input_node(_own_name(label), t), pos))
+            inputs.append(self.define(label, input_node(_own_name(label), t), pos))
             self.skip()
             if not self.take(","):
                 self.need(")")
@@ -150,10 +149,11 @@ class _Parser:
         self.need("{")
         return inputs
 
-    def define(self, name: str, node: Node, pos: int) -> Node:
-        if name in self.values:
-            raise self.error(f"%{name} is defined twice", pos)
-        self.values[name] = node
+    def define(self, label: str, node: Node, pos: int) -> Node:
+        key = _key(label)
+        if key in self.values:
+            raise self.error(f"%{key} is defined twice", pos)
+        self.values[key] = node
         return node
 
     # -- statements -------------------------------------------------------------------------------------------------
@@ -166,7 +166,6 @@ class _Parser:
             self.end()
             return outputs
         label = self.match(_NAME, "'%name: type = op ...' or 'return ...'").group(1)
-        name = _unquoted(label)
         t = self.type() if self.take(":") else None
         self.need("=")
         self.blanks()
@@ -176,7 +175,7 @@ class _Parser:
             node.role = CT if role == CT else role
         node.name = _own_name(label)
         self.end()
-        self.define(name, node, pos)
+        self.define(label, node, pos)
         self.nodes.append(node)
         return None
 
@@ -242,7 +241,7 @@ class _Parser:
     def operand(self) -> Node:
         found = _NAME.match(self.text, self.pos)
         if found is not None:
-            node = self.values.get(_unquoted(found.group(1)))
+            node = self.values.get(_key(found.group(1)))
             if node is None:
                 raise self.error(f"{found.group()} is not defined before it is used")
             self.pos = found.end()
@@ -364,7 +363,13 @@ def _unquoted(name: str) -> str:
 
 def _own_name(label: str) -> str | None:
     """What a value is called; None for one that is numbered."""
-    return None if label.isdigit() else _unquoted(label)
+    key = _key(label)
+    return key if isinstance(key, str) else None
+
+
+def _key(label: str) -> str | int:
+    """What a value is found by: its number, or its name, which may consist of digits, too."""
+    return int(label) if label.isdigit() else _unquoted(label)
 
 
 def _string(text: str) -> str:

@@ -216,6 +216,14 @@ def test_numbered_inputs_have_no_names():
     assert str(graph) == text
 
 
+def test_a_name_of_digits_is_no_number():
+    text = 'graph(%"0": f64[3], %"2": f64[3]) {\n  %0: f64[3] = add %"0", %"2"\n  return %0, %"0"\n}'
+    graph = parse(text)
+    assert [n.name for n in (*graph.inputs, *graph.nodes)] == ["0", "2", None]
+    assert list(graph.outputs) == [graph.nodes[0], graph.inputs[0]]
+    assert str(graph) == text
+
+
 def test_long_headers_are_broken():
     inputs = [input_node(f"input_number_{k}", F3) for k in range(20)]
     text = round_trip(Graph(inputs, [], inputs[:1], "a<b>"))
