@@ -146,7 +146,7 @@ def _is_taken_apart(node: Node) -> bool:
     if node.op.name not in ("sum", "mean") or [k for k, _ in node.params] != ["axis", "keepdims"]:
         return False
     t, axis = node.inputs[0].type, node.param("axis")
-    if node.type.dtype != t.dtype or t.dtype.char not in "fd" or not node.type.size or not t.ndim:
+    if node.type.dtype != t.dtype or t.dtype.char not in "fd" or not (t.size and t.ndim and node.type.size):
         return False
     return not node.param("keepdims") if len(axis) == t.ndim else _has_form(axis, t)
 

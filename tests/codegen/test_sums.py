@@ -71,6 +71,11 @@ def test_a_sum_with_products_is_taken_apart():
     assert code.count(".dot(") == 2 and code.count(".sum()") == 1 and "/ 50" in code
 
 
+def test_sums_of_nothing_with_products():
+    code_of(lambda x: np.sum(x * x + x), np.zeros(0))
+    code_of(lambda x: np.sum(x[1:] * x[:-1] - x[1:]), np.ones(1))
+
+
 def test_what_is_broadcast_is_added_up_once():
     x, s = RNG.standard_normal((4, 30)), np.float64(2.0)
     assert "np.vdot(x, x) - y * 120 - 360.0" in code_of(lambda x, s: np.sum(x * x - s - 3.0), x, s)
