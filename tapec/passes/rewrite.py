@@ -28,7 +28,7 @@ from tapec.passes.uses import Uses
 
 __all__ = ["Rewrite", "RuleSet"]
 
-DEPTH = 64  # rules firing inside what rules make: more means that rules undo one another
+DEPTH = 64  # rules firing inside what rules make: down a long chain, or because rules undo one another
 
 
 class Rewrite(NamedTuple):
@@ -116,7 +116,7 @@ class Rewriter(Builder):
     by now is found again. `twins` are nodes of the graph whose operation another one does.
     """
 
-    __slots__ = ("_uses", "depth", "fast", "indices", "note", "placed", "rules", "start", "twins")
+    __slots__ = ("_uses", "fast", "firing", "indices", "note", "placed", "rules", "start", "twins")
 
     def __init__(self, rules: RuleSet, graph: Graph, note: Callable[[Rewrite], None] | None):
         super().__init__()
@@ -125,7 +125,7 @@ class Rewriter(Builder):
         self.note = note
         self.fast = settings.fast_math
         self.indices = rules.index(self.fast, False), rules.index(self.fast, True)
-        self.depth = 0
+        self.firing: list[tuple[str, Node]] = []  # one inside what the other makes
         self._known, self.twins = numbering(graph)
         self.placed: set[Node] = set(graph.inputs)
         self._uses: Uses | None = None
@@ -291,13 +291,13 @@ class Rewriter(Builder):
         inner: list[Node] = []
         if not pattern.matches(node, found, inner) or not rule.allows(inner, found, self):
             return None
-        if self.depth > DEPTH:
-            if settings.verify:
+        if len(self.firing) > DEPTH:
+            if settings.verify and self.fires_again(rule, node):
                 raise GraphError(f"rules undo one another; the last to fire would be {rule.name!r} at {node!r}")
             return None
         keep = self.origin, self.role
         self.origin, self.role = node.origin, node.role
-        self.depth += 1
+        self.firing.append((rule.name, node))
         loose = self.uses.loosen(inner or [node])
         try:
             result = rule.build(node, found, self)
@@ -305,7 +305,7 @@ class Rewriter(Builder):
                 result = self.fitted(result, node)
         finally:
             self.origin, self.role = keep
-            self.depth -= 1
+            self.firing.pop()
         if result is None or result is node:
             self.uses.tighten(loose)
             return None
@@ -313,6 +313,11 @@ class Rewriter(Builder):
         if self.note is not None:
             self.note(Rewrite(rule.name, node, result))
         return result
+
+    def fires_again(self, rule: Rule, node: Node) -> bool:
+        """Does a rule fire at what it made, by way of others perhaps, from the same?"""
+        key = key_of_node(node)
+        return any([name == rule.name and key_of_node(before) == key for name, before in self.firing])
 
     def fitted(self, result: Node, node: Node) -> Node | None:
         """The result in the shape of what it replaces; None, and nothing left of it, when its type is another."""

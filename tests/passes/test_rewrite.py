@@ -218,6 +218,15 @@ def test_rules_that_undo_one_another():
         verify(RuleSet("", rules)(graph))
 
 
+def test_rules_that_go_down_a_long_chain_do_not_undo_one_another():
+    lines = ["sin %x", *[f"sin %{k}" for k in range(99)], "negative %99"]
+    graph = parse(text(X, "; ".join(lines)))
+    rules = [Rule("in", -np.sin(a), np.sin(-a))]
+    with tapec.settings(verify=True):
+        found = RuleSet("", rules)(graph)
+    assert len(found.nodes) == len(graph.nodes)
+
+
 def test_an_op_that_is_not_defined_matches_nothing():
     from tapec.passes.pattern import call
 
