@@ -182,8 +182,8 @@ REPEAT = define(
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     """The same number for every element is an op; different numbers are an index."""
     a = as_array(a)
-    if axis is None:
-        a, axis = flat(a), 0
+    if axis is None or not ndim_of(a):  # a number is one element along an axis
+        a, axis = flat(a), axis or 0
     axis = normalize_axis(axis, ndim_of(a))
     counts = as_operand(repeats)
     if np.size(counts) == 1 and not hasattr(counts, "_apply"):

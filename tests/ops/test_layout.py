@@ -209,3 +209,12 @@ def test_views_of_scalars():
 def test_splits_are_lists():
     x = tapec.constant(A)
     assert isinstance(np.split(x, 2), list) and len(list(leaves(np.array_split(x, 3, axis=2)))) == 3
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_a_number_is_one_element_along_an_axis(axis):
+    def f(x):
+        taken = np.take(x, [0, 0], axis=axis) * np.compress([True], x, axis=axis)
+        return np.sum(np.repeat(x, 3, axis=axis)) + np.sum(taken)
+
+    assert tapec.value_and_grad(f)(2.0) == (14.0, 11.0) == (f(2.0), 3 + 4 * 2.0)
