@@ -97,10 +97,10 @@ def late_starts(nodes: Sequence[Node]) -> list[Node]:
     for node in nodes:
         stack = [node] if node not in late else []
         while stack:
-            first = [i for i in stack[-1].inputs if i in late]
-            if first:
-                late.difference_update(first)
-                stack += first[::-1]
-            else:
+            first = next((i for i in stack[-1].inputs if i in late), None)
+            if first is None:
                 order.append(stack.pop())
+            else:  # one by one: the next may be what this one reads
+                late.discard(first)
+                stack.append(first)
     return [*order, *[n for n in nodes if n in late]]

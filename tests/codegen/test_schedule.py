@@ -4,6 +4,8 @@ import tracemalloc
 
 import numpy as np
 
+from tapec.codegen.schedule import late_starts
+from tapec.ir import Node, get_op, input_node, type_of
 from tests.codegen.kit import check, gradient_of, graph_of
 
 rng = np.random.default_rng(4)
@@ -153,3 +155,12 @@ def test_nothing_is_deleted_before_the_end():
     x = rng.normal(size=200_000)
     source = check(gradient_of(lambda x: np.sum(np.tanh(x) * np.exp(-x * x)), x), x).source
     assert "for i in" in source and "del " not in source
+
+
+def test_what_starts_late_comes_after_what_it_reads():
+    x = input_node("x", type_of(X))
+    first = Node(get_op("sin"), (x,), (), x.type, role="cotangent")
+    second = Node(get_op("cos"), (first,), (), x.type, role="cotangent")
+    last = Node(get_op("add"), (second, first), (), x.type)
+    top = Node(get_op("sum"), (last,), (("axis", (0, 1)), ("keepdims", False)), type_of(1.0))
+    assert late_starts([first, second, last, top]) == [first, second, last, top]
