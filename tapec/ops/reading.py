@@ -82,24 +82,6 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
     return a[along(axis, indices)]
 
 
-@method("compress")
-def compress_method(self: Any, condition: Any, axis: int | None = None, out: Any = None) -> Any:
-    return compress(condition, self, axis)
-
-
-@implements(np.compress)
-def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:
-    condition = as_array(condition)
-    if ndim_of(condition) != 1:
-        raise ValueError(at_user_line("condition must be a 1-d array"))
-    return take(a, np.nonzero(condition)[0], axis)
-
-
-@implements(np.extract)
-def extract(condition: Any, arr: Any) -> Any:
-    return flat(as_array(arr))[np.flatnonzero(as_array(condition))]
-
-
 # -- take_along_axis --------------------------------------------------------------------------------------------------
 def _along_rule(x: Type, i: Type, axis: int, unique: bool = False) -> Type:
     if i.dtype.kind not in "iu":

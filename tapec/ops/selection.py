@@ -79,7 +79,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     a = as_array(a)
     if ndim_of(as_operand(condition)) != 1:
-        raise ValueError("condition must be a 1-d array")
+        raise ValueError(at_user_line("condition must be a 1-d array"))
     return np.take(a, np.flatnonzero(condition), axis)
 
 
