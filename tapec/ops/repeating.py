@@ -59,7 +59,9 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 # -- roll -------------------------------------------------------------------------------------------------------------
 def _roll_source(args: tuple[str, ...], node: Any) -> str:
-    shift, axis = node.param("shift"), node.param("axis")
+    """Shifts are by the shorter way, `np.roll(x, -1)`."""
+    axis, shape = node.param("axis"), node.inputs[0].type.shape
+    shift = tuple([s if 2 * s <= shape[k] else s - shape[k] for s, k in zip(node.param("shift"), axis)])
     if len(shift) == 1:
         where = "" if node.inputs[0].type.ndim == 1 else f", axis={axis[0]}"
         return f"np.roll({args[0]}, {shift[0]}{where})"
