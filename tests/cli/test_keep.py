@@ -196,7 +196,7 @@ def test_diff_between_git_revisions(tapec, model):
     git("add", ".")
     git("commit", "-qm", "one")
     assert tapec("diff", "HEAD", "model.py:loss").code == 0
-    # What the function relies on has changed. (Python takes a file as long, of the same second, for the one it compiled.)
+    # What the function relies on changes; Python takes a file as long, of the same second, for the one it compiled.
     helper.write_text("SCALE = 20.0\n")
     assert tapec("diff", "HEAD", "model.py:loss").code == 1
     git("commit", "-qam", "two")
