@@ -9,7 +9,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir.index import Slice, Slot
 from tapec.ops.array import ArrayLike, apply, method
-from tapec.ops.define import as_operand, dtype_of, holds_stand_in, shape_of
+from tapec.ops.define import as_operand, dtype_of, shape_of
 from tapec.ops.indexing import FULL_SLICE, GETITEM, completed
 from tapec.ops.layout import RESHAPE
 
@@ -42,7 +42,7 @@ class Encoder:
             self.static.append(int(p))
             self.axis += 1
         else:
-            self.array(_index_array(p))
+            self.array(p)
 
     def array(self, p: Any) -> None:
         kind = dtype_of(p).kind
@@ -85,22 +85,23 @@ def _slice(s: slice) -> Slice:
         raise TypeError(at_user_line(message)) from None
 
 
-def _index_array(p: Any) -> Any:
-    """An array from what stands in an index."""
+def _part(p: Any) -> Any:
+    """What stands in an index, with an array in place of what NumPy reads as one: lists, ranges, buffers."""
+    if p is None or p is Ellipsis or isinstance(p, (slice, int, np.integer)):
+        return p
     if isinstance(p, (ArrayLike, np.ndarray, np.bool_)):
         return as_operand(p)
-    if isinstance(p, (list, tuple)) or hasattr(p, "_tapec_read"):
-        p = as_operand(p)
-        return p.astype(np.intp) if not np.size(p) and dtype_of(p).kind == "f" else p
-    if hasattr(p, "__index__"):
+    if hasattr(p, "__index__") and not hasattr(p, "_tapec_read"):
         return np.asarray(p.__index__())
-    if hasattr(p, "__array__"):
-        return np.asarray(p)
-    message = (
-        "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
-        "and integer or boolean arrays are valid indices"
-    )
-    raise IndexError(at_user_line(message))
+    array = as_operand(p)
+    kind = dtype_of(array).kind
+    if not shape_of(array) and kind not in "biu":
+        message = (
+            "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
+            "and integer or boolean arrays are valid indices"
+        )
+        raise IndexError(at_user_line(message))
+    return array.astype(np.intp) if not np.size(array) and kind == "f" else array
 
 
 def _axes_used(p: Any) -> int:
@@ -108,9 +109,6 @@ def _axes_used(p: Any) -> int:
         return 0
     if isinstance(p, (ArrayLike, np.ndarray)) and dtype_of(p).kind == "b":
         return len(shape_of(p))
-    if isinstance(p, list) and not holds_stand_in(p):
-        array = np.asarray(p)
-        return array.ndim if array.dtype == bool else 1
     return 1
 
 
@@ -127,8 +125,9 @@ def encode_index(x: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], 
         while len(basic) > 1 and basic[-1] is FULL_SLICE:
             basic.pop()
         return tuple(basic), (), False
-    coder = Encoder(shape_of(x), sum(map(_axes_used, parts)))
-    for p in parts:
+    read = [_part(p) for p in parts]
+    coder = Encoder(shape_of(x), sum(map(_axes_used, read)))
+    for p in read:
         coder.part(p)
     static = coder.static
     if coder.axis > len(coder.shape):
@@ -190,11 +189,12 @@ def _is_flag(p: Any) -> bool:
 def _with_flags(x: Any, index: tuple[Any, ...]) -> Any:
     """A truth value stands for a new axis, from which it takes one element or none."""
     shape = shape_of(x)
-    used = sum(map(_axes_used, index))
+    parts = [_part(p) for p in index]
+    used = sum(map(_axes_used, parts))
     axis = 0
     places: list[int] = []
     out: list[Any] = []
-    for p in index:
+    for p in parts:
         if _is_flag(p):
             places.append(axis)
             out.append(np.zeros(1 if bool(p) else 0, np.intp))

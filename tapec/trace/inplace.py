@@ -122,7 +122,7 @@ def write(self: Tensor, index: Any, value: Any) -> None:
         t = self._tapec_read()
         check_writable(t)
         v = _storable(as_operand(value), t)
-        if _is_everything(index):
+        if _is_everything(index, t.ndim):
             assign(t, np.reshape(v, shape_of(v)[-t.ndim :]) if len(shape_of(v)) > t.ndim else v, "unsafe")
             return
         if _is_mask(index, t) and math.prod(shape_of(v)) == 1:
@@ -142,9 +142,10 @@ def write(self: Tensor, index: Any, value: Any) -> None:
         raise
 
 
-def _is_everything(index: Any) -> bool:
+def _is_everything(index: Any, ndim: int) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
-    return bool(parts) and all(map(is_whole, parts))
+    dots = sum(p is Ellipsis for p in parts)
+    return bool(parts) and all(map(is_whole, parts)) and dots <= 1 and len(parts) - dots <= ndim
 
 
 def _is_part(v: Any, t: Tensor, index: tuple[Any, ...]) -> bool:

@@ -1,5 +1,8 @@
 """Indexing against NumPy, and its derivatives against differences."""
 
+from array import array
+from collections import deque
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -76,6 +79,12 @@ INDICES = {
     "true and slice": (slice(1, None), True),
     "true and array": ([1, 0], True),
     "numpy true": np.True_,
+    "range": range(2),
+    "range and list": (range(2), [2, 0], slice(1, 3)),
+    "range in the middle": (slice(None), range(2, -1, -1)),
+    "buffer": array("l", [1, 0, 1]),
+    "deque": deque([1, 0]),
+    "mask of tuples": (tuple(map(tuple, MASK[:, :, 1])), Ellipsis, 1),
 }
 
 

@@ -834,6 +834,8 @@ def test_storing_in_a_statement():
         (IndexError, lambda y: y.__setitem__((0, 0, 0), 1.0)),
         (IndexError, lambda y: y.__setitem__(np.array([True, False, True]), 1.0)),
         (IndexError, lambda y: y.__setitem__("a", 1.0)),
+        (IndexError, lambda y: y.__setitem__((..., ...), 1.0)),
+        (IndexError, lambda y: y.__setitem__((slice(None),) * 3, 1.0)),
         (TypeError, lambda y: y.__setitem__(slice(np.array([0, 1]), None), 1.0)),
         (ValueError, lambda y: y.__setitem__(0, "a")),
         (TypeError, lambda y: y.__setitem__((0, 0), 1j)),
