@@ -22,6 +22,7 @@ from tapec.autodiff.shortcuts import shortcut
 from tapec.autodiff.zeros import Zero
 from tapec.errors import GraphError
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, prune
+from tapec.ir.origin import place_of
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.define import Missing
@@ -146,6 +147,13 @@ def _results(builder: Builder, node: Node) -> Any:
 # ---------------------------------------------------------------------------------------------------------------
 def _transposed(builder: Builder, node: Node, ts: list[Any], moving: tuple[int, ...]) -> Any:
     graph = transposed(node.op, tuple([i.type for i in node.inputs]), node.type, node.params, moving)
+    if graph is None:
+        place = "" if node.origin is None else f"{place_of(node.origin).short}: "
+        raise GraphError(
+            f"{place}the gradient function given for this result is not linear in the cotangent (as np.clip of it is "
+            f"not), so forward mode cannot be derived from it. Mend: reverse mode alone, tapec.jacrev(f), and "
+            f"tapec.jacrev(tapec.grad(f)) for second derivatives; or tapec.custom_jvp"
+        )
     ys = builder.items(node) if isinstance(node.type, tuple) else (node,)
     found = copy_into(builder, graph, (*node.inputs, *ys, *[ts[k].node for k in moving]))
     if not isinstance(node.type, tuple):
@@ -155,8 +163,11 @@ def _transposed(builder: Builder, node: Node, ts: list[Any], moving: tuple[int, 
 
 
 @lru_cache(maxsize=1024)
-def transposed(op: Op, xs: tuple[Type, ...], result: Any, params: Any, moving: tuple[int, ...]) -> Graph:
-    """From inputs, results, and tangents of the moving inputs to tangents of the results: the vjp rule transposed."""
+def transposed(op: Op, xs: tuple[Type, ...], result: Any, params: Any, moving: tuple[int, ...]) -> Graph | None:
+    """From inputs, results, and tangents of the moving inputs to tangents of the results: the vjp rule transposed.
+
+    None where the rule is not linear in the cotangent, as users' gradient functions may be.
+    """
     builder = Builder()
     builder.role = CT
     inputs = [input_node(f"x{k}", t) for k, t in enumerate(xs)]
@@ -177,6 +188,5 @@ def transposed(op: Op, xs: tuple[Type, ...], result: Any, params: Any, moving: t
     outputs = [Zero(plain(y.type), builder) if t is None else t for y, t in zip(cts, found, strict=True)]
     graph = prune(builder.graph([*inputs, *results, *tangents], [o.node for o in outputs], op.name))
     left = set(cts.values())
-    if any(i in left for n in graph.nodes for i in n.inputs) or left & set(graph.outputs):
-        raise GraphError(f"the vjp rule of op {op.name} is not linear in the cotangent, so it has no transpose")
-    return graph
+    linear = not any(i in left for n in graph.nodes for i in n.inputs) and not left & set(graph.outputs)
+    return graph if linear else None
