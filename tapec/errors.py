@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import warnings
 from types import FrameType
 
@@ -29,6 +30,8 @@ __all__ = [
     "UnsupportedError",
     "VerifyError",
     "at_user_line",
+    "errors_of_values",
+    "hangs_on_values",
     "is_user_file",
     "note_user_line",
     "scipy_package",
@@ -154,8 +157,26 @@ def at_user_line(message: str) -> str:
     return f"{line}: {message}" if line else message
 
 
+def hangs_on_values(error: BaseException) -> bool:
+    """May other values of the same types raise no such error? So with singular matrices, and with places not there."""
+    return isinstance(error, (ArithmeticError, LookupError, ValueError, Warning)) and not isinstance(error, TapecError)
+
+
+class _Noted(threading.local):
+    count = 0
+
+
+_noted = _Noted()
+
+
+def errors_of_values() -> int:
+    """How often NumPy has raised an error in this thread that hangs on values. Who caught it took a branch."""
+    return _noted.count
+
+
 def note_user_line(error: BaseException) -> None:
     """Let an error of NumPy's own kind say which line of the user's it came from; once is enough."""
+    _noted.count += hangs_on_values(error)
     if isinstance(error, TapecError) or any(note.startswith("at ") for note in getattr(error, "__notes__", ())):
         return
     line = user_line(3)

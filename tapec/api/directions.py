@@ -7,7 +7,7 @@ from types import MethodType
 from typing import Any
 
 from tapec.api.functions import CompiledFunction, Out, Template, Transform, result_template
-from tapec.api.methods import bound, decorator, dress, is_class_method
+from tapec.api.methods import Copied, bound, decorator, dress, is_class_method
 from tapec.api.pullback import Later, cached, fitted
 from tapec.api.saved import face_of, load_saved, saved_state
 from tapec.api.signature import Arguments, Binder
@@ -35,7 +35,7 @@ def _called(function: Any, *args: Any) -> Any:
     return function(*args)
 
 
-class ByCount:
+class ByCount(Copied):
     """A transform of a function that takes more arguments than the function does: compiled for each number of them."""
 
     def __init__(self, function: Callable[..., Any], name: str, make: Callable[[Any, int], CompiledFunction]):
@@ -59,7 +59,10 @@ class ByCount:
         if owner is None:
             return self
         method = MethodType(self._function, owner)
-        return bound(self, owner, self._bound, lambda: ByCount(method, self._transform, self._make))
+        return bound(self, owner, self._bound, lambda: self._like(method))
+
+    def _like(self, function: Callable[..., Any]) -> ByCount:
+        return ByCount(function, self._transform, self._make)
 
     def __call__(self, *args: Any) -> Any:
         if args and isinstance(args[0], type) and is_class_method(self, args[0]):

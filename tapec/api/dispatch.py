@@ -156,8 +156,9 @@ def packer(template: tuple[Any, list[Any]]) -> Callable[[Any], Any]:
     return w.space["pack"]
 
 
-def fast_call(binder: Binder, call: Any, program: Any) -> Callable[..., Any] | None:
-    """The road for one signature and one program; None when it has none."""
+def fast_call(binder: Binder, call: Any, program: Any, recovered: Callable[..., Any]) -> Callable[..., Any] | None:
+    """The road for one signature and one program; None when it has none. `recovered` answers calls whose code raised
+    an error, if it can."""
     positional, keyword = [branch.children for branch in call.tree.children]
     w = _Writer()
     takes = _parameters(binder, len(positional), call.tree.children[1].meta, program, w)
@@ -180,6 +181,7 @@ def fast_call(binder: Binder, call: Any, program: Any) -> Callable[..., Any] | N
     w.test(_settings_test(w, captures))
     w.flush()
     w.space |= {"_compiled": program.function, "_program": program, "_annotate": annotate}
+    w.space["_recovered"] = recovered
     text = _text(takes, w, program, f"_compiled({', '.join(inputs)})")
     exec(compile(text, _FILE, "exec", dont_inherit=True), w.space)
     return w.space["road"]()
@@ -225,7 +227,9 @@ def _text(takes: _Parameters, w: _Writer, program: Any, run: str) -> str:
         f"    {name} {run}",
         "except Exception as error:",
         "    _annotate(error, _program.compiled)",
-        "    raise",
+        f"    found = _recovered(error, {takes.given})",
+        "    if found is _MISS: raise",
+        "    return found",
         *after,
     ]
     if w.fails:  # whoever takes over is called when the error is dealt with, and outside of the `try`

@@ -14,10 +14,10 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
-from tapec.api.methods import bound, dress, is_class_method
+from tapec.api.methods import Copied, bound, dress, is_class_method
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.config import code_settings, in_force, settings
-from tapec.errors import TapecError, warn_user
+from tapec.errors import TapecError, hangs_on_values, warn_user
 from tapec.ir import Graph, Op, prune
 from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
@@ -29,7 +29,7 @@ from tapec.trace.anew import RecordedProgram
 from tapec.trace.paths import TracedPath
 from tapec.trace.program import Program
 from tapec.trace.recorder import CURRENT, in_batch
-from tapec.trace.run import run_traced
+from tapec.trace.run import Recorded, run_traced
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor, record, wrap
 
@@ -93,7 +93,7 @@ class Entry:
         self.lock = RLock()
 
 
-class CompiledFunction:
+class CompiledFunction(Copied):
     """A function together with the programs compiled for it. Made by the decorators.
 
     `__call__` is a slot: what a call runs is generated code (see `dispatch`), and no method stands before it.
@@ -156,11 +156,33 @@ class CompiledFunction:
         as_tensors = any(type(x) is Tensor for x in objects)
         if entry.volatile is None:
             for program in entry.programs:
-                found = self._try(program, objects, as_tensors)
+                try:
+                    found = self._try(program, objects, as_tensors)
+                except Exception as error:
+                    found = self._recovered(error, *args, **kwargs)
+                    if found is MISS:
+                        raise
+                    return found
                 if found is not MISS:
                     self._hits += 1
                     return found
         return self._trace(entry, call, objects, as_tensors)
+
+    def _recovered(self, error: Exception, *args: Any, **kwargs: Any) -> Any:
+        """The result for values with which known code raised an error that the function itself catches; else MISS."""
+        if not hangs_on_values(error):
+            return MISS
+        entry, call = self._entry(args, kwargs)
+        objects = call.objects()
+        with entry.lock, resting_collector(), ExitStack() as at_the_end:
+            try:
+                recorded = self._record(entry, call, objects)
+            except Exception:
+                return MISS
+            at_the_end.callback(recorded.let_go)
+            if recorded.trace.volatile is None:
+                return MISS
+            return self._run_recorded(entry, recorded, objects, any(type(x) is Tensor for x in objects))
 
     def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, Call]:
         args, kwargs = self._binder.bind(args, kwargs)
@@ -204,11 +226,7 @@ class CompiledFunction:
                     found = self._try(program, objects, as_tensors)
                     if found is not MISS:
                         return found
-            leaves = iter(objects)
-            values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
-            batched = self._transform.batched(values, entry.plan)
-            values = self._transform.examples(values, entry.plan)
-            recorded = run_traced(self._function, call.tree, values, call.dynamic, entry.info.names, batched)
+            recorded = self._record(entry, call, objects)
             at_the_end.callback(recorded.let_go)
             self._misses += 1
             if recorded.trace.volatile is not None:
@@ -235,6 +253,14 @@ class CompiledFunction:
                 return self._run_recorded(entry, recorded, objects, as_tensors)
             return found
 
+    def _record(self, entry: Entry, call: Call, objects: list[Any]) -> Recorded:
+        """Run the user's function, to see what it does."""
+        leaves = iter(objects)
+        values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
+        batched = self._transform.batched(values, entry.plan)
+        values = self._transform.examples(values, entry.plan)
+        return run_traced(self._function, call.tree, values, call.dynamic, entry.info.names, batched)
+
     def _program_for(self, entry: Entry, objects: list[Any]) -> Program:
         """The program whose captured facts hold now, or a new one."""
         for program in entry.programs:
@@ -250,7 +276,7 @@ class CompiledFunction:
         path.pack = packer(path.template)
         if program not in entry.programs:
             entry.programs.append(program)
-        road = fast_call(self._binder, entry.call, program)
+        road = fast_call(self._binder, entry.call, program, self._recovered)
         if road is not None:
             road.__qualname__ = getattr(self, "__qualname__", self._name)
             with self._lock:
@@ -279,8 +305,9 @@ class CompiledFunction:
     def _run_recorded(self, entry: Entry, recorded: Any, objects: list[Any], as_tensors: bool) -> Any:
         """Run the code cached for the structure of this very run."""
         rec = CURRENT.get()
-        if rec is not None and rec.trace is not None and entry.volatile is not None:
-            rec.trace.unsettle(entry.volatile)
+        volatile = recorded.trace.volatile or entry.volatile
+        if rec is not None and rec.trace is not None and volatile is not None:
+            rec.trace.unsettle(volatile)
         key = RecordedProgram.key(recorded)
         program = entry.recorded.get(key)
         if program is None:

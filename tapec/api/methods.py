@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 
 from tapec.trace.capture import CACHE_KEY
 
-__all__ = ["bound", "decorator", "dress", "is_class_method"]
+__all__ = ["Copied", "bound", "decorator", "dress", "is_class_method"]
 
 
 def decorator(function: Any, make: Callable[[Any], Any]) -> Any:
@@ -30,6 +31,20 @@ def _made(function: Any, make: Callable[[Any], Any]) -> Any:
     if isinstance(function, functools.cached_property):
         return functools.cached_property(_Getter(make(function.func)))
     return make(function)
+
+
+class Copied:
+    """Copied as Python's functions are, which are their own copies. Only copies of an object that a function belongs to
+    have a function of their own."""
+
+    __slots__ = ()
+
+    def __copy__(self: Any) -> Any:
+        return self
+
+    def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
+        function = copy.deepcopy(self._function, memo)
+        return self if function is self._function else self._like(function)
 
 
 def dress(wrapper: Any, function: Any) -> None:

@@ -12,7 +12,7 @@ from tapec.api.dispatch import Out
 from tapec.api.export import Text, by_path, constant_text, module_text, result_text, write_text
 from tapec.api.functions import CompiledFunction, Template, Transform
 from tapec.api.jacobians import checked_mode, grafted, hessian_template, numbered, split_aux
-from tapec.api.methods import bound, decorator, dress, is_class_method
+from tapec.api.methods import Copied, bound, decorator, dress, is_class_method
 from tapec.api.saved import load_saved, saved_state
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_loss, gradient_template, wrt_plan
@@ -148,7 +148,7 @@ def _reason(node: Node) -> str:
     return f"{node.op.name}{place}"
 
 
-class SparseFunction:
+class SparseFunction(Copied):
     """A function that returns a sparse matrix; `source`, `ir` and `explain` are those of the code for its entries."""
 
     def __init__(self, compiled: CompiledFunction, finish: Callable[[Any, Any], Any]):
@@ -164,6 +164,9 @@ class SparseFunction:
         return bound(
             self, owner, self._bound, lambda: SparseFunction(self._compiled.__get__(owner, kind), self._finish)
         )
+
+    def _like(self, function: Callable[..., Any]) -> SparseFunction:
+        return SparseFunction(self._compiled._like(function), self._finish)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], type) and is_class_method(self, args[0]):

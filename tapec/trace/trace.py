@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapec.config import count_changes
+from tapec.errors import errors_of_values
 from tapec.ops.control import GUARD
 from tapec.trace.entropy import watch_entropy
 from tapec.trace.later import large_input
@@ -49,6 +50,7 @@ class Trace:
         count_changes(1)
         watch_entropy()
         before = _random_state()
+        errors = errors_of_values()
         try:
             yield self
         except Exception as error:
@@ -59,6 +61,8 @@ class Trace:
             count_changes(-1)
             CURRENT.set(outer)
             self.token.end()
+        if errors_of_values() != errors:
+            self.volatile = "it catches an error that NumPy raises for some values alone"
         if _moved(before):
             self.volatile = "it draws random numbers"
 

@@ -159,6 +159,37 @@ def test_copies_and_pickles_of_objects_compile_for_themselves():
         np.testing.assert_allclose(model.product(X, X), 6 * X * X)
 
 
+@pytest.mark.parametrize("transform", [tapec.grad, tapec.hvp, functools.partial(tapec.jacobian, sparse=True)])
+def test_a_function_is_its_own_copy_as_functions_are(transform):
+    made = transform(lambda x: x**2)
+    assert copy.copy(made) is made
+    assert copy.deepcopy([made, made])[1] is made
+
+
+def test_deep_copies_of_an_object_have_functions_of_their_own():
+    class Holder:
+        def __init__(self, w):
+            self.w = w
+            self.slope = tapec.grad(self.loss)
+            self.curve = tapec.hvp(self.loss)
+            self.scale = tapec.jacobian(self.scaled, sparse=True)
+
+        def scaled(self, x):
+            return self.w * x
+
+        def loss(self, x):
+            return np.sum(self.w * x**2)
+
+    one = Holder(X)
+    one.slope(X)
+    two = copy.deepcopy(one)
+    two.w = 3.0 * X
+    for holder in (two, one):
+        np.testing.assert_allclose(holder.slope(X[:1] * X), 2 * holder.w * X[0] * X)
+        np.testing.assert_allclose(holder.curve(X, X), 2 * holder.w * X)
+        np.testing.assert_allclose(holder.scale(X).diagonal(), holder.w)
+
+
 def test_names_of_parameters_that_are_ours_too():
     np.testing.assert_allclose(tapec.hvp(lambda v: np.sum(v**3))(X, X), 6 * X * X)
     _, tangent = tapec.jvp(lambda x, d_x: x * d_x, (2.0, 3.0), (1.0, 1.0))
@@ -504,8 +535,9 @@ def test_a_stated_gradient_in_all_modes():
     np.testing.assert_allclose(tapec.hessian(lambda v: np.sum(squared(v)))(X), 2 * np.eye(3))
     np.testing.assert_allclose(tapec.jacfwd(lambda v: squared(v, k=3.0))(X), np.diag(6 * X))
     clipped = tapec.custom_gradient(lambda v: (v * 1.0, lambda d: np.clip(d, -1, 1)))
-    with pytest.raises(tapec.GraphError, match="not linear in the cotangent"):
+    with pytest.raises(tapec.GraphError, match=r"derivatives.py:\d+: .*not linear in the cotangent.*tapec.jacrev"):
         tapec.jvp(clipped, (X,), (X,))
+    np.testing.assert_array_equal(tapec.jacrev(tapec.grad(lambda v: np.sum(clipped(v) ** 2)))(X), np.zeros((3, 3)))
 
 
 # ---------------------------------------------------------------------------------------------------------------

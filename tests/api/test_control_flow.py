@@ -165,6 +165,62 @@ def test_an_exception_in_one_path_leaves_the_others():
     assert f.cache_info().compilations == 1
 
 
+MATRIX = np.array([[2.0, 0.5], [0.5, 1.0]])
+
+
+def sum_of_factor(x):
+    try:
+        return np.sum(np.linalg.cholesky(x))
+    except np.linalg.LinAlgError:
+        return 7.0 * np.sum(x)
+
+
+@pytest.mark.parametrize("first", [MATRIX, -MATRIX])
+def test_an_error_of_numpys_that_the_function_catches_is_a_branch(first):
+    compiled, slope = tapec.compile(sum_of_factor), tapec.grad(sum_of_factor)
+    both = tapec.compile(lambda x: compiled(x) + np.sum(slope(x)))
+    factored = tapec.grad(lambda x: np.sum(np.linalg.cholesky(x)))(MATRIX)
+    for a in (first, -first, first, -first):
+        g = factored if np.all(a > 0) else np.full((2, 2), 7.0)
+        assert compiled(a) == sum_of_factor(a)
+        np.testing.assert_array_equal(slope(a), g)
+        np.testing.assert_allclose(both(a), sum_of_factor(a) + np.sum(g))
+        x = tapec.constant(a)
+        with tapec.GradientTape() as tape:
+            tape.watch(x)
+            y = compiled(x)
+        np.testing.assert_allclose(tape.gradient(y, x).numpy(), g)
+    assert compiled.cache_info().compilations <= 2
+
+
+def test_a_place_that_there_is_not_is_a_branch():
+    @tapec.grad
+    def f(x, i):
+        try:
+            return x[i]
+        except IndexError:
+            return -x[0]
+
+    for i, g in ((np.array([1]), [0.0, 1.0]), (np.array([5]), [-1.0, 0.0]), (np.array([0]), [1.0, 0.0])):
+        np.testing.assert_array_equal(f(np.ones(2), i), g)
+
+
+def test_an_error_that_nobody_catches_is_that_of_the_generated_code():
+    runs = []
+
+    @tapec.compile
+    def f(x):
+        runs.append(1)
+        return np.linalg.inv(x)
+
+    f(MATRIX)
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        f(0.0 * MATRIX)
+    assert any("np.linalg.inv(x)" in note for note in caught.value.__notes__)
+    assert f.cache_info().compilations == 1
+    np.testing.assert_array_equal(f(MATRIX), np.linalg.inv(MATRIX))
+
+
 def test_shapes_that_hang_on_values():
     @tapec.value_and_grad
     def f(x):
