@@ -270,7 +270,7 @@ class CompiledFunction(Copied):
         return Program(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
 
     def _add(self, entry: Entry, program: Program, recorded: Any) -> None:
-        self._why = self._reason(entry, program, recorded)
+        self._why = self._reason(entry, program)
         path = program.add(recorded, entry.info)
         self._compiled(program)
         path.pack = packer(path.template)
@@ -289,7 +289,7 @@ class CompiledFunction(Copied):
             self._loaded += program.built is not None and program.built.entry is not None
             self._last = program
 
-    def _reason(self, entry: Entry, program: Program, recorded: Any) -> str:
+    def _reason(self, entry: Entry, program: Program) -> str:
         """Why something is compiled now."""
         if program.paths:
             return "it took a path that was not known"

@@ -77,9 +77,6 @@ class Arguments(NamedTuple):
     guards: Any = ()
     integers: Any = None
 
-    def with_result(self, tree: Any, statics: list[Any], values: list[Any]) -> Arguments:
-        return self._replace(result=tree, statics=statics)
-
 
 class Binder:
     """Binds calls of one function to canonical (args, kwargs)."""

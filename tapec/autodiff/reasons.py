@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tapec.autodiff.reverse import dependents
 from tapec.ir import Node
 
-__all__ = ["dead_ends"]
+__all__ = ["ancestors", "dead_ends"]
 
 
 def dead_ends(nodes: Sequence[Node], source: Node, targets: Sequence[Node]) -> list[Node]:
@@ -29,6 +29,3 @@ def ancestors(nodes: Sequence[Node], targets: Sequence[Node]) -> set[Node]:
         if node in needed:
             needed.update(node.inputs)
     return needed
-
-
-__all__ += ["ancestors"]

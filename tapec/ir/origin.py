@@ -26,7 +26,6 @@ class Place(NamedTuple):
     file: str
     line: int
     text: str
-    variable: str | None
 
     @property
     def short(self) -> str:
@@ -46,7 +45,7 @@ def place_of(origin: Origin) -> Place:
     code, _ = origin
     line, end_line, column, end_column = _positions(origin)
     text = _excerpt(code.co_filename, line, end_line, column, end_column) if line else ""
-    return Place(code.co_filename, line or 0, text, variable_of(origin))
+    return Place(code.co_filename, line or 0, text)
 
 
 def _positions(origin: Origin) -> tuple[Any, ...]:

@@ -20,9 +20,7 @@ __all__ = [
     "broadcast_shapes",
     "dtype_from_name",
     "dtype_name",
-    "is_complex",
     "is_differentiable",
-    "is_float",
     "normalize_axes",
     "normalize_axis",
     "several",
@@ -59,9 +57,6 @@ class Type:
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
-
-    def with_shape(self, shape: Shape) -> Type:
-        return Type(shape, self.dtype)
 
     def with_dtype(self, dtype: Any) -> Type:
         return Type(self.shape, dtype)
@@ -144,14 +139,6 @@ _DTYPE_NAMES = {dtype_name(np.dtype(code)): np.dtype(code) for code in "GFDgdfeQ
 def dtype_from_name(name: str) -> np.dtype:
     """Inverse of `dtype_name`; KeyError for a name that is none."""
     return _DTYPE_NAMES[name]
-
-
-def is_float(t: Type) -> bool:
-    return t.dtype.kind == "f"
-
-
-def is_complex(t: Type) -> bool:
-    return t.dtype.kind == "c"
 
 
 def is_differentiable(t: Type) -> bool:

@@ -152,10 +152,6 @@ def apply(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...] =
     return best._apply(op, inputs, params)
 
 
-def call_ufunc(ufunc: np.ufunc, *inputs: Any) -> Any:
-    return apply(UFUNCS[ufunc], inputs)
-
-
 def ufunc_method(self: Any, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The general road of `__array_ufunc__`: keywords, `out`, `reduce` and its kin."""
     from tapec.ops.ufuncs import call

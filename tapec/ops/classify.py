@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.ir import OPS, Op
-from tapec.ops.array import FUNCTIONS, LIKE, METHODS, UFUNCS, ArrayLike
+from tapec.ops.array import FUNCTIONS, LIKE, UFUNCS
 
-__all__ = ["KINDS", "MODULES", "Entry", "classify", "entries", "method_entries", "public_names"]
+__all__ = ["KINDS", "MODULES", "Entry", "classify", "entries", "public_names"]
 
 KINDS = {
     "differentiable": "an op with a derivative rule",
@@ -111,14 +111,6 @@ REFUSED = {
     "recarray": "a tensor has no fields",
     "record": "a tensor has no fields",
 }
-REFUSED_METHODS = {
-    "ctypes": "the memory of a tensor is its own",
-    "data": "the memory of a tensor is its own",
-    "getfield": "a tensor has no fields",
-    "setfield": "a tensor has no fields",
-    "to_device": "tensors live where NumPy does",
-    **dict.fromkeys(["itemset", "newbyteorder", "ptp", "tostring"], "gone from arrays since NumPy 2"),
-}
 
 
 # -- classification ---------------------------------------------------------------------------------------------------
@@ -170,27 +162,3 @@ def entries() -> list[Entry]:
         for prefix, module in MODULES.items()
         for name in public_names(module)
     ]
-
-
-def method_entries(cls: type[ArrayLike]) -> list[Entry]:
-    """The public methods and properties of ndarrays, as a class of stand-ins has them."""
-    found = []
-    for name in dir(np.ndarray):
-        if name.startswith("_"):
-            continue
-        full = f"ndarray.{name}"
-        if name in REFUSED_METHODS:
-            found.append(Entry(full, "refused", None, REFUSED_METHODS[name]))
-        elif not hasattr(cls, name):
-            raise KeyError(f"{full} is in no table: give tensors one, or say in tapec/ops/classify.py why not")
-        elif name in METHODS and hasattr(np, name):
-            found.append(classify(f"np.{name}", getattr(np, name))._replace(name=full))
-        else:
-            found.append(Entry(full, _METHOD_KINDS.get(name, "query")))
-    return found
-
-
-_METHOD_KINDS = {
-    **dict.fromkeys(["T", "mT", "flat", "real", "imag", "__getitem__", "conj", "view"], "composite"),
-    **dict.fromkeys(["fill", "itemset", "partition", "put", "resize", "setflags", "sort", "byteswap"], "in place"),
-}

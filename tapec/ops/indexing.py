@@ -219,7 +219,7 @@ def _getitem_batch(batched: tuple[bool, ...], x: Any, *arrays: Any, index: Any, 
     front = len(one.front)
     if not any(batched[1:]):
         y = apply(GETITEM, (x, *arrays), (("index", (FULL_SLICE, *index)), ("unique", unique)))
-        return y if one.place or not front else _moved(y, _front_place(index, arrays, x.ndim), front, 1)
+        return y if one.place or not front else _moved(y, _front_place(index, x.ndim), front, 1)
     lead = _lead_arrays(batched[1:], arrays, front)
     if batched[0]:
         index = _batched_index(index, lead, x.shape[0], front)
@@ -230,7 +230,7 @@ def _getitem_batch(batched: tuple[bool, ...], x: Any, *arrays: Any, index: Any, 
     return _moved(_moved(y, place, 1 + front, 0), 1, front, 1 + one.place)
 
 
-def _front_place(index: tuple[Any, ...], arrays: Any, ndim: int) -> int:
+def _front_place(index: tuple[Any, ...], ndim: int) -> int:
     """Where the axes of index arrays come to stand when a full slice is put before the index."""
     return 1 if _starts_together(completed(ndim - 1, index)) else 0
 
@@ -250,7 +250,7 @@ def _scatter_batch(
         ct = np.broadcast_to(ct, (size, *ct.shape))
     if not any(batched[1:]):
         if front and not one.place:
-            ct = _moved(ct, 1, front, _front_place(index, arrays, len(shape) + 1))
+            ct = _moved(ct, 1, front, _front_place(index, len(shape) + 1))
         index = (FULL_SLICE, *index)
     else:
         lead = _lead_arrays(batched[1:], arrays, front)

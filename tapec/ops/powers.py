@@ -46,7 +46,7 @@ def _base_partial(y: Any, x: Any, n: Any, power: Any) -> Any:
     return known * power(x, known - 1)
 
 
-def _exponent_partial(y: Any, x: Any, n: Any) -> Any:
+def _exponent_partial(y: Any, x: Any) -> Any:
     """y log x; zero where a real base is not positive, where y log x has no value."""
     known = number_of(x)
     if known is not None and known.imag == 0:
@@ -56,7 +56,7 @@ def _exponent_partial(y: Any, x: Any, n: Any) -> Any:
 
 
 def _partials(power: Any) -> Any:
-    return lambda y, x, n: (_base_partial(y, x, n, power), _exponent_partial(y, x, n))
+    return lambda y, x, n: (_base_partial(y, x, n, power), _exponent_partial(y, x))
 
 
 power = elementwise(np.power, _partials(np.power), source="{0} ** {1}", sample=(positive, any_real))

@@ -14,11 +14,11 @@ from tapec.ir import Type, broadcast_shapes
 from tapec.ir.index import Slot
 from tapec.ops.array import apply
 from tapec.ops.define import define, ndim_of, shape_of
-from tapec.ops.indexing import FULL_SLICE, GETITEM, are_distinct, index_layout, index_source, real_index
+from tapec.ops.indexing import FULL_SLICE, GETITEM, are_distinct, index_layout, real_index
 from tapec.ops.kit import both
 from tapec.ops.samples import Case
 
-__all__ = ["SETITEM", "set_at", "setitem", "written_index"]
+__all__ = ["SETITEM", "set_at", "setitem"]
 
 
 def _run(x: Any, v: Any, *arrays: Any, index: tuple[Any, ...], unique: bool = False) -> Any:
@@ -111,11 +111,6 @@ def _batch(batched: tuple[bool, ...], x: Any, v: Any, *arrays: Any, index: Any, 
 def _lifted(array: Any, size: int, front: int, shape: tuple[int, ...]) -> Any:
     """A batched index array, so that it broadcasts to (batch, *front)."""
     return np.reshape(array, (size, *(1,) * (front - len(shape)), *shape))
-
-
-def written_index(node: Any, args: tuple[str, ...]) -> str:
-    """The text between the brackets of `x[...] = v`; `args` are the texts of all inputs."""
-    return index_source(node.param("index"), args[2:])
 
 
 def _samples() -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Builder, Node, Op
 from tapec.ops.array import ArrayLike
 
-__all__ = ["Question", "Symbol", "differs", "is_known", "is_symbol", "symbols"]
+__all__ = ["Question", "Symbol", "differs", "is_known", "is_symbol"]
 
 
 class Symbol(ArrayLike):
@@ -76,7 +76,3 @@ def is_known(x: Any) -> bool:
 def differs(x: Any) -> bool:
     """Is it one example of a batch, whose values say nothing of the others?"""
     return isinstance(x, ArrayLike) and x._differs()
-
-
-def symbols(nodes: Any, builder: Builder) -> list[Symbol]:
-    return [Symbol(n, builder) for n in nodes]

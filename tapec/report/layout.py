@@ -106,7 +106,7 @@ class Cell:
 def layout(graph: Graph, limit: int = 400) -> Drawing:
     """Place a graph: forward operations on the left, derivatives on the right."""
     cells, box_of = _cells(graph, limit)
-    _connect(cells, graph, box_of)
+    _connect(cells, box_of)
     for cell in cells:
         _arrange_cell(cell)
     return _assemble(cells)
@@ -151,7 +151,7 @@ def _cluster_boxes(cluster: Cluster, box_of: dict[Node, Box]) -> list[Box]:
     return boxes
 
 
-def _connect(cells: list[Cell], graph: Graph, box_of: dict[Node, Box]) -> None:
+def _connect(cells: list[Cell], box_of: dict[Node, Box]) -> None:
     """Find what each box uses: (source, target, where on the target's edge)."""
     for cell in cells:
         for box in cell.boxes:

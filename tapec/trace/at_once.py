@@ -156,7 +156,7 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
     rec = _recorder(t)
     if rec is None:
         return False
-    static = _static_index(t, index)
+    static = _static_index(index)
     if type(value) is Tensor and type(value._link) is tuple and value._link[0] is t:
         return value._link[1] == ((GETITEM, (("index", static),), ()),)  # `t[index] += w` has changed it already
     x = _operand(value, rec) if _may_change(t, rec) else None
@@ -215,7 +215,7 @@ def _masked(rec: Recorder, t: Tensor, mask: np.ndarray, x: Any) -> bool:
     return True
 
 
-def _static_index(t: Tensor, index: Any) -> tuple[Any, ...] | None:
+def _static_index(index: Any) -> tuple[Any, ...] | None:
     """An index of ints and slices, as it is recorded; None for others, and for the whole array."""
     if type(index) is int:
         return (index,)

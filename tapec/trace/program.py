@@ -108,7 +108,7 @@ class Program:
         inputs = [s.node for s in self.sources.values()]
         forward = builder.graph(inputs, results, self.name)
         whole = {n: v for n, v in zip(nodes, log.values) if n is not None and n.op is INPUT and n.dtype.kind in "iub"}
-        info = info.with_result(recorded.tree, statics, recorded.results)._replace(guards=guards, integers=whole)
+        info = info._replace(result=recorded.tree, statics=statics, guards=guards, integers=whole)
         target, template = self.transform(forward, info)
         return TracedPath(forward, guards, info, target, template)
 

@@ -6,7 +6,7 @@ import pytest
 import tapec
 from tapec.errors import UnsupportedError
 from tapec.ops import FUNCTIONS, METHODS, UFUNCS
-from tapec.ops.classify import KINDS, MODULES, REFUSED, classify, entries, method_entries, public_names
+from tapec.ops.classify import KINDS, MODULES, REFUSED, classify, entries, public_names
 
 TABLE = {entry.name: entry for entry in entries()}
 
@@ -17,10 +17,11 @@ def test_every_public_function_is_classified(prefix):
         assert TABLE[f"{prefix}.{name}"].kind in KINDS
 
 
-def test_every_method_of_arrays_is_classified():
-    found = method_entries(tapec.Tensor)
-    assert {e.name for e in found} == {f"ndarray.{n}" for n in dir(np.ndarray) if not n.startswith("_")}
-    assert {e.kind for e in found} <= set(KINDS)
+def test_tensors_have_the_methods_of_arrays():
+    of_memory_and_fields = {"ctypes", "data", "getfield", "setfield", "to_device"}
+    gone_since_numpy_2 = {"itemset", "newbyteorder", "ptp", "tostring"}
+    missing = {n for n in dir(np.ndarray) if not n.startswith("_") and not hasattr(tapec.Tensor, n)}
+    assert missing <= of_memory_and_fields | gone_since_numpy_2
 
 
 def test_what_is_said_to_be_implemented_is():

@@ -372,25 +372,6 @@ CASES = {
             f"{PICKED.replace('[0, 1, 2]', '[0, 1, 1]')}; {SUM('%2', '1,', False)} !ct",  # two in a row
         ],
     ),
-    "sum-of-divided-scatter": Case(
-        "%r: f64[3], %s: f64[3,1], %t: f64[1,4]",
-        [
-            (
-                f"{PICKED_CT}; divide %2, %s !ct; {SUM('%3', '1,', False)} !ct",
-                "reshape %r {shape=(3, 1)} !ct; divide %0, %s !ct; reshape %1 {shape=(3,)} !ct",
-            ),
-            (
-                f"{PICKED_CT}; divide %2, %s !ct; {SUM('%3', '1,', True)} !ct",
-                "reshape %r {shape=(3, 1)} !ct; divide %0, %s !ct",
-            ),
-        ],
-        [
-            f"{PICKED}; divide %2, %s; {SUM('%3', '1,', False)}",  # the user's own
-            f"{PICKED_CT}; divide %2, %s !ct; {SUM('%3', '0,', False)} !ct",
-            f"{PICKED_CT}; divide %2, %t !ct; {SUM('%3', '1,', False)} !ct",  # not one number for each row
-            f"{PICKED_CT}; divide %s, %2 !ct; {SUM('%3', '1,', False)} !ct",
-        ],
-    ),
     "sum-of-broadcast": Case(
         X,
         [

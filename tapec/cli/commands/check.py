@@ -27,7 +27,6 @@ examples:
 
 A kink (abs at 0, a tie in max) is no error: the gradient must lie between the slopes to its sides."""
 
-_STYLE = {"ok": "good", "kink": "note", "wrong": "bad", "undefined": "bad"}
 _ORDER = ("ok", "kink", "undefined", "wrong")
 
 

@@ -26,7 +26,6 @@ SCATTER = Some("scatter")
 ANY_INDEX = Some("getitem")
 ALONG_AXIS = Some("take_along_axis")
 WRITTEN_AND_ADDED = Some("add", of=("setitem",))
-SUM_OF_QUOTIENT = Some("sum", of=("divide",))
 
 
 def _is_basic(node: Node) -> bool:
@@ -80,12 +79,6 @@ def _fills_everything(y: Node) -> bool:
 def _one_in_each_row(y: Node) -> bool:
     """Is it the sum over the columns of a matrix into whose rows one value was put each?"""
     return y.role is not None and y.param("axis") == (1,) and _picks(y.inputs[0])
-
-
-def _one_divided_in_each_row(y: Node) -> bool:
-    """And each row was divided by a number?"""
-    matrix, divisor = y.inputs[0].inputs
-    return y.param("axis") == (1,) and divisor.type.shape == (y.type.shape[0], 1) and _picks(matrix)
 
 
 def _picks(scatter: Node) -> bool:
@@ -198,15 +191,6 @@ INDEXING = (
         changes="zeros",
     ),
     Rule("sum-of-scatter", SUM_OF_SCATTER, lambda y: _laid_out(y), _one_in_each_row, kinds="fc", changes="zeros"),
-    Rule(
-        "sum-of-divided-scatter",
-        SUM_OF_QUOTIENT,
-        lambda y: _laid_out_quotient(y),
-        _one_divided_in_each_row,
-        only="cotangents",
-        kinds="fc",
-        changes="zeros",
-    ),
 )
 
 
@@ -217,12 +201,6 @@ def _written(y: Symbol) -> Symbol:
 def _laid_out(y: Symbol) -> Any:
     values = _written(y)
     return values if values.shape == y.shape else np.reshape(values, y.shape)
-
-
-def _laid_out_quotient(y: Symbol) -> Any:
-    matrix, divisor = (Symbol(i, y.builder) for i in y.node.inputs[0].inputs)
-    values = np.reshape(_values(matrix), divisor.shape)
-    return np.reshape(values / divisor, y.shape)
 
 
 def _values(y: Symbol) -> Symbol:
