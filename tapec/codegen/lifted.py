@@ -83,7 +83,7 @@ def _views_late(nodes: list[Node]) -> list[Node]:
         if node not in waiting:
             views = [node]
             for n in views:
-                views += [i for i in n.inputs if i in waiting]
+                views += [i for i in dict.fromkeys(n.inputs) if i in waiting]
                 waiting.difference_update(n.inputs)
             order += views[::-1]
     return [*order, *[n for n in nodes if n in waiting]]
