@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,26 @@ __all__ = ["JOINING", "LIST", "SEVERAL", "Collector"]
 
 JOINING = {"stack", "concatenate"}
 LIST = Type((1,), np.dtype(object))  # what a list is to emission: no number, and nothing to write into
-WIDTHS = (1, 2, 3, 4, 6)  # values of one step among the results
-SEVERAL = 3  # values of one step that have a line for all
+SEVERAL = 3  # values of one step that have a line for all; steps that are no list yet
+WIDEST = 64  # values before the next one of the same place
+Home = tuple[Loop, int, int]
+
+
+class Run(NamedTuple):
+    """So many rows of values, each column of which goes along the steps of a loop: where it begins, and how many steps
+    further the next row is."""
+
+    rows: int
+    columns: list[tuple[Home, int]]
+
+    @property
+    def width(self) -> int:
+        return len(self.columns)
+
+    @property
+    def is_of_one(self) -> bool:
+        """Is each row of one step of one loop?"""
+        return len({(loop, k, stride) for (loop, k, _), stride in self.columns}) == 1
 
 
 class Collector:
@@ -30,7 +48,7 @@ class Collector:
 
     graph: Graph
     blocks: dict[Loop, Block]
-    home: dict[Node, tuple[Loop, int, int]]
+    home: dict[Node, Home]
 
     def resolve(self, node: Node) -> Node:
         """A value as the lines outside of loops read it."""
@@ -41,36 +59,34 @@ class Collector:
         raise NotImplementedError
 
     def packed(self, node: Node) -> Node:
-        """An array of values, in which what a loop computes is taken from a list of it."""
+        """An array of values, in which what loops compute is taken from lists of it."""
         joined = node.op.name in JOINING
-        for width in (node.type.shape[1], 1) if node.type.ndim == 2 and not joined else (1,):
-            runs = list(self.runs([node.inputs[k : k + width] for k in range(0, len(node.inputs), width)]))
-            if any([len(run) > 1 for run in runs]):
-                break
-        else:
+        columns = node.type.shape[1] if node.type.ndim == 2 and not joined else 1
+        runs = list(self.runs(node.inputs, self.home.get, columns))
+        if columns > 1 and not any([isinstance(run, Run) for run in runs]):
+            columns = 1
+            runs = list(self.runs(node.inputs, self.home.get))
+        if not any([isinstance(run, Run) for run in runs]):
             return node.with_inputs(tuple(map(self.resolve, node.inputs)))
-        parts: list[str] = []
+        in_rows = columns > 1 or (len(runs) == 1 and node.type.ndim > 1 and not joined)
         inputs: list[Node] = []
-        flat = width == 1 and node.type.ndim != 1 and not joined
+        parts: list[str] = []
         for run in runs:
             at = len(inputs)
-            if len(run) == 1:
-                inputs += map(self.resolve, run[0])
+            if isinstance(run, Run):
+                text, lists = self.text_of(run, node.name or "", at)
+                inputs += lists
+                parts.append(f"*{text if in_rows else flat(text, run)}")
+            else:
+                inputs += map(self.resolve, run)
                 texts = ", ".join([f"{{{k}}}" for k in range(at, len(inputs))])
-                parts.append(texts if width == 1 else f"[{texts}]")
-                continue
-            (loop, k, _), (_, other, _) = self.home[run[0][0]], self.home[run[1][0]]
-            block = self.blocks[loop]
-            elements = tuple([block.body[self.home[e][2]] for e in run[0]])
-            for j, e in enumerate(elements):
-                if node.name and e.name and e.name.startswith(node.name):
-                    e.name = f"{node.name}_k{j if width > 1 else ''}"
-            inputs.append(self.keep(block, elements, node.name or ""))
-            parts.append(f"*{slice_text(f'{{{at}}}', block.count, k, other - k, len(run))}")
-        whole = parts[0][1:] if len(parts) == 1 else f"[{', '.join(parts)}]"
-        text = f"np.array({whole})" + f".reshape({node.type.shape})" * flat
+                parts.append(texts if columns == 1 else f"[{texts}]")
+        listed = f"[{', '.join(parts)}]"
+        whole = listed if len(parts) > 1 or parts[0].startswith("*zip") else parts[0][1:]
         if joined:
-            text = node.op.source(tuple(parts), node).replace(f"[{', '.join(parts)}]", whole)
+            text = node.op.source(tuple(parts), node).replace(listed, whole)
+        else:
+            text = f"np.array({whole})" + f".reshape({node.type.shape})" * (columns == 1 and node.type.ndim != 1)
         op = text_op(f"pack {text}", text, "creation")
         return Node(op, tuple(inputs), (), node.type, node.origin, node.name, node.role)
 
@@ -79,70 +95,81 @@ class Collector:
         wanted = self.graph.outputs
         made: list[Node] = []
         at = 0
-        while at < len(wanted):
-            run = max([self.given_out(wanted[at:], width) for width in WIDTHS], key=len)
-            if len(run) > SEVERAL and len(set(chain(*run))) == len(run) * len(run[0]):
-                made.append(self.starred(run))
-                at += len(run) * len(run[0])
+        for run in self.runs(wanted, lambda node: None if is_view(node) else self.home.get(node)):
+            values = wanted[at : at + (run.rows * run.width if isinstance(run, Run) else len(run))]
+            at += len(values)
+            if isinstance(run, Run) and len(set(values)) == len(values):
+                text, lists = self.text_of(run)
+                op = text_op("results of steps", f"*{flat(text, run)}", "starred")
+                made.append(Node(op, tuple(lists), (), LIST))
             else:
-                made.append(self.resolve(wanted[at]))
-                at += 1
+                made += map(self.resolve, values)
         return tuple(made)
 
-    def given_out(self, values: Sequence[Node], width: int) -> list[Sequence[Node]]:
-        """As many rows from the start as are the same places of steps that follow one another."""
-        rows: list[Sequence[Node]] = []
-        places: list[tuple[Loop, int, list[int]]] = []
-        for k in range(0, len(values) - width + 1, width):
-            here = self.same_step(values[k : k + width])
-            if here is None or any(map(is_view, values[k : k + width])):
-                break
-            if places and (here[0] is not places[0][0] or here[2] != places[0][2]):
-                break
-            if len(places) > 1 and here[1] - places[-1][1] != places[1][1] - places[0][1]:
-                break
-            places.append(here)
-            rows.append(values[k : k + width])
-        return rows
+    # -- runs -------------------------------------------------------------------------------------------------------
+    def runs(
+        self, values: Sequence[Node], home: Callable[[Node], Home | None], columns: int = 1
+    ) -> Iterator[Run | Sequence[Node]]:
+        """Neighbours that are the same places of steps at equal distances, together; all others as they are, in rows of
+        so many columns. Where there are several columns, a row is one of these."""
+        homes = list(map(home, values))
+        after: dict[tuple[Loop, int], int] = {}
+        width = [0] * len(values)  # how far the next one of the same place is
+        for at in reversed(range(len(values))):
+            h = homes[at]
+            if h is not None:
+                place = h[0], h[2]
+                width[at] = after.get(place, at) - at
+                after[place] = at
+        at = 0
+        while at < len(values):
+            run = None
+            if 0 < width[at] <= WIDEST and columns in (1, width[at]):
+                run = run_of(homes, at, width[at])
+            if run is not None:
+                at += run.rows * run.width
+                yield run
+            else:
+                yield values[at : at + columns]
+                at += columns
 
-    def starred(self, run: list[Sequence[Node]]) -> Node:
-        (loop, k, places), (_, other, _) = map(self.same_step, run[:2])  # type: ignore[misc]
-        block = self.blocks[loop]
-        values = self.keep(block, tuple([block.body[p] for p in places]))
-        text = slice_text("{0}", block.count, k, other - k, len(run))
-        if len(places) > 1:
-            text = f"[part for step in {text} for part in step]"
-        return Node(text_op("results of steps", f"*{text}", "starred"), (values,), (), LIST)
+    def text_of(self, run: Run, name: str = "", at: int = 0) -> tuple[str, list[Node]]:
+        """The text for a run, in which lists have numbers from that one on, and these lists."""
+        blocks = [self.blocks[loop] for (loop, _, _), _ in run.columns]
+        elements = [block.body[p] for block, ((_, _, p), _) in zip(blocks, run.columns)]
+        for j, e in enumerate(elements):
+            if name and e.name and e.name.startswith(name):
+                e.name = f"{name}_k{j if run.width > 1 else ''}"
+        if run.is_of_one:
+            lists, columns = [self.keep(blocks[0], tuple(elements), name)], run.columns[:1]
+        else:
+            lists, columns = [self.keep(b, (e,)) for b, e in zip(blocks, elements)], run.columns
+        texts = [
+            slice_text(f"{{{at + j}}}", self.blocks[loop].count, k, stride, run.rows)
+            for j, ((loop, k, _), stride) in enumerate(columns)
+        ]
+        return texts[0] if run.is_of_one else f"zip({', '.join(texts)})", lists
 
-    def runs(self, rows: Sequence[Sequence[Node]]) -> Iterator[list[Sequence[Node]]]:
-        """Neighbours that are the same places of steps at equal distances, together; all others alone."""
-        run: list[Sequence[Node]] = []
-        last: tuple[Loop, int, list[int]] | None = None
-        step = 0
-        for row in rows:
-            here = self.same_step(row)
-            if here is not None and last is not None and here[0] is last[0] and here[2] == last[2]:
-                distance = here[1] - last[1]
-                if distance and (len(run) == 1 or distance == step):
-                    step = distance
-                    run.append(row)
-                    last = here
-                    continue
-            yield from _if_long(run)
-            run, last = [row], here
-        yield from _if_long(run)
 
-    def same_step(self, row: Sequence[Node]) -> tuple[Loop, int, list[int]] | None:
-        """The loop, the step and the places of values that are all of one step."""
-        homes = [self.home.get(node) for node in row]
-        first = homes[0]
-        if first is None or any(h is None or h[:2] != first[:2] for h in homes):
+def run_of(homes: Sequence[Home | None], at: int, width: int) -> Run | None:
+    """The run that begins there, if it is one."""
+    columns: list[tuple[Home, int]] = []
+    for j in range(at, at + width):
+        first, second = homes[j], homes[j + width] if j + width < len(homes) else None
+        if first is None or second is None or first[0] is not second[0] or first[2] != second[2]:
             return None
-        return first[0], first[1], [h[2] for h in homes if h is not None]
+        if first[1] == second[1]:
+            return None
+        columns.append((first, second[1] - first[1]))
+    count = 2
+    while at + (count + 1) * width <= len(homes):
+        row = homes[at + count * width : at + (count + 1) * width]
+        if row != [(loop, k + count * stride, p) for (loop, k, p), stride in columns]:
+            break
+        count += 1
+    return Run(count, columns) if count > SEVERAL else None
 
 
-def _if_long(run: list[Sequence[Node]]) -> Iterator[list[Sequence[Node]]]:
-    if len(run) > 3:
-        yield run
-    else:
-        yield from [[row] for row in run]
+def flat(text: str, run: Run) -> str:
+    """The text for a run, one value after the other."""
+    return text if run.width == 1 else f"[part for step in {text} for part in step]"
