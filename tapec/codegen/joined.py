@@ -56,11 +56,20 @@ class _Groups:
         if any([_within(w) is None for w in loop.walks if w.loop is not None and bases[w.loop] == g]):
             return False
         same = [x for sources in loop.sources for kind, x in sources if kind == SAME]
-        return all([self.is_before(n, begin) for n in (*same, *loop.first.values())])
+        return self.are_before([*same, *loop.first.values()], begin)
 
-    def is_before(self, node: Node, begin: int) -> bool:
-        home = self.home.get(node)
-        return self.index.get(node, -1) < begin and (home is None or self.end(home) < begin)
+    def are_before(self, nodes: list[Node], begin: int) -> bool:
+        """Can these be computed before a loop that begins there? What stands later may hang on nothing in it."""
+        seen = set(nodes)
+        while nodes:
+            node = nodes.pop()
+            home = self.home.get(node)
+            if home is not None and (self.index.get(node, -1) >= begin or self.end(home) >= begin):
+                return False
+            if self.index.get(node, -1) >= begin:
+                nodes += [i for i in node.inputs if i not in seen]
+                seen.update(node.inputs)
+        return True
 
     def end(self, loop: Loop) -> int:
         """Where the last operation is of all that are in a loop with this one."""

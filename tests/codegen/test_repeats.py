@@ -141,7 +141,7 @@ def test_what_is_computed_of_all_steps_is_computed_in_them():
     x = np.linspace(0.1, 0.9, 60)
     compiled = check(graph_of(f, P, x), P, x)
     source = compiled.source.split("\n\n\n")[0]
-    assert source.count("    for ") == 2 and "t4 = (t3 - y_k) / 0.3" in source
+    assert source.count("    for ") == 1 and "t4 = (t2 - y_k) / 0.3" in source
     check(gradient_of(f, P, x), P, x)
 
 
