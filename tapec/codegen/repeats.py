@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from tapec.codegen.growing import Growing, Program
@@ -20,11 +21,14 @@ from tapec.ir.origin import line_of
 
 __all__ = ["find_loops"]
 
-WIDTHS = (192, 48, 12)  # operations that are compared at once: a wide look finds the outermost loop
+WIDTHS = (3072, 768, 192, 48, 12)  # operations that are compared at once: a wide look finds the outermost loop
 FEWEST = 4  # steps
+MOST = 8  # loops that are gone along by turns
+MANY = 16  # repetitions that may well be several loops
 TRIES = 4  # places where a step may as well begin
 LONGEST = 4  # steps after which a value is still read
 Numbers = dict[Walk, int]
+Stretch = tuple[int, int, int]  # from where to where something repeats, and how long one step of it is
 
 
 def find_loops(graph: Graph, groups: Sequence[Sequence[Node | None]]) -> list[Loop]:
@@ -57,17 +61,64 @@ class _Finder:
             self.place.update({e: (g, k) for k, e in enumerate(group) if e is not None})
 
     def loops(self) -> list[Loop]:
+        """Where a stretch repeats, and no loop is found, that may walk along one that is found later; till then what
+        repeats inside of its steps has to wait as well."""
         found: list[Loop] = []
+        failed: list[Stretch] = []
+        inner: list[Stretch] = []
         keys = self.keys()
+        inside = bytearray(len(self.nodes))
         for width in WIDTHS:
             if len(self.used) + width > len(self.nodes):
                 continue
-            for start, stop, period in _repeating(keys, width):
-                loop = self.loop(start, stop, period) or self.loop(start, stop, 2 * period)
-                if loop is not None:
-                    found.append(loop)
-                    self.take(loop, keys)
+            known = len(found)
+            for stretch in _repeating(keys, width):
+                start, stop, period = stretch
+                if inside.find(1, start, stop) >= 0:
+                    inner.append(stretch)
+                elif not self.find(stretch, found, keys) and stop - start >= FEWEST * period:
+                    failed.append(stretch)
+                    inside[start:stop] = b"\1" * (stop - start)
+            if len(found) > known:
+                failed = self.again(failed, found, keys)
+        if self.again(inner, found, keys) != inner:
+            self.again(failed, found, keys)
         return found
+
+    def again(self, failed: list[Stretch], found: list[Loop], keys: list[int]) -> list[Stretch]:
+        """Look once more, for as long as there is something to find; gives where there is not."""
+        while True:
+            rest = [stretch for stretch in failed if not self.find(stretch, found, keys)]
+            if len(rest) == len(failed) or not rest:
+                return rest
+            failed = rest
+
+    def find(self, stretch: Stretch, found: list[Loop], keys: list[int]) -> bool:
+        """Is there a loop? On either side of it there may be others."""
+        known, stack = len(found), [stretch]
+        for start, stop, period in stack:
+            loop = self.loop(start, stop, period) or self.loop(start, stop, self.turns(start, stop, period) * period)
+            if loop is None and stop - start >= MANY * period:
+                half = start + (stop - start) // 2  # two may meet there
+                stack += [(start, half, period), (half, stop, period)]
+            if loop is not None:
+                found.append(loop)
+                self.take(loop, keys)
+                places = [self.index[n] for n in chain(loop.steps[0], loop.steps[-1]) if n in self.index]
+                stack += [(start, min(places), period), (max(places) + 1, stop, period)]
+        return len(found) > known
+
+    def turns(self, start: int, stop: int, period: int) -> int:
+        """What goes along several loops by turns repeats after so many times; else it may be two, who change places."""
+        middle = start + (stop - start) // 2
+        for at in range(middle, min(middle + period, stop)):
+            for k, i in enumerate(self.nodes[at].inputs):
+                base, _ = self.place.get(i, (None, 0))
+                others = [n.inputs[k] for n in self.nodes[at + period : stop : period][:MOST] if len(n.inputs) > k]
+                if base is not None:
+                    bases = [self.place.get(other, (None, 0))[0] for other in others]
+                    return bases.index(base) + 1 if base in bases[1:] and bases[0] != base else 2
+        return 2
 
     def keys(self) -> list[int]:
         """Numbers that are equal where operations are, numbers that they read aside."""
@@ -124,7 +175,7 @@ class _Finder:
         if any([walk.is_whole(len(grown.steps)) for walk in along]):
             grown.drop_first()
             along = grown_along(grown)
-        if len(grown.steps) < FEWEST:
+        if len(grown.steps) < FEWEST or len(grown.steps) * period < WIDTHS[-1]:
             return None
         return Loop(grown.steps, sources, along, grown.first, grown.exact)
 
@@ -237,7 +288,7 @@ def _is_number(node: Node) -> bool:
     return is_literal(node) and type(node.value) in (float, int) and math.isfinite(node.value)
 
 
-def _repeating(keys: list[int], width: int) -> Iterator[tuple[int, int, int]]:
+def _repeating(keys: list[int], width: int) -> Iterator[Stretch]:
     """Stretches (start, stop, period) in which each key is the one `period` places before, for `width` and more."""
     keys = list(keys)  # those of operations that a loop has taken change meanwhile
     last: dict[int, int] = {}

@@ -1,0 +1,93 @@
+"""Loops of Jacobians, Hessians and their products with vectors: to the bit what the code without loops gives."""
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.codegen import arrays, floats
+
+RNG = np.random.default_rng(0)
+MATRIX, STATES, VECTOR = RNG.normal(size=(5, 5)) / 3, RNG.normal(size=(12, 5)), RNG.normal(size=(5, 5))
+
+
+def rate(y, p):
+    return np.stack([p[0] * y[0] - p[1] * y[0] * y[1], p[2] * y[0] * y[1] - p[3] * y[1]])
+
+
+def runge_kutta(p):
+    y, seen = np.array([1.0, 0.5]), []
+    for _ in range(12):
+        a = rate(y, p)
+        b = rate(y + 0.05 * a, p)
+        c = rate(y + 0.05 * b, p)
+        y = y + 0.1 / 6 * (a + 2 * b + 2 * c + rate(y + 0.1 * c, p))
+        seen.append(y)
+    return np.concatenate(seen)
+
+
+def variances(p):
+    v, loss = 1.0, 0.0
+    for r in STATES.ravel():
+        loss = loss + np.log(v) + r**2 / v
+        v = p[0] + p[1] * r**2 + p[2] * v
+    return loss
+
+
+def variances_of(p, returns):
+    v, loss = 1.0, 0.0
+    for k in range(len(returns)):
+        loss = loss + np.log(v) + returns[k] ** 2 / v
+        v = p[0] + p[1] * returns[k] ** 2 + p[2] * v
+    return loss
+
+
+def rnn(w):
+    s = np.zeros(5)
+    for k in range(12):
+        s = np.tanh(w @ s + STATES[k])
+    return np.sum(s * s)
+
+
+@pytest.fixture
+def written_out(monkeypatch):
+    """Calls a function whose code has no loops."""
+
+    def call(function, *args):
+        with monkeypatch.context() as patch:
+            patch.setattr(floats, "LEAST", 10**9)
+            patch.setattr(arrays, "LEAST", 10**9)
+            assert "    for " not in function.source(*args)
+            return function(*args)
+
+    return call
+
+
+P4, P3 = np.array([1.0, 0.5, 0.3, 0.6]), np.array([0.1, 0.1, 0.8])
+CASES = {
+    "steps of a step are alike": (lambda: tapec.jacfwd(runge_kutta), (P4,), 200),
+    "so are those of its derivatives": (lambda: tapec.hessian(lambda p: np.sum(runge_kutta(p) ** 2)), (P4,), 1100),
+    "squares of elements": (lambda: tapec.hessian(variances_of), (P3, STATES.ravel()), 300),
+    "squares of numbers": (lambda: tapec.hessian(variances), (P3,), 300),
+    "products of two loops by turns": (lambda: tapec.hvp(rnn), (MATRIX, VECTOR), 60),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_derivatives(case, written_out):
+    make, args, lines = CASES[case]
+    function = make()
+    got, source = function(*args), function.source(*args)
+    assert "    for " in source and len(source.splitlines()) < lines
+    np.testing.assert_array_equal(got, written_out(make(), *args))
+
+
+def test_rows_of_a_matrix_that_steps_make_by_turns():
+    """State and derivatives are one loop, which keeps the elements of two rows at once."""
+    source = tapec.jacfwd(runge_kutta).source(P4)
+    assert source.count("    for ") == 1
+    assert "*[part for step in steps for part in step]]).reshape((24, 4))" in source
+
+
+def test_factors_that_loops_make_by_turns():
+    source = tapec.hvp(rnn).source(MATRIX, VECTOR)
+    assert "*[part for step in zip(" in source
