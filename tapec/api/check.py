@@ -44,6 +44,8 @@ def check_grads(
     for mode in modes:
         if mode not in ("reverse", "forward"):
             raise ValueError(f"modes are 'reverse' and 'forward', not {mode!r}")
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(at_user_line("check_grads takes the arguments as a tuple. Mend: check_grads(f, (x,))"))
     rng = np.random.default_rng(seed)
     function, moving = _of_numbers(function, tuple(args))
     _check(function, moving, order, tuple(modes), rtol, directions, rng, 1)

@@ -23,6 +23,7 @@ __all__ = ["Variable", "same"]
 _serial = itertools.count()
 _ufunc_of_tensors: Any = Tensor.__array_ufunc__
 _function_of_tensors: Any = Tensor.__array_function__
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # what is assigned is converted upwards, never down
 
 
 class Variable(ArrayLike):
@@ -144,9 +145,12 @@ class Variable(ArrayLike):
         if new.shape != old.shape:
             raise TapeValueError(at_user_line(_misfit(self, new.shape)))
         if new.dtype != old.dtype:
-            if new.dtype.kind == "c" and old.dtype.kind != "c":
+            if _RANK[new.dtype.kind] > _RANK[old.dtype.kind]:
                 raise TapeTypeError(
-                    at_user_line(f"a complex value cannot be assigned to Variable {self._name!r} of dtype {old.dtype}")
+                    at_user_line(
+                        f"a value of dtype {new.dtype} cannot be assigned to Variable {self._name!r} of dtype "
+                        f"{old.dtype}, and keep all of it. Mend: a Variable of that dtype, or `.astype`"
+                    )
                 )
             new = new.astype(old.dtype)
         self._tensor = wrap(_fixed(new))

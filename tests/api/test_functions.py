@@ -458,6 +458,12 @@ class Power:
         return np.sum(x**self.n) * scale
 
 
+@pytest.mark.parametrize("args", [2.0, np.ones(1), {"x": 2.0}])
+def test_check_grads_takes_the_arguments_as_a_tuple(args):
+    with pytest.raises(TypeError, match=r"arguments as a tuple. Mend: check_grads\(f, \(x,\)\)"):
+        tapec.check_grads(np.sin, args)
+
+
 def test_check_grads_of_methods():
     tapec.check_grads(Power(3).sum, (np.array([1.0, 2.0]),))
     tapec.check_grads(tapec.grad(Power(3).sum), (np.array([1.0, 2.0]),))

@@ -307,6 +307,22 @@ def test_assigning_what_is_no_real_number(value):
     assert v.numpy().tolist() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize(("value", "given"), [(3, 1.5), (3, tapec.constant(1.5)), (True, 2), (np.float32(1), 1j)])
+def test_a_value_of_a_higher_kind_is_not_cut_down(value, given):
+    v = Variable(value)
+    for assign in (v.assign, v.assign_add):
+        with pytest.raises(TypeError, match="cannot be assigned to Variable .*Mend"):
+            assign(given)
+    assert v.numpy() == value
+
+
+def test_a_value_of_a_lower_kind_is_converted():
+    for value, given in ((1.0, 2), (1.0, True), (np.uint8(1), 2), (1j, 2.0), (np.int32(1), np.int64(2))):
+        v = Variable(value)
+        assert v.assign(given).numpy() == given
+        assert v.dtype == np.asarray(value).dtype
+
+
 def test_assigning_inside_a_traced_function():
     v = Variable(1.0)
 
