@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -76,9 +77,14 @@ def write_module(function: Any, path: Any, args: Any, kwargs: Any) -> None:
 def write_text(text: str, path: Any) -> None:
     target = os.fspath(path)
     scratch = f"{target}.part"
-    with open(scratch, "w", encoding="utf-8") as f:
-        f.write(text)
-    os.replace(scratch, target)
+    try:
+        with open(scratch, "w", encoding="utf-8") as f:
+            f.write(text)
+        os.replace(scratch, target)
+    except OSError as error:  # of the file that was asked for, and nothing is left of the other
+        with suppress(OSError):
+            os.unlink(scratch)
+        raise OSError(error.errno, error.strerror, target) from None
 
 
 def export_module(function: Any, args: Any, kwargs: Any) -> str:

@@ -211,7 +211,8 @@ def test_explain_tells_arguments_gradients_and_cost(tapec, model):
 
 # -- pictures ------------------------------------------------------------------------------------------------------
 def test_graph_as_svg_and_dot(tapec, model):
-    assert tapec("graph", "model.py:loss", "-o", "g.svg").code == 0
+    result = tapec("graph", "model.py:loss", "-o", "g.svg")
+    assert (result.code, result.out) == (0, "wrote g.svg\n")
     tree = ET.parse(model.parent / "g.svg")
     labels = ["".join(e.itertext()) for e in tree.iter("{http://www.w3.org/2000/svg}text")]
     assert any("model.py:6" in label and "h = np.tanh(x @ w + b)" in label for label in labels)

@@ -30,5 +30,6 @@ def run(options: argparse.Namespace) -> None:
     graph = subject_of(options).stage(options.stage)
     if options.output:
         save_picture(graph, options.output, options.limit)
+        show(f"wrote {options.output}")
     else:
         show(dot(graph, options.limit).rstrip("\n"))
