@@ -7,7 +7,6 @@ from typing import Any
 from tapec.api.names import names_of_leaves
 from tapec.ir import CONSTANT, ITEM, Builder, Node, input_node
 from tapec.ir.origin import variable_of
-from tapec.ir.types import type_of
 from tapec.ops.custom import CUSTOM
 
 __all__ = ["Forward", "Lifter"]
@@ -26,7 +25,7 @@ class Forward:
         def leaf(slot: int, x: Any) -> Node:
             if slot in literals:
                 return self.builder.constant(literals[slot])
-            return input_node(names.get(id(x), f"v{slot}"), type_of(log.values[slot]))
+            return input_node(names.get(id(x), f"v{slot}"), log.type_of(slot))
 
         self.slots: list[Node] = log.graph(self.builder, leaf)
 

@@ -11,7 +11,7 @@ from tapec.api.cuts import cuts_known, run_in_stretches
 from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
 from tapec.api.structures import Structure, structure_of
-from tapec.trace.idle import compute_again, idle_values, let_go
+from tapec.trace.idle import HABITS, Idle, idle_values, let_go
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import Tensor, wrap
 
@@ -106,8 +106,10 @@ def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any])
     else:
         code = whole(request)
         request.segments.append(code)
-        once = bool(code.idle) and not tape._persistent and CURRENT.get() is None
-        found = (_run_once if once else run)(code, request.log, request.seeds)
+        if code.idle is not None and not tape._persistent and CURRENT.get() is None:
+            found = _run_once(tape.place, code, code.idle, request)
+        else:
+            found = run(code, request.log, request.seeds)
     grads = by_source(request, found)
     for k, ct in request.apart:
         grads[k] = ct if grads[k] is None else grads[k] + ct
@@ -134,13 +136,16 @@ def _whole(forward: Forward, request: Request) -> Segment:
     return made
 
 
-def _run_once(code: Segment, log: Any, seeds: Any) -> dict[int, Any]:
-    """Run what uses the log up."""
+def _run_once(place: Any, code: Segment, idle: Idle, request: Request) -> dict[int, Any]:
+    """Run what uses up a log that was begun at this place."""
+    log = request.log
+    let_go(log, idle)
+    if idle.due:
+        HABITS.learn(place, idle.due)
     try:
-        let_go(log, code.idle)
-        return run(code, log, seeds)
+        return run(code, log, request.seeds)
     except BaseException:
-        compute_again(log, code.idle)
+        log.gone = True  # it goes on
         raise
 
 

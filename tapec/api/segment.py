@@ -48,17 +48,18 @@ class Segment:
 
     `function` takes the values of the slots in `fetch`; `~k` in it is the k-th given cotangent. `gives` has, for each
     source that a path leads to, the number of an output, or `Rows`. `graph` is the same before any pass, and reads
-    `reads`: an outer recording keeps it as one call. `idle` are large values of the log that it does not take.
+    `reads`: an outer recording keeps it as one call. `needs` are the slots whose values it takes, `idle` tells of large
+    values of the log that it does not take.
     """
 
-    __slots__ = ("built", "code", "fetch", "forward", "function", "gives", "graph", "idle", "reads", "span")
+    __slots__ = ("built", "code", "fetch", "forward", "function", "gives", "graph", "idle", "needs", "reads", "span")
 
     def __init__(self, graph: Graph, origins: dict[Node, int], gives: dict[int, int | Rows], span: Span):
         self.span = span
         self.gives = gives
         self.graph, self.reads = _with_inputs(graph, origins)
         self.forward: Graph | None = None
-        self.idle: tuple[Idle, ...] = ()
+        self.idle: Idle | None = None
         self.function: Callable[..., tuple[Any, ...]] = _nothing
         self.fetch: list[int] = []
         self.code: Any = None
@@ -68,6 +69,8 @@ class Segment:
             self.fetch = [self.reads[k] for k in self.built.used]
             self.code = self.built.compiled
             self.function = self.code.function
+        rows = [part for k in gives.values() if type(k) is Rows for part in k.parts]
+        self.needs = {*self.fetch, *[slot for _, slot in rows]}
 
     @property
     def lean(self) -> Graph:
@@ -78,12 +81,6 @@ class Segment:
     def is_loaded(self) -> bool:
         """Does the code come from the cache on disk?"""
         return self.built is not None and self.built.entry is not None
-
-    @property
-    def needs(self) -> set[int]:
-        """The slots whose values it takes."""
-        rows = [part for k in self.gives.values() if type(k) is Rows for part in k.parts]
-        return {*self.fetch, *[slot for _, slot in rows]}
 
     @property
     def source(self) -> str:
@@ -110,20 +107,20 @@ def segment(forward: Forward, span: Span, name: str) -> Segment:
 
 def run(segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None) -> dict[int, Any]:
     """Cotangents by slot. Whatever records now, records all of it as one call."""
-    values = log.values
     if log.large:
         log.check_large(segment.needs)
+    rec = CURRENT.get()
+    values = log.held if not log.gone else log.having(segment.needs) if rec is None else log.values
     if seeds is None:
         results = segment.function(*[values[k] for k in segment.fetch])
     else:
         results = segment.function(*[values[k] if k >= 0 else seeds[~k]._value for k in segment.fetch])
     out = list(map(wrap, results))
-    rec = CURRENT.get()
     if rec is not None and segment.reads:
         given = tuple([_as_recorded(log, k, rec) if k >= 0 else seeds[~k] for k in segment.reads])  # type: ignore[index]
         record(rec, CALL, given, (("graph", segment.graph),), tuple(out))
     return {
-        slot: out[k] if type(k) is int else _indexed(k, out, log)  # type: ignore[arg-type]
+        slot: out[k] if type(k) is int else _indexed(k, out, values)  # type: ignore[arg-type]
         for slot, k in segment.gives.items()
     }
 
@@ -139,11 +136,11 @@ def _as_recorded(log: Any, slot: int, rec: Recorder) -> Any:
     return next((before for *_, before in changes if before._value is value), wrap(value))
 
 
-def _indexed(rows: Rows, out: list[Tensor], log: Any) -> IndexedSlices:
+def _indexed(rows: Rows, out: list[Tensor], values: list[Any]) -> IndexedSlices:
     """Rows with the indices they belong to, counted from the front."""
     parts = []
     for k, slot in rows.parts:
-        index = np.array(log.values[slot]).ravel()
+        index = np.array(values[slot]).ravel()
         if index.dtype.kind != "i":
             index = index.astype(np.int64)
         index[index < 0] += rows.shape[0]

@@ -1,71 +1,125 @@
-"""Large values that a tape's only gradient does not take: they are let go before it runs, where nobody else holds them.
+"""Large values that a tape's only gradient does not take: they are let go, where nobody else holds them.
 
-`np.tanh(x @ w + b)` records three arrays, and its gradient takes the last. The other two would be held to its end.
-Should it fail, the tape is as it was: what was let go is computed again.
+`np.tanh(x @ w + b)` records three arrays, and its gradient takes the last. The other two would be held to its end. A
+tape that is entered where one recorded the like before lets go of each as soon as the last operation that reads it is
+over; of the rest when its gradient runs. What somebody asks for after all is computed again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from sys import getrefcount
 from typing import Any, NamedTuple
 
-import numpy as np
+from tapec.ir.types import type_of
+from tapec.trace.log import Gone, Log
+from tapec.trace.tensor import Tensor
 
-from tapec.ir.types import NUMBERS
-from tapec.trace.log import Log
-from tapec.trace.tensor import Tensor, run_op
-
-__all__ = ["Idle", "compute_again", "idle_values", "let_go"]
+__all__ = ["HABITS", "Idle", "idle_values", "let_go"]
 
 LARGE = 1 << 12  # bytes from which an array is worth the look
+EARLY = 1 << 18  # and from which while others are recorded,
+NEAR = 32  # if that many operations later nobody reads it
 KINDS = ("elementwise", "reduction", "layout", "product", "indexing")  # of ops that are done again at any time
+MOST = 256  # places in programs of which habits are known
+
+
+class Value(NamedTuple):
+    """The record that made it, its slot, in how many places it is read, and what is left of it."""
+
+    record: int
+    slot: int
+    uses: int
+    left: Gone
 
 
 class Idle(NamedTuple):
-    """The slot of a value, its record, and the references that there are to its tensor when only the log holds it."""
+    """Values of a log, and those of them that are due to go by the number of records after which nobody reads them."""
 
-    slot: int
-    record: int
-    references: int
-
-
-def _references(objects: list[Any], k: int) -> int:
-    return getrefcount(objects[k])
+    values: tuple[Value, ...]
+    due: dict[int, list[Value]]
 
 
-IN_LIST = _references([object()], 0)  # it depends on the interpreter
-
-
-def idle_values(log: Log, needed: set[int]) -> tuple[Idle, ...]:
+def idle_values(log: Log, needed: set[int]) -> Idle | None:
     """The large values in a log that were computed there, and are in none of these slots."""
-    if any([len(entry) > 6 for entry in log.records]):
-        return ()  # with changes in place, which the structure tells, a tensor stands for several values
-    uses = Counter([id(x) for entry in log.records for x in entry[1]])
+    records, due = log.records, dict[int, list[Value]]()
+    if any([len(entry) > 6 for entry in records]):
+        return None  # with changes in place, which the structure tells, a tensor stands for several values
+    uses = Counter([id(x) for entry in records for x in entry[1]])
+    last = {id(x): number for number, entry in enumerate(records) for x in entry[1]}
     found = []
-    for number, (op, _, _, out, *_) in enumerate(log.records):
+    for number, entry in enumerate(records):
+        op, out = entry[0], entry[3]
         slot = log.slot_of(out)
         if slot is None or slot in needed or type(out) is not Tensor or op.kind not in KINDS:
             continue
-        value = log.values[slot]
-        if type(value) is np.ndarray and value.nbytes >= LARGE:
-            found.append(Idle(slot, number, IN_LIST + 1 + uses[id(out)]))
-    return tuple(found)
+        left = Gone(log.type_of(slot))
+        if left.type.nbytes >= LARGE:
+            found.append(Value(number, slot, uses[id(out)], left))
+        over = last.get(id(out), number) + 2  # its last reader has returned when the next operation is recorded
+        if left.type.nbytes >= EARLY and over <= number + NEAR:
+            due.setdefault(over, []).append(found[-1])
+    return Idle(tuple(found), due) if found else None
 
 
-def let_go(log: Log, idle: tuple[Idle, ...]) -> None:
+def _references(values: Any, k: int) -> int:
+    return getrefcount(values[k])
+
+
+HELD = _references([object()], 0)  # where nobody else does; it depends on the interpreter
+
+
+def let_go(log: Log, idle: Idle) -> None:
     """Drop those of these values that nobody but the log holds."""
-    objects, values = log.objects, log.values
-    for slot, _, references in idle:
-        if _references(objects, slot) == references:
-            objects[slot]._value = values[slot] = None
+    objects, held = log.objects, log.held
+    for _, slot, uses, left in idle.values:
+        if _references(objects, slot) == HELD + 1 + uses:  # and the record
+            objects[slot]._value = held[slot] = left
 
 
-def compute_again(log: Log, idle: tuple[Idle, ...]) -> None:
-    """The log as it was before `let_go`."""
-    with np.errstate(all="ignore"):  # it was said the first time
-        for slot, number, _ in idle:
-            if log.values[slot] is None:
-                op, inputs, params = log.records[number][:3]
-                given = [x if type(x) in NUMBERS else log.values[log.index[id(x)]] for x in inputs]
-                log.objects[slot]._value = log.values[slot] = run_op(op, given, params)
+class Habits:
+    """What is due to go in logs, by the place in the user's program where a tape is entered.
+
+    Places are noted from when one is worth it: who never has large values does not pay for it.
+    """
+
+    def __init__(self) -> None:
+        self.worth_it = False
+        self._due: dict[Any, dict[int, list[Value]]] = {}
+
+    def follow(self, place: Any, log: Log) -> None:
+        """Let an empty log do as the last one should have done that began here."""
+        due = self._due.get(place)
+        if due:
+            log.due, log.gone, log.append = due, True, _follower(log.records, due)
+
+    def learn(self, place: Any, due: dict[int, list[Value]]) -> None:
+        """What began here has these values to let go."""
+        self.worth_it = True
+        while len(self._due) >= MOST:
+            self._due.pop(next(iter(self._due)), None)
+        self._due[place] = due
+
+
+HABITS = Habits()
+
+
+def _follower(records: list[tuple[Any, ...]], due: dict[int, list[Value]]) -> Callable[[tuple[Any, ...]], None]:
+    """Takes records, and lets go of what is due, if it is there: another program may be recorded this time."""
+    keep = records.append
+
+    def append(entry: tuple[Any, ...]) -> None:
+        keep(entry)
+        for number, _, _, left in due.get(len(records), ()):
+            if _references(records, number) == HELD and _is_free(records[number], left, records[number + 1 :]):
+                records[number][3]._value = left
+
+    return append
+
+
+def _is_free(made: tuple[Any, ...], left: Gone, later: list[tuple[Any, ...]]) -> bool:
+    """Is the result such a value, and does nobody hold it but these records?"""
+    if type(made[3]) is not Tensor or type_of(made[3]._value) != left.type:
+        return False
+    return _references(made, 3) == HELD + sum([x is made[3] for entry in later for x in entry[1]])

@@ -7,39 +7,52 @@ for a new value, and the record keeps the old one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import copysign
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tapec.autodiff.inline import copy_into
 from tapec.ir import Builder, Node
-from tapec.ir.types import NUMBERS, type_of
+from tapec.ir.types import NUMBERS, Type, type_of
 from tapec.ops.control import CALL, GUARD, LENGTH
 from tapec.trace.snapshot import WHOLE, Snapshot, again, first, held, lost
-from tapec.trace.tensor import Tensor, raw_value
+from tapec.trace.tensor import Tensor, raw_value, run_op
 
-__all__ = ["Log"]
+__all__ = ["Gone", "Log"]
 
 _ndarray = np.ndarray
+_NONE: dict[int, Any] = {}
+
+
+class Gone(NamedTuple):
+    """What is left of a value that is held no longer."""
+
+    type: Type
 
 
 class Log:
     """Records in order, and what a scan found in them so far.
 
-    `objects[s]` and `values[s]` are what slot s holds, `index` finds the slot of an object by identity, `key` is the
+    `objects[s]` and `held[s]` are what slot s holds, `index` finds the slot of an object by identity, `key` is the
     structure so far, `scalars` lists (slot, number) of the Python numbers, which are no part of the key. The first
     `given` slots were given before anything was recorded: the arguments of a traced function. `leaves` are the slots of
     what was given or found, the others were computed. Plain arrays may change in place after they were recorded:
     `seen` keeps what they held, `large` are the slots of those too large for that.
+    `append` takes a record. It may let go of values that are `due` (see `idle`); `gone` tells that some may be held no
+    longer, which are computed again when somebody asks for all `values`.
     """
 
     __slots__ = (
         "_arrays",
         "_places",
         "_scanned",
+        "append",
+        "due",
         "given",
+        "gone",
+        "held",
         "index",
         "key",
         "large",
@@ -47,11 +60,12 @@ class Log:
         "objects",
         "records",
         "scalars",
-        "values",
     )
 
     def __init__(self) -> None:
         self.records: list[tuple[Any, ...]] = []
+        self.append: Callable[[tuple[Any, ...]], None] = self.records.append
+        self.due: dict[int, Any] = _NONE
         self.clear()
 
     def clear(self) -> None:
@@ -65,9 +79,22 @@ class Log:
         self.leaves: set[int] = set()
         self.large: list[int] = []
         self.objects: list[Any] = []
-        self.values: list[Any] = []
+        self.held: list[Any] = []
+        self.gone = False
         self.key: list[Any] = []
         self.scalars: list[tuple[int, Any]] = []
+
+    @property
+    def values(self) -> list[Any]:
+        """What all slots hold."""
+        if self.gone:
+            self.compute_again()
+        return self.held
+
+    def having(self, slots: set[int]) -> list[Any]:
+        """What all slots hold, of which these are asked for."""
+        held = self.held
+        return self.values if any([type(held[k]) is Gone for k in slots if k >= 0]) else held
 
     @property
     def behind(self) -> bool:
@@ -79,7 +106,7 @@ class Log:
         records = self.records
         if self._scanned == len(records):
             return
-        index, objects, values, found = self.index, self.objects, self.values, self.leaves.add
+        index, objects, values, found = self.index, self.objects, self.held, self.leaves.add
         find, add, keep, value_is = index.get, self.key.append, objects.append, values.append
         snapshots, scalars = self._arrays, self.scalars.append
         for entry in records[self._scanned :] if self._scanned else records:
@@ -199,11 +226,16 @@ class Log:
             if known is not None and x.nbytes > WHOLE:
                 self.large.append(slot)
         self.key.append(_scalar_kind(value) if type(value) in NUMBERS else (value.shape, value.dtype))
-        self.values.append(value)
+        self.held.append(value)
         return slot
 
     def slot_of(self, x: Any) -> int | None:
         return self.index.get(id(x))
+
+    def type_of(self, slot: int) -> Type:
+        """Also of what is gone, or was not computed."""
+        x = self.held[slot]
+        return getattr(x, "type", None) or type_of(x)
 
     # -- graph ---------------------------------------------------------------------------------------------------
     def graph(
@@ -217,44 +249,63 @@ class Log:
         `leaf(slot, object)` makes the node of a leaf; `guard(node, kind, value, origin)` hears of each guard.
         """
         nodes: list[Any] = [None] * len(self.objects)
-        index: dict[int, int] = {}
-        slot = 0
-        for x in self.objects[: self.given]:
+        for slot, x in enumerate(self.objects[: self.given]):
             nodes[slot] = leaf(slot, x)
-            index[id(x)] = slot
-            slot += 1
-        for entry in self.records[: self._scanned]:
-            op, xs, params, out, code, lasti = entry[:6]
-            ins = []
-            for x in xs:
-                k = None if type(x) in NUMBERS else index.get(id(x))
-                if k is None:
-                    k = slot
-                    slot += 1
+        for entry, places, slot in self.steps():
+            op, _, params, out, code, lasti = entry[:6]
+            for k in places:
+                if nodes[k] is None:
                     nodes[k] = leaf(k, self.objects[k])
-                    if type(x) not in NUMBERS:
-                        index[id(x)] = k
-                ins.append(nodes[k])
+            ins = [nodes[k] for k in places]
             if op is GUARD:
                 if guard is not None:
                     guard(ins[0], params[0][1], params[1][1], (code, lasti))
                 continue
-            if len(entry) == 7 and id(out) in index:
-                index[id(entry[6])] = index[id(out)]
             outs = out if type(out) is tuple else (out,)
             if op is CALL:
                 made = copy_into(builder, dict(params)["graph"], tuple(ins), merge=False)
             else:
-                types = tuple([_type_of(self.values[slot + j]) for j in range(len(outs))])
+                types = tuple([self.type_of(slot + j) for j in range(len(outs))])
                 node = builder.append(Node(op, tuple(ins), params, types if op.multi else types[0], (code, lasti)))
                 made = list(builder.items(node)) if op.multi else [node]
                 if op.kind == "dynamic" and guard is not None:
                     self._guard_lengths(builder, node, made, guard)
-            for part, node in zip(outs, made):
-                nodes[slot] = node
-                index[id(part)] = slot
-                slot += 1
+            for k, node in zip(range(slot, slot + len(outs)), made):
+                nodes[k] = node
         return nodes
+
+    def steps(self) -> Iterator[tuple[tuple[Any, ...], list[int], int]]:
+        """Each record with the slots of its inputs and the first of its results'."""
+        index = {id(x): slot for slot, x in enumerate(self.objects[: self.given])}
+        end = self.given
+        for entry in self.records[: self._scanned]:
+            places = []
+            for x in entry[1]:
+                k = None if type(x) in NUMBERS else index.get(id(x))
+                if k is None:
+                    k = end
+                    end += 1
+                    if type(x) not in NUMBERS:
+                        index[id(x)] = k
+                places.append(k)
+            yield entry, places, end
+            out = entry[3]
+            if len(entry) == 7 and id(out) in index:
+                index[id(entry[6])] = index[id(out)]
+            for part in out if type(out) is tuple else (out,):
+                index[id(part)] = end
+                end += 1
+
+    def compute_again(self) -> None:
+        """What is gone. It was not idle, and what is like it will not be let go while recording again."""
+        held = self.held
+        with np.errstate(all="ignore"):  # it was said the first time
+            for entry, places, slot in self.steps():
+                if type(entry[3]) is Tensor and type(held[slot]) is Gone:
+                    self.due.clear()
+                    self.check_large(set(places))
+                    entry[3]._value = held[slot] = run_op(entry[0], [held[k] for k in places], entry[2])
+        self.gone = False
 
     def _guard_lengths(self, builder: Builder, node: Node, made: list[Node], guard: Any) -> None:
         """What follows is written for the shapes that these results had."""
@@ -264,10 +315,6 @@ class Log:
                 inputs = node.inputs[:1] if node.op.name == "bincount" else node.inputs  # weights count for nothing
                 length = builder.emit(LENGTH, inputs, what, node.origin)
                 guard(length, len, result.type.shape[0], node.origin)
-
-
-def _type_of(x: Any) -> Any:
-    return getattr(x, "type", None) or type_of(x)  # of what was not computed, the type is known
 
 
 def _scalar_kind(x: Any) -> Any:

@@ -7,7 +7,11 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable
+from tapec.api.structures import CACHE
+from tapec.errors import InPlaceError
+from tapec.trace import idle
 from tapec.trace.idle import LARGE
+from tapec.trace.log import Gone
 
 N = 64
 X = np.linspace(-1.0, 1.0, N * N).reshape(N, N)
@@ -179,3 +183,199 @@ def test_the_same_structure_with_and_without_changes_in_place():
         slope = X.T @ np.cos(X @ X)
         expected = X.T @ (-np.sin(X @ X) * (X @ (2 * slope)))
         np.testing.assert_allclose(outer.gradient(y, w).numpy(), expected, rtol=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# while it is recorded, where the like was recorded before
+# ---------------------------------------------------------------------------------------------------------------
+def gone(tape):
+    """The operations whose results the tape holds no longer."""
+    return [entry[0].name for entry in tape.log.records if type(entry[3]._value) is Gone]
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """No array is too small."""
+    monkeypatch.setattr(idle, "EARLY", LARGE)
+    CACHE.clear()
+
+
+def layers(w, b, times=4):
+    h = X
+    for _ in range(times):
+        h = np.tanh(h @ w + b)
+    return np.sum(h * h)
+
+
+def test_the_next_recording_lets_go_at_once(at_once):
+    """`h @ w + b` of all layers but the last, which are not read for the last time two operations before the end."""
+    first, second = [], []
+    for names in (first, second, second):
+        w, b = Variable(X.T / N), Variable(np.full(N, 0.5))
+        with GradientTape() as tape:
+            y = layers(w, b)
+        names[:] = gone(tape)
+        got = tape.gradient(y, [w, b])
+    assert first == [] and second == ["matmul", "add"] * 4
+    with GradientTape(persistent=True) as tape:
+        y = layers(w, b)
+    for g, expected in zip(got, tape.gradient(y, [w, b]), strict=True):
+        np.testing.assert_array_equal(g.numpy(), expected.numpy())
+
+
+def test_memory_while_recording(at_once):
+    """Four layers are four arrays and those of the layer at work, not twelve."""
+    peaks = []
+    for _ in range(3):
+        w, b = Variable(X.T / N), Variable(np.full(N, 0.5))
+        tracemalloc.start()
+        with GradientTape() as tape:
+            y = layers(w, b)
+        peaks.append(tracemalloc.get_traced_memory()[1] / X.nbytes)
+        tracemalloc.stop()
+        tape.gradient(y, [w, b])
+    assert peaks[0] > 13 and peaks[1] < 8 and peaks[2] < 8
+
+
+def asked(what, program, names=None):
+    """What is asked of a tape, which is entered here and nowhere else; `names` gets what is gone by then."""
+    w, b = Variable(X.T / N), Variable(np.full(N, 0.5))
+    with GradientTape(persistent=what == "persistent") as tape:
+        y = program(w, b)
+    if names is not None:
+        names[:] = gone(tape)
+    with np.errstate(all="ignore"):
+        if what == "jacobian":
+            return [np.asarray(tape.jacobian(y, b))]
+        if what == "one":
+            return [tape.gradient(y, b).numpy()]
+        if what == "source":
+            tape.source(y, [w, b])
+            tape.ir(y, [w, b], stage="forward")
+        if what == "seed":
+            return [tape.gradient(y, b, output_gradients=tapec.constant(2.0)).numpy()]
+        if what == "recorded":
+            seed = tapec.constant(2.0)
+            with GradientTape() as outer:
+                outer.watch(seed)
+                g = tape.gradient(y, b, output_gradients=seed)
+            return [g.numpy(), outer.gradient(g, seed).numpy()]
+        return [g.numpy() for g in tape.gradient(y, [w, b])]
+
+
+def squares(w, b):
+    """Its gradient takes what that of `layers` does not."""
+    h = X
+    for _ in range(4):
+        h = np.sin(h @ w + b)
+    return np.sum(h * h)
+
+
+@pytest.mark.parametrize("program", [layers, squares, lambda w, b: layers(w, b, 2), net])
+@pytest.mark.parametrize("what", ["plain", "jacobian", "one", "source", "seed", "recorded", "persistent"])
+def test_whatever_is_recorded_there_next_and_asked_of_it(what, program, at_once):
+    """All is there that is asked for, and the same to the last bit."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(idle, "EARLY", 1 << 60)
+        CACHE.clear()
+        expected = asked(what, program)
+    CACHE.clear()
+    asked("plain", layers), asked("plain", layers)
+    for _ in range(3):
+        for got, wanted in zip(asked(what, program), expected, strict=True):
+            np.testing.assert_array_equal(got, wanted)
+
+
+def test_what_was_needed_after_all_is_let_go_no_more(at_once):
+    names = []
+    asked("plain", layers), asked("plain", layers), asked("plain", layers, names)
+    assert names
+    asked("recorded", layers), asked("plain", layers, names)
+    assert names == []
+
+
+def test_what_somebody_holds_stays_while_recording(at_once):
+    for keep, expected in ((False, []), (False, ["matmul", "add"] * 2), (True, ["add", "matmul", "add"])):
+        held = []
+        w, b = Variable(X.T / N), Variable(np.full(N, 0.5))
+        with GradientTape() as tape:
+            h = np.tanh((X @ w if not keep else held.append(X @ w) or held[0]) + b)
+            y = np.sum(np.tanh(h @ w + b) ** 2)
+        assert gone(tape) == expected
+        tape.gradient(y, [w, b])
+        for z in held:
+            np.testing.assert_array_equal(z.numpy(), X @ w.numpy())
+
+
+@pytest.mark.parametrize("outer_first", [True, False])
+def test_what_two_tapes_record_stays(outer_first, at_once):
+    """One of them lets go at this place, when it is alone."""
+    for both in (False, False, True):
+        w, b = Variable(X.T / N), Variable(np.full(N, 0.5))
+        other = GradientTape(persistent=True)
+        if both and outer_first:
+            other.__enter__()
+        with GradientTape() as tape:
+            if both and not outer_first:
+                other.__enter__()
+            y = layers(w, b)
+            assert not both or gone(tape) == []
+            if both and not outer_first:
+                other.__exit__()
+        if both and outer_first:
+            other.__exit__()
+        found = [t.gradient(y, w).numpy() for t in ((tape, other) if both else (tape,))]
+        np.testing.assert_array_equal(found[0], found[-1])
+
+
+def test_changes_in_place_where_there_were_none(at_once):
+    for change in (False, False, True):
+        w, b = Variable(X.T / N), Variable(np.full(N, 0.5))
+        with GradientTape() as tape:
+            h = np.tanh(X @ w + b)
+            h = np.tanh(h @ w + b)
+            if change:
+                h[0] = 1.0
+            y = np.sum(h * h)
+        got = tape.gradient(y, b).numpy()
+    with GradientTape() as plain:
+        h = np.tanh(np.tanh(X @ w + b) @ w + b)
+        y = np.sum(h[1:] ** 2)
+    np.testing.assert_allclose(got, plain.gradient(y, b).numpy(), rtol=1e-12)
+
+
+def test_a_gradient_that_fails_where_values_are_gone(at_once):
+    def loss(w, b):
+        return layers(w, b) + np.sum(np.sqrt(b - 0.5))  # whose slope at 0 is infinite
+
+    for _ in range(3):
+        w, b = Variable(X.T / N), Variable(np.full(N, 0.5))
+        with GradientTape() as tape:
+            y = loss(w, b)
+        with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+            tape.gradient(y, [w, b])
+        with np.errstate(all="ignore"):
+            got = tape.gradient(y, w).numpy()
+    with GradientTape(persistent=True) as plain:
+        y = layers(w, b)
+    np.testing.assert_allclose(got, plain.gradient(y, w).numpy(), rtol=1e-12)
+
+
+def test_an_array_that_changed_since_is_told(at_once):
+    """What is gone cannot be computed again from it."""
+    x = np.ones((200, 200))  # no copy is kept of so large ones
+    w = Variable(np.full((200, 200), 0.001))
+
+    def recorded_again():
+        with GradientTape() as tape:
+            y = np.tanh(np.tanh(x * w) * w)
+        return tape, y
+
+    for _ in range(2):
+        tape, y = recorded_again()
+        tape.gradient(y, w)
+    tape, y = recorded_again()
+    assert gone(tape)
+    x[:] = 2.0
+    with pytest.raises(InPlaceError, match="was changed in place after it was recorded"):
+        tape.batch_jacobian(y, w)
