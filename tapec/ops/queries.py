@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.ops.array import ArrayLike, implements
 from tapec.ops.define import as_operand, dtype_of, holds_stand_in, ndim_of, shape_of
+from tapec.ops.symbol import is_known
 
 __all__ = ["common_type", "ndim", "result_type", "shape", "size"]
 
@@ -59,23 +60,24 @@ def min_scalar_type(a: Any, /) -> np.dtype:
     return dtype_of(as_operand(a))
 
 
-@implements(np.shares_memory, np.may_share_memory)
-def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
-    """Tensors own what they hold."""
-    return a is b
-
-
-@implements(np.isfortran)
-def isfortran(a: Any) -> bool:
-    return False
-
-
 def _value(x: Any) -> Any:
     """The value of a stand-in that has one."""
     if isinstance(x, (list, tuple)) and holds_stand_in(x):
         return [_value(item) for item in x]
     x = as_operand(x)
     return getattr(x, "_value", x) if isinstance(x, ArrayLike) else x
+
+
+@implements(np.shares_memory, np.may_share_memory)
+def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+    a, b = _value(a), _value(b)
+    return a is b or (is_known(a) and is_known(b) and np.shares_memory(a, b, max_work))
+
+
+@implements(np.isfortran)
+def isfortran(a: Any) -> bool:
+    a = _value(a)
+    return is_known(a) and np.isfortran(a)
 
 
 @implements(np.array_repr)

@@ -25,8 +25,6 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """The first condition that holds decides."""
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
-    if not len(condlist):
-        raise ValueError("select with an empty condition list is not possible")
     choices, y = [as_operand(c) for c in choicelist], as_operand(default)
     dtype = np.result_type(*[c if weak(c) else c.dtype for c in (*choices, y)])
     for condition, choice in reversed(list(zip(condlist, choices))):

@@ -143,10 +143,13 @@ def _by_example(run: Callable[..., Any]) -> Callable[..., Any]:
     return rule
 
 
+def _keywords(node: Any) -> str:
+    return ", ".join([f"{k}={v!r}" for k, v in node.params])
+
+
 def _integer(run: Callable[..., Any], sample: Any, *, multi: bool = False) -> Op:
     def source(args: tuple[str, ...], node: Any) -> str:
-        given = [f"{k}={v!r}" for k, v in node.params]
-        return f"np.{run.__name__}({', '.join([*args, *given])})"
+        return f"np.{run.__name__}({', '.join(args)}, {_keywords(node)})"
 
     return define(run.__name__, run, _by_example(run), "integer", source=source, sample=sample, numpy=run, multi=multi)
 
@@ -187,16 +190,23 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     return apply(_UNRAVEL, (as_array(indices),), params)
 
 
+def _flat_places(*indices: Any, **params: Any) -> Any:
+    return np.ravel_multi_index(indices, **params)
+
+
+_RAVEL = define(
+    "ravel_multi_index",
+    _flat_places,
+    _by_example(_flat_places),
+    "integer",
+    source=lambda args, node: f"np.ravel_multi_index(({', '.join(args)},), {_keywords(node)})",
+    sample=lambda rng: [Case((np.array([1, 0]), np.array([2, 5])), {"dims": (2, 3), "mode": "clip"})],
+    numpy=np.ravel_multi_index,
+)
+
+
 @implements(np.ravel_multi_index)
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
-    """Each index times the number of elements that one step of it passes over."""
     dims = tuple(dims) if np.ndim(dims) else (int(dims),)
-    modes = mode if isinstance(mode, tuple) else (mode,) * len(dims)
-    total, step = 0, 1
-    axes = range(len(dims)) if order == "F" else range(len(dims) - 1, -1, -1)
-    for k in axes:
-        index = as_array(multi_index[k])
-        if modes[k] != "raise":
-            index = index % dims[k] if modes[k] == "wrap" else np.clip(index, 0, dims[k] - 1)
-        total, step = total + index * step, step * dims[k]
-    return total
+    indices = [as_array(multi_index[k]) for k in range(len(dims))]
+    return apply(_RAVEL, tuple(indices), (("dims", dims), ("mode", mode), ("order", order)))
