@@ -126,15 +126,14 @@ _SCALES = {"exp": ("logaddexp", 1.0), "exp2": ("logaddexp2", math.log(2.0))}
 
 def _share(node: Node) -> Shortcut | None:
     """The share of exp(b) in exp(a) + exp(b), with bounds for infinities, as in the derivative of logaddexp."""
-    e, one = node.inputs
-    if not _is_one(one) or e.op.name not in _SCALES or e.inputs[0].op.name != "subtract":
+    e, most = node.inputs
+    if not (_is_one(most) or most.op.name == "where") or e.op.name not in _SCALES or e.inputs[0].op.name != "subtract":
         return None
     name, scale = _SCALES[e.op.name]
     b, bounded = e.inputs[0].inputs
-    found = _through(bounded, "maximum", "minimum")
-    if found is None or found[-1].op.name != name:
+    if bounded.op.name != "clip" or bounded.inputs[0].op.name != name:
         return None
-    whole = found[-1]
+    whole = bounded.inputs[0]
     if b not in whole.inputs or not whole.type == b.type == node.type:
         return None
     a = whole.inputs[0] if whole.inputs[1] is b else whole.inputs[1]
@@ -150,17 +149,7 @@ def _share(node: Node) -> Shortcut | None:
         t_a, t_b = ts
         return slope(t_b if t_a is None else -t_a if t_b is None else t_b - t_a, y)
 
-    return Shortcut((a, b), (e, e.inputs[0], *found), vjp, jvp)
-
-
-def _through(node: Node, *names: str) -> list[Node] | None:
-    """From an operation of the first name along first operands to what those of all names are of."""
-    found = [node]
-    for name in names:
-        if found[-1].op.name != name:
-            return None
-        found.append(found[-1].inputs[0])
-    return found
+    return Shortcut((a, b), (e, e.inputs[0], bounded, whole), vjp, jvp)
 
 
 _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {

@@ -286,8 +286,10 @@ def _logaddexp(b: Elements, x: Any, y: Any) -> Any:
 
 def _clip(b: Elements, x: Any, low: Any, high: Any) -> Any:
     """NumPy's own comparisons, which tell what becomes of -0.0 at a bound of 0.0."""
-    nan = b.apply("isnan", x)
-    raised = b.apply("where", b.apply("logical_or", b.apply("greater", x, low), nan), x, low)
+    raised = x
+    if low != -math.inf:
+        nan = b.apply("isnan", x)
+        raised = b.apply("where", b.apply("logical_or", b.apply("greater", x, low), nan), x, low)
     nan = b.apply("isnan", raised)
     return b.apply("where", b.apply("logical_or", b.apply("less", raised, high), nan), raised, high)
 

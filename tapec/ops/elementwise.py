@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ops.define import conj, elementwise
+from tapec.ops.powers import number_of
 from tapec.ops.samples import Domain, any_real, integer, nonzero, positive, unit
 
 
@@ -64,16 +65,22 @@ sqrt = elementwise(np.sqrt, lambda y, x: (0.5 / y,), sample=(positive,))
 cbrt = elementwise(np.cbrt, lambda y, x: (1 / (3 * y * y),), sample=(nonzero,))
 
 
+def _is_number(x: Any) -> bool:
+    return number_of(x) is not None
+
+
 def _shares(exp: Any) -> Any:
     """The shares of exp(a) and exp(b) in exp(y), at most 1: inf has all of inf, what is less has nothing of it.
 
-    An infinite y counts as the largest number, since inf - inf is nan.
+    An infinite y counts as the largest number, since inf - inf is nan. Two that are equal have half each.
     """
 
     def partials(y: Any, a: Any, b: Any) -> Any:
         largest = largest_number(y.dtype)
-        whole = np.maximum(np.minimum(y, largest), -largest)
-        return np.minimum(exp(a - whole), 1.0), np.minimum(exp(b - whole), 1.0)
+        whole = np.clip(y, -largest, largest)
+        half = 0.5 if y.dtype == np.float64 else y.dtype.type(0.5)
+        most = 1.0 if _is_number(a) or _is_number(b) else np.where(a == b, half, 1.0)
+        return np.minimum(exp(a - whole), most), np.minimum(exp(b - whole), most)
 
     return partials
 

@@ -14,9 +14,9 @@ import numpy as np
 from tapec.errors import note_user_line
 from tapec.ir.types import normalize_axes
 from tapec.ops.array import FUNCTIONS, ArrayLike, apply, deliver
-from tapec.ops.custom import stop_gradient
 from tapec.ops.define import as_operand, dtype_of, ndim_of, shape_of
 from tapec.ops.encoding import encode_index
+from tapec.ops.exponentials import log_sum_exp
 from tapec.ops.indexing import SCATTER, index_layout, real_index
 from tapec.ops.running import RUNNING, running
 from tapec.ops.setitem import set_at
@@ -83,7 +83,7 @@ def _reduce(
     if dtype is not None:
         array = array.astype(dtype)
     if ufunc is np.logaddexp and where is True and initial is np._NoValue and _is_long(array, axis):
-        return _log_sum_exp(array, axis, keepdims)
+        return log_sum_exp(array, axis, keepdims)
     return _fold(ufunc, array, axis, keepdims, initial, where)
 
 
@@ -91,17 +91,6 @@ def _is_long(array: Any, axis: Any) -> bool:
     """Are so many floats added up that it is not written out one after the other?"""
     shape = shape_of(array)
     return dtype_of(array).kind == "f" and math.prod([shape[k] for k in normalize_axes(axis, len(shape))]) >= LONG
-
-
-def _log_sum_exp(array: Any, axis: Any, keepdims: Any) -> Any:
-    """The logarithm of the sum of exponentials, of which the largest is one; nothing flows where all are zero."""
-    axes = normalize_axes(axis, ndim_of(array))
-    top = stop_gradient(np.max(array, axis=axes, keepdims=True))
-    top = np.where(np.isfinite(top), top, 0.0)
-    total = np.sum(np.exp(array - top), axis=axes, keepdims=keepdims)
-    empty = total == 0
-    logarithm = np.log(np.where(empty, 1, total)) + (top if keepdims else np.reshape(top, shape_of(total)))
-    return np.where(empty, -np.inf, logarithm)
 
 
 def _fold(ufunc: np.ufunc, array: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:

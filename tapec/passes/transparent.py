@@ -1,16 +1,20 @@
-"""Nodes that only say something about derivatives: when those are taken, they are their operands."""
+"""Nodes that only say something about derivatives: when those are taken, they are their operands, or NumPy's ops."""
 
 from __future__ import annotations
 
 from tapec.ir import ITEM, Graph, Node
 from tapec.ops.custom import CUSTOM_GRAPH, STOP_GRADIENT
+from tapec.ops.exponentials import CAPPED
+from tapec.ops.extremes import CLIP
 
 __all__ = ["transparent"]
+
+SILENT = frozenset({STOP_GRADIENT, CUSTOM_GRAPH, CAPPED})
 
 
 def transparent(graph: Graph) -> Graph:
     """Read through `stop_gradient`, and through calls of functions with a gradient of their own."""
-    if not any([node.op is STOP_GRADIENT or node.op is CUSTOM_GRAPH for node in graph.nodes]):
+    if not any([node.op in SILENT for node in graph.nodes]):
         return graph
     new: dict[Node, Node] = {}
     kept = []
@@ -20,6 +24,8 @@ def transparent(graph: Graph) -> Graph:
             new[node] = changed
         else:
             changed = node
+        if changed.op is CAPPED:
+            changed = new[node] = Node(CLIP, changed.inputs, (), node.type, node.origin, node.name, node.role)
         behind = _behind(changed)
         if behind is not None:
             new[node] = behind

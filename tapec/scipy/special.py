@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special as _special
 
 from tapec.ops.custom import stop_gradient
+from tapec.ops.exponentials import exponentials, log_of_sum
 from tapec.ops.kit import as_array
 
 __all__ = ["log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax", "softplus", "zeta"]
@@ -35,15 +36,10 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     if b is not None:
         b = as_array(b)
         a = np.where(b == 0, -np.inf, a)
-    top = _largest(a, axis)
-    parts = np.exp(a - top) if b is None else b * np.exp(a - top)
-    total = np.sum(parts, axis=axis, keepdims=keepdims)  # type: ignore[call-overload, unused-ignore]
-    sign = np.sign(total) if return_sign else None
-    size = np.abs(total) if return_sign else total
-    empty = size == 0
-    shift = top if keepdims else np.reshape(top, total.shape)
-    y = np.where(empty, -np.inf, np.log(np.where(empty, 1, size)) + shift)
-    return (y, sign) if return_sign else y
+    parts, top = exponentials(a, axis, b)
+    total = np.sum(parts, axis=axis, keepdims=keepdims)
+    y = log_of_sum(np.abs(total) if return_sign else total, top)
+    return (y, np.sign(total)) if return_sign else y
 
 
 def softmax(x: Any, axis: Any = None) -> Any:

@@ -189,6 +189,38 @@ def test_logsumexp_of_nothing_has_zero_gradient():
     assert (tape.gradient(y, x).numpy() == 0).all()
 
 
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_logsumexp_of_infinities(dtype, optimize):
+    x = np.full((4, 12), -np.inf, dtype)
+    x[1, :2], x[2, [0, 5]], x[3, ::3] = 1.0, [np.inf, 2.0], np.inf
+    shares = np.zeros((4, 12))
+    shares[1, :2], shares[2, 0], shares[3, ::3] = 0.5, 1.0, 0.25
+    with tapec.settings(optimize=optimize):
+        value = tapec.compile(lambda x: special.logsumexp(x, axis=1))(x)
+        first = tapec.jacrev(lambda x: special.logsumexp(x, axis=1))(x)
+        second = tapec.hessian(lambda x: special.logsumexp(x))(x[3])
+    np.testing.assert_allclose(value, scipy.special.logsumexp(x, axis=1))
+    assert first.dtype == x.dtype
+    np.testing.assert_allclose(first[np.arange(4), np.arange(4)], shares)
+    np.testing.assert_allclose(second, np.diag(shares[3]) - np.outer(shares[3], shares[3]), atol=1e-7)
+
+
+def test_logsumexp_of_weighted_infinities():
+    x, b = np.array([[np.inf, np.inf, 1.0], [np.inf, 1.0, 2.0]]), np.array([1.0, -1.0, 2.0])
+    with np.errstate(invalid="ignore"):
+        found = tapec.compile(lambda x: special.logsumexp(x, axis=1, b=b))(x)
+    np.testing.assert_array_equal(found, [np.nan, np.inf])  # as SciPy has it
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_logsumexp_of_nothing(axis):
+    x = np.ones((2, 0))
+    found = tapec.compile(lambda x: special.logsumexp(x, axis=axis))(x)
+    np.testing.assert_array_equal(found, scipy.special.logsumexp(x, axis=axis))
+    assert tapec.grad(lambda x: np.sum(special.logsumexp(x, axis=axis)))(x).shape == x.shape
+
+
 # -- SciPy's own functions ------------------------------------------------------------------------------------------
 PLAIN = {
     "logsumexp": (lambda x: scipy.special.logsumexp(x), "tapec.scipy.special.logsumexp takes tensors"),

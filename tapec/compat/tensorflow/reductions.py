@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.compat.tensorflow.faces import constant
+from tapec.ops.exponentials import log_sum_exp
 
 __all__ = [
     "argmax",
@@ -50,15 +51,6 @@ def _mean(x: Any, axis: Any, keepdims: Any) -> Any:
     )
 
 
-def _logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
-    from tapec.compat.tensorflow.tape import stop_gradient
-
-    top = stop_gradient(np.max(x, axis=axis, keepdims=True))
-    top = np.where(np.isfinite(top), top, 0)
-    y = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True)) + top
-    return y if keepdims else np.squeeze(y, axis=tuple(range(len(x.shape))) if axis is None else axis)
-
-
 reduce_sum = _reduction(np.sum, "reduce_sum", True)
 reduce_prod = _reduction(np.prod, "reduce_prod", True)
 reduce_mean = _reduction(_mean, "reduce_mean", True)
@@ -68,7 +60,7 @@ reduce_any = _reduction(np.any, "reduce_any")
 reduce_all = _reduction(np.all, "reduce_all")
 reduce_std = _reduction(np.std, "reduce_std")
 reduce_variance = _reduction(np.var, "reduce_variance")
-reduce_logsumexp = _reduction(_logsumexp, "reduce_logsumexp")
+reduce_logsumexp = _reduction(log_sum_exp, "reduce_logsumexp")
 
 
 def argmax(input: Any, axis: Any = None, output_type: Any = np.int64, name: Any = None) -> Any:

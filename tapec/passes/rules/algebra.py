@@ -60,7 +60,7 @@ def _is_bool(c: Node) -> bool:
     return c.type.dtype.kind == "b"
 
 
-SHARE = np.minimum(np.exp(x - np.maximum(np.minimum(np.logaddexp(k, x), i), j)), 1.0)  # of exp(x) in exp(k) + exp(x)
+SHARE = np.minimum(np.exp(x - np.clip(np.logaddexp(k, x), j, i)), 1.0)  # of exp(x) in exp(k) + exp(x)
 
 
 def _is_share(y: Node, i: Any, j: Any) -> bool:
@@ -72,7 +72,7 @@ def _is_share(y: Node, i: Any, j: Any) -> bool:
 def _softened(y: Symbol) -> Symbol:
     """The logaddexp of which y is a share."""
     bounded = y.node.inputs[0].inputs[0].inputs[1]
-    return Symbol(bounded.inputs[0].inputs[0], y.builder)
+    return Symbol(bounded.inputs[0], y.builder)
 
 
 ALGEBRA = (
