@@ -124,7 +124,8 @@ def _scattered(node: Node) -> Empty:
     if len(picked) != 1:
         return Empty(axes, axes, touched=sum([1 << k for k, part in picked.items() if _names_all(node, part, k)]))
     [(k, part)] = picked.items()
-    return Empty(axes, axes, k - node.type.ndim, _places(part, node.type.shape[k]))
+    n = node.type.shape[k]
+    return _among(Empty(axes, axes, k - node.type.ndim), _places(node, part, n), n) or Empty(0, 0)
 
 
 def _picked(node: Node, shape: tuple[int, ...]) -> dict[int, Any] | None:
@@ -143,13 +144,18 @@ def _names_all(node: Node, part: Any, axis: int) -> bool:
     return len(np.unique(node.inputs[1 + part.k].value)) == node.type.shape[axis]
 
 
-def _places(part: Any, n: int) -> int:
+def _places(node: Node, part: Any, n: int) -> int:
     """The places along an axis that an index names, as bits; 0 when that is too long to tell."""
-    if n > LONG or type(part) not in (int, Slice):
+    if n > LONG:
         return 0
     if type(part) is int:
         return 1 << part % n
-    return sum([1 << i for i in range(*slice(*part).indices(n))]) if n <= SHORT else _run(part, n)
+    if n > SHORT:
+        return _run(part, n) if type(part) is Slice else 0
+    if type(part) is Slice:
+        return sum([1 << i for i in range(*slice(*part).indices(n))])
+    array = node.inputs[-1]
+    return sum([1 << i for i in np.unique(array.value % n).tolist()]) if array.op is CONSTANT else 0
 
 
 def _run(part: Slice, n: int) -> int:
@@ -171,7 +177,7 @@ def _setitem(node: Node, given: Given) -> Empty | None:
         [(k, at)] = picked.items()
         n, axis = node.type.shape[k], k - node.type.ndim
         before = (1 << n) - 1 if not part.chosen else part.filled if part.axis == axis else 0
-        places = _places(at, n)
+        places = _places(node, at, n)
         if before and places:
             return Empty(part.axes | 1 << k, 1 << k, axis, before & ~places)
     return Empty(_all_axes(node), _all_axes(node))
@@ -233,6 +239,7 @@ def _split(part: Empty, old: tuple[int, ...], new: tuple[int, ...]) -> Empty | N
     """An axis of which places are known becomes two, as where elements that were repeated are added up.
 
     Places in one block are told apart along the second axis, else blocks along the first, from the first to the last.
+    Where all blocks have some, what no block has is told along the second.
     """
     k, filled = part.axis + len(old), part.filled
     if not filled or len(new) != len(old) + 1 or old != (*new[:k], new[k] * new[k + 1], *new[k + 2 :]):
@@ -242,7 +249,12 @@ def _split(part: Empty, old: tuple[int, ...], new: tuple[int, ...]) -> Empty | N
     everywhere = (1 << len(new)) - 1
     if first == last:
         return _among(Empty(everywhere, everywhere, k + 1 - len(new)), filled >> first * m, m)
-    return _among(Empty(everywhere, everywhere, k - len(new)), (2 << last) - (1 << first), new[k])
+    if last - first + 1 < new[k]:
+        return _among(Empty(everywhere, everywhere, k - len(new)), (2 << last) - (1 << first), new[k])
+    anywhere = 0
+    for block in range(new[k]):
+        anywhere |= filled >> block * m
+    return _among(Empty(everywhere, everywhere, k + 1 - len(new)), anywhere & ((1 << m) - 1), m)
 
 
 def _permuted(part: Empty, places: dict[int, int], old: int, new: int) -> Empty:

@@ -188,6 +188,22 @@ DATA = {  # what is multiplied with the user's %y, and whether that is kept out 
         "reshape %3 {shape=(3, 3)} !ct; sum %4 {axis=(0,), keepdims=False} !ct; multiply %5, %y !ct",
         True,
     ),
+    "what none of several copies has": (
+        "constant {value=[1, 2, 4, -1]}; reshape %s {shape=(9,)}; "
+        "getitem %3 {index=(:4,)}; scatter %4, %2 {shape=(6,), index=($0,)} !ct; "
+        "reshape %5 {shape=(2, 3)} !ct; sum %6 {axis=(0,), keepdims=False} !ct; multiply %7, %y !ct",
+        True,
+    ),
+    "what any of several copies has": (
+        "constant {value=[0, 1, 5, 4]}; reshape %s {shape=(9,)}; "
+        "getitem %3 {index=(:4,)}; scatter %4, %2 {shape=(6,), index=($0,)} !ct; "
+        "reshape %5 {shape=(2, 3)} !ct; sum %6 {axis=(0,), keepdims=False} !ct; multiply %7, %y !ct",
+        False,
+    ),
+    "places that are all of them": (
+        "constant {value=[2, 0, 1]}; scatter %y, %2 {shape=(3,), index=($0,)} !ct; multiply %3, %y !ct",
+        False,
+    ),
     "sums along what was sliced": (
         UNITS + IN_ROWS + "sum %5 {axis=(1,), keepdims=True} !ct; multiply %6, %y !ct",
         False,
