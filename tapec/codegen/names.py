@@ -43,6 +43,8 @@ LETTERS = {
     "where": "w",
     "argmax": "i",
     "argmin": "i",
+    "nanargmax": "i",
+    "nanargmin": "i",
     "nonzero": "i",
     "stack": "v",
     "concatenate": "v",

@@ -97,6 +97,8 @@ def _arg_op(run: Any) -> Op:
 
 ARGMAX = _arg_op(np.argmax)
 ARGMIN = _arg_op(np.argmin)
+NANARGMAX = _arg_op(np.nanargmax)
+NANARGMIN = _arg_op(np.nanargmin)
 
 
 def _arg(op: Op, a: Any, axis: Any, keepdims: Any) -> Any:
@@ -116,3 +118,13 @@ def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) 
 @implements(np.argmin)
 def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
     return _arg(ARGMIN, a, axis, keepdims)
+
+
+@implements(np.nanargmax)
+def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return _arg(NANARGMAX, a, axis, keepdims)
+
+
+@implements(np.nanargmin)
+def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return _arg(NANARGMIN, a, axis, keepdims)

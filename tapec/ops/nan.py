@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply, deliver, implements
 from tapec.ops.define import define, dtype_of
 from tapec.ops.kit import as_array, plain_number
 from tapec.ops.samples import Case
-from tapec.ops.symbol import differs, is_symbol
 
 __all__ = ["NAN_TO_NUM", "nan_to_num", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
 
@@ -63,25 +61,6 @@ def nanmax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **m
 @implements(np.nanmin)
 def nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **more: Any) -> Any:
     return _nan_extreme(np.min, np.inf, a, axis, keepdims, more)
-
-
-def _nan_place(run: Any, fill: Any, a: Any, axis: Any, keepdims: Any) -> Any:
-    """An error where there is nothing but nan: a fact about values, which becomes a guard where they are known."""
-    a, there = _without(a, fill)
-    place = run(a, axis, keepdims=keepdims)
-    if there is None or is_symbol(there) or differs(there) or bool(np.all(np.any(there, axis=axis))):
-        return place
-    raise ValueError(at_user_line("All-NaN slice encountered"))
-
-
-@implements(np.nanargmax)
-def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    return _nan_place(np.argmax, -np.inf, a, axis, keepdims)
-
-
-@implements(np.nanargmin)
-def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    return _nan_place(np.argmin, np.inf, a, axis, keepdims)
 
 
 def _both(there: Any, where: Any) -> Any:

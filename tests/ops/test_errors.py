@@ -194,3 +194,12 @@ def test_bad_input(code):
     assert (tape.gradient(y, x).numpy() == 1).all()  # nothing is left behind
     said = " ".join([str(found), *getattr(found, "__notes__", [])])
     assert "call.py:1" in said, said
+
+
+def test_one_example_of_nothing_but_nan():
+    x = np.array([[1.0, np.nan], [np.nan, np.nan]])
+    found = tapec.vmap(lambda row: row[np.nanargmax(row)])
+    assert found(x[:1]) == 1.0
+    with pytest.raises(ValueError, match="All-NaN slice encountered") as caught:
+        found(x)
+    assert "test_errors.py" in "".join(caught.value.__notes__)
