@@ -50,9 +50,10 @@ def is_inside(node: Node) -> bool:
 class Program(NamedTuple):
     """What loops grow in: its operations as they follow each other, which of them are alike, each by its kind and what
     it reads, what walks go along, the whole numbers in it, what goes into its results, and which operations belong to a
-    loop already."""
+    loop already. `positions` tells where each operation is."""
 
     nodes: Sequence[Node]
+    positions: Mapping[Node, int]
     kinds: Mapping[Node, int]
     known: Mapping[tuple[int, tuple[Node, ...]], Node]
     sequences: Mapping[Any, Sequence[Node | None]]
@@ -98,7 +99,10 @@ class Growing:
         self.steps = [*reversed(before), seed, *after]
         self.exact = True
         self.one_more()
-        while len(self.steps) > 1 and any([not self.fits(*entry) for entry in self.first.items()]):
+        begin = max([program.positions.get(w.loop.steps[0][0], 0) for w in walks if w.loop is not None], default=0)
+        while len(self.steps) > 1 and self.is_before(self.steps[-1], begin):
+            self.steps.pop()
+        while len(self.steps) > 1 and (self.is_before(self.steps[0], begin) or not all(map(self.fits, self.first))):
             self.drop_first()
 
     def forward(self, step: list[Node]) -> Iterator[list[Node]]:
@@ -235,9 +239,13 @@ class Growing:
         params = (("shape", t.shape), ("value", value), ("dtype", t.dtype))
         return Node(get_op("full"), (), params, t, self.seed[q].origin, None, role)
 
-    def fits(self, key: Carried, node: Node) -> bool:
+    def is_before(self, step: list[Node], begin: int) -> bool:
+        """Has it an operation that stands before a loop that the steps go along, which may need it?"""
+        return any([self.program.positions.get(node, begin) < begin for node in step])
+
+    def fits(self, key: Carried) -> bool:
         """Is what the first step finds like what the others find?"""
-        wanted = self.seed[key[0]].type
+        node, wanted = self.first[key], self.seed[key[0]].type
         return node.type == wanted or (node.op is CONSTANT and not wanted.shape and self.adds_up(key[0]))
 
     def drop_first(self) -> None:

@@ -169,7 +169,9 @@ class _Finder:
             sources.append(read)
         keys = [key for read in sources for kind, key in read if kind == CARRIED]
         carried = {(p, d): self.nodes[middle - d * period + p] for p, last in keys for d in range(1, last + 1)}
-        program = Program(self.nodes, self.kinds, self.known, self.sequences, self.whole, self.ends, self.used)
+        program = Program(
+            self.nodes, self.index, self.kinds, self.known, self.sequences, self.whole, self.ends, self.used
+        )
         grown = Growing(seed, carried, sources, list(walks), program, middle)
         along = grown_along(grown)
         if any([walk.is_whole(len(grown.steps)) for walk in along]):

@@ -48,6 +48,18 @@ def rnn(w):
     return np.sum(s * s)
 
 
+def valley(z):
+    return (1 - z[0]) ** 2 + 100 * (z[1] - z[0] ** 2) ** 2
+
+
+def momentum(rates):
+    """From here one side is flat: the zero is used again by the first step of a derivative."""
+    z, v = np.array([-1.0, 1.0]), np.zeros(2)
+    for _ in range(20):
+        z = z + (v := rates[1] * v - rates[0] * tapec.grad(valley)(z))
+    return valley(z)
+
+
 @pytest.fixture
 def written_out(monkeypatch):
     """Calls a function whose code has no loops."""
@@ -68,6 +80,7 @@ CASES = {
     "so are those of its derivatives": (lambda: tapec.hessian(lambda p: np.sum(runge_kutta(p) ** 2)), (P4,), 1100),
     "squares of elements": (lambda: tapec.hessian(variances_of), (P3, STATES.ravel()), 300),
     "squares of numbers": (lambda: tapec.hessian(variances), (P3,), 300),
+    "an operation of a step that stands before all": (lambda: tapec.hessian(momentum), (np.array([1e-4, 0.5]),), 200),
     "products of two loops by turns": (lambda: tapec.hvp(rnn), (MATRIX, VECTOR), 60),
 }
 
