@@ -258,6 +258,9 @@ class Captures:
         """After the run: draws make the trace volatile; facts that the function itself changed are no facts."""
         if any(generator_state(g) != before for g, before in self.generators):
             self.trace.unsettle("it draws random numbers")
+        for path, tensor in self.arrays.values():
+            if self.trace.volatile is None and not _is_there(path, self.originals[id(tensor)]):
+                self.trace.unsettle(f"it changes {path.label}, which it reads")
         self._check_contents()
         for key, (path, value) in list(self.checks.items()):
             try:
@@ -351,6 +354,15 @@ class Captures:
             return module
         key = f"_module_{id(module)}"
         return self.read(module, Path(module.__name__, key, {key: module}, lambda: module))
+
+
+def _is_there(path: Path, value: Any) -> bool:
+    """Does a path still lead to this number or array?"""
+    try:
+        now = path.get()
+    except (AttributeError, KeyError, IndexError, ValueError, NameError):
+        return False
+    return now is value or (type(now) is type(value) and bool(np.array_equal(now, value)))
 
 
 class _Globals(dict):

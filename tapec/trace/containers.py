@@ -20,6 +20,7 @@ def is_container(x: Any) -> bool:
 
 
 _METHODS = {"__getitem__", "__setitem__", "__iter__", "__getattribute__", "__new__", "items", "values", "get", "keys"}
+_METHODS |= {"__delitem__", "__ior__", "clear", "move_to_end", "pop", "popitem", "setdefault", "update"}
 
 
 def _own_names(kind: type) -> set[str]:
@@ -64,63 +65,66 @@ def _sequence(captures: Any, real: Any, path: Path) -> Any:
     return made
 
 
+def _both(name: str) -> Any:
+    """A method that changes the stand-in and the real container alike."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        getattr(self._real, name)(*[self._captures.stored(a, remark=False) for a in args], **kwargs)
+        return getattr(super(_Writes, self), name)(*args, **kwargs)
+
+    return method
+
+
 class _Writes:
     """Writes go to the real container too. What is put to the end of a list is a remark, what is set is state."""
 
     _real: Any
     _captures: Any
 
-    def append(self, item: Any) -> None:
-        super().append(item)  # type: ignore[misc]
-        self._real.append(self._captures.stored(item, remark=False))
+    def __setitem__(self, key: Any, item: Any) -> None:
+        super().__setitem__(key, item)  # type: ignore[misc]
+        self._real[key] = self._captures.stored(item)
+
+    __delitem__, pop, clear = _both("__delitem__"), _both("pop"), _both("clear")
+
+
+class _Sequence(_Writes):
+    append, insert, remove = _both("append"), _both("insert"), _both("remove")
+    reverse, __imul__ = _both("reverse"), _both("__imul__")
 
     def extend(self, items: Any) -> None:
-        for item in items:
+        for item in list(items):
             self.append(item)
 
     def __iadd__(self, items: Any) -> Any:
         self.extend(items)
         return self
 
-    def __setitem__(self, key: Any, item: Any) -> None:
-        super().__setitem__(key, item)  # type: ignore[misc]
-        self._real[key] = self._captures.stored(item)
 
-    def __delitem__(self, key: Any) -> None:
-        super().__delitem__(key)  # type: ignore[misc]
-        del self._real[key]
-
-    def pop(self, *args: Any) -> Any:
-        self._real.pop(*args)
-        return super().pop(*args)  # type: ignore[misc]
-
-    def clear(self) -> None:
-        self._real.clear()
-        super().clear()  # type: ignore[misc]
+class _List(_Sequence, list):
+    sort = _both("sort")
 
 
-class _List(_Writes, list):
-    def insert(self, index: Any, item: Any) -> None:
-        super().insert(index, item)
-        self._real.insert(index, self._captures.stored(item, remark=False))
+class _Deque(_Sequence, deque):
+    appendleft, popleft, rotate = _both("appendleft"), _both("popleft"), _both("rotate")
 
-
-class _Deque(_Writes, deque):
-    def appendleft(self, item: Any) -> None:
-        super().appendleft(item)
-        self._real.appendleft(self._captures.stored(item, remark=False))
-
-    def popleft(self) -> Any:
-        self._real.popleft()
-        return super().popleft()
+    def extendleft(self, items: Any) -> None:
+        for item in list(items):
+            self.appendleft(item)
 
 
 class _Mapping(_Writes):
     """A dict of any kind that does as dicts do."""
 
+    popitem = _both("popitem")
+
     def update(self, *args: Any, **kwargs: Any) -> None:
         for key, item in dict(*args, **kwargs).items():
             self[key] = item
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
         if key not in self:  # type: ignore[operator]
@@ -140,6 +144,8 @@ def _mapping(captures: Any, real: Any, path: Path) -> Any:
     kind = type(real)
     if kind not in _KINDS:
         space = {"__module__": kind.__module__}
+        if issubclass(kind, OrderedDict):
+            space["move_to_end"] = _both("move_to_end")
         made = type.__new__(type(kind), kind.__name__, (_Mapping, kind), space)
         _KINDS[kind], STANDS_FOR[made] = made, kind
     made = _KINDS[kind].__new__(_KINDS[kind])

@@ -425,6 +425,47 @@ def filled(**attributes):
     return held
 
 
+NUMBERED = {k: float(i) for i, k in enumerate("abcdef")}
+OWN_CHANGES = {  # what a function holds, and how it changes that while it reads it
+    "pop": ([1.0, 2.0, 3.0, 4.0], lambda h: h.pop()),
+    "pop from the front": ([1.0, 2.0, 3.0, 4.0], lambda h: h.pop(0)),
+    "delete": ([1.0, 2.0, 3.0, 4.0], lambda h: h[0] + (h.__delitem__(0) or 0)),
+    "clear": ([2.0, 3.0], lambda h: (sum(h), h.clear())[0]),
+    "insert": ([2.0, 3.0], lambda h: (h[0], h.insert(0, 7.0))[0]),
+    "sort": ([3.0, 1.0, 2.0], lambda h: (h[0], h.sort())[0]),
+    "reverse": ([3.0, 1.0, 2.0], lambda h: (h[0], h.reverse())[0]),
+    "remove": ([3.0, 1.0, 2.0, 3.0], lambda h: (h[0], h.remove(h[0]))[0]),
+    "pop of a dict": (NUMBERED, lambda h: h.pop("a", 9.0)),
+    "pop of an item": (NUMBERED, lambda h: h.popitem()[1]),
+    "delete in a dict": (NUMBERED, lambda h: (h["a"], h.__delitem__("a"))[0] if "a" in h else 5.0),
+    "or": ({"a": 2.0}, lambda h: (h["a"], h.__ior__({"a": 3.0}))[0]),
+    "update": ({"a": 2.0}, lambda h: (h["a"], h.update(a=3.0))[0]),
+    "setdefault": ({"a": 2.0}, lambda h: h.setdefault("a", 1.0) + h.setdefault("b", 4.0)),
+    "pop of the first item": (
+        collections.OrderedDict(NUMBERED),
+        lambda h: (h.move_to_end("a"), h.popitem(False)[1])[1],
+    ),
+    "append to the left": (collections.deque([1.0, 2.0, 3.0], 3), lambda h: (h[0], h.appendleft(9.0))[0]),
+    "pop from the left": (collections.deque([1.0, 2.0, 3.0]), lambda h: h.popleft()),
+    "rotate": (collections.deque([1.0, 2.0, 3.0]), lambda h: (h[0], h.rotate(1))[0]),
+    "extend to the left": (collections.deque([1.0, 2.0, 3.0], 3), lambda h: (h[0], h.extendleft([5.0, 6.0]))[0]),
+}
+
+
+@pytest.mark.parametrize("name", OWN_CHANGES)
+def test_what_a_function_changes_of_what_it_reads(name):
+    """The container is changed by each call, and each call reads it as the one before has left it."""
+    start, change = OWN_CHANGES[name]
+    held, plain = copy.copy(start), copy.copy(start)
+    f = tapec.value_and_grad(lambda v: np.sum(v) * change(held))
+    for _ in range(3):
+        factor = change(plain)
+        value, gradient = f(X)
+        assert value == np.sum(X) * factor
+        np.testing.assert_array_equal(gradient, np.full(3, factor))
+        assert held == plain and list(held) == list(plain)
+
+
 nested = {"a": {"b": {"c": {"d": {"name": "x", "w": 2.0}}}}}
 many = list(range(1000))
 CHANGES = {
