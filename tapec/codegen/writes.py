@@ -74,6 +74,8 @@ def _lines(node: Node, ranges: Mapping[Node, range] | None) -> tuple[int, slice 
         return 0, None
     axis, found = 0, None
     for k, part in enumerate(node.param("index")):
+        if part is None or part is Ellipsis:
+            return 0, None
         lines: slice | None
         n, counted = node.type.shape[k], False
         if type(part) is int:
@@ -82,10 +84,8 @@ def _lines(node: Node, ranges: Mapping[Node, range] | None) -> tuple[int, slice 
             lines, counted = _all_steps(part, node, ranges), True
             if lines is None:
                 return 0, None
-        elif type(part) is Slice:
-            lines = slice(*part)
         else:
-            return 0, None
+            lines = slice(*part)
         if counted or len(range(*lines.indices(n))) != n:
             if found is not None:
                 return 0, None

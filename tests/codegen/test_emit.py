@@ -262,6 +262,19 @@ def test_what_a_reshape_spells_out_is_not_copied_again():
     assert not np.shares_memory(found[1], found[2])
 
 
+@pytest.mark.parametrize("index, shape", [("(0:3, None)", "3, 1"), ("(None, 1:4)", "1, 3"), ("(..., 2:5)", "3")])
+def test_scatters_at_new_axes(index, shape):
+    graph = parse(
+        f"""
+        graph(%a: f64[{shape}]) {{
+          %0: f64[5] = scatter %a {{shape=(5,), index={index}}}
+          return %0
+        }}
+        """
+    )
+    check(graph, rng.normal(size=[int(n) for n in shape.split(",")]))
+
+
 FILLED = """
 graph(%a: f64[40], %b: f64[40], %c: f64[40]) {{
   %0: f64[3,40] = scatter %a {{shape=(3, 40), index=(0,)}}
