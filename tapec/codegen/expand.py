@@ -4,6 +4,8 @@
 max(k, x) + log1p(exp(-|x - k|)), which is what the C loop computes, too; all of these run in vector registers, ten
 times as fast.
 
+`np.roll` is Python code, which takes longer than copying a small array: two slices change places ten times as fast.
+
 Sums and extremes along a short last axis and others, as those of squares of pixels, loop over a few elements at a time.
 Slices are added up, or compared, twenty times as fast.
 """
@@ -15,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.ir import Graph, Node, constant, get_op, is_literal
+from tapec.ir.index import Slice
 from tapec.ir.types import Type
 from tapec.ops.indexing import FULL_SLICE
 
@@ -23,6 +26,7 @@ __all__ = ["expanded"]
 MANY = 512  # elements from which more calls cost less than the slow loop
 FEW = 16  # elements that are added up, or compared, for each of the result
 FOUR = 4  # elements of a row above which products with ones are faster
+COPIED = 1 << 19  # bytes whose copy takes longer than Python code
 
 Make = Callable[..., Node]
 
@@ -113,7 +117,28 @@ def _slices_joined(node: Node, made: Make) -> Node:
     return made("divide", x, constant(count)) if node.op.name == "mean" else x
 
 
+# -- roll -------------------------------------------------------------------------------------------------------------
+def _rolls_little(node: Node) -> bool:
+    return node.type.nbytes <= COPIED
+
+
+def _slices_in_turn(node: Node, made: Make) -> Node:
+    """np.concatenate([x[-1:], x[:-1]]), for one axis after the other."""
+    (x,) = node.inputs
+    for axis, shift in zip(node.param("axis"), node.param("shift")):
+        shape, index = x.type.shape, (FULL_SLICE,) * axis
+        rest = shape[axis] - shift
+        cut = rest if rest < shift else -shift  # np.roll(x, -1), np.roll(x, 1)
+        parts = [
+            made("getitem", x, shape=(*shape[:axis], n, *shape[axis + 1 :]), params=(("index", (*index, part)),))
+            for n, part in ((shift, Slice(cut, None, None)), (rest, Slice(None, cut, None)))
+        ]
+        x = made("concatenate", *parts, shape=shape, params=(("axis", axis),))
+    return x
+
+
 _SLOW: dict[str, tuple[Callable[[Node], Any], Callable[[Node, Make], Node]]] = {
+    "roll": (_rolls_little, _slices_in_turn),
     "logaddexp": (lambda node: _number(node) is not None, _softened_maximum),
     **dict.fromkeys(_JOINED, (_joins_few, _slices_joined)),
 }

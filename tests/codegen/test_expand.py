@@ -83,3 +83,27 @@ def test_pooling():
     values = rng.normal(size=(8, 24, 24)), rng.normal(size=(8, 12, 12))
     source = check(gradient_of(loss, *values), *values).source
     assert ".max(" not in source and ".mean(" not in source and source.count("np.vdot(") == 2
+
+
+ROLLED = np.random.default_rng(5).normal(size=(30, 40))
+ROLLED[0, 0], ROLLED[3, 4], ROLLED[5, 39] = np.nan, -0.0, np.inf
+
+
+@pytest.mark.parametrize("shift, axis", [(1, 0), (-1, 1), (7, 1), (15, 0), ((2, -3), (0, 1)), (5, None), (41, 1)])
+@pytest.mark.parametrize("values", [ROLLED, ROLLED.astype("f4"), ROLLED.astype(int, casting="unsafe"), ROLLED + 1j])
+def test_small_arrays_are_rolled_by_slices(shift, axis, values):
+    f = lambda x: np.roll(x, shift, axis)
+    compiled = check(graph_of(f, values), values)
+    assert compiled.function(values)[0].tobytes() == f(values).tobytes()
+    assert "np.concatenate(" in compiled.source and "roll(" not in compiled.source
+
+
+@pytest.mark.parametrize("shift, text", [(1, "[x[-1:], x[:-1]]"), (-1, "[x[1:], x[:1]]"), (39, "[x[1:], x[:1]]")])
+def test_the_shorter_way(shift, text):
+    values = ROLLED[0].astype("f4")
+    assert f"np.concatenate({text})" in check(graph_of(lambda x: np.roll(x, shift), values), values).source
+
+
+def test_large_arrays_are_rolled_as_they_are():
+    values = np.ones((300, 300))
+    assert "np.roll(x, 1, axis=0)" in check(graph_of(lambda x: np.roll(x, 1, 0), values), values).source

@@ -220,16 +220,19 @@ def test_a_number_is_one_element_along_an_axis(axis):
     assert tapec.value_and_grad(f)(2.0) == (14.0, 11.0) == (f(2.0), 3 + 4 * 2.0)
 
 
-@pytest.mark.parametrize(("shift", "text"), [(1, "1"), (-1, "-1"), (4, "-1"), (12, "2"), (-8, "2")])
+N = 1 << 18  # so many elements are rolled by NumPy, fewer by slices
+
+
+@pytest.mark.parametrize(("shift", "text"), [(1, "1"), (-1, "-1"), (N - 1, "-1"), (2 * N + 2, "2"), (2 - 2 * N, "2")])
 def test_code_rolls_by_the_shorter_way(shift, text):
-    x = np.arange(5, dtype=np.float32)
+    x = np.arange(N, dtype=np.float32)
     f = tapec.compile(lambda x: np.roll(x, shift))
     np.testing.assert_array_equal(f(x), np.roll(x, shift))
     assert f"np.roll(x, {text})" in f.source()
 
 
 def test_code_rolls_along_several_axes_by_the_shorter_way():
-    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    x = np.arange(N, dtype=np.float32).reshape(512, -1)
     f = tapec.compile(lambda x: np.roll(x, (1, -2), (0, 1)))
     np.testing.assert_array_equal(f(x), np.roll(x, (1, -2), (0, 1)))
     assert "np.roll(x, (1, -2), axis=(0, 1))" in f.source()
