@@ -30,7 +30,7 @@ _VIEWS |= {"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadc
 _VIEWS |= {"flip", "fliplr", "flipud", "moveaxis", "permute_dims", "reshape", "rollaxis", "rot90", "squeeze"}
 _VIEWS |= {"array_split", "dsplit", "hsplit", "split", "unstack", "vsplit", "diagonal", "swapaxes", "transpose"}
 _VIEWS |= {"conj", "conjugate", "diff", "einsum", "imag", "matrix_power", "matrix_transpose", "real", "real_if_close"}
-_VIEWS |= {"trim_zeros", "view"}
+_VIEWS |= {"sliding_window_view", "trim_zeros", "view"}
 _GIVES_VIEWS: set[Any] = set()
 
 

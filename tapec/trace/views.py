@@ -16,7 +16,6 @@ from weakref import ref
 import numpy as np
 
 from tapec.ir import Op
-from tapec.ir.index import Slot
 from tapec.ops.array import UFUNCS
 from tapec.ops.complex import IMAG, REAL
 from tapec.ops.indexing import GETITEM
@@ -126,7 +125,6 @@ def _renew(base: Tensor, view: Tensor, steps: tuple[Step, ...], op: Op, inputs: 
 def put_back(step: Step, parent: Tensor, content: Any) -> tuple[Op, tuple[Any, ...], Any]:
     """The op that makes the parent anew from the new content of what a step took from it."""
     op, params, more = step
-    given = dict(params)
     if op is GETITEM:
         return SETITEM, (parent, content, *more), params
     if op is RESHAPE:
@@ -137,10 +135,5 @@ def put_back(step: Step, parent: Tensor, content: Any) -> tuple[Op, tuple[Any, .
     if op is IMAG:
         imaginary = core.perform(UFUNCS[np.multiply], (content, 1j), ())
         return UFUNCS[np.add], (core.perform(REAL, (parent,), ()), imaginary), ()
-    if op is TRANSPOSE:
-        return TRANSPOSE, (content,), (("axes", inverse(given["axes"])),)
-    places = op.run(np.arange(parent.size).reshape(parent.shape), *map(core.unwrap, more), **given)
-    flat = core.perform(RESHAPE, (parent,), (("shape", (parent.size,)),))
-    index = (("index", (Slot(0),)), ("unique", True))
-    written = core.perform(SETITEM, (flat, np.reshape(content, -1), np.ravel(places)), index)
-    return RESHAPE, (written,), (("shape", parent.shape),)
+    axes = dict(params)["axes"]  # it is a transpose: windows, diagonals and what was broadcast are read-only
+    return TRANSPOSE, (content,), (("axes", inverse(axes)),)

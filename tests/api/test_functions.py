@@ -575,6 +575,22 @@ def test_settings_that_do_not_change_the_code_keep_the_fast_road():
     assert f._roads.hits == 5 and f.cache_info().compilations == 2
 
 
+def test_explain_says_why_a_gradient_is_zero():
+    @tapec.grad(argnums=(0, 1, 2))
+    def f(x, steps, unused):
+        whole = np.floor(steps)
+        return np.sum(x) * np.sum(whole * np.argsort(x))
+
+    explained = f.explain(np.ones(3), np.ones(3), np.ones(2))
+    line = f.__wrapped__.__code__.co_firstlineno + 2
+    assert explained.to_dict()["gradients"] == [
+        "x: flows",
+        f"steps: zero, since no derivative passes floor at test_functions.py:{line}   np.floor(steps)",
+        "unused: zero, since the result does not use it",
+    ]
+    assert "unused: zero" in str(explained)
+
+
 def test_explain_names_what_is_static_and_what_is_written_into_the_code():
     @tapec.grad
     def f(x, mode, options, n=3):

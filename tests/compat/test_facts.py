@@ -279,6 +279,32 @@ def test_eigh_is_a_function_of_the_lower_triangle():
             assert found[i, j] == pytest.approx(slope, rel=1e-6)
 
 
+SYMMETRIC = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
+TALL = np.arange(8.0).reshape(4, 2) ** 1.5
+
+
+def test_linear_algebra_has_tensorflows_order_of_results():
+    a, tall = tf.constant(SYMMETRIC), tf.constant(TALL)
+    close(tf.linalg.logdet(a), np.linalg.slogdet(SYMMETRIC)[1])
+    close(tf.linalg.eigvalsh(a), np.linalg.eigvalsh(SYMMETRIC))
+    close(tf.linalg.adjoint(tf.complex(a, tall[:3, :1])), SYMMETRIC.T - 1j * TALL[:3, :1].T)
+    close(tf.linalg.cross(a, a[::-1]), np.cross(SYMMETRIC, SYMMETRIC[::-1]))
+    s, u, v = tf.linalg.svd(tall)
+    assert (u.shape, s.shape, v.shape) == ((4, 2), (2,), (2, 2))
+    close(u @ tf.linalg.diag(s) @ tf.transpose(v), TALL)
+    q, r = tf.linalg.qr(tall, full_matrices=True)
+    assert (q.shape, r.shape) == ((4, 4), (4, 2))
+    close(q @ r, TALL)
+
+
+def test_moments_and_padding_by_reflection():
+    mean, variance = tf.nn.moments(tf.constant(TALL), [0])
+    close(mean, TALL.mean(0))
+    close(variance, TALL.var(0))
+    close(tf.pad(tf.constant(TALL), [[1, 1], [0, 0]], mode="REFLECT"), np.pad(TALL, [(1, 1), (0, 0)], mode="reflect"))
+    assert [part.shape for part in tf.split(tf.constant(TALL), [1, -1, 2], axis=0)] == [(1, 2), (1, 2), (2, 2)]
+
+
 def test_cholesky_has_a_symmetric_gradient():
     a = np.array([[4.0, 1.0], [1.0, 3.0]])
     found = gradient(lambda a: tf.reduce_sum(tf.linalg.cholesky(a)), a, dtype=tf.float64).numpy()

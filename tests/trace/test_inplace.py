@@ -338,6 +338,30 @@ def empty(x):
     return [y, z]
 
 
+def many_places(x):
+    a, b, c, d, e, f, g, h, i = (x * k for k in range(1, 10))
+    np.put(a, [0, 99], x[0, :2], mode="clip")
+    np.put(b, [1, -13, 25], x[1, :2], mode="wrap")
+    np.put(c, [], x[0, :0])
+    np.put(d, [0, 1, 2], x[3])
+    np.put_along_axis(e, np.array([0, 7]), x[0, :2], None)
+    np.put_along_axis(f, np.array([[0], [1], [2], [0]]), x[:, 1, None], 1)
+    np.place(g, x > 9, x[0])
+    np.fill_diagonal(h, x[0, 1], wrap=True)
+    np.put(i, np.argsort(x[0]), x[1])
+    cube = np.zeros((3, 3, 3), like=x)
+    np.fill_diagonal(cube, x[0])
+    return [a, b, c, d, e, f, g, h, i, cube]
+
+
+def what_only_looks(x):
+    y = np.copy(x)
+    windows, diagonal, many = np.lib.stride_tricks.sliding_window_view(y, 2, axis=0), np.diagonal(y), y[None] + 0
+    spread = np.broadcast_to(y, (2, *y.shape))
+    y[0] = x[1] * 3
+    return [y, windows * 1, diagonal * 1, spread * 1, many]
+
+
 PROGRAMS = [
     elements,
     operators,
@@ -357,6 +381,8 @@ PROGRAMS = [
     parts,
     stale_views_read_anew,
     functions,
+    many_places,
+    what_only_looks,
     flat,
     made_like,
     scalars_are_rebound,
