@@ -7,6 +7,7 @@ python -m docs.build --site site/    all pages as HTML (pip install tapec[docs])
 
 from __future__ import annotations
 
+import ast
 import html
 import inspect
 import re
@@ -194,6 +195,29 @@ def docstring(x: Any) -> str:
 # ---------------------------------------------------------------------------------------------------------------
 # pages and site
 # ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------------
+# modules
+# ---------------------------------------------------------------------------------------------------------------
+ROOMS = """ir ops autodiff passes passes/rules codegen runtime trace api scipy compat/tensorflow cli cli/commands report
+testing"""
+
+
+def modules_tables() -> str:
+    """Each folder with what its package says of itself, and the first words of each module."""
+    return "\n\n".join([room(DOCS.parent / "tapec" / name, name) for name in ROOMS.split()])
+
+
+def room(folder: Path, name: str) -> str:
+    about, _, more = told(folder / "__init__.py").partition("\n\n")
+    rows = [[f"`{p.stem}`", " ".join(told(p).partition("\n\n")[0].split())] for p in sorted(folder.glob("[!_]*.py"))]
+    shown = f"\n\n```text\n{more}\n```" if more else ""
+    return f"## {name}\n\n{about}{shown}\n\n{table(('module', 'what it has'), rows)}"
+
+
+def told(module: Path) -> str:
+    return ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "categories": lambda: categories_table(measured()),
     "peers": lambda: ratios_table(measured()),
@@ -201,6 +225,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "conventions": conventions_tables,
     "errors": errors_table,
     "kinds": kinds_table,
+    "modules": modules_tables,
     "numpy": numpy_table,
     "scipy": scipy_table,
     "settings": settings_table,

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import tapec
-from docs.build import DOCS, PARTS, build, numpy_table, renewed, site
+import tapec.codegen
+from docs.build import DOCS, PARTS, ROOMS, build, numpy_table, renewed, site
 from tapec import errors
 
 VERSION_BOUND = {"numpy", "special", "scipy", "api"}  # parts that another NumPy or SciPy changes
@@ -52,6 +53,16 @@ def test_api_page_has_every_public_name():
             assert f"### tapec.{name}\n" in text, "run python -m docs.build"
             first = (getattr(tapec, name).__doc__ or "").strip().split("\n")[0]
             assert first in text, "run python -m docs.build"
+
+
+def test_every_folder_is_in_the_list_of_modules():
+    folders = {str(p.parent.relative_to(DOCS.parent / "tapec")) for p in (DOCS.parent / "tapec").rglob("__init__.py")}
+    assert set(ROOMS.split()) == folders - {".", "compat"}  # which has nothing but the folder that is named
+
+
+def test_the_map_of_emission_has_every_module():
+    words = set(re.findall(r"\w+", tapec.codegen.__doc__))
+    assert {p.stem for p in (DOCS.parent / "tapec/codegen").glob("[!_]*.py")} <= words
 
 
 def test_renewing_changes_nothing_but_the_parts():
