@@ -274,7 +274,9 @@ _LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError)
 
 
 def _is_number_like(x: Any) -> bool:
-    return isinstance(x, (np.generic, np.ndarray)) or type(x) in (float, complex)
+    if isinstance(x, np.generic):
+        return x.dtype.kind in "fciub"
+    return isinstance(x, np.ndarray) or type(x) in (float, complex)
 
 
 def _made_here(builder: Builder, x: Any) -> Node:

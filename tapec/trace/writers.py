@@ -221,6 +221,8 @@ for _name, _given in {
     "partition": _partition,
     "resize": _refused("resize", "np.resize makes a new array"),
     "byteswap": _refused("byteswap", "`.numpy().byteswap()`"),
+    "shape": vars(Tensor)["shape"].setter(_refused("shape = ...", "`y = y.reshape(shape)`")),
+    "dtype": vars(Tensor)["dtype"].setter(_refused("dtype = ...", "`y = y.astype(dtype)`")),
     "flat": property(Flat, _set_flat),
     "real": property(lambda self: np.real(self), _set_real),
     "imag": property(lambda self: np.imag(self), _set_imag),

@@ -302,6 +302,12 @@ class Model:
         return np.sum(self.w * x)
 
 
+@pytest.mark.parametrize("label", [np.str_("a"), np.bytes_(b"a"), np.datetime64("2020"), np.timedelta64(1, "s")])
+def test_scalars_of_numpys_that_are_no_numbers_come_back(label):
+    assert tapec.compile(lambda x: {"value": x, "label": label})(2.0) == {"value": 2.0, "label": label}
+    assert tapec.value_and_grad(lambda x, name: (x * x, name), has_aux=True)(2.0, label) == ((4.0, label), 4.0)
+
+
 def test_methods_static_methods_and_callable_objects():
     m = Model()
     x = np.array([3.0, 4.0])

@@ -895,7 +895,15 @@ def test_errors_are_numpys_and_leave_everything_as_it_was(error, change):
 
 
 @pytest.mark.parametrize(
-    "call", [lambda y: y.resize(3), lambda y: y.byteswap(), lambda y: y.view(np.int64), lambda y: y.setflags()]
+    "call",
+    [
+        lambda y: y.resize(3),
+        lambda y: y.byteswap(),
+        lambda y: y.view(np.int64),
+        lambda y: y.setflags(),
+        lambda y: setattr(y, "shape", (2, 1)),
+        lambda y: setattr(y, "dtype", np.int64),
+    ],
 )
 def test_what_would_reinterpret_memory_is_refused(call):
     with pytest.raises(tapec.UnsupportedError, match=r"test_inplace.py:\d+: .*Mend: "):
