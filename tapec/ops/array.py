@@ -6,6 +6,7 @@ Operators, methods and NumPy's two protocols all end in `_apply(op, inputs, para
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tapec.errors import InPlaceError, UnsupportedError, at_user_line, note_user
 from tapec.ir import Op
 
 __all__ = ["FUNCTIONS", "LIKE", "METHODS", "UFUNCS", "ArrayLike", "apply", "deliver", "gives_views", "has_out"]
-__all__ += ["OPERATORS", "implements", "like", "method"]
+__all__ += ["OPERATORS", "defers", "implements", "like", "method"]
 
 # NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...);
 # NumPy function that makes arrays -> our function of (the stand-in given as `like=`, ...)
@@ -297,21 +298,30 @@ def _no_op(func: Any) -> str:
     )
 
 
+def defers(other: Any) -> bool:
+    """Is it for the other operand to say what an operator means? One that is neither a number nor an array, and knows
+    operators with itself on the right: somebody's vectors, units or polynomials.
+    """
+    if getattr(other, "__array_ufunc__", True) is None:
+        return True
+    if isinstance(other, (ArrayLike, float, int, np.ndarray, np.generic, list, tuple, Number)):
+        return False
+    if any(hasattr(other, name) for name in _AS_ARRAYS):
+        return False
+    return any(hasattr(other, f"__r{name}__") for name in OPERATORS)
+
+
 def _binary(ufunc: np.ufunc) -> tuple[Any, Any]:
     def forward(self: Any, other: Any) -> Any:
-        if getattr(other, "__array_ufunc__", _ABSENT) is None:
-            return NotImplemented
-        return apply(UFUNCS[ufunc], (self, other))
+        return NotImplemented if defers(other) else apply(UFUNCS[ufunc], (self, other))
 
     def reflected(self: Any, other: Any) -> Any:
-        if getattr(other, "__array_ufunc__", _ABSENT) is None:
-            return NotImplemented
-        return apply(UFUNCS[ufunc], (other, self))
+        return NotImplemented if defers(other) else apply(UFUNCS[ufunc], (other, self))
 
     return forward, reflected
 
 
-_ABSENT = object()
+_AS_ARRAYS = ("__array__", "__array_interface__", "__array_struct__", "__len__", "_tapec_read", "tocsr")
 
 OPERATORS = {  # those with a reflected form
     "add": np.add,

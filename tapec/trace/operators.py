@@ -11,7 +11,7 @@ import numpy as np
 from tapec.errors import note_user_line
 from tapec.ir import Op
 from tapec.ops import UFUNCS, ArrayLike
-from tapec.ops.array import sparse_product
+from tapec.ops.array import defers, sparse_product
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, perform, record, user_frame, wrap
 
@@ -98,7 +98,7 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
 
 def _mixed(op: Op, self: Tensor, other: Any, swapped: bool) -> Any:
     """An operand that is neither a tensor nor a plain array: a Variable, a list, somebody else's class."""
-    if getattr(other, "__array_ufunc__", 0) is None:
+    if defers(other):
         return NotImplemented
     if other is None or isinstance(other, (str, bytes, dict, set)):
         if op.name not in ("equal", "not_equal"):

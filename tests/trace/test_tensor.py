@@ -159,6 +159,30 @@ def test_others_that_want_to_answer_themselves():
     assert tapec.constant([1.0]) + Mine() == "mine"
 
 
+class Pair:
+    """Somebody's vectors, which know how to be multiplied by a number from either side."""
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def __mul__(self, k):
+        return Pair(self.a * k, self.b * k)
+
+    __rmul__ = __mul__
+
+
+@pytest.mark.parametrize("make", [float, np.float64, lambda x: np.full((300, 300), x), tapec.constant, tapec.Variable])
+def test_objects_with_operators_of_their_own(make):
+    def f(x):
+        scaled = x * Pair(2.0, x)
+        return np.sum(scaled.a * scaled.b)
+
+    x = make(3.0)
+    same(np.asarray(tapec.grad(f)(x)), np.full(np.shape(x), 54.0))
+    with pytest.raises(TypeError, match="unsupported operand"):
+        tapec.constant(3.0) + Pair(1.0, 1.0)
+
+
 # -- methods ----------------------------------------------------------------------------------------------------------
 METHODS = {
     "all": ((),),
