@@ -25,7 +25,7 @@ from tapec.ops.symbol import differs
 from tapec.runtime.build import with_inputs_read
 from tapec.runtime.cache import CacheInfo
 from tapec.runtime.collector import resting_collector
-from tapec.trace.anew import RecordedProgram
+from tapec.trace.anew import RecordedProgram, Recordings
 from tapec.trace.paths import TracedPath
 from tapec.trace.program import Program
 from tapec.trace.recorder import CURRENT, in_batch
@@ -89,7 +89,7 @@ class Entry:
         self.plan = plan
         self.programs: list[Program] = []
         self.volatile: str | None = None
-        self.recorded: dict[Any, RecordedProgram] = {}
+        self.recorded: OrderedDict[Any, Recordings] = OrderedDict()
         self.lock = RLock()
 
 
@@ -309,21 +309,27 @@ class CompiledFunction(Copied):
         if rec is not None and rec.trace is not None and volatile is not None:
             rec.trace.unsettle(volatile)
         key = RecordedProgram.key(recorded)
-        program = entry.recorded.get(key)
-        if program is None:
-            transform, plan = self._transform, entry.plan
-            program = RecordedProgram(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
-            program.straight = True
-            path = program.add(recorded, entry.info)
-            self._compiled(program)
-            path.pack = packer(path.template)
-            entry.recorded[key] = program
+        structure = entry.recorded.get(key)
+        if structure is None:
+            structure = entry.recorded[key] = Recordings(recorded)
+            while len(entry.recorded) > settings.cache_size:
+                entry.recorded.popitem(last=False)
+        program = structure.find(recorded, lambda moving: self._compile_recorded(entry, recorded, moving))
         path = program.paths[0]
         read = program.objects(recorded, objects)
         outputs = program.run([value_of(x) for x in read])
         if as_tensors or CURRENT.get() is not None:
             outputs = recorded_outputs(self._call_op, path, read, outputs, as_tensors)
         return path.pack(outputs)
+
+    def _compile_recorded(self, entry: Entry, recorded: Any, moving: frozenset[int]) -> RecordedProgram:
+        transform, plan = self._transform, entry.plan
+        program = RecordedProgram(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
+        program.moving = moving
+        path = program.add(recorded, entry.info)
+        self._compiled(program)
+        path.pack = packer(path.template)
+        return program
 
     # -- looking ----------------------------------------------------------------------------------------------------
     def locate(self, *args: Any, **kwargs: Any) -> tuple[Entry, Program | None, TracedPath | None]:
@@ -340,7 +346,7 @@ class CompiledFunction(Copied):
                 self._trace(entry, call, objects, False)
         if not entry.recorded:
             self._trace(entry, call, objects, False)
-        program = next(reversed(entry.recorded.values()))
+        program = next(reversed(entry.recorded.values())).last
         return entry, program, program.paths[0]
 
     def source(self, *args: Any, **kwargs: Any) -> str:

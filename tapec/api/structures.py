@@ -13,6 +13,7 @@ from tapec.api.forward import Forward
 from tapec.config import code_settings, in_force
 from tapec.runtime.cache import Cache, CacheInfo
 from tapec.runtime.collector import resting_collector
+from tapec.trace.anew import Literals
 
 __all__ = ["CACHE", "Structure", "cache_clear", "cache_info", "structure_of"]
 
@@ -37,22 +38,21 @@ def cache_clear() -> None:
 class Structure:
     """All compiled code of one recorded structure.
 
-    `compiled` has it by what is asked for and by the numbers written into it; `moving` are the slots of Python numbers
-    that were seen to change; `cuts` are the places where Python code has to run, found when first asked for.
+    `compiled` has it by what is asked for and by the numbers written into it; `cuts` are the places where Python code
+    has to run, found when first asked for.
     """
 
-    __slots__ = ("compiled", "cuts", "first", "moving", "used")
+    __slots__ = ("compiled", "cuts", "literals", "used")
 
     def __init__(self, scalars: list[tuple[int, Any]]):
         self.compiled: dict[Any, Any] = {}
         self.cuts: Any = None
-        self.first = list(scalars)
-        self.moving: frozenset[int] = frozenset()
+        self.literals = Literals(scalars)
         self.used = False
 
     def find(self, log: Any, what: Any, make: Callable[[Forward], Any]) -> Any:
         """The code for what is asked, with the numbers of this recording in it."""
-        found = self.compiled.get((what, self._literals(log)))
+        found = self.compiled.get((what, self.literals.of(log)))
         if found is None:
             with CACHE.lock, resting_collector():
                 found = self._make(log, what, make)
@@ -62,20 +62,14 @@ class Structure:
         return found
 
     def _make(self, log: Any, what: Any, make: Callable[[Forward], Any]) -> Any:
-        moved = {slot for (slot, now), (_, first) in zip(log.scalars, self.first) if now != first}
-        if not moved <= self.moving:
-            self.moving |= moved
-            self.compiled.clear()  # it has numbers written in it that are inputs from now on
-        literals = self._literals(log)
+        if self.literals.changed(log):
+            self.compiled.clear()
+        literals = self.literals.of(log)
         found = self.compiled.get((what, literals))
         if found is None:
             found = self.compiled[what, literals] = make(Forward(log, dict(literals)))
             CACHE.compiled(loaded=found.is_loaded)
         return found
-
-    def _literals(self, log: Any) -> tuple[tuple[int, Any], ...]:
-        moving = self.moving
-        return tuple([p for p in log.scalars if p[0] not in moving] if moving else log.scalars)
 
 
 def structure_of(log: Any, request: tuple[Any, ...]) -> Structure:

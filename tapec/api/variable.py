@@ -82,6 +82,9 @@ class Variable(ArrayLike):
 
     def numpy(self) -> Any:
         """The current value: an array of its own, or a NumPy scalar."""
+        rec = CURRENT.get()
+        if rec is not None and rec.trace is not None:
+            rec.trace.unsettle(f"it looks at the values of Variable {self._name!r}")
         return self._tensor.numpy()
 
     @property

@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import math
 import types
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -102,6 +103,8 @@ class Captures:
         if isinstance(value, CHECKED):
             self.checks.setdefault(path.source, (path, value))
             return value
+        if isinstance(value, Iterator):
+            self.trace.unsettle(f"it takes from {path.label}, which gives something else each time")
         if is_generator(value):
             self.watch_generator(value)
             return value

@@ -82,6 +82,7 @@ def detach_error(tensor: Any, asked: str, dtype: Any = None) -> DetachError:
 
 
 _NEW = "np.zeros_like(x) or np.zeros(n, like=x), with x a recorded tensor"
+_ITSELF = "use the tensor itself (np.squeeze(x), if x has axes): it computes and compares as a number does"
 _MENDS = {  # by what was asked for: how to call it, and what to do instead
     "out": (
         "writing into a plain NumPy array",
@@ -92,11 +93,8 @@ _MENDS = {  # by what was asked for: how to call it, and what to do instead
         "np.stack, np.concatenate and NumPy's other functions take tensors as they are",
     ),
     "numpy": (".numpy()", "return from the function what is to be seen outside"),
-    "item": (".item()", "use the tensor itself: it computes and compares as a number does"),
-    "float": (
-        "float()",
-        "use the tensor itself: it computes and compares as a number does; `if x > 0` and `int(x)` may look at it",
-    ),
+    "item": (".item()", _ITSELF),
+    "float": ("float()", f"{_ITSELF}; `if x > 0` and `int(x)` may look at it"),
     "complex": ("complex()", "use the tensor itself, it computes as a number does; np.real and np.imag give its parts"),
 }
 

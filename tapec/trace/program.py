@@ -30,7 +30,7 @@ from tapec.trace.run import Recorded
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
 
-__all__ = ["Program", "Source"]
+__all__ = ["Program", "Source", "is_number_like"]
 
 
 class Source(NamedTuple):
@@ -48,6 +48,8 @@ class Program:
     hold; `compiled` is the decision tree.
     """
 
+    straight = False  # guards are no branches: the run is recorded anew at each call
+
     def __init__(self, transform: Callable[[Graph, Any], tuple[Graph, Any]], name: str, info: Any):
         self.transform = transform
         self.name = name
@@ -61,7 +63,6 @@ class Program:
         self.built: Build | None = None
         self.compiled: Compiled | None = None
         self.tree: Tree | None = None
-        self.straight = False  # guards are no branches: the run is recorded anew at each call
         self.lost = ""  # the captured fact that held no longer when last looked at
 
     # -- adding a path ----------------------------------------------------------------------------------------------
@@ -92,7 +93,7 @@ class Program:
         leaf = self.leaf_maker(recorded, builder)
         nodes = log.graph(builder, leaf, guard)
         results, statics = [], []
-        for x in recorded.results:
+        for place, x in enumerate(recorded.results):
             slot = log.slot_of(x) if isinstance(x, Tensor) else None
             if slot is not None:
                 results.append(nodes[slot])
@@ -100,8 +101,8 @@ class Program:
             elif isinstance(x, Tensor):
                 results.append(self.constant_leaf(x, builder))
                 statics.append(LEAF)
-            elif _is_number_like(x):
-                results.append(builder.constant(x))
+            elif is_number_like(x):
+                results.append(self.result(builder, place, x))
                 statics.append(LEAF)
             else:
                 statics.append(x)
@@ -141,6 +142,10 @@ class Program:
             return _made_here(builder, trace.log.values[slot])
 
         return leaf
+
+    def result(self, builder: Builder, place: int, x: Any) -> Node:
+        """A plain number or array that the run gave back."""
+        return builder.constant(x)
 
     def constant_leaf(self, x: Tensor, builder: Builder) -> Node:
         """A tensor that came from outside on no path we know: an input when something watches it."""
@@ -273,7 +278,7 @@ class Program:
 _LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError)
 
 
-def _is_number_like(x: Any) -> bool:
+def is_number_like(x: Any) -> bool:
     if isinstance(x, np.generic):
         return x.dtype.kind in "fciub"
     return isinstance(x, np.ndarray) or type(x) in (float, complex)

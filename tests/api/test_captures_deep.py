@@ -8,6 +8,8 @@ import copy
 import dataclasses
 import functools
 import gc
+import io
+import itertools
 import random
 import sys
 import types
@@ -315,6 +317,118 @@ def test_a_total_in_an_enclosing_function():
 
     assert [float(f(X)[0]) for _ in range(3)] == [6.0, 12.0, 18.0]
     assert not isinstance(total, tapec.Tensor)
+
+
+def batches():
+    for k in range(1, 9):
+        yield k * X
+
+
+class Rows:
+    """An iterator of the user's own."""
+
+    def __init__(self):
+        self.k = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.k += 1
+        return self.k * X
+
+
+TAKEN = {
+    "generator": (batches, next),
+    "counter": (lambda: itertools.count(1), lambda h: next(h) * X),
+    "own iterator": (Rows, next),
+    "lines": (lambda: io.StringIO("1\n2\n3\n4\n"), lambda h: float(h.readline()) * X),
+    "pop": (lambda: [4 * X, 3 * X, 2 * X, X], lambda h: h.pop()),
+    "first of a list": (lambda: [1.0, 2.0, 3.0, 4.0], lambda h: h.pop(0) * X),
+    "first of a deque": (lambda: collections.deque([X, 2 * X, 3 * X, 4 * X]), lambda h: h.popleft()),
+    "rotation": (lambda: collections.deque([4.0, 3.0, 2.0, 1.0]), lambda h: h.rotate(1) or h[0] * X),
+    "item of a dict": (lambda: collections.OrderedDict(a=4.0, b=3.0, c=2.0, d=1.0), lambda h: h.popitem()[1] * X),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_is_taken_is_taken_at_each_call(name):
+    make, take = TAKEN[name]
+    held = make()
+    f = tapec.value_and_grad(lambda v: np.sum(v * take(held)))
+    for k in range(1, 5):
+        value, gradient = f(X)
+        assert value == k * np.sum(X * X)
+        np.testing.assert_array_equal(gradient, k * X)
+    assert f.cache_info().compilations <= 2  # numbers are literals until one changes
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [random.random, lambda: np.random.rand(), lambda: float(np.random.rand()), lambda: complex(0, random.random())],
+)
+def test_numbers_that_are_drawn_are_no_new_code(draw):
+    f = tapec.compile(lambda v: v * draw())
+    assert len({complex(f(2.0)) for _ in range(20)}) == 20
+    assert f.cache_info().compilations == 2
+
+
+def test_plain_results_are_those_of_the_call():
+    @tapec.value_and_grad(has_aux=True)
+    def f(v):
+        mask = np.ones(v.size)
+        mask[3:-3] = np.random.rand(v.size - 6) > 0.5  # beyond what is seen of it when it is printed
+        return np.sum(v * mask), (mask, random.random(), Item(mask))
+
+    seen = set()
+    for _ in range(5):
+        (value, (mask, number, item)), gradient = f(np.ones(2000))
+        assert value == np.sum(mask)
+        np.testing.assert_array_equal(gradient, mask)
+        assert item.mask is not None and np.sum(item.mask) == value
+        seen.add(number)
+    assert len(seen) == 5
+
+
+class Item:
+    def __init__(self, mask):
+        self.mask = mask
+
+    def __repr__(self):
+        return "an item"
+
+
+def test_methods_that_move_items_move_those_of_the_real_list():
+    held = [3.0, 1.0, 2.0]
+
+    @tapec.compile
+    def f(v):
+        held.sort()
+        held.remove(2.0)
+        held.reverse()
+        held.insert(0, 5.0)
+        return v * held[0] + held[1]
+
+    assert f(2.0) == 13.0
+    assert held == [5.0, 3.0, 1.0]
+    assert "takes items out of a list, or moves them" in str(f.explain(2.0))
+
+
+def test_the_plain_value_of_a_variable_is_that_of_the_call():
+    v = tapec.Variable([1.0, 2.0])
+
+    @tapec.value_and_grad
+    def f(x):
+        return np.sum(x * v.numpy()) if v.numpy()[0] > 0 else np.sum(x)
+
+    np.testing.assert_array_equal(f(np.ones(2))[1], [1.0, 2.0])
+    v.assign([3.0, 4.0])
+    np.testing.assert_array_equal(f(np.ones(2))[1], [3.0, 4.0])
+    v.assign([-3.0, 4.0])
+    np.testing.assert_array_equal(f(np.ones(2))[1], [1.0, 1.0])
+    with tapec.GradientTape() as tape:
+        y = f(np.ones(2))[0] + np.sum(v)
+    np.testing.assert_array_equal(tape.gradient(y, v).numpy(), [1.0, 1.0])
 
 
 # ---------------------------------------------------------------------------------------------------------------
