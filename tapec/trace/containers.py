@@ -65,10 +65,14 @@ def _sequence(captures: Any, real: Any, path: Path) -> Any:
     return made
 
 
-def _both(name: str) -> Any:
-    """A method that changes the stand-in and the real container alike."""
+def _both(name: str, moves: bool = True) -> Any:
+    """A method that changes the stand-in and the real container alike. What it `moves` or takes out is taken at each
+    call, be it a number or a fact, as integers and functions are.
+    """
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if moves:
+            self._captures.trace.unsettle(f"it takes items out of a {STANDS_FOR[type(self)].__name__}, or moves them")
         getattr(self._real, name)(*[self._captures.stored(a, remark=False) for a in args], **kwargs)
         return getattr(super(_Writes, self), name)(*args, **kwargs)
 
@@ -89,7 +93,7 @@ class _Writes:
 
 
 class _Sequence(_Writes):
-    append, insert, remove = _both("append"), _both("insert"), _both("remove")
+    append, insert, remove = _both("append", moves=False), _both("insert"), _both("remove")
     reverse, __imul__ = _both("reverse"), _both("__imul__")
 
     def extend(self, items: Any) -> None:
