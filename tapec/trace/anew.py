@@ -103,9 +103,11 @@ class RecordedProgram(Program):
         return tuple(log.key), tuple([_kind(log, x) for x in recorded.results]), recorded.tree
 
     def objects(self, recorded: Recorded, arguments: list[Any]) -> list[Any]:
-        """The objects to compute with: the caller's own where they are arguments or captured."""
+        """The objects to compute with: the caller's own where they are arguments, Variables or captured."""
         log = recorded.trace.log
         outer = {id(t): x for t, x in zip(recorded.arguments, arguments)}
+        for variable, tensor in recorded.trace.variables.values():
+            outer[id(tensor)] = variable._tapec_read()
         for k in recorded.captures.arrays:
             outer[k] = recorded.captures.originals[k]
         read = [outer.get(id(log.objects[k]), log.objects[k]) for k in self.slots]

@@ -390,6 +390,23 @@ def test_plain_results_are_those_of_the_call():
     assert len(seen) == 5
 
 
+@pytest.mark.parametrize("transform", [tapec.compile, lambda f: lambda x: tapec.value_and_grad(f)(x)[0]])
+def test_variables_that_such_functions_read_are_watched(transform):
+    v, w = tapec.Variable(3.0), tapec.Variable(2.0, trainable=False)
+    f = transform(lambda x: x * v * w * np.sign(np.random.rand() + 1.0))
+    inner = tapec.compile(lambda x: f(x) * f(x))
+    for f_, slope in ((f, 4.0), (inner, 96.0)):
+        for _ in range(2):
+            with tapec.GradientTape() as tape:
+                y = f_(2.0)
+            assert tape.gradient(y, v).numpy() == slope
+            assert tape.watched_variables() == (v,)
+    with tapec.GradientTape() as tape:
+        tape.watch(w)
+        y = f(2.0)
+    assert [g.numpy() for g in tape.gradient(y, [v, w])] == [4.0, 6.0]
+
+
 class Item:
     def __init__(self, mask):
         self.mask = mask
