@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.autodiff.batch import batch_node
-from tapec.autodiff.inline import inline_calls
 from tapec.autodiff.zeros import filled
 from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, Type
 from tapec.ops import Symbol, apply
@@ -96,7 +95,6 @@ def along_basis(basis: Basis, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
     from tapec.autodiff.bands import Bands, banded, written_out
     from tapec.autodiff.basis_rules import RULES
 
-    graph = inline_calls(graph)
     builder = basis.builder
     known: dict[Node, Any] = dict(zip(graph.inputs, inputs, strict=True))
     keep = builder.origin, builder.role

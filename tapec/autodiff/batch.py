@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.checkpoint import AGAIN
-from tapec.autodiff.inline import inline_calls
 from tapec.autodiff.reverse import fit, input_cotangents
 from tapec.autodiff.zeros import filled
 from tapec.errors import GraphError, UnsupportedError
@@ -43,7 +42,6 @@ def batch_graph(graph: Graph, in_batched: Sequence[bool], size: int) -> tuple[Gr
 
 def batch_into(builder: Builder, graph: Graph, inputs: Sequence[Value], size: int) -> list[Value]:
     """Add a graph's batched program to a builder; gives its outputs."""
-    graph = inline_calls(graph)
     known: dict[Node, Value] = dict(zip(graph.inputs, inputs, strict=True))
     keep = builder.origin, builder.role
     for node in graph.nodes:

@@ -1,11 +1,10 @@
-"""Calls of whole graphs, replaced by what they call."""
+"""A graph written out inside of another one."""
 
 from __future__ import annotations
 
-from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node
-from tapec.ops.control import CALL
+from tapec.ir import CONSTANT, Builder, Graph, Node
 
-__all__ = ["copy_into", "inline_calls"]
+__all__ = ["copy_into"]
 
 
 def copy_into(builder: Builder, graph: Graph, inputs: tuple[Node, ...], merge: bool = True) -> list[Node]:
@@ -15,28 +14,10 @@ def copy_into(builder: Builder, graph: Graph, inputs: tuple[Node, ...], merge: b
     """
     take = builder.add if merge else builder.append
     known: dict[Node, Node] = dict(zip(graph.inputs, inputs, strict=True))
-    results: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         if node.op is CONSTANT:
             known[node] = builder.constant(node.value, node.name)
             continue
-        if node.op is ITEM and node.inputs[0] in results:
-            known[node] = results[node.inputs[0]][node.param("index")]
-            continue
         new = tuple([known[i] for i in node.inputs])
-        if node.op is CALL:
-            results[node] = copy_into(builder, node.param("graph"), new, merge)
-        elif new == node.inputs:
-            known[node] = take(node)
-        else:
-            known[node] = take(node.with_inputs(new))
+        known[node] = take(node if new == node.inputs else node.with_inputs(new))
     return [known[o] for o in graph.outputs]
-
-
-def inline_calls(graph: Graph) -> Graph:
-    """The same graph without `call` nodes."""
-    if not any(n.op is CALL for n in graph.nodes):
-        return graph
-    builder = Builder()
-    outputs = copy_into(builder, graph, graph.inputs)
-    return builder.graph(graph.inputs, outputs, graph.name)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.checkpoint import inline_checkpoints
-from tapec.autodiff.inline import inline_calls
 from tapec.errors import TapecError
 from tapec.ir import CONSTANT, ITEM, Graph, Node
 from tapec.ir.types import is_differentiable
@@ -31,7 +30,7 @@ def jacobian_pattern(
 
     `known` has values of inputs that the pattern may rely on: index arrays, masks.
     """
-    graph = inline_checkpoints(inline_calls(graph))
+    graph = inline_checkpoints(graph)
     walk = Walk(known or {}, sum(graph.inputs[k].type.size for k in wrt))
     start = 0
     for k in wrt:

@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
 
-from tapec.autodiff.inline import inline_calls
 from tapec.codegen.arrays import array_function
 from tapec.codegen.branches import leaves_of, tests_of
 from tapec.codegen.cost import Cost
@@ -153,7 +152,6 @@ def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None
     With a decision tree it returns the outputs of the leaf that is reached, and None where no path is known.
     `told=False` keeps it from the watchers: they know of this code already.
     """
-    graph = inline_calls(graph)
     name = identifier(name)
     compiled = Compiled(graph, name)
     space, layout = compiled.space, compiled._layout

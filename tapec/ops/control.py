@@ -45,6 +45,7 @@ def _run_call(*values: Any, graph: Graph) -> Any:
     return tuple(interpret(graph, *values))
 
 
+# a compiled function in a recording; the graph of that has what it calls written out
 CALL = define(
     "call",
     _run_call,

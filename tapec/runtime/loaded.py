@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.inline import inline_calls
 from tapec.codegen import Compiled
 from tapec.codegen.checks import finite
 from tapec.codegen.cost import Cost
@@ -109,7 +108,7 @@ class Loaded(Compiled):
 
     @property
     def graph(self) -> Graph:  # type: ignore[override]
-        return inline_calls(self._build.lean)
+        return self._build.lean
 
     @property
     def source(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.autodiff.checkpoint import inline_checkpoints
-from tapec.autodiff.inline import copy_into, inline_calls
+from tapec.autodiff.inline import copy_into
 from tapec.codegen import Compiled
 from tapec.errors import warn_user
 from tapec.ir import INPUT, Builder, Graph, Node, input_node, type_of
@@ -186,7 +186,7 @@ class Program:
         trie.insert([], tuple(range(len(target.outputs))))
         self.tree = trie.tree()
         inputs = [s.node for s in self.sources.values()]
-        return inline_calls(Graph(inputs, target.nodes, target.outputs, self.name))
+        return Graph(inputs, target.nodes, target.outputs, self.name)
 
     def joined_paths(self) -> Graph:
         """All paths in one graph, and the tree over them."""
