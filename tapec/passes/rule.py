@@ -73,7 +73,7 @@ class Rule:
         for node in inner:
             if node.type.dtype.kind not in kinds or (only is not None and node.role is None):
                 return False
-        if self.once and len(inner) > 1:
+        if self.once:
             of = walk.uses.of
             for node in inner[1:]:
                 if of(node) > 1:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tapec.ir import interpret, parse
-from tapec.passes.facts import is_identity, is_nonnegative, is_power_of_two, is_zero, uniform_value
+from tapec.passes.facts import is_identity, is_nonnegative, is_positive, is_power_of_two, is_zero, uniform_value
 from tapec.testing.rewrites import SPECIAL, sample_inputs
 from tests.passes.support import text
 
@@ -79,6 +79,47 @@ def test_nonnegative(body, rng):
 )
 def test_not_known_to_be_nonnegative(body):
     assert not is_nonnegative(last(body))
+
+
+POSITIVE = [
+    "return 2.5",
+    "full {shape=(3,), value=2.0, dtype=f64}",
+    "exp %x",
+    "exp %x; sqrt %0",
+    "exp %x; exp2 %y; multiply %0, %1",
+    "exp %x; sum %0 {axis=(0,), keepdims=False}",
+    "absolute %x; add %0, 1e-6",
+    "multiply %x, %x; exp %y; add %1, %0",
+    "exp %x; cosh %y; add %0, %1",
+    "maximum %x, 0.5",
+]
+NOT_POSITIVE = [
+    "return 0.0",
+    "return -2.0",
+    "return %x",
+    "full {shape=(3,), value=0.0, dtype=f64}",
+    "absolute %x",
+    "add %x, 1.0",
+    "exp %x; add %0, %y",
+    "exp %x; subtract %0, 1e-6",
+    "exp %x; negative %0",
+    "exp %x; multiply %0, %y",
+    "maximum %x, 0.0",
+]
+
+
+@pytest.mark.parametrize("body", POSITIVE)
+def test_positive(body, rng):
+    graph = parse(text("%x: f64[3], %y: f64[3]", body))
+    assert is_positive(graph.outputs[0])
+    for _ in range(20):
+        (value,) = interpret(graph, *rng.standard_normal((2, 3)))
+        assert np.all(value > 0)
+
+
+@pytest.mark.parametrize("body", NOT_POSITIVE)
+def test_not_known_to_be_positive(body):
+    assert not is_positive(last(body))
 
 
 def test_complex_squares_may_be_anything():

@@ -38,6 +38,7 @@ CASES = {
             (f"{TWO}; multiply %0, 3.0", FULL("3,", 6.0, "f64")),
             (f"{FULL('3,', 0.1, 'f32')}; add %0, %0", FULL("3,", float(np.float32(0.2)), "f32")),
             (f"{TWO}; constant {{value=3.0}}; add %0, %1", FULL("3,", 5.0, "f64")),
+            (f"{TWO}; multiply %0, 0.0", FULL("3,", 0.0, "f64")),
             (f"{TWO}; greater %0, 0", FULL("3,", True, "bool")),
             (f"{FULL('3, 1', 2, 'i64')}; {FULL('4,', 5, 'i64')}; multiply %0, %1", FULL("3, 4", 10, "i64")),
             (f"{FULL('', 1.0, 'f64')}; divide %0, 8", FULL("", 0.125, "f64")),

@@ -120,11 +120,43 @@ def test_a_quotient_divides_by_one_where_nothing_flows():
     assert ordered(after) == ordered(graph_of(body + safe))
 
 
-@pytest.mark.parametrize(
-    ("exponent", "wild"), [("inf", True), ("nan", True), ("-1.0", True), ("0.5", True), ("2.0", False), ("0", False)]
-)
-def test_powers_that_may_be_infinite(exponent, wild):
-    assert may_be_wild(parse(text(X, f"power %x, {exponent}")).nodes[-1], ()) is wild
+SHIFTED = "max %x {axis=(0,), keepdims=True}; broadcast_to %0 {shape=(3,)}; subtract %x, %1"
+TAME = [
+    "multiply %x, %y",
+    "tanh %x",
+    "divide %x, 2.0",
+    "exp %y; divide %x, %0",
+    "exp %y; reciprocal %0",
+    "absolute %x; sqrt %0",
+    "exp %x; log %0",
+    f"{SHIFTED}; exp %2",
+    "power %x, 2.0",
+    "power %x, 0",
+    "absolute %x; power %0, 0.5",
+    "exp %x; power %0, -0.5",
+    "exp %x; power %0, %y",
+    "constant {value=[1.0, 2.0]}",
+]
+WILD = [
+    "divide %x, %y",
+    "divide %x, 0.0",
+    "exp %y; divide %0, %x",
+    "absolute %y; reciprocal %0",
+    "sqrt %x",
+    "absolute %x; log %0",
+    "exp %x",
+    f"{SHIFTED}; subtract %2, %y; exp %3",
+    "max %y {axis=(0,), keepdims=True}; subtract %x, %0; exp %1",
+    *[f"power %x, {n}" for n in ("inf", "nan", "-1.0", "0.5")],
+    "absolute %x; power %0, -0.5",
+    "power %x, %y",
+    "constant {value=[1.0, inf]}",
+]
+
+
+@pytest.mark.parametrize(("body", "wild"), [*[(b, False) for b in TAME], *[(b, True) for b in WILD]])
+def test_what_may_be_infinite_of_numbers(body, wild):
+    assert may_be_wild(parse(text("%x: f64[3], %y: f64[3]", body)).nodes[-1], ()) is wild
 
 
 def test_one_element_of_an_axis_too_long_to_tell_its_places():

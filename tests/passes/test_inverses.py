@@ -8,7 +8,7 @@ from tapec.ir import interpret, parse, verify
 from tapec.passes.inverses import shared_inverses
 from tests.passes.support import text
 
-X = "%a: f64[4,4], %b: f64[4], %m: f64[4,2], %i: i64[4], %s: f64[3,4,4], %t: f64[3,4,1]"
+X = "%a: f64[4,4], %b: f64[4], %m: f64[4,2], %i: i64[4], %s: f64[3,4,4], %t: f64[3,4,1], %f: f32[4,4], %z: c128[4,4]"
 FACTOR = "cholesky %a; transpose %0 {axes=(1, 0)}"
 
 
@@ -31,7 +31,12 @@ def test_they_become_products(body):
     rng = np.random.default_rng(0)
     r = rng.standard_normal((4, 4))
     values = [r @ r.T + np.eye(4), rng.standard_normal(4), rng.standard_normal((4, 2)), np.arange(4)]
-    values += [rng.standard_normal((3, 4, 4)), rng.standard_normal((3, 4, 1))]
+    values += [
+        rng.standard_normal((3, 4, 4)),
+        rng.standard_normal((3, 4, 1)),
+        np.eye(4, dtype=np.float32),
+        np.eye(4) + 0j,
+    ]
     for x, y in zip(interpret(graph, *values), interpret(result, *values), strict=True):
         assert np.allclose(x, y, rtol=1e-12)
 
@@ -46,6 +51,8 @@ def test_they_become_products(body):
         "inv %s; cofactors %s !ct; return %0, %1",
         "transpose %a {axes=(1, 0)}; inv %a; cofactors %0 !ct; return %1, %2",
         "inv %a; solve %a, %i !ct; return %0, %1",  # of another dtype
+        "inv %f; solve %f, %b !ct; return %0, %1",
+        "inv %z; cofactors %z !ct; return %0, %1",  # complex
     ],
 )
 def test_others_stay(body):

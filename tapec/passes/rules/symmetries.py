@@ -22,7 +22,7 @@ def _of_transpose(y: Node, x: Node) -> int:
 
 def _of_sum(y: Node, x: Node, uses: Any) -> int:
     """Of a value that is summed along the other axis, too, it seems."""
-    return swap_parity(x) if y.param("axis") == (1,) and x.type.ndim > 1 and uses(x) > 1 else 0
+    return swap_parity(x) if y.param("axis") == (1,) and uses(x) > 1 else 0
 
 
 def signed(x: Any, fact: int) -> Any:
