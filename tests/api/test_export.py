@@ -1,5 +1,6 @@
 """Standalone modules and pickles."""
 
+import dataclasses
 import os
 import pickle
 import subprocess
@@ -135,6 +136,45 @@ def test_classes_of_arguments_come_back(tmp_path):
     f.export(tmp_path / "m.py", Point(2.0, 3.0))
     exported, _ = load(tmp_path / "m.py", "function_grad")
     assert exported(Point(2.0, 3.0)) == Point(3.0, 2.0)
+
+
+@dataclasses.dataclass
+class Layer:
+    w: np.ndarray
+    b: float
+
+
+Pair = namedtuple("Pair", "w b")
+V = np.array([1.0, -2.0, 3.0])
+STRUCTURES = {
+    "a list": ([V, 2.0], lambda p: [np.sum(p[0]) * p[1], p[0] * 2]),
+    "a tuple": ((V, None), lambda p: (np.sum(p[0]), None, "as it is")),
+    "a dict of lists": ({"w": [V, V], "b": 2.0}, lambda p: {"y": p["w"][0] * p["b"], "z": [p["w"][1], 3]}),
+    "a named tuple": (Pair(V, 2.0), lambda p: np.sum(p.w) * p.b),
+    "a dataclass": (Layer(V, 2.0), lambda p: np.sum(p.w) * p.b),
+    "numbers without a literal": (
+        V,
+        lambda x: (np.minimum(x, np.inf), x * (1 - 2j), np.where(x > 0, x, np.nan)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_structures_of_arguments_and_results(tmp_path, name):
+    argument, f = STRUCTURES[name]
+    tapec.compile(f).export(tmp_path / "structure.py", argument)
+    exported, _ = load(tmp_path / "structure.py", "function")
+    expected, found = (str(g(argument)).replace("np.float64", "") for g in (f, exported))
+    assert found == expected
+    if isinstance(argument, (list, tuple)) and type(argument) is not Pair:
+        with pytest.raises(TypeError, match=f"must be a {type(argument).__name__} of 2"):
+            exported((V,))
+
+
+@pytest.mark.parametrize("result", [Pair, Layer])
+def test_a_result_of_an_own_class_cannot_be_exported(tmp_path, result):
+    with pytest.raises(tapec.errors.TapecError, match=f"a result of class {result.__name__} cannot be exported"):
+        tapec.compile(lambda x: result(x, 2.0)).export(tmp_path / "own.py", V)
 
 
 def test_variadic_and_keyword_arguments(tmp_path):
