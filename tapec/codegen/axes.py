@@ -20,7 +20,6 @@ SHORT = 16  # elements of a last axis at most
 LONG = 32  # elements of the axis before it at least
 LARGE = 1 << 13  # elements in all
 
-AXES = ["axis", "keepdims"]
 REDUCTIONS = {"sum", "mean", "max", "min", "norm", "any", "all"}
 TURNED = Op(name="transposed copy", run=no_run, rule=no_run, kind="layout", source="{0}.T.copy()")
 
@@ -60,7 +59,7 @@ def _group(graph: Graph, short: set[Node]) -> set[Node]:
         for i in node.inputs:
             if i in short and inside:
                 parent[root(i)] = root(node)
-            elif i in short and not _adds_up(node):
+            elif i in short and node.op.name not in REDUCTIONS:
                 spoilt.add(i)
             elif inside and not (is_literal(i) or _lacks_an_axis(i)):
                 spoilt.add(node)
@@ -68,11 +67,6 @@ def _group(graph: Graph, short: set[Node]) -> set[Node]:
             gained.add(node)
     bad, good = {root(n) for n in spoilt}, {root(n) for n in gained}
     return {n for n in short if root(n) in good and root(n) not in bad}
-
-
-def _adds_up(node: Node) -> bool:
-    """Is it a sum or mean, an extreme, a norm or the like along some axes?"""
-    return node.op.name in REDUCTIONS and [k for k, _ in node.params][-2:] == AXES
 
 
 def _lacks_an_axis(operand: Node) -> bool:

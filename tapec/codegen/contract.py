@@ -143,7 +143,7 @@ class _Summer:
 
 def _is_taken_apart(node: Node) -> bool:
     """Is it a sum or mean that might be one of products: of all elements, or along an axis for which that pays?"""
-    if node.op.name not in ("sum", "mean") or [k for k, _ in node.params] != ["axis", "keepdims"]:
+    if node.op.name not in ("sum", "mean"):
         return False
     t, axis = node.inputs[0].type, node.param("axis")
     if node.type.dtype != t.dtype or t.dtype.char not in "fd" or not (t.size and t.ndim and node.type.size):

@@ -91,8 +91,6 @@ _JOINED = {"sum": "add", "mean": "add", "max": "maximum", "min": "minimum"}
 
 def _joins_few(node: Node) -> bool:
     """Are a few elements joined for each of many, neighbours among them, in a way that no product with ones has?"""
-    if [k for k, _ in node.params] != ["axis", "keepdims"]:
-        return False
     t, axis = node.inputs[0].type, node.param("axis")
     if node.type.dtype != t.dtype or t.dtype.char not in "fd" or node.type.size < MANY or t.ndim - 1 not in axis:
         return False
