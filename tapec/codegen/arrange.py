@@ -234,7 +234,7 @@ class _Arranger(Collector):
     # -- what is outside of loops -----------------------------------------------------------------------------------
     def outside(self, node: Node) -> Node:
         inputs = node.inputs
-        if (node.op.kind == "creation" or node.op.name in JOINING) and len(inputs) > 1:
+        if (node.op.kind in ("creation", "pack") or node.op.name in JOINING) and len(inputs) > 1:
             made = self.packed(node)
         else:
             new = tuple([self.resolve(i) for i in inputs])

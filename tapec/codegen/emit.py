@@ -14,7 +14,7 @@ from tapec.codegen.load import Space
 from tapec.codegen.module import Layout
 from tapec.codegen.names import identifier
 from tapec.config import settings
-from tapec.ir import CONSTANT, Graph, Node
+from tapec.ir import CONSTANT, Graph
 from tapec.ir.tree import Tree
 
 __all__ = ["WATCHERS", "Compiled", "compile_graph"]
@@ -23,7 +23,7 @@ SMALL = 256  # elements of an array that is taken apart
 LONG = 4096  # elements of one that is only read element by element, as loops do
 FEWEST = 16  # elements that such a loop reads
 PARTS = 1 << 22  # elements that gradients of single ones have in all, before they are added up
-MATRIX = 16  # elements of a matrix that is multiplied one by one
+TINY = 16  # elements of an operation on such a long array
 
 ELEMENTS = {"getitem", "scatter", "setitem", "full", "add", "subtract"}  # what may be done to long arrays all the same
 
@@ -99,34 +99,30 @@ def facts(graph: Graph, name: str) -> list[Any]:
 def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
     """The shapes of all values, when each of them is small, and float64, bool or a Python number.
 
-    None when they are not, and when matrices are multiplied.
+    None when they are not.
     """
-    types = [n.type for n in (*graph.inputs, *graph.nodes)]
-    if tuple in set(map(type, types)):
+    several = [n for n in graph.nodes if n.op.multi]
+    if any([n.op.kind != "linalg" for n in several]):
         return None
+    types = [n.type for n in (*graph.inputs, *graph.nodes) if not n.op.multi] + [t for n in several for t in n.type]
     kinds = {(t.shape, t.dtype.char, t.weak) for t in types}
     if any(dtype not in "d?" and not weak for _, dtype, weak in kinds):
         return None
     shapes = {shape for shape, *_ in kinds if shape}
     sizes = [math.prod(shape) for shape in shapes]
     if any([not 0 < size <= SMALL for size in sizes]) and (
-        not 0 < min(sizes) <= max(sizes) <= LONG or works_on_all(graph)
+        several or not 0 < min(sizes) <= max(sizes) <= LONG or works_on_all(graph)
     ):
         return None
-    return None if any([size > MATRIX for size in sizes]) and any(map(multiplies_matrix, graph.nodes)) else shapes
+    return shapes
 
 
 def works_on_all(graph: Graph) -> bool:
     """Does a long array go through anything but what a loop does that reads, and writes, element by element?"""
     long = [n for n in graph.nodes if any([v.type.size > SMALL for v in (n, *n.inputs)]) and n.op is not CONSTANT]
-    if sum([n.type.size <= MATRIX for n in long]) < FEWEST or sum([n.type.size for n in long]) > PARTS:
+    if sum([n.type.size <= TINY for n in long]) < FEWEST or sum([n.type.size for n in long]) > PARTS:
         return True
     return any([n.op.kind not in ("indexing", "layout", "creation") and n.op.name not in ELEMENTS for n in long])
-
-
-def multiplies_matrix(node: Node) -> bool:
-    """Is it a product with a matrix that is more than a rotation? One by one, nobody wants to read that."""
-    return node.op.kind == "product" and any([i.type.ndim > 1 and i.type.size > MATRIX for i in node.inputs])
 
 
 def on_floats(graph: Graph, tree: Tree | None) -> Any:

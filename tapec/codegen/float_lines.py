@@ -13,7 +13,7 @@ from tapec.codegen.names import generic_name, identifier
 from tapec.codegen.plan import ROOM, Plan, count_uses
 from tapec.codegen.statements import Assign, Return
 from tapec.codegen.templates import COPY
-from tapec.ir import CONSTANT, Node, Op
+from tapec.ir import CONSTANT, ITEM, Node, Op
 
 __all__ = ["FloatLowering", "FloatPlan"]
 
@@ -37,17 +37,22 @@ class FloatPlan(Plan):
         self._width = {}
         self._depth = {}
         self.nodes = [n for n in nodes if n in uses]
-        known: dict[Op, Template | None] = {}  # an op on floats has no parameters: one template each
+        known: dict[Op, Template | None] = {CONSTANT: None, ITEM: None}
         for node in self.nodes:
-            if node.op not in known:
-                known[node.op] = template_of(node) if node.op is not CONSTANT else None
+            if node.op is ITEM:
+                self.parts.setdefault(node.inputs[0], {})[node.param("index")] = node
+            if node.params and node.op is not ITEM:
+                self._fill(node, template_of(node))
+                continue
+            if node.op not in known:  # an op on floats has no parameters: one template each
+                known[node.op] = template_of(node)
             self._fill(node, known[node.op])
 
     def _fill(self, node: Node, template: Template | None) -> None:
         """Decide on the inputs of a node, all of whose own inputs are decided on."""
         leaves: tuple[Node, ...] = ()
         depth, width = 0, 8
-        room = PACKED if node.op.kind == "creation" else WIDE
+        room = PACKED if node.op.kind in ("creation", "pack") else WIDE
         if template is not None:
             self.templates[node] = template
             depth, width = 1, template.width if template.compact else template.width - 2 * sum(template.counts)
@@ -96,9 +101,20 @@ class FloatLowering(Lowering):
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         value = self.express(node)
         self.bury(leaves)
+        if node.op.multi:
+            self.out.append(Assign(self.unpacked(node), value, node.origin))
+            return
         wish = self.plan.wishes.get(node)
         name = self.name[node] = self.names.take(identifier(wish) if wish else generic_name(node))
         self.out.append(Assign(name, value, node.origin))
+
+    def unpacked(self, node: Node) -> tuple[str, ...]:
+        """What the parts are called that are read."""
+        parts = [self.plan.parts[node].get(k) for k in range(len(node.type))]
+        for part in parts:
+            if part is not None:
+                self.name[part] = self.names.take(identifier(self.plan.wishes.get(part) or generic_name(part)))
+        return tuple(["_" if part is None else self.name[part] for part in parts])
 
     def express(self, node: Node) -> Expr:
         name, express = self.name, self.express

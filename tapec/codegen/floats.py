@@ -19,6 +19,7 @@ from tapec.codegen.element_rules import ON_NUMBERS, RULES
 from tapec.codegen.elements import Elements, element_type, spelled
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
+from tapec.codegen.islands import Islands, least_cost, multiplies_matrix, pack_source
 from tapec.codegen.items import no_run
 from tapec.codegen.load import Space
 from tapec.codegen.module import Function
@@ -26,6 +27,7 @@ from tapec.codegen.names import Names, identifier, wished_name
 from tapec.codegen.plan import inner_nodes, is_view
 from tapec.codegen.statements import Assign, Return, Try
 from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
+from tapec.ir.flops import flops
 from tapec.ir.origin import variable_for
 from tapec.ir.tree import Tree
 from tapec.ir.types import Type
@@ -50,6 +52,8 @@ STEPS = 4096  # arithmetic that one operation may take
 NUMPY_COST = {"elementwise": 0.3, "reduction": 0.8, "product": 0.5, "creation": 0.2, "indexing": 0.3, "layout": 0.4}
 SCALAR_COST, FLOAT_COST = 0.04, 0.02  # microseconds: arithmetic on NumPy scalars, on floats
 WORTH = 0.036  # what a step on floats may cost at most where an operation is longer to read than on arrays
+GAIN = 1.25  # times as fast a program must be on floats that packs matrices now and then, which is longer to read
+LEAN = 0.7 * FLOAT_COST  # for an operation, as some turn out to be needless
 ARITHMETIC = {"add", "subtract", "multiply", "divide", "negative", "greater", "less", "greater_equal", "less_equal"}
 
 
@@ -79,21 +83,26 @@ def as_floats(
     many = sum(map(_computed, graph.nodes)) if any(math.prod(shape) > TINY for shape in shapes) else 0
     if many and not numpy_costs_more(graph, WORTH * many):
         return None
+    packing = sum(map(least_cost, graph.nodes))
+    if packing and not numpy_costs_more(graph, GAIN * (packing + LEAN * sum(map(flops, graph.nodes)))):
+        return None
     cost = WORTH if many else FLOAT_COST
     made = Elements()
+    islands = Islands(made)
     elements: dict[Node, list[Any]] = {
         i: [input_node("", element_type(i.type)) for _ in range(i.type.size)] for i in graph.inputs
     }
     for node in graph.nodes:
         before = len(made.nodes)
-        found = _values(made, node, elements)
+        found = _values(made, node, elements, islands)
         if found is None or len(made.nodes) - before > STEPS:
             return None
         elements[node] = found
     tests = tuple([_node(made, elements[o][0]) for o in graph.outputs])
     whole = {tuple(elements[i]): i for i in graph.inputs if i.type.shape}
     outputs = [_packed(made, o, elements[o], whole) if k in given else tests[k] for k, o in enumerate(graph.outputs)]
-    if not numpy_costs_more(graph, cost * len(made.nodes) + _packing_cost(graph, given)):
+    cost = cost * sum([n.op.kind == "float" for n in made.nodes]) + islands.cost + _packing_cost(graph, given)
+    if not numpy_costs_more(graph, GAIN * cost if islands.cost else cost):
         return None
     _christen(graph, elements)
     literals = [n for n in made.known.values() if n.op is CONSTANT]
@@ -118,12 +127,15 @@ def _computed(node: Node) -> int:
     return size if size > TINY else 0
 
 
-def _values(made: Elements, node: Node, elements: dict[Node, list[Any]]) -> list[Any] | None:
+def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands: Islands) -> list[Any] | None:
     """The elements of a node."""
+    rule = None if multiplies_matrix(node) else RULES.get(node.op.name)
+    if rule is None and node.op is not CONSTANT:
+        made.origin, made.role = node.origin, node.role
+        return islands.values(node, elements)
     kind = node.type.dtype.kind
     if node.op is CONSTANT and kind != "c":
         return [node.value] if is_literal(node) else np.asarray(node.value).ravel().tolist()
-    rule = RULES.get(node.op.name)
     if rule is None or kind not in "fb" or (kind == "b" and node.op.name in ON_NUMBERS):
         return None
     made.origin, made.role = node.origin, node.role
@@ -199,23 +211,12 @@ def _packed(made: Elements, output: Node, values: list[Any], whole: dict[Any, No
     key = (t.shape, t.dtype)
     op = _PACKS.get(key)
     if op is None:
-        op = _PACKS[key] = Op(name=f"pack {t}", run=no_run, rule=no_run, kind="creation", source=_pack_source(t))
+        op = _PACKS[key] = Op(name=f"pack {t}", run=no_run, rule=no_run, kind="creation", source=pack_source(t))
     inputs = tuple([_node(made, v) for v in values])
     return Node(op, inputs, (), Type(t.shape, t.dtype), output.origin, output.name if t.shape else None, output.role)
 
 
 COPY = Op(name="pack again", run=no_run, rule=no_run, kind="creation", source="{0}.copy()")
-
-
-def _pack_source(t: Type) -> str:
-    if not t.shape:
-        return f"np.{t.dtype.name}({{0}})"
-    parts = [f"{{{k}}}" for k in range(t.size)]
-    if t.ndim == 2:
-        rows, columns = t.shape
-        parts = [f"[{', '.join(parts[r * columns : (r + 1) * columns])}]" for r in range(rows)]
-    shape = f".reshape({t.shape})" if t.ndim > 2 else ""
-    return f"np.array([{', '.join(parts)}]){shape}"
 
 
 def float_function(
