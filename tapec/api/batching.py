@@ -22,7 +22,7 @@ from tapec.ir.origin import place_of
 from tapec.ir.types import normalize_axis
 from tapec.ops import ArrayLike, Symbol
 from tapec.trace.adapter import parameter_names
-from tapec.trace.structure import LEAF, children
+from tapec.trace.structure import LEAF, children, count_leaves
 
 __all__ = ["per_example_grad", "vmap"]
 
@@ -139,17 +139,13 @@ def defaulted(binder: Binder, args: Any, kwargs: Any) -> set[Any]:
 def spread_axes(what: str, spec: Any, tree: Any) -> list[int | None]:
     """One axis for each leaf of a structure, from a specification that may stop above the leaves."""
     if spec is None or (isinstance(spec, (int, np.integer)) and not isinstance(spec, bool)):
-        return [None if spec is None else int(spec)] * _count(tree)
+        return [None if spec is None else int(spec)] * count_leaves(tree)
     inner = children(spec)
     if inner is None:
         raise TypeError(at_user_line(f"vmap: {what} holds {spec!r}; an axis is an int or None"))
     if tree is LEAF or len(inner[1]) != len(tree.children) or (type(spec) is dict and inner[0] != tree.meta):
         raise ValueError(at_user_line(f"vmap: {what} {spec!r} does not have the structure of what it describes"))
     return [a for s, c in zip(inner[1], tree.children, strict=True) for a in spread_axes(what, s, c)]
-
-
-def _count(tree: Any) -> int:
-    return 1 if tree is LEAF else sum(map(_count, tree.children))
 
 
 def _first(value: Any, axis: int) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.arguments import is_tensor
+from tapec.api.arguments import is_tensor, zeros_of
 from tapec.api.methods import decorator
 from tapec.api.variable import Variable
 from tapec.api.watcher import BackwardTrace, VariableWatcher
@@ -157,7 +157,7 @@ class PythonGradient:
     # -- backward -----------------------------------------------------------------------------------------------
     def cotangents(self, cts: list[Tensor | None]) -> list[Any]:
         """Run the gradient function: for each argument, then each variable, a tensor or None."""
-        full = [_zeros(x) if ct is None else ct for ct, x in zip(cts, self.results)]
+        full = [zeros_of(x) if ct is None else ct for ct, x in zip(cts, self.results)]
         if not self.variables:
             found, more = self.gradient(*full), []
         else:
@@ -227,10 +227,6 @@ def _read(x: Any) -> Any:
     if isinstance(x, (np.ndarray, np.generic, int, float, complex)):
         return wrap(plain_value(x))
     return wrap(np.zeros((), bool))  # a string, a function: it takes a place among the gradients
-
-
-def _zeros(x: Tensor) -> Tensor:
-    return wrap(np.zeros(x.shape, x.dtype))
 
 
 def _watches(recording: Any, tensors: list[Any]) -> bool:

@@ -23,7 +23,7 @@ from tapec.runtime.build import Build
 from tapec.trace.adapter import Adapter, parameter_names
 from tapec.trace.capture import CACHE_KEY
 from tapec.trace.recorder import CURRENT
-from tapec.trace.structure import LEAF, Branch, flatten
+from tapec.trace.structure import LEAF, Branch, count_leaves, flatten
 from tapec.trace.tensor import Tensor, record, wrap
 
 __all__ = ["Later", "cached", "vjp"]
@@ -68,7 +68,7 @@ class Vjp(Transform):
         tree, leaves = result_template(info, 0)
         ends = forward
         if self.has_aux:
-            k = sum(s is LEAF for s in info.statics[: _count(tree.children[0])])
+            k = sum(s is LEAF for s in info.statics[: count_leaves(tree.children[0])])
             ends = Graph(forward.inputs, forward.nodes, forward.outputs[:k], forward.name)
         back = vjp_graph(ends, plan.inputs)
         builder = Builder()
@@ -81,17 +81,13 @@ class Vjp(Transform):
         grad_tree, grad_leaves = gradient_template(info, plan, 0)
         if len(plan.keys) == 1:
             grad_tree = grad_tree.children[0]
-        ends_leaves = info.statics[: _count(tree.children[0])] if self.has_aux else info.statics
+        ends_leaves = info.statics[: count_leaves(tree.children[0])] if self.has_aux else info.statics
         outputs = iter(ends.outputs)
         types = [next(outputs).type if s is LEAF else None for s in ends_leaves]  # a static leaf has no cotangent
         later = Later(late, (grad_tree, grad_leaves), types)
         kept = [Out(n + k) for k in range(len(early.outputs) - n)]
         template = Branch(tuple, None, (tree, Branch(tuple, None, (LEAF,) * len(kept)), LEAF))
         return early, (template, [*leaves, *kept, later])
-
-
-def _count(tree: Any) -> int:
-    return 1 if tree is LEAF else sum(map(_count, tree.children))
 
 
 class Pullback:

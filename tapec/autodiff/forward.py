@@ -16,7 +16,7 @@ import numpy as np
 from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.linear import is_multilinear, linear_inputs
-from tapec.autodiff.reverse import backward, fit, input_cotangents, plain
+from tapec.autodiff.reverse import backward, fit, input_cotangents, plain, result_of
 from tapec.autodiff.shifts import cancelling_shifts
 from tapec.autodiff.shortcuts import shortcut
 from tapec.autodiff.zeros import Zero
@@ -80,7 +80,7 @@ def _tangent(builder: Builder, node: Node, ts: list[Any]) -> Any:
     op, params = node.op, dict(node.params)
     xs = [Symbol(i, builder) for i in node.inputs]
     if op.jvp is not None:
-        return op.jvp(ts, _results(builder, node), *xs, **params)
+        return op.jvp(ts, result_of(builder, node), *xs, **params)
     if op.partials is not None:
         partials = op.partials(Symbol(node, builder), *xs, **params)
         return _sum([_scaled(t, p) for t, p in zip(ts, partials, strict=True)])
@@ -134,12 +134,6 @@ def _sum(parts: list[Any]) -> Any:
         else:
             total = p if total is None else total + p
     return total
-
-
-def _results(builder: Builder, node: Node) -> Any:
-    if isinstance(node.type, tuple):
-        return tuple([Symbol(n, builder) for n in builder.items(node)])
-    return Symbol(node, builder)
 
 
 # ---------------------------------------------------------------------------------------------------------------

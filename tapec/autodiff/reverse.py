@@ -135,7 +135,7 @@ def _step(
         parts = [Zero(plain(i.type), builder) for i in inputs]
     else:
         xs = [Symbol(lift(i), builder) for i in inputs]
-        y = _result(builder, lift(node))
+        y = result_of(builder, lift(node))
         if whole is None:
             parts = _signed_cotangents(node, _complete(builder, node, ct), y, xs, wanted)
         else:
@@ -149,7 +149,7 @@ def _all_zero(ct: Any) -> bool:
     return all(c is None or type(c) is Zero for c in ct) if isinstance(ct, list) else type(ct) is Zero
 
 
-def _result(builder: Builder, y: Node) -> Any:
+def result_of(builder: Builder, y: Node) -> Any:
     """A node's value as rules see it: a symbol, or a tuple of them."""
     if isinstance(y.type, tuple):
         return tuple([Symbol(n, builder) for n in builder.items(y)])

@@ -6,23 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Type
 from tapec.ops.array import apply
 from tapec.ops.define import as_operand, define
+from tapec.ops.kit import same_type
 from tapec.ops.samples import Domain, nonzero
 
 __all__ = ["relu", "relu6", "sigmoid"]
-
-
-def _same(t: Type) -> Type:
-    return Type(t.shape, t.dtype)
 
 
 # The second derivatives are zero, not missing: sign says so.
 RELU = define(
     "relu",
     lambda x: np.maximum(x, 0),
-    _same,
+    same_type,
     "elementwise",
     partials=lambda y, x: (np.sign(y),),
     source="np.maximum({0}, 0)",
@@ -31,7 +27,7 @@ RELU = define(
 RELU6 = define(
     "relu6",
     lambda x: np.minimum(np.maximum(x, 0), 6),
-    _same,
+    same_type,
     "elementwise",
     partials=lambda y, x: (np.sign(y * (6 - y)),),
     source="np.minimum(np.maximum({0}, 0), 6)",
@@ -40,7 +36,7 @@ RELU6 = define(
 SIGMOID = define(
     "sigmoid",
     lambda x: 1 / (1 + np.exp(-x)),
-    _same,
+    same_type,
     "elementwise",
     partials=lambda y, x: (y * (1 - y),),
     source="1 / (1 + np.exp(-{0}))",

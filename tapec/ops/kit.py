@@ -23,6 +23,7 @@ __all__ = [
     "constants",
     "drawn",
     "flat",
+    "inexact",
     "lapack_dtype",
     "lead",
     "lined_up",
@@ -82,6 +83,12 @@ def as_array(x: Any) -> Any:
     """An operand that has a shape and methods: a Python number becomes an array scalar."""
     x = as_operand(x)
     return np.asarray(x)[()] if type(x) in NUMBERS else x
+
+
+def inexact(x: Any) -> Any:
+    """The same with floats in place of whole numbers and truth values."""
+    x = as_array(x)
+    return x if x.dtype.kind in "fc" else x.astype(float)
 
 
 def plain_number(x: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg as _linalg
 
 from tapec.ops.define import conj
-from tapec.ops.kit import adjoint, as_array
+from tapec.ops.kit import adjoint, as_array, inexact
 from tapec.ops.scipy_linalg import expm, logm, solve_banded, solve_sylvester, solve_triangular, sqrtm
 
 __all__ = [
@@ -64,8 +64,7 @@ def solve(
 
 def pinv(a: Any, *, rtol: Any = None, check_finite: bool = True) -> Any:
     """As np.linalg.pinv, with SciPy's bound for what counts as zero."""
-    a = as_array(a)
-    return np.linalg.pinv(a if a.dtype.kind in "fc" else a.astype(float), rtol=rtol)
+    return np.linalg.pinv(inexact(a), rtol=rtol)
 
 
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:

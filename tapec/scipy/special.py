@@ -10,7 +10,7 @@ from scipy import special as _special
 
 from tapec.ops.custom import stop_gradient
 from tapec.ops.exponentials import exponentials, log_of_sum
-from tapec.ops.kit import as_array
+from tapec.ops.kit import as_array, inexact
 
 __all__ = ["log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax", "softplus", "zeta"]
 
@@ -25,14 +25,9 @@ def _largest(a: Any, axis: Any) -> Any:
     return np.where(np.isfinite(top), top, 0.0)
 
 
-def _floating(a: Any) -> Any:
-    a = as_array(a)
-    return a if a.dtype.kind in "fc" else a.astype(float)
-
-
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
     """log sum b exp(a), without overflow; -inf, with zero gradient, where nothing is left to sum."""
-    a = _floating(a)
+    a = inexact(a)
     if b is not None:
         b = as_array(b)
         a = np.where(b == 0, -np.inf, a)
@@ -43,13 +38,13 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
 
 
 def softmax(x: Any, axis: Any = None) -> Any:
-    x = _floating(x)
+    x = inexact(x)
     e = np.exp(x - _largest(x, axis))
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
 def log_softmax(x: Any, axis: Any = None) -> Any:
-    x = _floating(x)
+    x = inexact(x)
     away = x - _largest(x, axis)
     return away - np.log(np.sum(np.exp(away), axis=axis, keepdims=True))
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tapec.errors import user_frame
 from tapec.trace.recorder import traces
-from tapec.trace.tensor import Tensor
+from tapec.trace.tensor import Tensor, unwrap
 
 __all__ = ["plain_arguments", "to_format", "to_str"]
 
@@ -59,11 +59,7 @@ def _only_shown() -> bool:
 def plain_arguments(error: BaseException) -> None:
     """What an error that leaves a traced function holds is plain: `raise ValueError("too large", x)`."""
     if any(isinstance(a, Tensor) for a in error.args):
-        error.args = tuple([_plain(a) for a in error.args])
+        error.args = tuple([unwrap(a) for a in error.args])
     for name, value in list(getattr(error, "__dict__", {}).items()):
         if isinstance(value, Tensor):
-            error.__dict__[name] = _plain(value)
-
-
-def _plain(x: Any) -> Any:
-    return x._value if isinstance(x, Tensor) else x
+            error.__dict__[name] = unwrap(value)

@@ -13,7 +13,18 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-__all__ = ["LEAF", "Branch", "children", "flatten", "is_namedtuple", "map_leaves", "paths", "refill", "unflatten"]
+__all__ = [
+    "LEAF",
+    "Branch",
+    "children",
+    "count_leaves",
+    "flatten",
+    "is_namedtuple",
+    "map_leaves",
+    "paths",
+    "refill",
+    "unflatten",
+]
 
 
 class _Leaf:
@@ -45,6 +56,10 @@ STANDS_FOR: dict[type, type] = {}  # classes of containers that stand in for oth
 def kind_of(x: Any) -> Any:
     kind = type(x)
     return STANDS_FOR.get(kind, kind) if STANDS_FOR else kind
+
+
+def count_leaves(tree: Any) -> int:
+    return 1 if tree is LEAF else sum(map(count_leaves, tree.children))
 
 
 def is_namedtuple(x: Any) -> bool:

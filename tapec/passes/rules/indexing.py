@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
-from tapec.ir.index import Slice, Slot
+from tapec.ir.index import Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing import FULL_SLICE, GETITEM, are_distinct, completed, counts_up, is_diagonal_index
 from tapec.ops.reading import one_index, takes_one
 from tapec.passes.facts import is_zero
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
+from tapec.passes.rules.layout import takes_everything
 
 __all__ = ["INDEXING"]
 
@@ -68,12 +69,6 @@ def _other_place(y: Node) -> bool:
         return False
     n = scatter.type.shape[0]
     return written[0] % n != read[0] % n
-
-
-def _fills_everything(y: Node) -> bool:
-    """Does it put all elements of an array, in their order, into one that has no others?"""
-    same = len(y.inputs) == 1 and y.type.size == y.inputs[0].type.size
-    return same and all([part.step is None or part.step > 0 for part in y.param("index") if type(part) is Slice])
 
 
 def _one_in_each_row(y: Node) -> bool:
@@ -168,7 +163,7 @@ INDEXING = (
     Rule("index-of-stack", OF_STACK, index_of_stack, _takes_one, kinds="fciub"),
     Rule("index-of-scatter", OF_SCATTER, lambda y: _written(y), _same_place, kinds="fc"),
     Rule("index-beside-scatter", OF_SCATTER, lambda y: np.zeros_like(y), _other_place, kinds="fc"),
-    Rule("scatter-of-everything", SCATTER, lambda y: np.reshape(_values(y), y.shape), _fills_everything, kinds="fc"),
+    Rule("scatter-of-everything", SCATTER, lambda y: np.reshape(_values(y), y.shape), takes_everything, kinds="fc"),
     Rule(
         "picks-of-columns",
         OF_BROADCAST,

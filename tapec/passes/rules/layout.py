@@ -14,7 +14,7 @@ from tapec.ops.diagonals import eye
 from tapec.passes.pattern import Some, number, params, variables
 from tapec.passes.rule import Rule
 
-__all__ = ["LAYOUT"]
+__all__ = ["LAYOUT", "reshaped", "takes_everything"]
 
 (x,) = variables("x")
 k = number("k")
@@ -127,8 +127,8 @@ def _moves_only_ones(y: Node) -> bool:
     return 1 in shape and long == sorted(long)
 
 
-def _takes_everything(y: Node) -> bool:
-    """Does an index only drop axes of length one?"""
+def takes_everything(y: Node) -> bool:
+    """Does an index, that something is read or put at, only drop axes of length one?"""
     same = len(y.inputs) == 1 and y.type.size == y.inputs[0].type.size
     return same and all([part.step is None or part.step > 0 for part in y.param("index") if type(part) is Slice])
 
@@ -236,7 +236,7 @@ LAYOUT = (
     _layout("reshape-of-broadcast", RESHAPED_SPREAD, spread_later, _sets_only_ones),
     _layout("ones-dropped-before", REDUCED, reshaped_before, _drops_ones),
     _layout("transpose-of-ones", np.transpose(x), reshaped, _moves_only_ones),
-    _layout("index-of-everything", x[...], reshaped, _takes_everything),
+    _layout("index-of-everything", x[...], reshaped, takes_everything),
     _layout("broadcast-of-same-size", np.broadcast_to(x, params), reshaped, _same_size),
     _layout("broadcast-to-itself", np.broadcast_to(x, params), x, _keeps_type),
     _layout("broadcast-of-broadcast", BROADCAST_TWICE, again, _is_strong),

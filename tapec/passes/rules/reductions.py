@@ -14,6 +14,7 @@ from tapec.passes.facts import is_identity, uniform_value
 from tapec.passes.numbering import key_of
 from tapec.passes.pattern import Some, number, params, variables
 from tapec.passes.rule import Rule
+from tapec.passes.rules.layout import reshaped
 from tapec.passes.rules.scales import FEW, is_mild
 
 __all__ = ["REDUCTIONS", "TWINS"]
@@ -183,10 +184,6 @@ def sum_of_parts(y: Symbol) -> Any:
         part = np.sum(part, axis=rest) if rest else part
         total = part if total is None else total + part
     return total / (stack.type.size // y.node.type.size) if y.node.op.name == "mean" else total
-
-
-def reshaped(y: Symbol, x: Symbol) -> Any:
-    return np.reshape(x, y.shape)
 
 
 def sum_of_all(y: Symbol) -> Any:
