@@ -138,7 +138,7 @@ def one_tensor(x: Any, role: str, fold: Fold) -> Any:
 def seeds_for(targets: Sequence[Any], given: Any) -> list[Tensor]:
     """For each target the gradient to start from, in its shape and dtype."""
     leaves = leaves_of(given)
-    if len(targets) == 1 and len(leaves) > 1:
+    if len(targets) == 1 and len(leaves) > 1 and not any(map(is_tensor, leaves)):
         leaves = [given]  # one target, and its gradient as a list of numbers
     if len(leaves) != len(targets):
         raise TapeValueError(

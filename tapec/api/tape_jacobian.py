@@ -24,13 +24,11 @@ __all__ = ["batch_jacobian", "check_batch", "chunk", "jacobian", "zeros"]
 
 def chunk(parallel_iterations: Any, vectorized: bool) -> int:
     """How many rows to compute at a time: 0 for all of them, 1 for a loop."""
-    if not vectorized:
-        return 1
     if parallel_iterations is None:
-        return 0
+        return 0 if vectorized else 1
     if not isinstance(parallel_iterations, int) or parallel_iterations < 1:
         raise TapeValueError(at_user_line(f"parallel_iterations must be 1 or more, not {parallel_iterations!r}"))
-    return parallel_iterations
+    return parallel_iterations if vectorized else 1
 
 
 def check_batch(target: Any, source: Any) -> None:

@@ -192,10 +192,17 @@ def test_a_loop_needs_a_persistent_tape(ask):
 
 
 @pytest.mark.parametrize("ask", ["jacobian", "batch_jacobian"])
-@pytest.mark.parametrize("arguments", [{"unconnected_gradients": "ZERO"}, {"parallel_iterations": 0}])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"unconnected_gradients": "ZERO"},
+        {"parallel_iterations": 0},
+        {"parallel_iterations": "a", "experimental_use_pfor": False},
+    ],
+)
 def test_bad_arguments_do_not_use_the_tape_up(ask, arguments):
     x = constant([[1.0, 2.0]])
-    with GradientTape() as tape:
+    with GradientTape(persistent="experimental_use_pfor" in arguments) as tape:
         tape.watch(x)
         y = x * x
     with pytest.raises(ValueError, match="Unknown value for unconnected_gradients|parallel_iterations must be"):

@@ -171,6 +171,8 @@ def test_none_inside_output_gradients_is_a_value_error():
 def test_too_few_output_gradients():
     x = constant(3.0)
     tape, y = recorded(lambda x: x * x, x)
+    with pytest.raises(ValueError, match="1 targets, but 2 output_gradients"):
+        tape.gradient(y, x, output_gradients=[constant([1.0, 1.0]), constant(1.0)])
     with pytest.raises(ValueError, match="2 targets, but 1 output_gradients"):
         tape.gradient([y, y], x, output_gradients=[constant(1.0)])
 
