@@ -89,6 +89,7 @@ class Entry:
         self.plan = plan
         self.programs: list[Program] = []
         self.volatile: str | None = None
+        self.once: str | None = None  # why the last run stands for no other
         self.recorded: OrderedDict[Any, Recordings] = OrderedDict()
         self.lock = RLock()
 
@@ -232,7 +233,8 @@ class CompiledFunction(Copied):
             if recorded.trace.volatile is not None:
                 self._transform.refuse(recorded.trace.volatile)
                 entry.volatile = recorded.trace.volatile
-            if entry.volatile is not None:
+            entry.once = recorded.trace.once
+            if entry.volatile is not None or entry.once is not None:
                 return self._run_recorded(entry, recorded, objects, as_tensors)
             program = self._program_for(entry, objects)
             if sum(any(g.kind is len for g in p.guards) for p in program.paths) >= _LENGTHS:
@@ -306,8 +308,9 @@ class CompiledFunction(Copied):
         """Run the code cached for the structure of this very run."""
         rec = CURRENT.get()
         volatile = recorded.trace.volatile or entry.volatile
-        if rec is not None and rec.trace is not None and volatile is not None:
-            rec.trace.unsettle(volatile)
+        if rec is not None and rec.trace is not None:
+            rec.trace.volatile = volatile or rec.trace.volatile
+            rec.trace.once = recorded.trace.once or rec.trace.once
         key = RecordedProgram.key(recorded)
         structure = entry.recorded.get(key)
         if structure is None:
@@ -401,7 +404,7 @@ class CompiledFunction(Copied):
 
         entry, program, path = self.locate(*args, **kwargs)
         wrt = getattr(entry.plan, "inputs", None)
-        return explanation(self._name, entry.info, program, path, entry.volatile, self._why, wrt)
+        return explanation(self._name, entry.info, program, path, entry.volatile or entry.once, self._why, wrt)
 
     @property
     def _name(self) -> str:

@@ -93,7 +93,7 @@ class RecordedProgram(Program):
 
     def result(self, builder: Builder, place: int, x: Any) -> Node:
         self.plain.append(place)
-        return self.source("result", place, _as_array(x), "result")
+        return self.source("result", place, x._value if isinstance(x, Tensor) else _as_array(x), "result")
 
     @staticmethod
     def key(recorded: Recorded) -> Any:
@@ -111,13 +111,15 @@ class RecordedProgram(Program):
         for k in recorded.captures.arrays:
             outer[k] = recorded.captures.originals[k]
         read = [outer.get(id(log.objects[k]), log.objects[k]) for k in self.slots]
-        return read + [_as_array(recorded.results[k]) for k in self.plain]
+        results = [recorded.results[k] for k in self.plain]
+        return read + [outer.get(id(x), x) if isinstance(x, Tensor) else _as_array(x) for x in results]
 
 
 def _kind(log: Any, x: Any) -> Any:
     """Of a result: where it was computed, the type of a plain number, or what it is."""
     if isinstance(x, Tensor):
-        return log.slot_of(x)
+        slot = log.slot_of(x)
+        return type_of(x._value) if slot is None else slot
     if is_number_like(x):
         return type_of(_as_array(x))
     return (type(x), x) if type(x) in _ATOMS else id(x)  # which is nobody else's: the program holds it

@@ -36,6 +36,7 @@ from tapec.trace.facts import (
     note_parts,
     words_of,
 )
+from tapec.trace.remarks import only_noted
 from tapec.trace.standins import is_own_class, module_proxy, object_proxy
 from tapec.trace.tensor import Tensor
 
@@ -70,6 +71,7 @@ class Captures:
         self.noted: dict[int, Any] = {}
         self._seen: dict[str, tuple[Any, Any]] = {}
         self._clones: dict[int, types.FunctionType] = {}
+        self._codes: set[types.CodeType] = set()
         self._globals: dict[int, _Globals] = {}
         self._cells: list[tuple[Any, Any, Any]] = []
         self._keep: list[Any] = []
@@ -258,7 +260,8 @@ class Captures:
                     object.__setattr__(owner, name, left)
 
     def settle(self) -> None:
-        """After the run: draws make the trace volatile; facts that the function itself changed are no facts."""
+        """After the run: draws make the trace volatile; facts that the function itself changed are no facts, and a run
+        that has read them stands for no other."""
         if any(generator_state(g) != before for g, before in self.generators):
             self.trace.unsettle("it draws random numbers")
         for path, tensor in self.arrays.values():
@@ -266,11 +269,10 @@ class Captures:
                 self.trace.unsettle(f"it changes {path.label}, which it reads")
         self._check_contents()
         for key, (path, value) in list(self.checks.items()):
-            try:
-                if path.get() is not value and not holds(path.get(), value):
-                    del self.checks[key]
-            except (AttributeError, KeyError, IndexError, ValueError, NameError):
+            if not _is_fact(path, value):
                 del self.checks[key]
+                if not only_noted(path.label, self._codes):
+                    self.trace.once = f"it changes {path.label}, which it reads"
 
     def _check_contents(self) -> None:
         """Arrays that functions spell out and that NumPy computed with past us: what they hold is a fact.
@@ -322,6 +324,7 @@ class Captures:
         self._clones[id(f)] = new
         self._keep.append(f)
         self.words |= words_of(f.__code__)
+        self._codes.add(f.__code__)
         for name, cell, fresh in zip(f.__code__.co_freevars, f.__closure__ or (), cells):
             try:
                 value = cell.cell_contents
@@ -366,6 +369,14 @@ def _is_there(path: Path, value: Any) -> bool:
     except (AttributeError, KeyError, IndexError, ValueError, NameError):
         return False
     return now is value or (type(now) is type(value) and bool(np.array_equal(now, value)))
+
+
+def _is_fact(path: Path, value: Any) -> bool:
+    try:
+        now = path.get()
+    except (AttributeError, KeyError, IndexError, ValueError, NameError):
+        return False
+    return now is value or holds(now, value)
 
 
 class _Globals(dict):

@@ -84,10 +84,15 @@ class _Writes:
 
     _real: Any
     _captures: Any
+    _attributes: Any = None  # those that the run has set, where this is the `__dict__` of an object
 
     def __setitem__(self, key: Any, item: Any) -> None:
         super().__setitem__(key, item)  # type: ignore[misc]
-        self._real[key] = self._captures.stored(item)
+        if self._attributes is None:
+            self._real[key] = self._captures.stored(item)
+        else:
+            self._real[key] = item
+            self._attributes[key] = True
 
     __delitem__, pop, clear = _both("__delitem__"), _both("pop"), _both("clear")
 

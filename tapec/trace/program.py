@@ -98,10 +98,7 @@ class Program:
             if slot is not None:
                 results.append(nodes[slot])
                 statics.append(LEAF)
-            elif isinstance(x, Tensor):
-                results.append(self.constant_leaf(x, builder))
-                statics.append(LEAF)
-            elif is_number_like(x):
+            elif isinstance(x, Tensor) or is_number_like(x):
                 results.append(self.result(builder, place, x))
                 statics.append(LEAF)
             else:
@@ -144,8 +141,8 @@ class Program:
         return leaf
 
     def result(self, builder: Builder, place: int, x: Any) -> Node:
-        """A plain number or array that the run gave back."""
-        return builder.constant(x)
+        """A plain number or array that the run gave back, or a tensor that it did nothing with."""
+        return self.constant_leaf(x, builder) if isinstance(x, Tensor) else builder.constant(x)
 
     def constant_leaf(self, x: Tensor, builder: Builder) -> Node:
         """A tensor that came from outside on no path we know: an input when something watches it."""

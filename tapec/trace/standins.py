@@ -80,7 +80,12 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
         held = name in state or type(found) is types.MemberDescriptorType
         if name in written and held:
             return getattr(value, name)  # by this run
-        if held or (name == "__dict__" and kind.__dictoffset__):
+        if name == "__dict__" and kind.__dictoffset__:
+            attributes = captures.read(state, path.attribute(name))
+            if attributes is not state:
+                attributes._attributes = written
+            return attributes
+        if held:
             return captures.read(getattr(value, name), path.attribute(name))
         if type(found) is cached_property and type(found.func) is types.FunctionType:
             state[name] = captures.function_of(found.func)(self)

@@ -25,7 +25,8 @@ __all__ = ["Trace"]
 class Trace:
     """Records every operation on its tensors, and the facts about values that the run relied on.
 
-    `volatile` says why the function must be recorded anew at each call; `variables` are those that were read.
+    `volatile` says why the function must be recorded anew at each call, `once` why this run stands for no other;
+    `variables` are those that were read.
     """
 
     is_trace = True
@@ -34,6 +35,7 @@ class Trace:
         self.token = Token()
         self.log = Log()
         self.volatile: str | None = None
+        self.once: str | None = None
         self.variables: dict[int, tuple[Any, Tensor]] = {}
         self.captures: Any = None
         self.inputs: dict[int, str] = {}

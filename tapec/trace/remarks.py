@@ -1,0 +1,60 @@
+"""What functions only note: names that their code counts with (`n += 1`) or puts things under (`log.append(x)`), and
+never reads.
+
+What stands there may change at each call, and the result is the same.
+"""
+
+from __future__ import annotations
+
+import dis
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from types import CodeType
+
+__all__ = ["only_noted"]
+
+
+def only_noted(label: str, codes: Iterable[CodeType]) -> bool:
+    """Is what has this label (`n`, `self.calls`, `count[0]`, `len(self.log)`) noted by these codes, and not read?"""
+    place = label.removeprefix("len(").removeprefix("keys of ").rstrip(")")
+    name = place.partition("[")[0].rpartition(".")[2]
+    found = [_looks(code) for code in codes]
+    return sum(notes[name] for _, notes in found) == sum(reads[name] for reads, _ in found)
+
+
+@cache
+def _looks(code: CodeType) -> tuple[Counter[str], Counter[str]]:
+    """How often the code reads each name, and how often only to note something."""
+    reads: Counter[str] = Counter()
+    notes: Counter[str] = Counter()
+    name = item = last = ""  # the name read last, the one an item of which was, and the instruction before
+    for i in dis.get_instructions(code):
+        if i.opname in _BETWEEN:
+            continue
+        if i.opname in _READS:
+            if i.argval in ("append", "extend") and last == "read":
+                notes[name] += 1
+            else:
+                name = i.argval
+                reads[name] += 1
+            last = "read"
+        elif i.opname in _STORES and last == "counted":
+            notes[item if i.opname == "STORE_SUBSCR" else i.argval] += 1
+            last = ""
+        else:
+            if i.opname == "BINARY_SUBSCR":
+                item = name
+            elif i.opname.startswith("LOAD_FAST"):
+                name = ""
+            last = "counted" if i.opname == "BINARY_OP" and i.argrepr.endswith("=") else ""
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            for whole, part in zip((reads, notes), _looks(inner)):
+                whole.update(part)
+    return reads, notes
+
+
+_READS = {"LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"}
+_STORES = {"STORE_ATTR", "STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_SUBSCR"}
+_BETWEEN = {"SWAP", "COPY", "CACHE", "EXTENDED_ARG", "NOP"}

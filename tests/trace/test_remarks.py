@@ -1,0 +1,41 @@
+"""Names that code only counts with, or puts things under."""
+
+import pytest
+
+from tapec.trace.remarks import only_noted
+
+total: list = []
+
+
+def noting(self, x, log, count):
+    def inner():
+        nonlocal x
+        x += 1
+        total.append(x)
+
+    self.n += 1
+    self.log.append(x)
+    self.log += [x]
+    self.table["a"] += 1
+    count[0] += 1
+    return inner
+
+
+def reading(self, x):
+    if self.first:
+        self.first = False
+    self.n += 1
+    self.t = self.t + 1
+    self.log.append(self.n)
+    self.table["a"] += 1
+    return x * len(self.log) + self.table["a"]
+
+
+@pytest.mark.parametrize("label", ["self.n", "len(self.log)", "self.log[0]", "self.table['a']", "len(total)"])
+def test_noted(label):
+    assert only_noted(label, [noting.__code__])
+
+
+@pytest.mark.parametrize("label", ["self.n", "self.first", "self.t", "len(self.log)", "keys of self.table"])
+def test_read(label):
+    assert not only_noted(label, [noting.__code__, reading.__code__])
