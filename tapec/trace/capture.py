@@ -36,7 +36,7 @@ from tapec.trace.facts import (
     note_parts,
     words_of,
 )
-from tapec.trace.remarks import only_noted
+from tapec.trace.remarks import name_in, only_noted
 from tapec.trace.standins import is_own_class, module_proxy, object_proxy
 from tapec.trace.tensor import Tensor
 
@@ -70,6 +70,8 @@ class Captures:
         self.open: set[int] = set()  # containers that are being read
         self.noted: dict[int, Any] = {}
         self._seen: dict[str, tuple[Any, Any]] = {}
+        self._containers: dict[int, tuple[Path, Any]] = {}
+        self._aliases: set[str] = set()  # names of containers that have several
         self._clones: dict[int, types.FunctionType] = {}
         self._codes: set[types.CodeType] = set()
         self._globals: dict[int, _Globals] = {}
@@ -126,7 +128,7 @@ class Captures:
         if kind is partial:
             return self._partial(value, path)
         if is_container(value):
-            return container(self, value, path)
+            return container(self, value, path) if kind is tuple else self._container(value, path)
         if kind is types.ModuleType:
             return module_proxy(self, value, path) if is_own_code(getattr(value, "__file__", None) or "") else value
         if is_own_class(kind):
@@ -145,6 +147,25 @@ class Captures:
         elif is_foreign_array(value):
             self._foreign(value, path)
         return value
+
+    def _container(self, value: Any, path: Path) -> Any:
+        """One stand-in for a container, by whatever names it is known: what is put in by one is read by another."""
+        first, made = self._containers.get(id(value), (None, None))
+        if first is None:
+            made = container(self, value, path)
+            self._containers[id(value)] = path, made
+        else:
+            same = Path(
+                f"{path.label} is {first.label}",
+                f"({path.source} is {first.source})",
+                {**first.names, **path.names},
+                lambda: path.get() is first.get(),
+            )
+            self.checks.setdefault(same.source, (same, True))
+            names_of_it = {name_in(first.label), name_in(path.label)}
+            if len(names_of_it) > 1:
+                self._aliases |= names_of_it
+        return made
 
     def _texts(self, value: np.ndarray, path: Path) -> np.ndarray:
         """An array of strings or objects: what it holds is a fact, and which array it is when it holds much."""
@@ -271,7 +292,7 @@ class Captures:
         for key, (path, value) in list(self.checks.items()):
             if not _is_fact(path, value):
                 del self.checks[key]
-                if not only_noted(path.label, self._codes):
+                if name_in(path.label) in self._aliases or not only_noted(path.label, self._codes):
                     self.trace.once = f"it changes {path.label}, which it reads"
 
     def _check_contents(self) -> None:

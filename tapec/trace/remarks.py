@@ -12,15 +12,20 @@ from collections.abc import Iterable
 from functools import cache
 from types import CodeType
 
-__all__ = ["only_noted"]
+__all__ = ["name_in", "only_noted"]
 
 
 def only_noted(label: str, codes: Iterable[CodeType]) -> bool:
     """Is what has this label (`n`, `self.calls`, `count[0]`, `len(self.log)`) noted by these codes, and not read?"""
-    place = label.removeprefix("len(").removeprefix("keys of ").rstrip(")")
-    name = place.partition("[")[0].rpartition(".")[2]
+    name = name_in(label)
     found = [_looks(code) for code in codes]
     return sum(notes[name] for _, notes in found) == sum(reads[name] for reads, _ in found)
+
+
+def name_in(label: str) -> str:
+    """The name by which code reaches what has this label."""
+    place = label.removeprefix("len(").removeprefix("keys of ").rstrip(")")
+    return place.partition("[")[0].rpartition(".")[2]
 
 
 @cache

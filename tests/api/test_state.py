@@ -20,6 +20,7 @@ class State:
         self.recent: collections.deque = collections.deque(maxlen=3)
         self.seen: set = set()
         self.nested = {"a": {"b": [1.0, 2.0]}}
+        self.numbers = self.nested["a"]["b"]
 
 
 def running_mean(s, x):
@@ -125,10 +126,21 @@ def best_so_far(s, x):
     return x * s.best
 
 
+def by_another_name(s, x):
+    s.nested["a"]["b"][0] = x * x
+    return s.numbers[0] * x
+
+
+def list_that_grows_by_another_name(s, x):
+    s.numbers.append(np.sum(x))
+    return x * sum(s.nested["a"]["b"])
+
+
 CHANGES = [
     *(running_mean, swap, past, schedule, number_of_the_call, integer_that_becomes_a_float, first_call, toggle),
     *(sum_of_a_growing_list, growing_list_by_operator, last_of_the_list, mean_of_the_recent, growing_dict, growing_set),
     *(item_of_a_list, attribute_that_appears, missing_key, through_its_dict, best_so_far),
+    *(by_another_name, list_that_grows_by_another_name),
 ]
 
 
@@ -169,6 +181,16 @@ def test_their_gradients(change):
         down = [np.sum(change(s, x - e) ** 2) for s, e in zip(states[3:], h)]
         np.testing.assert_allclose(f(x), (np.array(up) - down) / 2e-6, rtol=1e-6, atol=1e-6)
         change(there, x)
+
+
+def test_two_names_of_a_list_that_become_two_lists():
+    state = State()
+    f = tapec.compile(lambda x: x * state.numbers[0] + state.nested["a"]["b"][0])
+    assert f(2.0) == 3.0
+    state.numbers = [5.0, 6.0]
+    assert f(2.0) == 11.0
+    state.nested["a"]["b"] = state.numbers
+    assert f(2.0) == 15.0
 
 
 def test_what_is_only_noted_costs_no_trace():
