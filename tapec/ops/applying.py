@@ -17,7 +17,8 @@ __all__ = ["apply_along_axis", "apply_over_axes"]
 @implements(np.apply_along_axis)
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
     """One call a slice; the results stand where the slices stood."""
-    arr = np.moveaxis(as_array(arr), normalize_axis(axis, np.ndim(arr)), -1)
+    axis = normalize_axis(axis, np.ndim(arr))
+    arr = np.moveaxis(as_array(arr), axis, -1)
     outer = arr.shape[:-1]
     if 0 in outer:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
@@ -25,7 +26,6 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
     y = np.reshape(np.stack(rows), (*outer, *rows[0].shape))
     if not rows[0].ndim:
         return y
-    axis = axis % arr.ndim
     inner = tuple(range(len(outer), y.ndim))
     return np.moveaxis(y, inner, tuple(range(axis, axis + len(inner))))
 

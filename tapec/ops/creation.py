@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Type, broadcast_shapes
 from tapec.ir.types import NUMBERS, several
 from tapec.ops.array import ArrayLike, apply, implements
-from tapec.ops.define import as_operand, define, dtype_of, shape_of
+from tapec.ops.define import as_operand, define, dtype_of, ndim_of, shape_of
 from tapec.ops.kit import as_array, lined_up, real_dtype
 from tapec.ops.samples import Case
 
@@ -66,6 +66,9 @@ def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, s
     return _uniform(a, 1.0 if np.dtype(dtype or dtype_of(a)).kind in "fc" else 1, dtype, shape)
 
 
+_NUMBERS = {"f": float, "c": complex}  # need not be cast: the element is the same number, rounded
+
+
 @implements(np.full_like)
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any
@@ -75,6 +78,8 @@ def full_like(
     if type(value) is float and value == 0 and str(value)[0] == "-":
         return np.negative(_uniform(a, 0.0, dtype, shape))  # a parameter does not tell -0.0 from 0.0
     if type(value) in NUMBERS:
+        if type(value) is not _NUMBERS.get(dtype.kind):
+            value = np.full((), value, dtype).item()
         return _uniform(a, value, dtype, shape)
     return np.broadcast_to(value, _shape(a, shape)).astype(dtype)
 
@@ -137,13 +142,18 @@ def linspace(
     if dtype is not None:
         y = (np.floor(y) if np.dtype(dtype).kind in "iu" else y).astype(dtype)
     gaps = num - 1 if endpoint else num
-    return (y, (stop - start) / gaps if gaps > 0 else np.nan) if retstep else y
+    return (y, (stop - start * 1.0) / gaps if gaps > 0 else np.nan) if retstep else y
 
 
 @implements(np.logspace)
 def logspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Any:
+    start, stop, base = as_operand(start), as_operand(stop), as_operand(base)
+    if ndim_of(base):
+        n = max([ndim_of(x) for x in (start, stop, base)])
+        start, stop, base = [np.reshape(x, (1,) * (n - ndim_of(x)) + shape_of(x)) for x in (start, stop, base)]
+        base = np.expand_dims(base, axis)
     y = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
     return y if dtype is None else y.astype(dtype)
 

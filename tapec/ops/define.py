@@ -177,7 +177,7 @@ def fold_objects(x: np.ndarray) -> Any:
     x = np.asarray(x)  # of a matrix, too
     items = list(x.ravel())
     if not any(isinstance(item, ArrayLike) for item in items):
-        return np.array(x.tolist())
+        return np.array(x.tolist()).reshape(x.shape)
     alike = {id(item): item for item in items if isinstance(item, ArrayLike)}
     if len(items) >= MANY and len(alike) <= FEW:
         return _of_few(x, alike)

@@ -183,13 +183,13 @@ def _uneven_edges(at: Any, dx: Any, edge_order: int) -> tuple[Any, Any]:
 @implements(np.trapezoid, *present("trapz"))  # until NumPy 2.3
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     y = as_array(y)
-    axis = normalize_axis(axis, y.ndim)
+    place = normalize_axis(axis, y.ndim)
     if x is None:
         d = as_operand(dx)
     else:
         x = as_operand(x)
         d = np.diff(x) if ndim_of(x) == 1 else np.diff(x, axis=axis)
         if ndim_of(x) == 1:
-            d = np.reshape(d, (-1,) + (1,) * (y.ndim - axis - 1))
-    sides = y[along(axis, slice(1, None))] + y[along(axis, slice(None, -1))]
+            d = np.reshape(d, (-1,) + (1,) * (y.ndim - place - 1))
+    sides = y[along(place, slice(1, None))] + y[along(place, slice(None, -1))]
     return np.sum(d * sides / 2.0, axis=axis)

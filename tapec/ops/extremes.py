@@ -9,6 +9,7 @@ import numpy as np
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, elementwise
+from tapec.ops.powers import number_of
 from tapec.ops.samples import Domain, any_real
 
 __all__ = ["CLIP", "clip", "fmax", "fmin", "maximum", "minimum"]
@@ -21,6 +22,8 @@ def _first_or_second(first: Any) -> Any:
 def _clip_partials(y: Any, x: Any, low: Any, high: Any) -> Any:
     """The cotangent passes at both bounds; outside it is the bound's. NumPy takes the upper of bounds that cross."""
     above = x > high
+    if number_of(low) is None or number_of(high) is None:
+        above = above | (low > high)
     below = (x < low) & ~above
     return ~(above | below), below, above
 

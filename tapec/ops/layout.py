@@ -120,8 +120,12 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
     return a if new == old else apply(RESHAPE, (a,), (("shape", new),))
 
 
-def memory_order(x: Any, order: str) -> str:
+def memory_order(x: Any, order: str | None) -> str:
     """C or F; order A looks how the array lies in memory."""
+    if order is None:
+        return "C"
+    if not isinstance(order, str):
+        raise TypeError(at_user_line(f"order must be str, not {type(order).__name__}"))
     order = order.upper()
     if order not in ("C", "F", "A", "K"):
         raise ValueError(at_user_line(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})"))
@@ -153,6 +157,8 @@ def ravel(a: Any, order: str = "C") -> Any:
 def squeeze(a: Any, axis: Any = None) -> Any:
     a = as_array(a)
     shape = shape_of(a)
+    if not shape and axis in (0, -1):
+        axis = None  # as NumPy takes it
     axes = [i for i, n in enumerate(shape) if n == 1] if axis is None else normalize_axes(axis, len(shape))
     if any(shape[k] != 1 for k in axes):
         raise ValueError(at_user_line("cannot select an axis to squeeze out which has size not equal to one"))
@@ -221,7 +227,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
     a = as_operand(a)
     n = ndim_of(a)
     straight = tuple(range(n))
-    order = straight[::-1] if axes is None else tuple([normalize_axis(k, n) for k in axes])
+    order = straight[::-1] if axes is None else tuple([normalize_axis(k, n) for k in several(axes)])
     if order == straight:
         return a
     if len(order) != n:

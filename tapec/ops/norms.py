@@ -88,12 +88,18 @@ NORM = define(
 )
 
 
+def _largest(x: Any, axis: Any, keepdims: Any) -> Any:
+    """The maximum of what is not negative; of nothing it is zero."""
+    start: Any = {"initial": 0.0} if 0 in shape_of(x) else {}
+    return np.max(x, axis=axis, keepdims=keepdims, **start)
+
+
 def _vector(x: Any, ord: Any, axis: tuple[int, ...], keepdims: Any) -> Any:
     """A vector norm of any order over some axes taken together."""
     if ord is None or ord == 2:
         return apply(NORM, (x,), (("ord", 2.0), ("axis", axis), ("keepdims", bool(keepdims))))
     if ord == np.inf:
-        return np.max(np.abs(x), axis=axis, keepdims=keepdims)
+        return _largest(np.abs(x), axis, keepdims)
     if ord == -np.inf:
         return np.min(np.abs(x), axis=axis, keepdims=keepdims)
     if ord == 0:
@@ -119,14 +125,21 @@ def _matrix(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
     if ord in (1, -1, np.inf, -np.inf):
         inner, outer = axes if abs(ord) == 1 else axes[::-1]
         sums = np.sum(np.abs(x), axis=inner, keepdims=True)
-        y = np.max(sums, axis=outer, keepdims=True) if ord > 0 else np.min(sums, axis=outer, keepdims=True)
+        y = _largest(sums, outer, True) if ord > 0 else np.min(sums, axis=outer, keepdims=True)
     elif ord in (2, -2, "nuc"):
         s = np.linalg.svd(np.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        y = np.sum(s, axis=-1) if ord == "nuc" else s[..., 0 if ord == 2 else -1]
+        y = np.sum(s, axis=-1) if ord == "nuc" else _extreme(s, ord)
         y = np.expand_dims(y, axes)
     else:
         raise ValueError(at_user_line("Invalid norm order for matrices."))
     return y if keepdims else np.squeeze(y, axes)
+
+
+def _extreme(s: Any, ord: int) -> Any:
+    """The largest or the smallest of singular values, which are in order."""
+    if 0 in shape_of(s):
+        return _largest(s, -1, False) if ord == 2 else np.min(s, axis=-1)
+    return s[..., 0 if ord == 2 else -1]
 
 
 @implements(np.linalg.norm)

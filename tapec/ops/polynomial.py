@@ -62,9 +62,14 @@ def polyval(p: Any, x: Any) -> Any:
     if isinstance(x, np.poly1d):
         raise UnsupportedError(at_user_line("np.polyval of a poly1d in a polynomial. Mend: multiply it out yourself."))
     p, x = as_array(p), as_array(x)
-    if ndim_of(p) != 1:
-        raise ValueError(at_user_line("the coefficients of a polynomial are an array of one axis"))
-    return apply(POLYVAL, (p, x))
+    if ndim_of(p) == 1:
+        return apply(POLYVAL, (p, x))
+    if not ndim_of(p):
+        raise TypeError(at_user_line("the coefficients of a polynomial are an array of one axis, or of more"))
+    y = np.zeros_like(x)
+    for coefficients in p:  # several polynomials, one for each x
+        y = y * x + coefficients
+    return y
 
 
 # -- numpy.polynomial, the lowest power first; what it does not dispatch passes through as arithmetic -----------------

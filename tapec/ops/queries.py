@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from tapec.ir.types import normalize_axes
 from tapec.ops.array import ArrayLike, implements
 from tapec.ops.define import as_operand, dtype_of, holds_stand_in, ndim_of, shape_of
 from tapec.ops.symbol import is_known
@@ -26,11 +28,7 @@ def ndim(a: Any) -> int:
 @implements(np.size)
 def size(a: Any, axis: Any = None) -> int:
     found = shape(a)
-    axes = range(len(found)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    n = 1
-    for k in axes:
-        n *= found[k]
-    return n
+    return math.prod([found[k] for k in normalize_axes(axis, len(found))])
 
 
 def _typed(x: Any) -> Any:

@@ -167,6 +167,8 @@ def mean_(
 ) -> Any:
     a = as_array(a)
     if dtype is not None:
+        if np.dtype(dtype).kind in "iu":
+            return mean_(a.astype(dtype), axis, None, None, keepdims, where=where).astype(dtype)
         a = a.astype(dtype)
     if where is not True:
         where = np.broadcast_to(where, a.shape)

@@ -218,6 +218,10 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if period is not None:
         if is_known(period) and period == 0:
             raise ValueError("period must be a non-zero value")
+        if ndim_of(xp) != 1 or ndim_of(fp) != 1:
+            raise ValueError(at_user_line("Data points must be 1-D sequences"))
+        if shape_of(xp) != shape_of(fp):
+            raise ValueError(at_user_line("fp and xp are not of the same length"))
         x, xp, fp = _wrapped(x, xp, fp, abs(period))
         left = right = None
     plain = [v is None or isinstance(v, (int, float, complex)) for v in (left, right)]

@@ -9,6 +9,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError
 from tapec.ir import Op, Type, type_of
+from tapec.ir.types import normalize_axes
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define
 from tapec.ops.kit import as_array, present
@@ -119,9 +120,8 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """Differentiable: what is left keeps its gradient; where the zeros end becomes part of the path."""
     x = as_array(filt)
-    axes = range(x.ndim) if axis is None else [k % x.ndim for k in (axis if isinstance(axis, tuple) else (axis,))]
     index = [slice(None)] * x.ndim
-    for k in axes:
+    for k in normalize_axes(axis, x.ndim):
         there = np.flatnonzero(np.any(x != 0, axis=tuple(j for j in range(x.ndim) if j != k)))
         if there.shape[0] == 0:
             index[k] = slice(0, 0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import axes_param, ndim_of, shape_of, spread
 from tapec.ops.kit import as_array, plain_number, real_dtype
@@ -119,6 +120,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     w = as_array(weights)
     if w.shape != a.shape:
         w = aligned_weights(a, axis, w)
+    if a.dtype.kind in "biu":
+        a = a.astype(np.result_type(a.dtype, w.dtype, np.float64))  # the products must not overflow
     total = np.sum(w, axis=axis, keepdims=keepdims)
     if is_known(total) and np.any(total == 0):
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
@@ -130,7 +133,7 @@ def aligned_weights(a: Any, axis: Any, w: Any) -> Any:
     """Weights along some axes, with ones in place of the others."""
     if axis is None:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
-    axes = [k % a.ndim for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    axes = [normalize_axis(k, a.ndim) for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
     if w.shape != tuple(a.shape[k] for k in axes):
         raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
     w = np.transpose(w, sorted(range(len(axes)), key=lambda k: axes[k]))

@@ -102,12 +102,12 @@ def _fold(ufunc: np.ufunc, array: Any, axis: Any, keepdims: bool, initial: Any, 
         raise ValueError(f"{name} is not reorderable, so at most one axis may be specified")
     front = np.moveaxis(array, axes, tuple(range(len(axes))))
     kept = shape_of(front)[len(axes) :]
-    lanes = np.reshape(front, (-1, *kept)) if axes else front[None]
+    lanes = np.reshape(front, (math.prod(shape_of(front)[: len(axes)]), *kept)) if axes else front[None]
     start = ufunc.identity if initial is np._NoValue else initial
     masks = None
     if where is not True:
         mask = np.moveaxis(np.broadcast_to(where, array.shape), axes, tuple(range(len(axes))))
-        masks = np.reshape(mask, (-1, *kept))
+        masks = np.reshape(mask, shape_of(lanes))
         if start is None:
             raise ValueError(f"{name} does not have an identity, so to use a where mask one has to specify 'initial'")
     n = shape_of(lanes)[0]

@@ -113,7 +113,7 @@ def to_list(t: Tensor) -> Any:
 def to_array(t: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
     """What NumPy gets when it asks for an array."""
     watching = recordings(t)
-    if not watching:
+    if not watching or not t.size:  # nothing can be lost
         return plain_array(t._value, dtype, copy)
     if _inexact(t):
         if dtype is not None and np.dtype(dtype) != object:

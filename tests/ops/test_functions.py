@@ -206,6 +206,11 @@ NAN, INF, NONE = np.nan, np.inf, np.zeros((0, 3))
 EDGES = {  # values, shapes and dtypes as NumPy's
     "a number along an axis": lambda x: [np.sum(x, 0), np.max(x, axis=-1, keepdims=True), np.any(x, -1), x.argmax(0)],
     "a number in a row": lambda x: [np.cumsum(x, 0), np.cumprod(x, axis=-1), np.argsort(x, axis=0), np.ptp(x, 0)],
+    "a number squeezed": lambda x: [np.squeeze(x, 0), np.squeeze(x, -1)],
+    "whole numbers without overflow": lambda x: [np.average(x * 60, weights=x.astype("u1")), np.linspace(x, 3, 3)],
+    "steps": lambda x: np.linspace(x * 60, -70, 3, retstep=True)[1],
+    "a mean of whole numbers": lambda x: np.mean(np.where(np.isfinite(x), x, 0), dtype=int),
+    "orders": lambda x: [np.ravel(x, None), np.ravel(x, order="f"), np.transpose(x, 0), x * np.size(x, 0)],
     "beginning": lambda x: [np.sum(x, initial=0.5), np.prod(x, initial=np.float64(0.5)), np.max(x, initial=0.5)],
     "beginning of nan": lambda x: [np.nanmax(x, initial=0.5), np.nanmin(x, -1, initial=-7, where=x > 0)],
     "whole fractions": lambda x: [np.quantile(x, 1), np.percentile(x, [0, 100]), np.nanquantile(x, [0, 1])],
@@ -239,6 +244,34 @@ def test_nothing_at_all():
     for f in (np.nanmedian, lambda x: np.nanquantile(x, 0.3), lambda x: np.nanmedian(x, 0, keepdims=True)):
         assert_same(f(t), f(NONE))
     for got, want in zip(np.histogram(t, 3), np.histogram(NONE, 3), strict=True):
+        assert_same(got, want)
+    for f in (np.logaddexp.reduce, lambda x: np.hypot.reduce(x.T, 1), lambda x: np.hypot.reduce(x, where=x > 0)):
+        assert_same(f(t), f(NONE))
+
+
+@pytest.mark.parametrize("ord", [1, 2, np.inf, "fro", "nuc"])
+def test_norms_of_nothing(ord):
+    """Zero; NumPy had an error for some before 2.3."""
+    for x in (NONE, NONE.T):
+        assert tapec.compile(lambda x: np.linalg.norm(x, ord))(x) == 0
+        assert tapec.grad(lambda x: np.linalg.norm(x, ord))(x).shape == x.shape
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("f", [np.array, np.asarray, np.ascontiguousarray, lambda x: np.array([x, x])])
+def test_arrays_of_nothing_keep_their_shape(f, dtype):
+    x = NONE.astype(dtype)
+    assert_same(tapec.compile(lambda x: f(x))(x), f(x))
+
+
+FILLED = {"f8": 2, "f4": 2, "c16": 2, "i8": 2.7, "?": 2, "u1": 3.0}
+
+
+@pytest.mark.parametrize("dtype", FILLED)
+def test_filled_with_a_number_of_another_kind(dtype):
+    x = V.astype(dtype)
+    f = lambda x: [np.full_like(x, FILLED[dtype]), np.full_like(x, FILLED[dtype]) * np.float32(1.5)]
+    for got, want in zip(tapec.compile(f)(x), f(x), strict=True):
         assert_same(got, want)
 
 
