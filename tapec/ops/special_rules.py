@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from importlib import import_module
@@ -84,20 +85,43 @@ def _psi_partials(y: Any, x: Any) -> Any:
     return (_trigamma(x) if x.dtype.kind == "c" else sp.zeta(2, x),)
 
 
+def _rgamma_slope(y: Any, x: Any) -> Any:
+    """The derivative of 1 / gamma, which has no poles: left of 1/2 by reflection."""
+    left = np.real(x) < 0.5
+    away = np.where(left, 1 - x, 1)
+    turned = np.cos(math.pi * x) - np.sin(math.pi * x) / math.pi * sp.psi(away)
+    return np.where(left, sp.gamma(away) * turned, -y * sp.psi(np.where(left, 1, x)))
+
+
+def _ratio_slopes(y: Any, tops: list[Any], bottoms: list[Any]) -> list[Any]:
+    """The derivatives of a product of gammas over one of gammas, which is zero where one of the latter has a pole."""
+    zero = functools.reduce(np.logical_or, [(b <= 0) & (b == np.floor(b)) for b in bottoms])
+    slopes = [y * sp.psi(t) for t in tops]
+    for b in bottoms:
+        others = [sp.rgamma(x) for x in bottoms if x is not b]
+        product = math.prod([sp.gamma(np.where(zero, t, 1)) for t in tops] + others)
+        slopes.append(np.where(zero, product * _rgamma_slope(sp.rgamma(b), b), -y * sp.psi(np.where(zero, 1, b))))
+    return slopes
+
+
 rule("gamma", positive, partials=lambda y, x: (y * sp.psi(x),))
 rule("gammaln", positive, partials=lambda y, x: (sp.psi(x),))
 rule("loggamma", positive, partials=lambda y, x: (sp.psi(x),))
-rule("rgamma", positive, partials=lambda y, x: (-y * sp.psi(x),))
+rule("rgamma", positive, partials=lambda y, x: (_rgamma_slope(y, x),))
 rule("gammasgn", nonzero)
 rule("psi", positive, partials=_psi_partials)
 rule("_zeta", Domain(2, 4, kind="i"), positive, partials=lambda y, n, q: (unknown("zeta in n"), -n * sp.zeta(n + 1, q)))
 rule("_riemann_zeta", Domain(2, 4, kind="i"), partials=lambda y, n: (unknown("zeta"),))
-rule("poch", positive, positive, partials=lambda y, z, m: (y * (sp.psi(z + m) - sp.psi(z)), y * sp.psi(z + m)))
+
+
+def _poch_partials(y: Any, z: Any, m: Any) -> Any:
+    both, first = _ratio_slopes(y, [z + m], [z])
+    return both + first, both
 
 
 def _beta_partials(y: Any, a: Any, b: Any) -> Any:
-    both = sp.psi(a + b)
-    return y * (sp.psi(a) - both), y * (sp.psi(b) - both)
+    first, second, both = _ratio_slopes(y, [a, b], [a + b])
+    return first + both, second + both
 
 
 def _betaln_partials(y: Any, a: Any, b: Any) -> Any:
@@ -106,10 +130,11 @@ def _betaln_partials(y: Any, a: Any, b: Any) -> Any:
 
 
 def _binom_partials(y: Any, n: Any, k: Any) -> Any:
-    rest = sp.psi(n - k + 1)
-    return y * (sp.psi(n + 1) - rest), y * (rest - sp.psi(k + 1))
+    whole, chosen, rest = _ratio_slopes(y, [n + 1], [k + 1, n - k + 1])
+    return whole + rest, chosen - rest
 
 
+rule("poch", positive, positive, partials=_poch_partials)
 rule("beta", positive, positive, partials=_beta_partials)
 rule("betaln", positive, positive, partials=_betaln_partials)
 rule("binom", Domain(3.0, 5.0), Domain(0.5, 2.5), partials=_binom_partials)
@@ -165,8 +190,16 @@ rule("fresnel", any_real, vjp=together(lambda y, x: (np.sin(math.pi / 2 * (x * x
 
 
 # -- the normal distribution, and logistic functions --------------------------------------------------------------
+def _hazard(x: Any) -> Any:
+    """The density over the probability. What is beyond every number counts as the last of them: its slope is zero."""
+    z = -x / math.sqrt(2)
+    if z.dtype.kind == "f":
+        z = np.maximum(z, 0.5 - math.sqrt(math.log(np.finfo(z.dtype).max)))
+    return math.sqrt(2 / math.pi) / sp.erfcx(z)
+
+
 rule("ndtr", any_real, partials=lambda y, x: (np.exp(-0.5 * (x * x)) / ROOT_2PI,))
-rule("log_ndtr", any_real, partials=lambda y, x: (math.sqrt(2 / math.pi) / sp.erfcx(-x / math.sqrt(2)),))
+rule("log_ndtr", any_real, partials=lambda y, x: (_hazard(x),))
 rule("ndtri", half_open, partials=lambda y, p: (ROOT_2PI * np.exp(0.5 * (y * y)),))
 rule("ndtri_exp", Domain(-2.0, -0.2), partials=lambda y, x: (ROOT_2PI * np.exp(x + 0.5 * (y * y)),))
 rule("expit", any_real, partials=lambda y, x: (y * (1 - y),))
@@ -216,8 +249,10 @@ rule(
 
 
 def _pseudo_huber_partials(y: Any, d: Any, r: Any) -> Any:
-    root = np.sqrt(1 + (r / d) ** 2)
-    return 2 * d * (root - 1) - r * r / (d * root), r / root
+    """Of d (|d, r| - d), in terms that do not cancel; zero where both are."""
+    length = np.hypot(d, r)
+    length = np.where(length == 0, np.inf, length)
+    return (r * r / (length + d)) ** 2 / length, d * r / length
 
 
 rule("pseudo_huber", positive, any_real, partials=_pseudo_huber_partials)
@@ -231,13 +266,14 @@ def _exprel_partials(y: Any, x: Any) -> Any:
     return (np.where(near, series, (np.exp(x) - y) / np.where(near, 1, x)),)
 
 
-def _boxcox(log: Callable[[Any], Any]) -> Any:
-    """(e^(c t) - 1) / c = t exprel(c t), where t is the log of x, or of 1 + x."""
+def _boxcox(log: Callable[[Any], Any], shift: int) -> Any:
+    """(e^(c t) - 1) / c = t exprel(c t), where t is the log of x, or of 1 + x; -1 / c where that is -inf."""
 
     def partials(y: Any, x: Any, c: Any) -> Any:
-        t = log(x)
+        nothing = x == -shift
+        t = log(np.where(nothing, 1, x))
         (slope,) = _exprel_partials(sp.exprel(c * t), c * t)
-        return np.exp((c - 1) * t), t * t * slope
+        return (x + shift) ** (c - 1), np.where(nothing, -y / c, t * t * slope)
 
     return partials
 
@@ -256,8 +292,8 @@ def _inv_boxcox(shift: int) -> Any:
     return partials
 
 
-rule("boxcox", positive, nonzero, partials=_boxcox(np.log))
-rule("boxcox1p", unit, nonzero, partials=_boxcox(np.log1p))
+rule("boxcox", positive, nonzero, partials=_boxcox(np.log, 0))
+rule("boxcox1p", unit, nonzero, partials=_boxcox(np.log1p, 1))
 rule("inv_boxcox", Domain(0.1, 1.0), positive, partials=_inv_boxcox(0))
 rule("inv_boxcox1p", Domain(0.1, 1.0), positive, partials=_inv_boxcox(1))
 rule("exprel", nonzero, partials=_exprel_partials)
@@ -275,9 +311,16 @@ rule("cotdg", Domain(20.0, 60.0), partials=lambda y, x: (-math.pi / 180 * (1 + y
 rule("round", any_real)
 
 # -- integrals ----------------------------------------------------------------------------------------------------
+def _expn_partials(y: Any, n: Any, x: Any) -> Any:
+    """The integral of the order before; that before 0 has a closed form."""
+    first = n == 0
+    before = sp.expn(np.where(first, 1, n) - 1, x)
+    return unknown("expn in n"), -np.where(first, (1 + 1 / x) * before, before)
+
+
 rule("expi", positive, partials=lambda y, x: (np.exp(x) / x,))
 rule("exp1", positive, partials=lambda y, x: (-np.exp(-x) / x,))
-rule("expn", Domain(3, 5, kind="i"), positive, partials=lambda y, n, x: (unknown("expn in n"), -sp.expn(n - 1, x)))
+rule("expn", Domain(0, 5, kind="i"), positive, partials=_expn_partials)
 rule("sici", positive, vjp=together(lambda y, x: (np.sin(x) / x, np.cos(x) / x)))
 rule("shichi", positive, vjp=together(lambda y, x: (np.sinh(x) / x, np.cosh(x) / x)))
 

@@ -86,6 +86,47 @@ def test_transforms_of_box_and_cox_near_the_logarithm(c):
     assert tapec.grad(special.inv_boxcox, argnums=1)(0.7, c) == pytest.approx(expected, rel=1e-11)
 
 
+# where a gamma has a pole, or a logarithm, and the function none
+INNER = {
+    "rgamma": (special.rgamma, [-3.0, 0.0, -0.7, 0.3, 4.0]),
+    "poch": (lambda x: special.poch(x, 2.5), [0.0, -1.0, -0.3, 1.2]),
+    "beta": (lambda x: special.beta(x, 0.5), [-0.5, -2.5, -0.2, 1.2]),
+    "binom above": (lambda x: special.binom(x, 5.0), [3.0, 0.0, 4.4, 7.0]),
+    "binom below": (lambda x: special.binom(3.0, x), [5.0, -2.0, 1.0, 2.3]),
+    "expn of order 0": (lambda x: special.expn(0, x), [0.3, 2.0]),
+    "expn of order 1": (lambda x: special.expn(1, x), [0.3, 2.0]),
+    "boxcox of 0": (lambda x: special.boxcox(0.0, x), [0.5, 2.0]),
+    "pseudo_huber": (lambda x: special.pseudo_huber(0.7, x), [0.0, 1e-5, -2.0]),
+    "pseudo_huber of 0": (lambda x: special.pseudo_huber(0.0, x), [0.5, -2.0]),
+    "log_ndtr": (special.log_ndtr, [-50.0, 0.3, 40.0, 1e3]),
+}
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_derivatives_where_the_function_has_them(name):
+    """Of first and second order, in both modes."""
+    f, points = INNER[name]
+    first, forward = tapec.grad(f), tapec.jacfwd(f)
+    for x in points:
+        h = 5e-4 * max(1, abs(x))
+        for slope, of in ((first, f), (forward, f), (tapec.grad(first), first), (tapec.jacfwd(forward), forward)):
+            wanted = (8 * (of(x + h) - of(x - h)) - of(x + 2 * h) + of(x - 2 * h)) / (12 * h)
+            np.testing.assert_allclose(slope(x), wanted, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_box_and_cox_at_the_end(power):
+    """The slope from the right, where differences have one side alone."""
+    assert tapec.grad(lambda x: special.boxcox(x, power))(0.0) == (power == 1)
+    assert tapec.grad(lambda x: special.boxcox1p(x, power))(-1.0) == (power == 1)
+
+
+def test_single_precision_beyond_every_number():
+    x = np.array([20.0, 0.3], np.float32)
+    found = tapec.hessian(lambda x: np.sum(special.log_ndtr(x)))(x)
+    assert found.dtype == np.float32 and np.isfinite(found).all() and found[0, 0] == 0
+
+
 def test_what_nobody_knows_is_an_error_that_says_so():
     with pytest.raises(UnsupportedError, match=r"the derivative of scipy.special.gammainc in a is not known"):
         grad(lambda a: special.gammainc(a, 2.0), 1.5)
