@@ -198,6 +198,10 @@ class ArrayLike:
         """What stands for it among the operands of an operation."""
         return self._tapec_read()
 
+    def _lies_in(self, order: str) -> bool:
+        """Is it contiguous in memory, in this order?"""
+        return True
+
     def _own(self) -> Any:
         """Let it share memory with nobody: NumPy would have made a copy."""
         return self

@@ -10,6 +10,7 @@ from tapec.ir import Type
 from tapec.ops.array import ArrayLike, apply, implements, like, method
 from tapec.ops.creation import FULL
 from tapec.ops.define import as_operand, define
+from tapec.ops.layout import memory_order
 from tapec.ops.samples import any_real
 from tapec.ops.symbol import Symbol
 
@@ -40,7 +41,7 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 @method("flatten")
 def flatten(self: Any, order: str = "C") -> Any:
     """Always a copy, where `ravel` is one only if it must be."""
-    return copy(self).ravel(order)
+    return copy(self).ravel(order if order in ("K", "k") else memory_order(self, order))
 
 
 # -- like= ------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir import Type, broadcast_shapes
 from tapec.ir.types import normalize_axes, normalize_axis, several
-from tapec.ops.array import apply, implements, method
+from tapec.ops.array import ArrayLike, apply, implements, method
 from tapec.ops.define import as_operand, define, ndim_of, shape_of
 from tapec.ops.kit import as_array, both, drawn
 
@@ -131,7 +131,7 @@ def memory_order(x: Any, order: str | None) -> str:
         raise ValueError(at_user_line(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})"))
     if order in ("C", "F"):
         return order
-    flags = getattr(x, "flags", None)
+    flags = getattr(x, "flags", None) if len(shape_of(x)) > 1 else None
     return "F" if flags is not None and flags.f_contiguous and not flags.c_contiguous else "C"
 
 
@@ -145,11 +145,19 @@ def reshape_method(self: Any, *shape: Any, order: str = "C", copy: Any = None) -
 def ravel(a: Any, order: str = "C") -> Any:
     """A view where memory is in that order; else a copy, also where `reshape` would find a view."""
     a = as_array(a)
+    if order in ("K", "k") and len(shape_of(a)) > 1:
+        a, order = _from_long_steps(a), "C"
+    order = memory_order(a, order)
     y = reshape(a, -1, order)
-    flags = getattr(a, "flags", None)
-    if flags is None or (flags.f_contiguous if memory_order(a, order) == "F" else flags.c_contiguous):
+    if not isinstance(a, ArrayLike) or a._lies_in(order):
         return y
     return a.copy() if y is a else y._own()
+
+
+def _from_long_steps(a: Any) -> Any:
+    """The axes in the order in which the array lies in memory; one that was broadcast lies in none."""
+    steps = [abs(step) for step in getattr(a, "strides", ())]
+    return np.transpose(a, sorted(range(len(steps)), key=lambda k: -steps[k])) if all(steps) and steps else a
 
 
 @method("squeeze")

@@ -111,11 +111,22 @@ class Tensor(ArrayLike):
 
     @property
     def strides(self) -> tuple[int, ...]:
+        self._laid_out()
         return np.asarray(self._value).strides
 
     @property
     def flags(self) -> Any:
+        self._laid_out()
         return np.asarray(self._value).flags
+
+    def _lies_in(self, order: str) -> bool:
+        flags = np.asarray(self._value).flags
+        return flags.f_contiguous if order == "F" else flags.c_contiguous
+
+    def _laid_out(self) -> None:
+        """How it lies in memory is no part of a structure."""
+        for trace in traces(self):
+            trace.unsettle("it asks how an array lies in memory")
 
     def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         return perform(op, inputs, params)

@@ -136,6 +136,25 @@ def test_method_order_keeps_memory_order():
     assert_same(np.ravel(tapec.constant(x), order="A"), np.ravel(x, order="A"))
 
 
+FAR = np.zeros((4, 6, 8))[::2, ::2, ::2]
+LYING = [A, np.asfortranarray(A), FAR, FAR.transpose(1, 2, 0), A.transpose(2, 0, 1), A[:, ::-1], A[::-1].T, A[:1], A]
+FAR[...] = A
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A", "K"])
+@pytest.mark.parametrize("f", [np.ravel, lambda x, order: x.T.ravel(order), lambda x, order: x.flatten(order)])
+def test_one_function_for_arrays_that_lie_otherwise(f, order):
+    found = tapec.compile(lambda x: f(x, order))
+    for x in LYING:
+        assert_same(found(x), f(x, order))
+
+
+def test_a_function_that_asks_how_memory_lies_is_recorded_anew():
+    f = tapec.compile(lambda x: x * 2.0 if x.flags.c_contiguous else x * 3.0)
+    for x in (A, A.T, A):
+        assert_same(f(x), x * (2.0 if x is A else 3.0))
+
+
 @pytest.mark.parametrize(
     "f, kind",
     [
