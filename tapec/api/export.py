@@ -212,7 +212,7 @@ def _parameters(function: Any, entry: Any, module: _Module) -> tuple[str, dict[i
                 star = True
             default = defaults.get(label, inspect.Parameter.empty)
             variable = label
-            words.append(label if not _is_plain(default) else f"{label}={default!r}")
+            words.append(f"{label}={_literal(default)}" if _is_plain(default) else label)
             module.taken.add(label)
         _unpack(tree, variable, label, leaves, info, variables, module)
     for axis, first in module.free.items():
@@ -225,7 +225,14 @@ def _parameters(function: Any, entry: Any, module: _Module) -> tuple[str, dict[i
 
 
 def _is_plain(x: Any) -> bool:
-    return x is None or type(x) in (bool, int, float, str)
+    return all(map(_is_plain, x)) if type(x) is tuple else x is None or type(x) in (bool, int, float, str)
+
+
+def _is_text(text: str, value: Any) -> str:
+    """A test for a plain value."""
+    if value is None or type(value) is bool:
+        return f"{text} is {value}"
+    return f"{text} != {text}" if value != value else f"{text} == {_literal(value)}"
 
 
 def _unpack(
@@ -235,8 +242,7 @@ def _unpack(
         leaf, position = next(leaves)
         if position is None:
             if _is_plain(leaf):
-                test = f"{text} is {leaf!r}" if leaf is None or isinstance(leaf, bool) else f"{text} == {leaf!r}"
-                module.body.append(f"_require({test}, {f'{label} must be {leaf!r}'!r})")
+                module.body.append(f"_require({_is_text(text, leaf)}, {f'{label} must be {leaf!r}'!r})")
             return
         variable = text if text.isidentifier() else module.name(_identifier(label))
         variables[position] = variable
@@ -291,10 +297,10 @@ def _baked(source: Any, module: _Module) -> str:
 def constant_text(value: Any) -> str:
     """A number or array as source: written out when it is small, as bytes when it is not."""
     if type(value) in NUMBERS:
-        return _float_text(value)
+        return _literal(value)
     array = np.asarray(value)
     if array.ndim == 0:
-        return f"np.{array.dtype.name}({_float_text(array.item())})"
+        return f"np.{array.dtype.name}({_literal(array.item())})"
     if (array.size <= 64 and array.dtype.itemsize <= 8) or array.size <= 8:
         usual = array.dtype in (np.dtype(float), np.dtype(int), np.dtype(bool))
         dtype = "" if usual else f", {array.dtype.name!r}"
@@ -305,14 +311,17 @@ def constant_text(value: Any) -> str:
 
 
 def _list_text(x: Any) -> str:
-    return f"[{', '.join(map(_list_text, x))}]" if isinstance(x, list) else _float_text(x)
+    return f"[{', '.join(map(_list_text, x))}]" if isinstance(x, list) else _literal(x)
 
 
-def _float_text(x: Any) -> str:
+def _literal(x: Any) -> str:
+    """The source of a plain value or number."""
+    if type(x) is tuple:
+        return f"({', '.join(map(_literal, x))}{',' * (len(x) == 1)})"
     if isinstance(x, float) and not np.isfinite(x):
         return "np.nan" if np.isnan(x) else "np.inf" if x > 0 else "-np.inf"
     if isinstance(x, complex) and not np.isfinite(x):
-        return f"complex({_float_text(x.real)}, {_float_text(x.imag)})"
+        return f"complex({_literal(x.real)}, {_literal(x.imag)})"
     return repr(x)
 
 
@@ -350,7 +359,7 @@ def result_text(tree: Any, leaves: Any, function: Any, entry: Any) -> str:
             if type(leaf) is Text:
                 return str(leaf)
             if _is_plain(leaf):
-                return repr(leaf)
+                return _literal(leaf)
             raise _foreign("a result", type(leaf))
         parts = [text(c) for c in t.children]
         if t.kind is tuple:

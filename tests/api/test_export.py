@@ -171,6 +171,22 @@ def test_structures_of_arguments_and_results(tmp_path, name):
             exported((V,))
 
 
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, -0.0])
+def test_defaults_and_statics_without_a_literal(tmp_path, number):
+    def f(x, k=number, pair=(2.0, number)):
+        return np.sum(np.minimum(x, k)) * pair[0]
+
+    tapec.compile(f).export(tmp_path / "defaults.py", V)
+    exported, _ = load(tmp_path / "defaults.py", "f")
+    np.testing.assert_equal(exported(V), f(V))
+    np.testing.assert_equal(exported(V, 2.0), f(V, 2.0))
+    tapec.compile(f, static_argnames="k").export(tmp_path / "static.py", V, number)
+    exported, space = load(tmp_path / "static.py", "f")
+    np.testing.assert_equal(exported(V, number), f(V, number))
+    with pytest.raises(space["Mismatch"], match="k must be"):
+        exported(V, 3.0)
+
+
 @pytest.mark.parametrize("result", [Pair, Layer])
 def test_a_result_of_an_own_class_cannot_be_exported(tmp_path, result):
     with pytest.raises(tapec.errors.TapecError, match=f"a result of class {result.__name__} cannot be exported"):
