@@ -90,8 +90,8 @@ def write_text(text: str, path: Any) -> None:
 def export_module(function: Any, args: Any, kwargs: Any) -> str:
     """The text of the module for the signature of these arguments."""
     entry, program, _ = function.locate(*args, **kwargs)
-    if entry.volatile is not None or program is None:
-        raise TapecError(at_user_line(f"{function._name} cannot be exported: {entry.volatile}"))
+    if program is None or program.straight:
+        raise TapecError(at_user_line(f"{function._name} cannot be exported: {entry.anew}"))
     from tapec.api.sizes import free_axes
 
     return module_text(function, entry, program, free_axes(function, program, args, kwargs))

@@ -93,6 +93,11 @@ class Entry:
         self.recorded: OrderedDict[Any, Recordings] = OrderedDict()
         self.lock = RLock()
 
+    @property
+    def anew(self) -> str | None:
+        """Why the last run that was recorded is no example of others."""
+        return self.volatile or self.once
+
 
 class CompiledFunction(Copied):
     """A function together with the programs compiled for it. Made by the decorators.
@@ -339,13 +344,13 @@ class CompiledFunction(Copied):
         """The signature, program and path that a call with these arguments takes; traced when it is not known."""
         entry, call = self._entry(args, kwargs)
         objects = call.objects()
-        for _ in range(2):
+        for unknown in (True, True, False):  # a state that the first run changes is settled, mostly, in the second
             for program in entry.programs if entry.volatile is None else ():
                 read = program.read(objects)
                 outputs = None if read is None else program.run([value_of(x) for x in read])
                 if outputs is not None:
                     return entry, program, program.path_taken(outputs)
-            if entry.volatile is None:
+            if entry.volatile is None and unknown:
                 self._trace(entry, call, objects, False)
         if not entry.recorded:
             self._trace(entry, call, objects, False)
@@ -367,9 +372,9 @@ class CompiledFunction(Copied):
         """The compiled code that a call with these arguments runs, and the values it is called with."""
         entry, call = self._entry(args, kwargs)
         _, program, _ = self.locate(*args, **kwargs)
-        read = None if program is None or entry.volatile is not None else program.read(call.objects())
+        read = None if program is None or program.straight else program.read(call.objects())
         if program is None or read is None:
-            raise TapecError(f"{self._name} is recorded anew at each call, because {entry.volatile}")
+            raise TapecError(f"{self._name} is recorded anew at each call, because {entry.anew}")
         return program.compiled, [value_of(x) for x in read]
 
     def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
@@ -404,7 +409,7 @@ class CompiledFunction(Copied):
 
         entry, program, path = self.locate(*args, **kwargs)
         wrt = getattr(entry.plan, "inputs", None)
-        return explanation(self._name, entry.info, program, path, entry.volatile or entry.once, self._why, wrt)
+        return explanation(self._name, entry.info, program, path, entry.anew, self._why, wrt)
 
     @property
     def _name(self) -> str:

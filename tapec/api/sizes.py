@@ -71,10 +71,10 @@ def _code_for(function: Any, call: Any, n: int, other: int) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found, program, _ = twin.locate(*args, **kwargs)
+            _, program, _ = twin.locate(*args, **kwargs)
     except Exception:  # whatever the function says to arguments that nobody gave it
         return None
-    return None if found.volatile is not None or program is None or program.branches else _code(program)
+    return None if program is None or program.straight or program.branches else _code(program)
 
 
 def _resized(x: Any, n: int, other: int) -> Any:

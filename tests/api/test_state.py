@@ -222,6 +222,18 @@ def test_explain_says_what_is_changed():
     assert "recorded anew at each call, because it changes state.n, which it reads" in str(f.explain(1.0))
 
 
+def test_what_is_no_code_of_all_calls_is_not_exported(tmp_path):
+    state = State()
+    f = tapec.compile(lambda x: schedule(state, x))
+    with pytest.raises(tapec.TapecError, match="cannot be exported: it changes state.n, which it reads"):
+        f.export(tmp_path / "f.py", 1.0)
+    settled = tapec.compile(lambda x: first_call(state, x))
+    assert "x * 10" not in settled.source(1.0)
+    settled.export(tmp_path / "f.py", 1.0)
+    with pytest.raises(tapec.TapecError, match="cannot be exported: it changes state.n"):
+        tapec.jacobian(lambda x: schedule(state, x), sparse=True).export(tmp_path / "f.py", np.ones(2))
+
+
 def test_who_calls_such_a_function_is_recorded_anew_too():
     state = State()
     inner = tapec.grad(lambda x: schedule(state, x))
