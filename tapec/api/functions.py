@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
 from tapec.api.methods import Copied, bound, dress, is_class_method
+from tapec.api.outputs import recorded_outputs
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.config import code_settings, in_force, settings
 from tapec.errors import TapecError, hangs_on_values, warn_user
-from tapec.ir import Graph, Op, prune
+from tapec.ir import Graph, Op
 from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
 from tapec.ops.symbol import differs
-from tapec.runtime.build import with_inputs_read
 from tapec.runtime.cache import CacheInfo
 from tapec.runtime.collector import resting_collector
 from tapec.trace.anew import RecordedProgram, Recordings
@@ -31,7 +31,7 @@ from tapec.trace.program import Program
 from tapec.trace.recorder import CURRENT, in_batch
 from tapec.trace.run import Recorded, run_traced
 from tapec.trace.structure import LEAF
-from tapec.trace.tensor import Tensor, record, wrap
+from tapec.trace.tensor import Tensor
 
 if TYPE_CHECKING:
     from tapec.api.explain import Explanation
@@ -453,31 +453,3 @@ def signature_change(old: Arguments, new: Arguments) -> str:
     parts = [f"{n} is {t}, was {before[n]}" for n, t in now.items() if n in before and before[n] != t]
     parts += [f"{n} is new" for n in now if n not in before] + [f"{n} is gone" for n in before if n not in now]
     return ", ".join(parts) or "a static argument has another value"
-
-
-def recorded_outputs(op: Op, path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:
-    """Tensors in place of outputs, recorded as one call by whatever records the inputs; guards go to an outer trace."""
-    rec = CURRENT.get()
-    watched = rec is not None and any(
-        type(x) is Tensor and x._mark is not None and x._mark.tokens & rec.tokens for x in read
-    )
-    if not (as_tensors or watched):
-        return outputs
-    made = len(path.target.outputs)
-    out = [wrap(v) for v in outputs[:made]]
-    if rec is not None and watched:
-        objects = tuple(read[: len(path.target.inputs)])
-        record(rec, op, objects, (("graph", path.target),), tuple(out))
-        for guard in path.guards if rec.trace is not None else ():
-            _record_guard(rec, guard, path, objects)
-    return [*out, *outputs[made:]]
-
-
-def _record_guard(rec: Any, guard: Any, path: TracedPath, objects: tuple[Any, ...]) -> None:
-    """What a path relies on, made of the inputs that it hangs on: others, perhaps, nobody may look at."""
-    inputs = path.forward.inputs
-    graph = with_inputs_read(prune(Graph(inputs, path.forward.nodes, [guard.node], path.forward.name)))
-    operands = tuple([x for x, i in zip(objects, inputs) if i in graph.inputs])
-    condition = wrap(guard.node.type.dtype.type(guard.value))
-    record(rec, CALL, operands, (("graph", graph),), (condition,))
-    rec.trace.guard(guard.kind, condition, guard.value)

@@ -1,0 +1,42 @@
+"""What generated code has computed, as tensors that are recorded by whoever records what went in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapec.ir import Graph, Op, prune
+from tapec.ops.control import CALL
+from tapec.runtime.build import with_inputs_read
+from tapec.trace.paths import TracedPath
+from tapec.trace.recorder import CURRENT
+from tapec.trace.tensor import Tensor, record, wrap
+
+__all__ = ["recorded_outputs"]
+
+
+def recorded_outputs(op: Op, path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:
+    """Tensors in place of outputs, recorded as one call by whatever records the inputs; guards go to an outer trace."""
+    rec = CURRENT.get()
+    watched = rec is not None and any(
+        type(x) is Tensor and x._mark is not None and x._mark.tokens & rec.tokens for x in read
+    )
+    if not (as_tensors or watched):
+        return outputs
+    made = len(path.target.outputs)
+    out = [wrap(v) for v in outputs[:made]]
+    if rec is not None and watched:
+        objects = tuple(read[: len(path.target.inputs)])
+        record(rec, op, objects, (("graph", path.target),), tuple(out))
+        for guard in path.guards if rec.trace is not None else ():
+            _record_guard(rec, guard, path, objects)
+    return [*out, *outputs[made:]]
+
+
+def _record_guard(rec: Any, guard: Any, path: TracedPath, objects: tuple[Any, ...]) -> None:
+    """What a path relies on, made of the inputs that it hangs on: others, perhaps, nobody may look at."""
+    inputs = path.forward.inputs
+    graph = with_inputs_read(prune(Graph(inputs, path.forward.nodes, [guard.node], path.forward.name)))
+    operands = tuple([x for x, i in zip(objects, inputs) if i in graph.inputs])
+    condition = wrap(guard.node.type.dtype.type(guard.value))
+    record(rec, CALL, operands, (("graph", graph),), (condition,))
+    rec.trace.guard(guard.kind, condition, guard.value)
