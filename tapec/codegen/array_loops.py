@@ -10,9 +10,9 @@ from tapec.codegen.array_steps import ArrayStep
 from tapec.codegen.expressions import Expr
 from tapec.codegen.feeds import Block, Feed
 from tapec.codegen.lifted import lifted, settle
-from tapec.codegen.loops import makes_more, workspace_lines
+from tapec.codegen.loops import workspace_lines
 from tapec.codegen.pattern import Carried
-from tapec.codegen.plan import BIG, TIMES, Plan, is_big, is_view
+from tapec.codegen.plan import BIG, TIMES, Plan, is_big, is_view, makes_more
 from tapec.codegen.repeat_lines import DIGITS, Repeat, Repeating, repeat_items, repeat_plan
 from tapec.codegen.statements import Assign, Delete
 from tapec.codegen.templates import COPY
@@ -142,6 +142,7 @@ class ArrayRepeats(Repeating):
         over = [*self.seen_last(), *self.lists_over(block)] if more else []
         if over:
             self.out.append(Delete(tuple(over)))
+        self.unbind([*over, *step.bound])
         self.alive -= sum([self.kept.pop(f.values, 0) for f in block.feeds if self.is_last(f)])
         for node, p in block.left.items():
             last = block.body[p]

@@ -116,12 +116,17 @@ def _moved(node: Node, new: dict[Node, Node]) -> Node:
 def _loop(
     region: Region, rows: int, readers: dict[Node, list[Node]], outputs: tuple[Node, ...], new: dict[Node, Node]
 ) -> list[Node]:
-    """The nodes of the outer program for one region: the loop, its results, and means made of sums."""
+    """The nodes of the outer program for one region: the loop, its results, and means made of sums; or those of the
+    region, where one block would do."""
     region = region._replace(nodes=tuple(early_ends(region.nodes)))
     inside = {n for n in region.nodes if n not in region.sums}
     adding = set(region.nodes)
     kept = [n for n in region.nodes if n in inside and (n in outputs or not adding.issuperset(readers.get(n, ())))]
     block = _even_block(rows, _most_rows(region, rows, inside, set(kept)))
+    if block >= rows:  # all of it fits
+        for n in region.nodes:
+            new[n] = _moved(n, new)
+        return [new[n] for n in region.nodes]
     body = _BodyMaker(rows, block, inside)
     for node in region.nodes:
         body.add(node)

@@ -11,13 +11,15 @@ from typing import Any
 
 from tapec.codegen.cost import bytes_of
 from tapec.codegen.names import Names, generic_name, identifier
-from tapec.codegen.plan import Plan, is_view
+from tapec.codegen.plan import Plan, is_view, makes_more
 from tapec.ir import INPUT, Node
 from tapec.ir.types import Type
 
 __all__ = ["Buffers"]
 
 AHEAD = 8  # operations to look through for the name that a buffer ends up with
+SPENT = 1 << 16  # bytes of a dead array that is worth a line to let go of it, where no later value takes its memory,
+SHARE = 8  # if it is this part of all that there is, and as much of it is made later
 
 
 class Buffers:
@@ -30,6 +32,9 @@ class Buffers:
     that are made once, before it: their names stand for the same memory in every turn. There `lent` tells which values
     live in an array that a later value is computed into, `until` at which item that value needs it, `due` whose array a
     free name stands for.
+
+    `bound` has all names that stand for the same memory, by each of them; `takers` the last item that makes a value of
+    a type, `ahead` the most bytes that one item makes from each on; `spent` are the names of arrays to let go of.
     """
 
     def __init__(self, plan: Plan, names: Names, name: dict[Node, str]):
@@ -50,7 +55,12 @@ class Buffers:
         self.lent: dict[Node, Node] = {}
         self.until: dict[Node, int] = {}
         self.due: dict[str, Node] = {}
+        self.bound: dict[str, list[str]] = {}
+        self.takers: dict[Any, int] = {}
+        self.ahead: list[int] = []
+        self.spent: list[list[str]] = []
         self.alive = self.peak = self.moved = 0  # bytes in use, at most in use, read and written
+        self.beside = 0  # bytes that the line at work takes and gives back
 
     def start(self, items: list[Any]) -> None:
         """Find out for how long everything is needed."""
@@ -62,6 +72,42 @@ class Buffers:
                 last_read[leaf] = k
                 last[self.root_of(leaf)] = k
         self.last, self.last_read = last, last_read
+        if self.workspace is None:
+            self.look_ahead(items)
+
+    def look_ahead(self, items: list[Any]) -> None:
+        """What makes arrays, and what computes them in memory that is there."""
+        for k, item in enumerate(items):
+            if type(item) is Node and (item.op.out or item.op.kind == "block loop"):
+                self.takers.update(dict.fromkeys(item.type if item.op.multi else (item.type,), k))
+        self.ahead = [bytes_of((item,)) if makes_more(item) else 0 for item in items] + [0]
+        for k in reversed(range(len(items))):
+            self.ahead[k] = max(self.ahead[k], self.ahead[k + 1])
+
+    def is_spent(self, t: Type) -> bool:
+        """Will no later value take the memory of such an array, though there are some that need much?"""
+        if not self.ahead or t.nbytes < max(SPENT, self.alive // SHARE) or self.takers.get(t, -1) > self.here:
+            return False
+        return self.ahead[self.here + 1] * SHARE >= t.nbytes
+
+    def bind(self, name: str, old: str | None = None) -> None:
+        """A name stands for new memory, or for that which another stands for."""
+        before, group = self.bound.get(name), [] if old is None else self.names_like(old)
+        if before is not group:
+            if before is not None:
+                before.remove(name)
+            group.append(name)
+            self.bound[name] = group
+
+    def names_like(self, name: str) -> list[str]:
+        """All names that stand for the same memory."""
+        return self.bound.setdefault(name, [name])
+
+    def unbind(self, names: Collection[str]) -> None:
+        """These stand for nothing any more."""
+        for name in names:
+            if name in self.bound:
+                self.bound.pop(name).remove(name)
 
     def branch(self, other: Buffers) -> None:
         """Take over the state of another block: what is known of values is shared, what is free is not."""
@@ -117,7 +163,7 @@ class Buffers:
     def make_room(self, node: Node) -> None:
         """Count what a value takes while it is computed, and all that it is computed from is still there."""
         if not is_view(node):
-            self.peak = max(self.peak, self.alive + bytes_of((node,)))
+            self.peak = max(self.peak, self.alive + bytes_of((node,)) + self.beside)
 
     def dies(self, node: Node, wanted: Type, heir: Node | None = None) -> bool:
         """Is it an array of our own, of this type, that nobody needs after this line? And may `heir` live in it?"""
@@ -199,6 +245,10 @@ class Buffers:
                 continue
             if dead and leaf in self.lent and self.until[self.lent[leaf]] <= here:
                 self.release(name)  # the array belongs to the value that is kept from now on
+            elif dead and self.is_spent(leaf.type):
+                self.spent.append(self.names_like(name))
+                self.release(name)
+                self.alive -= leaf.type.nbytes
             elif dead and self.plan.is_big(leaf.type):
                 if leaf in self.lent:
                     self.due[name] = self.lent[leaf]
@@ -226,6 +276,8 @@ class Buffers:
             self.names.release(wish)
             self.alive -= t.nbytes
         name = self.name[node] = self.names.take(wish)
+        if node.type.shape:
+            self.bind(name, self.name.get(node.inputs[0]) if old is None and is_view(node) else old)
         return name
 
     def keeps_name(self, node: Node, name: str) -> bool:

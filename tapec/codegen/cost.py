@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tapec.ir import CONSTANT, Graph, Node
 from tapec.ir.flops import flops
 
-__all__ = ["Cost", "bytes_of", "cost_text", "flops_of"]
+__all__ = ["Cost", "bytes_of", "cost_text", "flops_of", "workspace"]
 
 
 class Cost(NamedTuple):
@@ -33,6 +33,20 @@ def _nbytes(t: Any) -> int:
 
 def flops_of(graph: Graph) -> int:
     return sum([flops(n) for n in graph.nodes if n.op is not CONSTANT])
+
+
+def workspace(node: Node) -> int:
+    """The bytes that an operation needs on the way, beside its result."""
+    name, t = node.op.name, node.type
+    if name in _TRANSFORMS:  # along one axis after the other; and real numbers become complex
+        return t.nbytes * (len(node.param("axes")) > 1 or (name == "fftn" and node.inputs[0].type.dtype.kind == "f"))
+    if name in _ON_A_COPY:
+        return bytes_of(node.inputs[:1])
+    return t.nbytes // 2 if name == "inv_lower" else 0
+
+
+_TRANSFORMS = frozenset({"fftn", "ifftn", "rfftn", "irfftn"})
+_ON_A_COPY = frozenset({"var", "std", "median", "quantile"})
 
 
 def cost_text(cost: Cost) -> str:

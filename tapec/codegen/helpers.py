@@ -68,8 +68,9 @@ def chosen(mask, one, other, out=None):
     x, y = [np.asarray(v, dtype).view(f"i{dtype.itemsize}") for v in (one, other)]
     into = None if out is None else out.view(x.dtype)
     spare = None if out is other else into  # y is needed to the end
-    differ = np.bitwise_and(np.bitwise_xor(x, y, out=spare), -mask.view(np.int8), out=spare)
-    return np.bitwise_xor(differ, y, out=into).view(dtype)
+    differ = np.bitwise_xor(x, y, out=spare)
+    differ = np.bitwise_and(differ, -mask.view(np.int8), out=differ if differ.shape == mask.shape else spare)
+    return np.bitwise_xor(differ, y, out=differ if into is None else into).view(dtype)
 
 
 def stable_order(x):

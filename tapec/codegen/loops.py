@@ -14,17 +14,17 @@ from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.helpers import in_threads
 from tapec.codegen.items import AddUp
 from tapec.codegen.names import Names, generic_name
-from tapec.codegen.plan import TIMES, Plan, is_big, is_view
+from tapec.codegen.plan import Plan, makes_more
 from tapec.codegen.statements import Assign, Augment, Def, Delete, Do, For, Return
 from tapec.codegen.templates import EMPTY_LIST, new_array
 from tapec.config import settings
-from tapec.ir import CONSTANT, INPUT, ITEM, Node
+from tapec.ir import CONSTANT, ITEM, Node
 from tapec.ir.types import Type
 
 if TYPE_CHECKING:
     from tapec.codegen.lower import Lowering
 
-__all__ = ["lower_loop", "makes_more", "workspace_lines"]
+__all__ = ["lower_loop", "workspace_lines"]
 
 SLICE = parse_template("_0[_1:_2]", 3)
 SAME = parse_template("_0", 1)
@@ -80,7 +80,8 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         read = zip(body.graph.inputs, node.inputs, body.sliced)
         held = {called[inner]: whole for inner, whole, sliced in read if sliced and whole in outer.owned}
         held.update((name, kept[n]) for n, name in inside.into.given.items())
-        outer.out += _freed(outer, held, [*before, *cut])
+        outer.out += _freed(outer, inside, held, [*before, *cut])
+    outer.unbind(inside.bound)
     names.back_to(mark, {outer.name[part] for part in kept.values() if part in outer.name})
     outer.bury(leaves, [whole for _, whole in inside.into.taken])
     outer.out += inside.into.renamed()
@@ -184,9 +185,10 @@ class _Targets:
         part, inside = self.kept[kept], self.inside
         ending = [inside.name[i] for i in node.inputs if inside.dies(i, node.type)] if node.op.out else []
         for name in [*ending, *inside.pool.get(node.type, ())]:
-            whole = self.spare.get(name)
+            own = next((n for n in inside.names_like(name) if n in self.spare), name)
+            whole = self.spare.get(own)
             if whole is not None and whole.type == part.type:
-                del self.spare[name]
+                del self.spare[own]
                 self.taken.append((part, whole))
                 if name in inside.pooled:
                     inside.take_back(name)
@@ -202,6 +204,7 @@ class _Targets:
         keep = old is not None and outer.keeps_name(part, old)
         name = outer.name[part] = outer.names.take(str(old)) if keep else outer.names.take_new(outer.wish(part))
         outer.own(part, old is None)
+        outer.bind(name, old)
         if name != old:
             outer.out.append(Assign(name, old if old is not None else new_array("empty", t)))
         return self.slice_of(name)
@@ -256,7 +259,7 @@ def workspace_lines(
     return before, at_start
 
 
-def _freed(outer: Lowering, held: dict[str, Node], workspace: list[Assign]) -> list[Delete]:
+def _freed(outer: Lowering, inside: Lowering, held: dict[str, Node], workspace: list[Assign]) -> list[Delete]:
     """After the loop: `del` for the workspace and for slices of arrays that die, when later lines make large arrays.
 
     `held` are the arrays of our own that slices look into, `workspace` the lines that make it.
@@ -265,18 +268,11 @@ def _freed(outer: Lowering, held: dict[str, Node], workspace: list[Assign]) -> l
     if not later:
         return []
     ends = {name: outer.last.get(outer.root_of(node), outer.here) for name, node in held.items()}
-    names = [name for name, last in ends.items() if last < later[-1]]
+    names = [n for name, last in ends.items() if last < later[-1] for n in inside.names_like(name)]
     for line in workspace:
-        names += (line.target,) if type(line.target) is str else line.target
-    return [Delete(tuple(names))] if names else []
-
-
-def makes_more(item: Any) -> bool:
-    """Is it computed in memory of its own?"""
-    if type(item) is not Node or is_view(item):
-        return False
-    in_place = item.op.kind == "elementwise" and any(i.type == item.type and i.op is not INPUT for i in item.inputs)
-    return item.op.multi or (is_big(item.type, TIMES) and not in_place)
+        for target in (line.target,) if type(line.target) is str else line.target:
+            names += inside.names_like(target)
+    return [Delete(tuple(dict.fromkeys(names)))] if names else []
 
 
 def _zero(outer: Lowering, part: Node, value: Node) -> str:

@@ -13,17 +13,17 @@ from typing import Any
 from tapec.codegen.blocks import LOOP
 from tapec.codegen.buffers import Buffers
 from tapec.codegen.checks import check_of, finite
-from tapec.codegen.cost import bytes_of
+from tapec.codegen.cost import bytes_of, workspace
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.idioms import BIT_BY_BIT, BY_DOT, CHOSEN, HELPED, is_weak, out_template
 from tapec.codegen.items import UNKNOWN, AddUp, Fork, Results
 from tapec.codegen.load import Space
 from tapec.codegen.loops import lower_loop
 from tapec.codegen.names import Names
-from tapec.codegen.plan import TIMES, Plan, is_big
+from tapec.codegen.plan import TIMES, Plan, is_big, is_view
 from tapec.codegen.results import result
 from tapec.codegen.scatter import is_scatter, is_write
-from tapec.codegen.statements import Assign, Augment, Do, If, Return, Statement, Store
+from tapec.codegen.statements import Assign, Augment, Delete, Do, If, Return, Statement, Store
 from tapec.codegen.templates import WHOLE
 from tapec.codegen.writes import Filled, add_scatter, add_scatter_into, scatter, scatter_into, write
 from tapec.ir import Node, is_literal
@@ -65,7 +65,19 @@ class Lowering(Buffers):
                 self.bury(item.leaves)
             else:
                 self.results(item)
+            if self.spent:
+                self.let_go()
         return self.out
+
+    def let_go(self) -> None:
+        """`del` for arrays that are dead, under all names that still stand for them."""
+        names = [n for group in self.spent for n in group if n not in self.names.taken and n not in self.names.fixed]
+        if names and type(self.out[-1]) is Delete:
+            self.out[-1] = Delete((*self.out[-1].names, *names))
+        elif names:
+            self.out.append(Delete(tuple(names)))
+        self.unbind(names)
+        self.spent = []
 
     def fork(self, fork: Fork) -> None:
         """A path that branches off. It ends by itself, so it may use up everything, names too."""
@@ -94,6 +106,7 @@ class Lowering(Buffers):
         if computed:
             self.moved += bytes_of([i for i in item.leaves if i not in nodes]) + bytes_of(computed)
         values = None if item.nodes is None else tuple([result(self, n, given) for n in item.nodes])
+        self.peak = max(self.peak, self.alive + max([max(self.on_the_way(n)) for n in computed], default=0))
         self.out.append(Return(values, self.common_origin(item.nodes or ())))
 
     def common_origin(self, nodes: Sequence[Node]) -> Any:
@@ -106,6 +119,8 @@ class Lowering(Buffers):
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         """One or a few lines that compute a value."""
         self.moved += bytes_of(leaves) + bytes_of((node,))
+        before, self.beside = self.on_the_way(node)
+        self.peak = max(self.peak, self.alive + max(before, self.beside))
         if node.op.multi:
             if node.op is LOOP:
                 lower_loop(self, node, leaves)
@@ -121,6 +136,20 @@ class Lowering(Buffers):
             write(self, node, leaves)
         elif not self.overwrite(node, leaves):
             self.assign(node, leaves)
+
+    def on_the_way(self, node: Node) -> tuple[int, int]:
+        """The most bytes in use until all operands inside a line are computed, and then beside the result."""
+        plan = self.plan
+        changed = node.inputs if node in plan.fused else node.inputs[: is_write(node)]  # in place
+        held = most = 0
+        for i in node.inputs:
+            if i in plan.nested:
+                own = 0 if i in changed or is_view(i) or is_scatter(i) or is_write(i) else bytes_of((i,))
+                before, beside = self.on_the_way(i)
+                most = max(most, held + before, held + beside + own)
+                held += own
+        mask = node.type.size if node.op.name == "where" and plan.templates.get(node) in HELPED else 0
+        return most, held + mask + workspace(node)
 
     def assign(self, node: Node, leaves: Sequence[Node]) -> None:
         """`name = expression`, or the expression alone when it writes into an array of that name."""

@@ -15,7 +15,7 @@ from tapec.codegen.names import wished_name
 from tapec.codegen.scatter import fused_operand, is_number_stored, is_scatter, is_write, line_template
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
 
-__all__ = ["BIG", "TIMES", "Plan", "is_big", "is_view"]
+__all__ = ["BIG", "TIMES", "Plan", "is_big", "is_view", "makes_more", "spells_out"]
 
 BIG = 1024  # bytes from which an array is worth its own buffer: the memory of smaller ones NumPy has at hand
 TIMES = 8  # as large must it be where there are larger ones beside it, or where a call with `out=` takes longer
@@ -29,7 +29,40 @@ def is_view(node: Node) -> bool:
     """Does the result share memory with the first input?"""
     if not node.inputs or not (node.op.view or node.op.name in ("real", "imag")):
         return False
+    if node.op.name == "reshape" and node.inputs[0].op.name == "broadcast_to":
+        return not (spells_out(node) and is_made(node.inputs[0].inputs[0]))
     return node.op.name != "getitem" or not any(i.type.shape for i in node.inputs[1:])
+
+
+def spells_out(node: Node) -> bool:
+    """Does a reshape join an axis along which something was spread out with one along which it was not?
+
+    No strides could describe that: it makes an array of its own.
+    """
+    spread = node.inputs[0] if node.op.name == "reshape" else node
+    if spread.op.name != "broadcast_to" or not node.type.size:
+        return False
+    shape, source = spread.type.shape, spread.inputs[0].type.shape
+    own = (1,) * (len(shape) - len(source)) + source
+    axes = iter([(n, n != m) for n, m in zip(shape, own) if n != 1])
+    for n in node.type.shape:
+        joined, kinds = 1, set()
+        while joined < n:
+            size, equal = next(axes)
+            joined *= size
+            kinds.add(equal)
+        if joined > n:
+            return False  # an axis is parted: strides may do
+        if len(kinds) > 1:
+            return True
+    return False
+
+
+def is_made(node: Node) -> bool:
+    """Is it computed here, or looks into what is? The strides of what is given may be 0."""
+    while is_view(node) and node.op.name != "broadcast_to":
+        node = node.inputs[0]
+    return node.op is not INPUT and node.op is not CONSTANT and not is_view(node)
 
 
 def is_number(node: Node) -> bool:
@@ -39,6 +72,14 @@ def is_number(node: Node) -> bool:
 
 def is_big(t: Any, times: int = 1) -> bool:
     return not isinstance(t, tuple) and t.nbytes >= BIG * times
+
+
+def makes_more(item: Any) -> bool:
+    """Is it computed in memory of its own?"""
+    if type(item) is not Node or is_view(item):
+        return False
+    in_place = item.op.kind == "elementwise" and any(i.type == item.type and i.op is not INPUT for i in item.inputs)
+    return item.op.multi or (is_big(item.type, TIMES) and not in_place)
 
 
 class Plan:

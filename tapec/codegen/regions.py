@@ -129,9 +129,10 @@ def _belongs(node: Node, inside: Container[Node], scattered: dict[Node, int], ad
 
 
 def _sink(graph: Graph, level: dict[Node, int], aligned: dict[Node, set[int]]) -> dict[Node, int]:
-    """Move what a later loop alone reads into that loop, unless it is computed from what an earlier one makes.
+    """Move what a later loop alone reads into that loop, if all that it is computed from is there by then anyway.
 
-    Gives the latest loop in which each could be.
+    `1 - h * h` goes to the loop that multiplies by it, since `h` is needed after that. Gives the latest loop in which
+    each could be.
     """
     latest: dict[Node, int] = {}
     for node in reversed(graph.nodes):
@@ -141,11 +142,17 @@ def _sink(graph: Graph, level: dict[Node, int], aligned: dict[Node, set[int]]) -
             if i in aligned:
                 until = own if by_rows is not None and k in by_rows else level[node] - 1
                 latest[i] = min(latest.get(i, until), until)
+    there = dict.fromkeys(graph.outputs, len(graph.nodes))  # until which loop values are there in any case
+    for node in reversed(graph.nodes):
+        if node not in aligned or latest[node] == level[node]:
+            until = max(level[node], there.get(node, 0)) if is_view(node) else level[node]
+            for i in node.inputs:
+                there[i] = max(there.get(i, 0), until)
     for node in graph.nodes:
         if node in aligned:
-            made = [level[i] for i in node.inputs if i in aligned]
-            free = all(k == latest[node] for k in made)
-            level[node] = latest[node] if free else max(level[node], *made)
+            made = [i for i in node.inputs if i in aligned]
+            free = all(level[i] == latest[node] or there.get(i, -1) >= latest[node] for i in made)
+            level[node] = latest[node] if free else max(level[node], *[level[i] for i in made])
     return latest
 
 

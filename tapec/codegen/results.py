@@ -8,7 +8,7 @@ import numpy as np
 
 from tapec.codegen.expressions import Expr, Expression, parse_template
 from tapec.codegen.idioms import is_weak
-from tapec.codegen.plan import is_view
+from tapec.codegen.plan import is_view, spells_out
 from tapec.codegen.templates import COPY
 from tapec.ir import CONSTANT, INPUT, Node
 
@@ -32,7 +32,7 @@ def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
             return Expr(parse_template(f"np.{t.dtype.name}(_0)", 1), (value,))
         return value if _gives_scalar(node) else Expr(TO_SCALAR, (value,))
     root = low.root_of(node)
-    if root.op is not INPUT and node not in given and _spells_out(node):
+    if root.op is not INPUT and node not in given and spells_out(node):
         low.allocate(t)
         given.add(node)
         return value
@@ -50,30 +50,6 @@ def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
 def _gives_scalar(node: Node) -> bool:
     """Does its source give a NumPy scalar by itself, not an array of no dimensions?"""
     return isinstance(node.op.numpy, np.ufunc) or node.op.kind in ("reduction", "creation", "input", "item")
-
-
-def _spells_out(node: Node) -> bool:
-    """Does a reshape join an axis along which something was spread out with one along which it was not?
-
-    No strides could describe that: it makes an array of its own.
-    """
-    spread = node.inputs[0] if node.op.name == "reshape" else node
-    if spread.op.name != "broadcast_to" or not node.type.size:
-        return False
-    shape, source = spread.type.shape, spread.inputs[0].type.shape
-    own = (1,) * (len(shape) - len(source)) + source
-    axes = iter([(n, n != m) for n, m in zip(shape, own) if n != 1])
-    for n in node.type.shape:
-        joined, kinds = 1, set()
-        while joined < n:
-            size, equal = next(axes)
-            joined *= size
-            kinds.add(equal)
-        if joined > n:
-            return False  # an axis is parted: strides may do
-        if len(kinds) > 1:
-            return True
-    return False
 
 
 def _is_writable(node: Node) -> bool:

@@ -32,7 +32,7 @@ def inv_lower(l):
     while block < n:
         for i in range(0, n - block, 2 * block):  # [[a, 0], [b, c]] has the inverse [[A, 0], [-C b A, C]]
             m, j = i + block, i + 2 * block
-            inverse[m:j, i:m] = -inverse[m:j, m:j] @ (l[m:j, i:m] @ inverse[i:m, i:m])
+            np.negative(inverse[m:j, m:j] @ (l[m:j, i:m] @ inverse[i:m, i:m]), out=inverse[m:j, i:m])
         block *= 2
     return inverse
 

@@ -238,6 +238,22 @@ def test_what_a_value_is_computed_from_is_counted_with_it():
     assert compiled.cost.peak >= 2 * w.nbytes
 
 
+def test_what_a_reshape_spells_out_is_written_again():
+    """Where what was spread out was computed here: steps of what is given may be 0, and then it is a view."""
+
+    def largest(x):
+        return np.sum(np.max(np.reshape(x, (60, 2, 80, 2)), axis=(1, 3)) ** 2)
+
+    x = np.random.default_rng(0).normal(size=(120, 160))
+    assert "out=d_x)" in check(gradient_of(largest, x), x).source
+
+    def given(x):
+        return np.exp(np.reshape(np.broadcast_to(x[:, None], (60, 2, 80)), (120, 80)))
+
+    for x in (np.ones((60, 80)), np.broadcast_to(1.0, (60, 80)), np.broadcast_to(np.ones(80), (60, 80))):
+        check(graph_of(given, x), x)
+
+
 def test_what_a_reshape_spells_out_is_not_copied_again():
     """The gradient of a mean over squares of four: each element four times, in rows and columns."""
 

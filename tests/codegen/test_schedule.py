@@ -3,6 +3,7 @@
 import tracemalloc
 
 import numpy as np
+import pytest
 
 from tapec.codegen.schedule import late_starts
 from tapec.ir import Node, get_op, input_node, type_of
@@ -149,6 +150,158 @@ def test_workspace_is_small_and_gone_after_the_loop():
     compiled = check(gradient_of(factorised, *values, wrt=(0, 1)), *values)
     assert any(line.startswith("del ") for line in lines(compiled))
     assert peak(compiled, values) < 1.08 * data.nbytes
+
+
+def test_what_another_name_in_the_loop_stands_for_is_kept_in_its_array():
+    """`e = np.multiply(z_, mask_, out=z_)` is a slice of the array that dies, under a name of its own."""
+
+    def weighted(u, v, data, mask):
+        e = (u @ v - data) * mask
+        return np.sum(e**2)
+
+    u, v, data = rng.normal(size=(1000, 20)), rng.normal(size=(20, 800)), rng.normal(size=(1000, 800))
+    values = u, v, data, (data > 0) * 1.0
+    compiled = check(gradient_of(weighted, *values, wrt=(0, 1)), *values)
+    assert "np.empty" not in compiled.source
+    assert peak(compiled, values) < 1.08 * data.nbytes
+
+
+def test_all_names_of_a_slice_are_deleted():
+    """Each of them would keep the whole array."""
+
+    def attended(q, k, v):
+        s = q @ k.T * 0.5
+        e = np.exp(s - np.max(s, axis=1, keepdims=True))
+        a = e / np.sum(e, axis=1, keepdims=True)
+        return np.sum((a @ v) ** 2)
+
+    values = [rng.normal(size=(500, 8)) for _ in range(3)]
+    compiled = check(gradient_of(attended, *values), *values)
+    assert "for i in" in compiled.source
+    assert peak(compiled, values) < 2.2 * 500 * 500 * 8  # the weights and their gradient
+    assert peak(compiled, values) < 1.05 * compiled.cost.peak
+
+
+def layers(w, v, u, x):
+    return np.sum(np.tanh(np.tanh(np.tanh(x @ w) @ v) @ u) ** 2)
+
+
+def test_slopes_are_computed_where_they_are_needed():
+    """`1 - h * h` of all layers would be kept beside `h`, which is there anyway."""
+    values = *[rng.normal(size=(64, 64)) * 0.1 for _ in range(3)], rng.normal(size=(4096, 64))
+    compiled = check(gradient_of(layers, *values, wrt=(0, 1, 2)), *values)
+    source = compiled.source
+    assert source.count("for i in") >= 2 and source.index("np.subtract(1, ") > source.rindex("np.tanh(")
+    assert peak(compiled, values) < 4.6 * values[-1].nbytes  # three layers, a gradient and blocks
+
+
+def test_slopes_stay_where_they_are_read_too():
+    def f(w, x):
+        h = np.tanh(x @ w)
+        slope = 1.0 - h * h
+        return np.sum(slope, axis=1), np.sum((h @ w) * slope)
+
+    w, x = rng.normal(size=(64, 64)) * 0.1, rng.normal(size=(2048, 64))
+    check(graph_of(f, w, x), w, x)
+    check(gradient_of(lambda w, x: f(w, x)[1], w, x), w, x)
+
+
+# -- what is dead ------------------------------------------------------------------------------------------------------
+N = 100_000
+
+
+def test_a_dead_array_that_no_later_value_takes_is_deleted():
+    x, w = rng.normal(size=N), rng.normal(size=N)
+    compiled = check(gradient_of(lambda x, w: np.sum(np.sort(x) * w), x, w, wrt=(0,)), x, w)
+    assert any(line.startswith("del ") for line in lines(compiled))
+    assert compiled.cost.peak == 2 * x.nbytes  # the order and the result; sorted values are gone
+
+
+def test_it_is_deleted_under_all_its_names():
+    def f(x, k):
+        y = np.exp(np.sin(x * k))  # one array, which takes several names
+        z = np.tanh(y)
+        s = np.sum(z)
+        return s, np.fft.rfft(np.reshape(x, (-1, 10)), axis=1)
+
+    x, k = rng.normal(size=N), rng.normal(size=N)
+    compiled = check(graph_of(f, x, k), x, k)
+    assert peak(compiled, (x, k)) < 1.05 * compiled.cost.peak
+
+    def g(x):
+        rows = np.reshape(np.sin(x), (100, -1))
+        return np.sum(rows[:, 1:] @ rows[:, :-1].T), np.sort(x)  # views of what is dead
+
+    compiled = check(graph_of(g, x), x)
+    assert peak(compiled, (x,)) < 1.05 * compiled.cost.peak
+
+
+def test_names_that_a_loop_has_taken_are_deleted_once():
+    """`e` is a name of the first array, and then of what the loop works on."""
+
+    def f(x, w, v):
+        z = x @ w
+        e = np.exp(z)
+        h = np.sqrt(e)
+        s = np.sum(h @ w)
+        e = v * 2.0
+        e = np.tanh(e) * v
+        e = e * np.exp(e)
+        return s, np.sum(e), np.sort(np.reshape(h[:, :1] * v[:200], -1)), np.fft.rfft(v[0])
+
+    x, w, v = rng.normal(size=(200, 200)), rng.normal(size=(200, 200)), rng.normal(size=(2000, 200))
+    compiled = check(graph_of(f, x, w, v), x, w, v)
+    assert "for i in" in compiled.source
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, w: np.sum(np.sin(x)) * np.exp(w),  # takes its memory
+        lambda x, w: (np.sum(np.sort(x)), np.sum(w)),  # nothing large is made later
+        lambda x, w: np.sum(np.sort(x[:100])) * np.fft.rfft(w),  # it is small
+    ],
+)
+def test_what_is_not_deleted(f):
+    x, w = rng.normal(size=N), rng.normal(size=N)
+    assert not any(line.startswith("del ") for line in lines(check(graph_of(f, x, w), x, w)))
+
+
+def test_what_all_of_fits_in_one_block_is_no_loop():
+    w, x = rng.normal(size=(32, 256)), rng.normal(size=(512, 32))
+    source = check(gradient_of(lambda w, x: np.sum(np.tanh(x @ w) * np.tanh(x @ w + 1.0)), w, x), w, x).source
+    assert "for i in range(0, 512, 512)" not in source
+
+
+# -- what is stated ----------------------------------------------------------------------------------------------------
+M = rng.normal(size=(300, 300))
+
+
+@pytest.mark.parametrize(
+    ("f", "values"),
+    [
+        (lambda x, y: np.sum((x * 2.0 + 1.0) @ np.cos(y)), (M, M)),
+        (lambda x, y: np.exp(x) * y * np.cos(x), (M, M)),
+        (lambda x, y: np.where(x > 0.0, np.sin(y), 0.0), (M, M)),
+        (lambda x, y: np.where(x > y, x, y), (M, M)),
+        (lambda x: np.fft.fft2(np.exp(x)), (M,)),
+        (lambda x: np.fft.irfft2(np.fft.rfft2(x)), (M,)),
+        (lambda x: np.fft.fft(x), (M,)),
+        (lambda x: np.std(np.sin(x), axis=0), (M,)),
+        (lambda x: np.median(np.sin(x), axis=0), (M,)),
+        (lambda x: np.reshape(np.broadcast_to(np.exp(x)[:, None], (300, 4, 300)), (1200, 300)) * 2.0, (M,)),
+    ],
+)
+def test_the_memory_stated_is_what_is_in_use(f, values):
+    for graph in [graph_of(f, *values)] + [gradient_of(lambda *xs: np.sum(np.abs(f(*xs)) ** 2), *values)]:
+        compiled = check(graph, *values)
+        assert 0.9 * compiled.cost.peak < peak(compiled, values) < 1.1 * compiled.cost.peak, compiled.source
+
+
+def test_the_memory_stated_of_a_cholesky_decomposition():
+    a = M @ M.T + 300.0 * np.eye(300)
+    compiled = check(gradient_of(lambda a: np.sum(np.log(np.diag(np.linalg.cholesky(a)))), a), a)
+    assert 0.9 * compiled.cost.peak < peak(compiled, (a,)) < 1.1 * compiled.cost.peak, compiled.source
 
 
 def test_nothing_is_deleted_before_the_end():
