@@ -7,6 +7,7 @@ What stands there may change at each call, and the result is the same.
 from __future__ import annotations
 
 import dis
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -19,13 +20,17 @@ def only_noted(label: str, codes: Iterable[CodeType]) -> bool:
     """Is what has this label (`n`, `self.calls`, `count[0]`, `len(self.log)`) noted by these codes, and not read?"""
     name = name_in(label)
     found = [_looks(code) for code in codes]
-    return sum(notes[name] for _, notes in found) == sum(reads[name] for reads, _ in found)
+    noted = sum(notes[name] for _, notes in found)
+    return noted > 0 and noted == sum(reads[name] for reads, _ in found)
 
 
 def name_in(label: str) -> str:
     """The name by which code reaches what has this label."""
     place = label.removeprefix("len(").removeprefix("keys of ").rstrip(")")
-    return place.partition("[")[0].rpartition(".")[2]
+    return _KEYS.sub("", place).rpartition(".")[2]
+
+
+_KEYS = re.compile(r"(\[[^\[\]]*\])+$")
 
 
 @cache

@@ -31,11 +31,17 @@ def reading(self, x):
     return x * len(self.log) + self.table["a"]
 
 
-@pytest.mark.parametrize("label", ["self.n", "len(self.log)", "self.log[0]", "self.table['a']", "len(total)"])
+NOTED = ["self.n", "len(self.log)", "self.log[0]", "self.table['a']", "len(total)", "f.args[0].n"]
+
+
+@pytest.mark.parametrize("label", NOTED)
 def test_noted(label):
     assert only_noted(label, [noting.__code__])
 
 
-@pytest.mark.parametrize("label", ["self.n", "self.first", "self.t", "len(self.log)", "keys of self.table"])
+READ = ["self.n", "self.first", "self.t", "len(self.log)", "keys of self.table", "f.args[0].n", "self.other"]
+
+
+@pytest.mark.parametrize("label", READ)
 def test_read(label):
     assert not only_noted(label, [noting.__code__, reading.__code__])
