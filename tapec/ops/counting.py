@@ -13,10 +13,11 @@ from tapec.ir.index import Slot
 from tapec.ops.array import apply, implements
 from tapec.ops.define import as_operand, define, dtype_of
 from tapec.ops.indexing import SCATTER
-from tapec.ops.kit import as_array
+from tapec.ops.kit import as_array, flat
 from tapec.ops.reductions import unsupported
 from tapec.ops.samples import Case
 from tapec.ops.symbol import is_known
+from tapec.ops.ufunc_calls import cast
 
 __all__ = ["BINCOUNT", "bincount", "histogram", "histogram_bin_edges"]
 
@@ -67,12 +68,12 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     if not is_known(x):
         return apply(BINCOUNT, (x, weights), (("minlength", int(minlength)),))
     n = np.bincount(x, np.zeros(weights.shape), int(minlength)).shape[0]  # plain places: the length is known
-    return apply(SCATTER, (weights.astype(float), x), (("shape", (n,)), ("index", (Slot(0),))))
+    return apply(SCATTER, (cast(weights, np.dtype(float)), x), (("shape", (n,)), ("index", (Slot(0),))))
 
 
 @implements(np.histogram_bin_edges)
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    a = np.ravel(as_array(a))
+    a = flat(as_array(a))
     edges = _edges(a, bins, range)
     if np.ndim(bins):
         return edges
@@ -109,10 +110,10 @@ def _range(a: Any, range: Any) -> tuple[Any, Any]:
 
 @implements(np.histogram)
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    a = np.ravel(as_array(a))
+    a = flat(as_array(a))
     edges = histogram_bin_edges(a, bins, range)
     n = edges.shape[0] - 1
-    w = None if weights is None else np.ravel(as_array(weights))
+    w = None if weights is None else flat(as_array(weights))
     dtype = None if w is None else w.dtype
     if w is not None and w.dtype.char == "g":
         w = w.astype(float)
@@ -154,7 +155,7 @@ def histogramdd(
     if not isinstance(sample, (list, tuple)):
         sample = as_array(sample)
         sample = list(sample.T) if sample.ndim == 2 else [sample]
-    columns = [np.ravel(as_array(c)) for c in sample]
+    columns = [flat(as_array(c)) for c in sample]
     bins = [bins] * len(columns) if not np.ndim(bins) and not isinstance(bins, (list, tuple)) else bins
     ranges = [None] * len(columns) if range is None else range
     edges = [_edges(c, b, r) for c, b, r in zip(columns, bins, ranges, strict=True)]
@@ -162,9 +163,9 @@ def histogramdd(
     total: Any = 0
     for column, edge, size in zip(columns, edges, sizes, strict=True):
         total = total * size + _place(column, edge)
-    w = None if weights is None else np.ravel(as_array(weights))
-    flat = np.bincount(total, w, minlength=math.prod(sizes))
-    counts: Any = np.reshape(flat, sizes)[tuple(slice(0, n - 1) for n in sizes)]
+    w = None if weights is None else flat(as_array(weights))
+    counted = np.bincount(total, w, minlength=math.prod(sizes))
+    counts: Any = np.reshape(counted, sizes)[tuple(slice(0, n - 1) for n in sizes)]
     counts = counts.astype(float)
     if density:
         whole = np.sum(counts)

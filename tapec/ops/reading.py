@@ -101,7 +101,7 @@ def along_index(shape: tuple[int, ...], indices: Any, axis: int) -> tuple[tuple[
     for k, n in enumerate(shape):
         ones = [1] * len(shape)
         ones[k] = n
-        arrays.append(indices if k == axis else np.reshape(np.arange(n), ones))
+        arrays.append(indices if k == axis else np.arange(n).reshape(ones))
     return tuple(map(Slot, range(len(shape)))), tuple(arrays)
 
 

@@ -123,22 +123,22 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if a.dtype.kind in "biu":
         a = a.astype(np.result_type(a.dtype, w.dtype, np.float64))  # the products must not overflow
     total = np.sum(w, axis=axis, keepdims=keepdims)
-    if is_known(total) and np.any(total == 0):
+    if is_known(total) and (total == 0).any():
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     y = np.sum(a * w, axis=axis, keepdims=keepdims) / total
     return (y, np.broadcast_to(total.astype(y.dtype), y.shape)) if returned else y
 
 
 def aligned_weights(a: Any, axis: Any, w: Any) -> Any:
-    """Weights along some axes, with ones in place of the others."""
+    """Weights along some axes, and one for all along the others."""
     if axis is None:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
     axes = [normalize_axis(k, a.ndim) for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
     if w.shape != tuple(a.shape[k] for k in axes):
         raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
-    w = np.transpose(w, sorted(range(len(axes)), key=lambda k: axes[k]))
-    w = np.reshape(w, tuple(n if k in axes else 1 for k, n in enumerate(a.shape)))
-    return np.broadcast_to(w, a.shape)
+    if len(axes) > 1:
+        w = np.transpose(w, sorted(range(len(axes)), key=lambda k: axes[k]))
+    return w.reshape([n if k in axes else 1 for k, n in enumerate(a.shape)])
 
 
 # -- correlation --------------------------------------------------------------------------------------------------

@@ -22,12 +22,12 @@ from tapec.ops.copying import COPY
 from tapec.ops.indexing import FULL_SLICE, GETITEM, real_index
 from tapec.ops.setitem import SETITEM
 from tapec.trace.links import Views
-from tapec.trace.parts import BY_PLACES, encoded
+from tapec.trace.parts import BY_PLACES, SLOTS, encoded
 from tapec.trace.recorder import CURRENT, Recorder
 from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, as_seen, user_frame
 from tapec.trace.views import expire
 
-__all__ = ["forget_unread", "is_whole", "replaced", "updated", "written"]
+__all__ = ["forget_unread", "is_whole", "placed", "recorder_of", "renewed", "replaced", "update", "updated", "written"]
 
 _new = object.__new__
 _new_slice = tuple.__new__
@@ -36,7 +36,7 @@ _BOUNDS = frozenset({int, type(None)})
 
 
 # -- may it be changed at once? ---------------------------------------------------------------------------------------
-def _recorder(t: Tensor) -> Recorder | None:
+def recorder_of(t: Tensor) -> Recorder | None:
     """The recordings, if they are one tape, and it has computed this tensor or does not know it."""
     rec, value = CURRENT.get(), t._value
     if rec is None or rec.append is None or rec.trace is not None:
@@ -106,13 +106,13 @@ def _place(depth: int) -> tuple[Any, int]:
 # -- changes ----------------------------------------------------------------------------------------------------------
 def updated(t: Tensor, op: Op, compute: Any, other: Any) -> bool:
     """`t += other`, where the result has the dtype and shape of the tensor."""
-    rec = _recorder(t)
-    if rec is None:
-        return False
-    is_view = type(t._link) is tuple
-    if not (_is_plain_view(t) if is_view else _may_change(t, rec)):
-        return False
-    x = _operand(other, rec)
+    rec = recorder_of(t)
+    return rec is not None and update(rec, t, op, compute, other)
+
+
+def update(rec: Recorder, t: Tensor, op: Op, compute: Any, other: Any) -> bool:
+    """The same, where it is known what records."""
+    x = _operand(other, rec) if _may_be_written(t, rec) else None
     if x is None:
         return False
     value = t._value
@@ -122,12 +122,7 @@ def updated(t: Tensor, op: Op, compute: Any, other: Any) -> bool:
         return False
     if type(new) is not _ndarray or new.dtype != value.dtype or new.shape != value.shape:
         return False
-    place = _place(3)
-    _change(rec, t, op, (t, x), (), new, place)
-    if is_view:
-        _carry(rec, t, place)
-    elif t._link is not None:
-        expire(t)
+    _renew(rec, t, op, (t, x), (), new, 5)
     return True
 
 
@@ -136,8 +131,23 @@ def _is_plain_view(t: Tensor) -> bool:
     base, steps = t._link[:2]
     if len(t._link) > 2 or len(steps) != 1 or steps[0][0] is not GETITEM or steps[0][2]:
         return False
-    rec = _recorder(base)
+    rec = recorder_of(base)
     return rec is not None and _may_change(base, rec)
+
+
+def _may_be_written(t: Tensor, rec: Recorder) -> bool:
+    return _is_plain_view(t) if type(t._link) is tuple else _may_change(t, rec)
+
+
+def _renew(rec: Recorder, t: Tensor, op: Op, inputs: tuple[Any, ...], params: Any, new: Any, depth: int) -> Tensor:
+    """Let it stand for the new value, and with it whoever shares its memory."""
+    place = _place(depth)
+    before = _change(rec, t, op, inputs, params, new, place)
+    if type(t._link) is tuple:
+        _carry(rec, t, place)
+    elif t._link is not None:
+        expire(t)
+    return before
 
 
 def _carry(rec: Recorder, view: Tensor, place: Any) -> None:
@@ -153,40 +163,77 @@ def _carry(rec: Recorder, view: Tensor, place: Any) -> None:
 
 def written(t: Tensor, index: Any, value: Any) -> bool:
     """`t[index] = value`."""
-    rec = _recorder(t)
+    rec = recorder_of(t)
     if rec is None:
         return False
-    static = _static_index(index)
+    code = index.dtype.kind if type(index) is _ndarray else ""
+    static = None if code else _static_index(index)
     if type(value) is Tensor and type(value._link) is tuple and value._link[0] is t:
         return value._link[1] == ((GETITEM, (("index", static),), ()),)  # `t[index] += w` has changed it already
-    x = _operand(value, rec) if _may_change(t, rec) else None
+    x = _operand(value, rec) if _may_be_written(t, rec) else None
     if x is None:
         return False
     params: Any = (("index", static),)
     arrays: Any = ()
-    if static is None:
-        code = index.dtype.kind if type(index) is _ndarray else ""
-        if code == "b":
-            return _masked(rec, t, index, x)
-        if code == "i":
-            params, arrays = BY_PLACES, (rec.log.seen(index),)
-        else:
-            if is_whole(index):
-                return _replace(rec, t, COPY, x)
-            found = None if _holds_mask(index) else encoded(t, index)
-            if found is None or found[0] is not GETITEM or not found[1]:
-                return False
-            _, params, arrays, index, _ = found
-            arrays = as_seen(rec, arrays)
+    is_mask = code == "b" or (type(index) is Tensor and index.dtype.kind == "b")
+    if is_mask and _is_one(x):
+        return _masked(rec, t, index, x)
+    if code == "i":
+        params, arrays = BY_PLACES, (rec.log.seen(index),)
+    elif static is None:
+        if is_whole(index):
+            return _replace(rec, t, COPY, x)
+        found = None if not is_mask and _holds_mask(index) else encoded(t, index)
+        if found is None or found[0] is not GETITEM or not found[1]:
+            return False
+        _, params, arrays, index, _ = found
+        arrays = as_seen(rec, arrays)
+    return _written(rec, t, (x, *arrays), params, index)
+
+
+def placed(t: Tensor, arrays: tuple[np.ndarray, ...], value: Any) -> bool:
+    """`t[arrays] = value`, with arrays of places along all axes that nobody else knows."""
+    rec = recorder_of(t)
+    x = _operand(value, rec) if rec is not None and _may_be_written(t, rec) else None
+    if x is None:
+        return False
+    return _written(rec, t, (x, *arrays), (("index", SLOTS[: len(arrays)]),), arrays)  # type: ignore[arg-type]
+
+
+def _written(rec: Recorder, t: Tensor, given: tuple[Any, ...], params: Any, index: Any) -> bool:
     new = t._value.copy("K")
+    x = given[0]
     try:
         new[index] = x._value if type(x) is Tensor else x
     except Exception:  # as above; only the copy may have changed
         return False
-    before = _change(rec, t, SETITEM, (t, x, *arrays), params, new, _place(3))
-    forget_unread(rec, t, before)
-    if t._link is not None:
-        expire(t)
+    before = _renew(rec, t, SETITEM, (t, *given), params, new, 5)
+    if type(t._link) is not tuple:
+        forget_unread(rec, t, before)
+    return True
+
+
+def renewed(t: Tensor, op: Op, inputs: tuple[Any, ...]) -> bool:
+    """The result of an op, which has the dtype and shape of the tensor, in its place."""
+    rec = recorder_of(t)
+    if rec is None or not _may_be_written(t, rec):
+        return False
+    operands: list[Any] = []
+    values = []
+    for x in inputs:
+        x = _operand(x, rec)
+        if x is None:
+            return False
+        operands.append(x)
+        values.append(x._value if type(x) is Tensor else x)
+    value = t._value
+    try:
+        new = op.run(*values)
+    except Exception:  # as above
+        return False
+    if type(new) is not _ndarray or new.dtype != value.dtype or new.shape != value.shape:
+        return False
+    _renew(rec, t, op, tuple(operands), (), new, 5)
     return True
 
 
@@ -198,20 +245,33 @@ def is_whole(index: Any) -> bool:
 
 
 def _holds_mask(index: Any) -> bool:
-    parts = index if type(index) is tuple else (index,)
-    return any([isinstance(p, (_ndarray, Tensor)) and p.dtype.kind == "b" for p in parts])
+    for p in index if type(index) is tuple else (index,):
+        if isinstance(p, (_ndarray, Tensor)) and p.dtype.kind == "b":
+            return True
+    return False
 
 
-def _masked(rec: Recorder, t: Tensor, mask: np.ndarray, x: Any) -> bool:
+def _is_one(x: Any) -> bool:
+    v = x._value if type(x) is Tensor else x
+    return type(v) is not _ndarray or v.size == 1
+
+
+def _masked(rec: Recorder, t: Tensor, mask: Any, x: Any) -> bool:
     """A number at the places of a mask: a selection, whose shape does not hang on values."""
     value = t._value
-    if type(x) is not float or value.dtype != float or mask.shape != value.shape:
+    kind = type(x)
+    v = float(x) if kind is int else x._value if kind is Tensor else x
+    if not (value.dtype.kind == "f" if type(v) is float else isinstance(v, np.generic) and v.dtype == value.dtype):
+        return False
+    if mask.shape == value.shape:
+        wide = mask if type(mask) is Tensor else rec.log.seen(mask)
+    elif type(mask) is _ndarray and mask.ndim and mask.shape == value.shape[: mask.ndim]:
+        wide = mask.copy().reshape(mask.shape + (1,) * (value.ndim - mask.ndim))
+    else:
         return False
     new = value.copy("K")
-    new[mask] = x
-    _change(rec, t, WHERE, (rec.log.seen(mask), x, t), (), new, _place(4))
-    if t._link is not None:
-        expire(t)
+    new[mask._value if type(mask) is Tensor else mask] = v
+    _renew(rec, t, WHERE, (wide, x if kind is Tensor else v, t), (), new, 5)
     return True
 
 
@@ -237,8 +297,8 @@ def _static_index(index: Any) -> tuple[Any, ...] | None:
 
 def replaced(t: Tensor, op: Op, x: Any) -> bool:
     """All of it by the elements of another tensor, or of a plain array, of the same type, or by one number."""
-    rec = _recorder(t)
-    x = _operand(x, rec) if rec is not None and _may_change(t, rec) else None
+    rec = recorder_of(t)
+    x = _operand(x, rec) if rec is not None and _may_be_written(t, rec) else None
     return x is not None and _replace(rec, t, op, x)  # type: ignore[arg-type]
 
 
@@ -253,9 +313,7 @@ def _replace(rec: Recorder, t: Tensor, op: Op, x: Any) -> bool:
         return False
     new = np.empty_like(value)
     new[...] = given
-    _change(rec, t, op, (new if type(x) is float else x,), (), new, _place(4))  # a number as it comes to all elements
-    if t._link is not None:
-        expire(t)
+    _renew(rec, t, op, (new if type(x) is float else x,), (), new, 5)  # a number as it comes to all elements
     return True
 
 

@@ -11,18 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import note_user_line
 from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, ufunc_method
 from tapec.ops.control import WHERE
 from tapec.ops.extremes import CLIP
 from tapec.ops.reading import take
+from tapec.ops.ufunc_calls import call_with
 from tapec.ops.ufuncs import call as call_ufunc
-from tapec.trace.plans import INTS, PLACED, PLANS, STATIC, call, call_any, word_of
+from tapec.trace.plans import INTS, PLACED, PLANS, STATIC, call, call_any, holds_arrays, word_of
 from tapec.trace.steps import plan_of_any
-from tapec.trace.tensor import Tensor, operand_values, perform
+from tapec.trace.tensor import NUMERIC, Tensor, operand_values, perform
 
 __all__ = ["planned"]
 
 _ndarray = np.ndarray
+_generic = np.generic
 _new = object.__new__
 _array = np.array
 _intp = np.intp
@@ -94,17 +97,23 @@ def _property(name: str, ours: Any, *args: Any) -> Any:
 
 def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What `call` does, for the commonest of keys."""
+    if "out" in kwargs and type(kwargs["out"]) is Tensor and "casting" not in kwargs:
+        out = kwargs.pop("out")
+        return out._assign(_function(self, func, types, args, kwargs))
     ours = _PLANNED.get(func)
     if ours is None:
+        if func in _ALONE:
+            return _alone(FUNCTIONS[func], args, kwargs)
         if func in _OF_THREE and len(args) == 3 and not kwargs:
-            values = operand_values(args)
-            if values is not None:
-                return _OF_THREE[func](args, values)
+            given = operand_values(args)
+            if given is not None:
+                return _OF_THREE[func](args, given)
         return _other_function(self, func, types, args, kwargs)
     count = len(args)
     operands = args
     key: tuple[Any, ...] = ()
     words: tuple[Any, ...] = ()
+    values: list[Any] = []
     x: Any = args[0] if args else None
     if count == 2:
         y = args[1]
@@ -116,18 +125,22 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
         elif kind in PLACED:  # np.sum(x, 0)
             operands, words, count = (x,), (y,), 1
         elif kind is not Tensor and kind is not _ndarray:
-            word = word_of(y)
+            word = None if (kind is list or kind is tuple) and holds_arrays(y) else word_of(y)
             if word is None:
                 return call_any(ours, args, kwargs)
             operands, words, count = (x,), (word,), 1
-    elif count > 2 and (words := _words(args[1:])):  # np.swapaxes(x, 0, 1)
-        operands, count = (x,), 1
+    elif count > 2:
+        kind = type(args[1])
+        if kind is not Tensor and kind is not _ndarray and (words := _words(args[1:])):  # np.swapaxes(x, 0, 1)
+            operands, count = (x,), 1
     if count == 1:
         kind = type(x)
-        if kind is Tensor:
-            v = x._value
+        if kind is Tensor or kind is _ndarray:
+            v = x._value if kind is Tensor else x
             if type(v) is _ndarray:
                 key, values = (ours, (v.shape, v.dtype)), [v]
+            elif isinstance(v, _generic):
+                key, values = (ours, v.dtype), [v]
         elif (kind is list or kind is tuple) and len(x) == 2:  # np.stack([a, b])
             operands = x, y = x
             v, w = x._value if type(x) is Tensor else x, y._value if type(y) is Tensor else y
@@ -142,14 +155,28 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     if words:
         key += words
     if kwargs:
-        for named in kwargs.items():
-            if type(named[1]) not in STATIC:
-                named = named[0], word_of(named[1])
-                if named[1] is None:
-                    return call(ours, args, kwargs)
-            key += (named,)
+        for name, a in kwargs.items():
+            if type(a) not in STATIC:
+                v = a._value if type(a) is Tensor else a
+                if type(v) is _ndarray and v.dtype.kind in NUMERIC:
+                    operands, a = (*operands, a), (v.shape, v.dtype)
+                    values.append(v)
+                else:
+                    a = word_of(a)
+                    if a is None:
+                        return call(ours, args, kwargs)
+            key += ((name, a),)
     plan = _find(key)
     return call(ours, args, kwargs) if plan is None else plan(operands, values)
+
+
+def _alone(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function that needs no plan: it changes an array, or does not ask what one holds."""
+    try:
+        return ours(*args, **kwargs)
+    except Exception as error:
+        note_user_line(error)
+        raise
 
 
 def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -157,15 +184,18 @@ def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], 
         return perform(WHERE if func is np.where else CLIP, args, (), 3)
     if (func is np.nonzero or func is np.where) and len(args) == 1 and not kwargs and type(args[0]) is Tensor:
         return args[0].nonzero()
+    if func in LIKE:
+        return call(LIKE[func], (self, *args), kwargs)
     ours = FUNCTIONS.get(func)
-    if ours is None or func in LIKE:
-        return _any_function(self, func, types, args, kwargs)
-    return call(ours, args, kwargs)
+    return _any_function(self, func, types, args, kwargs) if ours is None else call(ours, args, kwargs)
 
 
+_ALONE = frozenset({np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask})
+_ALONE |= {np.iscomplexobj, np.isrealobj, np.ndim, np.result_type, np.shape, np.size}
 # functions that are ops of three arguments: one plan for all types, and for numbers that are others each time
 _OF_THREE = {np.where: plan_of_any(WHERE, 3), np.clip: plan_of_any(CLIP, 3)}
-_PLANNED = {f: ours for f, ours in FUNCTIONS.items() if not (f in LIKE or f in _OF_THREE or f is np.nonzero)}
+_UNPLANNED = {*LIKE, *_OF_THREE, *_ALONE, np.nonzero}
+_PLANNED = {f: ours for f, ours in FUNCTIONS.items() if f not in _UNPLANNED}
 _any_function = ArrayLike.__array_function__
 Tensor.__array_function__ = _function  # type: ignore[method-assign, assignment]
 for _name, _ours in METHODS.items():
@@ -180,14 +210,27 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
     if method == "__call__" and len(kwargs) == 1 and len(outs := kwargs.get("out", ())) == 1:
         if type(outs[0]) is Tensor:
             return outs[0]._assign(self.__array_ufunc__(ufunc, method, *inputs))
-    if method == "at" or "out" in kwargs:
+    if method == "at":
+        if type(inputs[0]) is Tensor and len(inputs) == 3 and inputs[0]._gathered(ufunc, *inputs[1:]):
+            return None
         return ufunc_method(self, ufunc, method, inputs, kwargs)
-    return _bound(ufunc, method)(*inputs, **kwargs)
+    if "out" not in kwargs:
+        return _bound(ufunc, method)(*inputs, **kwargs)
+    if method == "__call__" and len(kwargs) == 2 and "where" in kwargs and type(held := kwargs["out"][0]) is Tensor:
+        if len(kwargs["out"]) == 1:
+            return held._assign(_selecting(ufunc)(held, *inputs, where=kwargs["where"]))
+    return ufunc_method(self, ufunc, method, inputs, kwargs)
 
 
 @lru_cache(maxsize=1024)
 def _bound(ufunc: np.ufunc, method: str) -> Any:
     return planned(method, partial(_call_ufunc, ufunc, method))
+
+
+@lru_cache(maxsize=1024)
+def _selecting(ufunc: np.ufunc) -> Any:
+    """A function of (what `out` holds, the operands, where=) that gives what it holds then."""
+    return planned("__call__", lambda held, *inputs, where: call_with(ufunc, inputs, (held,), {"where": where}))
 
 
 def _call_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:

@@ -5,6 +5,7 @@ NumPy's functions ask for arrays in disguise, and hand over to the methods of ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from operator import itemgetter, methodcaller
@@ -24,9 +25,9 @@ _ndarray = np.ndarray
 def computation(node: Node, by_numpy: Callable[[], Any] | None = None) -> Callable[..., Any]:
     """The same, to the last bit, as the op does it: in the shortest way known here, or as NumPy's function does."""
     params = dict(node.params)
-    make = _MAKERS.get(node.op.name)
-    if make is not None and node.op is OPS.get(node.op.name) and node.inputs and node.inputs[0].type.shape:
-        made = make(node, params)
+    name, first = node.op.name, node.inputs[:1]
+    if node.op is OPS.get(name) and (name in _OF_NUMBERS or all([i.type.shape for i in first])) and name in _MAKERS:
+        made = _MAKERS[name](node, params)
         if made is not None:
             return made
     own = None if by_numpy is None else by_numpy()
@@ -53,6 +54,23 @@ def _reduce(node: Node, params: dict[str, Any]) -> Any:
     return (lambda x: run(x, where, None, None, True)) if keepdims else (lambda x: run(x, where))
 
 
+def _accumulate(ufunc: np.ufunc) -> Callable[[Node, dict[str, Any]], Any]:
+    """What the methods `cumsum` and `cumprod` end in."""
+
+    def make(node: Node, params: dict[str, Any]) -> Any:
+        run, axis = ufunc.accumulate, params["axis"]
+        return lambda x: run(x, axis)
+
+    return make
+
+
+def _choose(node: Node, params: dict[str, Any]) -> Any:
+    mode = params["mode"]
+    if mode == "raise":
+        return lambda places, *choices: places.choose(choices)
+    return lambda places, *choices: places.choose(choices, mode=mode)
+
+
 def _count_nonzero(node: Node, params: dict[str, Any]) -> Any:
     if len(params["axis"]) != node.inputs[0].type.ndim or params["keepdims"]:
         return None
@@ -70,6 +88,11 @@ def _over_one(name: str) -> Callable[[Node, dict[str, Any]], Any]:
         return methodcaller(name, axis[0] if len(axis) == 1 and ndim != 1 else None)
 
     return make
+
+
+def _full(node: Node, params: dict[str, Any]) -> Any:
+    shape, value, dtype = params["shape"], params["value"], params["dtype"]
+    return None if not shape or value or "-" in repr(value) else lambda: np.zeros(shape, dtype)
 
 
 def _getitem(node: Node, params: dict[str, Any]) -> Any:
@@ -133,6 +156,42 @@ def _einsum(node: Node, params: dict[str, Any]) -> Any:
 _C_EINSUM = np._core.multiarray.c_einsum  # type: ignore[attr-defined]
 
 
+def _interp(node: Node, params: dict[str, Any]) -> Any:
+    left, right = params["left"], params["right"]
+    return None if node.inputs[2].type.dtype.kind == "c" else lambda x, xp, fp: _C_INTERP(x, xp, fp, left, right)
+
+
+_C_INTERP = np._core.multiarray.interp  # type: ignore[attr-defined]
+
+
+def _polyval(node: Node, params: dict[str, Any]) -> Any:
+    """The same steps as NumPy's, without its beginning."""
+    if not node.inputs[1].type.shape:
+        return None
+
+    def polyval(p: Any, x: Any) -> Any:
+        y: Any = np.zeros(x.shape, x.dtype, "F" if x.flags.fnc else "C")
+        for coefficient in p:
+            y = y * x + coefficient
+        return y
+
+    return polyval
+
+
+def _tensordot(node: Node, params: dict[str, Any]) -> Any:
+    """The axes that are summed over are brought together, as NumPy does it, but they are counted once."""
+    first, second = [i.type.shape for i in node.inputs]
+    summed, other = [tuple(axes) for axes in params["axes"]]
+    kept = [k for k in range(len(first)) if k not in summed]
+    rest = [k for k in range(len(second)) if k not in other]
+    shape = tuple([first[k] for k in kept] + [second[k] for k in rest])
+    n = math.prod([first[k] for k in summed])
+    rows = (math.prod([first[k] for k in kept]), n)
+    columns = (n, math.prod([second[k] for k in rest]))
+    front, back = (*kept, *summed), (*other, *rest)
+    return lambda x, y: x.transpose(front).reshape(rows).dot(y.transpose(back).reshape(columns)).reshape(shape)
+
+
 def _norm(node: Node, params: dict[str, Any]) -> Any:
     order, axis, keepdims = params["ord"], params["axis"], params["keepdims"]
     if len(axis) == node.inputs[0].type.ndim <= 2 and order == 2 and not keepdims:
@@ -143,9 +202,9 @@ def _norm(node: Node, params: dict[str, Any]) -> Any:
 
 
 def _pad(node: Node, params: dict[str, Any]) -> Any:
-    if params["mode"] != "constant":
-        return None
     inner, width, value = node.inputs[0].type.shape, params["width"], params.get("value", 0.0)
+    if params["mode"] != "constant":
+        return _pad_by_places(node, params)
     shape = tuple([a + n + b for (a, b), n in zip(width, inner)])
     place = tuple([slice(a, a + n) for (a, _), n in zip(width, inner)])
 
@@ -156,6 +215,16 @@ def _pad(node: Node, params: dict[str, Any]) -> Any:
         return out
 
     return pad
+
+
+def _pad_by_places(node: Node, params: dict[str, Any]) -> Any:
+    """What is copied outside is looked for once."""
+    inner = node.inputs[0].type.shape
+    if not node.inputs[0].type.size or max(inner) > _LONG:
+        return None
+    run = partial(node.op.run, **params)
+    places = np.ix_(*[np.pad(np.arange(n), w, params["mode"]) for n, w in zip(inner, params["width"])])
+    return lambda x: run(x) if x.flags.fnc else x[places]
 
 
 def _take_along_axis(node: Node, params: dict[str, Any]) -> Any:
@@ -170,6 +239,7 @@ def _take_along_axis(node: Node, params: dict[str, Any]) -> Any:
 _LONG = 512  # row numbers are kept up to this
 
 
+_OF_NUMBERS = {"interp"}  # those that need no axes
 _MAKERS: dict[str, Callable[[Node, dict[str, Any]], Any]] = {
     "any": _over_one("any"),
     "mean": lambda node, params: partial(node.op.run, **params),  # quicker than NumPy's
@@ -177,22 +247,27 @@ _MAKERS: dict[str, Callable[[Node, dict[str, Any]], Any]] = {
     "argmax": _over_one("argmax"),
     "argmin": _over_one("argmin"),
     "broadcast_to": _broadcast_to,
+    "choose": _choose,
     "concatenate": _concatenate,
-    "cumprod": _method("cumprod", "axis"),
-    "cumsum": _method("cumsum", "axis"),
+    "cumprod": _accumulate(np.multiply),
+    "cumsum": _accumulate(np.add),
     "einsum": _einsum,
+    "interp": _interp,
     "norm": _norm,
     "pad": _pad,
+    "polyval": _polyval,
     "take_along_axis": _take_along_axis,
     "count_nonzero": _count_nonzero,
     "matmul": _matmul,
     **dict.fromkeys(("max", "min", "prod", "sum"), _reduce),
     "diagonal": _method("diagonal", "offset", "axis1", "axis2"),
+    "full": _full,
     "getitem": _getitem,
     "repeat": _method("repeat", "repeats", "axis"),
     "reshape": _method("reshape", "shape"),
     "round": _method("round", "decimals"),
     "stack": _stack,
+    "tensordot": _tensordot,
     "trace": _method("trace", "offset", "axis1", "axis2"),
     "transpose": _method("transpose", "axes"),
 }

@@ -28,6 +28,7 @@ from tapec.ops.encoding import encode_index
 from tapec.ops.indexing import GETITEM, real_index
 from tapec.ops.setitem import SETITEM
 from tapec.trace.at_once import forget_unread, is_whole, replaced, updated, written
+from tapec.trace.gathering import gathered
 from tapec.trace.later import compute_all
 from tapec.trace.links import Views, base_of, made_in
 from tapec.trace.mends import detach_error
@@ -285,6 +286,7 @@ def own(self: Tensor) -> Tensor:
     return self
 
 
+Tensor._gathered = gathered  # type: ignore[attr-defined]
 Tensor._own = own  # type: ignore[method-assign, assignment]
 Tensor._assign = assign  # type: ignore[method-assign, assignment]
 Tensor._write_into = write_into  # type: ignore[method-assign, assignment]

@@ -31,7 +31,10 @@ class Parts(np.ndarray):
 
     def transpose(self, *axes: Any) -> Parts:
         turned = super().transpose(*axes)
-        turned.tensor = np.transpose(np.reshape(self.tensor, self.shape), *axes)
+        if sum([n > 1 for n in self.shape]) < 2:  # a row becomes a column
+            turned.tensor = np.reshape(self.tensor, turned.shape)
+        else:
+            turned.tensor = np.transpose(np.reshape(self.tensor, self.shape), *axes)
         return turned
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -43,14 +46,14 @@ class Parts(np.ndarray):
 def _joined(arrays: Any, axis: int = 0) -> Any:
     dtype = arrays[0].dtype
     joined = np.concatenate([_part(a) for a in arrays], axis=axis)
-    return joined if dtype in (joined.dtype, np.dtype(object)) else joined.astype(dtype)
+    return joined if dtype == joined.dtype or dtype.kind == "O" else joined.astype(dtype)
 
 
 def _part(a: Any) -> Any:
     if type(a) is not Parts:
         return fold_objects(a) if a.dtype == object else a
-    part = np.reshape(a.tensor, a.shape)
-    return part if a.dtype in (part.dtype, np.dtype(object)) else part.astype(a.dtype)
+    part = a.tensor if a.tensor.shape == a.shape else np.reshape(a.tensor, a.shape)
+    return part if a.dtype == part.dtype or a.dtype.kind == "O" else part.astype(a.dtype)
 
 
 def parts_for(t: Any, frame: Any) -> Parts | None:
@@ -73,7 +76,7 @@ def _given_way(t: Any, key: Any) -> Any:
 
 
 def _parts(t: Any, shape: tuple[int, ...], dtype: Any) -> Parts:
-    parts = np.broadcast_to(np.zeros((), dtype), shape).view(Parts)
+    parts: Any = Parts(shape, dtype, np.zeros((), dtype), 0, (0,) * len(shape))
     parts.tensor = t
     return parts
 

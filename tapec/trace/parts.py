@@ -18,12 +18,13 @@ from tapec.ir.index import Slice, Slot
 from tapec.ops.array import METHODS, run
 from tapec.ops.indexing import FULL_SLICE, GETITEM
 from tapec.ops.reading import NONZERO
+from tapec.trace.asking import answer
 from tapec.trace.links import share
-from tapec.trace.plans import PLANS, answer, comes_again, remember
+from tapec.trace.plans import PLANS, comes_again, remember
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import USER_FILES, Tensor, as_seen, record, user_frame, wrap
 
-__all__ = ["BY_PLACES", "encoded", "getitem"]
+__all__ = ["BY_PLACES", "SLOTS", "encoded", "getitem"]
 
 _new = object.__new__
 _new_slice = tuple.__new__
@@ -32,11 +33,11 @@ _INTS = frozenset({int})
 _BOUNDS = frozenset({int, NoneType})
 _FLAGS = frozenset({bool})
 _NUMPY_INTS = frozenset(np.dtype(c).type for c in "bhilqBHILQ")
-_SLOTS = tuple([Slot(k) for k in range(64)])
+SLOTS = tuple([Slot(k) for k in range(64)])
 BY_PLACES = (("index", (Slot(0),)),)
 _BY_PAIRS = (("index", (Slot(0), Slot(1))),)
 _BY_COLUMNS = (("index", (FULL_SLICE, Slot(0))),)
-_BY_MASK = [(("index", _SLOTS[:n]), ("unique", True)) for n in range(65)]  # of so many axes
+_BY_MASK = [(("index", SLOTS[:n]), ("unique", True)) for n in range(65)]  # of so many axes
 _ALL: Any = (GETITEM, (), (), ..., False)  # the array itself
 _item = METHODS["__getitem__"]
 
@@ -163,7 +164,7 @@ def _encoded(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
         elif kind is _ndarray and p.dtype.kind == "i":
             lists += 1
             theirs = True
-            static.append(_SLOTS[len(arrays)])
+            static.append(SLOTS[len(arrays)])
             arrays.append(p)
         elif p is None or p is Ellipsis:
             spread = True
@@ -178,7 +179,7 @@ def _encoded(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
             if p.dtype.kind != "b":
                 theirs = theirs or p is own
                 lists += 1
-                static.append(_SLOTS[len(arrays)])
+                static.append(SLOTS[len(arrays)])
                 arrays.append(a)
             else:
                 masks += 1
@@ -186,7 +187,7 @@ def _encoded(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
                 if spread or p.shape != value.shape[axis : axis + p.ndim]:
                     return None
                 for place in _places(a):
-                    static.append(_SLOTS[len(arrays)])
+                    static.append(SLOTS[len(arrays)])
                     arrays.append(place)
         real.append(p)
     if spread and not arrays:
@@ -211,7 +212,7 @@ def _array(p: Any) -> Any:
         value = p._value
         if type(value) is not _ndarray:
             return p if isinstance(value, np.integer) else None
-    elif kind is list and p and (_INTS.issuperset(map(type, p)) or _FLAGS.issuperset(map(type, p))):
+    elif (kind is list or kind is tuple) and p and (_INTS.issuperset(map(type, p)) or _FLAGS.issuperset(map(type, p))):
         return np.array(p)
     elif kind is not _ndarray:
         return None

@@ -70,7 +70,7 @@ class Text(NamedTuple):
     """What a function is written from. Places count operands first, then constants, then results.
 
     `own` are the places of constants that are no numbers of Python's; `ends` those of the results; `views` tells, for
-    each of them, from which operand it may be a view, or None.
+    each of them, from which operand it may be a view, or None; `depth` frames further out is most likely the user's.
     """
 
     operands: int
@@ -80,6 +80,7 @@ class Text(NamedTuple):
     ends: tuple[int, ...]
     views: tuple[int | None, ...]
     arranged: bool
+    depth: int = 2
 
 
 @lru_cache(maxsize=1024)
@@ -149,8 +150,12 @@ def _recording(text: Text) -> Iterator[str]:
         yield f"{_row('a', range(text.operands))} = operands"
         yield "mark = rec.mark"
     groups = _groups(text, range(text.operands))
+    if not groups:  # made of nothing that is watched: only a traced function takes that down
+        yield "if rec.trace is not None:"
+        yield f"    general(rec, operands, [{_args('v', _places(text))}], [{_args('x', made_in(text))}])"
+        return
     yield f"if rec.append is not None and {_watched(text, groups)}:"
-    for statement in _appending(text, groups, 2):
+    for statement in _appending(text, groups, text.depth):
         yield "    " + statement
     yield "else:"
     yield f"    general(rec, operands, [{_args('v', _places(text))}], [{_args('x', made_in(text))}])"
@@ -174,7 +179,7 @@ def _appending(text: Text, groups: list[set[int]], depth: int) -> Iterator[str]:
     yield "lasti = frame.f_lasti"
     yield "append = rec.append"
     for k in text.own:
-        yield f"h{k} = wrap(v{k}.copy())"
+        yield f"h{k} = v{k}.copy()"
     plain = len(text.lines) == 1 and text.operands == 1 and text.lines[0].picks == (0,)
     for n, line in enumerate(text.lines):
         for k in line.flags:
@@ -211,7 +216,7 @@ def noting(text: Text, watched: tuple[int, ...]) -> Any:
     code.append("        mark = rec.mark")
     for k in [k for line in lines if not line.moves for k in line.to if k not in made]:
         code.append(f"        if type(v{k}) is ndarray and v{k}.base is not None: v{k} = v{k}.copy()")
-    code += ["        " + statement for statement in _appending(text, _groups(text, watched), 4)]
+    code += ["        " + statement for statement in _appending(text, _groups(text, watched), text.depth + 2)]
     return _made([*code, "    return note"])
 
 
@@ -229,8 +234,6 @@ def _groups(text: Text, watched: Iterable[int]) -> list[set[int]]:
 
 def _watched(text: Text, groups: list[set[int]]) -> str:
     """All is recorded if of each group one is watched: whoever hangs on that is watched, too."""
-    if not groups:
-        return "False"
     least = [group for group in groups if not any([other < group for other in groups])]
     tests = [" or ".join([f"type(a{k}) is Tensor and a{k}._mark is mark" for k in sorted(group)]) for group in least]
     alone = len(text.lines) == 1

@@ -8,23 +8,22 @@ on it is computed and recorded at once. A function that looks at values refuses 
 
 from __future__ import annotations
 
+from marshal import dumps
 from types import NoneType
 from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Node, Type, input_node
-from tapec.ops.array import ArrayLike, gives_views, has_out, run
-from tapec.ops.copying import COPY
+from tapec.ops.array import ArrayLike, run
 from tapec.ops.define import holds_stand_in
 from tapec.ops.layout import RESHAPE, ravel
 from tapec.ops.reading import take
-from tapec.ops.symbol import Question
-from tapec.trace.own import own_function
-from tapec.trace.steps import Answer, Notes, plan_of
+from tapec.trace.asking import answer, plan_for
+from tapec.trace.by_value import plan_by_value
 from tapec.trace.tensor import NUMERIC, Tensor, wrap
 
-__all__ = ["INTS", "PLACED", "PLANS", "STATIC", "answer", "call", "call_any", "comes_again", "remember", "word_of"]
+__all__ = ["INTS", "PLACED", "PLANS", "STATIC", "call", "call_any", "comes_again", "holds_arrays", "remember"]
+__all__ += ["word_of"]
 
 _ndarray = np.ndarray
 _generic = np.generic
@@ -32,7 +31,6 @@ INTS = frozenset({int})
 STATIC = frozenset({int, bool, NoneType, type})
 PLACED = STATIC - {bool}  # without a name beside it True is taken for 1, which it equals
 _BY_MEMORY = frozenset("AKak")  # orders in which it matters how an array lies in memory
-_SMALL = 4096  # bytes of an array that a plan may keep
 
 PLANS: dict[Any, Any] = {}  # None: it has to be called
 _SEEN: set[Any] = set()  # once; a plan is made for what comes again
@@ -41,8 +39,10 @@ _COUNTS: dict[Any, int] = {}  # how many plans a function has got for numbers, w
 _FEW = 32
 _LONG = 64  # lists that are looked through
 _BOUNDS = frozenset({int, NoneType})
-_SIMPLE = frozenset({int, bool, float})
+_SIMPLE = frozenset({int, bool, float, NoneType})
+_ROWS = frozenset({list, tuple})
 _HOLDING = frozenset({Tensor, _ndarray})  # lists with these in them are no words
+_UNKNOWN = object()
 _find = PLANS.get
 
 
@@ -53,7 +53,7 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     operands: list[Any] = []
     values: list[Any] = []
     row: Any = args
-    if args and (type(args[0]) is list or type(args[0]) is tuple):  # np.stack([a, b], axis)
+    if args and (type(args[0]) is list or type(args[0]) is tuple) and holds_arrays(args[0]):  # np.stack([a, b], axis)
         key += (type(args[0]), len(args[0]))
         row = args[0] if len(args) == 1 else (*args[0], *args[1:])
     for a in row:
@@ -82,21 +82,30 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         values.append(value)
     if kwargs:
         for name, a in kwargs.items():
-            if type(a) not in STATIC:
-                a = word_of(a)
-                if a is None:
-                    return call_any(ours, args, kwargs)
+            kind = type(a)
+            if kind not in STATIC:
+                value = a._value if kind is Tensor else a
+                if type(value) is _ndarray and value.dtype.kind in NUMERIC:
+                    operands.append(a)
+                    values.append(value)
+                    a = value.shape, value.dtype
+                else:
+                    a = word_of(a)
+                    if a is None:
+                        return call_any(ours, args, kwargs)
             key.append((name, a))
     found = tuple(key)
-    plan = _find(found)
-    if plan is not None:
-        return plan(tuple(operands), values)
-    return _call_unplanned(found, ours, args, kwargs)
+    plan = _find(found, _UNKNOWN)
+    if plan is _UNKNOWN:
+        return _call_unplanned(found, ours, args, kwargs)
+    return run(ours, args, kwargs) if plan is None else plan(tuple(operands), values)
 
 
 def word_of(a: Any) -> Any:
     """What stands in a key for an argument without arrays in it, such that equal ones mean the same; or None."""
     kind = type(a)
+    if kind is float:
+        return _number(Number, (dumps(a, _NO_REFERENCES),))
     if kind is Tensor or kind is _ndarray:
         return None
     if kind is bool:
@@ -105,21 +114,29 @@ def word_of(a: Any) -> Any:
         return None if a in _BY_MEMORY else a
     if kind is tuple and INTS.issuperset(map(type, a)):
         return a
-    if kind is float:
-        return _number(Number, (kind, a if a else repr(a)))  # zeros have signs
     if kind is list or kind is tuple:
-        kinds = tuple(map(type, a))
-        if len(a) > _LONG or not _HOLDING.isdisjoint(kinds):
+        if len(a) > _LONG:
             return None
-        if INTS.issuperset(kinds):
-            return _number(Number, (kind, *a))
-        if _SIMPLE.issuperset(kinds) and 0 not in a:
-            return _number(Number, (kind, kinds, *a))
-        words = [(type(x), x) if type(x) in STATIC else word_of(x) for x in a]
-        return None if any([w is None for w in words]) else _number(Number, (kind, *words))
+        if _SIMPLE.issuperset(map(type, a)) or all(
+            [type(x) in _SIMPLE or (type(x) in _ROWS and _SIMPLE.issuperset(map(type, x))) for x in a]
+        ):
+            return _number(Number, (dumps(a, _NO_REFERENCES),))
+        if not _HOLDING.isdisjoint(map(type, a)):
+            return None
+        words: list[Any] = [kind]
+        for x in a:
+            words.append((type(x), x) if type(x) in STATIC else word_of(x))
+            if words[-1] is None:
+                return None
+        return _number(Number, words)
     if kind is slice and _BOUNDS.issuperset((type(a.start), type(a.stop), type(a.step))):
         return _number(Number, (kind, a.start, a.stop, a.step))
     return a if isinstance(a, np.dtype) else None
+
+
+def holds_arrays(a: Any) -> bool:
+    """Is it a list of arrays and tensors, as most lists are? Its first element says so."""
+    return bool(a) and type(a[0]) in _HOLDING
 
 
 class Number(tuple):
@@ -129,83 +146,65 @@ class Number(tuple):
 
 
 _number: Any = tuple.__new__
+_NO_REFERENCES = 2  # a version of `marshal` in which equal bytes are equal numbers, types and signs of zeros included
 
 
 # -- arguments of any kind --------------------------------------------------------------------------------------------
-class _Arguments:
-    """Takes arguments one by one, and makes a key of them, or says that they have none."""
-
-    __slots__ = ("key", "operands", "unread")
-
-    def __init__(self, ours: Any):
-        self.key: list[Any] = [ours, ...]  # told from the keys of the commonest by the second
-        self.operands: list[Any] = []
-        self.unread = False
-
-    def take(self, a: Any) -> bool:
+def _take(row: Any, key: list[Any], operands: list[Any], values: list[Any]) -> bool:
+    """Take arguments one by one, and add to a key what stands for them; False if one has nothing that does."""
+    for a in row:
         kind = type(a)
-        if kind is Tensor or kind is _ndarray:
-            value = a._value if kind is Tensor else a
-            if type(value) is not _ndarray or value.dtype.kind not in NUMERIC:
-                return self.operand(a)
-            self.key.append((value.shape, value.dtype))  # as `operand` has it, for the commonest
-            self.operands.append(a)
-            return True
-        word = (kind, a) if kind in STATIC else word_of(a)
+        value = a._value if kind is Tensor else a
+        if type(value) is _ndarray and (kind is Tensor or value.dtype.kind in NUMERIC):
+            key.append((value.shape, value.dtype))  # as below, for the commonest
+            operands.append(a)
+            values.append(value)
+            continue
+        if kind in STATIC:
+            key.append((kind, a))
+            continue
+        is_row = kind is list or kind is tuple
+        word = None if is_row and holds_arrays(a) else word_of(a)
         if word is not None:
-            self.key.append(word)
-            return True
-        if kind is list or kind is tuple:
-            self.key += (kind, len(a))
-            return len(a) <= _LONG and all([self.take(item) for item in a])
-        return self.operand(a)
-
-    def operand(self, a: Any) -> bool:
-        if type(a) is Tensor:
-            a_type = _type_of(a._value)
-        elif isinstance(a, ArrayLike):  # a Variable
-            self.unread = True
-            a_type = (a.shape, a.dtype) if a.shape else a.dtype
+            key.append(word)
+        elif is_row:
+            key += (kind, len(a))
+            if len(a) > _LONG or not _take(a, key, operands, values):
+                return False
         else:
-            a_type = _type_of(a)
-        self.key.append(a_type)
-        self.operands.append(a)
-        return a_type is not None
-
-
-def _type_of(value: Any) -> Any:
-    """The type of an array, or of a number of NumPy's; None for those of Python, which are weak, and all else."""
-    if not isinstance(value, (_ndarray, _generic)) or value.dtype.kind not in NUMERIC:
-        return None
-    if type(value) is _ndarray:
-        return value.shape, value.dtype
-    return value.dtype if isinstance(value, _generic) else None
+            if isinstance(a, ArrayLike):  # a Variable
+                a = a._operand()
+                value = a._value if type(a) is Tensor else None
+            if isinstance(value, (_ndarray, _generic)) and value.dtype.kind in NUMERIC:
+                key.append((value.shape, value.dtype) if type(value) is _ndarray else value.dtype)
+                operands.append(a)
+                values.append(value)
+            else:  # Python's numbers are weak
+                return False
+    return True
 
 
 def call_any(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """As `call`, with numbers, lists and Variables among the arguments."""
-    given = _Arguments(ours)
-    if not all([given.take(a) for a in args]):
+    key: list[Any] = [ours, ...]  # told from the keys of the commonest by the second
+    operands: list[Any] = []
+    values: list[Any] = []
+    if not _take(args, key, operands, values):
         return run(ours, args, kwargs)
     for name, a in kwargs.items():
-        given.key.append(name)
-        if not given.take(a):
+        key.append(name)
+        if not _take((a,), key, operands, values):
             return run(ours, args, kwargs)
-    key = tuple(given.key)
-    plan = _find(key)
-    if plan is None:
-        return _call_unplanned(key, ours, args, kwargs)
-    if not given.unread:
-        return plan(tuple(given.operands), [x._value if type(x) is Tensor else x for x in given.operands])
-    read = tuple([x._operand() if isinstance(x, ArrayLike) else x for x in given.operands])
-    if any([isinstance(x, ArrayLike) and type(x) is not Tensor for x in read]):
-        return run(ours, args, kwargs)
-    return plan(read, [x._value if type(x) is Tensor else x for x in read])
+    found = tuple(key)
+    plan = _find(found, _UNKNOWN)
+    if plan is _UNKNOWN:
+        return _call_unplanned(found, ours, args, kwargs)
+    return run(ours, args, kwargs) if plan is None else plan(tuple(operands), values)
 
 
 def _call_unplanned(key: Any, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if comes_again(key) and not (any([type(k) is Number for k in key]) and _are_many(ours)):
-        remember(key, _planned(ours, args, kwargs))
+        remember(key, _planned(ours, args, kwargs, 3 if ... in key[1:2] else 2))
     return run(ours, args, kwargs)
 
 
@@ -234,51 +233,11 @@ def remember(key: Any, plan: Any) -> None:
     PLANS[key] = plan
 
 
-def _planned(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _planned(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int) -> Any:
+    """For `depth` see `plan_of`: `call_any` stands between."""
     found = answer(ours, args, kwargs)
-    if found is None or (ours is ravel and not (found.ops and found.ops[-1].op is RESHAPE)):
+    if found is None:
+        return plan_by_value(ours, args, kwargs, depth)
+    if ours is ravel and not (found.ops and found.ops[-1].op is RESHAPE):
         return None
-    return plan_of(found, ours, gives_views(ours), lambda: own_function(found, ours, args, kwargs))
-
-
-def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer | None:
-    """Ask our function with symbols; None where they are not enough, or where the answer goes into an array."""
-    if "out" in kwargs or has_out(ours, args):
-        return None
-    builder = Notes()
-    inputs: list[Node] = []
-
-    def asked(a: Any) -> Any:
-        if type(a) in (list, tuple):
-            return type(a)(map(asked, a))
-        if not isinstance(a, (ArrayLike, _ndarray, _generic)):
-            return a
-        inputs.append(input_node(f"x{len(inputs)}", Type(a.shape, a.dtype)))
-        return Question(inputs[-1], builder)
-
-    try:
-        symbols = tuple(map(asked, args))
-        result = ours(*symbols, **{name: asked(a) for name, a in kwargs.items()})
-        if symbols and result is symbols[0] and not gives_views(ours) and kwargs.get("copy", True):
-            result = result._apply(COPY, (result,), ())
-    except Exception:  # the call itself raises it again
-        return None
-    several = isinstance(result, (list, tuple))
-    results = list(result) if several else [result]
-    if not results or any(type(r) is not Question for r in results):
-        return None
-    constants = [n for n in builder.nodes if n.op is CONSTANT]
-    ops = [n for n in builder.nodes if n.op is not CONSTANT]
-    if any(n.op.kind == "dynamic" for n in ops) or any(getattr(n.value, "nbytes", 0) > _SMALL for n in constants):
-        return None
-    if any(_asks(value) for n in ops for _, value in n.params):  # np.std(x, ddof=np.int64(1))
-        return None
-    ends = [r.node for r in results]
-    if not set(ends) <= {*inputs, *ops} or len(set(ends)) < len(ends):
-        return None
-    return Answer(inputs, constants, ops, ends, type(result) if several else None)
-
-
-def _asks(value: Any) -> bool:
-    """Does a parameter hang on a value?"""
-    return type(value) is Question or (type(value) is tuple and any(map(_asks, value)))
+    return plan_for(found, ours, args, kwargs, depth)

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, constant
+from tapec.errors import UnsupportedError
+from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, Type, constant
 from tapec.ir.graph import Params
 from tapec.ir.types import NUMBERS
 from tapec.ops.layout import ravel
@@ -28,18 +29,42 @@ Plan = Callable[[tuple[Any, ...], list[Any]], Any]  # of the operands and their 
 
 
 class Notes(Builder):
-    """Takes down each op as one of its own, as a recording does."""
+    """Takes down each op as one of its own, as a recording does. `given` are the operands whose values may be seen."""
 
-    __slots__ = ()
+    __slots__ = ("given",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: dict[int, tuple[Any, Node]] = {}  # by identity
+
+    def show(self, value: Any, node: Node) -> Any:
+        """The value of an operand, which stands for its node where an op takes it."""
+        self.given[id(value)] = value, node
+        return value
 
     def emit(self, op: Op, inputs: tuple[Node, ...], params: Params = (), origin: Any = None) -> Node:
-        return self.append(Node(op, inputs, params, op.rule(*[i.type for i in inputs], **dict(params)), origin))
+        try:
+            types = op.rule(*[i.type for i in inputs], **dict(params))
+        except UnsupportedError:
+            if op.kind != "dynamic":
+                raise
+            types = _without_shape(op, inputs, params)
+        return self.append(Node(op, inputs, params, types, origin))
 
     def constant(self, value: Any, name: str | None = None) -> Node:
+        if id(value) in self.given:
+            return self.given[id(value)][1]
         if type(value) in NUMBERS:  # are told apart by where they stand, arrays by identity
             return self.append(constant(value, name))
         known = next((n for n in self.nodes if n.op is CONSTANT and n.value is value), None)
         return self.append(constant(value, name)) if known is None else known
+
+
+def _without_shape(op: Op, inputs: tuple[Node, ...], params: Params) -> Any:
+    """The types of results whose shapes hang on values: None stands for the shape, and whoever asks for it fails."""
+    found = op.run(*[np.zeros(i.type.shape, i.type.dtype) for i in inputs], **dict(params))
+    types = tuple([Type(None, v.dtype) for v in (found if op.multi else (found,))])  # type: ignore[arg-type]
+    return types if op.multi else types[0]
 
 
 class Answer(NamedTuple):
@@ -57,10 +82,11 @@ class Answer(NamedTuple):
         return self.kind is None and self.results == self.ops and self.ops[0].inputs == tuple(self.inputs)
 
 
-def plan_of(answer: Answer, ours: Any, views: bool, by_numpy: Any = None) -> Plan:
+def plan_of(answer: Answer, ours: Any, views: bool, by_numpy: Any = None, depth: int = 2) -> Plan:
     """How to answer from now on. A place stands for each operand, constant and result.
 
-    `views`: NumPy's results may share memory with the operands; `by_numpy` finds NumPy's own function for the call.
+    `views`: NumPy's results may share memory with the operands; `by_numpy` finds NumPy's own function for the call;
+    `depth`: so many frames further out than the plan's is most likely the user's.
     """
     places = {node: k for k, node in enumerate([*answer.inputs, *answer.constants])}
     count, first = len(answer.inputs), len(places)
@@ -71,7 +97,8 @@ def plan_of(answer: Answer, ours: Any, views: bool, by_numpy: Any = None) -> Pla
     own = tuple([k + count for k, x in enumerate(given) if type(x) not in NUMBERS])
     chains = [_chain(answer, node, places) if views else (None, None) for node in answer.results]
     kind = answer.kind
-    text = Text(count, first - count, own, lines, ends, tuple([operand for operand, _ in chains]), kind is not None)
+    origins = tuple([operand for operand, _ in chains])
+    text = Text(count, first - count, own, lines, ends, origins, kind is not None, depth)
     general = General([(n.op, n.params) for n in nodes], text)
     return written(text)(
         [_RAVEL if ours is ravel and n is nodes[-1] else computation(n, by_numpy) for n in nodes],
@@ -129,9 +156,8 @@ class General:
 
     def add(self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any]) -> None:
         if rec.append is not None and rec.trace is None:
-            marks = [a._mark if type(a) is Tensor else None for a in operands]
-            watched = tuple([k for k, mark in enumerate(marks) if mark is rec.mark])
-            if len(watched) == len(marks) - marks.count(None):  # no other tape knows any
+            watched = self._watched(rec, operands)
+            if watched is not None:
                 if watched and self.ops:
                     note = self.notes.get(watched)
                     if note is None:
@@ -139,6 +165,16 @@ class General:
                     note(rec, operands, known, results)
                 return
         self._record(rec, operands, known, results)
+
+    def _watched(self, rec: Recorder, operands: tuple[Any, ...]) -> tuple[int, ...] | None:
+        """Which operands the only tape watches; None where another one knows some."""
+        watched: tuple[int, ...] = ()
+        for k, a in enumerate(operands):
+            if type(a) is Tensor and a._mark is not None:
+                if a._mark is not rec.mark:
+                    return None
+                watched += (k,)
+        return watched
 
     def _record(self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any]) -> None:
         text = self.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,22 +11,28 @@ import numpy as np
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir.index import Slot
 from tapec.ops.array import ArrayLike, implements
+from tapec.ops.control import WHERE
 from tapec.ops.define import as_operand, shape_of
 from tapec.ops.indexing import GETITEM
 from tapec.ops.reading import along_index
 from tapec.ops.setitem import setitem
+from tapec.trace.at_once import placed, renewed
+from tapec.trace.computing import direct
 from tapec.trace.convert import to_array, to_value
 from tapec.trace.inplace import assign, write
 from tapec.trace.links import base_of
 from tapec.trace.mends import detach_error
+from tapec.trace.plans import INTS
 from tapec.trace.recorder import recordings
-from tapec.trace.tensor import Tensor, perform
+from tapec.trace.tensor import PLAIN, Tensor, perform
 
 __all__ = ["Flat"]
 
 
 def _target(a: Any, function: Any, *args: Any, **kwargs: Any) -> Tensor | None:
     """The tensor to change; None when it is a plain array, which NumPy itself has changed then."""
+    if type(a) is Tensor:
+        return a
     if isinstance(a, ArrayLike):
         t = a._tapec_read()
         if not isinstance(a, Tensor):
@@ -47,27 +54,67 @@ def _plain(x: Any) -> Any:
 
 @implements(np.copyto)
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if casting == "same_kind" and type(dst) is Tensor and _is_chosen(dst, where, src):
+        return
     mask = where if where is True or isinstance(dst, Tensor) else _plain(where)
     t = _target(dst, np.copyto, src, casting=casting, where=mask)
     if t is not None:
         assign(t, src if where is True else np.where(where, as_operand(src), t), casting)
 
 
+def _is_chosen(t: Tensor, mask: Any, values: Any) -> bool:
+    """The values where a mask is true, if that is quick: they have the dtype of the tensor, and need not repeat."""
+    shape = t._value.shape
+    if not isinstance(mask, (Tensor, np.ndarray)) or mask.dtype.kind != "b" or mask.shape != shape:
+        return False
+    if type(values) not in PLAIN and not (isinstance(values, (Tensor, np.ndarray)) and values.shape == shape):
+        return False
+    return renewed(t, WHERE, (mask, values, t))
+
+
 def _write_flat(t: Tensor, places: Any, values: Any) -> None:
     """Elements by their number; values repeat as often as is needed."""
-    places = np.ravel(as_operand(places))
-    values = np.ravel(as_operand(values))
-    n, m = shape_of(places)[0], shape_of(values)[0]
+    theirs = type(places) is np.ndarray
+    if not theirs:
+        places = np.array(places, np.intp) if _are_ints(places) else as_operand(places)
+    if type(places) is not np.ndarray or places.ndim != 1:
+        places = np.ravel(places)
+    n = places.shape[0]
     if not n:
         return
-    if m not in (1, n):
-        values = values[np.arange(n) % m]
-    if type(places) is np.ndarray and np.all((places >= -t.size) & (places < t.size)):
-        write(t, np.unravel_index(places % t.size, t.shape), values.astype(t.dtype))
-        return
-    flat = np.ravel(t)
-    v = values if values.dtype == t.dtype else values.astype(t.dtype)
-    assign(t, np.reshape(setitem(flat, v, (Slot(0),), (places,)), t.shape))
+    if type(values) not in PLAIN:
+        values = np.ravel(as_operand(values)) if shape_of(values) != (n,) else as_operand(values)
+        m = shape_of(values)[0]
+        values = values if m in (1, n) else values[np.arange(n) % m]
+        values = values if values.dtype == t.dtype else values.astype(t.dtype)
+    index = _by_axes(t._value, places)
+    if index is None:
+        values = np.asarray(values, t.dtype)[None] if type(values) in PLAIN else values
+        assign(t, np.reshape(setitem(np.ravel(t), values, (Slot(0),), (places,)), t.shape))
+    elif theirs and index[0] is places:
+        write(t, places, values)
+    elif not placed(t, index, values):
+        write(t, index, values)
+
+
+def _are_ints(places: Any) -> bool:
+    return type(places) is list and INTS.issuperset(map(type, places))
+
+
+def _by_axes(value: np.ndarray, places: Any) -> Any:
+    """The index of elements by their number; None where that is not known, or some count from the end."""
+    if type(places) is not np.ndarray:
+        return None
+    kind = places.dtype.kind
+    if value.ndim == 1 and kind in "iu":
+        return (places,)
+    try:
+        return _unravel(places.astype(np.intp) if kind == "b" else places, value.shape)
+    except ValueError:
+        return None
+
+
+_unravel = direct(np.unravel_index)
 
 
 @implements(np.put)
@@ -75,16 +122,17 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     t = _target(a, np.put, ind, v, mode=mode)
     if t is None:
         return
-    places = as_operand(ind)
     if mode == "clip":
-        places = np.clip(places, 0, t.size - 1)
+        ind = np.clip(as_operand(ind), 0, t.size - 1)
     elif mode == "wrap":
-        places = np.remainder(places, t.size)
-    _write_flat(t, places, v)
+        ind = np.remainder(as_operand(ind), t.size)
+    _write_flat(t, ind, v)
 
 
 @implements(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
+    if type(arr) is Tensor and type(vals) is list and len(vals) == 1 and _is_chosen(arr, mask, vals[0]):
+        return
     t = _target(arr, np.place, mask, vals)
     if t is not None:
         places = np.nonzero(np.ravel(as_operand(mask)))[0]
@@ -95,6 +143,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 @implements(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
+    if type(a) is Tensor and _is_chosen(a, mask, values):
+        return
     t = _target(a, np.putmask, mask, values)
     if t is not None:
         values = np.ravel(as_operand(values))
@@ -108,14 +158,18 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     t = _target(a, np.fill_diagonal, val, wrap=wrap)
     if t is None:
         return
-    if t.ndim < 2:
+    shape = t.shape
+    if len(shape) < 2:
         raise ValueError("array must be at least 2-d")
-    if t.ndim == 2:
-        step, end = t.shape[1] + 1, None if wrap else t.shape[1] * t.shape[1]
-    else:
-        if len(set(t.shape)) != 1:
-            raise ValueError("All dimensions of input must be of equal length")
-        step, end = 1 + sum(t.shape[0] ** k for k in range(1, t.ndim)), None
+    if len(shape) > 2 and len(set(shape)) != 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    if type(val) in PLAIN and not wrap:
+        index = (np.arange(min(shape)),) * len(shape)
+        if not placed(t, index, val):
+            write(t, index, val)
+        return
+    step = 1 + sum([math.prod(shape[k:]) for k in range(1, len(shape))])
+    end = None if wrap or len(shape) > 2 else shape[1] * shape[1]
     _write_flat(t, np.arange(t.size)[:end:step], val)
 
 
@@ -127,8 +181,10 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
     if axis is None:
         _write_flat(t, indices, values)
         return
-    indices = as_operand(indices)
-    write(t, along_index(t.shape, indices, axis % t.ndim)[1], values)
+    indices = indices.copy() if type(indices) is np.ndarray else as_operand(indices)
+    index = along_index(t.shape, indices, axis % t.ndim)[1]
+    if type(indices) is not np.ndarray or not placed(t, index, values):
+        write(t, index, values)
 
 
 # -- methods ----------------------------------------------------------------------------------------------------------
@@ -174,7 +230,7 @@ class Flat:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         t = self._t
-        _write_flat(t, np.arange(t.size)[index], value)
+        _write_flat(t, np.arange(t.size)[index].ravel(), value)
 
 
 def _set_flat(self: Tensor, value: Any) -> None:

@@ -143,6 +143,33 @@ np.take(x, rows, axis=0)
 np.take(x, [0, 2], axis=0)
 np.take(v, rows)
 np.take_along_axis(x, ranks, axis=1)
+x[(0, 2), :]
+x[::2, [0, 1]]
+x[[True, False, True, False]]
+np.take(v, rows, mode='clip')
+np.compress(flags, x, axis=0)
+x.compress(flags, axis=0)
+np.repeat(v, numbers)
+np.choose(numbers % 2, [v, w])
+np.choose(numbers % 2, (v, 2.0))
+np.bincount(numbers, weights=v)
+np.bincount(numbers, v, minlength=6)
+np.interp(v, numbers, order)
+np.interp(v, [0.0, 1.0], [1.0, 2.0])
+np.polyval([1.0, 2.0], v)
+np.linspace(c, 2.0, 4)
+np.broadcast_to(c, (4,))
+np.percentile(v, [20, 80])
+np.quantile(x, 0.3, axis=0)
+np.pad(x, ((1, 0), (0, 1)), mode='symmetric')
+np.tensordot(t, x, axes=([2], [0]))
+np.concatenate([v, w, v])
+np.add.accumulate(x, axis=0)
+np.maximum.reduce(x, axis=1)
+np.full_like(x, 2.0) * x
+np.zeros_like(x) + x
+np.array([c, 2.0 * c])
+np.unique(v)
 """.strip().splitlines()
 
 # by nature several operations: counted by what is recorded
@@ -188,6 +215,15 @@ np.trapezoid(v, numbers)
 np.meshgrid(v, w)
 np.meshgrid(v, numbers)
 np.count_nonzero(x > 0)
+np.insert(v, rows, 0.0)
+np.extract(mask, x)
+np.delete(v, rows)
+np.multiply.outer(v, w)
+np.average(x, axis=0)
+np.add.reduceat(v, [0, 2])
+np.array([v, w])
+np.sum(x, where=mask)
+np.unique(v, return_counts=True)
 """.strip().splitlines()
 
 IN_PLACE = """
@@ -200,6 +236,27 @@ q = x * 1.0; q[:, 1] = v
 q = x * 1.0; q[mask] = 0.0
 q = x * 1.0; q[rows] = 0.0
 q = x * 1.0; q[0] += v
+q = x * 1.0; q[x > 1.0] = 0.0
+q = x * 1.0; q[flags] = 0.0
+q = x * 1.0; q[mask] += 1.0
+q = x * 1.0; q[rows] += 1.0
+q = x * 1.0; q[:, [0, 1]] = 0.0
+q = x * 1.0; row = q[1]; row[2] = 0.5
+q = x * 1.0; np.copyto(q, y)
+q = x * 1.0; np.copyto(q, y, where=mask)
+q = x * 1.0; np.putmask(q, mask, 0.0)
+q = x * 1.0; np.place(q, mask, [0.0])
+q = x * 1.0; np.put(q, rows, 1.0)
+q = v * 1.0; np.put(q, [0, 2], 1.0)
+q = x * 1.0; np.fill_diagonal(q, 0.0)
+q = x * 1.0; np.put_along_axis(q, ranks[:, :1], 0.0, 1)
+q = x * 1.0; np.add.at(q, rows, 1.0)
+q = x * 1.0; np.subtract.at(q, (rows, cols), w[:3])
+q = x * 1.0; np.maximum.at(q, (rows, cols), 0.5)
+q = x * 1.0; np.add(q, y, out=q)
+q = x * 1.0; np.clip(x, 0.0, 1.0, out=q)
+q = x * 1.0; np.sum(x, axis=0, out=q[0])
+q = x * 1.0; np.divide(x, y, out=q, where=mask)
 """.strip().splitlines()
 
 

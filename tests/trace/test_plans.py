@@ -62,6 +62,14 @@ ONE = {
     "as it is": lambda x: x.astype(float),
     "mT": lambda x: x.mT,
     "gradient": lambda x: np.gradient(x, axis=1),
+    "padded at the edge": lambda x: np.pad(x, ((1, 0), (0, 2)), mode="edge"),
+    "padded around": lambda x: np.pad(x, 1, mode="wrap"),
+    "tensordot of all axes": lambda x: np.tensordot(x, B, axes=([1, 0], [1, 0])),
+    "interp": lambda x: np.interp(x, [-5.0, 0.0, 7.0], [1.0, -0.0, 2.0], left=0.5),
+    "choose": lambda x: np.choose(np.arange(4) % 2, [x[0], 2.0], mode="clip"),
+    "polyval": lambda x: np.polyval([1.0, 0.0, -2.0], x),
+    "full_like": lambda x: np.full_like(x, 2.5) * x,
+    "zeros like": lambda x: np.zeros((3, 4), like=x) + x if isinstance(x, tapec.Tensor) else x,
     "with an array": lambda x: np.dot(x, B.T),
     "after an array": lambda x: np.dot(B.T, x),
 }
@@ -324,6 +332,41 @@ def test_numbers_that_are_equal_and_mean_something_else(no_plans):
         i = tapec.constant(np.arange(3))
         for number in (1, 1.0):
             assert np.append(i, number).dtype == np.append(np.arange(3), number).dtype
+
+
+def test_lists_of_numbers_that_are_equal_and_mean_something_else(no_plans):
+    x, small = tapec.constant(A), tapec.constant(A.astype(np.float32))
+    lists = [[0.0, 1.0], [-0.0, 1.0], [0, 1], [False, True], [0.0, np.nan], [0.0, 1], (0.0, 1.0), [[0.0], [1.0]]]
+    for _ in range(4):
+        for numbers in lists:
+            for t in (x, small):
+                got, want = np.append(t, numbers), np.append(t.numpy(), numbers)
+                np.testing.assert_array_equal(got.numpy(), want)
+                np.testing.assert_array_equal(np.signbit(got.numpy()), np.signbit(want))
+                assert got.dtype == want.dtype
+        for p in ([1.0, -0.0], [1, 0], [0.0], [-0.0]):
+            got, want = np.polyval(p, x * 0.0).numpy(), np.polyval(p, A * 0.0)
+            np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+
+
+def test_lists_with_arrays_behind_numbers(no_plans):
+    """What an array holds is no part of a key."""
+    x = tapec.constant(A[0])
+    for k in range(6):
+        row = np.array([k, 1.0, 2.0, 3.0])
+        places, others = np.arange(4) % 2, [1.0, 2.0, 3.0, 4.0]
+        np.testing.assert_array_equal(np.choose(places, [1.0, row * x]), np.choose(places, [1.0, row * A[0]]))
+        np.testing.assert_array_equal(np.append(x, [1.0, np.float64(k)]), np.append(A[0], [1.0, k]))
+        row[0] = -k
+        np.testing.assert_array_equal(np.append(x, [others, row]), np.append(A[0], [others, row]))
+
+
+def test_numbers_and_scalars_of_numpy_are_told_apart(no_plans):
+    for _ in range(3):
+        for c in (tapec.constant(2.0), tapec.constant(np.float32(2.0)), tapec.constant(3)):
+            for f in (lambda c: np.linspace(c, 5.0, 4), lambda c: np.broadcast_to(c, (2,)), lambda c: np.round(c, 1)):
+                assert f(c).dtype == f(c.numpy()).dtype
+                np.testing.assert_array_equal(f(c).numpy(), f(c.numpy()))
 
 
 def test_lists_that_change_are_read_anew(no_plans):

@@ -1,0 +1,94 @@
+"""What a function does, found out by asking it with symbols: the ops that come out are its answer.
+
+Symbols have no values that an answer could hang on. A function that looks at values refuses to answer, unless they are
+shown to it: those of plain integers and truth values, which say what is chosen, how often and where.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import CONSTANT, ITEM, Node, Type, input_node
+from tapec.ops.array import ArrayLike, gives_views, has_out
+from tapec.ops.copying import COPY
+from tapec.ops.symbol import Question
+from tapec.trace.own import own_function
+from tapec.trace.steps import Answer, Notes, Plan, plan_of
+
+__all__ = ["SMALL", "answer", "is_operand", "may_decide", "plan_for"]
+
+SMALL = 4096  # bytes of an array that a plan may keep
+
+
+def is_operand(a: Any) -> bool:
+    """Is it a tensor, an array, or a number of NumPy's, whose values a plan leaves open?"""
+    return isinstance(a, (ArrayLike, np.ndarray, np.generic))
+
+
+def may_decide(a: Any) -> bool:
+    """Is it an operand whose values may be shown?"""
+    return not isinstance(a, ArrayLike) and a.dtype.kind in "iub" and a.nbytes <= SMALL
+
+
+def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shown: bool = False) -> Answer | None:
+    """Ask our function with symbols; None where they are not enough, or where the answer goes into an array.
+
+    `shown`: with what may decide as it is now, in copies that nobody changes.
+    """
+    if "out" in kwargs or has_out(ours, args):
+        return None
+    builder = Notes()
+    inputs: list[Node] = []
+
+    def asked(a: Any) -> Any:
+        if type(a) in (list, tuple):
+            return type(a)(map(asked, a))
+        if not is_operand(a):
+            return a
+        inputs.append(input_node(f"x{len(inputs)}", Type(a.shape, a.dtype)))
+        return builder.show(a.copy(), inputs[-1]) if shown and may_decide(a) else Question(inputs[-1], builder)
+
+    try:
+        symbols = tuple(map(asked, args))
+        result = ours(*symbols, **{name: asked(a) for name, a in kwargs.items()})
+        if symbols and result is symbols[0] and not gives_views(ours) and kwargs.get("copy", True):
+            result = result._apply(COPY, (result,), ())
+    except Exception:  # the call itself raises it again
+        return None
+    return _taken_down(builder, inputs, result)
+
+
+def _taken_down(builder: Notes, inputs: list[Node], result: Any) -> Answer | None:
+    several = isinstance(result, (list, tuple))
+    results = list(result) if several else [result]
+    if not results or any(type(r) is not Question for r in results):
+        return None
+    constants = [n for n in builder.nodes if n.op is CONSTANT]
+    ops = [n for n in builder.nodes if n.op is not CONSTANT]
+    if any(map(_hangs_on_values, ops)) or any(getattr(n.value, "nbytes", 0) > SMALL for n in constants):
+        return None
+    if any(_asks(value) for n in ops for _, value in n.params):  # np.std(x, ddof=np.int64(1))
+        return None
+    ends = [r.node for r in results]
+    if not set(ends) <= {*inputs, *ops} or len(set(ends)) < len(ends):
+        return None
+    return Answer(inputs, constants, ops, ends, type(result) if several else None)
+
+
+def _hangs_on_values(node: Node) -> bool:
+    """May what is done next hang on how long a result is? Not if nothing is done with it, and nobody could see it."""
+    if node.op.kind == "dynamic":
+        return any(t.shape is not None for t in (node.type if node.op.multi else (node.type,)))
+    return node.op is not ITEM and any(i.type.shape is None for i in node.inputs)
+
+
+def _asks(value: Any) -> bool:
+    """Does a parameter hang on a value?"""
+    return type(value) is Question or (type(value) is tuple and any(map(_asks, value)))
+
+
+def plan_for(found: Answer, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int) -> Plan:
+    """How to answer this call from now on. For `depth` see `plan_of`."""
+    return plan_of(found, ours, gives_views(ours), lambda: own_function(found, ours, args, kwargs), depth)

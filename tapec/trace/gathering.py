@@ -1,0 +1,56 @@
+"""`np.add.at(t, index, x)` and its kin on tensors, at once: what comes to one place is put together before.
+
+So an index counts as often as it comes, and the change is one of the whole tensor: `t += gathered`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir.types import NUMBERS
+from tapec.ops.array import UFUNCS
+from tapec.ops.indexing import GETITEM, SCATTER
+from tapec.trace.at_once import recorder_of, update
+from tapec.trace.parts import encoded
+from tapec.trace.tensor import NUMERIC, PLAIN, Tensor, record, wrap
+
+__all__ = ["gathered"]
+
+_ndarray = np.ndarray
+_TOGETHER: dict[Any, tuple[float, Any]] = {  # what changes nothing, and how several at one place are put together
+    np.add: (0.0, np.add),
+    np.subtract: (0.0, np.add),
+    np.multiply: (1.0, np.multiply),
+    np.maximum: (-np.inf, np.maximum),
+    np.minimum: (np.inf, np.minimum),
+}
+
+
+def gathered(t: Tensor, ufunc: Any, index: Any, x: Any) -> bool:
+    """Is it done? Not where something stands in the way: then nothing has changed."""
+    rec, value, v = recorder_of(t), t._value, x._value if type(x) is Tensor else x
+    if rec is None or ufunc not in _TOGETHER:
+        return False
+    neutral, together = _TOGETHER[ufunc]
+    if not (v.dtype.kind in NUMERIC if type(v) is _ndarray else type(v) in PLAIN):
+        return False
+    found = encoded(t, index) if type(x) is not Tensor or together is np.add else None
+    if found is None or found[0] is not GETITEM:
+        return False
+    _, params, arrays, real, _ = found
+    try:
+        if type(x) is Tensor or type(v) is _ndarray:
+            if v.shape != value[real].shape:
+                return False  # it is spread out before
+        whole: Any = np.zeros(value.shape, value.dtype if type(v) in NUMBERS else v.dtype)
+        if neutral:
+            whole[...] = neutral
+        together.at(whole, real, v)
+        if type(x) is Tensor:
+            whole = wrap(whole)
+            record(rec, SCATTER, (x, *arrays), (("shape", value.shape), *params), whole)
+    except Exception:  # whatever refuses: the long way raises it again with the user's line
+        return False
+    return update(rec, t, UFUNCS[ufunc], ufunc, whole)
