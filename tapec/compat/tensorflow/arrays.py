@@ -48,6 +48,8 @@ __all__ = [
 
 # -- making ----------------------------------------------------------------------------------------------------------
 def _sizes(shape: Any) -> Any:
+    if type(shape) in (list, tuple) and {int}.issuperset(map(type, shape)):
+        return tuple(shape)
     return tuple([int(n) for n in np.ravel(np.asarray(plain(shape)))])
 
 
@@ -146,7 +148,7 @@ def reverse(tensor: Any, axis: Any, name: Any = None) -> Any:
 
 
 def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: Any = None) -> Any:
-    widths = [tuple(int(n) for n in w) for w in np.asarray(plain(paddings))]
+    widths = tuple([_sizes(w) for w in (paddings if type(paddings) is list else np.asarray(plain(paddings)))])
     if mode.upper() == "CONSTANT":
         return np.pad(constant(tensor), widths, constant_values=constant_values)
     return np.pad(constant(tensor), widths, mode=mode.lower())  # type: ignore[call-overload]

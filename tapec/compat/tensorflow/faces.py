@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
@@ -17,6 +18,7 @@ import numpy as np
 from tapec.api.slices import IndexedSlices as PlainSlices
 from tapec.api.variable import Variable as PlainVariable
 from tapec.api.variable import same
+from tapec.compat.tensorflow.through import behind, is_static
 from tapec.errors import TapecError, at_user_line, user_line
 from tapec.ops import FUNCTIONS, ArrayLike
 from tapec.ops.array import apply
@@ -128,6 +130,10 @@ class Face(ArrayLike):
     def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         return face(apply(op, lowered(op, inputs), params))
 
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        given = behind(inputs, _STRAIGHT) if method == "__call__" and not kwargs and ufunc.nout == 1 else None
+        return super().__array_ufunc__(ufunc, method, *inputs, **kwargs) if given is None else _through(ufunc, given)
+
     @refusing
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         found = super().__array_function__(func, types, args, kwargs)
@@ -135,6 +141,9 @@ class Face(ArrayLike):
 
     @refusing
     def __getitem__(self, index: Any) -> Any:
+        if type(self) in _STRAIGHT and is_static(index):
+            found = self._inner[index]
+            return self if found is self._inner else face(found)
         return super().__getitem__(index)
 
     def __eq__(self, other: object) -> Any:
@@ -302,6 +311,31 @@ class IndexedSlices(Face):
 
     def __repr__(self) -> str:
         return f"IndexedSlices(indices={self.indices}, values={self.values}, dense_shape={self.dense_shape})"
+
+
+_STRAIGHT: frozenset[type] = frozenset({Tensor, Variable})
+
+
+@refusing
+def _through(function: Callable[..., Any], given: list[Any]) -> Any:
+    return face(function(*given))
+
+
+def _operator(name: str, compute: Callable[..., Any], swapped: bool) -> Callable[..., Any]:
+    slow = getattr(Face, name)
+
+    def call(self: Face, other: Any) -> Any:
+        given = behind((other, self) if swapped else (self, other), _STRAIGHT)
+        return slow(self, other) if given is None else _through(compute, given)
+
+    call.__name__ = name
+    return call
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow", "matmul", "lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Face, f"__{_name}__", _operator(f"__{_name}__", getattr(operator, _name), False))
+for _name in ("add", "sub", "mul", "truediv", "pow", "matmul"):
+    setattr(Face, f"__r{_name}__", _operator(f"__r{_name}__", getattr(operator, _name), True))
 
 
 # ---------------------------------------------------------------------------------------------------------------
