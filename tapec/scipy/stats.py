@@ -304,7 +304,7 @@ bernoulli = Discrete(
 )
 
 
-# -- vectors ------------------------------------------------------------------------------------------------------
+# -- vectors: as in SciPy, results have no axes of length one ---------------------------------------------------------
 class _Dirichlet:
     """As scipy.stats.dirichlet: x on the simplex, its components along the first axis, the last one may be left out."""
 
@@ -314,7 +314,7 @@ class _Dirichlet:
             x = np.concatenate([x, 1.0 - np.sum(x, axis=0, keepdims=True)], 0)
         log_beta = np.sum(sp.gammaln(alpha)) - sp.gammaln(np.sum(alpha))
         weights = np.reshape(alpha - 1.0, (-1,) + (1,) * (x.ndim - 1))
-        return np.sum(sp.xlogy(weights, x), axis=0) - log_beta
+        return np.squeeze(np.sum(sp.xlogy(weights, x), axis=0) - log_beta)
 
     def pdf(self, x: Any, alpha: Any) -> Any:
         return np.exp(self.logpdf(x, alpha))
@@ -330,7 +330,7 @@ class _MultivariateNormal:
         whitened = solve_triangular(factor, np.transpose(away), lower=True)
         half_log_det = np.sum(np.log(np.diagonal(factor)))
         y = -0.5 * np.sum(whitened * whitened, axis=0) - half_log_det - 0.5 * n * LOG_2PI
-        return np.reshape(y, np.broadcast_shapes(x.shape, np.shape(mean))[:-1])
+        return np.squeeze(np.reshape(y, np.broadcast_shapes(x.shape, np.shape(mean))[:-1]))
 
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         return np.exp(self.logpdf(x, mean, cov))

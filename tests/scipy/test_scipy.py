@@ -97,6 +97,8 @@ STATS = {
         M,
     ),
     "mvn scalar": (lambda s: lambda x: s.multivariate_normal.logpdf(x, 0.5, 2.0), X[0]),
+    "mvn of one": (lambda s: lambda x: s.multivariate_normal.logpdf(x[None, :1], K, SPD), X),
+    "mvn of one number": (lambda s: lambda x: s.multivariate_normal.logpdf(x[0, :1]), X),
 }
 
 
@@ -107,6 +109,7 @@ def run(table, name, ours, scipys):
     many = isinstance(expected, (list, tuple))
     for a, b in zip(found if many else [found], expected if many else [expected], strict=True):
         assert isinstance(a, (np.ndarray, np.generic))  # plain arrays give plain results
+        assert np.shape(a) == np.shape(b)
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
     with np.errstate(all="ignore"):
         check(f, x)
