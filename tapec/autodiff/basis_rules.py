@@ -16,7 +16,7 @@ from tapec.ops import Symbol, apply
 from tapec.ops.named_axes import axis_names
 from tapec.ops.powers import number_of
 
-__all__ = ["RULES", "spelled_out"]
+__all__ = ["RULES", "same_axis", "spelled_out"]
 
 FULL_SLICE = Slice(None, None, None)
 
@@ -86,13 +86,13 @@ def _sum(basis: Basis, node: Node, xs: list[Any]) -> Rows:
 def _reshape(basis: Basis, node: Node, xs: list[Any]) -> Rows:
     (x,) = xs
     old, new = node.inputs[0].type.shape, node.type.shape
-    moved = {(i, j): _same_axis(old, new, j) for i, j in x.pairs}
+    moved = {(i, j): same_axis(old, new, j) for i, j in x.pairs}
     x = basis.settled(x, [p for p, to in moved.items() if to is not None])
     data = np.reshape(x.data, (*x.data.shape[: basis.rank], *new))
     return Rows(data, tuple((i, moved[i, j]) for i, j in x.pairs))  # type: ignore[misc]
 
 
-def _same_axis(old: tuple[int, ...], new: tuple[int, ...], axis: int) -> int | None:
+def same_axis(old: tuple[int, ...], new: tuple[int, ...], axis: int) -> int | None:
     """Where an axis is found again after a reshape: same length, same number of elements before it."""
     before = math.prod(old[:axis])
     for j, n in enumerate(new):

@@ -2,12 +2,13 @@
 
 The tangent of a node comes from its op's own `jvp` if it has one; from its partials; from the op itself, where it is
 linear; and otherwise from its `vjp` transposed: that is linear in the cotangent, so differentiating it in reverse with
-respect to the cotangent gives the map of tangents.
+respect to the cotangent gives the map of tangents. Programs with eigenvectors are transposed as a whole: at equal
+eigenvalues the vectors have no tangents, but cotangents of functions of them have limits (see `slopes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.linear import is_multilinear, linear_inputs
-from tapec.autodiff.reverse import backward, fit, input_cotangents, plain, result_of
+from tapec.autodiff.reverse import backward, dependents, fit, has_spectrum, input_cotangents, plain, result_of
 from tapec.autodiff.shifts import cancelling_shifts
 from tapec.autodiff.shortcuts import shortcut
 from tapec.autodiff.zeros import Zero
@@ -27,7 +28,7 @@ from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.define import Missing
 
-__all__ = ["jvp_graph", "pushforward"]
+__all__ = ["jvp_graph", "pushforward", "tangent"]
 
 
 def jvp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
@@ -47,6 +48,10 @@ def jvp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
 
 def pushforward(builder: Builder, targets: Sequence[Node], tangents: dict[Node, Any]) -> list[Node]:
     """Tangents of nodes of the program that the builder holds; zeros where nothing moves them."""
+    if _turns_vectors(builder.nodes, targets, tangents):
+        moved = _program_transposed(builder, targets, tangents)
+        if moved is not None:
+            return moved
     moving: dict[Node, Any] = dict(tangents)
     shifts = cancelling_shifts(builder.nodes, targets, tangents)
     keep = builder.origin, builder.role
@@ -68,7 +73,7 @@ def _step(builder: Builder, node: Node, moving: dict[Node, Any], sources: Collec
         xs = [Symbol(i, builder) for i in whole.inputs]
         t = whole.jvp([moving.get(i) for i in whole.inputs], Symbol(node, builder), *xs)
     else:
-        t = _tangent(builder, node, [moving.get(i) for i in node.inputs])
+        t = tangent(builder, node, [moving.get(i) for i in node.inputs])
     if isinstance(node.type, tuple):
         if t is not None:
             moving[node] = t
@@ -76,20 +81,28 @@ def _step(builder: Builder, node: Node, moving: dict[Node, Any], sources: Collec
         moving[node] = fit(builder, t, node.type)
 
 
-def _tangent(builder: Builder, node: Node, ts: list[Any]) -> Any:
+def _same(node: Node) -> Node:
+    return node
+
+
+def tangent(builder: Builder, node: Node, ts: list[Any], lift: Callable[[Node], Node] = _same) -> Any:
+    """The tangent of one node from those of its inputs, None for those that do not move.
+
+    `lift` gives the node that stands for a value in `builder`.
+    """
     op, params = node.op, dict(node.params)
-    xs = [Symbol(i, builder) for i in node.inputs]
+    xs = [Symbol(lift(i), builder) for i in node.inputs]
     if op.jvp is not None:
-        return op.jvp(ts, result_of(builder, node), *xs, **params)
+        return op.jvp(ts, result_of(builder, lift(node)), *xs, **params)
     if op.partials is not None:
-        partials = op.partials(Symbol(node, builder), *xs, **params)
+        partials = op.partials(Symbol(lift(node), builder), *xs, **params)
         return _sum([_scaled(t, p) for t, p in zip(ts, partials, strict=True)])
     linear = linear_inputs(op, len(ts))
     through = [k for k, t in enumerate(ts) if t is not None and k in linear]
     others = tuple([k for k, t in enumerate(ts) if t is not None and k not in linear])
     parts = [_linear(builder, node, xs, ts, through, linear)] if through else []
     if others:
-        parts.append(_transposed(builder, node, ts, others))
+        parts.append(_transposed(builder, node, ts, others, lift))
     return _sum(parts)
 
 
@@ -139,7 +152,9 @@ def _sum(parts: list[Any]) -> Any:
 # ---------------------------------------------------------------------------------------------------------------
 # transposing
 # ---------------------------------------------------------------------------------------------------------------
-def _transposed(builder: Builder, node: Node, ts: list[Any], moving: tuple[int, ...]) -> Any:
+def _transposed(
+    builder: Builder, node: Node, ts: list[Any], moving: tuple[int, ...], lift: Callable[[Node], Node]
+) -> Any:
     graph = transposed(node.op, tuple([i.type for i in node.inputs]), node.type, node.params, moving)
     if graph is None:
         place = "" if node.origin is None else f"{place_of(node.origin).short}: "
@@ -148,8 +163,8 @@ def _transposed(builder: Builder, node: Node, ts: list[Any], moving: tuple[int, 
             f"not), so forward mode cannot be derived from it. Mend: reverse mode alone, tapec.jacrev(f), and "
             f"tapec.jacrev(tapec.grad(f)) for second derivatives; or tapec.custom_jvp"
         )
-    ys = builder.items(node) if isinstance(node.type, tuple) else (node,)
-    found = copy_into(builder, graph, (*node.inputs, *ys, *[ts[k].node for k in moving]))
+    ys = builder.items(lift(node)) if isinstance(node.type, tuple) else (lift(node),)
+    found = copy_into(builder, graph, (*map(lift, node.inputs), *ys, *[ts[k].node for k in moving]))
     if not isinstance(node.type, tuple):
         return Symbol(found[0], builder)
     rest = iter(found)
@@ -176,11 +191,43 @@ def transposed(op: Op, xs: tuple[Type, ...], result: Any, params: Any, moving: t
     parts = input_cotangents(node, ct, y, [Symbol(x, builder) for x in inputs])
 
     pairs = [(parts[k], t) for k, t in zip(moving, tangents, strict=True) if parts[k] is not None]
-    targets = [fit(builder, part, t.type).node for part, t in pairs]
-    seeds = [Symbol(t, builder) for _, t in pairs]
-    found = backward(builder, tuple(builder.nodes), targets, seeds, list(cts.values()), lambda n: n)
-    outputs = [Zero(plain(y.type), builder) if t is None else t for y, t in zip(cts, found, strict=True)]
-    graph = prune(builder.graph([*inputs, *results, *tangents], [o.node for o in outputs], op.name))
-    left = set(cts.values())
-    linear = not any(i in left for n in graph.nodes for i in n.inputs) and not left & set(graph.outputs)
-    return graph if linear else None
+    outputs = _turned_around(builder, [(p, Symbol(t, builder)) for p, t in pairs], list(cts.values()))
+    graph = prune(builder.graph([*inputs, *results, *tangents], outputs, op.name))
+    return None if _reads(graph, list(cts.values())) else graph
+
+
+def _reads(graph: Graph, inputs: Sequence[Node]) -> bool:
+    """Does a graph depend on these, which it does if what should be linear in them is not?"""
+    left = set(inputs)
+    return any(i in left for n in graph.nodes for i in n.inputs) or not left.isdisjoint(graph.outputs)
+
+
+def _turned_around(builder: Builder, pairs: Sequence[tuple[Any, Symbol]], cts: Sequence[Node]) -> list[Node]:
+    """Cotangents that are linear in `cts`, each paired with a tangent: the tangents of what `cts` belong to."""
+    targets = [fit(builder, part, t.node.type).node for part, t in pairs]
+    found = backward(builder, tuple(builder.nodes), targets, [t for _, t in pairs], cts, _same)
+    return [(Zero(plain(c.type), builder) if t is None else t).node for c, t in zip(cts, found, strict=True)]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# whole programs
+# ---------------------------------------------------------------------------------------------------------------
+def _program_transposed(builder: Builder, targets: Sequence[Node], tangents: dict[Node, Any]) -> list[Node] | None:
+    """The pullback of the program, transposed as that of one op is; None if it is not linear."""
+    cts = [input_node(None, plain(t.type)) for t in targets]
+    found = backward(builder, tuple(builder.nodes), targets, [Symbol(c, builder) for c in cts], list(tangents), _same)
+    pairs = [(ct, t) for ct, t in zip(found, tangents.values(), strict=True) if ct is not None]
+    moved = _turned_around(builder, pairs, cts)
+    return None if _reads(prune(builder.graph(cts, moved)), cts) else moved
+
+
+def _turns_vectors(nodes: Sequence[Node], targets: Sequence[Node], sources: Collection[Node]) -> bool:
+    """Are several results of a decomposition in use? Eigenvectors of equal values have no tangents of their own."""
+    if not any([has_spectrum(n) for n in nodes]):
+        return False
+    used: dict[Node, set[int]] = {}
+    for i in [*targets, *[i for n in nodes for i in n.inputs]]:
+        if i.op is ITEM and has_spectrum(i.inputs[0]):
+            used.setdefault(i.inputs[0], set()).add(i.param("index"))
+    several = [node for node, results in used.items() if len(results) > 1]
+    return not dependents(nodes, list(sources)).isdisjoint(several)

@@ -8,7 +8,7 @@ As a map of the real plane that is the transpose of the tangent map, so transpos
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,11 +24,15 @@ from tapec.ops import Symbol
 from tapec.ops.define import Missing, conj
 from tapec.ops.layout import unbroadcast
 
+if TYPE_CHECKING:
+    from tapec.autodiff.slopes import Slopes
+
 __all__ = [
     "backward",
     "dependents",
     "filled",
     "fit",
+    "has_spectrum",
     "input_cotangents",
     "plain",
     "pullback",
@@ -76,6 +80,8 @@ def backward(
     """
     active = dependents(nodes, sources)
     shifts = cancelling_shifts(nodes, targets, sources)
+    slopes = _slopes(builder, nodes, active, lift)
+    lift = lift if slopes is None else slopes.lift
     pending: dict[Node, Any] = {}
     for target, seed in zip(targets, seeds, strict=True):
         if is_differentiable(target.type):
@@ -92,13 +98,27 @@ def backward(
             builder.origin = origin = node.origin
             if node in shifts:
                 pending[node] = Zero(plain(node.type), builder)
-            _step(builder, node, pending, active, sources, lift)
+            _step(builder, node, pending, active, sources, lift, slopes)
     for source in sources:
         if source in pending:
             pending[source] = settled(pending[source])
             _christen(pending[source], source)
     builder.origin, builder.role = keep
     return [pending.get(s) for s in sources]
+
+
+def _slopes(builder: Builder, nodes: Sequence[Node], active: set[Node], lift: Callable[[Node], Node]) -> Slopes | None:
+    """What eigenvectors need where eigenvalues are equal."""
+    if not any([has_spectrum(node) and node in active for node in nodes]):
+        return None
+    from tapec.autodiff.slopes import Slopes  # it differentiates in both modes
+
+    return Slopes(builder, nodes, lift)
+
+
+def has_spectrum(node: Node) -> bool:
+    """Does it give values with vectors, which are not determined where values are equal?"""
+    return "spectrum" in node.op.facts
 
 
 def _christen(ct: Any, node: Node) -> None:
@@ -116,6 +136,7 @@ def _step(
     active: set[Node],
     sources: Sequence[Node],
     lift: Callable[[Node], Node],
+    slopes: Slopes | None,
 ) -> None:
     """Carry the cotangent of one node to its inputs."""
     ct = pending[node]
@@ -137,7 +158,9 @@ def _step(
         xs = [Symbol(lift(i), builder) for i in inputs]
         y = result_of(builder, lift(node))
         if whole is None:
-            parts = _signed_cotangents(node, _complete(builder, node, ct), y, xs, wanted)
+            ct = _complete(builder, node, ct)
+            along = slopes.of(node, ct) if slopes is not None and has_spectrum(node) else None
+            parts = _signed_cotangents(node, ct, y, xs, wanted, along)
         else:
             parts = whole.vjp(ct, y, *xs)
     for i, want, part in zip(inputs, wanted, parts, strict=True):
@@ -170,10 +193,14 @@ def input_cotangents(node: Node, ct: Any, y: Any, xs: Sequence[Symbol]) -> Seque
     return [-part.value if type(part) is Minus else part for part in parts]
 
 
-def _signed_cotangents(node: Node, ct: Any, y: Any, xs: Sequence[Symbol], wanted: Sequence[bool]) -> Sequence[Any]:
+def _signed_cotangents(
+    node: Node, ct: Any, y: Any, xs: Sequence[Symbol], wanted: Sequence[bool], slopes: Any = None
+) -> Sequence[Any]:
     """The same, where a sign may stand apart; what is not wanted may be missing."""
     op = node.op
     params = dict(node.params)
+    if slopes is not None:
+        params["slopes"] = slopes
     if op.vjp is not None:
         return op.vjp(ct, y, *xs, **params)
     if op.partials is None:

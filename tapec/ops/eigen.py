@@ -1,12 +1,13 @@
 """Eigenvalues and eigenvectors.
 
 Where eigenvalues coincide, the vectors that belong to them are free to turn among themselves. A loss that does not
-depend on that has no cotangent along it, so the terms that would be divided by the vanishing gap are left out.
+depend on that has no cotangent along it, and the term that would be divided by the vanishing gap is a limit: half the
+slope of the cotangent by the eigenvalue, which `tapec.autodiff.slopes` finds in the program. Without one it is zero.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,44 @@ def reciprocal_gaps(w: Any) -> Any:
     return np.where(apart, 1.0 / np.where(apart, gaps, 1.0), 0.0)
 
 
+class Spectrum(NamedTuple):
+    """Which result of an op are values, and which are their vectors, along which axis.
+
+    The vjp of such an op takes `slopes` of the cotangents of its results by the values, where there are any.
+    """
+
+    values: int
+    vectors: dict[int, int]
+
+
+def alike(w: Any) -> Any:
+    """Where two values are so close that the limit of a quotient by their difference is nearer than the quotient.
+
+    From rounding that has an error of eps / gap, from its slopes on both sides the limit has one of gap². Gaps are
+    measured on the values beside them, over which functions such as 1/w change, and on what rounding makes of equals.
+    """
+    eps, sizes = float(np.finfo(w.dtype).eps), np.abs(w)
+    reach = eps**0.5 * sizes + 8 * w.shape[-1] * eps * np.max(sizes, axis=-1, keepdims=True)
+    return np.abs(w[..., None, :] - w[..., None]) <= np.maximum(reach[..., None, :], reach[..., None])
+
+
+def turned(turn: Any, slope: Any, w: Any) -> Any:
+    """(turn_jk - conj(turn_kj)) / (w_k - w_j) / 2; where values are alike half the slope of `turn`."""
+    if slope is None or not w.shape[-1]:
+        return reciprocal_gaps(w) * (0.5 * (turn - adjoint(turn)))
+    same = alike(w)
+    quotient = 0.5 * (turn - adjoint(turn)) / np.where(same, 1.0, w[..., None, :] - w[..., None])
+    return np.where(same, 0.25 * (slope + adjoint(slope)), quotient)
+
+
+def along_columns(v: Any, slope: Any) -> Any:
+    """Half the diagonal of v^H slope: what `turned` has on its own where it has slopes, to be taken off the values'.
+
+    There it turns with all that is beside it when other vectors are chosen, which second derivatives rely on.
+    """
+    return 0.5 * np.real(np.sum(conj(v) * slope[..., : v.shape[-1]], axis=-2))
+
+
 def scaled_columns(v: Any, w: Any) -> Any:
     """v diag(w)"""
     return v * w[..., None, :]
@@ -44,11 +83,13 @@ def _spectrum_rule(t: Type, UPLO: str) -> Any:
     return Type(shape[:-1], real_dtype(dtype)), Type(shape, dtype)
 
 
-def _eigh_vjp(ct: Any, y: Any, a: Any, UPLO: str) -> Any:
+def _eigh_vjp(ct: Any, y: Any, a: Any, UPLO: str, slopes: Any = None) -> Any:
     (gw, gv), (w, v) = ct, y
     vh = adjoint(v)
-    turn = vh @ gv
-    inner = reciprocal_gaps(w) * (0.5 * (turn - adjoint(turn)))
+    slope = None
+    if slopes is not None:
+        slope, gw = vh @ slopes[1], gw - along_columns(v, slopes[1])
+    inner = turned(vh @ gv, slope, w)
     return (onto_triangle(scaled_columns(v, gw) @ vh + v @ inner @ vh, UPLO),)
 
 
@@ -85,6 +126,7 @@ EIGH = define(
     vjp=_eigh_vjp,
     batch=lambda batched, a, UPLO: tuple(np.linalg.eigh(a, UPLO)),
     source=_uplo,
+    facts={"spectrum": Spectrum(0, {1: -1})},
     sample=_REAL,  # the phase of complex vectors is free
     numpy=np.linalg.eigh,
 )

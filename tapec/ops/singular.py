@@ -11,7 +11,7 @@ from tapec.ir import Type
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define, ndim_of, shape_of
 from tapec.ops.diagonals import eye
-from tapec.ops.eigen import scaled_columns
+from tapec.ops.eigen import Spectrum, along_columns, scaled_columns, turned
 from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, regular, result_class, stacked
 from tapec.ops.samples import Case
 
@@ -26,55 +26,60 @@ def _svd_rule(t: Type, full_matrices: bool) -> Any:
     return Type((*rest, m, rows), dtype), Type((*rest, k), real_dtype(dtype)), Type((*rest, columns, n), dtype)
 
 
-def _svd_vjp(ct: Any, y: Any, a: Any, full_matrices: bool) -> Any:
-    """With u, v moved by skew matrices; what turns equal singular vectors among themselves is left out."""
+def _svd_vjp(ct: Any, y: Any, a: Any, full_matrices: bool, slopes: Any = None) -> Any:
+    """With u and v moved by skew matrices p and q: what turns both alike goes by gaps, one against the other by sums.
+
+    (p s_k + s_j q) / (s_k² - s_j²) = (p + q) / (s_k - s_j) / 2 + (p - q) / (s_k + s_j) / 2
+    """
     (gu, gs, gvh), (u, s, vh) = ct, y
-    k = s.shape[-1]
-    u1, v1h, gu1, gv1h = u, vh, gu, gvh
-    if full_matrices:
-        u1, v1h, gu1, gv1h = u[..., :k], vh[..., :k, :], gu[..., :k], gvh[..., :k, :]
-    turn_u, turn_v = adjoint(u1) @ gu1, v1h @ adjoint(gv1h)
-    gap = _reciprocal_differences(s)
-    inner = gap * (turn_u - adjoint(turn_u)) * s[..., None, :] + s[..., None] * gap * (turn_v - adjoint(turn_v))
-    one = eye(s, k)
-    inner = inner + one * gs[..., None, :]
-    over = _reciprocal(s)
-    if a.dtype.kind == "c":  # the common phase of a pair of vectors is free, its difference is not
-        inner = inner + 1j * (one * np.imag(turn_u) * over[..., None, :])
-    g = u1 @ inner @ v1h
+    v, gv = adjoint(vh), adjoint(gvh)
     m, n = a.shape[-2:]
+    k = s.shape[-1]
+    u1, v1 = u[..., :k], v[..., :k]
+    turn_u, turn_v = _turn(u1, gu), _turn(v1, gv)
+    slope: Any = None
+    against: Any = 0.0
+    out_u: Any = 0.0
+    out_v: Any = 0.0
+    if slopes is not None:
+        su, sv = slopes[0], adjoint(slopes[2])
+        slope_u, slope_v = _turn(u1, su), _turn(v1, sv)
+        slope, against = slope_u + slope_v, 0.5 * _against(slope_u, slope_v)
+        out_u, out_v = _outside(u, su, slope_u), _outside(v, sv, slope_v)
+        gs = gs - along_columns(u1, su) - along_columns(v1, sv)
+    inner = turned(turn_u + turn_v, slope, s)
+    inner = inner + _over(_against(turn_u, turn_v), s[..., None, :] + s[..., None], against)
+    inner = inner + eye(s, k) * gs[..., None, :]
+    g = u1 @ inner @ adjoint(v1)
     if m > k:
-        out_u = _outside(u, gu, u1, gu1, turn_u, k, full_matrices)
-        g = g + scaled_columns(out_u, over) @ v1h
+        g = g + _over(_outside(u, gu, turn_u), s[..., None, :], out_u) @ adjoint(v1)
     if n > k:
-        v, gv = adjoint(vh), adjoint(gvh)
-        out_v = _outside(v, gv, adjoint(v1h), adjoint(gv1h), turn_v, k, full_matrices)
-        g = g + scaled_columns(u1, over) @ adjoint(out_v)
+        g = g + u1 @ adjoint(_over(_outside(v, gv, turn_v), s[..., None, :], out_v))
     return (g,)
 
 
-def _outside(u: Any, gu: Any, u1: Any, gu1: Any, turn: Any, k: int, full: bool) -> Any:
-    """The part of a cotangent that moves the first k vectors out of the space they span."""
-    if not full:
-        return gu1 - u1 @ turn
-    u2, gu2 = u[..., k:], gu[..., k:]
+def _turn(u1: Any, gu: Any) -> Any:
+    """The part of a cotangent that turns the first vectors among themselves."""
+    return adjoint(u1) @ gu[..., : u1.shape[-1]]
+
+
+def _against(turn_u: Any, turn_v: Any) -> Any:
+    turn = turn_u - turn_v
+    return 0.5 * (turn - adjoint(turn))
+
+
+def _outside(u: Any, gu: Any, turn: Any) -> Any:
+    """The part of a cotangent that moves the first vectors out of the space they span."""
+    k = turn.shape[-1]
+    if u.shape[-1] == k:
+        return gu - u @ turn
+    u1, u2, gu1, gu2 = u[..., :k], u[..., k:], gu[..., :k], gu[..., k:]
     return u2 @ (adjoint(u2) @ gu1 - adjoint(gu2) @ u1)
 
 
-def _reciprocal_differences(s: Any) -> Any:
-    """1 / (s_k² - s_j²) at (j, k); zero where the two are equal, up to rounding."""
-    if not s.shape[-1]:
-        return s[..., None, :] - s[..., None]
-    row, column = s[..., None, :], s[..., None]
-    differences = (row - column) * (row + column)
-    tiny = 8 * s.shape[-1] * float(np.finfo(s.dtype).eps)
-    apart = np.abs(differences) > tiny * np.max(s, axis=-1)[..., None, None] ** 2
-    return np.where(apart, 1.0 / np.where(apart, differences, 1.0), 0.0)
-
-
-def _reciprocal(s: Any) -> Any:
-    """1 / s, zero where s vanishes."""
-    return np.where(s > 0, 1.0 / np.where(s > 0, s, 1.0), 0.0)
+def _over(x: Any, s: Any, limit: Any) -> Any:
+    """x / s, its limit where s vanishes."""
+    return np.where(s > 0, x / np.where(s > 0, s, 1.0), limit)
 
 
 def _spread_out(*shape: int, complex: bool = False, **params: Any) -> Any:
@@ -101,6 +106,7 @@ SVD = define(
     vjp=_svd_vjp,
     batch=lambda batched, a, full_matrices: tuple(np.linalg.svd(a, full_matrices)),
     source=_svd_source,
+    facts={"spectrum": Spectrum(1, {0: -1, 2: -2})},
     sample=both(  # the phase of complex vectors is free, and so are the vectors beyond the rank
         _spread_out(3, 3, full_matrices=True),
         _spread_out(3, 2, full_matrices=False),

@@ -99,7 +99,16 @@ CONVENTIONS = {
         Row("np.linalg.eigvalsh(a)", {"a": ONE}, [ONE], "equal eigenvalues"),
         Row("np.linalg.eigvalsh(a)[:1]", {"a": [[1.0, 1.0], [9.0, 1.0]]}, [[[0.5, 0], [-1, 0.5]]], "lower triangle"),
         Row("(v := np.linalg.eigh(a)[1]) @ v.T", {"a": ONE}, [ZERO], "whichever vectors: their product stays"),
+        Row(
+            "(f := np.linalg.eigh(a))[1] * np.sqrt(f[0]) @ f[1].T",
+            {"a": ONE},
+            [[[0.5, 0], [1, 0.5]]],
+            "a function of a",
+        ),
         Row("np.square(np.linalg.svd(a)[1])", {"a": ONE}, [[[2, 0], [0, 2]]], "equal singular values"),
+        Row("(f := np.linalg.svd(a))[0] * f[1] @ f[2]", {"a": ONE}, [[[1, 1], [1, 1]]], "the matrix itself"),
+        Row("(f := np.linalg.svd(a))[0] * f[1] @ f[2]", {"a": ZERO}, [[[1, 1], [1, 1]]], "at zero, too"),
+        Row("((f := np.linalg.svd(a))[0] @ f[2])[0, 1]", {"a": ONE}, [[[0, 0.5], [-0.5, 0]]], "its polar factor"),
         Row("np.linalg.pinv(a)", {"a": [[2.0, 0.0], [0.0, 0.0]]}, [[[-0.25, 0.25], [0.25, 0]]], "along equal rank"),
     ],
     "Products with zeros": [

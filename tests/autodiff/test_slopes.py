@@ -1,0 +1,410 @@
+"""Functions of matrices by their vectors, where values are equal: against SciPy, differences, and exact quotients."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import tapec
+from tapec.autodiff.slopes import Slopes
+from tests.ops.derivatives import check
+
+RNG = np.random.default_rng(11)
+N = 4
+C, B = RNG.normal(size=(2, N, N))
+X = RNG.normal(size=N)
+Q, P = np.linalg.qr(RNG.normal(size=(2, N, N)))[0]
+ORDER = np.array([2, 0, 3, 1])
+
+
+def of(q, w, p=None):
+    """The matrix with these vectors and values."""
+    a = (q * np.array(w, float)) @ np.conj(q if p is None else p).T
+    return a if p is not None else (a + np.conj(a).T) / 2
+
+
+MATRICES = {
+    "identity": np.eye(N),
+    "diagonal": np.diag([1.0, 1.0, 2.0, 2.0]),
+    "two pairs": of(Q, [1, 1, 2, 2]),
+    "three": of(Q, [1, 1, 1, 3]),
+    "all": of(Q, [2, 2, 2, 2]),
+    "close": of(Q, [1, 1 + 1e-12, 2, 2 + 1e-9]),
+    "apart": of(Q, [1, 2, 3, 4]),
+}
+
+
+def f(w):
+    return np.exp(w / 2) + 1 / w
+
+
+# -- the same function of a matrix in many words ----------------------------------------------------------------------
+def in_order(w, v):
+    order = np.argsort(w)[::-1]
+    return (v[:, order] * f(w[order])) @ v[:, order].T
+
+
+def split(w, v):
+    return (v[:, :2] * f(w[:2])) @ v[:, :2].T + (v[:, 2:] * f(w[2:])) @ v[:, 2:].T
+
+
+def written(w, v):
+    """In place, whole and place by place."""
+    d, e = np.zeros_like(v), np.zeros_like(w)
+    d[1:] = (f(w) * v)[1:]
+    d[0] = f(w) * v[0]
+    for k in range(N):
+        e[k] = np.sqrt(w[k])
+    return (d / e) @ (v * e).T
+
+
+def by_singular_values(w, v):
+    u, s, vh = np.linalg.svd((v * w) @ v.T, hermitian=True)
+    return (u * f(s)) @ vh
+
+
+FORMS = {
+    "columns": lambda w, v: (v * f(w)) @ v.T,
+    "rows": lambda w, v: v @ (f(w)[:, None] * v.T),
+    "diag": lambda w, v: v @ np.diag(f(w)) @ v.T,
+    "two diagonals": lambda w, v: v @ np.diag(f(w) * w) @ np.diag(1 / w) @ v.T,
+    "a diagonal of ones": lambda w, v: v @ (np.eye(N) * f(w)) @ v.T,
+    "inverse": lambda w, v: v @ np.linalg.inv(np.diag(1 / f(w))) @ v.T,
+    "solve": lambda w, v: v @ np.linalg.solve(np.diag(1 / f(w)), v.T),
+    "einsum": lambda w, v: np.einsum("ij,j,kj->ik", v, f(w), v),
+    "tensordot": lambda w, v: np.tensordot(v * f(w), v, ([1], [1])),
+    "multi_dot": lambda w, v: np.linalg.multi_dot([v, np.diag(f(w)), v.T]),
+    "broadcast": lambda w, v: np.sum(v[:, None] * f(w) * v, -1),
+    "columns of vectors": lambda w, v: np.stack([np.matvec(v, f(w) * np.vecmat(e, v)) for e in np.eye(N)]),
+    "roots": lambda w, v: (b := v * np.sqrt(f(w))) @ b.T,
+    "outer products": lambda w, v: sum(f(w[k]) * np.outer(v[:, k], v[:, k]) for k in range(N)),
+    "pairs": lambda w, v: sum(f(value) * np.outer(vector, vector) for value, vector in zip(w, v.T, strict=True)),
+    "stacked": lambda w, v: (v * np.stack([f(w[k]) for k in range(N)])) @ v.T,
+    "backwards": lambda w, v: (v[:, ::-1] * f(w[::-1])) @ v[:, ::-1].T,
+    "sorted": in_order,
+    "taken": lambda w, v: (np.take(v, ORDER, 1) * np.take(f(w), ORDER)) @ np.take(v, ORDER, 1).T,
+    "split": split,
+    "reshaped": lambda w, v: v @ (np.reshape(np.kron(f(w), np.ones(N)), (N, N)) * v.T),
+    "flat": lambda w, v: np.reshape(np.ravel(v * f(w)) * np.ones(N * N), (N, N)) @ v.T,
+    "joined": lambda w, v: np.concatenate([v * f(w), v])[:N] @ v.T,
+    "summed up": lambda w, v: np.diff(np.cumsum(v * f(w), 0), axis=0, prepend=0) @ v.T,
+    "rolled": lambda w, v: np.roll(np.roll(v * f(w), 1, 0) @ v.T, -1, 0),
+    "parts": lambda w, v: (v * np.concatenate([f(w[:1]), f(w[1:3]), f(w[3:])])) @ v.T,
+    "polynomial": lambda w, v: (v * (f(w) - np.polyval([1.0, 2.0, 0.5], w) + w * (w + 2.0) + 0.5)) @ v.T,
+    "sorted values": lambda w, v: (v * f(np.sort(w))) @ v.T,
+    "written": written,
+    "relative": lambda w, v: (v * (f(w) / w[-1])) @ v.T * w[-1],
+    "shares": lambda w, v: (v * (f(w) / np.sum(w))) @ v.T * np.trace((v * w) @ v.T),
+    "by singular values": by_singular_values,
+}
+
+
+def put_together(form, a):
+    return FORMS[form](*np.linalg.eigh(a))
+
+
+def whole(a):
+    """The same by SciPy, of the triangle that `eigh` reads."""
+    a = np.tril(a) + np.tril(a, -1).T
+    return scipy.linalg.expm(a / 2) + np.linalg.inv(a)
+
+
+def differences(loss, a, step=2e-3):
+    """The gradient of a loss by differences of sixth order."""
+    found = np.zeros(a.shape)
+    for k in np.ndindex(a.shape):
+        d = np.zeros(a.shape)
+        d[k] = step
+        found[k] = sum(c * (loss(a + n * d) - loss(a - n * d)) for n, c in ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60)))
+    return found / step
+
+
+def gradient_of(weights):
+    """Of the sum of the function times these, by differences, at each of the matrices."""
+    return {k: differences(lambda a: np.sum(weights * whole(a)), a) for k, a in MATRICES.items()}
+
+
+SQUARES = np.outer(X, X)
+WANT = gradient_of(C)
+WANT_OF_SQUARES = gradient_of(SQUARES)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_matrices_that_are_put_together_again(form):
+    def loss(a):
+        return np.sum(C * put_together(form, a))
+
+    slope, along = tapec.grad(loss), tapec.compile(lambda a: tapec.jvp(loss, (a,), (B,))[1])
+    for name, a in MATRICES.items():
+        np.testing.assert_allclose(slope(a), WANT[name], rtol=1e-7, atol=1e-7, err_msg=name)
+        np.testing.assert_allclose(along(a), np.sum(WANT[name] * B), rtol=1e-7, err_msg=name)
+
+
+SCALARS = {
+    "quadratic": (lambda w, v: np.sum(f(w) * (v.T @ X) ** 2), SQUARES),
+    "vector": (lambda w, v: X @ (v @ (f(w) * (v.T @ X))), SQUARES),
+    "vdot": (lambda w, v: np.vdot(C.T @ v, v * f(w)), C),
+    "flat": (lambda w, v: np.ravel(v * f(w)) @ np.ravel(C @ v), C),
+    "einsum": (lambda w, v: np.einsum("ij,j,kj,ik", v, f(w), v, C), C),
+    "trace": (lambda w, v: np.trace(v.T @ C @ v @ np.diag(f(w))), C),
+    "diagonal": (lambda w, v: np.sum(f(w) * np.diagonal(v.T @ C @ v)), C),
+    "terms": (lambda w, v: sum(f(w[k]) * (v[:, k] @ X) ** 2 for k in range(N)), SQUARES),
+}
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_numbers(name):
+    loss, weights = SCALARS[name]
+    slope = tapec.grad(lambda a: loss(*np.linalg.eigh(a)))
+    for matrix, want in (WANT if weights is C else WANT_OF_SQUARES).items():
+        np.testing.assert_allclose(slope(MATRICES[matrix]), want, rtol=1e-7, atol=1e-7, err_msg=matrix)
+
+
+GAPS = [0.0, *[10.0**-k for k in range(1, 17)], 1.4e-8, 1.6e-8]
+
+
+def test_every_gap():
+    """At the middle of rounding and limit the quotient has half of all digits; nowhere fewer."""
+    slope = tapec.grad(lambda a: (lambda w, v: np.sum(C * ((v * np.exp(w)) @ v.T)))(*np.linalg.eigh(a)))
+    for gap, size in itertools.product(GAPS, (1.0, -1.0, 30.0)):
+        w = size * np.array([1.0, 1.0 + gap, 2.0, 1.5])
+        apart = w[None, :] - w[:, None]
+        with np.errstate(invalid="ignore"):
+            quotients = np.exp(w[:, None]) * np.where(apart == 0, 1.0, np.expm1(apart) / apart)
+        want = Q @ (quotients * (Q.T @ (C + C.T) @ Q)) @ Q.T
+        want = np.tril(want) - np.diag(np.diag(want)) / 2
+        np.testing.assert_allclose(slope(of(Q, w)), want, rtol=0, atol=2e-7 * np.abs(want).max())
+
+
+# -- other functions of the same values -------------------------------------------------------------------------------
+def lyapunov(a):
+    """The X of a X + X a = B."""
+    w, v = np.linalg.eigh(a)
+    return v @ ((v.T @ B @ v) / (w[:, None] + w)) @ v.T
+
+
+def product(a):
+    w, v = np.linalg.eigh(a)
+    return (v * np.exp(w)) @ v.T @ B @ (v * np.sin(w)) @ v.T
+
+
+def twice(a):
+    """The values of the function are equal where the matrix has equal ones."""
+    b = put_together("columns", a)
+    w, v = np.linalg.eigh(b + np.eye(N))
+    return (v * np.log(w)) @ v.T
+
+
+@pytest.mark.parametrize("function", [lyapunov, product, twice])
+def test_functions_of_several(function):
+    for matrix in MATRICES.values():
+        check(function, matrix, rtol=1e-8)
+
+
+def test_lyapunov_is_what_it_says():
+    a = MATRICES["two pairs"]
+    np.testing.assert_allclose(lyapunov(a), scipy.linalg.solve_sylvester(a, a, B))
+
+
+def test_higher_orders():
+    def loss(a):
+        return np.sum(C * put_together("columns", a)) + np.sum(C * product(a))
+
+    slope = tapec.grad(loss)
+    hvp, hessian, jacobian = tapec.hvp(loss), tapec.hessian(loss), tapec.jacfwd(slope)
+    ways = {
+        "reverse": tapec.grad(lambda a: np.sum(slope(a) * B)),
+        "forward": tapec.compile(lambda a: tapec.jvp(slope, (a,), (B,))[1]),
+        "hvp": lambda a: hvp(a, B),
+        "hessian": lambda a: np.tensordot(hessian(a), B),
+        "jacfwd": lambda a: np.tensordot(jacobian(a), B),
+    }
+    for name, matrix in MATRICES.items():
+        want = differences(lambda a: np.sum(slope(a) * B), matrix)
+        for way, found in ways.items():
+            np.testing.assert_allclose(found(matrix), want, rtol=1e-6, atol=1e-6, err_msg=f"{way}, {name}")
+    third = tapec.grad(lambda a: np.sum(slope(a) * tapec.jvp(slope, (a,), (B,))[1]))
+    assert np.isfinite(third(np.eye(N))).all()
+
+
+# -- kinds of matrices ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("uplo", ["L", "U"])
+def test_complex_matrices(uplo):
+    q = np.linalg.qr(RNG.normal(size=(N, N)) + 1j * RNG.normal(size=(N, N)))[0]
+
+    def function(a):
+        w, v = np.linalg.eigh(a, uplo)
+        return (v * f(w)) @ np.conj(v).T
+
+    for w in ([1, 1, 2, 2], [1, 1, 1, 1], [1, 1, 1, 3]):
+        check(function, of(q, w), rtol=1e-8)
+
+
+def test_stacks_of_matrices():
+    stack = np.stack(list(MATRICES.values()))
+    weights = RNG.normal(size=stack.shape)
+
+    def loss(a, c):
+        w, v = np.linalg.eigh(a)
+        return np.sum(c * ((v * f(w)[..., None, :]) @ np.swapaxes(v, -1, -2)))
+
+    slope = tapec.grad(loss)
+    want = np.stack([slope(a, c) for a, c in zip(stack, weights, strict=True)])
+    rest = {"rtol": 1e-10, "atol": 1e-10}
+    np.testing.assert_allclose(tapec.grad(loss)(stack, weights), want, **rest)
+    np.testing.assert_allclose(tapec.vmap(slope)(stack, weights), want, **rest)
+    np.testing.assert_allclose(tapec.grad(lambda a: np.sum(tapec.vmap(loss)(a, weights)))(stack), want, **rest)
+    at_once = tapec.grad(lambda a: (lambda w, v: np.einsum("bij,bj,bkj,bik", v, f(w), v, weights))(*np.linalg.eigh(a)))
+    np.testing.assert_allclose(at_once(stack), want, **rest)
+
+
+def test_single_precision():
+    slope = tapec.grad(lambda a, c: np.sum(c * put_together("columns", a)))
+    for a in MATRICES.values():
+        got = slope(a.astype("f"), C.astype("f"))
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, slope(a, C), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (1, 1)])
+def test_no_pairs_at_all(shape):
+    a = np.ones(shape)
+    for decompose in (np.linalg.eigh, lambda a: np.linalg.svd(a)[1:]):
+        got = tapec.grad(lambda a, decompose=decompose: (lambda w, v: np.sum((v * w) @ v.T))(*decompose(a)))(a)
+        np.testing.assert_allclose(got, a)
+
+
+def test_tapes_and_checkpoints():
+    a, want = MATRICES["two pairs"], WANT["two pairs"]
+    with tapec.GradientTape() as tape:
+        x = tapec.Variable(a)
+        w, v = np.linalg.eigh(x)
+        values = f(w)  # a value that the tape keeps
+        loss = np.sum(C * ((v * values) @ v.T))
+    np.testing.assert_allclose(tape.gradient(loss, x), want, rtol=1e-7)
+    kept = tapec.checkpoint(lambda a: np.sum(C * put_together("columns", a)))
+    np.testing.assert_allclose(tapec.grad(kept)(a), want, rtol=1e-7)
+
+
+# -- singular values --------------------------------------------------------------------------------------------------
+SINGULAR = {"ones": [1, 1, 1], "a pair": [2, 1, 1], "close": [2, 1 + 1e-12, 1], "apart": [3, 2, 1]}
+VANISHING = {"zeros": [0, 0, 0], "two zeros": [1, 0, 0], "one zero": [1, 1, 0]}
+SHAPES = [(3, 3), (4, 3), (3, 4)]
+
+
+def vectors(m, n, complex):
+    both = [RNG.normal(size=(k, k)) + (1j * RNG.normal(size=(k, k)) if complex else 0) for k in (m, n)]
+    u, v = [np.linalg.qr(b)[0][:, : min(m, n)] for b in both]
+    return u, v
+
+
+def polar(u, s, vh):
+    return u @ vh
+
+
+def odd(u, s, vh):
+    return (u * np.sin(s)) @ vh
+
+
+def odd_by_loop(u, s, vh):
+    return sum(np.sin(s[k]) * np.outer(u[:, k], vh[k]) for k in range(len(s)))
+
+
+def again(u, s, vh):
+    return np.einsum("ij,j,jk->ik", u, s, vh)
+
+
+def inverse(u, s, vh):
+    return np.conj(u @ np.diag(1 / s) @ vh).T
+
+
+def left(u, s, vh):
+    """The symmetric factor, of vectors on one side."""
+    return (u * s) @ np.conj(u).T
+
+
+@pytest.mark.parametrize("complex", [False, True])
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_singular_vectors(shape, full, complex):
+    u, v = vectors(*shape, complex)
+    k = min(shape)
+    places = {**SINGULAR, **VANISHING}
+    for name, values in places.items():
+        for function in (odd, odd_by_loop, again) if name in VANISHING else (odd, polar, inverse, left, again):
+
+            def of_matrix(a, function=function):
+                u, s, vh = np.linalg.svd(a, full_matrices=full)
+                return function(u[:, :k], s, vh[:k])
+
+            check(of_matrix, of(u, values, v), order=1 if name in VANISHING else 2, rtol=1e-7)
+
+
+def test_the_matrix_itself_at_zero():
+    for shape in SHAPES:
+        weights = RNG.normal(size=shape)
+        k = min(shape)
+
+        def loss(a, weights=weights, k=k):
+            u, s, vh = np.linalg.svd(a)
+            return np.sum(weights * ((u[:, :k] * s) @ vh[:k]))
+
+        np.testing.assert_allclose(tapec.grad(loss)(np.zeros(shape)), weights, atol=1e-14)
+
+
+# -- what it costs ----------------------------------------------------------------------------------------------------
+def ops_of(loss):
+    return [n.op.name for n in tapec.grad(loss).ir(MATRICES["apart"], stage="gradient").nodes]
+
+
+def test_programs_without_a_route_have_no_limits():
+    alone = {
+        "values": lambda a: np.sum(np.log(np.linalg.eigh(a)[0])),
+        "vectors": lambda a: np.sum(C * np.linalg.eigh(a)[1]),
+        "both": lambda a: (lambda w, v: np.sum(w) + np.sum(C * (v @ v.T)))(*np.linalg.eigh(a)),
+    }
+    for name, loss in alone.items():
+        assert "less_equal" not in ops_of(loss), name
+    assert "less_equal" in ops_of(lambda a: np.sum(C * put_together("columns", a)))
+
+
+def test_routes_are_short(monkeypatch):
+    """A value that all that follows is divided by is not followed to the end."""
+    steps = []
+    of = Slopes.of
+
+    def counted(self, node, cts):
+        found = of(self, node, cts)
+        steps.append(sum(map(len, self.routes.values())))
+        return found
+
+    monkeypatch.setattr(Slopes, "of", counted)
+
+    def loss(a, n):
+        for _ in range(n):
+            w, v = np.linalg.eigh(a)
+            a = np.tanh(a @ a / w[-1]) + 0.1 * np.outer(v[:, -1], v[:, -1])
+        return np.sum(a)
+
+    counts = []
+    for n in (10, 20, 40):
+        steps.clear()
+        assert np.isfinite(tapec.grad(lambda a, n=n: loss(a, n))(MATRICES["apart"])).all()
+        counts.append(steps[-1])
+    assert counts[2] - counts[1] <= 2.2 * (counts[1] - counts[0])
+
+
+def test_forward_mode_beside_a_gradient_function_that_is_not_linear():
+    """Nothing can be transposed there; the message is that of any other program."""
+
+    @tapec.custom_gradient
+    def clipped(x):
+        return x * 1.0, lambda ct: np.clip(ct, -0.1, 0.1)
+
+    def loss(a):
+        return np.sum(clipped(put_together("columns", a)))
+
+    assert np.isfinite(tapec.grad(loss)(np.eye(N))).all()
+    with pytest.raises(tapec.errors.GraphError, match="not linear in the cotangent"):
+        tapec.jvp(loss, (np.eye(N),), (B,))
