@@ -24,8 +24,10 @@ __all__ = ["find_loops"]
 WIDTHS = (3072, 768, 192, 48, 12)  # operations that are compared at once: a wide look finds the outermost loop
 FEWEST = 4  # steps
 MOST = 8  # loops that are gone along by turns
-MANY = 16  # repetitions that may well be several loops
+FAR = 64  # operations until one goes along something
+MANY, HALVES = 16, 7  # repetitions that may well be several loops, and how often that is tried
 TRIES = 4  # places where a step may as well begin
+ROUNDS = 4  # of looking for loops that go along those of the round before
 LONGEST = 4  # steps after which a value is still read
 Numbers = dict[Walk, int]
 Stretch = tuple[int, int, int]  # from where to where something repeats, and how long one step of it is
@@ -87,35 +89,41 @@ class _Finder:
 
     def again(self, failed: list[Stretch], found: list[Loop], keys: list[int]) -> list[Stretch]:
         """Look once more, for as long as there is something to find; gives where there is not."""
-        while True:
+        for _ in range(ROUNDS):
             rest = [stretch for stretch in failed if not self.find(stretch, found, keys)]
-            if len(rest) == len(failed) or not rest:
-                return rest
+            if len(rest) == len(failed):
+                break
             failed = rest
+        return failed
 
     def find(self, stretch: Stretch, found: list[Loop], keys: list[int]) -> bool:
-        """Is there a loop? On either side of it there may be others."""
-        known, stack = len(found), [stretch]
-        for start, stop, period in stack:
+        """Is there a loop? On either side of it there may be others; and two may meet in the middle of a stretch."""
+        known, parts = len(found), [stretch]
+        halves = HALVES
+        for start, stop, period in parts:
+            if stop - start < 3 * period:
+                continue
             loop = self.loop(start, stop, period) or self.loop(start, stop, self.turns(start, stop, period) * period)
-            if loop is None and stop - start >= MANY * period:
-                half = start + (stop - start) // 2  # two may meet there
-                stack += [(start, half, period), (half, stop, period)]
             if loop is not None:
                 found.append(loop)
                 self.take(loop, keys)
                 places = [self.index[n] for n in chain(loop.steps[0], loop.steps[-1]) if n in self.index]
-                stack += [(start, min(places), period), (max(places) + 1, stop, period)]
+                parts += [(start, min(places), period), (max(places) + 1, stop, period)]
+            elif halves and stop - start >= MANY * period:
+                halves -= 1
+                middle = start + (stop - start) // 2
+                parts += [(start, middle, period), (middle, stop, period)]
         return len(found) > known
 
     def turns(self, start: int, stop: int, period: int) -> int:
         """What goes along several loops by turns repeats after so many times; else it may be two, who change places."""
         middle = start + (stop - start) // 2
-        for at in range(middle, min(middle + period, stop)):
+        for at in range(middle, min(middle + min(period, FAR), stop)):
             for k, i in enumerate(self.nodes[at].inputs):
-                base, _ = self.place.get(i, (None, 0))
-                others = [n.inputs[k] for n in self.nodes[at + period : stop : period][:MOST] if len(n.inputs) > k]
+                base = self.place[i][0] if i in self.place else None
                 if base is not None:
+                    ahead = self.nodes[at + period : min(stop, at + (MOST + 1) * period) : period]
+                    others = [n.inputs[k] for n in ahead if len(n.inputs) > k]
                     bases = [self.place.get(other, (None, 0))[0] for other in others]
                     return bases.index(base) + 1 if base in bases[1:] and bases[0] != base else 2
         return 2

@@ -1,10 +1,17 @@
 """Loops that were written out, found again: the values of the operations one by one, in a tenth of the lines."""
 
+import cProfile
+import pstats
+import random
+
 import numpy as np
 import pytest
 
 import tapec
 from tapec.codegen import floats
+from tapec.codegen.elements import FLOAT, OPS
+from tapec.codegen.repeats import find_loops
+from tapec.ir import Graph, Node, input_node
 from tests.codegen.kit import check, gradient_of, graph_of, same_bits
 
 P = np.array([1.5, 0.4])
@@ -367,3 +374,22 @@ def test_the_rows_of_a_long_matrix():
     w, rows = rng.normal(size=3), rng.normal(size=(120, 3))
     compiled = check(gradient_of(f, w, rows), w, rows)
     assert loops(compiled) == 2 and "np.array(d_y[::-1])" in compiled.source
+
+
+@pytest.mark.parametrize("kinds, reach", [(["add"], 3), (["add", "multiply"], 5), (["add", "sin"], 500)])
+def test_work_grows_with_the_program(kinds, reach):
+    """What looks alike everywhere, and is no loop, is not looked at again and again."""
+
+    def calls(count):
+        r = random.Random(1)
+        x, nodes = input_node("x", FLOAT), []
+        for _ in range(count):
+            name = r.choice(kinds)
+            ago = [min(r.randint(1, reach), len(nodes)) for _ in range(1 if name == "sin" else 2)]
+            read = [nodes[-k] if k else x for k in ago]
+            nodes.append(Node(OPS[name], tuple(read), (), FLOAT))
+        profile = cProfile.Profile()
+        profile.runcall(find_loops, Graph([x], nodes, nodes[-1:]), [[x]])
+        return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+
+    assert calls(8000) < 60 * 8000 and calls(8000) < 3 * calls(4000)
