@@ -36,7 +36,7 @@ ABOUT = {
     "cache_size": "compiled gradients and functions kept",
     "cache_dir": "a folder of your own in which generated code is kept for other processes",
     "cache_dir_size": "megabytes kept in that folder; what was not used for longest is dropped",
-    "path_limit": "paths through a function that are compiled before it runs as a tape would",
+    "path_limit": "paths of a function, and states of what it captures, compiled before it runs as a tape would",
     "fast_math": "rewrites may forget about nan, inf, overflow and the sign of zero",
     "check_nan": "stop at the first generated line that makes a nan or an infinity",
     "optimize": "rewrite graphs; if not, they run as they were differentiated, and where-safe",

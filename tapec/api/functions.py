@@ -246,11 +246,12 @@ class CompiledFunction(Copied):
                 entry.volatile = "the shapes of its values hang on values"
                 return self._run_recorded(entry, recorded, objects, as_tensors)
             if len(program.paths) >= settings.path_limit:
-                entry.volatile = f"it has more than {settings.path_limit} paths"
-                warn_user(
-                    f"{self._name} has more than {settings.path_limit} paths for one signature; from now on it is "
-                    f"recorded at each call, as a tape would. Mend: write the branch with np.where, or raise "
-                    f"TAPEC_PATH_LIMIT."
+                self._past_limit(entry, "paths", "write the branch with np.where")
+                return self._run_recorded(entry, recorded, objects, as_tensors)
+            if program not in entry.programs and len(entry.programs) >= settings.path_limit:
+                change = entry.programs[-1].lost or "a fact about it"
+                self._past_limit(
+                    entry, f"states of what it captures ({change:.80})", "pass as an argument what changes"
                 )
                 return self._run_recorded(entry, recorded, objects, as_tensors)
             self._add(entry, program, recorded)
@@ -259,6 +260,13 @@ class CompiledFunction(Copied):
                 entry.volatile = "what it relied on held no longer when it had been compiled"
                 return self._run_recorded(entry, recorded, objects, as_tensors)
             return found
+
+    def _past_limit(self, entry: Entry, what: str, mend: str) -> None:
+        entry.volatile = f"it has more than {settings.path_limit} {what}"
+        warn_user(
+            f"{self._name} has more than {settings.path_limit} {what} for one signature; from now on it is recorded at "
+            f"each call, as a tape would. Mend: {mend}, or raise TAPEC_PATH_LIMIT."
+        )
 
     def _record(self, entry: Entry, call: Call, objects: list[Any]) -> Recorded:
         """Run the user's function, to see what it does."""

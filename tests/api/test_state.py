@@ -11,6 +11,8 @@ import pytest
 
 import tapec
 
+X = np.array([1.0, 2.0, 3.0])
+
 
 class State:
     def __init__(self):
@@ -216,6 +218,25 @@ def test_a_state_that_has_settled_is_compiled():
     f = tapec.compile(lambda x: first_call(state, x))
     assert [f(1.0) for _ in range(4)] == [10.0, 1.0, 1.0, 1.0]
     assert f.cache_info()[:3] == (2, 2, 2)
+
+
+STEP = 0
+
+
+def test_past_the_limit_states_are_no_new_code():
+    global STEP
+    f = tapec.grad(lambda x: np.sum(x * x) / (1 + STEP))
+    with tapec.settings(path_limit=4):
+        for STEP in range(4):
+            np.testing.assert_allclose(f(X), 2 * X / (1 + STEP))
+        assert f.cache_info().compilations == 4
+        STEP = 4
+        with pytest.warns(tapec.TapecWarning, match=r"than 4 states of what it captures \(STEP is 4, was 3\).*Mend"):
+            f(X)
+        for STEP in range(50):
+            np.testing.assert_allclose(f(X), 2 * X / (1 + STEP))
+        assert f.cache_info().compilations <= 6
+        assert "more than 4 states" in str(f.explain(X))
 
 
 def test_explain_says_what_is_changed():
