@@ -249,11 +249,10 @@ _WHOLE = Slice(None, None, None)
 
 def _gathered(node: Node) -> Node | None:
     """The indices, if a node gathers rows along axis 0: `x[i]`, `x[i, :]`, `np.take(x, i, axis=0)`."""
-    if node.op.name == "getitem":
-        index = node.param("index")
-        if not index or type(index[0]) is not Slot or any(p != _WHOLE and p is not Ellipsis for p in index[1:]):
-            return None
-    elif node.op.name != "take" or node.param("axis") != 0:
+    if node.op.name != "getitem":
+        return None
+    index = node.param("index")
+    if not index or type(index[0]) is not Slot or any(p != _WHOLE and p is not Ellipsis for p in index[1:]):
         return None
     rows = node.inputs[1]
     return rows if rows.type.ndim and rows.type.dtype.kind in "iu" else None

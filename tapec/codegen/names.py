@@ -30,7 +30,6 @@ LETTERS = {
     "max": "m",
     "min": "m",
     "matmul": "z",
-    "dot": "z",
     "cholesky": "L",
     "inv": "inverse",
     "inv_lower": "inverse",

@@ -18,7 +18,7 @@ def flops(node: Node) -> int:
     known = _FLOPS.get(node.op.name)
     if known is not None:
         return int(known(node))
-    return sum(_size(i.type) for i in node.inputs) if node.op.kind in ("reduction", "scan") else 0
+    return sum(_size(i.type) for i in node.inputs) if node.op.kind in ("reduction", "cumulative") else 0
 
 
 def _size(t: Any) -> int:
@@ -50,9 +50,8 @@ def _fft(node: Node) -> float:
 
 
 _FLOPS: dict[str, Callable[[Node], float]] = {
-    **dict.fromkeys(("matmul", "dot", "vdot", "inner", "vecdot", "matvec", "vecmat"), _product),
+    **dict.fromkeys(("matmul", "vecdot", "matvec", "vecmat"), _product),
     **dict.fromkeys(("einsum", "tensordot"), _contraction),
-    "outer": lambda node: _size(node.type),
     "cholesky": _cubic(1 / 3),
     **dict.fromkeys(("solve", "det", "slogdet"), _cubic(2 / 3)),
     "cofactors": _cubic(8 / 3),
@@ -61,5 +60,5 @@ _FLOPS: dict[str, Callable[[Node], float]] = {
     **dict.fromkeys(("inv", "qr"), _cubic(2.0)),
     **dict.fromkeys(("eigh", "eigvalsh", "eig", "eigvals"), _cubic(9.0)),
     **dict.fromkeys(("svd", "svdvals", "pinv", "lstsq"), _cubic(14.0)),
-    **dict.fromkeys(("fft", "ifft", "rfft", "irfft", "fftn", "ifftn", "rfftn", "irfftn"), _fft),
+    **dict.fromkeys(("fftn", "ifftn", "rfftn", "irfftn"), _fft),
 }

@@ -63,7 +63,7 @@ class Op:
 OPS: dict[str, Op] = {}
 
 # kinds of ops whose nodes stand for themselves, however equal: two of them are never one
-OWN_KINDS = frozenset({"call", "guard", "random", "dynamic"})
+OWN_KINDS = frozenset({"call", "guard", "dynamic"})
 
 
 def register(op: Op) -> Op:

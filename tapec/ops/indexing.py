@@ -44,7 +44,7 @@ def are_distinct(arrays: Sequence[Node]) -> bool:
 
 
 def _is_distinct(node: Node) -> bool:
-    if node.op.name in ("arange", "row numbers"):
+    if node.op.name == "row numbers":
         return True
     if node.op is not CONSTANT or node.type.ndim != 1:
         return False

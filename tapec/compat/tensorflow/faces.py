@@ -373,13 +373,13 @@ def faces(structure: Any) -> Any:
 
 
 # -- operands --------------------------------------------------------------------------------------------------------
-_ALIKE = {"matmul", "concatenate", "stack", "dot", "tensordot", "einsum", "vdot", "inner", "outer", "convolve"}
+_ALIKE = {"matmul", "concatenate", "stack", "tensordot", "einsum", "convolve"}
 
 
 def lowered(op: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands of an operation: all of one dtype where that matters; arrays take the dtype of tensors."""
     alike = op.kind == "elementwise" or op.name in _ALIKE
-    checked = inputs[1:] if op.name in ("where", "select") else inputs
+    checked = inputs[1:] if op.name == "where" else inputs
     dtype = None
     if alike and len(checked) > 1:
         for x in checked:
