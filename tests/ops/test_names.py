@@ -14,7 +14,9 @@ OF_EMISSION = {"row numbers", "sum of products"}
 
 
 def words(x):
-    return [n.value for n in ast.walk(x) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    """A name, or the names of a tuple that is written out."""
+    parts = x.elts if isinstance(x, (ast.Tuple, ast.Set)) else [x]
+    return [n.value for n in parts if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 
 
 def asked(node):
