@@ -76,7 +76,7 @@ FORMS = {
     "tensordot": lambda w, v: np.tensordot(v * f(w), v, ([1], [1])),
     "multi_dot": lambda w, v: np.linalg.multi_dot([v, np.diag(f(w)), v.T]),
     "broadcast": lambda w, v: np.sum(v[:, None] * f(w) * v, -1),
-    "columns of vectors": lambda w, v: np.stack([np.matvec(v, f(w) * np.vecmat(e, v)) for e in np.eye(N)]),
+    "columns of vectors": lambda w, v: np.stack([v @ (f(w) * (e @ v)) for e in np.eye(N)]),
     "roots": lambda w, v: (b := v * np.sqrt(f(w))) @ b.T,
     "outer products": lambda w, v: sum(f(w[k]) * np.outer(v[:, k], v[:, k]) for k in range(N)),
     "pairs": lambda w, v: sum(f(value) * np.outer(vector, vector) for value, vector in zip(w, v.T, strict=True)),
