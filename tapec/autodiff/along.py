@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from tapec.autodiff.basis_rules import same_axis, spelled_out
 from tapec.ir import Node
 from tapec.ir.index import Slice, Slot
+from tapec.ops.indexing import counts_up
 from tapec.ops.named_axes import axis_names
 
 __all__ = ["Route", "carried", "is_diagonal", "is_point"]
@@ -137,7 +138,7 @@ def _reshaped(before: tuple[int, ...], after: tuple[int, ...], at: Any, n: int) 
 
 def _diag(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
     """In a diagonal matrix a place is a row, and a column."""
-    if node.param("k") == 0 and _plain(axes):
+    if dict(node.params).get("k", 0) == 0 and _plain(axes):
         yield from _moved(axes, lambda a: a)
         yield from _moved(axes, lambda a: a + 1)
 
@@ -151,11 +152,15 @@ def _diagonal(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
 # -- indexing ---------------------------------------------------------------------------------------------------------
 def _getitem(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
     """Parts of an axis, in any order, are still along it; one place of it stands alone."""
+    if _takes_diagonal(node, node.inputs[1:]):
+        return _moved(axes, lambda a: 0)
     places = None if k else _places(node, node.inputs[0].type.shape, node.inputs[1:], axes)
     return iter(()) if places is None else _moved(axes, lambda a: places[a])
 
 
 def _scatter(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
+    if _takes_diagonal(node, node.inputs[1:]):
+        return _diag(node, 0, axes)
     places = None if k else _places(node, node.type.shape, node.inputs[1:], axes)
     return iter(()) if places is None else _put(axes, places, 0)
 
@@ -164,6 +169,8 @@ def _setitem(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
     """The value may have fewer axes than it is written to."""
     if k != 1:
         return iter([axes] if k == 0 else [])
+    if _takes_diagonal(node, node.inputs[2:]):
+        return _diag(node, 0, axes)
     places = _places(node, node.type.shape, node.inputs[2:], axes)
     if places is None:
         return iter(())
@@ -197,6 +204,13 @@ def _places(node: Node, shape: tuple[int, ...], arrays: Sequence[Node], axes: Ax
         axis += p is not None
         place += not isinstance(p, int)
     return found
+
+
+def _takes_diagonal(node: Node, arrays: Sequence[Node]) -> bool:
+    """Is it x[i, i], with the numbers of rows?"""
+    if node.param("index") != (Slot(0), Slot(1)) or len({a.type.shape for a in arrays}) != 1:
+        return False
+    return all([a.type.ndim == 1 and counts_up(a, a.type.shape[0]) for a in arrays])
 
 
 def _is_grid(arrays: Sequence[Node]) -> bool:
@@ -242,7 +256,7 @@ _KINDS: dict[str, Callable[[Node, int, Axes], Iterable[Axes]]] = {"elementwise":
 _RULES: dict[str, Callable[[Node, int, Axes], Iterable[Axes]]] = {
     **dict.fromkeys(["cast", "copy", "again", "broadcast_to", "tril", "triu", "take_along_axis", "sort"], _spread),
     **dict.fromkeys(["cumsum", "cumprod", "diff"], _along),
-    **dict.fromkeys(["concatenate", "roll"], lambda node, k, axes: [axes] if _plain(axes) else []),
+    **dict.fromkeys(["concatenate", "roll", "pad"], lambda node, k, axes: [axes] if _plain(axes) else []),
     "interp": _operand(0),
     "polyval": _operand(1),
     "stack": _stack,

@@ -59,6 +59,14 @@ def written(w, v):
     return (d / e) @ (v * e).T
 
 
+def on_the_diagonal(w, v):
+    d, i = np.zeros_like(v), np.arange(N)
+    d[i, i] = f(w)
+    e = v @ d @ v.T
+    e[i, i] = (v @ np.pad(np.diag(f(w[1:])), ((1, 0), (1, 0))) @ v.T)[i, i] + f(w[0]) * v[:, 0] ** 2
+    return e
+
+
 def by_singular_values(w, v):
     u, s, vh = np.linalg.svd((v * w) @ v.T, hermitian=True)
     return (u * f(s)) @ vh
@@ -94,6 +102,7 @@ FORMS = {
     "polynomial": lambda w, v: (v * (f(w) - np.polyval([1.0, 2.0, 0.5], w) + w * (w + 2.0) + 0.5)) @ v.T,
     "sorted values": lambda w, v: (v * f(np.sort(w))) @ v.T,
     "written": written,
+    "on the diagonal": on_the_diagonal,
     "relative": lambda w, v: (v * (f(w) / w[-1])) @ v.T * w[-1],
     "shares": lambda w, v: (v * (f(w) / np.sum(w))) @ v.T * np.trace((v * w) @ v.T),
     "by singular values": by_singular_values,
