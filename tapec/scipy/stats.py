@@ -44,8 +44,26 @@ def __getattr__(name: str) -> Any:
     return getattr(_stats, name)
 
 
+def _exp(x: Any) -> Any:
+    """The exponential, with zero gradient where it is that of -inf: at the ends of a distribution."""
+    nothing = x == -np.inf
+    return np.where(nothing, 0, np.exp(np.where(nothing, 0, x)))
+
+
 def _log_of(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda z, *shapes: np.log(f(z, *shapes))
+
+
+def _named(names: tuple[str, ...], given: dict[str, Any], args: tuple[Any, ...], more: dict[str, Any]) -> list[Any]:
+    """The parameters in the order of their names, from defaults, positions and keywords."""
+    if len(args) > len(names):
+        raise TypeError(f"{len(args)} parameters were given; there are {', '.join(names)}")
+    given = {**given, **dict(zip(names, args)), **more}
+    if missing := [n for n in names if n not in given]:
+        raise TypeError(f"missing shape parameter {missing[0]!r}")
+    if unknown := [n for n in given if n not in names]:
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+    return [given[n] for n in names]
 
 
 class Continuous:
@@ -76,13 +94,8 @@ class Continuous:
 
     def _standard(self, x: Any, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[Any, tuple[Any, ...], Any]:
         """x in units of scale from loc, the shapes, and the scale."""
-        given = {"loc": 0, "scale": 1, **dict(zip(self._names, args)), **more}
-        if missing := [n for n in self._names if n not in given]:
-            raise TypeError(f"missing shape parameter {missing[0]!r}")
-        if unknown := [n for n in given if n not in self._names]:
-            raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
-        shapes = tuple([given[n] for n in self._names[:-2]])
-        return (as_array(x) - given["loc"]) / given["scale"], shapes, given["scale"]
+        *shapes, loc, scale = _named(self._names, {"loc": 0, "scale": 1}, args, more)
+        return (as_array(x) - loc) / scale, tuple(shapes), scale
 
     def _where_inside(self, f: Callable[..., Any], z: Any, shapes: Any, below: float, above: float) -> Any:
         """f inside, constants on both sides of it, where f sees a harmless number."""
@@ -98,7 +111,8 @@ class Continuous:
 
     def pdf(self, x: Any, *args: Any, **more: Any) -> Any:
         z, shapes, scale = self._standard(x, args, more)
-        return self._where_inside(lambda z, *s: np.exp(self._logpdf(z, *s)) / scale, z, shapes, 0.0, 0.0)
+        exp = np.exp if self._outside is None else _exp
+        return self._where_inside(lambda z, *s: exp(self._logpdf(z, *s)) / scale, z, shapes, 0.0, 0.0)
 
     def cdf(self, x: Any, *args: Any, **more: Any) -> Any:
         z, shapes, _ = self._standard(x, args, more)
@@ -236,39 +250,48 @@ uniform = Continuous("", lambda z: 0.0 * z, lambda z: z, outside=_beyond_one)
 class Discrete:
     """A distribution of integers from 0 to `last`, from the log of its mass and its distribution functions.
 
-    Gradients flow to its parameters.
+    `shapes` are the names of the parameters, to which gradients flow.
     """
 
     def __init__(
         self,
+        shapes: str,
         logpmf: Callable[..., Any],
         cdf: Callable[..., Any],
         sf: Callable[..., Any],
         last: Callable[..., Any] = lambda *shapes: np.inf,
     ):
+        self._names = (*shapes.split(), "loc")
         self._logpmf, self._cdf, self._sf, self._last = logpmf, cdf, sf, last
 
-    def logpmf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
-        k = as_array(k) - loc
+    def _standard(self, k: Any, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[Any, list[Any]]:
+        """k from loc, and the shapes."""
+        *shapes, loc = _named(self._names, {"loc": 0}, args, more)
+        return as_array(k) - loc, shapes
+
+    def logpmf(self, k: Any, *args: Any, **more: Any) -> Any:
+        k, shapes = self._standard(k, args, more)
         away = (k < 0) | (k > self._last(*shapes)) | (k > np.floor(k))
         return np.where(away, -np.inf, self._logpmf(np.where(away, 0, k), *shapes))
 
-    def pmf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
-        return np.exp(self.logpmf(k, *shapes, loc=loc))
+    def pmf(self, k: Any, *args: Any, **more: Any) -> Any:
+        return np.exp(self.logpmf(k, *args, **more))
 
-    def cdf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
-        k = np.floor(as_array(k) - loc)
+    def cdf(self, k: Any, *args: Any, **more: Any) -> Any:
+        k, shapes = self._standard(k, args, more)
+        k = np.floor(k)
         return np.where(k < 0, 0.0, self._cdf(np.maximum(k, 0), *shapes))
 
-    def sf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
-        k = np.floor(as_array(k) - loc)
+    def sf(self, k: Any, *args: Any, **more: Any) -> Any:
+        k, shapes = self._standard(k, args, more)
+        k = np.floor(k)
         return np.where(k < 0, 1.0, self._sf(np.maximum(k, 0), *shapes))
 
-    def logcdf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
-        return np.log(self.cdf(k, *shapes, loc=loc))
+    def logcdf(self, k: Any, *args: Any, **more: Any) -> Any:
+        return np.log(self.cdf(k, *args, **more))
 
-    def logsf(self, k: Any, *shapes: Any, loc: Any = 0) -> Any:
-        return np.log(self.sf(k, *shapes, loc=loc))
+    def logsf(self, k: Any, *args: Any, **more: Any) -> Any:
+        return np.log(self.sf(k, *args, **more))
 
 
 def _log_choose(n: Any, k: Any) -> Any:
@@ -286,17 +309,20 @@ def _binom_part(part: Callable[..., Any], rest: float) -> Callable[..., Any]:
 
 
 poisson = Discrete(
+    "mu",
     lambda k, mu: sp.xlogy(k, mu) - sp.gammaln(k + 1.0) - mu,
     lambda k, mu: sp.gammaincc(k + 1.0, mu),
     lambda k, mu: sp.gammainc(k + 1.0, mu),
 )
 binom = Discrete(
+    "n p",
     lambda k, n, p: _log_choose(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -p),
     _binom_part(lambda a, b, p: sp.betaincc(a, b, p), 1.0),
     _binom_part(lambda a, b, p: sp.betainc(a, b, p), 0.0),
     last=lambda n, p: n,
 )
 bernoulli = Discrete(
+    "p",
     lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p),
     lambda k, p: np.where(k >= 1, 1.0, np.where(k < 1, 1.0 - p, k)),
     lambda k, p: np.where(k >= 1, 0.0, np.where(k < 1, p, k)),

@@ -163,6 +163,46 @@ def test_gradients_are_zero_outside_of_a_support(name):
         assert (tapec.grad(lambda x, f=f: np.sum(f(x, *SHAPES.get(name, ()))))(x) == 0).all()
 
 
+@pytest.mark.parametrize("name, shapes", [("beta", (2.0, 3.0)), ("gamma", (3.2,)), ("lognorm", (0.7,))])
+def test_densities_that_are_zero_at_the_end_of_their_support_are_flat_there(name, shapes):
+    x = np.zeros(2)
+    for k in range(1, 1 + len(shapes)):
+        args = [x, *shapes]
+        found = tapec.grad(lambda *args: np.sum(getattr(stats, name).pdf(*args)), argnums=(0, k))(*args)
+        assert (found[0] == 0).all() and found[1] == 0
+
+
+NAMED = {
+    "poisson": lambda s, p: [s.poisson.pmf([1, 2], mu=p), s.poisson.cdf([1, 2], p, 1), s.poisson.logsf(2, p, loc=1)],
+    "binom": lambda s, p: [s.binom.logpmf([1, 2], n=4, p=p), s.binom.sf([1, 2], 4, p, 1), s.binom.cdf(2, 4, p=p)],
+    "bernoulli": lambda s, p: [s.bernoulli.pmf([1, 2], p, 1), s.bernoulli.logcdf(0, p=p)],
+    "gamma": lambda s, p: [s.gamma.pdf(1.5, a=p), s.gamma.logpdf(1.5, p, 0.1, 2.0), s.gamma.cdf(1.5, 2.0, scale=p)],
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_parameters_by_position_and_by_name(name):
+    p = np.array(0.3)
+    for got, want in zip(tapec.compile(lambda p: NAMED[name](stats, p))(p), NAMED[name](scipy.stats, p), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+BAD_PARAMETERS = {
+    "too many": (lambda d: d.norm.pdf(0.5, 0, 1, 2), "3 parameters were given; there are loc, scale"),
+    "missing": (lambda d: d.poisson.pmf(1), "missing shape parameter 'mu'"),
+    "unknown": (lambda d: d.binom.pmf(1, 5, 0.3, scale=1), "unexpected keyword argument 'scale'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PARAMETERS)
+def test_parameters_that_a_distribution_has_not(name):
+    call, match = BAD_PARAMETERS[name]
+    with pytest.raises(TypeError):
+        call(scipy.stats)
+    with pytest.raises(TypeError, match=match):
+        call(stats)
+
+
 def test_integers_by_transforms_are_floats():
     n, k = np.arange(5), np.array([1, 2, 1])
     for name in ("fftconvolve", "oaconvolve", "convolve"):
