@@ -16,6 +16,7 @@ from tapec.codegen.names import identifier
 from tapec.config import settings
 from tapec.ir import CONSTANT, Graph
 from tapec.ir.tree import Tree
+from tapec.ops.loop import repeated
 
 __all__ = ["WATCHERS", "Compiled", "compile_graph"]
 
@@ -93,7 +94,7 @@ class Compiled:
 
 def facts(graph: Graph, name: str) -> list[Any]:
     """What the ops of a graph are written with besides NumPy: `imports`, modules; `helper`, functions of ours."""
-    return [op.facts[name] for op in dict.fromkeys([n.op for n in graph.nodes]) if name in op.facts]
+    return [op.facts[name] for op in dict.fromkeys(map(repeated, graph.nodes)) if name in op.facts]
 
 
 def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:

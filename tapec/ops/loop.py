@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Node, Op, Type, get_op, input_node
 from tapec.ops.define import define
 
-__all__ = ["MAP", "MAPS"]
+__all__ = ["MAP", "MAPS", "repeated"]
 
 
 def _rows(values: tuple[Any, ...], batched: tuple[bool, ...]) -> Any:
@@ -71,3 +71,12 @@ def _inner_source(node: Node, args: list[str]) -> str | None:
 
 MAP = define("map", _run, _rule, "loop", gradient="yes", source=_source, sample=None)
 MAPS = define("map_many", _run_many, _rule, "loop", gradient="yes", source=_source, sample=None, multi=True)
+
+
+def repeated(node: Node) -> Op:
+    """The op that a loop does for each row, or the node's own."""
+    op, params = node.op, node.params
+    while op is MAP or op is MAPS:
+        turn = dict(params)
+        op, params = get_op(turn["op"]), turn["params"]
+    return op

@@ -187,9 +187,9 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
 # -- functions of matrices ----------------------------------------------------------------------------------------
 def _derivative(f: Any, a: Any, e: Any) -> Any:
     """f([[A, E], [0, A]]) = [[f(A), Df(A) E], [0, f(A)]]"""
-    n = a.shape[0]
-    block = np.concatenate([np.concatenate([a, e], 1), np.concatenate([np.zeros_like(e), a], 1)], 0)
-    return f(block)[:n, n:]
+    n = a.shape[-1]
+    block = np.concatenate([np.concatenate([a, e], -1), np.concatenate([np.zeros_like(e), a], -1)], -2)
+    return f(block)[..., :n, n:]
 
 
 def _sqrtm_vjp(ct: Any, y: Any, a: Any) -> Any:
@@ -199,7 +199,9 @@ def _sqrtm_vjp(ct: Any, y: Any, a: Any) -> Any:
 
 def _of_matrix(name: str, sample: Any, **derivative: Any) -> Any:
     def run(a: Any) -> Any:
+        state = np.random.get_state(legacy=False)  # SciPy tells norms by random vectors: they are not the user's draws
         y = _linalg(name)(a)
+        np.random.set_state(state)
         if np.iscomplexobj(y) and not np.iscomplexobj(a):
             raise ValueError(at_user_line(f"{name} of this matrix is complex. Mend: {name}(a.astype(complex))"))
         return np.asarray(y, lapack_dtype(Type(a.shape, a.dtype)))
@@ -235,7 +237,10 @@ def _positive(rng: np.random.Generator) -> list[Case]:
 
 
 def expm(a: Any) -> Any:
-    return apply(EXPM, (_square(a),))
+    a = as_array(a)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ValueError(at_user_line("expected a square matrix, or a stack of them"))
+    return apply(EXPM, (a,))
 
 
 def logm(a: Any) -> Any:
@@ -249,10 +254,10 @@ def sqrtm(a: Any) -> Any:
 def _square(a: Any) -> Any:
     a = as_array(a)
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
-        raise ValueError("expected a square matrix")
+        raise ValueError(at_user_line("expected a square matrix"))
     return a
 
 
-EXPM = _of_matrix("expm", both(drawn((3, 3)), drawn((2, 2), complex=True)), **_by_blocks(expm))
+EXPM = _of_matrix("expm", both(drawn((3, 3)), drawn((2, 2, 2)), drawn((2, 2), complex=True)), **_by_blocks(expm))
 LOGM = _of_matrix("logm", lambda rng: _positive(rng)[:1], **_by_blocks(logm))
 SQRTM = _of_matrix("sqrtm", _positive, vjp=_sqrtm_vjp)

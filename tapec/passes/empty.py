@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Node, get_op
+from tapec.ir import CONSTANT, Node
 from tapec.ir.index import Slice, Slot
 from tapec.ops.indexing import completed
+from tapec.ops.loop import repeated
 from tapec.ops.named_axes import axis_names
 from tapec.passes.facts import is_zero
 
@@ -328,12 +329,10 @@ def _recurrence(node: Node, given: Given) -> Empty | None:
 
 def _map(node: Node, given: Given) -> Empty | None:
     """An op in a loop over examples, or in several."""
-    turn = dict(node.params)
-    while turn["op"] == "map":
-        turn = dict(turn["params"])
-    if turn["op"] == "recurrence":
+    op = repeated(node)
+    if op.name == "recurrence":
         return _recurrence(node, given)
-    return _somewhere(node, _joined([given[k] for k in get_op(turn["op"]).linear]))
+    return _somewhere(node, _joined([given[k] for k in op.linear]))
 
 
 def _somewhere(node: Node, part: Empty | None) -> Empty | None:

@@ -216,6 +216,36 @@ def test_what_is_not_known_is_not_ignored():
         linalg.solve(SPD, K, transpose=True)
 
 
+STACKED = {  # of one matrix
+    "expm": lambda a: linalg.expm(a),
+    "logm": lambda a: linalg.logm(a @ a.T),
+    "sqrtm": lambda a: linalg.sqrtm(a @ a.T),
+    "solve_triangular": lambda a: linalg.solve_triangular(a, a[0]),
+    "solve_sylvester": lambda a: linalg.solve_sylvester(a, a, a),
+    "solve_banded": lambda a: linalg.solve_banded((1, 1), a, a[0]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:logm result may be inaccurate")  # by 1e-13, says SciPy of its own
+@pytest.mark.parametrize("name", STACKED)
+def test_loops_over_matrices_know_scipy(name):
+    f = STACKED[name]
+    a = np.random.default_rng(2).standard_normal((2, 3, 3)) + 4 * np.eye(3)
+    gradient = lambda a: np.sum(f(a) * np.sin(1 + f(a)))
+    np.testing.assert_allclose(tapec.vmap(f)(a), [tapec.compile(f)(m) for m in a], rtol=1e-10)
+    wanted = [tapec.grad(gradient)(m) for m in a]
+    np.testing.assert_allclose(tapec.vmap(tapec.grad(gradient))(a), wanted, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(tapec.grad(lambda a: np.sum(tapec.vmap(gradient)(a)))(a), wanted, rtol=1e-9, atol=1e-10)
+
+
+def test_exponentials_of_stacked_matrices():
+    a = np.random.default_rng(2).standard_normal((2, 1, 3, 3))
+    np.testing.assert_allclose(tapec.compile(linalg.expm)(a), scipy.linalg.expm(a))
+    check(linalg.expm, a)
+    with pytest.raises(ValueError, match="expected a square matrix, or a stack of them"):
+        linalg.expm(tapec.constant(a[..., :2]))
+
+
 def test_cholesky_factors():
     c, lower = linalg.cho_factor(tapec.constant(SPD), lower=True)
     np.testing.assert_allclose(linalg.cho_solve((c, lower), K).numpy(), np.linalg.solve(SPD, K))
