@@ -310,6 +310,7 @@ rule("tandg", any_real, partials=lambda y, x: (math.pi / 180 * (1 + y * y),))
 rule("cotdg", Domain(20.0, 60.0), partials=lambda y, x: (-math.pi / 180 * (1 + y * y),))
 rule("round", any_real)
 
+
 # -- integrals ----------------------------------------------------------------------------------------------------
 def _expn_partials(y: Any, n: Any, x: Any) -> Any:
     """The integral of the order before; that before 0 has a closed form."""
