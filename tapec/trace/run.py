@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from tapec.errors import UnsupportedError, at_user_line
 from tapec.ops.define import fold_objects
 from tapec.trace.adapter import Adapter
 from tapec.trace.capture import Captures, Path
@@ -112,4 +113,33 @@ def settle(x: Any, captures: Captures) -> Any:
     if type(x) is Later:
         return x
     read = getattr(x, "_tapec_read", None)
-    return captures.originals.get(id(x), x) if read is None else read()
+    if read is not None:
+        return read()
+    if id(x) in captures.originals:
+        return captures.originals[id(x)]
+    _check_result(x, captures.trace)
+    return x
+
+
+def _check_result(x: Any, trace: Trace) -> None:
+    """Whatever is no structure is given back by later calls too, so that it must not be of this run alone."""
+    kind = type(x).__name__
+    if isinstance(x, (Iterator, Coroutine)):
+        message = f"the function returns a {kind}, which can be gone through once. Mend: return a list"
+        raise UnsupportedError(at_user_line(message))
+    held: list[Any] = []
+    flatten([*getattr(x, "__dict__", {}).values(), *map(_contents, getattr(x, "__closure__", None) or ())], held)
+    if any(isinstance(v, Tensor) and trace.watches(v) for v in held):
+        raise UnsupportedError(
+            at_user_line(
+                f"the function returns a {kind} that holds what it computed, and later calls would return the same. "
+                f"Mend: return a dict, a named tuple or a dataclass, or register the class with optree"
+            )
+        )
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return None

@@ -257,6 +257,41 @@ def test_what_is_no_code_of_all_calls_is_not_exported(tmp_path):
         tapec.jacobian(lambda x: schedule(state, x), sparse=True).export(tmp_path / "f.py", np.ones(2))
 
 
+class Result:
+    def __init__(self, *values):
+        self.values = list(values)
+
+    def itself(self, x):
+        self.values = [x * x]
+        return self
+
+
+@pytest.mark.parametrize("size", [3, 300_000])
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda x: (v for v in x), "generator"),
+        (lambda x: map(np.sin, x), "map"),
+        (lambda x: {"parts": zip(x, x)}, "zip"),
+        (lambda x: Result(x * 2), "Result"),
+        (lambda x: lambda y: x * y, "function"),
+    ],
+)
+def test_results_that_would_be_those_of_the_first_call_for_good(make, kind, size):
+    for transform in (tapec.compile, lambda f: tapec.value_and_grad(lambda x: (np.sum(x), f(x)), has_aux=True)):
+        with pytest.raises(tapec.UnsupportedError, match=rf"test_state.py:\d+: the function returns a {kind}.*Mend"):
+            transform(make)(np.ones(size))
+
+
+def test_objects_that_were_there_before_come_back():
+    result, constant = Result(1.0), Result("a")
+    f = tapec.compile(lambda x: (result.itself(x), constant, Result("b"), np.sin))
+    for x in (2.0, 3.0):
+        found = f(x)
+        assert found[0] is result and result.values == [x * x]
+        assert found[1] is constant and found[2].values == ["b"] and found[3] is np.sin
+
+
 def test_who_calls_such_a_function_is_recorded_anew_too():
     state = State()
     inner = tapec.grad(lambda x: schedule(state, x))
