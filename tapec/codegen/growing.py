@@ -3,7 +3,7 @@ program."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -50,7 +50,7 @@ def is_inside(node: Node) -> bool:
 class Program(NamedTuple):
     """What loops grow in: its operations as they follow each other, which of them are alike, each by its kind and what
     it reads, what walks go along, the whole numbers in it, what goes into its results, and which operations belong to a
-    loop already. `positions` tells where each operation is."""
+    loop already. `positions` tells where each operation is, `readers` what reads it."""
 
     nodes: Sequence[Node]
     positions: Mapping[Node, int]
@@ -58,8 +58,9 @@ class Program(NamedTuple):
     known: Mapping[tuple[int, tuple[Node, ...]], Node]
     sequences: Mapping[Any, Sequence[Node | None]]
     numbers: Mapping[int, Node]
-    ends: Sequence[Node]
+    ends: Container[Node]
     used: set[Node]
+    readers: Mapping[Node, Sequence[Node]]
 
 
 class Growing:
@@ -132,8 +133,13 @@ class Growing:
     def ends_before(self, step: list[Node], places: Iterable[int]) -> bool:
         """Without this step, is a value a result of the loop that stands at one of these places?"""
         own = set(chain.from_iterable([*self.steps, step]))
-        read = {i for n in self.program.nodes if n not in own for i in n.inputs}.union(self.program.ends)
-        return len(self.steps) < 2 or any([self.steps[-1][p] in read and self.steps[-2][p] not in read for p in places])
+
+        def is_read(node: Node) -> bool:
+            return node in self.program.ends or any([n not in own for n in self.program.readers.get(node, ())])
+
+        if len(self.steps) < 2:
+            return True
+        return any([is_read(self.steps[-1][p]) and not is_read(self.steps[-2][p]) for p in places])
 
     def backward(self, period: int) -> Iterator[list[Node]]:
         k = -1

@@ -9,6 +9,8 @@ from tapec.ir import Node
 
 __all__ = ["joined"]
 
+BETWEEN = 4096  # operations between two loops that are looked through
+
 
 def joined(loops: Sequence[Loop], index: Mapping[Node, int]) -> list[Loop]:
     """The same loops, in which those that can be are one; `index` tells where each operation is in the program."""
@@ -61,6 +63,7 @@ class _Groups:
     def are_before(self, nodes: list[Node], begin: int) -> bool:
         """Can these be computed before a loop that begins there? What stands later may hang on nothing in it."""
         seen = set(nodes)
+        first = len(seen)
         while nodes:
             node = nodes.pop()
             home = self.home.get(node)
@@ -69,6 +72,8 @@ class _Groups:
             if self.index.get(node, -1) >= begin:
                 nodes += [i for i in node.inputs if i not in seen]
                 seen.update(node.inputs)
+            if len(seen) > BETWEEN + first:
+                return False
         return True
 
     def end(self, loop: Loop) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 from tapec.codegen.growing import Growing, Program
 from tapec.codegen.joined import joined
 from tapec.codegen.pattern import CARRIED, OWN, SAME, WALK, Loop, Source, Walk
+from tapec.codegen.plan import readers_of
 from tapec.ir import CONSTANT, Graph, Node, is_literal
 from tapec.ir.origin import line_of
 
@@ -46,9 +47,10 @@ def find_loops(graph: Graph, groups: Sequence[Sequence[Node | None]]) -> list[Lo
 class _Finder:
     def __init__(self, graph: Graph, groups: Sequence[Sequence[Node | None]]):
         nodes = graph.nodes
-        self.ends = [*graph.outputs, *[i for n in nodes if n.op.kind == "creation" for i in n.inputs]]
+        self.ends = {*graph.outputs, *[i for n in nodes if n.op.kind == "creation" for i in n.inputs]}
         self.nodes = [n for n in nodes if n.op is not CONSTANT and n.op.kind != "creation"]
         self.index = {n: k for k, n in enumerate(self.nodes)}
+        self.readers = readers_of(self.nodes)
         self.kinds = kinds_of(self.nodes)
         self.known = {(kind, n.inputs): n for n, kind in self.kinds.items()}
         literals = {i for n in self.nodes for i in n.inputs if i.op is CONSTANT}
@@ -178,7 +180,15 @@ class _Finder:
         keys = [key for read in sources for kind, key in read if kind == CARRIED]
         carried = {(p, d): self.nodes[middle - d * period + p] for p, last in keys for d in range(1, last + 1)}
         program = Program(
-            self.nodes, self.index, self.kinds, self.known, self.sequences, self.whole, self.ends, self.used
+            self.nodes,
+            self.index,
+            self.kinds,
+            self.known,
+            self.sequences,
+            self.whole,
+            self.ends,
+            self.used,
+            self.readers,
         )
         grown = Growing(seed, carried, sources, list(walks), program, middle)
         along = grown_along(grown)
