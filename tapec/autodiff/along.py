@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tapec.autodiff.basis_rules import same_axis, spelled_out
-from tapec.ir import Node
+from tapec.ir import CONSTANT, Node
 from tapec.ir.index import Slice, Slot
 from tapec.ops.indexing import counts_up
 from tapec.ops.named_axes import axis_names
@@ -50,8 +52,9 @@ def is_diagonal(node: Node, known: Collection[Node]) -> bool:
     """Is it a matrix with zeros off its diagonal? `known` has what is, among its operands."""
     if node.op.name in ("diag", "eye"):
         return node.type.ndim == 2 and node.param("k") == 0
-    if node.op.name == "multiply":
-        return any([i in known and i.type.shape == node.type.shape for i in node.inputs])
+    if node.op.name in ("multiply", "add", "subtract"):
+        found = [i in known and i.type.shape == node.type.shape for i in node.inputs]
+        return any(found) if node.op.name == "multiply" else all(found)
     return node.op.name in ("transpose", "cast", "copy", "conjugate", "negative", "inv") and node.inputs[0] in known
 
 
@@ -89,9 +92,7 @@ def _stack(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
     """Single values in a row are an axis again."""
     new = node.param("axis")
     if _plain(axes):
-        found = [a + (a >= new) if a >= 0 else new if ~a == k else a for a in axes]
-        if min(found) >= 0:
-            yield tuple(found)
+        yield tuple([new if a < 0 else a + (a >= new) for a in axes])
 
 
 # -- groups -----------------------------------------------------------------------------------------------------------
@@ -104,8 +105,10 @@ def _reduction(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
 
 
 def _along(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
-    """What mixes the places of one axis."""
-    return _moved(axes, lambda a: None if a == node.param("axis") else a)
+    """What mixes the places of one axis, or of several."""
+    params = dict(node.params)
+    mixed = params.get("axis", params.get("axes"))
+    return _moved(axes, lambda a: None if a == mixed or (type(mixed) is tuple and a in mixed) else a)
 
 
 # -- layout -----------------------------------------------------------------------------------------------------------
@@ -162,7 +165,7 @@ def _scatter(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
     if _takes_diagonal(node, node.inputs[1:]):
         return _diag(node, 0, axes)
     places = None if k else _places(node, node.type.shape, node.inputs[1:], axes)
-    return iter(()) if places is None else _put(axes, places, 0)
+    return iter(()) if places is None else _put(axes, places, 0, _single_places(node, node.inputs[1:]))
 
 
 def _setitem(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
@@ -175,14 +178,32 @@ def _setitem(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
     if places is None:
         return iter(())
     written = sum([place >= 0 for place in places.values()]) + node.param("index").count(None)
-    return _put(axes, places, written - node.inputs[1].type.ndim)
+    return _put(axes, places, written - node.inputs[1].type.ndim, _single_places(node, node.inputs[2:]))
 
 
-def _put(axes: Axes, places: dict[int, int], more: int) -> Iterator[Axes]:
-    back: dict[Any, int] = {place - more * (place >= 0): axis for axis, place in places.items()}
+def _put(axes: Axes, places: dict[int, int], more: int, single: dict[int, int]) -> Iterator[Axes]:
+    """Where axes of a value go that has `more` axes less than there are places."""
+    back: dict[Any, int] = {**single, **{place - more * (place >= 0): axis for axis, place in places.items()}}
     found = [back.get(a) for a in axes]
     if None not in found:
         yield tuple(found)
+
+
+def _single_places(node: Node, arrays: Sequence[Node]) -> dict[int, int]:
+    """The axes of which an index takes one place and keeps the axis, `i:i+1` or `[i]`, by ~i."""
+    shape = node.type.shape
+    axes = [p for p in spelled_out(node.param("index"), len(shape)) if p is not None]
+    found: dict[int, int] = {}
+    for axis, p in enumerate(axes):
+        if type(p) is Slice and not any([type(end) is Slot for end in p]):
+            taken: Any = range(shape[axis])[slice(*p)]
+        elif type(p) is Slot and arrays[p.k].op is CONSTANT:
+            taken = np.ravel(arrays[p.k].value)
+        else:
+            continue
+        if len(taken) == 1 < shape[axis]:
+            found[~(int(taken[0]) % shape[axis])] = axis
+    return found
 
 
 def _places(node: Node, shape: tuple[int, ...], arrays: Sequence[Node], axes: Axes) -> dict[int, int] | None:
@@ -254,8 +275,9 @@ def _solve(node: Node, k: int, axes: Axes, diagonal: Collection[Node]) -> Iterat
 
 _KINDS: dict[str, Callable[[Node, int, Axes], Iterable[Axes]]] = {"elementwise": _spread, "reduction": _reduction}
 _RULES: dict[str, Callable[[Node, int, Axes], Iterable[Axes]]] = {
-    **dict.fromkeys(["cast", "copy", "again", "broadcast_to", "tril", "triu", "take_along_axis", "sort"], _spread),
-    **dict.fromkeys(["cumsum", "cumprod", "diff"], _along),
+    **dict.fromkeys(["cast", "copy", "again", "broadcast_to", "tril", "triu", "take_along_axis"], _spread),
+    **dict.fromkeys(["sort", "tile", "repeat"], _spread),
+    **dict.fromkeys(["cumsum", "cumprod", "diff", "fftn", "ifftn", "rfftn", "irfftn"], _along),
     **dict.fromkeys(["concatenate", "roll", "pad"], lambda node, k, axes: [axes] if _plain(axes) else []),
     "interp": _operand(0),
     "polyval": _operand(1),
