@@ -10,11 +10,13 @@ import numpy as np
 from tapec.autodiff.basis import Basis, Rows, along_basis
 from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.inline import copy_into
+from tapec.autodiff.parts import Part, taken_apart
 from tapec.autodiff.reverse import backward, plain, value_and_grad_graph
 from tapec.autodiff.zeros import Zero
 from tapec.ir import Builder, Graph, Node, Type, input_node, prune
 from tapec.ir.types import is_differentiable
-from tapec.ops import Symbol
+from tapec.ops import Symbol, apply
+from tapec.ops.indexing import SCATTER
 
 __all__ = ["best_mode", "hessian_graph", "jacobian_graph"]
 
@@ -34,13 +36,50 @@ def jacobian_graph(graph: Graph, wrt: Sequence[int], mode: str = "reverse", holo
 def hessian_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
     """The second derivatives of the first output, forward over reverse: for each input, by each input.
 
-    The gradient by x_j along the unit vectors of x_i has the shape x_i + x_j: by symmetry the block wanted.
+    The gradient by x_j along the unit vectors of x_i has the shape x_i + x_j: by symmetry the block wanted, and with
+    its axes exchanged that of x_j and x_i. Inputs that are read in parts have a block for each pair of these.
     """
-    joint = value_and_grad_graph(graph, wrt)
-    gradient = Graph(joint.inputs, joint.nodes, joint.outputs[len(graph.outputs) :], graph.name)
+    apart, parts = taken_apart(graph, wrt)
+    n = len(graph.inputs)
+    own = range(n, n + len(parts))
+    joint = value_and_grad_graph(apart, own)
+    first = len(graph.outputs)
+    mirrored = not any(node.op.kind == "custom" for node in apart.nodes)  # a gradient that is stated may have no loss
     builder = Builder()
-    parts = [part for w in wrt for part in _tangents_along(builder, gradient, w, 1)[1]]
-    return prune(builder.graph(graph.inputs, [p.node for p in parts], graph.name))
+    given = [Symbol(i, builder) for i in graph.inputs]
+    given += [Symbol(part.read(builder, graph.inputs[part.of]), builder) for part in parts]
+    blocks: dict[tuple[int, int], Any] = {}
+    for i, k in enumerate(own):
+        least = i if mirrored else 0
+        gradient = prune(Graph(joint.inputs, joint.nodes, joint.outputs[first + least :], graph.name))
+        basis, found = _tangents_along(builder, gradient, k, 1, given)
+        for j, block in enumerate(found, least):
+            blocks[i, j] = block
+            if mirrored and i != j:
+                blocks[j, i] = _columns_last(basis, block)
+    wholes = [_assembled(graph, blocks, parts, w, v).node for w in wrt for v in wrt]
+    return prune(builder.graph(graph.inputs, wholes, graph.name))
+
+
+def _assembled(graph: Graph, blocks: dict[tuple[int, int], Any], parts: list[Part], w: int, v: int) -> Any:
+    """The second derivatives by two inputs, from those by their parts."""
+    rows, columns = [_of_input(parts, k) for k in (w, v)]
+    shape, other = [plain(graph.inputs[k].type).shape for k in (w, v)]
+    if len(rows) == len(columns) == 1:
+        return blocks[rows[0], columns[0]]
+    total = None
+    for i in rows:
+        for j in columns:
+            index = parts[i].place(shape) + parts[j].place(other)
+            block = np.reshape(blocks[i, j], parts[i].body(shape) + parts[j].body(other))
+            part = apply(SCATTER, (block,), (("shape", shape + other), ("index", index)))
+            total = part if total is None else total + part
+    return total
+
+
+def _of_input(parts: list[Part], k: int) -> list[int]:
+    """The numbers of the parts of an input, in the order of its elements."""
+    return sorted([i for i, p in enumerate(parts) if p.of == k], key=lambda i: parts[i].elements.start)
 
 
 def best_mode(graph: Graph, wrt: Sequence[int]) -> str:
@@ -112,7 +151,9 @@ def _columns_of(builder: Builder, graph: Graph, w: int, holomorphic: bool) -> li
     return [_columns_last(basis, p) for p in first]
 
 
-def _tangents_along(builder: Builder, graph: Graph, w: int, scale: complex) -> tuple[Basis, list[Any]]:
+def _tangents_along(
+    builder: Builder, graph: Graph, w: int, scale: complex, given: Sequence[Any] = ()
+) -> tuple[Basis, list[Any]]:
     """Tangents of all differentiable outputs along every unit vector, times a scale, of one input: its axes first."""
     s = plain(graph.inputs[w].type)
     moved = jvp_graph(graph, [w])
@@ -120,7 +161,8 @@ def _tangents_along(builder: Builder, graph: Graph, w: int, scale: complex) -> t
     basis = Basis(builder, s.shape)
     seed = basis.seed(s)
     seed = Rows(seed.data * scale, seed.pairs) if scale != 1 else seed
-    found = along_basis(basis, push, [*[Symbol(i, builder) for i in graph.inputs], seed])
+    given = given or [Symbol(i, builder) for i in graph.inputs]
+    found = along_basis(basis, push, [*given, seed])
     return basis, [_whole(basis, f, o.type.shape) for f, o in zip(found, push.outputs, strict=True)]
 
 
