@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tapec.ir import Node, is_literal
-from tapec.ir.index import Slice, Slot
-from tapec.ops.indexing import counts_up
+from tapec.ir.index import Slice
+from tapec.ops.indexing import picks_one
 
 __all__ = ["cancelling_shifts"]
 
@@ -250,15 +250,13 @@ def _reshape(node: Node, given: list[Reaction | None]) -> Reaction | None:
 
 
 def _getitem(node: Node, given: list[Reaction | None]) -> Reaction | None:
-    """Slices and numbers on axes that d does not follow, whole axes, and one element of each row."""
+    """Slices and numbers on axes that d does not follow, whole axes, and one element along the last for all others."""
     r = given[0]
     assert r is not None
     index = node.param("index")
-    if index == (Slot(0), Slot(1)) and len(r.axes) == 2:
-        n = node.inputs[0].type.shape[0]
-        _expect(counts_up(node.inputs[1], n))
-        _expect(r.axes[1] is None and node.inputs[2].type.shape == (n,))
-        return r._replace(axes=r.axes[:1])
+    if picks_one(index, node.inputs[1:], node.inputs[0].type.shape):
+        _expect(r.axes[-1] is None)
+        return r._replace(axes=r.axes[:-1])
     taken = sum([part is not None and part is not Ellipsis for part in index])
     left = iter(r.axes)
     axes: list[int | None] = []

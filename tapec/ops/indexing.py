@@ -27,6 +27,7 @@ __all__ = [
     "index_layout",
     "index_source",
     "is_diagonal_index",
+    "picks_one",
     "real_index",
 ]
 
@@ -37,18 +38,27 @@ SMALL_INDEX = 1 << 20  # index arrays up to this size are looked through for rep
 
 # -- index arrays that are known --------------------------------------------------------------------------------------
 def are_distinct(arrays: Sequence[Node]) -> bool:
-    """Is it known that index arrays name no place twice? They must be vectors of one length, one of them of all
-    different numbers."""
-    lengths = {a.type.shape for a in arrays if a.type.shape}
-    return len(lengths) == 1 and len(next(iter(lengths))) == 1 and any([_is_distinct(a) for a in arrays])
+    """Is it known that index arrays name no place twice?
+
+    They do not if for each of their axes there is one that counts along it alone, with all different numbers.
+    """
+    shape = broadcast_shapes(*[a.type.shape for a in arrays])
+    return bool(shape) and all(
+        [n == 1 or any([_is_distinct(a, _line(shape, k)) for a in arrays]) for k, n in enumerate(shape)]
+    )
 
 
-def _is_distinct(node: Node) -> bool:
+def _line(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    """The shape of an array along one axis alone, without ones in front."""
+    return (shape[axis], *[1] * (len(shape) - axis - 1))
+
+
+def _is_distinct(node: Node, shape: tuple[int, ...]) -> bool:
     if node.op.name == "row numbers":
-        return True
-    if node.op is not CONSTANT or node.type.ndim != 1:
+        return node.type.shape == shape
+    value: Any = node.value if node.op is CONSTANT else None
+    if value is None or np.shape(value)[-len(shape) :] != shape or value.size != shape[0]:
         return False
-    value: Any = node.value
     if value.size > SMALL_INDEX or value.dtype.kind not in "iu":
         return False
     if value.size and value.min() < 0 <= value.max():
@@ -66,6 +76,24 @@ def is_diagonal_index(index: tuple[Any, ...], arrays: Sequence[Node], shape: tup
 def counts_up(node: Node, n: int) -> bool:
     """Is an index array known to be 0, 1, ..., n - 1, the numbers of n rows?"""
     return node.op is CONSTANT and np.array_equal(node.value, np.arange(n))
+
+
+def picks_one(index: tuple[Any, ...], arrays: Sequence[Node], shape: tuple[int, ...]) -> bool:
+    """Does an index name one element along the last axis for each place along the others, all in their order?
+
+    So does `x[np.arange(n), labels]`, and `x[np.arange(n)[:, None], np.arange(m), labels]`.
+    """
+    rest = shape[:-1]
+    if not rest or index != tuple(map(Slot, range(len(shape)))) or arrays[-1].type.shape != rest:
+        return False
+    return all([_counts_along(a, _line(rest, k)) for k, a in enumerate(arrays[:-1])])
+
+
+def _counts_along(node: Node, shape: tuple[int, ...]) -> bool:
+    value: Any = node.value if node.op is CONSTANT else None
+    if value is None or np.shape(value)[-len(shape) :] != shape or value.size != shape[0]:
+        return False
+    return np.array_equal(np.reshape(value, -1), np.arange(shape[0]))
 
 
 # -- what an index does to shapes -------------------------------------------------------------------------------------

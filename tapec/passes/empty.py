@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.ir import CONSTANT, Node
 from tapec.ir.index import Slice, Slot
-from tapec.ops.indexing import completed
+from tapec.ops.indexing import completed, picks_one
 from tapec.ops.loop import repeated
 from tapec.ops.named_axes import axis_names
 from tapec.passes.facts import is_zero
@@ -26,14 +26,14 @@ class Empty(NamedTuple):
 
     The rest are by derivative rules and by the unit vectors of Jacobians. Where constant indices chose along one axis
     (counted from the last), `filled` are the places that are not empty. Where they chose along several, `touched` are
-    those along which no line is empty as a whole: of `x[rows, labels]`, with all rows, the first.
+    those at each place of which, together, something was chosen: of `x[rows, labels]`, with all rows, the first.
     """
 
     axes: int
     chosen: int
     axis: int = 0
     filled: int = 0
-    touched: int = 0
+    touched: tuple[int, ...] = ()
 
 
 Given = Sequence[Empty | None]
@@ -68,7 +68,7 @@ def _joined(parts: Given) -> Empty | None:
         chosen |= p.chosen
     by_user = [p for p in known if p.chosen]
     if len(by_user) == 1:
-        return by_user[0]._replace(axes=axes, touched=0)
+        return by_user[0]._replace(axes=axes, touched=())
     return Empty(axes, chosen)
 
 
@@ -77,7 +77,9 @@ def _laid(node: Node, k: int, part: Empty | None) -> Empty | None:
     shift = node.type.ndim - node.inputs[k].type.ndim
     if part is None or not shift:
         return part
-    return part._replace(axes=part.axes << shift, chosen=part.chosen << shift, touched=part.touched << shift)
+    return part._replace(
+        axes=part.axes << shift, chosen=part.chosen << shift, touched=tuple([axes << shift for axes in part.touched])
+    )
 
 
 def _moved(part: Empty, axes: int) -> Empty:
@@ -123,7 +125,7 @@ def _scattered(node: Node) -> Empty:
         return Empty(_all_axes(node), _all_axes(node))
     axes = sum([1 << k for k in picked])
     if len(picked) != 1:
-        return Empty(axes, axes, touched=sum([1 << k for k, part in picked.items() if _names_all(node, part, k)]))
+        return Empty(axes, axes, touched=_touched(node, picked))
     [(k, part)] = picked.items()
     n = node.type.shape[k]
     return _among(Empty(axes, axes, k - node.type.ndim), _places(node, part, n), n) or Empty(0, 0)
@@ -136,6 +138,13 @@ def _picked(node: Node, shape: tuple[int, ...]) -> dict[int, Any] | None:
         return None
     parts = [part for part in completed(len(shape), index) if part is not Ellipsis]
     return {k: part for k, part in enumerate(parts) if part != WHOLE and (type(part) is not int or shape[k] != 1)}
+
+
+def _touched(node: Node, picked: dict[int, Any]) -> tuple[int, ...]:
+    shape = node.type.shape
+    if picks_one(node.param("index"), node.inputs[1:], shape):
+        return ((1 << len(shape) - 1) - 1,)
+    return tuple([1 << k for k, part in picked.items() if _names_all(node, part, k)])
 
 
 def _names_all(node: Node, part: Any, axis: int) -> bool:
@@ -212,7 +221,8 @@ def _reduction(node: Node, given: Given) -> Empty | None:
     axes, ndim = node.param("axis"), node.inputs[0].type.ndim
     kept = [k for k in range(ndim) if node.param("keepdims") or k not in axes]
     left = [k for k in kept if part.axes >> k & 1 and k not in axes]
-    if len(left) == 1 and part.touched >> left[0] & 1 and any([part.axes >> k & 1 for k in axes]):
+    bits = sum([1 << k for k in left])
+    if bits and any([bits | t == t for t in part.touched]) and any([part.axes >> k & 1 for k in axes]):
         return None
     return _added_up(part, {k: kept.index(k) for k in left}, ndim, len(kept))
 

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import tapec
+from tapec.ir import constant
+from tapec.ir.index import Slot
 from tapec.ops.encoding import encode_index
-from tapec.ops.indexing import GETITEM, SCATTER, index_layout
+from tapec.ops.indexing import GETITEM, SCATTER, are_distinct, index_layout, picks_one
 from tests.ops.derivatives import assert_same, check
 
 A, B = np.random.default_rng(2).standard_normal((2, 2, 3, 4))
@@ -289,3 +291,44 @@ def check_batches(x, ct, index, arrays, unique):
         want = [SCATTER.run(cts[k] if b else ct, *rows[k], **params) for k in range(2)]
         got = SCATTER.batch((b, *some), cts if b else ct, *ins, **params)
         np.testing.assert_allclose(got, np.stack(want))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# what is known of index arrays
+# ---------------------------------------------------------------------------------------------------------------
+def arrays_of(*values):
+    return [constant(np.array(v)) for v in values]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "distinct"),
+    [
+        ([[2, 0, 1]], True),
+        ([[2, 0, 2]], False),
+        ([[-1, 0]], False),  # of two elements these are one and the same, if there are no more
+        ([[0, 1, 2], [3, 3, 0]], True),
+        ([[[0], [1]], [0, 1, 2]], True),
+        ([[[0], [1]], [0, 1, 2], [[3, 3, 0], [1, 0, 2]]], True),
+        ([[[0], [1]], [0, 1, 1]], False),
+        ([[[0, 1], [1, 2]], [0, 1]], False),  # no array goes along the first axis alone
+        ([1], False),
+    ],
+)
+def test_index_arrays_that_name_no_place_twice(arrays, distinct):
+    assert are_distinct(arrays_of(*arrays)) is distinct
+
+
+@pytest.mark.parametrize(
+    ("shape", "arrays", "picks"),
+    [
+        ((3, 4), [[0, 1, 2], [3, 3, 0]], True),
+        ((3, 4), [[0, 2, 1], [3, 3, 0]], False),
+        ((4, 4), [[0, 1, 2], [3, 3, 0]], False),
+        ((2, 3, 4), [[[0], [1]], [0, 1, 2], [[3, 3, 0], [1, 0, 2]]], True),
+        ((2, 3, 4), [[[0], [1]], [[0, 1, 2]], [[3, 3, 0], [1, 0, 2]]], True),
+        ((2, 2, 4), [[0, 1], [0, 1], [[3, 3], [1, 0]]], False),  # pairs
+        ((2, 3, 4), [[[0], [1]], [0, 1, 2], [3, 3, 0]], False),  # the same for both
+    ],
+)
+def test_indices_that_pick_one_element_of_each_line(shape, arrays, picks):
+    assert picks_one(tuple(map(Slot, range(len(shape)))), arrays_of(*arrays), shape) is picks

@@ -7,7 +7,8 @@ import tapec
 from tapec.passes.rules import DIAGONALS
 from tests.passes.support import Case, table_tests
 
-X = "%x: f64[4,4], %y: f64[4,4], %r: f64[4], %c: f64[4,1], %s: f64[], %a: f64[4,7], %b: f64[7,4], %q: f64[2,4,4], %w: f64[4,2,4], %q1: f64[4,1,1]"
+X = "%x: f64[4,4], %y: f64[4,4], %r: f64[4], %c: f64[4,1], %s: f64[]"
+X += ", %a: f64[4,7], %b: f64[7,4], %q: f64[2,4,4], %w: f64[4,2,4], %q1: f64[4,1,1]"
 MAIN = "{offset=0, axis1=0, axis2=1}"
 LAST = "{offset=0, axis1=1, axis2=2}"
 ENDS = "{offset=0, axis1=0, axis2=2}"

@@ -261,6 +261,18 @@ def test_elements_of_all_rows_leave_no_row_empty():
     assert guards(some) is not some
 
 
+def test_elements_of_all_tokens_leave_no_token_empty():
+    """Likewise of `p[batch, places, labels]`, where batches and places are named in their order."""
+    lines = "constant {value=[[0], [1]]}; constant {value=[0, 1]}; constant {value=[[2, 0], [1, 1]]}; "
+    scattered = "scatter %v, %0, %1, %2 {shape=(2, 2, 3), index=($0, $1, $2)} !ct; "
+    slope = "sum %3 {axis=(2,), keepdims=True} !ct; divide 1.0, %m; multiply %4, %5 !ct"
+    inputs = "%v: f64[2,2], %m: f64[2,2,1]"
+    graph = parse(text(inputs, lines + scattered + slope))
+    assert guards(graph) is graph
+    some = parse(text(inputs, lines.replace("[0, 1]", "[0, 0]") + scattered + slope))
+    assert guards(some) is not some
+
+
 def test_infinities_that_flow_are_left_as_they_are():
     body = "where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct; multiply %3, %1 !ct"
     values = values_for()

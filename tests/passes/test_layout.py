@@ -8,6 +8,10 @@ SUM = "sum {} {{axis=({}), keepdims={}}}".format
 TOTAL = "sum {} {{axis=(0, 1), keepdims=False}}".format
 FACTOR = "%x: f64[5,20], %y: f64[5,20], %s: f64[], %c: f64[5,1], %r: f64[20]"
 PICKED = "constant {value=[0, 1, 2]}; constant {value=[3, 3, 0]}; scatter %r, %0, %1 {shape=(3, 4), index=($0, $1)}"
+PICKED_DEEP = (
+    "constant {value=[[0], [1]]}; constant {value=[0, 1, 2]}; constant {value=[[3, 3, 0], [1, 0, 2]]}; "
+    "scatter %q, %0, %1, %2 {shape=(2, 3, 4), index=($0, $1, $2)}"
+)
 ONES = "full {shape=(3, 4), value=-1.0, dtype=f64}"
 ROWS = "constant {value=[0, 1, 2]}; constant {value=[3, 3, 0]}"
 PICK = "getitem %2, %0, %1 {index=($0, $1)} !ct"
@@ -361,15 +365,52 @@ CASES = {
         ],
     ),
     "sum-of-scatter": Case(
-        "%r: f64[3]",
+        "%r: f64[3], %q: f64[2,3]",
         [
             (f"{PICKED}; {SUM('%2', '1,', False)} !ct", "return %r"),
             (f"{PICKED}; {SUM('%2', '1,', True)} !ct", "reshape %r {shape=(3, 1)} !ct"),
+            (f"{PICKED_DEEP}; {SUM('%3', '2,', False)} !ct", "return %q"),
         ],
         [
             f"{PICKED}; {SUM('%2', '1,', False)}",  # the user's own: -0.0 and zeros are 0.0
             f"{PICKED}; {SUM('%2', '0,', False)} !ct",  # along the other axis
             f"{PICKED.replace('[0, 1, 2]', '[0, 1, 1]')}; {SUM('%2', '1,', False)} !ct",  # two in a row
+            f"{PICKED_DEEP.replace('[0, 1, 2]', '[0, 1, 1]')}; {SUM('%3', '2,', False)} !ct",
+            f"{PICKED_DEEP}; {SUM('%3', '1,', False)} !ct",
+        ],
+    ),
+    "sum-of-scatter-beside-number": Case(
+        "%r: f64[3], %x: f64[3,4]",
+        [
+            (f"{PICKED_CT}; add 0.5, %2 !ct; {SUM('%3', '1,', False)} !ct", "add %r, 2.0 !ct"),
+            (
+                f"{PICKED_CT}; add %2, 0.5 !ct; {SUM('%3', '1,', True)} !ct",
+                "reshape %r {shape=(3, 1)} !ct; add %0, 2.0 !ct",
+            ),
+        ],
+        [
+            f"{PICKED}; add 0.5, %2; {SUM('%3', '1,', False)}",  # the user's own
+            f"{PICKED_CT}; add %x, %2 !ct; {SUM('%3', '1,', False)} !ct",
+            f"{PICKED_CT}; add 0.5, %2 !ct; {SUM('%3', '0,', False)} !ct",
+        ],
+    ),
+    "picks-of-computed": Case(
+        "%z: f64[3,8], %s: f64[3,1], %t: f64[8], %k: f64[]",
+        [
+            (  # lines have one number each, columns are read where all the rest is
+                f"{ROWS}; subtract %z, %s; multiply %2, %k; multiply %3, %t; getitem %4, %0, %1 {{index=($0, $1)}}",
+                f"{ROWS}; getitem %z, %0, %1 {{index=($0, $1)}}; reshape %s {{shape=(3,)}}; subtract %2, %3; "
+                "multiply %4, %k; broadcast_to %t {shape=(3, 8)}; getitem %6, %0, %1 {index=($0, $1)}; multiply %5, %7",
+            ),
+            (  # any places
+                f"{ROWS.replace('[0, 1, 2]', '[0, 2, 2]')}; exp %z; getitem %2, %0, %1 {{index=($0, $1)}}",
+                f"{ROWS.replace('[0, 1, 2]', '[0, 2, 2]')}; getitem %z, %0, %1 {{index=($0, $1)}}; exp %2",
+            ),
+        ],
+        [
+            f"{ROWS}; exp %z; getitem %2, %0, %1 {{index=($0, $1)}}; return %2, %3",  # it is needed as a whole, too
+            f"{ROWS}; exp %z; getitem %2, %1 {{index=($0,)}}",  # no less is read
+            f"{ROWS}; getitem %z, %0, %1 {{index=($0, $1)}}",
         ],
     ),
     "sum-of-broadcast": Case(
@@ -425,6 +466,16 @@ CASES = {
         X,
         [("negative %v; reshape %0 {shape=(4, 1)}", "reshape %v {shape=(4, 1)}; negative %0")],
         ["negative %v; reshape %0 {shape=(4, 1)}; return %0, %1", "reshape %v {shape=(4, 1)}; negative %0"],
+    ),
+    "reshape-of-shared-negative": Case(
+        X,
+        [
+            (
+                "negative %v !ct; reshape %0 {shape=(4, 1)} !ct; return %0, %1",
+                "negative %v !ct; reshape %v {shape=(4, 1)} !ct; negative %1 !ct; return %0, %2",
+            )
+        ],
+        ["negative %v; reshape %0 {shape=(4, 1)}; return %0, %1"],
     ),
     "keepdims": Case(
         X,

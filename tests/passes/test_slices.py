@@ -65,11 +65,13 @@ CASES = {
                 PUT + "add %0, %1 !ct; subtract %2, %x !ct",
                 PUT + "negative %x !ct; add %2, %0 !ct; add %3, %1 !ct",
             ),
+            (PUT + "add 0.5, %0 !ct; subtract %2, %x !ct", PUT + "negative %x !ct; add %2, 0.5 !ct; add %3, %0 !ct"),
         ],
         [
             PUT + "subtract %0, %1; add %2, %x",
             PUT + "subtract %0, %x !ct; multiply %2, %1 !ct",
             PUT + "add %x, %0 !ct; subtract %2, %1 !ct",
+            PUT + "add 0.5, %x !ct; subtract %2, %y !ct",
             PUT + "add %0, %x !ct",  # which is added in place anyway
             PUT + "subtract %0, %1 !ct; add %2, %x !ct; return %2, %3",
             PUT + "subtract %0, %1 !ct; add %2, %s !ct",

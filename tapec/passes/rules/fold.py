@@ -66,6 +66,8 @@ def fold_constants(y: Symbol) -> Any:
 def _are_constants(y: Node) -> bool:
     if y.type.weak and y.type.dtype.kind == "i":
         return False  # Python's integers know no overflow
+    if y.op.name == "broadcast_to" and uniform_value(y.inputs[0]) is not None:
+        return False
     return y.type.size <= LARGEST and all([i.op is CONSTANT for i in y.inputs])
 
 

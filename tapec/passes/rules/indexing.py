@@ -9,16 +9,18 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ir.index import Slot
 from tapec.ops import Symbol, apply
-from tapec.ops.indexing import FULL_SLICE, GETITEM, are_distinct, completed, counts_up, is_diagonal_index
+from tapec.ops.indexing import FULL_SLICE, GETITEM, are_distinct, completed, is_diagonal_index, picks_one
 from tapec.ops.reading import one_index, takes_one
-from tapec.passes.facts import is_zero
+from tapec.passes.facts import is_zero, uniform_value
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
 from tapec.passes.rules.layout import takes_everything
+from tapec.passes.rules.slices import by_elements, computed_again, for_one_reader
 
 __all__ = ["INDEXING"]
 
 (x,) = variables("x")
+FEW = 4  # times as large as
 OF_BROADCAST = Some("getitem", of=("broadcast_to",))
 OF_SCATTER = Some("getitem", of=("scatter",))
 OF_STACK = Some("getitem", of=("stack",))
@@ -27,6 +29,8 @@ SCATTER = Some("scatter")
 ANY_INDEX = Some("getitem")
 ALONG_AXIS = Some("take_along_axis")
 WRITTEN_AND_ADDED = Some("add", of=("setitem",))
+SUM_OF_SUM = Some("sum", of=("add",))
+OF_COMPUTED = Some("getitem")
 
 
 def _is_basic(node: Node) -> bool:
@@ -71,28 +75,65 @@ def _other_place(y: Node) -> bool:
     return written[0] % n != read[0] % n
 
 
-def _one_in_each_row(y: Node) -> bool:
-    """Is it the sum over the columns of a matrix into whose rows one value was put each?"""
-    return y.role is not None and y.param("axis") == (1,) and _picks(y.inputs[0])
+def _one_in_each_line(y: Node) -> bool:
+    """Is it the sum along the last axis of zeros into which one value was put for each place along the others?"""
+    return y.role is not None and _is_along_last(y) and _picks(y.inputs[0])
+
+
+def _is_along_last(y: Node) -> bool:
+    return y.param("axis") == (y.inputs[0].type.ndim - 1,)
+
+
+def _one_beside_number_in_each_line(y: Node) -> bool:
+    """And everything was a number before?"""
+    return (
+        _is_along_last(y)
+        and any([uniform_value(i) is not None for i in y.inputs[0].inputs])
+        and any(map(_picks, y.inputs[0].inputs))
+    )
 
 
 def _picks(scatter: Node) -> bool:
-    index = (Slot(0), Slot(1))
-    if scatter.op.name != "scatter" or scatter.param("index") != index or scatter.type.ndim != 2:
+    if scatter.op.name != "scatter":
         return False
-    values, numbers, _ = scatter.inputs
-    n = scatter.type.shape[0]
-    return values.type.shape == (n,) and counts_up(numbers, n)
+    values, *arrays = scatter.inputs
+    return values.type.shape == scatter.type.shape[:-1] and picks_one(
+        scatter.param("index"), arrays, scatter.type.shape
+    )
 
 
 def _picks_of_columns(y: Node) -> bool:
-    """Is one element read from each row of a matrix whose rows are one number each?"""
-    matrix = y.inputs[0]
-    if matrix.op.name != "broadcast_to" or y.param("index") != (Slot(0), Slot(1)):
+    """Is one element read of each line of an array whose lines are one number each?"""
+    whole = y.inputs[0]
+    column = whole.inputs[0].type
+    if whole.op.name != "broadcast_to" or column.weak or column.shape != (*whole.type.shape[:-1], 1):
         return False
-    if matrix.inputs[0].type.weak or y.type.shape != matrix.type.shape[:1]:
-        return False
-    return matrix.inputs[0].type.shape == (y.type.size, 1) and counts_up(y.inputs[1], y.type.size)
+    return picks_one(y.param("index"), y.inputs[1:], whole.type.shape)
+
+
+def _picks_of_computed(y: Node, uses: Any) -> list[Node] | None:
+    """Are few elements read of what is computed for that alone?"""
+    whole = y.inputs[0]
+    if len(y.inputs) < 2 or not by_elements(whole) or uses(whole) > 1 or FEW * y.type.size > whole.type.size:
+        return None
+    return for_one_reader(whole, uses)
+
+
+def computed_where_read(y: Symbol, fact: list[Node]) -> Any:
+    """The operations on what is read of their operands: a number that a whole line has is read without its place."""
+    arrays = [Symbol(i, y.builder) for i in y.node.inputs[1:]]
+    shape = fact[-1].type.shape
+    of_lines = picks_one(y.node.param("index"), y.node.inputs[1:], shape)
+
+    def operand(i: Node, node: Node) -> Any:
+        x: Any = Symbol(i, y.builder)
+        if not i.type.shape:
+            return x
+        if of_lines and i.type.shape == (*shape[:-1], 1):
+            return np.reshape(x, y.shape)
+        return apply(GETITEM, (np.broadcast_to(x, shape), *arrays), y.node.params)
+
+    return computed_again(fact, operand)
 
 
 def _takes_one_of_equals(y: Node) -> bool:
@@ -172,6 +213,7 @@ INDEXING = (
         only="cotangents",
         kinds="fc",
     ),
+    Rule("picks-of-computed", OF_COMPUTED, computed_where_read, _picks_of_computed, kinds="fc", changes="rounding"),
     Rule("one-of-each-line", ALONG_AXIS, one_of_each, _takes_one_of_each, kinds="fciub"),
     Rule("index-of-broadcast", OF_BROADCAST, one_of_equals, _takes_one_of_equals, kinds="fciub"),
     Rule("index-of-diagonal", ANY_INDEX, diagonal_of, _takes_diagonal, kinds="fciub"),
@@ -185,7 +227,16 @@ INDEXING = (
         kinds="fc",
         changes="zeros",
     ),
-    Rule("sum-of-scatter", SUM_OF_SCATTER, lambda y: _laid_out(y), _one_in_each_row, kinds="fc", changes="zeros"),
+    Rule("sum-of-scatter", SUM_OF_SCATTER, lambda y: _laid_out(y), _one_in_each_line, kinds="fc", changes="zeros"),
+    Rule(
+        "sum-of-scatter-beside-number",
+        SUM_OF_SUM,
+        lambda y: _laid_out_sum(y),
+        _one_beside_number_in_each_line,
+        only="cotangents",
+        kinds="fc",
+        changes="zeros",
+    ),
 )
 
 
@@ -196,6 +247,12 @@ def _written(y: Symbol) -> Symbol:
 def _laid_out(y: Symbol) -> Any:
     values = _written(y)
     return values if values.shape == y.shape else np.reshape(values, y.shape)
+
+
+def _laid_out_sum(y: Symbol) -> Any:
+    scatter, number = sorted(y.node.inputs[0].inputs, key=lambda i: i.op.name != "scatter")
+    values = np.reshape(_values(Symbol(scatter, y.builder)), y.shape)
+    return values + scatter.type.shape[-1] * uniform_value(number)
 
 
 def _values(y: Symbol) -> Symbol:

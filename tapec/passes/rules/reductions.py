@@ -246,6 +246,7 @@ REDUCTIONS = (
     _rule("no-keepdims", np.reshape(np.sum(x), params), without_keepdims, _is_plain_shape, changes="", once=True),
     _rule("reshape-of-negative", np.reshape(-x, params), lambda y, x: -np.reshape(x, y.shape), changes="", once=True),
     # among cotangents
+    _rule("reshape-of-shared-negative", np.reshape(-x, params), lambda y, x: -np.reshape(x, y.shape), changes="", **CT),
     _rule("sum-of-negative", np.sum(-x), negative_sum, changes="zeros", once=True, **CT),
     _rule("sum-of-multiple", np.sum(x * k), sum_of_multiple, _is_mild_multiple, once=True, **CT),
     # an infinity of b may come out where infinities of both signs, or none, were added up

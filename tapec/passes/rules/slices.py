@@ -15,6 +15,7 @@ from tapec.ir.index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.differences import HEAD, TAIL
 from tapec.ops.indexing import FULL_SLICE, GETITEM, SCATTER, completed
+from tapec.passes.facts import uniform_value
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
 
@@ -193,7 +194,7 @@ Parts = list[tuple[bool, Node]]  # whether it is added, and what
 
 
 def _parts(node: Node, uses: Any) -> Parts:
-    """The scatters that a sum consists of; none when it has other summands."""
+    """The scatters that a sum consists of, and a number to begin with; none when it has other summands."""
     parts: Parts = []
     while node.op.name in ("add", "subtract") and node.inputs[1].op.name == "scatter":
         if node.role is None or uses(node) != 1:
@@ -201,7 +202,7 @@ def _parts(node: Node, uses: Any) -> Parts:
         parts.append((node.op.name == "add", node.inputs[1]))
         node = node.inputs[0]
     parts.append((True, node))
-    return parts[::-1] if node.op.name == "scatter" else []
+    return parts[::-1] if node.op.name == "scatter" or (len(parts) > 1 and uniform_value(node) is not None) else []
 
 
 class Apart(NamedTuple):
