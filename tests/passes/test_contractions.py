@@ -76,10 +76,17 @@ CASES = {
                 "tensordot %a, %d {axes=((2,), (0,))}",
                 "reshape %a {shape=(6, 4)}; matmul %0, %d; reshape %1 {shape=(2, 3, 3)}",
             ),
+            (  # in the order of the larger operand
+                "tensordot %a, %b {axes=((2, 1), (1, 0))}",
+                "reshape %a {shape=(2, 12)}; reshape %b {shape=(12, 5)}; matmul %0, %1",
+            ),
+            (
+                "tensordot %a, %c {axes=((1,), (1,))}",
+                "transpose %a {axes=(0, 2, 1)}; reshape %0 {shape=(8, 3)}; transpose %c {axes=(1, 0, 2)}; "
+                "reshape %2 {shape=(3, 20)}; matmul %1, %3; reshape %4 {shape=(2, 4, 5, 4)}",
+            ),
         ],
         [
-            "tensordot %a, %b {axes=((2, 1), (1, 0))}",
-            "tensordot %a, %c {axes=((1,), (1,))}",
             "tensordot %h, %h {axes=((0,), (0,))}",
         ],
     ),

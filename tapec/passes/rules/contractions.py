@@ -2,8 +2,8 @@
 
 Along each axis the product has the extent of both operands, or of one of them. What is added up along axes of both is a
 contraction; what is left belongs to one operand each, and the product itself is never made. Axes of both operands that
-are kept would make a stack of small products: those sums stay. A `tensordot` over axes that stand together is a matrix
-product, too, without the microseconds in which NumPy finds that out.
+are kept would make a stack of small products: those sums stay. A `tensordot` is a matrix product, too, without the
+microseconds in which NumPy finds that out; where that takes a copy, the copy serves the gradient as well.
 """
 
 from __future__ import annotations
@@ -118,25 +118,26 @@ def _facing(x: Symbol, free: Axes, both: Axes, shape: Axes, last: bool) -> Any:
 
 # -- tensordot --------------------------------------------------------------------------------------------------------
 def _is_product(y: Node) -> bool:
-    """Do the axes of each operand that are summed over stand at one end, in one order?"""
-    (a, b), (left, right) = y.inputs, y.param("axes")
-    together = [_at_end(a.type.ndim, left), _at_end(b.type.ndim, right)]
-    return bool(y.type.size and y.type.dtype.char in "fdFD" and a.type.dtype == b.type.dtype and all(together))
-
-
-def _at_end(ndim: int, axes: Axes) -> bool:
-    return axes in (tuple(range(len(axes))), tuple(range(ndim - len(axes), ndim)))
+    a, b = y.inputs
+    return bool(y.type.size and y.type.dtype.char in "fdFD" and a.type.dtype == b.type.dtype)
 
 
 def as_product(y: Symbol) -> Any:
+    """Pairs of axes are taken in the order in which the larger operand has them, which so need not be copied."""
     (a, b), (left, right) = (Symbol(i, y.builder) for i in y.node.inputs), y.node.param("axes")
+    pairs = sorted(zip(left, right, strict=True), key=lambda pair: pair[a.node.type.size < b.node.type.size])
+    left, right = [tuple([pair[k] for pair in pairs]) for k in (0, 1)]
     return np.reshape(_as_matrix(a, left, last=True) @ _as_matrix(b, right, last=False), y.shape)
 
 
 def _as_matrix(x: Symbol, axes: Axes, last: bool) -> Any:
     """An operand with the axes to be summed over as its last, or its first; as a vector without others."""
     free = tuple([k for k in range(x.ndim) if k not in axes])
-    return _facing(x, free, axes, x.shape, last)
+    if axes in (tuple(range(len(axes))), tuple(range(len(free), x.ndim))):
+        return _facing(x, free, axes, x.shape, last)
+    order = free + axes if last else axes + free
+    n, m = math.prod([x.shape[k] for k in free]), math.prod([x.shape[k] for k in axes])
+    return np.reshape(np.transpose(x, order), ((n, m) if last else (m, n)) if free else (m,))
 
 
 def _rule(name: str, pattern: Any) -> Rule:
