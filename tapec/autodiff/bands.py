@@ -49,7 +49,9 @@ def bands_of(basis: Basis, x: Any) -> Bands | None:
     """A diagonal as one band."""
     if isinstance(x, Bands):
         return x
-    if isinstance(x, Rows) and x.pairs == ((0, 0),) and basis.rank == 1 and len(x.data.shape) == 2:
+    if not isinstance(x, Rows) or x.factor is not None:
+        return None
+    if x.pairs == ((0, 0),) and basis.rank == 1 and len(x.data.shape) == 2:
         n = x.data.shape[1]
         return Bands(n, [Band(0, 0, np.reshape(x.data, (n,)))])
     return None

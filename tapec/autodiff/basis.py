@@ -8,7 +8,7 @@ axes, `V[b, a] = data[b, a] · δ(b_i, a_j)`, which elementwise operations keep 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,14 +25,45 @@ __all__ = ["Basis", "Rows", "along_basis"]
 Pairs = tuple[tuple[int, int], ...]
 
 
+class Factor(NamedTuple):
+    """An array, and the place of each of its axes among batch axes and body; along the others it is the same."""
+
+    array: Any
+    places: tuple[int, ...]
+
+    def laid(self, ndim: int) -> Any:
+        """The array with all the axes."""
+        order = sorted(range(len(self.places)), key=self.places.__getitem__)
+        shape = [1] * ndim
+        for place, n in zip(self.places, self.array.shape, strict=True):
+            shape[place] = n
+        return np.reshape(np.transpose(self.array, order), shape)
+
+    def moved(self, to: Callable[[int], int]) -> Factor:
+        return Factor(self.array, tuple(map(to, self.places)))
+
+    def is_same(self, other: Factor | None) -> bool:
+        return other is not None and other.array.node is self.array.node and other.places == self.places
+
+
 class Rows(NamedTuple):
     """A value for every basis vector: batch axes, then the body; a batch axis of length one stands for all.
 
-    `pairs` are the (batch axis, body axis) along which it is diagonal; such a batch axis has length one in `data`.
+    `pairs` are the (batch axis, body axis) along which it is diagonal; such a batch axis has length one in `data`. A
+    `factor` beside the data is not multiplied yet: the tangents of `x @ w` along the unit vectors of `w` are `x` times
+    a diagonal, and what follows them works on the diagonal alone.
     """
 
     data: Any
     pairs: Pairs
+    factor: Factor | None = None
+
+    @property
+    def product(self) -> Rows:
+        """The same with its factor in the data."""
+        if self.factor is None:
+            return self
+        return Rows(self.factor.laid(len(self.data.shape)) * self.data, self.pairs)
 
 
 class Basis:
@@ -64,21 +95,22 @@ class Basis:
         rest = tuple(p for p in x.pairs if p != (i, j))
         unit = number_of(x.data) == 1
         if x.data.shape == (1, n) and not unit:
-            return Rows(apply(DIAG, (np.reshape(x.data, (n,)),), (("k", 0),)), rest)
+            return Rows(apply(DIAG, (np.reshape(x.data, (n,)),), (("k", 0),)), rest, x.factor)
         spot = [1] * len(x.data.shape)
         spot[i] = spot[self.rank + j] = n
         dtype = x.data.dtype if unit else np.dtype(bool)
         node = self.builder.emit(EYE, (), (("n", n), ("m", n), ("k", 0), ("dtype", dtype)))
         eye: Any = np.reshape(Symbol(node, self.builder), spot)
         if not unit:
-            return Rows(np.where(eye, x.data, 0), rest)
+            return Rows(np.where(eye, x.data, 0), rest, x.factor)
         whole = list(x.data.shape)
         whole[i] = n
-        return Rows(np.broadcast_to(eye, whole), rest)
+        return Rows(np.broadcast_to(eye, whole), rest, x.factor)
 
     def full(self, x: Rows) -> Any:
         """All of it as one array, batch axes first."""
-        data = self.settled(x).data
+        x = self.settled(x).product
+        data = x.data
         shape = (*self.shape, *self.body(x))
         return data if data.shape == shape else np.broadcast_to(data, shape)
 
@@ -93,7 +125,7 @@ class Basis:
 def along_basis(basis: Basis, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
     """Run a graph with `Rows` among its inputs; an output that depends on none of them is a symbol."""
     from tapec.autodiff.bands import Bands, banded, written_out
-    from tapec.autodiff.basis_rules import RULES
+    from tapec.autodiff.basis_rules import FACTORED, RULES
 
     builder = basis.builder
     known: dict[Node, Any] = dict(zip(graph.inputs, inputs, strict=True))
@@ -113,6 +145,8 @@ def along_basis(basis: Basis, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
             if y is None:
                 xs = [written_out(basis, x) if isinstance(x, Bands) else x for x in xs]
                 rule = RULES.get(node.op.name)
+                if node.op.name not in FACTORED:
+                    xs = [x.product if isinstance(x, Rows) else x for x in xs]
                 y = None if rule is None else rule(basis, node, xs)
             known[node] = _in_general(basis, node, xs) if y is None else y
     builder.origin, builder.role = keep

@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.basis import Basis, Rows
+from tapec.autodiff.basis import Basis, Factor, Rows
 from tapec.autodiff.contract import contract
-from tapec.ir import Node
+from tapec.autodiff.zeros import filled
+from tapec.ir import Node, Type
 from tapec.ir.index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.named_axes import axis_names
 from tapec.ops.powers import number_of
 
-__all__ = ["RULES", "same_axis", "spelled_out"]
+__all__ = ["FACTORED", "RULES", "same_axis", "spelled_out"]
 
 FULL_SLICE = Slice(None, None, None)
 
 
 # -- elementwise --------------------------------------------------------------------------------------------------
 def _elementwise(basis: Basis, node: Node, xs: list[Any]) -> Rows | None:
-    """Linear operations that give zero for zero keep the diagonals that all batched operands share."""
+    """Linear operations that give zero for zero keep the diagonals, and the factor, that all batched operands share."""
     if not _keeps_zeros(node, xs):
         return None
     lifted = [_lifted(basis, x, node.type.ndim) if isinstance(x, Rows) else x for x in xs]
+    lifted, factor = _common_factor(node, lifted)
     rows = [x for x in lifted if isinstance(x, Rows)]
     shared = tuple(p for p in rows[0].pairs if all(p in r.pairs for r in rows))
     args = [basis.settled(x, shared).data if isinstance(x, Rows) else x for x in lifted]
     if node.op.name == "multiply":
-        for one, factor in (args, args[::-1]):  # the unit vectors themselves: the factor is what is left
-            if number_of(one) == 1 and isinstance(factor, Symbol) and factor.shape == node.type.shape:
-                return Rows(np.reshape(factor, (*[1] * basis.rank, *factor.shape)), shared)
-    return Rows(apply(node.op, tuple(args), node.params), shared)
+        for one, other in (args, args[::-1]):  # the unit vectors themselves: the other operand is what is left
+            if number_of(one) == 1 and isinstance(other, Symbol) and other.shape == node.type.shape:
+                return Rows(np.reshape(other, (*[1] * basis.rank, *other.shape)), shared, factor)
+    return Rows(apply(node.op, tuple(args), node.params), shared, factor)
 
 
 def _keeps_zeros(node: Node, xs: list[Any]) -> bool:
@@ -49,6 +51,18 @@ def _keeps_zeros(node: Node, xs: list[Any]) -> bool:
     return all(batched)
 
 
+def _common_factor(node: Node, xs: list[Any]) -> tuple[list[Any], Factor | None]:
+    """The operands without the factor that all batched ones have, and that; multiplied where they have none.
+
+    Nor is a selection made before a factor, which may be infinite where nothing is selected.
+    """
+    lifted = [x.factor for x in xs if isinstance(x, Rows)]
+    one = lifted[0]
+    if one is None or node.op.name not in KEEPS_FACTOR or not all([one.is_same(f) for f in lifted]):
+        return [x.product if isinstance(x, Rows) else x for x in xs], None
+    return [x._replace(factor=None) if isinstance(x, Rows) else x for x in xs], one
+
+
 def _lifted(basis: Basis, x: Rows, rank: int) -> Rows:
     """The body with ones in front, up to this rank."""
     body = basis.body(x)
@@ -57,7 +71,8 @@ def _lifted(basis: Basis, x: Rows, rank: int) -> Rows:
         return x
     k = basis.rank
     data = np.reshape(x.data, (*x.data.shape[:k], *[1] * more, *body))
-    return Rows(data, tuple((i, j + more) for i, j in x.pairs))
+    factor = x.factor and x.factor.moved(lambda p: p + more if p >= k else p)
+    return Rows(data, tuple((i, j + more) for i, j in x.pairs), factor)
 
 
 # -- reductions ---------------------------------------------------------------------------------------------------
@@ -65,6 +80,8 @@ def _sum(basis: Basis, node: Node, xs: list[Any]) -> Rows:
     """A sum along a diagonal picks the one element there is: its body axis becomes the batch axis."""
     (x,) = xs
     k, axes = basis.rank, node.param("axis")
+    if x.factor is not None and any([k + a in x.factor.places for a in axes]):
+        x = _weighed(basis, x, x.factor, axes)
     data, pairs = x.data, []
     for i, j in x.pairs:
         if j in axes:
@@ -77,19 +94,48 @@ def _sum(basis: Basis, node: Node, xs: list[Any]) -> Rows:
     if node.op.name == "mean":
         data = data / math.prod(node.inputs[0].type.shape[a] for a in axes)
     data = np.reshape(data, (*data.shape[:k], *node.type.shape))
+    factor = x.factor
     if not node.param("keepdims"):
         pairs = [(i, j - sum(a < j for a in axes)) for i, j in pairs]
-    return Rows(data, tuple(pairs))
+        factor = factor and factor.moved(lambda p: p - sum(k + a < p for a in axes))
+    return Rows(data, tuple(pairs), factor)
+
+
+def _weighed(basis: Basis, x: Rows, factor: Factor, axes: tuple[int, ...]) -> Rows:
+    """The sum of a product with a factor along its axes, as a contraction if all of them are added up."""
+    k = basis.rank
+    inner = [p for p in factor.places if p >= k]
+    lengths = list(x.data.shape)
+    if not set(inner) <= {k + a for a in axes} or any([p < k and lengths[p] != 1 for p in factor.places]):
+        return x.product
+    if any([k + j in inner for _, j in x.pairs]):
+        return x.product
+    own = [p for p, n in enumerate(lengths) if n != 1 or p in inner]
+    out = sorted([p for p in {*own, *factor.places} if p not in inner])
+    for p in (*own, *factor.places):
+        lengths[p] = 1 if p in inner else basis.shape[p] if p < k else lengths[p]
+    data = np.reshape(x.data, [x.data.shape[p] for p in own])
+    total = contract(factor.array, _names(factor.places), data, _names(own), _names(out))
+    return Rows(np.reshape(total, lengths), x.pairs)
+
+
+def _names(places: Sequence[int]) -> list[str]:
+    return [str(p) for p in places]
 
 
 # -- layout ---------------------------------------------------------------------------------------------------------
 def _reshape(basis: Basis, node: Node, xs: list[Any]) -> Rows:
     (x,) = xs
     old, new = node.inputs[0].type.shape, node.type.shape
+    if [n for n in old if n != 1] != [n for n in new if n != 1]:
+        x = x.product
     moved = {(i, j): same_axis(old, new, j) for i, j in x.pairs}
     x = basis.settled(x, [p for p, to in moved.items() if to is not None])
-    data = np.reshape(x.data, (*x.data.shape[: basis.rank], *new))
-    return Rows(data, tuple((i, moved[i, j]) for i, j in x.pairs))  # type: ignore[misc]
+    k = basis.rank
+    to = dict(zip([j for j, n in enumerate(old) if n != 1], [j for j, n in enumerate(new) if n != 1]))
+    factor = x.factor and x.factor.moved(lambda p: k + to[p - k] if p >= k else p)  # axes of length one come and go
+    data = np.reshape(x.data, (*x.data.shape[:k], *new))
+    return Rows(data, tuple((i, moved[i, j]) for i, j in x.pairs), factor)  # type: ignore[misc]
 
 
 def same_axis(old: tuple[int, ...], new: tuple[int, ...], axis: int) -> int | None:
@@ -104,13 +150,14 @@ def same_axis(old: tuple[int, ...], new: tuple[int, ...], axis: int) -> int | No
 def _transpose(basis: Basis, node: Node, xs: list[Any]) -> Rows:
     (x,) = xs
     k, axes = basis.rank, node.param("axes")
-    data = np.transpose(x.data, (*range(k), *[k + a for a in axes]))
-    return Rows(data, tuple((i, axes.index(j)) for i, j in x.pairs))
+    order = (*range(k), *[k + a for a in axes])
+    factor = x.factor and x.factor.moved(order.index)
+    return Rows(np.transpose(x.data, order), tuple((i, axes.index(j)) for i, j in x.pairs), factor)
 
 
 def _broadcast_to(basis: Basis, node: Node, xs: list[Any]) -> Rows:
     x = _lifted(basis, xs[0], node.type.ndim)
-    return Rows(np.broadcast_to(x.data, (*x.data.shape[: basis.rank], *node.type.shape)), x.pairs)
+    return x._replace(data=np.broadcast_to(x.data, (*x.data.shape[: basis.rank], *node.type.shape)))
 
 
 # -- indexing -------------------------------------------------------------------------------------------------------
@@ -170,25 +217,48 @@ def _product(basis: Basis, node: Node, xs: list[Any]) -> Rows | None:
         return None
     names, out = found
     w = 0 if isinstance(xs[0], Rows) else 1
-    x, k = xs[w], basis.rank
-    operands = [list(names[0]), list(names[1])]
+    x, other, k = xs[w], xs[1 - w], basis.rank
+    own, beside = list(names[w]), list(names[1 - w])
     batch = [f"batch{i}" for i in range(k)]
-    pairs: list[tuple[int, int]] = []
-    rename: dict[str, str] = {}
-    for i, j in x.pairs:
-        if operands[w][j] in out:
-            pairs.append((i, out.index(operands[w][j])))
+    picked = {own[j]: batch[i] for i, j in x.pairs if own[j] not in out}
+    pairs = tuple((i, out.index(own[j])) for i, j in x.pairs if own[j] in out)
+    own, beside = [picked.get(a, a) for a in own], [picked.get(a, a) for a in beside]
+    if (
+        picked
+        and number_of(x.data) == 1
+        and x.factor is None
+        and set(own) <= {*out, *batch}
+        and not set(out) <= set(beside)
+    ):
+        ones = filled(basis.builder, Type((1,) * k + node.type.shape, node.type.dtype), 1.0)
+        places = [[*batch, *out].index(a) for a, n in zip(beside, other.shape, strict=True) if n != 1]
+        return Rows(ones, pairs, Factor(np.reshape(other, [n for n in other.shape if n != 1]), tuple(places)))
+    factor = None
+    if x.factor is not None:
+        of_factor = [[*batch, *names[w]][p] for p in x.factor.places]
+        along = {a for a in of_factor if a not in batch}
+        if along <= set(out):
+            factor = Factor(x.factor.array, tuple(map([*batch, *out].index, of_factor)))
+        elif not along & {*out, *picked} and _is_less_beside(x, other, beside, k):
+            both = [a for a in of_factor if a not in beside] + beside
+            other, beside = contract(x.factor.array, of_factor, other, beside, both), both
         else:
-            rename[operands[w][j]] = batch[i]
-    dropped = [i for i in range(k) if x.data.shape[i] == 1]
-    data = np.reshape(x.data, tuple(n for i, n in enumerate(x.data.shape) if i not in dropped))
-    axes = [[rename.get(a, a) for a in names_] for names_ in operands]
-    axes[w] = [b for i, b in enumerate(batch) if i not in dropped] + axes[w]
-    present = [b for b in batch if b in axes[w]]
-    given = [data if v == w else xs[v] for v in (0, 1)]
-    y = contract(given[0], axes[0], given[1], axes[1], [*present, *out])
+            x = x.product
+    data = np.reshape(x.data, [n for i, n in enumerate(x.data.shape) if i >= k or n != 1])
+    own = [b for b, n in zip(batch, x.data.shape) if n != 1] + own
+    present = [b for b in batch if b in own or b in beside]
+    (a, left), (b, right) = [(data, own), (other, beside)][:: 1 if w == 0 else -1]
+    y = contract(a, left, b, right, [*present, *out])
     lengths = [n if b in present else 1 for b, n in zip(batch, basis.shape, strict=True)]
-    return Rows(np.reshape(y, (*lengths, *node.type.shape)), tuple(pairs))
+    return Rows(np.reshape(y, (*lengths, *node.type.shape)), pairs, factor)
+
+
+def _is_less_beside(x: Rows, other: Any, beside: list[str], rank: int) -> bool:
+    """Is the other operand times the factor no larger than the data times it, and each batch axis in one of them?"""
+    assert x.factor is not None
+    batch = [p for p in x.factor.places if p < rank]
+    apart = all([x.data.shape[p] == 1 and f"batch{p}" not in beside for p in batch])
+    return apart and math.prod(other.shape) <= math.prod(x.data.shape)
 
 
 # -- barriers -------------------------------------------------------------------------------------------------------
@@ -199,6 +269,7 @@ def _again(basis: Basis, node: Node, xs: list[Any]) -> Any:
     return Rows(y, xs[0].pairs) if isinstance(xs[0], Rows) else y
 
 
+KEEPS_FACTOR = frozenset({"multiply", "divide", "add", "subtract", "negative", "positive"})
 _LINEAR = ["multiply", "divide", "add", "subtract", "where", "negative", "positive"]
 _LINEAR += ["conjugate", "real", "imag", "cast"]
 RULES: dict[str, Callable[[Basis, Node, list[Any]], Rows | None]] = {
@@ -213,3 +284,5 @@ RULES: dict[str, Callable[[Basis, Node, list[Any]], Rows | None]] = {
     **dict.fromkeys(["matmul", "einsum", "tensordot"], _product),
     "again": _again,
 }
+FACTORED = frozenset({*_LINEAR, "sum", "mean", "reshape", "transpose", "broadcast_to", "matmul", "einsum", "tensordot"})
+"""What takes a factor beside the data; for all else it is multiplied first."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,15 +49,22 @@ def cancelling_shifts(nodes: Sequence[Node], targets: Collection[Node], sources:
         for i in dict.fromkeys(node.inputs):
             users.setdefault(i, []).append(k)
     ends = set(targets)
-    return frozenset([m for m in found if _cancels(m, nodes, users, ends)])
+    twins: dict[Any, list[Node]] = {}
+    for m in found:
+        twins.setdefault((m.op, m.inputs, m.param("axis")), []).append(m)
+    cancelled: list[Node] = []
+    for same in twins.values():
+        together = _cancel(same, nodes, users, ends)
+        cancelled += same if together else [m for m in same if len(same) > 1 and _cancel([m], nodes, users, ends)]
+    return frozenset(cancelled)
 
 
-def _cancels(m: Node, nodes: Sequence[Node], users: dict[Node, list[int]], ends: set[Node]) -> bool:
-    """Follow what depends on m in the order of the program, until all of it stays as it is."""
-    known = {m: Reaction(False, 1.0, tuple([k if n != 1 else None for k, n in enumerate(m.type.shape)]))}
-    waiting = list(users.get(m, ()))
+def _cancel(same: list[Node], nodes: Sequence[Node], users: dict[Node, list[int]], ends: set[Node]) -> bool:
+    """Follow what depends on m, with and without its axes of length one, until all of it stays as it is."""
+    known = {m: Reaction(False, 1.0, _own_axes(m)) for m in same}
+    waiting = sorted([k for m in same for k in users.get(m, ())])
     done: set[int] = set()
-    if m in ends or not waiting:
+    if not ends.isdisjoint(same) or not waiting:
         return False
     while waiting:
         k = heapq.heappop(waiting)
@@ -77,6 +84,13 @@ def _cancels(m: Node, nodes: Sequence[Node], users: dict[Node, list[int]], ends:
         for user in users.get(node, ()):
             heapq.heappush(waiting, user)
     return True
+
+
+def _own_axes(m: Node) -> Axes:
+    """The axes of a maximum, by their numbers in what it is the maximum of."""
+    axis, keepdims = m.param("axis"), m.param("keepdims")
+    kept = [k for k in range(m.inputs[0].type.ndim) if keepdims or k not in axis]
+    return tuple([k if n != 1 else None for k, n in zip(kept, m.type.shape, strict=True)])
 
 
 def _reaction(node: Node, given: list[Reaction | None]) -> Reaction | None:

@@ -149,3 +149,61 @@ def test_products(f: Any, mode: str) -> None:
     values = draw_like(np.random.default_rng(0), [i.type for i in graph.inputs])
     (found,) = interpret(jacobian_graph(graph, [0], mode), *values)
     close(found, by_differences(graph, values)[0])
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# the factor beside a diagonal: tangents along a matrix of weights are its inputs times something small
+# ---------------------------------------------------------------------------------------------------------------
+ROWS, A, K = 50, 6, 4
+
+
+def softmax_loss(w: Any, x: Any) -> Any:
+    z = x @ w
+    return np.sum(np.log(np.sum(np.exp(z), axis=1)) - z[:, 0])
+
+
+def test_hessians_by_weights_multiply_their_inputs_last() -> None:
+    """Nothing is made that has rows, inputs and two axes of outputs: inputs by inputs, outputs by outputs meet."""
+    graph = hessian_graph(graph_of(softmax_loss, (A, K), (ROWS, A)), [0])
+    assert max(n.type.size for n in graph.nodes) == ROWS * A * A
+    values = [np.random.default_rng(0).random(i.type.shape) for i in graph.inputs]
+    joint = value_and_grad_graph(graph_of(softmax_loss, (A, K), (ROWS, A)), [0, 1])
+    gradient = Graph(joint.inputs, joint.nodes, joint.outputs[1:2])
+    close(interpret(graph, *values)[0], by_differences(gradient, values)[0], 1e-5)
+
+
+def tanh(z: Any) -> Any:
+    return np.tanh(z)
+
+
+def softmax(z: Any) -> Any:
+    e = np.exp(z)
+    return e / np.sum(e, axis=-1, keepdims=True)
+
+
+def normalised(z: Any) -> Any:
+    return (z - np.mean(z, axis=0)) / np.sqrt(np.var(z, axis=0) + 0.5)
+
+
+def rectified(z: Any) -> Any:
+    return np.maximum(z, 0.1 * z) ** 2
+
+
+def turned(z: Any) -> Any:
+    return (np.sin(z).T * np.arange(1.0, 1.0 + len(z))).T
+
+
+@pytest.mark.parametrize("product", [np.matmul, lambda x, w: np.einsum("ni,ij->nj", x, w), lambda x, w: (w.T @ x.T).T])
+@pytest.mark.parametrize("first", [tanh, softmax, normalised, rectified, turned])
+@pytest.mark.parametrize("second", [softmax, normalised])
+def test_hessians_of_layers(product: Any, first: Any, second: Any) -> None:
+    def loss(w: Any, b: Any, v: Any, x: Any) -> Any:
+        return np.sum(np.sin(second(product(first(product(x, w) + b), v))) * np.arange(1.0, 3.0))
+
+    graph = graph_of(loss, (3, 4), (4,), (4, 2), (5, 3))
+    values = draw_like(np.random.default_rng(0), [i.type for i in graph.inputs])
+    joint = value_and_grad_graph(graph, everything(graph))
+    gradient = Graph(joint.inputs, joint.nodes, joint.outputs[1:])
+    found = interpret(hessian_graph(graph, everything(graph)), *values)
+    for a, b in zip(found, by_differences(gradient, values), strict=True):
+        close(a, b, 1e-5)
