@@ -613,11 +613,12 @@ CASES = {
             ),
             ("broadcast_to %v {shape=(2, 4)}; getitem %0 {index=(-1, ...)}", "%v"),
             ("broadcast_to %c {shape=(3, 4)}; getitem %0 {index=(:, 2)}", "reshape %c {shape=(3,)}"),
+            ("broadcast_to %c {shape=(3, 4)}; getitem %0 {index=(:, ::-1)}", "broadcast_to %c {shape=(3, 4)}"),
+            ("broadcast_to %c {shape=(3, 4)}; getitem %0 {index=(:, 1:)}", "broadcast_to %c {shape=(3, 3)}"),
         ],
         [
             "broadcast_to %v {shape=(2, 4)}; getitem %0 {index=(1, 2)}",
             "broadcast_to %c {shape=(3, 4)}; getitem %0 {index=(1,)}",
-            "broadcast_to %v {shape=(2, 4)}; getitem %0 {index=(1:,)}",
             "broadcast_to %v {shape=(2, 4)}; getitem %0, %i {index=($0,)}",
             "broadcast_to %c {shape=(3, 4)}; getitem %0 {index=(..., None)}",
             "broadcast_to %t {shape=(2, 4)}; getitem %0 {index=(1,)}",

@@ -12,6 +12,21 @@ SCATTER = "scatter %x {shape=(5,), index=(1:4,)} !ct"
 TRIL, DIAG = "tril %m {k=0} !ct", "diag %x {k=0} !ct"
 
 CASES = {
+    "part-times-number": Case(
+        f"{X}, %k: f64[], %t: float, %u: f64[20]",
+        [
+            (f"{SCATTER}; multiply %0, 3.0 !ct", f"multiply %x, 3.0 !ct; {SCATTER[:8]}%0{SCATTER[10:]}"),
+            (f"{SCATTER}; multiply %k, %0 !ct", f"multiply %x, %k !ct; {SCATTER[:8]}%0{SCATTER[10:]}"),
+            (f"{SCATTER}; divide %0, %t !ct", f"divide %x, %t !ct; {SCATTER[:8]}%0{SCATTER[10:]}"),
+        ],
+        [
+            f"{SCATTER}; multiply %0, 3.0",  # the user's own
+            f"{SCATTER}; divide 3.0, %0 !ct",
+            f"{SCATTER}; multiply %0, inf !ct",
+            "constant {value=[0, 2, 2, 1, 1, 1, 3, 3, 3, 3, 0, 2, 2, 1, 1, 1, 3, 3, 3, 3]}; "
+            "scatter %u, %0 {shape=(5,), index=($0,)} !ct; multiply %1, 3.0 !ct",  # more than they come to
+        ],
+    ),
     "part-times": Case(
         X,
         [

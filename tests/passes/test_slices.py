@@ -109,6 +109,12 @@ CASES = {
             ("multiply %x, %s; getitem %0 {index=(1:,)}", "getitem %x {index=(1:,)}; multiply %0, %s"),
             ("add %c, %r; getitem %0 {index=(:, 2:)}", "getitem %r {index=(2:,)}; add %c, %0"),
             ("exp %x; getitem %0 {index=(1:,)}", "getitem %x {index=(1:,)}; exp %0"),
+            (  # one place: of what is spread out there, the only one
+                "multiply %x, %r; add %0, %c; getitem %1 {index=(..., -1)}",
+                "getitem %x {index=(:, -1)}; getitem %r {index=(-1,)}; multiply %0, %1; "
+                "getitem %c {index=(:, 0)}; add %2, %3",
+            ),
+            ("multiply %x, %r; getitem %0 {index=(1,)}", "getitem %x {index=(1,)}; multiply %0, %r"),
             (  # all at once
                 "exp %x; multiply %0, %y; subtract %1, %0; sin %2; getitem %3 {index=(1:,)}",
                 "exp %x; getitem %y {index=(1:,)}; getitem %0 {index=(1:,)}; multiply %2, %1; subtract %3, %2; sin %4",
@@ -123,7 +129,6 @@ CASES = {
             "subtract %x, %y; getitem %0 {index=(:, :-1)}; return %0, %1",
             "subtract %x, %y; getitem %0 {index=(:, 1:)}; getitem %0 {index=(1:,)}; return %1, %2",
             "subtract %x, %y; getitem %0 {index=(::-1,)}",
-            "subtract %x, %y; getitem %0 {index=(1,)}",
             "subtract %x, %y; getitem %0, %i {index=($0,)}",
             "power %x, %s; getitem %0 {index=(1:,)}",
         ],

@@ -4,6 +4,7 @@ from tapec.passes.rules.algebra import ALGEBRA
 from tapec.passes.rules.cholesky import CHOLESKY_GRADIENTS
 from tapec.passes.rules.contractions import CONTRACTIONS
 from tapec.passes.rules.diagonals import DIAGONALS
+from tapec.passes.rules.ends import ENDS, LINES
 from tapec.passes.rules.factors import FACTORS
 from tapec.passes.rules.fast import FAST
 from tapec.passes.rules.fold import FOLD
@@ -28,11 +29,13 @@ __all__ = [
     "CHOLESKY_GRADIENTS",
     "CONTRACTIONS",
     "DIAGONALS",
+    "ENDS",
     "FACTORS",
     "FAST",
     "FOLD",
     "INDEXING",
     "LAYOUT",
+    "LINES",
     "MASKS",
     "NOTHING",
     "PARTS",

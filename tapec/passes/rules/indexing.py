@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
-from tapec.ir.index import Slot
+from tapec.ir.index import Slice, Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing import FULL_SLICE, GETITEM, are_distinct, completed, is_diagonal_index, picks_one
 from tapec.ops.reading import one_index, takes_one
@@ -137,13 +137,13 @@ def computed_where_read(y: Symbol, fact: list[Node]) -> Any:
 
 
 def _takes_one_of_equals(y: Node) -> bool:
-    """Is a place named along axes alone that were spread out?"""
+    """Are places named along axes alone that were spread out?"""
     spread = y.inputs[0]
     if len(y.inputs) > 1 or spread.inputs[0].type.weak or None in y.param("index"):
         return False
     index = completed(spread.type.ndim, y.param("index"))
     own = _own_shape(spread)
-    return all([part == FULL_SLICE or (type(part) is int and n == 1) for part, n in zip(index, own)])
+    return all([part == FULL_SLICE or (type(part) in (int, Slice) and n == 1) for part, n in zip(index, own)])
 
 
 def _own_shape(spread: Node) -> tuple[int, ...]:

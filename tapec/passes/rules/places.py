@@ -50,6 +50,23 @@ def _in_place(y: Symbol) -> Any:
     return np.reshape(apply(scatter.op, (product, *arrays), scatter.params), y.shape)
 
 
+def _times_number(y: Node) -> int | None:
+    """Which operand is a part among zeros, and the other one number, not known to be infinite?"""
+    for k, node in enumerate(y.inputs[: 1 if y.op.name == "divide" else 2]):
+        other = y.inputs[1 - k]
+        value = uniform_value(other) if other.type.shape else uniform_value(other) or 1.0
+        if node.op.name == "scatter" and node.type == y.type and value and np.isfinite(value):
+            return k + 1 if node.inputs[0].type.size < node.type.size else None  # counted from one: zero would be no
+    return None
+
+
+def _number_in_part(y: Symbol, fact: int) -> Any:
+    scatter, other = y.node.inputs[fact - 1], y.node.inputs[2 - fact]
+    v, *arrays = [Symbol(i, y.builder) for i in scatter.inputs]
+    number = Symbol(other, y.builder) if not other.type.shape else uniform_value(other)
+    return apply(scatter.op, (apply(y.node.op, (v, number)), *arrays), scatter.params)
+
+
 def _negated(y: Symbol) -> Any:
     """The sign of the part; zeros have none that counts."""
     inner = y.node.inputs[0]
@@ -140,6 +157,7 @@ def _adds_lines(y: Node) -> bool:
 
 PLACES = (
     _rule("part-times", Some("multiply", "divide", of=("scatter",)), _in_place, _has_placed),
+    _rule("part-times-number", Some("multiply", "divide", of=("scatter",)), _number_in_part, _times_number),
     _rule("part-negative", Some("negative", of=("scatter", "tril", "triu", "diag")), _negated, _is_cotangent),
     _rule("part-reshaped-times", Some("multiply", "divide", of=("reshape",)), _before_reshape, _has_reshaped),
     _rule("lower-triangle-times", np.tril(a) * b, _triangle, _keeps_shape),

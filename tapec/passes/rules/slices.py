@@ -26,13 +26,22 @@ MANY = 32  # operations: computed again for each of many slices that take away l
 Slices = tuple[Slice, ...]
 
 
-def slices_of(node: Node, shape: tuple[int, ...]) -> Slices | None:
-    """The slices of a basic index into an array of this shape, one for each axis; None when it is anything else."""
+Places = tuple[Slice | int, ...]
+
+
+def places_of(node: Node, shape: tuple[int, ...]) -> Places | None:
+    """The slices and numbers of a basic index into an array of this shape, one for each axis; None for any other."""
     if len(node.inputs) > 1:
         return None
     index = completed(len(shape), node.param("index"))
-    plain = all([type(part) is Slice and part.step in (None, 1) for part in index])
+    plain = all([type(part) is int or (type(part) is Slice and part.step in (None, 1)) for part in index])
     return tuple(index) if plain else None
+
+
+def slices_of(node: Node, shape: tuple[int, ...]) -> Slices | None:
+    """The slices of a basic index into an array of this shape, one for each axis; None when it is anything else."""
+    index: Any = places_of(node, shape)
+    return index if index is not None and all([type(part) is Slice for part in index]) else None
 
 
 def composed(outer: Slices, inner: Slices, shape: tuple[int, ...]) -> Slices:
@@ -51,7 +60,7 @@ def _between(start: int, stop: int, n: int) -> Slice:
     return Slice(start or None, end or None if stop == n else end, None)
 
 
-def without_rest(index: Slices) -> Slices:
+def without_rest(index: Places) -> Places:
     """An index without full slices at its end."""
     n = len(index)
     while n and index[n - 1] == FULL_SLICE:
@@ -59,7 +68,7 @@ def without_rest(index: Slices) -> Slices:
     return index[:n]
 
 
-def part(x: Symbol, index: Slices) -> Any:
+def part(x: Symbol, index: Places) -> Any:
     index = without_rest(index)
     return apply(GETITEM, (x,), (("index", index),)) if index else x
 
@@ -81,9 +90,9 @@ def _both_read(y: Node, x: Node) -> Slices | None:
 
 
 class Less(NamedTuple):
-    """The slices that are read of elementwise results, and the nodes that are needed for them alone, in order."""
+    """What is read of elementwise results, and the nodes that are needed for that alone, in order."""
 
-    slices: Slices
+    places: Places
     nodes: list[Node]
 
 
@@ -91,7 +100,7 @@ def _less(y: Node, uses: Any) -> Less | None:
     whole = y.inputs[0]
     if not by_elements(whole) or uses(whole) > 1 or y.type.size >= whole.type.size:
         return None
-    index = slices_of(y, whole.type.shape)
+    index = places_of(y, whole.type.shape)
     if index is None:
         return None
     nodes = for_one_reader(whole, uses)
@@ -112,7 +121,7 @@ def by_elements(node: Node) -> bool:
 
 def computed_less(y: Symbol, fact: Less) -> Any:
     """The operations on parts of their operands."""
-    return computed_again(fact.nodes, lambda i, node: _operand(Symbol(i, y.builder), node, fact.slices))
+    return computed_again(fact.nodes, lambda i, node: _operand(Symbol(i, y.builder), node, fact.places))
 
 
 def computed_again(nodes: list[Node], operand: Callable[[Node, Node], Any]) -> Any:
@@ -123,11 +132,16 @@ def computed_again(nodes: list[Node], operand: Callable[[Node, Node], Any]) -> A
     return made[nodes[-1]]
 
 
-def _operand(x: Symbol, whole: Node, index: Slices) -> Any:
+def _operand(x: Symbol, whole: Node, index: Places) -> Any:
     own = x.node.type.shape
     first = whole.type.ndim - len(own)
     sizes = whole.type.shape[first:]
-    return part(x, tuple([s if n == size else FULL_SLICE for s, n, size in zip(index[first:], own, sizes)]))
+    return part(x, tuple([s if n == size else _of_one(s) for s, n, size in zip(index[first:], own, sizes)]))
+
+
+def _of_one(s: Slice | int) -> Slice | int:
+    """The place in what is spread out along an axis."""
+    return 0 if type(s) is int else FULL_SLICE
 
 
 # -- reading what was written -----------------------------------------------------------------------------------------
