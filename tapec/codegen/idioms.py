@@ -240,10 +240,12 @@ BIT_BY_BIT: dict[Template | None, tuple[Callable[..., Any] | None, Template]] = 
 MANY = 1 << 13  # elements from which NumPy's branch for each costs more than two calls
 
 
-def _where(node: Node) -> Template | None:
-    """The condition as a mask of bits."""
+def _where(node: Node) -> str | Template | None:
+    """Of two numbers one; of arrays, the condition as a mask of bits."""
     mask, *parts = node.inputs
     t = node.type
+    if not t.shape:
+        return _one_of_two(node)
     if t.size < MANY or mask.type.dtype.kind != "b" or t.dtype.char not in "efd" or not mask.type.shape:
         return None
     zero = [is_literal(i) and i.value == 0 and math.copysign(1.0, i.value) > 0 for i in parts]
@@ -256,6 +258,16 @@ def _where(node: Node) -> Template | None:
             return MASKED[zero.index(False)]
     whole = mask.type.shape == t.shape and all(is_literal(i) or i.type == t for i in parts)
     return CHOSEN if whole and t.dtype == (float if all(map(is_literal, parts)) else t.dtype) else None
+
+
+def _one_of_two(node: Node) -> str | None:
+    """`np.where` takes a microsecond for two numbers, and makes an array of them, with which NumPy is slower still."""
+    t, sides = node.type, []
+    for k, i in enumerate(node.inputs[1:], 1):
+        if t.weak or t.dtype.char not in "fd" or not (is_literal(i) or i.type == t):
+            return None
+        sides.append(f"np.{t.dtype.name}(_{k})" if is_literal(i) else f"_{k}")
+    return f"{sides[0]} if _0 else {sides[1]}"
 
 
 ORDER = parse_template("stable_order(_0)", 1)

@@ -1,4 +1,4 @@
-"""A column times a row: by the method of products among gradients, as it stands where the user wrote it."""
+"""What has a better way than NumPy's own: a column times a row, columns as rows, one of two numbers."""
 
 import tracemalloc
 
@@ -134,3 +134,23 @@ def test_a_column_as_a_row_is_its_transpose():
     assert "x.T" in source and "y.T" in source
     source = check(graph_of(lambda x, y: (x.reshape(2, 2) + 1, y[0].reshape(3, 1) + 1), *values), *values).source
     assert ".T" not in source
+
+
+# -- one of two numbers -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("norm", [0.0, 2.0, np.nan])
+def test_one_of_two_numbers_is_taken_by_python(dtype, norm):
+    values = np.linspace(-1, 1, 300).astype(dtype), dtype(norm), dtype(3)
+
+    def f(x, r, s):
+        w = np.where(r == 0, 1.0, r)
+        return x / w, np.where(r == 0, r, s), w
+
+    compiled = check(graph_of(f, *values), *values)
+    assert "np.where" not in compiled.source and f"np.{np.dtype(dtype).name}(1.0) if" in compiled.source
+    assert [np.asarray(v).dtype for v in compiled.function(*values)] == [dtype] * 3
+
+
+def test_numbers_of_other_types_are_numpys_business():
+    values = np.linspace(-1, 1, 300), np.float32(2.0), np.float64(3.0)
+    assert "np.where" in check(graph_of(lambda x, r, s: (x, np.where(r < 0, r, s)), *values), *values).source
