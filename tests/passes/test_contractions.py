@@ -8,6 +8,7 @@ from tapec.passes.rules import CONTRACTIONS
 from tests.passes.support import Case, table_tests
 
 X = "%x: f64[5,4], %w: f64[4], %r: f64[5,1], %c: f64[3,4], %z: f64[5,4], %t: f64[5,3,4], %h: f16[5,4], %g: f16[4]"
+X += ", %k: f64[2,7,3], %l: f64[2,1,3]"
 SUM = "sum {} {{axis=({}), keepdims={}}}".format
 PRODUCT = "multiply %x, %w"
 PAIRS = "reshape %x {shape=(5, 1, 4)}; multiply %0, %c"
@@ -27,6 +28,10 @@ CASES = {
                 "reshape %x {shape=(5, 1, 4)}; reshape %0 {shape=(5, 4)}; transpose %c {axes=(1, 0)}; matmul %1, %2",
             ),
             (f"{PRODUCT}; {SUM('%0', '0, 1', False)}", "matmul %x, %w; sum %0 {axis=(0,), keepdims=False}"),
+            (  # axes that stand apart are put together
+                f"multiply %k, %l; {SUM('%0', '0, 2', False)}",
+                "transpose %k {axes=(1, 0, 2)}; reshape %0 {shape=(7, 6)}; reshape %l {shape=(6,)}; matmul %1, %2",
+            ),
         ],
         [
             f"{PRODUCT}; {SUM('%0', '0,', False)}",  # along an axis of one operand alone
@@ -37,7 +42,10 @@ CASES = {
             f"multiply %t, %w; {SUM('%0', '1,', False)}",
             f"multiply %h, %g; {SUM('%0', '1,', False)}",  # no BLAS for it
         ],
-        [("%x: f64[500,400], %w: f64[400]", f"tanh %x; multiply %0, %w; {SUM('%1', '1,', False)}")],  # for blocks
+        [
+            ("%x: f64[500,400], %w: f64[400]", f"tanh %x; multiply %0, %w; {SUM('%1', '1,', False)}"),  # for blocks
+            ("%x: f64[50,40,50], %w: f64[50,1,50]", f"multiply %x, %w; {SUM('%0', '0, 2', False)}"),  # no small copy
+        ],
     ),
     "sum-of-product-beside": Case(
         X,

@@ -22,7 +22,7 @@ from tapec.passes.rule import Rule
 __all__ = ["CONTRACTIONS"]
 
 a, b, x = variables("a b x")
-LARGE = 1 << 16  # elements of an operand that blocks would compute as it is read
+LARGE = 1 << 16  # elements of an operand that blocks would compute as it is read, or that is not copied
 
 Axes = tuple[int, ...]
 
@@ -65,8 +65,9 @@ def _contraction(y: Node, product: Node, a: Node, b: Node, uses: Any) -> Contrac
     if not both or not set(both) <= set(axis) or _comes_late(a) or _comes_late(b):
         return None
     left, right = (tuple([k for k in own if k not in both]) for own in (of_a, of_b))
-    if not _in_blocks(of_a, both) or not _in_blocks(of_b, both):
-        return None
+    copied = not _in_blocks(of_a, both) or not _in_blocks(of_b, both)
+    if copied and max(a.type.size, b.type.size) >= LARGE:
+        return None  # the product goes through the cache in blocks, a copy does not
     if left and right and not (left[-1] < right[0] or right[-1] < left[0]):
         return None
     return Contraction(shape, both, left, right, axis)
@@ -104,16 +105,20 @@ def contracted(y: Symbol, a: Symbol, b: Symbol, fact: Contraction) -> Any:
     return np.reshape(total, y.shape)
 
 
-def _facing(x: Symbol, free: Axes, both: Axes, shape: Axes, last: bool) -> Any:
+def _facing(x: Any, free: Axes, both: Axes, shape: Axes, last: bool) -> Any:
     """An operand as a matrix with the axes to be summed over as its last, or its first; as a vector without others."""
     k, n = math.prod([shape[i] for i in both]), math.prod([shape[i] for i in free])
-    if not free:
-        return np.reshape(x, (k,))
-    if free[0] < both[0]:
+    own = tuple(sorted(free + both))
+    if own == free + both and free:
         matrix = np.reshape(x, (n, k))
         return matrix if last else np.transpose(matrix)
-    matrix = np.reshape(x, (k, n))
-    return np.transpose(matrix) if last else matrix
+    if own == both + free and free:
+        matrix = np.reshape(x, (k, n))
+        return np.transpose(matrix) if last else matrix
+    order = [own.index(i) for i in (free + both if last else both + free)]
+    if order != sorted(order):
+        x = np.transpose(np.reshape(x, [shape[i] for i in own]), order)
+    return np.reshape(x, ((n, k) if last else (k, n)) if free else (k,))
 
 
 # -- tensordot --------------------------------------------------------------------------------------------------------
@@ -131,13 +136,7 @@ def as_product(y: Symbol) -> Any:
 
 
 def _as_matrix(x: Symbol, axes: Axes, last: bool) -> Any:
-    """An operand with the axes to be summed over as its last, or its first; as a vector without others."""
-    free = tuple([k for k in range(x.ndim) if k not in axes])
-    if axes in (tuple(range(len(axes))), tuple(range(len(free), x.ndim))):
-        return _facing(x, free, axes, x.shape, last)
-    order = free + axes if last else axes + free
-    n, m = math.prod([x.shape[k] for k in free]), math.prod([x.shape[k] for k in axes])
-    return np.reshape(np.transpose(x, order), ((n, m) if last else (m, n)) if free else (m,))
+    return _facing(x, tuple([k for k in range(x.ndim) if k not in axes]), axes, x.shape, last)
 
 
 def _rule(name: str, pattern: Any) -> Rule:
