@@ -1,8 +1,9 @@
 """Derivatives of several operations taken as one, where the whole has a simpler one than its parts in turn.
 
 1 / (1 + exp(-x)) has y * (1 - y), and so has the derivative of logaddexp; the logarithm of exp(x) / s, even of some of
-its elements, needs no quotient and cannot divide by one that is zero. The square of the absolute value of a complex z
-has 2 * z, without a root. Values between that have other uses get their cotangents from those.
+its elements, needs no quotient and cannot divide by one that is zero. log(abs(x)) has 1 / x, and log(cosh(x)) tanh(x),
+which does not overflow. The square of the absolute value of a complex z has 2 * z, without a root. Values between that
+have other uses get their cotangents from those.
 """
 
 from __future__ import annotations
@@ -76,8 +77,25 @@ def _is_one(node: Node) -> bool:
     return is_literal(node) and node.value == 1
 
 
-# -- log(exp(u) / s), and of what is read from it ---------------------------------------------------------------------
+# -- log(abs(u)), log(cosh(u)) ----------------------------------------------------------------------------------------
+_SLOPES: dict[str, Callable[[Any, Any], Any]] = {"absolute": np.divide, "cosh": lambda t, u: t * np.tanh(u)}
+
+
 def _log(node: Node) -> Shortcut | None:
+    (value,) = node.inputs
+    slope = _SLOPES.get(value.op.name)
+    if slope is None or value.inputs[0].type.dtype.kind != "f":
+        return _log_of_share(node)
+    return Shortcut(
+        inputs=value.inputs,
+        inner=(value,),
+        vjp=lambda ct, y, u: (slope(ct, u),),
+        jvp=lambda ts, y, u: slope(ts[0], u),
+    )
+
+
+# -- log(exp(u) / s), and of what is read from it ---------------------------------------------------------------------
+def _log_of_share(node: Node) -> Shortcut | None:
     (value,) = node.inputs
     reading = value if value.op.name in ("getitem", "take_along_axis") else None
     quotient = value if reading is None else reading.inputs[0]

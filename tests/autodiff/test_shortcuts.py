@@ -64,7 +64,17 @@ def power_spectrum(x):
     return np.sum((size * size) ** 2)
 
 
+def log_of_absolute(x):
+    return np.sum(np.log(np.abs(x)) * np.sin(x))
+
+
+def log_of_cosh(x):
+    return np.sum(np.log(np.cosh(x)) ** 2)
+
+
 FUNCTIONS = [
+    log_of_absolute,
+    log_of_cosh,
     sigmoid,
     by_reciprocal,
     of_positive,
@@ -116,6 +126,21 @@ def test_a_probability_of_zero_has_a_gradient():
     with np.errstate(divide="ignore"):
         g = tapec.grad(loss)(np.array([-1e3, 0.0]))
     assert np.array_equal(g, [-1, 1])
+
+
+def test_no_overflow_where_a_logarithm_of_cosh_is_straight():
+    x = np.array([-800.0, -np.inf, 0.0, 1e-300, 800.0, np.inf])
+    with np.errstate(over="ignore"):
+        for gradient in (tapec.grad, tapec.jacfwd):
+            slope = gradient(lambda x: np.sum(np.log(np.cosh(x))))(x)
+            np.testing.assert_array_equal(slope, [-1, -1, 0, 1e-300, 1, 1])
+
+
+def test_the_logarithm_of_an_absolute_value_needs_no_sign():
+    gradient = tapec.grad(lambda x: np.sum(np.log(np.abs(x))))
+    x = np.array([-2.0, -0.5, 4.0, np.inf])
+    np.testing.assert_array_equal(gradient(x), [-0.5, -2.0, 0.25, 0.0])
+    assert "np.sign" not in gradient.source(x)
 
 
 def test_values_on_the_way_as_sources():
