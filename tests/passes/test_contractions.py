@@ -44,6 +44,7 @@ CASES = {
         ],
         [
             ("%x: f64[500,400], %w: f64[400]", f"tanh %x; multiply %0, %w; {SUM('%1', '1,', False)}"),  # for blocks
+            (X, f"exp %k; multiply %0, %l; {SUM('%1', '0, 2', False)}"),  # into which it is multiplied
             ("%x: f64[50,40,50], %w: f64[50,1,50]", f"multiply %x, %w; {SUM('%0', '0, 2', False)}"),  # no small copy
         ],
     ),

@@ -475,7 +475,10 @@ CASES = {
                 "negative %v !ct; reshape %v {shape=(4, 1)} !ct; negative %1 !ct; return %0, %2",
             )
         ],
-        ["negative %v; reshape %0 {shape=(4, 1)}; return %0, %1"],
+        [
+            "negative %v; reshape %0 {shape=(4, 1)}; return %0, %1",
+            "sin %v !ct; negative %0 !ct; reshape %1 {shape=(4, 1)} !ct; return %1, %2",
+        ],
     ),
     "keepdims": Case(
         X,

@@ -65,9 +65,8 @@ def _contraction(y: Node, product: Node, a: Node, b: Node, uses: Any) -> Contrac
     if not both or not set(both) <= set(axis) or _comes_late(a) or _comes_late(b):
         return None
     left, right = (tuple([k for k in own if k not in both]) for own in (of_a, of_b))
-    copied = not _in_blocks(of_a, both) or not _in_blocks(of_b, both)
-    if copied and max(a.type.size, b.type.size) >= LARGE:
-        return None  # the product goes through the cache in blocks, a copy does not
+    if not (_in_blocks(of_a, both) and _in_blocks(of_b, both)) and not (_is_copied(a) and _is_copied(b)):
+        return None
     if left and right and not (left[-1] < right[0] or right[-1] < left[0]):
         return None
     return Contraction(shape, both, left, right, axis)
@@ -88,6 +87,11 @@ def _in_blocks(own: Axes, both: Axes) -> bool:
 def _comes_late(node: Node) -> bool:
     """Would blocks compute this operand just before it is multiplied, so that it need never be there as a whole?"""
     return node.op.kind == "elementwise" and node.type.size >= LARGE
+
+
+def _is_copied(node: Node) -> bool:
+    """Is a copy of this operand, to put axes together, less work than the product? That may be made in its place."""
+    return node.op.kind != "elementwise" and node.type.size < LARGE
 
 
 def contracted(y: Symbol, a: Symbol, b: Symbol, fact: Contraction) -> Any:

@@ -190,6 +190,11 @@ def sum_of_all(y: Symbol) -> Any:
     return np.sum(Symbol(y.node.inputs[0].inputs[0], y.builder))
 
 
+def _is_of_the_program(x: Node) -> bool:
+    """Is it a value of the program, of which a gradient takes the sign?"""
+    return x.role is None
+
+
 def with_keepdims(y: Symbol, x: Symbol) -> Any:
     return np.sum(x, axis=y.node.inputs[0].param("axis"), keepdims=True)
 
@@ -235,6 +240,7 @@ def _factor(name: str, pattern: Any, replacement: Any) -> Rule:
 
 
 CT: Any = {"only": "cotangents"}
+REVERSED = np.reshape(-x, params)
 RESHAPED_SUM = Some("sum", of=("reshape", "transpose"))
 
 REDUCTIONS = (
@@ -246,7 +252,14 @@ REDUCTIONS = (
     _rule("no-keepdims", np.reshape(np.sum(x), params), without_keepdims, _is_plain_shape, changes="", once=True),
     _rule("reshape-of-negative", np.reshape(-x, params), lambda y, x: -np.reshape(x, y.shape), changes="", once=True),
     # among cotangents
-    _rule("reshape-of-shared-negative", np.reshape(-x, params), lambda y, x: -np.reshape(x, y.shape), changes="", **CT),
+    _rule(
+        "reshape-of-shared-negative",
+        REVERSED,
+        lambda y, x: -np.reshape(x, y.shape),
+        _is_of_the_program,
+        changes="",
+        **CT,
+    ),
     _rule("sum-of-negative", np.sum(-x), negative_sum, changes="zeros", once=True, **CT),
     _rule("sum-of-multiple", np.sum(x * k), sum_of_multiple, _is_mild_multiple, once=True, **CT),
     # an infinity of b may come out where infinities of both signs, or none, were added up
