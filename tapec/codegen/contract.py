@@ -98,7 +98,7 @@ class _Summer:
                 total = self.made(get_op("subtract" if factor < 0 else "add"), total, part)
         assert total is not None
         if self.node.op.name == "mean":
-            total = self.made(get_op("divide"), total, constant(self.count))
+            total = self.made(get_op("divide"), total, self.number(self.count))
         if total.name is None:
             total.name = self.node.name
         return total
@@ -114,18 +114,18 @@ class _Summer:
             return self.shared(SUM_OF_PRODUCTS, operands, params)
         (x,) = operands
         if is_literal(x):
-            return constant(x.value * self.count)
+            return self.number(x.value * self.count)
         axes = tuple(range(x.type.ndim))
         total = self.shared(get_op("sum"), operands, (("axis", axes), ("keepdims", False))) if axes else x
         count = self.node.inputs[0].type.size // x.type.size
-        return total if count == 1 else self.made(get_op("multiply"), total, constant(count))
+        return total if count == 1 else self.made(get_op("multiply"), total, self.number(count))
 
     def multiple(self, factor: float, term: Node) -> Node:
         if is_literal(term):
-            return constant(factor * term.value)
+            return self.number(factor * term.value)
         if factor in (1, -1):
             return term if factor == 1 else self.made(get_op("negative"), term)
-        return self.made(get_op("multiply"), constant(factor), term)
+        return self.made(get_op("multiply"), self.number(factor), term)
 
     def shared(self, op: Op, inputs: tuple[Node, ...], params: Any) -> Node:
         key = (op, frozenset(inputs), len(inputs), params)
@@ -134,9 +134,17 @@ class _Summer:
             found = self.known[key] = self.made(op, *inputs, params=params)
         return found
 
+    def number(self, value: Any) -> Node:
+        """One node for all equal numbers: steps of a loop that divide by it are alike."""
+        key = (type(value), repr(value))
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = constant(value)
+            self.nodes.append(found)
+        return found
+
     def made(self, op: Op, *inputs: Node, params: Any = ()) -> Node:
         node = self.node
-        self.nodes.extend(filter(is_literal, inputs))
         self.nodes.append(Node(op, inputs, params, node.type, node.origin, None, node.role))
         return self.nodes[-1]
 

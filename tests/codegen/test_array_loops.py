@@ -119,7 +119,16 @@ def stacked(a, x):
     return np.sum(np.stack(out) ** 2)
 
 
+def losses(xs, w, u, v, ys):
+    h, total = np.zeros((xs.shape[1], w.shape[1]), xs.dtype), 0.0
+    for t in range(12):
+        h = np.tanh(xs[t] @ w + h @ u)
+        total = total + np.mean((h @ v - ys[t]) ** 2)
+    return total / 12
+
+
 PROGRAMS = [
+    (losses, (drawn(12, 4, 3), drawn(3, 5), drawn(5, 5), drawn(5, 2), drawn(12, 4, 2))),
     (rnn, (drawn(12, 4, 3), drawn(3, 5), drawn(5, 5))),
     (rnn, (drawn(12, 32, 40), drawn(40, 48), drawn(48, 48))),
     (leapfrog, (drawn(20), drawn(20), np.array(0.1))),
@@ -152,7 +161,7 @@ def test_single_precision(function, values, monkeypatch):
 
 def test_what_a_person_writes():
     """Forward the states are kept, backward each step reads its own; sums begin with zeros."""
-    source = check(gradient_of(rnn, *PROGRAMS[1][1]), *PROGRAMS[1][1]).source
+    source = check(gradient_of(rnn, *PROGRAMS[2][1]), *PROGRAMS[2][1]).source
     assert "for k in range(12):" in source and "in zip(reversed(range(1, 12)), steps[:0:-1]):" in source
     assert source.count("steps.append(t)") == 1 and "d_z = np.zeros((48, 48))" in source
     assert "t, z2 = z2, t" in source  # arrays that change places
