@@ -22,7 +22,7 @@ from tapec.config import base, changes, code_settings, in_force
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.runtime.notes import annotate
 from tapec.trace.recorder import CURRENT
-from tapec.trace.structure import LEAF, build
+from tapec.trace.structure import LEAF, build, in_order
 from tapec.trace.tensor import Tensor
 
 __all__ = ["MISS", "Out", "Roads", "fast_call", "packer"]
@@ -142,8 +142,8 @@ def result_text(tree: Any, leaves: Any, w: _Writer) -> str:
         if t.kind is list:
             return f"[{', '.join(parts)}]"
         if t.kind is dict:
-            keys = [repr(k) if type(k) in (str, int) else w.name(k, "key") for k in t.meta]
-            return f"{{{', '.join(f'{k}: {p}' for k, p in zip(keys, parts))}}}"
+            items = [(repr(k) if type(k) in (str, int) else w.name(k, "key"), p) for k, p in in_order(t.meta, parts)]
+            return f"{{{', '.join(f'{k}: {p}' for k, p in items)}}}"
         return f"_build({w.name(t.kind, 'kind')}, {w.name(t.meta, 'meta')}, [{', '.join(parts)}])"
 
     return text(tree)
@@ -317,7 +317,8 @@ def _argument(tree: Any, name: str, leaves: Any, variables: list[str], w: _Write
         w.test(f"type({name}) is not {kind.__name__} or len({name}) != {n}")
         keys = [f"[{i}]" for i in range(n)]
     elif kind is dict:
-        w.test(f"type({name}) is not dict or len({name}) != {n}")
+        order = tuple([k for k, _ in in_order(tree.meta, tree.children)])
+        w.test(f"type({name}) is not dict or tuple({name}) != {w.name(order, 'order')}")
         keys = [f"[{k!r}]" if type(k) in (str, int) else f"[{w.name(k, 'key')}]" for k in tree.meta]
     elif hasattr(kind, "_fields"):
         w.test(f"type({name}) is not {w.name(kind, 'kind')}")

@@ -20,7 +20,7 @@ from tapec.api.signature import value_of
 from tapec.codegen import compile_graph, helper_text
 from tapec.errors import TapecError, at_user_line
 from tapec.ir.types import NUMBERS, Type
-from tapec.trace.structure import LEAF
+from tapec.trace.structure import LEAF, in_order
 
 __all__ = ["Text", "by_path", "constant_text", "export_module", "module_text", "result_text", "write_module"]
 
@@ -367,7 +367,7 @@ def result_text(tree: Any, leaves: Any, function: Any, entry: Any) -> str:
         if t.kind is list:
             return f"[{', '.join(parts)}]"
         if t.kind is dict:
-            return f"{{{', '.join(f'{k!r}: {p}' for k, p in zip(t.meta, parts))}}}"
+            return f"{{{', '.join(f'{k!r}: {p}' for k, p in in_order(t.meta, parts))}}}"
         owner = owners.get(t.kind)
         if owner is None:
             raise _foreign("a result", t.kind)

@@ -460,4 +460,4 @@ def signature_change(old: Arguments, new: Arguments) -> str:
     before, now = dict(zip(old.names, old.types)), dict(zip(new.names, new.types))
     parts = [f"{n} is {t}, was {before[n]}" for n, t in now.items() if n in before and before[n] != t]
     parts += [f"{n} is new" for n in now if n not in before] + [f"{n} is gone" for n in before if n not in now]
-    return ", ".join(parts) or "a static argument has another value"
+    return ", ".join(parts) or "a static argument has another value, or a dict another order"

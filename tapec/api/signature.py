@@ -15,7 +15,7 @@ from tapec.ir import Type, type_of
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.define import as_data
 from tapec.trace.facts import is_foreign_array
-from tapec.trace.structure import Branch, flatten, paths
+from tapec.trace.structure import Branch, flatten, keys_of, orders, paths
 from tapec.trace.tensor import Tensor
 
 __all__ = ["Arguments", "Binder", "Call", "is_dynamic"]
@@ -165,11 +165,11 @@ class Binder:
             None,
             (
                 Branch(tuple, None, tuple(trees[: len(args)])),
-                Branch(dict, tuple(sorted(kwargs)), tuple(trees[len(args) :])),
+                Branch(dict, keys_of(kwargs), tuple(trees[len(args) :])),
             ),
         )
         dynamic = [not f and is_dynamic(x) for x, f in zip(leaves, fixed)]
-        key = (tree, tuple([leaf_key(x, d) for x, d in zip(leaves, dynamic)]))
+        key = (tree, orders(tree), tuple([leaf_key(x, d) for x, d in zip(leaves, dynamic)]))
         return Call(tree, leaves, dynamic, key)
 
     def describe(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -19,8 +19,11 @@ __all__ = [
     "children",
     "count_leaves",
     "flatten",
+    "in_order",
     "is_namedtuple",
+    "keys_of",
     "map_leaves",
+    "orders",
     "paths",
     "refill",
     "unflatten",
@@ -72,15 +75,48 @@ def children(x: Any) -> tuple[Any, list[Any], list[Any]] | None:
     if kind is tuple or kind is list or kind is deque:
         return (x.maxlen if kind is deque else None), list(x), list(range(len(x)))
     if kind is dict or kind is OrderedDict or kind is defaultdict:
-        keys = list(x) if kind is OrderedDict else _sorted(x)
-        meta = (x.default_factory, tuple(keys)) if kind is defaultdict else tuple(keys)
-        return meta, [x[k] for k in keys], keys
+        keys = tuple(x) if kind is OrderedDict else keys_of(x)
+        meta = (x.default_factory, keys) if kind is defaultdict else keys
+        return meta, [x[k] for k in keys], list(keys)
     if is_namedtuple(x):
         return None, list(x), list(kind._fields)
     if dataclasses.is_dataclass(x) and not isinstance(x, type):
         names = [f.name for f in dataclasses.fields(x)]
         return tuple(names), [getattr(x, n) for n in names], names
     return _optree_children(x)
+
+
+class _Keys(tuple):
+    """The keys of a dict in their fixed order, equal whatever the `order` was in which they came."""
+
+    order: tuple[Any, ...]
+
+
+def keys_of(mapping: Any) -> tuple[Any, ...]:
+    """The keys of a dict, in a fixed order; with the order in which it has them, where that is another."""
+    keys, order = tuple(_sorted(mapping)), tuple(mapping)
+    if keys != order:
+        keys = _Keys(keys)
+        keys.order = order
+    return keys
+
+
+def in_order(keys: Any, parts: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """The items of a dict, as they came."""
+    items = zip(keys, parts)
+    if type(keys) is not _Keys:
+        return list(items)
+    found = dict(items)
+    return [(k, found[k]) for k in keys.order]
+
+
+def orders(tree: Any) -> tuple[Any, ...]:
+    """The orders of the dicts in a structure that are not the fixed ones. Who goes through them sees the difference."""
+    if tree is LEAF:
+        return ()
+    keys = tree.meta[1] if tree.kind is defaultdict else tree.meta
+    own = (keys.order,) if type(keys) is _Keys else ()
+    return own + tuple([o for c in tree.children if c is not LEAF for o in orders(c)])
 
 
 def _sorted(mapping: Any) -> list[Any]:
@@ -118,11 +154,11 @@ def build(kind: Any, meta: Any, parts: list[Any]) -> Any:
     if kind is deque:
         return deque(parts, meta)
     if kind is dict:
-        return dict(zip(meta, parts))
+        return dict(in_order(meta, parts))
     if kind is OrderedDict:
         return OrderedDict(zip(meta, parts))
     if kind is defaultdict:
-        return defaultdict(meta[0], zip(meta[1], parts))
+        return defaultdict(meta[0], in_order(meta[1], parts))
     if type(meta) is _Registered:
         return meta.rebuild(meta.metadata, parts)
     if hasattr(kind, "_fields"):
@@ -158,20 +194,8 @@ def _made(tree: Any, leaves: Iterator[Any]) -> Any:
 
 
 def refill(x: Any, leaves: Any) -> Any:
-    """The same structure with these leaves; dicts have their keys in the order in which x has them."""
-    return _refilled(x, iter(leaves))
-
-
-def _refilled(x: Any, leaves: Iterator[Any]) -> Any:
-    parts = children(x)
-    if parts is None:
-        return next(leaves)
-    meta, inner, _ = parts
-    made = build(kind_of(x), meta, [_refilled(c, leaves) for c in inner])
-    if type(made) in (dict, defaultdict):
-        for key in x:
-            made[key] = made.pop(key)
-    return made
+    """The same structure with these leaves."""
+    return unflatten(flatten(x, []), leaves)
 
 
 def map_leaves(function: Callable[[Any], Any], x: Any) -> Any:
