@@ -20,6 +20,8 @@ def only_noted(label: str, codes: Iterable[CodeType]) -> bool:
     """Is what has this label (`n`, `self.calls`, `count[0]`, `len(self.log)`) noted by these codes, and not read?"""
     name = name_in(label)
     found = [_looks(code) for code in codes]
+    if any(not _BY_NAME.isdisjoint(reads) for reads, _ in found):
+        return False
     noted = sum(notes[name] for _, notes in found)
     return noted > 0 and noted == sum(reads[name] for reads, _ in found)
 
@@ -38,9 +40,11 @@ def _looks(code: CodeType) -> tuple[Counter[str], Counter[str]]:
     """How often the code reads each name, and how often only to note something."""
     reads: Counter[str] = Counter()
     notes: Counter[str] = Counter()
-    name = item = last = ""  # the name read last, the one an item of which was, and the instruction before
+    name = item = last = ""  # the name read last, the one an item of which is counted, and the instruction before
+    kept = False  # are container and key read once more, to be written to, as `count[0] += 1` does?
     for i in dis.get_instructions(code):
         if i.opname in _BETWEEN:
+            kept = kept or i.opname == "COPY"
             continue
         if i.opname in _READS:
             if i.argval in ("append", "extend") and last == "read":
@@ -52,12 +56,13 @@ def _looks(code: CodeType) -> tuple[Counter[str], Counter[str]]:
         elif i.opname in _STORES and last == "counted":
             notes[item if i.opname == "STORE_SUBSCR" else i.argval] += 1
             last = ""
+        elif i.opname.startswith("LOAD_CONST") and last == "read":
+            last = "key"
         else:
-            if i.opname == "BINARY_SUBSCR":
-                item = name
-            elif i.opname.startswith("LOAD_FAST"):
-                name = ""
+            if i.opname == "BINARY_SUBSCR" and kept:
+                item = name if last == "key" else ""
             last = "counted" if i.opname == "BINARY_OP" and i.argrepr.endswith("=") else ""
+        kept = False
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             for whole, part in zip((reads, notes), _looks(inner)):
@@ -66,5 +71,6 @@ def _looks(code: CodeType) -> tuple[Counter[str], Counter[str]]:
 
 
 _READS = {"LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"}
+_BY_NAME = {"getattr", "vars", "__dict__", "attrgetter", "__getattribute__"}  # they read what no code spells out
 _STORES = {"STORE_ATTR", "STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_SUBSCR"}
 _BETWEEN = {"SWAP", "COPY", "CACHE", "EXTENDED_ARG", "NOP"}

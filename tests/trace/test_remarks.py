@@ -39,6 +39,32 @@ def test_noted(label):
     assert only_noted(label, [noting.__code__])
 
 
+def used_elsewhere(self, x, count):
+    def inner():
+        found = [0.0, 0.0]
+        found[self.n] += x
+        found[0] += count[0]
+        return found
+
+    count[0] += 1
+    self.n += 1
+    return inner
+
+
+@pytest.mark.parametrize("label", ["self.n", "count[0]"])
+def test_what_something_else_is_counted_with_is_read(label):
+    assert not only_noted(label, [used_elsewhere.__code__])
+
+
+def by_name(self):
+    self.n += 1
+    return getattr(self, "n")  # noqa: B009
+
+
+def test_names_that_are_put_together_are_read():
+    assert not only_noted("self.n", [by_name.__code__])
+
+
 READ = ["self.n", "self.first", "self.t", "len(self.log)", "keys of self.table", "f.args[0].n", "self.other"]
 
 
