@@ -20,7 +20,7 @@ __all__ = ["gathered"]
 
 _ndarray = np.ndarray
 _TOGETHER: dict[Any, tuple[float, Any]] = {  # what changes nothing, and how several at one place are put together
-    np.add: (0.0, np.add),
+    np.add: (-0.0, np.add),
     np.subtract: (0.0, np.add),
     np.multiply: (1.0, np.multiply),
     np.maximum: (-np.inf, np.maximum),
@@ -44,9 +44,8 @@ def gathered(t: Tensor, ufunc: Any, index: Any, x: Any) -> bool:
         if type(x) is Tensor or type(v) is _ndarray:
             if v.shape != value[real].shape:
                 return False  # it is spread out before
-        whole: Any = np.zeros(value.shape, value.dtype if type(v) in NUMBERS else v.dtype)
-        if neutral:
-            whole[...] = neutral
+        whole: Any = np.empty(value.shape, value.dtype if type(v) in NUMBERS else v.dtype)
+        whole.fill(neutral)
         together.at(whole, real, v)
         if type(x) is Tensor:
             whole = wrap(whole)

@@ -159,6 +159,19 @@ def test_masks_of_other_classes():
         np.testing.assert_array_equal(y.numpy(), np.where(MASK, 2.0, 1.0))
 
 
+@pytest.mark.parametrize("ufunc", [np.add, np.subtract, np.multiply, np.maximum, np.minimum])
+@pytest.mark.parametrize("of_values", [False, True])
+def test_zeros_keep_their_signs_at_other_places(ufunc, of_values):
+    x = np.array([-0.0, 0.0, 1.0, -0.0])
+    t = tapec.constant(x)
+    with tapec.GradientTape() as tape:
+        tape.watch(t)
+        y, plain = t * 1.0, x * 1.0
+        ufunc.at(y, [2, 2], t[2:] + 2.0 if of_values else 2.0)
+        ufunc.at(plain, [2, 2], x[2:] + 2.0 if of_values else 2.0)
+    np.testing.assert_array_equal(np.signbit(y.numpy()), np.signbit(plain))
+
+
 def test_small_types_stay():
     for _ in range(3):
         t = tapec.constant(np.arange(6, dtype=np.float32))
