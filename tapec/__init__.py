@@ -49,7 +49,6 @@ _PUBLIC = {
     "tapec.config": ("settings",),
     "tapec.errors": (
         "DetachError",
-        "DisconnectedError",
         "GraphError",
         "InPlaceError",
         "NonFiniteError",
@@ -155,7 +154,6 @@ if TYPE_CHECKING:  # `as` says that a name is public here
     from tapec.config import settings as settings
     from tapec.errors import (
         DetachError as DetachError,
-        DisconnectedError as DisconnectedError,
         GraphError as GraphError,
         InPlaceError as InPlaceError,
         NonFiniteError as NonFiniteError,

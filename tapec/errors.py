@@ -17,7 +17,6 @@ import numpy
 
 __all__ = [
     "DetachError",
-    "DisconnectedError",
     "GraphError",
     "InPlaceError",
     "NonFiniteError",
@@ -70,10 +69,6 @@ class DetachError(TapecError, RuntimeError):
 
     Not a TypeError nor a ValueError: NumPy swallows those while it converts.
     """
-
-
-class DisconnectedError(TapecError, ValueError):
-    """No path leads from the target to the source."""
 
 
 class InPlaceError(TapecError, ValueError):
