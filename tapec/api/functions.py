@@ -417,7 +417,8 @@ class CompiledFunction(Copied):
 
         entry, program, path = self.locate(*args, **kwargs)
         wrt = getattr(entry.plan, "inputs", None)
-        return explanation(self._name, entry.info, program, path, entry.anew, self._why, wrt)
+        anew = entry.anew if program is None or program.straight else None
+        return explanation(self._name, entry.info, program, path, anew, self._why, wrt)
 
     @property
     def _name(self) -> str:

@@ -245,6 +245,16 @@ def test_explain_says_what_is_changed():
     assert "recorded anew at each call, because it changes state.n, which it reads" in str(f.explain(1.0))
 
 
+def test_explain_speaks_of_this_call():
+    state = State()
+    f = tapec.compile(lambda x: first_call(state, x))
+    state.training = False
+    f(1.0)
+    state.training = True
+    f(1.0)
+    assert "recorded anew" not in str(f.explain(1.0))
+
+
 def test_what_is_no_code_of_all_calls_is_not_exported(tmp_path):
     state = State()
     f = tapec.compile(lambda x: schedule(state, x))
