@@ -224,11 +224,19 @@ class Captures:
         self.checks.pop(key, None)  # which object it is belongs to the signature
         return found
 
-    def absent(self, path: Path, name: str) -> None:
-        """An object was asked for an attribute that it does not have."""
-        text = f"hasattr({path.source}, {name!r})"
-        has = Path(f"hasattr({path.label}, {name!r})", text, path.names, lambda: hasattr(path.get(), name))
-        self.checks.setdefault(text, (has, False))
+    def absent(self, path: Path, name: str, kind: type) -> None:
+        """An object of this class was asked for an attribute that it does not have, though its `__getattr__` may."""
+        asks_on = hasattr(kind, "__getattr__")
+        if asks_on and not kind.__dictoffset__:
+            return
+        how = "{1!r} in {0}.__dict__" if asks_on else "hasattr({0}, {1!r})"
+        text = how.format(path.source, name)
+
+        def has() -> bool:
+            owner = path.get()
+            return name in owner.__dict__ if asks_on else hasattr(owner, name)
+
+        self.checks.setdefault(text, (Path(how.format(path.label, name), text, path.names, has), False))
 
     def check_method(self, path: Path, method: types.MethodType) -> None:
         """Which function a method is."""

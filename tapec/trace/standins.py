@@ -99,7 +99,7 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
         try:
             answer = object.__getattribute__(self, name)
         except AttributeError:
-            captures.absent(path, name)
+            captures.absent(path, name, kind)
             raise
         if type(answer) is types.MethodType:
             captures.check_method(path.attribute(name), answer)

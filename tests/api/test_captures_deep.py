@@ -211,6 +211,25 @@ def test_attributes_are_inputs_even_where_numpy_computes_with_them(kind):
     assert Registered.known == [Child]
 
 
+class Asking:
+    def __init__(self):
+        self.inner = Layer()
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+def test_attributes_that_another_object_answers_for():
+    held = Asking()
+    f = tapec.value_and_grad(lambda v: np.sum(v * held.w) * held.k)
+    assert f(X)[0] == 12.0
+    held.inner.w = np.full(3, 3.0)
+    assert f(X)[0] == 36.0
+    assert f.cache_info().compilations == 1
+    held.k = 1.0  # its own, from now on
+    assert f(X)[0] == 18.0
+
+
 @pytest.mark.parametrize("kind", [dict, collections.OrderedDict, collections.UserDict, collections.ChainMap])
 def test_items_are_inputs_even_where_numpy_computes_with_them(kind):
     held = {"in": kind({"w": np.ones(3), "k": 2.0})}
