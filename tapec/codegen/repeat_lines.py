@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -61,21 +60,10 @@ def repeat_plan(program: Arranged, kind: type[Plan] = FloatPlan) -> Plan:
         ends += [i for i in x.inputs if stretch.get(i, before) != before]
     plan = kind(list(stretch), ends)
     blocks = [x for x in program.order if type(x) is Block]
-    begun = Counter([n for x in blocks for n in x.first.values()])
+    begun = [n for x in blocks for n in x.first.values()]
     in_steps = {i for x in blocks for n in (*x.again, *x.body) for i in n.inputs}
     plan.nested.update([n for n in begun if n.op.kind == "creation" and plan.uses[n] == 1 and n not in in_steps])
-    for block in blocks:
-        for (p, _), first in block.first.items():
-            wish = _own_name(block, p)
-            if wish and plan.uses.get(first) == 1 and begun[first] == 1 and first not in in_steps:
-                plan.wishes.setdefault(first, wish)
     return plan
-
-
-def _own_name(block: Block, p: int) -> str | None:
-    """What the user called this value of a step, or what it is in the end."""
-    last = block.loop.steps[-1][p]
-    return wished_name(block.body[p]) or (wished_name(last) if last in block.left else None)
 
 
 def repeat_items(plan: Plan, program: Arranged) -> list[Any]:
@@ -143,7 +131,8 @@ class Repeating(Lowering):
     def called_like(self, p: int) -> str:
         """The name for a value of a step: the user's, or that of what it is in the end."""
         block = self.items[self.here].block
-        return identifier(_own_name(block, p) or self.letter(block.loop.steps[-1][p]))
+        later, last = block.body[p], block.loop.steps[-1][p]
+        return identifier(wished_name(later) or (wished_name(last) if last in block.left else "") or self.letter(last))
 
     def letter(self, node: Node) -> str:
         """The name for a value that has none."""

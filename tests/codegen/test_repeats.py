@@ -56,20 +56,6 @@ def test_all_steps_backward_need_no_second_list():
     assert loops(compiled) == 2 and "in reversed(steps):" in compiled.source
 
 
-def test_what_a_loop_begins_with_is_called_as_in_the_loop():
-    step = 0.1
-
-    @tapec.value_and_grad
-    def loss(p, y):
-        for _ in range(30):
-            u, v = y[0], y[1]
-            y = y + step * np.stack([p[0] * u - p[1] * u * v, p[2] * u * v - p[3] * v])
-        return np.sum(y * y)
-
-    source = loss.source(np.array([1.0, 0.5, 0.2, 0.8]), np.array([0.5, 0.1])).split("\n\n\ndef")[0]
-    assert "    d_u = y0 * 2.0\n    d_v = y1 * 2.0\n    g = 0.0\n" in source
-
-
 def test_few_operations_are_written_out(monkeypatch):
     monkeypatch.undo()
     y = np.array([0.5, 0.1])
