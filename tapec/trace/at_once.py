@@ -328,9 +328,10 @@ def forget_unread(rec: Recorder, t: Tensor, before: Tensor) -> None:
 
 
 def _is_unread(records: list[Any], t: Tensor) -> bool:
+    """The rule of the op that made it may ask for it, too: that of a quotient does."""
     for entry in islice(reversed(records), 1, 1 + _FAR):
         if entry[3] is t:
-            return len(entry) == 7
+            return len(entry) == 7 and (entry[0].kind in _BLIND or entry[0].name in _SIMPLE)
         read = [x is t for x in entry[1]]
         if any(read[1:]) or (read[:1] == [True] and entry[0].kind not in _BLIND):
             return False
@@ -338,7 +339,8 @@ def _is_unread(records: list[Any], t: Tensor) -> bool:
 
 
 _FAR = 64  # records to look back
-_BLIND = ("indexing", "layout", "guard")  # kinds of ops whose derivatives do not ask for the value of the first operand
+_BLIND = ("indexing", "layout", "guard")  # kinds of ops whose derivatives ask neither for the first operand's value
+_SIMPLE = ("add", "subtract", "multiply", "where")  # nor for their own; these ask for operands
 
 
 @lru_cache(maxsize=256)
