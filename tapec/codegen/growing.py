@@ -175,11 +175,13 @@ class Growing:
             elif not self.agrees(q, known.inputs, made, carried):
                 if not (self.swaps[q] and self.agrees(q, known.inputs[::-1], made, carried)):
                     return None
+        for q, key in begun.items():
+            start: Any = self.neutral(q)
+            if carried.setdefault(key, start) is not start:
+                return None  # something else reads another value there
         done = self.completed(made, carried, k, None, begun)
         if done is not None:
             self.first = carried
-            for q, key in begun.items():
-                self.first[key] = self.neutral(q)  # type: ignore[assignment]
         return done
 
     def likely(self, q: int, k: int) -> Node | None:

@@ -552,3 +552,22 @@ def test_long_lists_that_a_loop_was_the_last_to_read_are_let_go(n, lets_go, monk
     values = drawn(n, 30), drawn(30, 30)
     compiled = as_written_out(graph_of(f, *values), values, monkeypatch)
     assert loops(compiled) == 2 and ("\n    del steps\n" in compiled.source) == lets_go, compiled.source
+
+
+def test_a_value_that_begins_as_two_numbers():
+    """The slope of k begins as nothing where it is added, and as one where it is taken on."""
+
+    def f(x):
+        k, s, y = 0.5, np.tanh(x), np.sum(x, axis=0)
+        for _ in range(5):
+            k = np.tanh(k + 0.1 * np.sum(s))
+            s = s * 2
+            y = np.tanh(y + 0.1 * np.sum(s))
+        return k + np.sum(y)
+
+    x = 0.01 * np.sin(np.arange(600.0)).reshape(20, 30)
+    with tapec.settings(optimize=False):
+        found = tapec.grad(f)(x)
+    d = 0.01 + x
+    slope = (f(x + 1e-6 * d) - f(x - 1e-6 * d)) / 2e-6
+    np.testing.assert_allclose(np.sum(found * d), slope, rtol=1e-7)
