@@ -28,6 +28,7 @@ from tapec.ops import Symbol
 
 __all__ = ["Slopes"]
 
+MOST = 8  # decompositions, the latest ones, whose values a value has routes from: long programs have many
 Parts = dict[int, Route]  # by operands: which of their routes make one of the result's
 Step = tuple[Node, Route]
 
@@ -103,7 +104,14 @@ class Slopes:
                         found.setdefault(Route(route.values, axes), {}).setdefault(k, route)
         if found:
             self.order[node] = len(self.order)
-            self.routes[node] = _unmixed(node, found)
+            self.routes[node] = _unmixed(node, self._latest(found))
+
+    def _latest(self, found: dict[Route, Parts]) -> dict[Route, Parts]:
+        values = {route.values for route in found}
+        if len(values) <= MOST:
+            return found
+        kept = sorted(values, key=lambda v: self.order[v])[-MOST:]
+        return {route: parts for route, parts in found.items() if route.values in kept}
 
     # -- tangents along them ------------------------------------------------------------------------------------------
     def _tangent(self, end: Step) -> Any:

@@ -384,8 +384,27 @@ def test_programs_without_a_route_have_no_limits():
     assert "less_equal" in ops_of(lambda a: np.sum(C * put_together("columns", a)))
 
 
-def test_routes_are_short(monkeypatch):
+def by_last(a, n):
     """A value that all that follows is divided by is not followed to the end."""
+    for _ in range(n):
+        w, v = np.linalg.eigh(a)
+        a = np.tanh(a @ a / w[-1]) + 0.1 * np.outer(v[:, -1], v[:, -1])
+    return np.sum(a)
+
+
+def gathered(a, n):
+    """Nor are all values, where they are put together step by step."""
+    total, s = 0.0, np.zeros(N)
+    for _ in range(n):
+        w, v = np.linalg.eigh(a)
+        s = np.tanh(s + w)
+        total = total + np.sum((v * s) @ v.T * C)
+        a = (v * np.exp(-w)) @ v.T
+    return total
+
+
+@pytest.mark.parametrize("loss", [by_last, gathered])
+def test_routes_are_short(loss, monkeypatch):
     steps = []
     of = Slopes.of
 
@@ -395,13 +414,6 @@ def test_routes_are_short(monkeypatch):
         return found
 
     monkeypatch.setattr(Slopes, "of", counted)
-
-    def loss(a, n):
-        for _ in range(n):
-            w, v = np.linalg.eigh(a)
-            a = np.tanh(a @ a / w[-1]) + 0.1 * np.outer(v[:, -1], v[:, -1])
-        return np.sum(a)
-
     counts = []
     for n in (10, 20, 40):
         steps.clear()
