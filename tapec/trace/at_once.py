@@ -321,9 +321,10 @@ def _replace(rec: Recorder, t: Tensor, op: Op, x: Any) -> bool:
 def forget_unread(rec: Recorder, t: Tensor, before: Tensor) -> None:
     """Let go of what a tensor held between its last two writes, if no rule asks for it.
 
-    Reading elements does not count. So a loop of writes keeps one array, not one for each.
+    Reading elements does not count. So a loop of writes keeps one array, not one for each. Not where values are gone
+    that may be computed again, perhaps of this one.
     """
-    if before._mark is not None and _is_unread(rec.log.records, t):  # no record made it otherwise
+    if before._mark is not None and not rec.log.gone and _is_unread(rec.log.records, t):  # no record made it otherwise
         before._value = _blank(t._value.dtype, t._value.shape)
 
 

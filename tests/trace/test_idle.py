@@ -379,3 +379,35 @@ def test_an_array_that_changed_since_is_told(at_once):
     x[:] = 2.0
     with pytest.raises(InPlaceError, match="was changed in place after it was recorded"):
         tape.batch_jacobian(y, w)
+
+
+def test_what_is_gone_is_not_computed_of_what_in_place_changes_let_go():
+    """One place in the program records one thing, then another, which changes a tensor in place."""
+    n = 1 << 16
+    backwards = np.arange(n)[::-1].copy()
+    x = np.linspace(0.0, 1.0, n)
+
+    def slope(function):
+        with tapec.GradientTape() as tape:
+            t = tapec.constant(x)
+            tape.watch(t)
+            total = function(t)
+        return tape.gradient(total, t).numpy()
+
+    def linear(t):
+        b = (t * 1.0 + 0.5)[backwards]
+        return np.sum(np.exp(b) * 2.0 + 1.0)
+
+    def writing(t):
+        y = t * 1.0
+        y[0] = 3.0
+        e = np.sin(y[backwards])
+        y[1] = 2.0
+        y[2] = 3.0
+        return np.sum(e * 2.0) + y[1]
+
+    want = 2.0 * np.cos(x)
+    want[0] = 0.0
+    for _ in range(3):
+        slope(linear)
+    np.testing.assert_allclose(slope(writing), want, rtol=1e-14)
