@@ -56,6 +56,7 @@ _FLOPS: dict[str, Callable[[Node], float]] = {
     **dict.fromkeys(("solve", "det", "slogdet"), _cubic(2 / 3)),
     "cofactors": _cubic(8 / 3),
     "inv_lower": _cubic(1 / 3),
+    "segment_sums": lambda node: _size(node.inputs[0].type),
     "solve_lower": lambda node: _size(node.inputs[0].type) * (_size(node.type) // node.type.shape[0]),
     **dict.fromkeys(("inv", "qr"), _cubic(2.0)),
     **dict.fromkeys(("eigh", "eigvalsh", "eig", "eigvals"), _cubic(9.0)),

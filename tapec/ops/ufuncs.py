@@ -19,6 +19,7 @@ from tapec.ops.encoding import encode_index
 from tapec.ops.exponentials import log_sum_exp
 from tapec.ops.indexing import SCATTER, index_layout, real_index
 from tapec.ops.running import RUNNING, running
+from tapec.ops.segments import segment_sums
 from tapec.ops.setitem import set_at
 from tapec.ops.ufunc_calls import call_with, cast, plain
 
@@ -35,7 +36,7 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str
         if method == "at":
             return _at(ufunc, *inputs)
         result = _METHODS[method](ufunc, *inputs, **kwargs)
-        return result if out is None or out == (None,) else deliver(out, result)
+        return result if out is None or out[0] is None else deliver(out[0], result)
     except Exception as error:
         note_user_line(error)
         raise
@@ -152,6 +153,8 @@ def _outer(ufunc: np.ufunc, a: Any, b: Any, **kwargs: Any) -> Any:
 
 def _reduceat(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
     """Segments [i, j) between consecutive indices; a segment that would be empty is its first element."""
+    if ufunc is np.add:
+        return segment_sums(array, indices, axis, dtype)
     array = as_operand(array)
     lanes = np.moveaxis(array, axis, 0)
     n = shape_of(lanes)[0]
