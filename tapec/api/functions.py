@@ -449,7 +449,7 @@ class CompiledFunction(Copied):
         return rich("function_html", self)
 
     def __repr__(self) -> str:
-        own = getattr(self._function, "__qualname__", self._function)
+        own = getattr(self._function, "__qualname__", getattr(self._function, "__name__", self._function))
         return f"<tapec {self._transform.name or 'compile'} of {own}>"
 
 
