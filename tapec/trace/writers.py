@@ -85,6 +85,8 @@ def _write_flat(t: Tensor, places: Any, values: Any) -> None:
     if type(values) not in PLAIN:
         values = np.ravel(as_operand(values)) if shape_of(values) != (n,) else as_operand(values)
         m = shape_of(values)[0]
+        if not m:
+            return
         values = values if m in (1, n) else values[np.arange(n) % m]
         values = values if values.dtype == t.dtype else values.astype(t.dtype)
     index = _by_axes(t._value, places)
@@ -129,12 +131,19 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     _write_flat(t, ind, v)
 
 
+def _check_safe(t: Tensor, values: Any) -> None:
+    """np.place and np.putmask take arrays that keep all their digits; lists and numbers are converted."""
+    if isinstance(values, (np.ndarray, ArrayLike)) and values.ndim and not np.can_cast(values.dtype, t.dtype, "safe"):
+        raise TypeError(f"Cannot cast array data from {values.dtype!r} to {t.dtype!r} according to the rule 'safe'")
+
+
 @implements(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
     if type(arr) is Tensor and type(vals) is list and len(vals) == 1 and _is_chosen(arr, mask, vals[0]):
         return
     t = _target(arr, np.place, mask, vals)
     if t is not None:
+        _check_safe(t, vals)
         places = np.nonzero(np.ravel(as_operand(mask)))[0]
         if shape_of(places)[0] and not np.size(vals):
             raise ValueError("Cannot insert from an empty array!")
@@ -147,9 +156,13 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
         return
     t = _target(a, np.putmask, mask, values)
     if t is not None:
+        _check_safe(t, values)
         values = np.ravel(as_operand(values))
-        if shape_of(values)[0] != t.size:
-            values = values[np.arange(t.size) % shape_of(values)[0]]
+        n = shape_of(values)[0]
+        if not n:
+            return
+        if n != t.size:
+            values = values[np.arange(t.size) % n]
         assign(t, np.where(mask, np.reshape(values, t.shape), t), "unsafe")
 
 

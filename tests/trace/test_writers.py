@@ -229,3 +229,47 @@ def test_changes_at_once_ask_whether_they_may():
             with pytest.raises(InPlaceError):
                 change(t, before)
         np.testing.assert_array_equal(t.numpy(), before)
+
+
+def left_alone(change):
+    """A recorded tensor after what NumPy does not take for a change, and its gradient."""
+    t = tapec.constant(np.arange(9.0).reshape(3, 3))
+    with tapec.GradientTape() as tape:
+        tape.watch(t)
+        y = t * 2.0
+        change(y)
+        total = np.sum(y * y)
+    np.testing.assert_array_equal(y.numpy(), 2.0 * t.numpy())
+    np.testing.assert_allclose(tape.gradient(total, t).numpy(), 8.0 * t.numpy(), rtol=1e-15)
+
+
+@pytest.mark.parametrize("none", [[], np.zeros(0), np.zeros((0, 2)), tapec.constant(np.zeros(0))])
+def test_no_values_change_nothing(none):
+    left_alone(lambda y: np.put(y, [0, 2], none))
+    left_alone(lambda y: np.put(y, [100], none))
+    left_alone(lambda y: np.putmask(y, MASK[:, :3], none))
+    left_alone(lambda y: np.fill_diagonal(y, none))
+    left_alone(lambda y: operator.setitem(y.flat, slice(2), none))
+    with pytest.raises(ValueError, match="Cannot insert from an empty array"):
+        left_alone(lambda y: np.place(y, MASK[:, :3], none))
+
+
+@pytest.mark.parametrize("function", [np.place, np.putmask])
+def test_arrays_that_would_lose_digits_are_refused(function):
+    """As NumPy does it: lists and scalars are converted."""
+    mask = np.array([True, False, True])
+    for values in (np.array([0.1, 0.2]), np.array([1, 2]), [0.1, 0.2], 0.1, np.float64(0.1), np.array([3], np.int8)):
+        plain, t = np.ones(3, np.float32), tapec.constant(np.ones(3, np.float32))
+        with tapec.GradientTape() as tape:
+            tape.watch(t)
+            y = t * np.float32(1.0)
+            try:
+                function(plain, mask, values)
+            except TypeError:
+                with pytest.raises(TypeError, match="according to the rule 'safe'"):
+                    function(y, mask, values)
+                with pytest.raises(TypeError, match="according to the rule 'safe'"):
+                    function(y, mask, tapec.constant(values))
+            else:
+                function(y, mask, values)
+        np.testing.assert_array_equal(y.numpy(), plain)
