@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from sys import getrefcount
 from typing import Any, NamedTuple
+from weakref import getweakrefcount
 
 from tapec.ir.types import type_of
 from tapec.trace.log import Gone, Log
@@ -64,7 +65,8 @@ def idle_values(log: Log, needed: set[int]) -> Idle | None:
 
 
 def _references(values: Any, k: int) -> int:
-    return getrefcount(values[k])
+    """Who refers to it, weakly too: the user may, and a base does to its views, which have no memory of their own."""
+    return getrefcount(values[k]) + getweakrefcount(values[k])
 
 
 HELD = _references([object()], 0)  # where nobody else does; it depends on the interpreter
@@ -97,6 +99,8 @@ class Habits:
     def learn(self, place: Any, due: dict[int, list[Value]]) -> None:
         """What began here has these values to let go."""
         self.worth_it = True
+        if place is None:
+            return  # it was entered before places were noted
         while len(self._due) >= MOST:
             self._due.pop(next(iter(self._due)), None)
         self._due[place] = due

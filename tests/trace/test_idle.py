@@ -1,6 +1,7 @@
 """What a tape lets go before its only gradient runs: less memory, and nothing is missing for who holds it, or asks."""
 
 import tracemalloc
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -305,6 +306,32 @@ def test_what_somebody_holds_stays_while_recording(at_once):
         tape.gradient(y, [w, b])
         for z in held:
             np.testing.assert_array_equal(z.numpy(), X @ w.numpy())
+
+
+def test_what_somebody_refers_to_weakly_stays(at_once):
+    """While recording, and when the gradient has run."""
+    for keep in (True, False, True):
+        watched = []
+        w, b = Variable(X.T / N), Variable(np.full(N, 0.5))
+        with GradientTape() as tape:
+            z = X @ w
+            if keep:
+                watched.append(ref(z))
+            h = z + b
+            del z
+            y = np.sum(np.tanh(np.tanh(h) @ w + b) ** 2)
+        for z in watched:
+            np.testing.assert_array_equal(z().numpy(), X @ w.numpy())
+        tape.gradient(y, [w, b])
+        for z in watched:
+            assert z() is None or np.array_equal(z().numpy(), X @ w.numpy())
+
+
+def test_habits_are_kept_of_places_alone():
+    """A tape that was entered before they were noted has none."""
+    habits = idle.Habits()
+    habits.learn(None, {})
+    assert habits.worth_it and not habits._due
 
 
 @pytest.mark.parametrize("outer_first", [True, False])
