@@ -540,3 +540,9 @@ def test_shapes_are_what_tensorflow_has():
     assert str(shape) == "(2, 3)" and repr(shape) == "TensorShape([2, 3])"
     assert repr(shape[:1] + [4]) == "TensorShape([2, 4])" and repr([1] + shape) == "TensorShape([1, 2, 3])"
     assert tf.zeros(shape).get_shape() == shape and tf.reshape(tf.zeros(6), shape).shape == shape
+
+
+@pytest.mark.parametrize("product", [lambda x: x @ x, lambda x: x @ 3, lambda x: 3 @ x, lambda x: x @ tf.Variable(3)])
+def test_products_of_scalars_are_refused(product):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="does not have enough dimensions"):
+        product(tf.constant(3))

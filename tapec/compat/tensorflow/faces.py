@@ -332,10 +332,11 @@ def _operator(name: str, compute: Callable[..., Any], swapped: bool) -> Callable
     return call
 
 
+_COMPUTE = vars(operator) | {"matmul": np.matmul}  # which says of scalars what is wrong with their shapes
 for _name in ("add", "sub", "mul", "truediv", "pow", "matmul", "lt", "le", "gt", "ge", "eq", "ne"):
-    setattr(Face, f"__{_name}__", _operator(f"__{_name}__", getattr(operator, _name), False))
+    setattr(Face, f"__{_name}__", _operator(f"__{_name}__", _COMPUTE[_name], False))
 for _name in ("add", "sub", "mul", "truediv", "pow", "matmul"):
-    setattr(Face, f"__r{_name}__", _operator(f"__r{_name}__", getattr(operator, _name), True))
+    setattr(Face, f"__r{_name}__", _operator(f"__r{_name}__", _COMPUTE[_name], True))
 
 
 # ---------------------------------------------------------------------------------------------------------------
