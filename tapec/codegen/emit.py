@@ -94,7 +94,8 @@ class Compiled:
 
 def facts(graph: Graph, name: str) -> list[Any]:
     """What the ops of a graph are written with besides NumPy: `imports`, modules; `helper`, functions of ours."""
-    return [op.facts[name] for op in dict.fromkeys(map(repeated, graph.nodes)) if name in op.facts]
+    ops = dict.fromkeys([repeated(n) if n.op.kind == "loop" else n.op for n in graph.nodes])
+    return [op.facts[name] for op in ops if name in op.facts]
 
 
 def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:

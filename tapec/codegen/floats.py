@@ -19,7 +19,7 @@ from tapec.codegen.element_rules import ON_NUMBERS, RULES
 from tapec.codegen.elements import Elements, element_type, spelled
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
-from tapec.codegen.islands import Islands, least_cost, multiplies_matrix, pack_source
+from tapec.codegen.islands import KINDS, Islands, least_cost, multiplies_matrix, pack_source
 from tapec.codegen.items import no_run
 from tapec.codegen.load import Space
 from tapec.codegen.module import Function
@@ -83,7 +83,7 @@ def as_floats(
     many = sum(map(_computed, graph.nodes)) if any(math.prod(shape) > TINY for shape in shapes) else 0
     if many and not numpy_costs_more(graph, WORTH * many):
         return None
-    packing = sum(map(least_cost, graph.nodes))
+    packing = sum([least_cost(n) for n in graph.nodes if n.op.kind in KINDS])
     if packing and not numpy_costs_more(graph, GAIN * (packing + LEAN * sum(map(flops, graph.nodes)))):
         return None
     cost = WORTH if many else FLOAT_COST
@@ -129,7 +129,7 @@ def _computed(node: Node) -> int:
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands: Islands) -> list[Any] | None:
     """The elements of a node."""
-    rule = None if multiplies_matrix(node) else RULES.get(node.op.name)
+    rule = None if node.op.kind == "product" and multiplies_matrix(node) else RULES.get(node.op.name)
     if rule is None and node.op is not CONSTANT:
         made.origin, made.role = node.origin, node.role
         return islands.values(node, elements)

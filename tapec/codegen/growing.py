@@ -3,7 +3,7 @@ program."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -60,7 +60,7 @@ class Program(NamedTuple):
     numbers: Mapping[int, Node]
     ends: Container[Node]
     used: set[Node]
-    readers: Mapping[Node, Sequence[Node]]
+    readers: Callable[[], Mapping[Node, Sequence[Node]]]
 
 
 class Growing:
@@ -134,8 +134,10 @@ class Growing:
         """Without this step, is a value a result of the loop that stands at one of these places?"""
         own = set(chain.from_iterable([*self.steps, step]))
 
+        readers = self.program.readers()
+
         def is_read(node: Node) -> bool:
-            return node in self.program.ends or any([n not in own for n in self.program.readers.get(node, ())])
+            return node in self.program.ends or any([n not in own for n in readers.get(node, ())])
 
         if len(self.steps) < 2:
             return True

@@ -14,7 +14,7 @@ from tapec.codegen.items import no_run
 from tapec.ir import INPUT, ITEM, Node, Op
 from tapec.ir.types import Type
 
-__all__ = ["Islands", "least_cost", "multiplies_matrix", "pack_source"]
+__all__ = ["KINDS", "Islands", "least_cost", "multiplies_matrix", "pack_source"]
 
 KINDS = {"linalg", "product"}
 TURNED = {"transpose", "reshape"}  # of an array that is there as such
@@ -88,8 +88,9 @@ def types_of(node: Node) -> list[Type]:
 
 
 def least_cost(node: Node) -> float:
-    """What it costs at least to pack what the operation reads, if it is one of matrices, and to take apart the rest."""
-    if node.op.kind not in KINDS or (node.op.name in RULES and not multiplies_matrix(node)):
+    """What it costs at least to pack what an operation of these `KINDS` reads, if it is one of matrices, and to take
+    apart the rest."""
+    if node.op.name in RULES and not multiplies_matrix(node):
         return 0.0
     types = [] if node.op.multi else [node.type]
     types += [i.type for i in node.inputs if i.op.kind not in KINDS and i.op is not INPUT and i.op.name not in TURNED]

@@ -28,6 +28,7 @@ from tapec.passes.uses import Uses
 
 __all__ = ["Rewrite", "RuleSet"]
 
+FEW = 4  # with so many rules a set looks at the ops of a graph before it looks at nodes
 DEPTH = 64  # rules firing inside what rules make: down a long chain, or because rules undo one another
 
 
@@ -60,9 +61,24 @@ class RuleSet:
 
     def groups(self, graph: Graph) -> list[tuple[Variants, list[int]]]:
         """Rules, and where nodes stand at which they might fire, as far as ops tell, their own and their operands'."""
+        if graph._heads is None and not self.may_fire(graph):
+            return []
         fast = settings.fast_math
         found = [(self.candidates(ops, fast, ct), places) for (ct, ops), places in heads(graph).items()]
         return [(variants, places) for variants, places in found if variants]
+
+    def may_fire(self, graph: Graph) -> bool:
+        """Has the graph the ops that a rule asks for? Told of sets of few rules, before the heads are looked up."""
+        if len(self.rules) > FEW:
+            return True
+        ops = {node.op for node in graph.nodes}
+        around = (*ops, *{i.op for i in graph.inputs})
+        for rule in self.rules:
+            for pattern in rule.pattern.variants():
+                below = type(pattern) is not Some or pattern.every or pattern.fits_operands(around)
+                if below and any(map(pattern.fits, ops)):
+                    return True
+        return False
 
     def index(self, fast: bool, cotangent: bool) -> dict[Any, Variants]:
         return self.indices.setdefault((fast, cotangent), {})
