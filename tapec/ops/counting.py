@@ -16,7 +16,7 @@ from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import as_array, flat
 from tapec.ops.reductions import unsupported
 from tapec.ops.samples import Case
-from tapec.ops.symbol import is_known
+from tapec.ops.symbol import holds, is_known
 from tapec.ops.ufunc_calls import cast
 
 __all__ = ["BINCOUNT", "bincount", "histogram", "histogram_bin_edges"]
@@ -98,14 +98,15 @@ def _edges(a: Any, bins: Any, range: Any) -> Any:
 def _range(a: Any, range: Any) -> tuple[Any, Any]:
     """Where the bins begin and end; NumPy widens an empty range."""
     low, high = range if range is not None else (np.min(a), np.max(a)) if a.size else (0.0, 1.0)
-    if not (is_known(low) and is_known(high)):
-        flat = low == high
-        return np.where(flat, low - 0.5, low), np.where(flat, high + 0.5, high)
-    if low > high:
+    if range is not None and holds(low > high):
         raise ValueError("max must be larger than min in range parameter.")
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise ValueError(f"{'autodetected' if range is None else 'supplied'} range of [{low}, {high}] is not finite")
-    return (low, high) if low != high else (low - 0.5, high + 0.5)
+    if holds(~(np.isfinite(low) & np.isfinite(high))):
+        ends = ", ".join([str(x) if is_known(x) else f"{x:g}" for x in (low, high)])
+        raise ValueError(f"{'autodetected' if range is None else 'supplied'} range of [{ends}] is not finite")
+    if is_known(low) and is_known(high):
+        return (low, high) if low != high else (low - 0.5, high + 0.5)
+    flat = low == high
+    return np.where(flat, low - 0.5, low), np.where(flat, high + 0.5, high)
 
 
 @implements(np.histogram)

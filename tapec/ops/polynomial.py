@@ -12,7 +12,7 @@ from tapec.ops.array import apply, implements
 from tapec.ops.define import conj, define, ndim_of, shape_of, ufunc_dtypes
 from tapec.ops.eigen import all_real
 from tapec.ops.kit import as_array, both, drawn, real_dtype
-from tapec.ops.symbol import differs, is_symbol
+from tapec.ops.symbol import differs, holds, is_symbol
 
 __all__ = ["POLYVAL"]
 
@@ -151,15 +151,10 @@ def polymul(a1: Any, a2: Any) -> Any:
     return np.convolve(_trimmed(a1), _trimmed(a2))
 
 
-def _vanishes(x: Any) -> bool:
-    """A fact about a value, which becomes a guard; what has no value, or one for each example, is taken for no zero."""
-    return not is_symbol(x) and not differs(x) and bool(x == 0)
-
-
 def _trimmed(p: Any) -> Any:
     """Without leading zeros."""
     p = np.atleast_1d(as_array(p))
-    while shape_of(p)[0] > 1 and _vanishes(p[0]):
+    while shape_of(p)[0] > 1 and holds(p[0] == 0):
         p = p[1:]
     return p
 
@@ -194,7 +189,7 @@ def roots(p: Any) -> Any:
         raise ValueError(at_user_line("Input must be a rank-1 array."))
     p = _trimmed(p)
     count = 0
-    while shape_of(p)[0] > 1 and _vanishes(p[-1]):
+    while shape_of(p)[0] > 1 and holds(p[-1] == 0):
         p, count = p[:-1], count + 1
     if p.dtype.kind not in "fc":
         p = p.astype(float)

@@ -15,7 +15,7 @@ from tapec.ops.kit import as_array, real_dtype, weak
 from tapec.ops.ranks import checked_weights, flat_fractions, middle, ranked, weighted
 from tapec.ops.reductions import count, mean_dtype
 from tapec.ops.samples import Case
-from tapec.ops.symbol import is_known
+from tapec.ops.symbol import holds, is_known
 
 __all__ = ["MEDIAN", "QUANTILE", "median", "percentile", "quantile"]
 
@@ -180,9 +180,13 @@ def _fractions(q: Any) -> Any:
     """Fractions as numbers or nested tuples of them; whole ones choose elements, and are left whole."""
     q = np.asarray(q)
     q = q if q.dtype.kind in "iu" else q.astype(float)
-    if not np.all((q >= 0) & (q <= 1)):
-        raise ValueError("Quantiles must be in the range [0, 1]")
+    _check(q, "Quantiles must be in the range [0, 1]")
     return _nested(q.tolist())
+
+
+def _check(q: Any, text: str) -> None:
+    if holds(~np.all((q >= 0) & (q <= 1))):
+        raise ValueError(text)
 
 
 def _nested(q: Any) -> Any:
@@ -193,8 +197,7 @@ def _percents(q: Any) -> Any:
     """As fractions."""
     q = as_operand(q)
     q = q / 100 if type(q) in (int, float) else np.true_divide(q, 100)
-    if is_known(q) and not np.all((q >= 0) & (q <= 1)):
-        raise ValueError("Percentiles must be in the range [0, 100]")
+    _check(q, "Percentiles must be in the range [0, 100]")
     return q
 
 
@@ -244,7 +247,10 @@ def _by_sorting(a: Any, q: Any, axis: Any, method: str, keepdims: Any, weights: 
     """What the op does not do: leaving nan out, weights, fractions that are tensors."""
     axes = dict(axes_param(a, axis, keepdims))["axis"]
     dtype = _dtype(np.nanquantile if leave_nan else np.quantile, a, q, method)
-    q = np.asarray(_fractions(q)) if is_known(q) else q
+    if is_known(q):
+        q = np.asarray(_fractions(q))
+    else:
+        _check(q, "Quantiles must be in the range [0, 1]")
     fractions, rows = flat_fractions(q), _last(a, axes)
     if weights is not None:
         found = weighted(rows, _last(checked_weights(a, weights, axis, method), axes), fractions, leave_nan)

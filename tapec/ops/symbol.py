@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Builder, Node, Op
 from tapec.ops.array import ArrayLike
 
-__all__ = ["Question", "Symbol", "differs", "is_known", "is_symbol"]
+__all__ = ["Question", "Symbol", "differs", "holds", "is_known", "is_symbol"]
 
 
 class Symbol(ArrayLike):
@@ -76,3 +76,8 @@ def is_known(x: Any) -> bool:
 def differs(x: Any) -> bool:
     """Is it one example of a batch, whose values say nothing of the others?"""
     return isinstance(x, ArrayLike) and x._differs()
+
+
+def holds(fact: Any) -> bool:
+    """A fact about values, which becomes a guard; what has no value, or one for each example, is taken for false."""
+    return not is_symbol(fact) and not differs(fact) and bool(fact)
