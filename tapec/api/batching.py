@@ -23,6 +23,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops import ArrayLike, Symbol
 from tapec.trace.adapter import parameter_names
 from tapec.trace.structure import LEAF, children, count_leaves
+from tapec.trace.tensor import LAID_OUT
 
 __all__ = ["per_example_grad", "vmap"]
 
@@ -96,7 +97,7 @@ class Vmap(Transform):
         return [a is not None or b for a, b in zip_longest(plan.leaves, super().batched(values, plan), fillvalue=False)]
 
     def refuse(self, volatile: str) -> None:
-        if "memory" in volatile:
+        if volatile == LAID_OUT:
             return  # the examples are slices of one batch, and lie alike
         if "random" in volatile:
             raise UnsupportedError(

@@ -183,11 +183,14 @@ class CompiledFunction(Copied):
         with entry.lock, resting_collector(), ExitStack() as at_the_end:
             try:
                 recorded = self._record(entry, call, objects)
-            except Exception:
-                return MISS
+            except Exception as own:
+                if type(own) is type(error):  # which it does not catch
+                    return MISS
+                raise
             at_the_end.callback(recorded.let_go)
             if recorded.trace.volatile is None:
                 return MISS
+            self._transform.refuse(recorded.trace.volatile)
             return self._run_recorded(entry, recorded, objects, any(type(x) is Tensor for x in objects))
 
     def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, Call]:

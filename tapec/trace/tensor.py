@@ -26,6 +26,7 @@ from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT, Mark, Recorder, traces
 
 __all__ = [
+    "LAID_OUT",
     "Tensor",
     "Unread",
     "operand_values",
@@ -55,6 +56,9 @@ PLAIN = frozenset(
 _METHODS: Any = np._core._methods  # type: ignore[attr-defined]
 STD = _METHODS._std.__code__
 MEANS = frozenset([_METHODS._mean.__code__, _METHODS._var.__code__, STD])
+
+
+LAID_OUT = "it asks how an array lies in memory"
 
 
 def _never(tensor: Any) -> bool:
@@ -126,7 +130,7 @@ class Tensor(ArrayLike):
     def _laid_out(self) -> None:
         """How it lies in memory is no part of a structure."""
         for trace in traces(self):
-            trace.unsettle("it asks how an array lies in memory")
+            trace.volatile = trace.volatile or LAID_OUT  # any other reason says more
 
     def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         return perform(op, inputs, params)

@@ -112,6 +112,27 @@ def test_values_of_integer_arrays() -> None:
         tapec.vmap(lambda k: table[k])(np.arange(3))
 
 
+def test_values_of_integer_arrays_and_how_they_lie() -> None:
+    with pytest.raises(tapec.UnsupportedError, match="integer or boolean array"):
+        tapec.vmap(lambda k, x: np.ravel(np.eye(4)[k] * x, order="K"))(np.array([[0, 1], [2, 3]]), np.ones((2, 2, 4)))
+
+
+def test_errors_that_the_function_catches() -> None:
+    @tapec.vmap
+    def f(a):
+        try:
+            return np.linalg.inv(a)
+        except np.linalg.LinAlgError:
+            return np.zeros_like(a)
+
+    good = np.stack([np.eye(2), 2.0 * np.eye(2)])
+    np.testing.assert_array_equal(f(good), np.linalg.inv(good))
+    with pytest.raises(tapec.UnsupportedError, match="catches an error"):
+        f(good * np.array([0.0, 1.0])[:, None, None])
+    with pytest.raises(np.linalg.LinAlgError):
+        f(good * np.array([1.0, 0.0])[:, None, None])
+
+
 def test_sizes_that_differ() -> None:
     with pytest.raises(ValueError, match="the mapped axes differ in length: a has 4, b has 3"):
         tapec.vmap(lambda a, b: a * b)(A, W)
