@@ -178,11 +178,18 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 @implements(np.linalg.cond)
 def cond(x: Any, p: Any = None) -> Any:
+    """Infinite where there is no inverse, and nothing flows from there."""
     x = as_array(x)
     if not x.size:
         raise np.linalg.LinAlgError(at_user_line("cond is not defined on empty arrays"))
     if p in (None, 2, -2):
         s = np.linalg.svd(x, compute_uv=False)
-        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
-    stacked(Type(shape_of(x), x.dtype))
-    return norm(x, p, (-2, -1)) * norm(np.linalg.inv(x), p, (-2, -1))
+        above, below = (s[..., -1], s[..., 0]) if p == -2 else (s[..., 0], s[..., -1])
+        none = below == 0
+        y = above / np.where(none, 1.0, below)
+    else:
+        n = stacked(Type(shape_of(x), x.dtype))[-1]
+        none = np.linalg.slogdet(x)[0] == 0
+        x = np.where(none[..., None, None], np.eye(n, dtype=x.dtype), x)
+        y = norm(x, p, (-2, -1)) * norm(np.linalg.inv(x), p, (-2, -1))
+    return np.where(none, np.inf, y)

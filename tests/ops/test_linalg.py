@@ -418,3 +418,19 @@ def test_the_logarithm_of_a_singular_determinant_has_no_derivative():
     with pytest.raises(np.linalg.LinAlgError, match="Singular") as caught:
         tapec.grad(lambda a: np.linalg.slogdet(a)[1])(a)
     assert "test_linalg.py" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("p", [None, 2, -2, 1, -1, np.inf, -np.inf, "fro", "nuc"])
+@pytest.mark.parametrize("name", ["rank 0", "rank 2 of 4", "stack", "complex", "float32"])
+def test_condition_numbers_of_singular_matrices(name, p):
+    a = SINGULAR[name]
+    expected = np.real(np.linalg.cond(a, "fro" if p == "nuc" else p))  # NumPy has an error for some
+    found = tapec.compile(lambda a: np.linalg.cond(a, p))(a)
+    assert found.dtype == expected.dtype
+    if p == "nuc":
+        np.testing.assert_array_equal(np.isinf(found), np.isinf(expected))
+    else:
+        np.testing.assert_allclose(found, expected)
+    slope = tapec.grad(lambda a: np.sum(np.linalg.cond(a, p)))(a)
+    assert (slope[np.isinf(found)] == 0).all()
+    np.testing.assert_array_equal(tapec.vmap(lambda a: np.linalg.cond(a, p))(np.stack([a, a])), [found, found])
