@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import at_user_line
 from tapec.ir import Type, broadcast_shapes
 from tapec.ir.types import NUMBERS, several
 from tapec.ops.array import ArrayLike, apply, implements
 from tapec.ops.define import as_operand, define, dtype_of, ndim_of, shape_of
 from tapec.ops.kit import as_array, lined_up, real_dtype
 from tapec.ops.samples import Case
+from tapec.ops.symbol import holds
 
 
 def _full_source(args: tuple[str, ...], node: Any) -> str:
@@ -160,12 +162,20 @@ def logspace(
 
 @implements(np.geomspace)
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
-    """Even steps of the logarithm, from start on: right for negative and complex ends too."""
+    """Even steps of the logarithm, turned so that start is positive; the ends are as they are given."""
     start, stop = as_array(start), as_array(stop)
+    if holds(np.any(start == 0) | np.any(stop == 0)):
+        raise ValueError(at_user_line("Geometric sequence cannot include zero"))
     double = np.result_type(start.dtype, stop.dtype, float)  # at least, as NumPy has it
     start = start.astype(double)
-    steps = linspace(np.zeros_like(start), np.log(stop / start), num, endpoint, axis=axis)
-    y = (start if axis == 0 or not np.ndim(start) else np.expand_dims(start, axis)) * np.exp(steps)
+    sign = np.sign(start)
+    first, last = start / sign, stop / sign
+    y = logspace(np.log10(first), np.log10(last), num, endpoint)
+    if num > 0:
+        y[0] = first
+    if num > 1 and endpoint:
+        y[-1] = last
+    y = np.moveaxis(sign * y, 0, axis)
     return y if dtype is None else y.astype(dtype)
 
 

@@ -212,6 +212,8 @@ EDGES = {  # values, shapes and dtypes as NumPy's
     "whole numbers without overflow": lambda x: [np.average(x * 60, weights=x.astype("u1")), np.linspace(x, 3, 3)],
     "steps": lambda x: np.linspace(x * 60, -70, 3, retstep=True)[1],
     "a mean of whole numbers": lambda x: np.mean(np.where(np.isfinite(x), x, 0), dtype=int),
+    "geometric steps": lambda x: [np.geomspace(x, 2, 4), np.geomspace(-3, x, 4, endpoint=False, axis=-1)],
+    "whole geometric steps": lambda x: np.geomspace(1, np.where(x > 1, 256, 1000), 7, dtype=int),
     "orders": lambda x: [np.ravel(x, None), np.ravel(x, order="f"), np.transpose(x, 0), x * np.size(x, 0)],
     "beginning": lambda x: [np.sum(x, initial=0.5), np.prod(x, initial=np.float64(0.5)), np.max(x, initial=0.5)],
     "beginning of nan": lambda x: [np.nanmax(x, initial=0.5), np.nanmin(x, -1, initial=-7, where=x > 0)],
@@ -249,6 +251,11 @@ def test_nothing_at_all():
         assert_same(got, want)
     for f in (np.logaddexp.reduce, lambda x: np.hypot.reduce(x.T, 1), lambda x: np.hypot.reduce(x, where=x > 0)):
         assert_same(f(t), f(NONE))
+
+
+def test_ends_of_geometric_steps_have_slopes_where_there_are_none_between():
+    first, last = tapec.jacobian(lambda a, b: np.geomspace(a, b, 3), argnums=(0, 1))(-1.0, 2.0)
+    np.testing.assert_array_equal([first, last], [[1, NAN, 0], [0, NAN, 1]])
 
 
 @pytest.mark.parametrize("ord", [1, 2, np.inf, "fro", "nuc"])
