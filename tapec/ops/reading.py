@@ -70,16 +70,21 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
     if axis is None or not ndim_of(a):  # a number is one element along an axis
         a, axis = flat(a), axis or 0
     axis = normalize_axis(axis, ndim_of(a))
-    n = shape_of(a)[axis]
-    if mode == "wrap":
-        indices = indices % n
-    elif mode == "clip":
-        indices = np.clip(indices, 0, n - 1)
-    elif mode != "raise":
-        raise ValueError(at_user_line(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got '{mode}')"))
-    if dtype_of(indices).kind == "b":
+    indices = within(indices, shape_of(a)[axis], mode)
+    if dtype_of(indices).kind == "b" or 0 in shape_of(indices):  # as of an empty list
         indices = indices.astype(np.intp)
     return a[along(axis, indices)]
+
+
+def within(places: Any, n: int, mode: str | None) -> Any:
+    """Places among n, as a mode has them."""
+    if mode == "raise" or mode is None:
+        return places
+    if mode == "wrap":
+        return as_array(places) % n
+    if mode == "clip":
+        return np.clip(as_array(places), 0, n - 1)
+    raise ValueError(at_user_line(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got '{mode}')"))
 
 
 # -- take_along_axis --------------------------------------------------------------------------------------------------

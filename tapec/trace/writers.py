@@ -14,7 +14,7 @@ from tapec.ops.array import ArrayLike, implements
 from tapec.ops.control import WHERE
 from tapec.ops.define import as_operand, shape_of
 from tapec.ops.indexing import GETITEM
-from tapec.ops.reading import along_index
+from tapec.ops.reading import along_index, within
 from tapec.ops.setitem import setitem
 from tapec.trace.at_once import placed, renewed
 from tapec.trace.computing import direct
@@ -122,19 +122,22 @@ _unravel = direct(np.unravel_index)
 @implements(np.put)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     t = _target(a, np.put, ind, v, mode=mode)
-    if t is None:
-        return
-    if mode == "clip":
-        ind = np.clip(as_operand(ind), 0, t.size - 1)
-    elif mode == "wrap":
-        ind = np.remainder(as_operand(ind), t.size)
-    _write_flat(t, ind, v)
+    if t is not None:
+        _write_flat(t, within(ind, t.size, mode), v)
 
 
 def _check_safe(t: Tensor, values: Any) -> None:
     """np.place and np.putmask take arrays that keep all their digits; lists and numbers are converted."""
     if isinstance(values, (np.ndarray, ArrayLike)) and values.ndim and not np.can_cast(values.dtype, t.dtype, "safe"):
         raise TypeError(f"Cannot cast array data from {values.dtype!r} to {t.dtype!r} according to the rule 'safe'")
+
+
+def _mask(t: Tensor, mask: Any, name: str) -> Any:
+    """The mask may have another shape, as long as it has as many elements."""
+    mask = as_operand(mask)
+    if np.size(mask) != t.size:
+        raise ValueError(at_user_line(f"{name}: mask and data must be the same size"))
+    return np.reshape(mask, t.shape)
 
 
 @implements(np.place)
@@ -144,7 +147,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     t = _target(arr, np.place, mask, vals)
     if t is not None:
         _check_safe(t, vals)
-        places = np.nonzero(np.ravel(as_operand(mask)))[0]
+        places = np.nonzero(np.ravel(_mask(t, mask, "place")))[0]
         if shape_of(places)[0] and not np.size(vals):
             raise ValueError("Cannot insert from an empty array!")
         _write_flat(t, places, vals)
@@ -156,6 +159,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
         return
     t = _target(a, np.putmask, mask, values)
     if t is not None:
+        mask = _mask(t, mask, "putmask")
         _check_safe(t, values)
         values = np.ravel(as_operand(values))
         n = shape_of(values)[0]

@@ -82,6 +82,9 @@ np.repeat(x, [1, 2, 1], axis=0)
 np.lib.stride_tricks.sliding_window_view(x, 9, axis=0)
 np.apply_along_axis(np.sum, 0, t[:, :0])
 np.place(v, v > 0, [])
+np.place(x, v > 0, [1.0])
+np.putmask(x, v > 0, 1.0)
+np.putmask(x, [True, False, True], 1.0)
 # indices
 x[5]
 x[[0, 4]]
@@ -90,6 +93,8 @@ x[np.array([[0, 1]]), np.array([0, 1, 2])]
 x[np.array([True, False, True])]
 np.take(x, 17)
 np.take(x, [0, 9], 1)
+np.take(x, [0], mode="bad")
+np.put(x, [0], 1.0, mode="bad")
 np.take_along_axis(x, i * 1.0, 1)
 np.take_along_axis(x, np.arange(3), 1)
 np.take_along_axis(x, np.array([[0, 9]]), 1)
@@ -112,6 +117,8 @@ np.gradient(x[:1])
 np.gradient(x, edge_order=3)
 np.gradient(x, np.arange(3.0), np.arange(3.0))
 np.linspace(0, c, -1)
+np.geomspace(0, c, 4)
+np.geomspace(c, v * 0, 4)
 np.fft.fft(x, 0)
 np.fft.fft(v, 3.5)
 np.quantile(x, 1.5)

@@ -20,6 +20,8 @@ SHORTER = {  # what is one change there, and several records on the long way
     "putmask": lambda y, x: np.putmask(y, MASK, x),
     "putmask with a number": lambda y, x: np.putmask(y, x > 0.2, 0.5),
     "putmask that repeats": lambda y, x: np.putmask(y, MASK, x[:, 0]),
+    "putmask of another shape": lambda y, x: np.putmask(y, MASK.ravel(), x),
+    "place of another shape": lambda y, x: np.place(y, MASK.reshape(-1, 1), x[0]),
     "place": lambda y, x: np.place(y, MASK, [0.5]),
     "place that repeats": lambda y, x: np.place(y, MASK, x[0]),
     "put": lambda y, x: np.put(y, np.array([1, 5, 1]), x[:, 1]),
