@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
 from tapec.api.methods import Copied, bound, dress, is_class_method
@@ -25,18 +25,21 @@ from tapec.ops.control import CALL
 from tapec.ops.symbol import differs
 from tapec.runtime.cache import CacheInfo
 from tapec.runtime.collector import resting_collector
-from tapec.trace.anew import RecordedProgram, Recordings
+from tapec.trace.anew import RecordedProgram
 from tapec.trace.paths import TracedPath
 from tapec.trace.program import Program
 from tapec.trace.recorder import CURRENT, in_batch
 from tapec.trace.run import Recorded, run_traced
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
+from tapec.trace.variants import Variants
 
 if TYPE_CHECKING:
     from tapec.api.explain import Explanation
 
 __all__ = ["CompiledFunction", "Entry", "Out", "Transform", "result_template"]
+
+P = TypeVar("P", bound=Program)
 
 
 class Transform:
@@ -90,7 +93,7 @@ class Entry:
         self.programs: list[Program] = []
         self.volatile: str | None = None
         self.once: str | None = None  # why the last run stands for no other
-        self.recorded: OrderedDict[Any, Recordings] = OrderedDict()
+        self.recorded: OrderedDict[Any, Variants] = OrderedDict()
         self.lock = RLock()
 
     @property
@@ -242,27 +245,27 @@ class CompiledFunction(Copied):
                 self._transform.refuse(recorded.trace.volatile)
                 entry.volatile = recorded.trace.volatile
             entry.once = recorded.trace.once
-            if entry.volatile is not None or entry.once is not None:
-                return self._run_recorded(entry, recorded, objects, as_tensors)
-            program = self._program_for(entry, objects)
-            if sum(any(g.kind is len for g in p.guards) for p in program.paths) >= _LENGTHS:
-                entry.volatile = "the shapes of its values hang on values"
-                return self._run_recorded(entry, recorded, objects, as_tensors)
-            if len(program.paths) >= settings.path_limit:
-                self._past_limit(entry, "paths", "write the branch with np.where")
-                return self._run_recorded(entry, recorded, objects, as_tensors)
-            if program not in entry.programs and len(entry.programs) >= settings.path_limit:
-                change = entry.programs[-1].lost or "a fact about it"
-                self._past_limit(
-                    entry, f"states of what it captures ({change:.80})", "pass as an argument what changes"
-                )
-                return self._run_recorded(entry, recorded, objects, as_tensors)
-            self._add(entry, program, recorded)
-            found = self._try(program, objects, as_tensors)
-            if found is MISS:  # a guard on a nan, or captured state that another thread is changing
-                entry.volatile = "what it relied on held no longer when it had been compiled"
-                return self._run_recorded(entry, recorded, objects, as_tensors)
-            return found
+            if entry.anew is None:
+                program = self._program_for(entry, objects)
+                self._limit(entry, program)
+                if entry.volatile is None:
+                    self._add(entry, program, recorded)
+                    found = self._try(program, objects, as_tensors)
+                    if found is not MISS:
+                        return found
+                    # a guard on a nan, or captured state that another thread is changing
+                    entry.volatile = "what it relied on held no longer when it had been compiled"
+            return self._run_recorded(entry, recorded, objects, as_tensors)
+
+    def _limit(self, entry: Entry, program: Program) -> None:
+        """Where one more path of this program would be one too many, it is the last that is looked for."""
+        if sum(any(g.kind is len for g in p.guards) for p in program.paths) >= _LENGTHS:
+            entry.volatile = "the shapes of its values hang on values"
+        elif len(program.paths) >= settings.path_limit:
+            self._past_limit(entry, "paths", "write the branch with np.where")
+        elif program not in entry.programs and len(entry.programs) >= settings.path_limit:
+            change = entry.programs[-1].lost or "a fact about it"
+            self._past_limit(entry, f"states of what it captures ({change:.80})", "pass as an argument what changes")
 
     def _past_limit(self, entry: Entry, what: str, mend: str) -> None:
         entry.volatile = f"it has more than {settings.path_limit} {what}"
@@ -284,14 +287,15 @@ class CompiledFunction(Copied):
         for program in entry.programs:
             if program.read(objects) is not None:
                 return program
-        transform, plan = self._transform, entry.plan
-        return Program(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
+        return self._new(Program, entry)
 
-    def _add(self, entry: Entry, program: Program, recorded: Any) -> None:
+    def _new(self, kind: type[P], entry: Entry) -> P:
+        transform, plan = self._transform, entry.plan
+        return kind(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
+
+    def _add(self, entry: Entry, program: Program, recorded: Recorded) -> None:
         self._why = self._reason(entry, program)
-        path = program.add(recorded, entry.info)
-        self._compiled(program)
-        path.pack = packer(path.template)
+        self._compile(entry, program, recorded)
         if program not in entry.programs:
             entry.programs.append(program)
         road = fast_call(self._binder, entry.call, program, self._recovered)
@@ -301,7 +305,9 @@ class CompiledFunction(Copied):
                 self._roads.add(program, road)
                 self.__call__ = self._roads.first
 
-    def _compiled(self, program: Program) -> None:
+    def _compile(self, entry: Entry, program: Program, recorded: Recorded) -> None:
+        path = program.add(recorded, entry.info)
+        path.pack = packer(path.template)
         with self._lock:
             self._compilations += 1
             self._loaded += program.built is not None and program.built.entry is not None
@@ -320,20 +326,21 @@ class CompiledFunction(Copied):
             return "the settings are others"
         return signature_change(others[-1].info, entry.info)
 
-    def _run_recorded(self, entry: Entry, recorded: Any, objects: list[Any], as_tensors: bool) -> Any:
+    def _run_recorded(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
         """Run the code cached for the structure of this very run."""
         rec = CURRENT.get()
         volatile = recorded.trace.volatile or entry.volatile
         if rec is not None and rec.trace is not None:
-            rec.trace.volatile = volatile or rec.trace.volatile
+            if volatile is not None:
+                rec.trace.unsettle(volatile)
             rec.trace.once = recorded.trace.once or rec.trace.once
         key = RecordedProgram.key(recorded)
-        structure = entry.recorded.get(key)
-        if structure is None:
-            structure = entry.recorded[key] = Recordings(recorded)
-            while len(entry.recorded) > settings.cache_size:
-                entry.recorded.popitem(last=False)
-        program = structure.find(recorded, lambda moving: self._compile_recorded(entry, recorded, moving))
+        log = recorded.trace.log
+        variants = entry.recorded.get(key) or Variants(log.scalars)
+        program = variants.find(log, lambda: self._compile_recorded(entry, recorded, variants.moving))
+        entry.recorded[key] = variants  # of which something could be compiled
+        while len(entry.recorded) > settings.cache_size:
+            entry.recorded.popitem(last=False)
         path = program.paths[0]
         read = program.objects(recorded, objects)
         outputs = program.run([value_of(x) for x in read])
@@ -341,13 +348,10 @@ class CompiledFunction(Copied):
             outputs = recorded_outputs(self._call_op, path, read, outputs, as_tensors)
         return path.pack(outputs)
 
-    def _compile_recorded(self, entry: Entry, recorded: Any, moving: frozenset[int]) -> RecordedProgram:
-        transform, plan = self._transform, entry.plan
-        program = RecordedProgram(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
+    def _compile_recorded(self, entry: Entry, recorded: Recorded, moving: frozenset[int]) -> RecordedProgram:
+        program = self._new(RecordedProgram, entry)
         program.moving = moving
-        path = program.add(recorded, entry.info)
-        self._compiled(program)
-        path.pack = packer(path.template)
+        self._compile(entry, program, recorded)
         return program
 
     # -- looking ----------------------------------------------------------------------------------------------------

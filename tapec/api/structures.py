@@ -13,7 +13,7 @@ from tapec.api.forward import Forward
 from tapec.config import code_settings, in_force
 from tapec.runtime.cache import Cache, CacheInfo
 from tapec.runtime.collector import resting_collector
-from tapec.trace.anew import Literals
+from tapec.trace.variants import Variants
 
 __all__ = ["CACHE", "Structure", "cache_clear", "cache_info", "structure_of"]
 
@@ -36,39 +36,31 @@ def cache_clear() -> None:
 
 
 class Structure:
-    """All compiled code of one recorded structure.
+    """All compiled code of one recorded structure; `cuts` are the places where Python code has to run, found when first
+    asked for."""
 
-    `compiled` has it by what is asked for and by the numbers written into it; `cuts` are the places where Python code
-    has to run, found when first asked for.
-    """
-
-    __slots__ = ("compiled", "cuts", "literals", "used")
+    __slots__ = ("cuts", "used", "variants")
 
     def __init__(self, scalars: list[tuple[int, Any]]):
-        self.compiled: dict[Any, Any] = {}
         self.cuts: Any = None
-        self.literals = Literals(scalars)
         self.used = False
+        self.variants = Variants(scalars)
 
     def find(self, log: Any, what: Any, make: Callable[[Forward], Any]) -> Any:
         """The code for what is asked, with the numbers of this recording in it."""
-        found = self.compiled.get((what, self.literals.of(log)))
+        variants = self.variants
+        found = variants.made.get((what, variants.literals(log)))
         if found is None:
             with CACHE.lock, resting_collector():
-                found = self._make(log, what, make)
+                found = variants.find(log, lambda: self._made(log, make), what)
         else:
             CACHE.hits += 1
         self.used = True
         return found
 
-    def _make(self, log: Any, what: Any, make: Callable[[Forward], Any]) -> Any:
-        if self.literals.changed(log):
-            self.compiled.clear()
-        literals = self.literals.of(log)
-        found = self.compiled.get((what, literals))
-        if found is None:
-            found = self.compiled[what, literals] = make(Forward(log, dict(literals)))
-            CACHE.compiled(loaded=found.is_loaded)
+    def _made(self, log: Any, make: Callable[[Forward], Any]) -> Any:
+        found = make(Forward(log, dict(self.variants.literals(log))))
+        CACHE.compiled(loaded=found.is_loaded)
         return found
 
 

@@ -1,7 +1,6 @@
 """Functions that must be recorded anew at each call, because they draw random numbers or take too many paths.
 
-What such runs have in common is compiled: a structure, with its values left out. Python numbers are written into the
-code as literals until one is seen to change, and from then on that one is an input.
+What such runs have in common is compiled: a structure, with its values left out.
 """
 
 from __future__ import annotations
@@ -17,52 +16,7 @@ from tapec.trace.program import Program, is_number_like
 from tapec.trace.run import Recorded
 from tapec.trace.tensor import Tensor
 
-__all__ = ["Literals", "RecordedProgram", "Recordings"]
-
-
-class Literals:
-    """The Python numbers of a structure that are written into its code; `moving` are the slots of those that are not,
-    because they were seen to change."""
-
-    __slots__ = ("first", "moving")
-
-    def __init__(self, scalars: list[tuple[int, Any]]):
-        self.first = list(scalars)
-        self.moving: frozenset[int] = frozenset()
-
-    def of(self, log: Any) -> tuple[tuple[int, Any], ...]:
-        moving = self.moving
-        return tuple([p for p in log.scalars if p[0] not in moving] if moving else log.scalars)
-
-    def changed(self, log: Any) -> bool:
-        """Take notice of numbers that have changed: code that they are written into is of no use any more."""
-        moved = {slot for (slot, now), (_, first) in zip(log.scalars, self.first) if now != first}
-        if moved <= self.moving:
-            return False
-        self.moving |= moved
-        return True
-
-
-class Recordings:
-    """All code for runs of one structure, by the numbers written into it."""
-
-    def __init__(self, recorded: Recorded):
-        self.literals = Literals(recorded.trace.log.scalars)
-        self.programs: dict[Any, RecordedProgram] = {}
-
-    @property
-    def last(self) -> RecordedProgram:
-        return next(reversed(self.programs.values()))
-
-    def find(self, recorded: Recorded, make: Callable[[frozenset[int]], RecordedProgram]) -> RecordedProgram:
-        """The program for this run; `make` is told which numbers are inputs."""
-        log = recorded.trace.log
-        found = self.programs.get(self.literals.of(log))
-        if found is None:
-            if self.literals.changed(log):
-                self.programs.clear()
-            found = self.programs[self.literals.of(log)] = make(self.literals.moving)
-        return found
+__all__ = ["RecordedProgram"]
 
 
 class RecordedProgram(Program):

@@ -141,6 +141,13 @@ def test_random_numbers_are_drawn_at_every_call():
         assert f.cache_info().compilations == 1
 
 
+def test_an_error_when_it_is_compiled_is_the_same_at_every_call():
+    f = tapec.grad(lambda w: w * np.random.random(3))
+    for _ in range(2):
+        with pytest.raises(TypeError, match="a loss is one real number"):
+            f.source(np.ones(3))
+
+
 def test_a_generator_argument():
     @tapec.value_and_grad
     def f(w, rng):
