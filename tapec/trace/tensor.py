@@ -130,7 +130,7 @@ class Tensor(ArrayLike):
     def _laid_out(self) -> None:
         """How it lies in memory is no part of a structure."""
         for trace in traces(self):
-            trace.volatile = trace.volatile or LAID_OUT  # any other reason says more
+            trace.unsettle(LAID_OUT)
 
     def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         return perform(op, inputs, params)

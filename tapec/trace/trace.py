@@ -17,7 +17,7 @@ from tapec.trace.later import large_input
 from tapec.trace.log import Log
 from tapec.trace.mends import surface
 from tapec.trace.recorder import CURRENT, Mark, Recorder, Token
-from tapec.trace.tensor import Tensor, user_frame, wrap
+from tapec.trace.tensor import LAID_OUT, Tensor, user_frame, wrap
 
 __all__ = ["Trace"]
 
@@ -123,8 +123,9 @@ class Trace:
         return value
 
     def unsettle(self, why: str) -> None:
-        """The function must be recorded anew at each call."""
-        self.volatile = why
+        """The function must be recorded anew at each call. Any other reason says more than how arrays lie."""
+        if self.volatile is None or why != LAID_OUT:
+            self.volatile = why
 
     def observe(self, tensor: Tensor) -> None:
         """The values of an integer or boolean array were looked at: no guard is small enough for that."""

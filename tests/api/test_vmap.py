@@ -112,9 +112,10 @@ def test_values_of_integer_arrays() -> None:
         tapec.vmap(lambda k: table[k])(np.arange(3))
 
 
-def test_values_of_integer_arrays_and_how_they_lie() -> None:
+@pytest.mark.parametrize("ravel", [np.ravel, tapec.compile(np.ravel, static_argnames="order")])
+def test_values_of_integer_arrays_and_how_they_lie(ravel) -> None:
     with pytest.raises(tapec.UnsupportedError, match="integer or boolean array"):
-        tapec.vmap(lambda k, x: np.ravel(np.eye(4)[k] * x, order="K"))(np.array([[0, 1], [2, 3]]), np.ones((2, 2, 4)))
+        tapec.vmap(lambda k, x: ravel(np.eye(4)[k] * x, order="K"))(np.array([[0, 1], [2, 3]]), np.ones((2, 2, 4)))
 
 
 def test_errors_that_the_function_catches() -> None:
