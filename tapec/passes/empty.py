@@ -262,9 +262,10 @@ def _split(part: Empty, old: tuple[int, ...], new: tuple[int, ...]) -> Empty | N
         return _among(Empty(everywhere, everywhere, k + 1 - len(new)), filled >> first * m, m)
     if last - first + 1 < new[k]:
         return _among(Empty(everywhere, everywhere, k - len(new)), (2 << last) - (1 << first), new[k])
-    anywhere = 0
-    for block in range(new[k]):
-        anywhere |= filled >> block * m
+    anywhere, shift = filled, m
+    while shift < m * new[k]:  # as many blocks at once as were taken together by now
+        anywhere |= anywhere >> shift
+        shift *= 2
     return _among(Empty(everywhere, everywhere, k + 1 - len(new)), anywhere & ((1 << m) - 1), m)
 
 

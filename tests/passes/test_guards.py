@@ -130,6 +130,7 @@ TAME = [
     "absolute %x; sqrt %0",
     "exp %x; log %0",
     f"{SHIFTED}; exp %2",
+    "clip %x, -inf, 0.0; exp %0",
     "power %x, 2.0",
     "power %x, 0",
     "absolute %x; power %0, 0.5",
@@ -145,6 +146,7 @@ WILD = [
     "sqrt %x",
     "absolute %x; log %0",
     "exp %x",
+    "clip %x, 0.0, %y; exp %0",
     f"{SHIFTED}; subtract %2, %y; exp %3",
     "max %y {axis=(0,), keepdims=True}; subtract %x, %0; exp %1",
     *[f"power %x, {n}" for n in ("inf", "nan", "-1.0", "0.5")],
@@ -162,6 +164,15 @@ def test_what_may_be_infinite_of_numbers(body, wild):
 def test_one_element_of_an_axis_too_long_to_tell_its_places():
     node = parse(text("%x: f64[]", f"scatter %x {{shape=({1 << 40},), index=(-1,)}}")).nodes[-1]
     assert may_be_empty(node, [None]) == Empty(axes=1, chosen=1, axis=-1)
+
+
+def test_what_any_of_millions_of_copies_has_is_told_at_once():
+    n = 1 << 23
+    body = f"scatter %x {{shape=({n},), index=(1:,)}} !ct; reshape %0 {{shape=({n // 2}, 2)}} !ct"
+    scatter, reshape = parse(text(f"%x: f64[{n - 1}]", body)).nodes
+    part = may_be_empty(scatter, [None])
+    assert part is not None and part.filled.bit_count() == n - 1
+    assert may_be_empty(reshape, [part]) == Empty(axes=3, chosen=3)
 
 
 def test_a_chain_of_products_has_one_mask():
