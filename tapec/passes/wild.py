@@ -72,10 +72,10 @@ def _logarithm(node: Node) -> bool:
 
 
 def _exponential(node: Node) -> bool:
-    """Not where the maximum was taken away."""
+    """Not where it is of nothing above zero, or the maximum was taken away."""
     x = node.inputs[0]
     if x.op.name == "clip" and uniform_value(x.inputs[2]) == 0:
-        x = x.inputs[0]
+        return False
     if x.op.name != "subtract":
         return True
     top = x.inputs[1]
