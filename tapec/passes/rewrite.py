@@ -28,7 +28,6 @@ from tapec.passes.uses import Uses
 
 __all__ = ["Rewrite", "RuleSet"]
 
-FEW = 4  # with so many rules a set looks at the ops of a graph before it looks at nodes
 DEPTH = 64  # rules firing inside what rules make: down a long chain, or because rules undo one another
 
 
@@ -44,10 +43,14 @@ Variants = tuple[tuple[Rule, Pattern, tuple[Look, ...]], ...]
 
 
 class RuleSet:
-    """Rules with an index by ops, filled as ops are met. Calling it rewrites a graph."""
+    """Rules with an index by ops, filled as ops are met. Calling it rewrites a graph.
 
-    def __init__(self, about: str, *groups: Sequence[Rule]):
+    `needs` is an op that all of them ask for: a set that few programs need does not look at the others more closely.
+    """
+
+    def __init__(self, about: str, *groups: Sequence[Rule], needs: str | None = None):
         self.__doc__ = about
+        self.needs = needs
         self.rules = tuple([rule for group in groups for rule in group])
         self._by_op: dict[Op, Variants] = {}
         self.indices: dict[tuple[bool, bool], dict[Any, Variants]] = {}  # by fast math, and whether among cotangents
@@ -61,24 +64,11 @@ class RuleSet:
 
     def groups(self, graph: Graph) -> list[tuple[Variants, list[int]]]:
         """Rules, and where nodes stand at which they might fire, as far as ops tell, their own and their operands'."""
-        if graph._heads is None and not self.may_fire(graph):
+        if self.needs is not None and all([node.op.name != self.needs for node in graph.nodes]):
             return []
         fast = settings.fast_math
         found = [(self.candidates(ops, fast, ct), places) for (ct, ops), places in heads(graph).items()]
         return [(variants, places) for variants, places in found if variants]
-
-    def may_fire(self, graph: Graph) -> bool:
-        """Has the graph the ops that a rule asks for? Told of sets of few rules, before the heads are looked up."""
-        if len(self.rules) > FEW:
-            return True
-        ops = {node.op for node in graph.nodes}
-        around = (*ops, *{i.op for i in graph.inputs})
-        for rule in self.rules:
-            for pattern in rule.pattern.variants():
-                below = type(pattern) is not Some or pattern.every or pattern.fits_operands(around)
-                if below and any(map(pattern.fits, ops)):
-                    return True
-        return False
 
     def index(self, fast: bool, cotangent: bool) -> dict[Any, Variants]:
         return self.indices.setdefault((fast, cotangent), {})
