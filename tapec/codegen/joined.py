@@ -117,8 +117,11 @@ def _both(a: Loop, b: Loop, places: Mapping[Loop, int], now: Mapping[Loop, tuple
         if inside is not None:
             found.append(shifted(*inside, places[walk.loop]))  # type: ignore[index]
         else:
-            found.append((WALK, len(walks)))
-            walks.append(_moved(walk, now))
+            moved = _moved(walk, now)
+            known = not moved.is_numbers and moved in walks  # numbers that are equal need not be the same
+            found.append((WALK, walks.index(moved) if known else len(walks)))
+            if not known:
+                walks.append(moved)
     own = places[b]
     sources = [tuple([found[x] if kind == WALK else shifted(kind, x, own) for kind, x in s]) for s in b.sources]
     first = a.first | {(p + own, d): node for (p, d), node in b.first.items()}

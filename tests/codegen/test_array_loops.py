@@ -1,6 +1,7 @@
 """Loops of programs on arrays that were written out, found again: the same values, bit for bit, in lines that a person
 would write."""
 
+import ast
 import random
 
 import numpy as np
@@ -127,6 +128,19 @@ def losses(xs, w, u, v, ys):
     return total / 12
 
 
+def kalman(ys, q, r):
+    """The filter of one output: the gradient reads the inverse of its variance in two places."""
+    f, h = np.eye(8, dtype=q.dtype) + np.eye(8, k=1, dtype=q.dtype), np.eye(1, 8, dtype=q.dtype)
+    m, p, total = np.zeros(8, q.dtype), q, 0.0
+    for t in range(12):
+        m, p = f @ m, f @ p @ f.T + q
+        e, s = ys[t] - h @ m, h @ p @ h.T + r * np.eye(1, dtype=q.dtype)
+        k = p @ h.T @ np.linalg.inv(s)
+        m, p = m + k @ e, p - k @ h @ p
+        total = total + e @ np.linalg.solve(s, e)
+    return total
+
+
 PROGRAMS = [
     (losses, (drawn(12, 4, 3), drawn(3, 5), drawn(5, 5), drawn(5, 2), drawn(12, 4, 2))),
     (rnn, (drawn(12, 4, 3), drawn(3, 5), drawn(5, 5))),
@@ -143,13 +157,21 @@ PROGRAMS = [
     (batches, (drawn(48, 12), drawn(48), drawn(12))),
     (determinants, (drawn(4, 4), drawn(4, 4))),
     (stacked, (drawn(12, 12), drawn(12))),
+    (kalman, (drawn(12, 1), np.eye(8), np.array(1.0))),
 ]
+
+
+def several_names(source):
+    """The names of each tuple in it: what a step keeps, what a loop takes apart."""
+    tuples = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Tuple)]
+    return [names for t in tuples if len(names := [e.id for e in t.elts if isinstance(e, ast.Name)]) > 1]
 
 
 @pytest.mark.parametrize(("function", "values"), PROGRAMS)
 def test_programs(function, values, monkeypatch):
     compiled = as_written_out(gradient_of(function, *values), values, monkeypatch)
     assert loops(compiled) >= 2
+    assert all(len(set(names)) == len(names) for names in several_names(compiled.source)), compiled.source
     assert len(compiled.source.splitlines()) < len(written_out(compiled.graph, monkeypatch).source.splitlines()) / 2
 
 
