@@ -7,8 +7,7 @@ import pytest
 
 import tapec
 from tapec.errors import InPlaceError
-from tapec.trace import inplace, writers
-from tests.trace.test_inplace import check, loss, slope
+from tests.trace.test_inplace import check, loss, only_the_long_way, outcome, slope
 
 MASK = np.arange(12).reshape(3, 4) % 3 == 0
 ROWS, COLUMNS = np.array([2, 0, 2]), np.array([1, 3, 1])
@@ -75,23 +74,11 @@ def test_one_change_is_what_several_records_are(name, start, monkeypatch):
 
     x = np.cos(np.arange(12.0).reshape(3, 4))
 
-    def outcome():
-        t = tapec.constant(x)
-        with tapec.GradientTape() as tape:
-            tape.watch(t)
-            found = f(t)
-            y = loss(found)
-        return [part.numpy() for part in found], tape.gradient(y, t).numpy()
-
-    results = [outcome() for _ in range(3)]
-    for module in (inplace, writers):
-        for attempt in ("updated", "written", "replaced", "renewed", "placed"):
-            if hasattr(module, attempt):
-                monkeypatch.setattr(module, attempt, lambda *args: False)
-    monkeypatch.setattr(tapec.Tensor, "_gathered", lambda *args: False)
-    results.append(outcome())
+    results = [outcome(f, x) for _ in range(3)]
+    only_the_long_way(monkeypatch)
+    results.append(outcome(f, x))
     rounding = 1e-14 if ".at" in name else 5e-16  # what comes to one place is put together before
-    for values, gradient in results:
+    for values, gradient, _ in results:
         for got, want in zip(values, f(x.copy()), strict=True):
             np.testing.assert_allclose(got, want, rtol=rounding)
         np.testing.assert_allclose(gradient, results[0][1], rtol=1e-13, atol=1e-15)
