@@ -59,10 +59,12 @@ def _made(rec: Recorder, t: Tensor) -> bool:
 
 
 def _may_change(t: Tensor, rec: Recorder) -> bool:
-    """Is it nobody's view, and does nobody watch a view of it?"""
+    """Is it nobody's view, or a plain one of what may change, and does nobody watch a view of it?"""
     link = t._link
     if link is None:
         return True
+    if type(link) is tuple:
+        return _is_plain_view(t)
     if type(link) is not Views or link.made is not None:
         return False
     for reference in link.refs:
@@ -71,6 +73,15 @@ def _may_change(t: Tensor, rec: Recorder) -> bool:
             if view._mark is not rec.mark or not _made(rec, view):
                 return False
     return True
+
+
+def _is_plain_view(t: Tensor) -> bool:
+    """Was it taken by ints and slices from a tensor that may change?"""
+    base, steps = t._link[:2]
+    if len(t._link) > 2 or len(steps) != 1 or steps[0][0] is not GETITEM or steps[0][2]:
+        return False
+    rec = recorder_of(base)
+    return rec is not None and _may_change(base, rec)
 
 
 def _operand(x: Any, rec: Recorder) -> Any:
@@ -107,13 +118,13 @@ def _place(depth: int) -> tuple[Any, int]:
 def updated(t: Tensor, op: Op, compute: Any, other: Any) -> bool:
     """`t += other`, where the result has the dtype and shape of the tensor."""
     rec = recorder_of(t)
-    return rec is not None and update(rec, t, op, compute, other)
+    x = None if rec is None else _operand(other, rec)
+    return x is not None and update(rec, t, op, compute, x)  # type: ignore[arg-type]
 
 
-def update(rec: Recorder, t: Tensor, op: Op, compute: Any, other: Any) -> bool:
-    """The same, where it is known what records."""
-    x = _operand(other, rec) if _may_be_written(t, rec) else None
-    if x is None:
+def update(rec: Recorder, t: Tensor, op: Op, compute: Any, x: Any) -> bool:
+    """The same with an operand as it is recorded, where it is known what records."""
+    if not _may_change(t, rec):
         return False
     value = t._value
     try:
@@ -124,19 +135,6 @@ def update(rec: Recorder, t: Tensor, op: Op, compute: Any, other: Any) -> bool:
         return False
     _renew(rec, t, op, (t, x), (), new, 5)
     return True
-
-
-def _is_plain_view(t: Tensor) -> bool:
-    """Was it taken by ints and slices from a tensor that may change?"""
-    base, steps = t._link[:2]
-    if len(t._link) > 2 or len(steps) != 1 or steps[0][0] is not GETITEM or steps[0][2]:
-        return False
-    rec = recorder_of(base)
-    return rec is not None and _may_change(base, rec)
-
-
-def _may_be_written(t: Tensor, rec: Recorder) -> bool:
-    return _is_plain_view(t) if type(t._link) is tuple else _may_change(t, rec)
 
 
 def _renew(rec: Recorder, t: Tensor, op: Op, inputs: tuple[Any, ...], params: Any, new: Any, depth: int) -> Tensor:
@@ -170,7 +168,7 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
     static = None if code else _static_index(index)
     if type(value) is Tensor and type(value._link) is tuple and value._link[0] is t:
         return value._link[1] == ((GETITEM, (("index", static),), ()),)  # `t[index] += w` has changed it already
-    x = _operand(value, rec) if _may_be_written(t, rec) else None
+    x = _operand(value, rec) if _may_change(t, rec) else None
     if x is None:
         return False
     params: Any = (("index", static),)
@@ -186,15 +184,15 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
         found = None if not is_mask and _holds_mask(index) else encoded(t, index)
         if found is None or found[0] is not GETITEM or not found[1]:
             return False
-        _, params, arrays, index, _ = found
-        arrays = as_seen(rec, arrays)
+        _, params, arrays, index, theirs = found
+        arrays = as_seen(rec, arrays) if theirs else arrays
     return _written(rec, t, (x, *arrays), params, index)
 
 
 def placed(t: Tensor, arrays: tuple[np.ndarray, ...], value: Any) -> bool:
     """`t[arrays] = value`, with arrays of places along all axes that nobody else knows."""
     rec = recorder_of(t)
-    x = _operand(value, rec) if rec is not None and _may_be_written(t, rec) else None
+    x = _operand(value, rec) if rec is not None and _may_change(t, rec) else None
     if x is None:
         return False
     return _written(rec, t, (x, *arrays), (("index", SLOTS[: len(arrays)]),), arrays)  # type: ignore[arg-type]
@@ -216,7 +214,7 @@ def _written(rec: Recorder, t: Tensor, given: tuple[Any, ...], params: Any, inde
 def renewed(t: Tensor, op: Op, inputs: tuple[Any, ...]) -> bool:
     """The result of an op, which has the dtype and shape of the tensor, in its place."""
     rec = recorder_of(t)
-    if rec is None or not _may_be_written(t, rec):
+    if rec is None or not _may_change(t, rec):
         return False
     operands: list[Any] = []
     values = []
@@ -298,7 +296,7 @@ def _static_index(index: Any) -> tuple[Any, ...] | None:
 def replaced(t: Tensor, op: Op, x: Any) -> bool:
     """All of it by the elements of another tensor, or of a plain array, of the same type, or by one number."""
     rec = recorder_of(t)
-    x = _operand(x, rec) if rec is not None and _may_be_written(t, rec) else None
+    x = _operand(x, rec) if rec is not None and _may_change(t, rec) else None
     return x is not None and _replace(rec, t, op, x)  # type: ignore[arg-type]
 
 
