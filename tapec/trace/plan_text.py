@@ -50,7 +50,7 @@ from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import USER_FILES, Tensor, user_frame, wrap
 
-__all__ = ["FILE", "Line", "Text", "made_in", "noting", "written"]
+__all__ = ["FILE", "Line", "Text", "made_in", "noting", "own", "written"]
 
 
 class Line(NamedTuple):
@@ -179,7 +179,7 @@ def _appending(text: Text, groups: list[set[int]], depth: int) -> Iterator[str]:
     yield "lasti = frame.f_lasti"
     yield "append = rec.append"
     for k in text.own:
-        yield f"h{k} = v{k}.copy()"
+        yield f"h{k} = own(v{k})"
     plain = len(text.lines) == 1 and text.operands == 1 and text.lines[0].picks == (0,)
     for n, line in enumerate(text.lines):
         for k in line.flags:
@@ -192,6 +192,11 @@ def _appending(text: Text, groups: list[set[int]], depth: int) -> Iterator[str]:
             for k in line.to:
                 if k in made:
                     yield f"x{k}._mark = mark"
+
+
+def own(x: Any) -> Any:
+    """A constant for one record: an array or a number of its own, since recordings tell them apart by identity."""
+    return x.copy() if type(x) is np.ndarray else type(x)(x)  # whose own `copy` makes an array first
 
 
 @lru_cache(maxsize=1024)
@@ -262,6 +267,7 @@ _SPACE = {
     "ndarray": np.ndarray,
     "new": object.__new__,
     "note_user_line": note_user_line,
+    "own": own,
     "share": share,
     "user_frame": user_frame,
     "wrap": wrap,

@@ -18,7 +18,7 @@ from tapec.ir.graph import Params
 from tapec.ir.types import NUMBERS
 from tapec.ops.layout import ravel
 from tapec.trace.computing import computation, direct
-from tapec.trace.plan_text import Line, Text, made_in, noting, written
+from tapec.trace.plan_text import Line, Text, made_in, noting, own, written
 from tapec.trace.recorder import Recorder
 from tapec.trace.tensor import Tensor, record, wrap
 
@@ -94,11 +94,11 @@ def plan_of(answer: Answer, ours: Any, views: bool, by_numpy: Any = None, depth:
     lines = _lines(answer, places)
     ends = tuple([places[node] for node in answer.results])
     given = [node.value for node in answer.constants]
-    own = tuple([k + count for k, x in enumerate(given) if type(x) not in NUMBERS])
+    owned = tuple([k + count for k, x in enumerate(given) if type(x) not in NUMBERS])
     chains = [_chain(answer, node, places) if views else (None, None) for node in answer.results]
     kind = answer.kind
     origins = tuple([operand for operand, _ in chains])
-    text = Text(count, first - count, own, lines, ends, origins, kind is not None, depth)
+    text = Text(count, first - count, owned, lines, ends, origins, kind is not None, depth)
     general = General([(n.op, n.params) for n in nodes], text)
     return written(text)(
         [_RAVEL if ours is ravel and n is nodes[-1] else computation(n, by_numpy) for n in nodes],
@@ -190,8 +190,8 @@ class General:
 
 
 def _own_constant(x: Any) -> Any:
-    """A number of Python's, or for each call an array of its own: recordings tell arrays apart by identity."""
-    return x if type(x) in NUMBERS else wrap(x.copy())
+    """A number of Python's as it is."""
+    return x if type(x) in NUMBERS else wrap(own(x))
 
 
 def _unshared(x: Any) -> Any:
