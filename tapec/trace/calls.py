@@ -18,7 +18,7 @@ from tapec.ops.extremes import CLIP
 from tapec.ops.reading import take
 from tapec.ops.ufunc_calls import call_with
 from tapec.ops.ufuncs import call as call_ufunc
-from tapec.trace.plans import INTS, PLACED, PLANS, STATIC, call, call_any, holds_arrays, word_of
+from tapec.trace.plans import INTS, PLACED, PLANS, STATIC, call, call_any, word_of
 from tapec.trace.steps import plan_of_any
 from tapec.trace.tensor import NUMERIC, Tensor, operand_values, perform
 
@@ -125,7 +125,7 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
         elif kind in PLACED:  # np.sum(x, 0)
             operands, words, count = (x,), (y,), 1
         elif kind is not Tensor and kind is not _ndarray:
-            word = None if (kind is list or kind is tuple) and holds_arrays(y) else word_of(y)
+            word = word_of(y)
             if word is None:
                 return call_any(ours, args, kwargs)
             operands, words, count = (x,), (word,), 1

@@ -8,6 +8,7 @@ on it is computed and recorded at once. A function that looks at values refuses 
 
 from __future__ import annotations
 
+from functools import partial
 from marshal import dumps
 from types import NoneType
 from typing import Any
@@ -22,8 +23,7 @@ from tapec.trace.asking import answer, plan_for
 from tapec.trace.by_value import plan_by_value
 from tapec.trace.tensor import NUMERIC, Tensor, wrap
 
-__all__ = ["INTS", "PLACED", "PLANS", "STATIC", "call", "call_any", "comes_again", "holds_arrays", "remember"]
-__all__ += ["word_of"]
+__all__ = ["INTS", "PLACED", "PLANS", "STATIC", "call", "call_any", "comes_again", "remember", "word_of"]
 
 _ndarray = np.ndarray
 _generic = np.generic
@@ -53,7 +53,7 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     operands: list[Any] = []
     values: list[Any] = []
     row: Any = args
-    if args and (type(args[0]) is list or type(args[0]) is tuple) and holds_arrays(args[0]):  # np.stack([a, b], axis)
+    if args and type(args[0]) in _ROWS and args[0] and type(args[0][0]) in _HOLDING:  # np.stack([a, b], axis)
         key += (type(args[0]), len(args[0]))
         row = args[0] if len(args) == 1 else (*args[0], *args[1:])
     for a in row:
@@ -102,50 +102,41 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def word_of(a: Any) -> Any:
-    """What stands in a key for an argument without arrays in it, such that equal ones mean the same; or None."""
+    """What stands in a key for an argument without arrays in it, such that equal ones mean the same; or None.
+
+    Bytes stand for numbers, which may well be others next time.
+    """
     kind = type(a)
-    if kind is float:
-        return _number(Number, (dumps(a, _NO_REFERENCES),))
-    if kind is Tensor or kind is _ndarray:
-        return None
-    if kind is bool:
-        return kind, a
-    if kind is str:
-        return None if a in _BY_MEMORY else a
-    if kind is tuple and INTS.issuperset(map(type, a)):
-        return a
     if kind is list or kind is tuple:
+        if a and type(a[0]) in _HOLDING:  # as most lists are
+            return None
+        if kind is tuple and INTS.issuperset(map(type, a)):
+            return a
         if len(a) > _LONG:
             return None
-        if _SIMPLE.issuperset(map(type, a)) or all(
-            [type(x) in _SIMPLE or (type(x) in _ROWS and _SIMPLE.issuperset(map(type, x))) for x in a]
-        ):
-            return _number(Number, (dumps(a, _NO_REFERENCES),))
-        if not _HOLDING.isdisjoint(map(type, a)):
-            return None
+        if _SIMPLE.issuperset(map(type, a)) or all([type(x) in _SIMPLE or _is_simple_row(x) for x in a]):
+            return dumps(a, _NO_REFERENCES)
         words: list[Any] = [kind]
         for x in a:
             words.append((type(x), x) if type(x) in STATIC else word_of(x))
             if words[-1] is None:
                 return None
-        return _number(Number, words)
+        return tuple(words)
+    if kind is str:
+        return None if a in _BY_MEMORY else a
+    if kind is float:
+        return dumps(a, _NO_REFERENCES)
+    if kind is bool:
+        return kind, a
     if kind is slice and _BOUNDS.issuperset((type(a.start), type(a.stop), type(a.step))):
-        return _number(Number, (kind, a.start, a.stop, a.step))
+        return dumps((..., a.start, a.stop, a.step), _NO_REFERENCES)
     return a if isinstance(a, np.dtype) else None
 
 
-def holds_arrays(a: Any) -> bool:
-    """Is it a list of arrays and tensors, as most lists are? Its first element says so."""
-    return bool(a) and type(a[0]) in _HOLDING
+def _is_simple_row(a: Any) -> bool:
+    return type(a) in _ROWS and len(a) <= _LONG and _SIMPLE.issuperset(map(type, a))
 
 
-class Number(tuple):
-    """Stands for numbers, which may well be others next time."""
-
-    __slots__ = ()
-
-
-_number: Any = tuple.__new__
 _NO_REFERENCES = 2  # a version of `marshal` in which equal bytes are equal numbers, types and signs of zeros included
 
 
@@ -163,11 +154,10 @@ def _take(row: Any, key: list[Any], operands: list[Any], values: list[Any]) -> b
         if kind in STATIC:
             key.append((kind, a))
             continue
-        is_row = kind is list or kind is tuple
-        word = None if is_row and holds_arrays(a) else word_of(a)
+        word = word_of(a)
         if word is not None:
             key.append(word)
-        elif is_row:
+        elif kind is list or kind is tuple:
             key += (kind, len(a))
             if len(a) > _LONG or not _take(a, key, operands, values):
                 return False
@@ -203,8 +193,9 @@ def call_any(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _call_unplanned(key: Any, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if comes_again(key) and not (any([type(k) is Number for k in key]) and _are_many(ours)):
-        remember(key, _planned(ours, args, kwargs, 3 if ... in key[1:2] else 2))
+    if comes_again(key) and not (bytes in map(type, key) and _are_many(ours)):
+        depth = 2 + (... in key[1:2]) + 2 * (type(ours) is partial)  # `call_any`, and for a ufunc's method who found it
+        remember(key, _planned(ours, args, kwargs, depth))
     return run(ours, args, kwargs)
 
 
@@ -234,7 +225,7 @@ def remember(key: Any, plan: Any) -> None:
 
 
 def _planned(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int) -> Any:
-    """For `depth` see `plan_of`: `call_any` stands between."""
+    """For `depth` see `plan_of`."""
     found = answer(ours, args, kwargs)
     if found is None:
         return plan_by_value(ours, args, kwargs, depth)

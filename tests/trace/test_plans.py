@@ -299,6 +299,31 @@ def test_the_first_line_of_a_file_is_the_users(no_plans):
         assert [entry[4] for entry in tape.log.records] == [code]
 
 
+CALLS = {
+    "a function": lambda x: np.sum(x, axis=0),
+    "a method": lambda x: x.sum(axis=0),
+    "an item": lambda x: x[1],
+    "a list": lambda x: np.concatenate([x, x, x]),
+    "a ufunc": lambda x: np.sin(x),
+    "a ufunc's method": lambda x: np.add.reduce(x, axis=0),
+    "a ufunc's method with numbers": lambda x: np.add.reduceat(x, [0, 2]),
+    "a ufunc's method with a tuple of lists": lambda x: np.add.reduce(x, initial=0.0, where=[True, False, True, True]),
+    "by value": lambda x: np.repeat(x, np.array([2, 0, 1, 1])),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_records_name_the_innermost_line_of_the_user(call, no_plans):
+    """Not that of who called there, however few frames of ours are in between."""
+    f = CALLS[call]
+    x = tapec.constant(V)
+    for _ in range(4):
+        with tapec.GradientTape() as tape:
+            tape.watch(x)
+            f(x)
+        assert {entry[4] for entry in tape.log.records} == {f.__code__}
+
+
 def test_nested_tapes(no_plans):
     for _ in range(4):
         x = tapec.constant(A[0])
