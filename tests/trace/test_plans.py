@@ -299,6 +299,18 @@ def test_the_first_line_of_a_file_is_the_users(no_plans):
         assert [entry[4] for entry in tape.log.records] == [code]
 
 
+@pytest.mark.parametrize("length, planned", [(3, True), (1000, False)])
+def test_long_rows_of_numbers_are_no_part_of_a_key(length, planned, no_plans):
+    x = tapec.constant(np.ones((2, length)))
+    rows = [[0.5] * length] * 2
+    for _ in range(4):
+        with tapec.GradientTape() as tape:
+            tape.watch(x)
+            y = np.append(x, rows, axis=0)
+        np.testing.assert_array_equal(y.numpy(), np.append(np.ones((2, length)), rows, axis=0))
+    assert any(type(word) is bytes for key in {*no_plans.PLANS, *no_plans._SEEN} for word in key) == planned
+
+
 CALLS = {
     "a function": lambda x: np.sum(x, axis=0),
     "a method": lambda x: x.sum(axis=0),
