@@ -60,3 +60,20 @@ def test_rooms_for_others_are_found_as_attributes():
     code = "import tapec; tapec.compat.tensorflow.constant(3.0); tapec.scipy.special.logsumexp"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def test_arrays_do_without_code_on_floats():
+    """Also where they are small, if most of the work is on many elements at once: a first call imports less."""
+    code = """if True:
+        import sys
+        import numpy as np
+        import tapec
+
+        w, x = tapec.Variable(np.ones((8, 4))), np.ones((16, 8))
+        with tapec.GradientTape() as tape:
+            loss = np.mean(np.tanh(x @ w) ** 2)
+        tape.gradient(loss, w)
+        assert "tapec.codegen.floats" not in sys.modules
+    """
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr

@@ -13,6 +13,7 @@ from tapec.codegen.cost import Cost
 from tapec.codegen.load import Space
 from tapec.codegen.module import Layout
 from tapec.codegen.names import identifier
+from tapec.codegen.worth import cost_of_step
 from tapec.config import settings
 from tapec.ir import CONSTANT, Graph
 from tapec.ir.tree import Tree
@@ -132,16 +133,19 @@ def on_floats(graph: Graph, tree: Tree | None) -> Any:
     shapes = small_shapes(graph)
     if shapes is None:
         return None
-    from tapec.codegen.floats import as_floats  # large arrays do without
-
-    if tree is not None:
-        return as_floats(graph, shapes, leaves_of(tree), tests_of(tree))
-    loop = None
-    if len(shapes) == 1:
+    if tree is None and len(shapes) == 1:
         from tapec.codegen.rolled import as_loop
 
         loop = as_loop(graph, shapes)
-    return loop or as_floats(graph, shapes, range(len(graph.outputs)), ())
+        if loop is not None:
+            return loop
+    cost = cost_of_step(graph, shapes)
+    if cost is None:
+        return None
+    from tapec.codegen.floats import as_floats  # what mostly computes many elements at once does without
+
+    given, asked = (range(len(graph.outputs)), ()) if tree is None else (leaves_of(tree), tests_of(tree))
+    return as_floats(graph, cost, given, asked)
 
 
 def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None, told: bool = True) -> Compiled:

@@ -6,8 +6,8 @@ mostly computes many elements at once is NumPy's business; loops over `x[i]` may
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,8 +24,9 @@ from tapec.codegen.items import no_run
 from tapec.codegen.load import Space
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier, wished_name
-from tapec.codegen.plan import inner_nodes, is_view
+from tapec.codegen.plan import inner_nodes
 from tapec.codegen.statements import Assign, Return, Try
+from tapec.codegen.worth import GAIN, LEAN, numpy_costs_more, packing_cost
 from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
 from tapec.ir.flops import flops
 from tapec.ir.origin import variable_for
@@ -35,26 +36,11 @@ from tapec.ir.types import Type
 if TYPE_CHECKING:
     from tapec.codegen.arrange import Arranged
 
-__all__ = [
-    "FLOAT_COST",
-    "FloatProgram",
-    "as_floats",
-    "float_function",
-    "numpy_costs_more",
-    "to_python",
-    "with_arrays",
-]
+__all__ = ["FloatProgram", "as_floats", "float_function", "to_python", "with_arrays"]
 
-TINY = 9  # elements that one operation computes without a second thought: a matrix of 3 by 3
 MATRIX = 16  # columns of a matrix that may be read by rows
 LEAST = 800  # operations that loops must spare: fewer are written out, which is up to a fifth faster
 STEPS = 4096  # arithmetic that one operation may take
-NUMPY_COST = {"elementwise": 0.3, "reduction": 0.8, "product": 0.5, "creation": 0.2, "indexing": 0.3, "layout": 0.4}
-SCALAR_COST, FLOAT_COST = 0.04, 0.02  # microseconds: arithmetic on NumPy scalars, on floats
-WORTH = 0.036  # what a step on floats may cost at most where an operation is longer to read than on arrays
-GAIN = 1.25  # times as fast a program must be on floats that packs matrices now and then, which is longer to read
-LEAN = 0.7 * FLOAT_COST  # for an operation, as some turn out to be needless
-ARITHMETIC = {"add", "subtract", "multiply", "divide", "negative", "greater", "less", "greater_equal", "less_equal"}
 
 
 class FloatProgram(NamedTuple):
@@ -73,20 +59,14 @@ class FloatProgram(NamedTuple):
         return float_function(self, graph, name, tree, space, arrays)
 
 
-def as_floats(
-    graph: Graph, shapes: set[tuple[int, ...]], given: Collection[int], asked: Collection[int]
-) -> FloatProgram | None:
-    """The program on floats, or None, when its values have these small shapes.
+def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collection[int]) -> FloatProgram | None:
+    """The program on floats, or None where it would not pay, each step of it at this cost.
 
     `given` are the indices of the outputs that are given out, `asked` of tests.
     """
-    many = sum(map(_computed, graph.nodes)) if any(math.prod(shape) > TINY for shape in shapes) else 0
-    if many and not numpy_costs_more(graph, WORTH * many):
-        return None
     packing = sum([least_cost(n) for n in graph.nodes if n.op.kind in KINDS])
     if packing and not numpy_costs_more(graph, GAIN * (packing + LEAN * sum(map(flops, graph.nodes)))):
         return None
-    cost = WORTH if many else FLOAT_COST
     made = Elements()
     islands = Islands(made)
     elements: dict[Node, list[Any]] = {
@@ -101,30 +81,16 @@ def as_floats(
     tests = tuple([_node(made, elements[o][0]) for o in graph.outputs])
     whole = {tuple(elements[i]): i for i in graph.inputs if i.type.shape}
     outputs = [_packed(made, o, elements[o], whole) if k in given else tests[k] for k, o in enumerate(graph.outputs)]
-    cost = cost * sum([n.op.kind == "float" for n in made.nodes]) + islands.cost + _packing_cost(graph, given)
-    if not numpy_costs_more(graph, GAIN * cost if islands.cost else cost):
+    total = cost * sum([n.op.kind == "float" for n in made.nodes]) + islands.cost + packing_cost(graph, given)
+    if not numpy_costs_more(graph, GAIN * total if islands.cost else total):
         return None
     _christen(graph, elements)
     literals = [n for n in made.known.values() if n.op is CONSTANT]
     packs = list(dict.fromkeys(outputs[k] for k in sorted(given)))
-    read = {tests[k] for k in asked}
-    for n in (*made.nodes, *packs):
-        read.update(n.inputs)
+    read = {*[tests[k] for k in asked], *chain.from_iterable([n.inputs for n in (*made.nodes, *packs)])}
     inputs = tuple([tuple([e if e in read else None for e in elements[i]]) for i in graph.inputs])
     flat = [e for group in inputs for e in group if e is not None]
     return FloatProgram(Graph(flat, [*literals, *made.nodes, *packs], outputs, graph.name), inputs, tests, made.risky)
-
-
-def _computed(node: Node) -> int:
-    """How many elements an operation computes or adds up, if they are many.
-
-    What only puts one more element into a sum does not count.
-    """
-    if node.op.kind == "elementwise":
-        size = 0 if any(i.op.name in ("scatter", "setitem") for i in node.inputs) else node.type.size
-    else:
-        size = node.inputs[0].type.size if node.op.kind == "reduction" else 0
-    return size if size > TINY else 0
 
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands: Islands) -> list[Any] | None:
@@ -144,28 +110,6 @@ def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands
 
 def _node(made: Elements, element: Any) -> Node:
     return element if isinstance(element, Node) else made.number(spelled(element))
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# does it pay?
-# ---------------------------------------------------------------------------------------------------------------
-def numpy_costs_more(graph: Graph, than: float) -> bool:
-    total = 0.0
-    for node in graph.nodes:
-        if is_view(node):
-            total += 0.08
-        elif node.op is not CONSTANT:
-            scalar = node.op.name in ARITHMETIC and not node.type.shape
-            total += SCALAR_COST if scalar else NUMPY_COST.get(node.op.kind, 0.5)
-        if total > than:
-            return True
-    return False
-
-
-def _packing_cost(graph: Graph, given: Collection[int]) -> float:
-    unpacking = sum([0.1 + i.type.size // 64 * 0.7 if i.type.shape else 0.02 for i in graph.inputs if not i.type.weak])
-    outputs = [graph.outputs[k].type for k in given]
-    return unpacking + sum([0.25 + t.size // 64 * 1.2 if t.shape else 0.06 for t in outputs])
 
 
 # ---------------------------------------------------------------------------------------------------------------

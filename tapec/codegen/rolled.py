@@ -18,7 +18,7 @@ from tapec.codegen.element_rules import RULES
 from tapec.codegen.elements import BOOLS, FLOAT, FLOATS, Elements, element_type, spelled
 from tapec.codegen.expressions import Expr, parse_template
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
-from tapec.codegen.floats import FLOAT_COST, numpy_costs_more, to_python, with_arrays
+from tapec.codegen.floats import to_python, with_arrays
 from tapec.codegen.items import Results, no_run
 from tapec.codegen.load import Space
 from tapec.codegen.module import Function
@@ -26,6 +26,7 @@ from tapec.codegen.names import Names, identifier, wished_name
 from tapec.codegen.plan import inner_nodes
 from tapec.codegen.statements import Assign, Augment, Do, For
 from tapec.codegen.templates import APPEND, EMPTY_LIST
+from tapec.codegen.worth import FLOAT_COST, numpy_costs_more
 from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
 from tapec.ir.tree import Tree
 

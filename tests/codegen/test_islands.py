@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen import emit, floats
+from tapec.codegen import emit, floats, worth
 from tests.codegen.kit import check, graph_of
 
 DATA = np.random.default_rng(0).normal(size=40)
@@ -47,7 +47,8 @@ def test_programs(make, x, monkeypatch):
 @pytest.fixture
 def always(monkeypatch):
     """Whatever it costs."""
-    monkeypatch.setattr(floats, "numpy_costs_more", lambda graph, than: True)
+    for module in (floats, worth):
+        monkeypatch.setattr(module, "numpy_costs_more", lambda graph, than: True)
 
 
 A, B = np.array([[2.0, 0.3], [0.1, 1.5]]), np.array([0.7, -1.1])
