@@ -144,15 +144,15 @@ class _Finder:
 
     def take(self, loop: Loop, keys: list[int]) -> None:
         """What belongs to a loop belongs to no other; others may walk along it."""
-        for k, step in enumerate(loop.steps):
-            self.used.update(step)
-            for p, node in enumerate(step):
+        for p, nodes in enumerate(zip(*loop.steps)):
+            self.used.update(nodes)
+            for node in nodes:
                 if node in self.index:
                     keys[self.index[node]] = -1 - self.index[node]  # equal to nothing any more
-                self.place[node] = ((loop, p), k + ((p, 1) in loop.first))
-        for p in range(len(loop.sources)):
             start = [loop.first[p, 1]] if (p, 1) in loop.first else []
-            self.sequences[loop, p] = [*start, *[step[p] for step in loop.steps]]
+            base = loop, p
+            self.sequences[base] = [*start, *nodes]
+            self.place.update({node: (base, k) for k, node in enumerate(nodes, len(start))})
 
     # -- two steps tell the pattern ---------------------------------------------------------------------------------
     def loop(self, start: int, stop: int, period: int) -> Loop | None:

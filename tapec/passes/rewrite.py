@@ -143,10 +143,6 @@ class Rewriter(Builder):
             self.start._uses = None
         return self._uses
 
-    def count(self, node: Node) -> int:
-        """How often a node is used."""
-        return self.uses.of(node)
-
     def run(self, groups: list[tuple[Variants, list[int]]]) -> Graph:
         """The graph rewritten; `groups` are rules with the places of the nodes that they might fire at."""
         graph = self.start

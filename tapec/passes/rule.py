@@ -96,7 +96,7 @@ class Rule:
 
 def bound(function: Any, y: Node, found: dict[str, Any], walk: Any = None) -> list[Any]:
     """What a function of a rule takes: the values of the variables that its parameters name, `y` and `uses`."""
-    return [y if name == "y" else walk.count if name == "uses" else found[name] for name in parameters(function)]
+    return [y if name == "y" else walk.uses.of if name == "uses" else found[name] for name in parameters(function)]
 
 
 @cache

@@ -35,12 +35,18 @@ def term(node: Node, uses: Count) -> Term:
     number, shared = 1.0, False
     while not shared and node.op.name == "multiply" and node.role is not None and node.type.dtype.kind == "f":
         shared = uses(node) > 1
-        a, b = node.inputs
-        k, rest = (uniform_value(b), a) if uniform_value(b) is not None else (uniform_value(a), b)
+        k, rest = number_and_rest(node)
         if k is None:
-            return Term(number, (node,)) if shared else without_signs(number, (a, b))
+            return Term(number, (node,)) if shared else without_signs(number, node.inputs)
         number, node = number * k, rest
     return Term(number, (node,))
+
+
+def number_and_rest(product: Node) -> tuple[Any, Node]:
+    """The number among two factors, None where there is none, and the other one."""
+    a, b = product.inputs
+    k = uniform_value(b)
+    return (uniform_value(a), b) if k is None else (k, a)
 
 
 def without_signs(number: float, factors: tuple[Node, ...]) -> Term:
@@ -79,10 +85,10 @@ def _unscaled(t: Term) -> Term:
     """The term with the numbers taken out of its factors that the user put in: of `(0.5 * r) * r`."""
     number, factors = t.number, []
     for node in t.factors:
-        a, b = node.inputs if node.op.name == "multiply" and node.role is None else (node, node)
-        k, rest = (uniform_value(b), a) if uniform_value(b) is not None else (uniform_value(a), b)
-        if a is not b and type(k) in (int, float) and is_mild(node, k) and rest.type == node.type:
-            number, node = number * k, rest
+        if node.op.name == "multiply" and node.role is None:
+            k, rest = number_and_rest(node)
+            if type(k) in (int, float) and is_mild(node, k) and rest.type == node.type:
+                number, node = number * k, rest
         factors.append(node)
     return Term(number, tuple(factors))
 

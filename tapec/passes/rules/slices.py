@@ -98,7 +98,7 @@ class Less(NamedTuple):
 
 def _less(y: Node, uses: Any) -> Less | None:
     whole = y.inputs[0]
-    if not by_elements(whole) or uses(whole) > 1 or y.type.size >= whole.type.size:
+    if uses(whole) > 1 or not by_elements(whole) or y.type.size >= whole.type.size:
         return None
     index = places_of(y, whole.type.shape)
     if index is None:
@@ -230,14 +230,14 @@ class Apart(NamedTuple):
 def _before_parts(y: Node, uses: Any) -> Apart | None:
     """Is an array added after parts, which it could take up, or are they put together before they are added to it?"""
     a, b = y.inputs
-    if a.type != y.type or b.type != y.type or b.op.name == "scatter":
+    if b.op.name == "scatter":
         return None
     sign = y.op.name == "add"
-    parts = _parts(b, uses)
-    if parts:
-        return Apart(a, False, [(added == sign, part) for added, part in parts])
-    parts = _parts(a, uses)
-    return Apart(b, not sign, parts) if len(parts) > 1 else None  # one part alone: it is added in place, or taken from
+    parts = [(added == sign, part) for added, part in _parts(b, uses)]
+    found = Apart(a, False, parts) if parts else Apart(b, not sign, _parts(a, uses))
+    if len(found.parts) < 2:  # one part alone: it is added in place, or taken from
+        return None
+    return found if a.type == b.type == y.type else None
 
 
 def parts_added(y: Symbol, fact: Apart) -> Any:
