@@ -30,7 +30,7 @@ def describe(error: BaseException) -> str:
     if not isinstance(error, TapecError) and not _LINE.match(text):  # what begins with a line is a message of ours
         text = f"{type(error).__name__}: {text}"
     notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()) if note != f"at {line}")
-    return (text if not line or line in text else f"{line}: {text}") + notes
+    return (text if not line or line in text or _LINE.match(text) else f"{line}: {text}") + notes
 
 
 _LINE = re.compile(r"\A[\w.\-]+:\d+: ")

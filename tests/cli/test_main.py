@@ -165,5 +165,15 @@ def test_measuring_takes_time(tapec, model, command, seconds):
     assert f"argument --seconds: invalid number of seconds value: '{seconds}'" in result.err
 
 
+def test_an_error_that_names_a_line_is_given_no_other(tapec, model):
+    """The last line of the user's that ran is the one that called; the message knows better."""
+    model.write_text(
+        "import numpy as np\nfrom scipy import special\n\n\ndef lse(a):\n    return special.logsumexp(a)\n"
+        "\n\ndef total(x):\n    return lse(np.sin(x))\n"
+    )
+    result = tapec("source", "model.py:total", "--args", "f64[3]")
+    assert result.code == 2 and result.err.startswith("tapec source: model.py:6: scipy.special's logsumexp takes")
+
+
 def test_a_function_of_numpys_stands_for_its_line(tapec, model):
     assert "# sum:1" in tapec("source", "numpy:sum", "--args", "f64[300]").out
