@@ -62,6 +62,8 @@ def _excerpt(file: str, line: int, end_line: int | None, column: int | None, end
         return ""
     lines[-1] = lines[-1][:end_column]
     lines[0] = lines[0][column:]
+    if lines[0].startswith(b"for "):  # a loop takes its next value: Python 3.11 says that all the loop does
+        lines = [lines[0].split(b"#")[0].rstrip(b" :\n")]
     return " ".join(b" ".join(lines).decode(errors="replace").split())
 
 

@@ -63,3 +63,13 @@ def test_unpacking():
     assert (prey, hunters) == (0, 1)
     assert [variable_of(o) for o in pair.origins] == [None, None]
     assert [variable_of(o, k) for k, o in enumerate(pair.origins)] == ["prey", "hunters"]
+
+
+def test_a_loop_that_takes_its_next_value_is_its_first_line():
+    pair, seen = Pair(), 0
+    for one in pair:  # a comment: no part of it
+        seen += one
+    assert seen == 1
+    text = "for one in pair" if sys.version_info < (3, 12) else "pair"  # what Python says stands there
+    assert [place_of(o).text for o in pair.origins] == [text] * 2
+    assert [variable_of(o) for o in pair.origins] == ["one"] * 2
