@@ -15,7 +15,7 @@ from tapec.codegen.lower import Lowering
 from tapec.codegen.names import generic_name, identifier, wished_name
 from tapec.codegen.pattern import Carried
 from tapec.codegen.plan import Plan
-from tapec.codegen.statements import Assign, Do, For
+from tapec.codegen.statements import Assign, Do, For, target_width
 from tapec.codegen.templates import APPEND, EMPTY_LIST
 from tapec.ir import CONSTANT, ITEM, Node
 
@@ -23,7 +23,7 @@ __all__ = ["RepeatLowering", "Repeating", "Stepping", "repeat_items", "repeat_pl
 
 DIGITS = "_0123456789"
 POP = parse_template("_0.pop()", 1)
-WIDEST = 90  # characters of a `for`; what is wider is unpacked on a line of its own
+WIDEST = 90  # characters of a `for`; of one that is wider, each part is unpacked on a line of its own
 
 
 class Repeat(NamedTuple):
@@ -173,34 +173,32 @@ class Repeating(Lowering):
         lists: list[str] = []
         targets: list[Any] = []
         for feed in block.feeds:
+            called = self.targets(feed.targets, tuple([self.name[e] for e in feed.elements]))
+            target = called if len(called) > 1 else called[0]
             if type(feed.values) is range:
                 texts.append(range_text(feed.values))
             elif self.pops(block, feed):
-                called = self.targets(feed.targets, tuple([self.name[e] for e in feed.elements]))
-                lines.append(Assign(called if len(called) > 1 else called[0], Expr(POP, (self.name[feed.values],))))
+                lines.append(Assign(target, Expr(POP, (self.name[feed.values],))))
                 continue
             else:
                 text = slice_text(f"_{len(lists)}", feed.length, feed.start, feed.stride, block.count)
                 texts.append(f"reversed(_{len(lists)})" if text.endswith("[::-1]") else text)  # which makes no list
                 lists.append(self.name[feed.values])
-            targets.append(self.target(feed, lines))
+            targets.append(target)
         if not texts:
             return "_", Expr(parse_template(f"range({block.count})", 0), ())
         text = f"zip({', '.join(texts)})" if len(texts) > 1 else texts[0]
+        if target_width(targets) + len(text) > WIDEST:
+            targets = [t if type(t) is str else self.taken_apart(t, lines) for t in targets]
         return tuple(targets) if len(targets) > 1 else targets[0], Expr(parse_template(text, len(lists)), tuple(lists))
 
     def pops(self, block: Block, feed: Feed) -> bool:
         """Does each step take from the list for good what it reads?"""
         return False
 
-    def target(self, feed: Feed, lines: list[Any]) -> Any:
-        called = self.targets(feed.targets, tuple([self.name[e] for e in feed.elements]))
-        if len(called) == 1:
-            return called[0]
-        if sum(map(len, called)) + 2 * len(called) < WIDEST:
-            return called
+    def taken_apart(self, target: Any, lines: list[Any]) -> str:
         step = self.names.take("step")
-        lines.append(Assign(called, step))
+        lines.append(Assign(target, step))
         return step
 
 

@@ -40,6 +40,7 @@ __all__ = [
     "line_width",
     "statement_ast",
     "target_ast",
+    "target_width",
     "try_ast",
     "with_ast",
 ]
@@ -173,7 +174,7 @@ def line_width(s: Any) -> int:
     """At most so many characters on the (first) line of a statement."""
     kind = type(s)
     if kind is Assign:
-        return _target_width(s.target) + 3 + width(s.value)
+        return target_width(s.target) + 3 + width(s.value)
     if kind is Augment:
         return len(s.target) + 4 + width(s.value)
     if kind is Store:
@@ -181,14 +182,14 @@ def line_width(s: Any) -> int:
     if kind is Do:
         return width(s.value)
     if kind is Delete:
-        return 4 + _target_width(s.names)
+        return 4 + target_width(s.names)
     if kind is Return:
         return 10 + (width(s.values) if type(s.values) is Expr else sum(width(v) + 2 for v in s.values or ()))
     return 6 + width(s.test if kind is If else s.values)
 
 
-def _target_width(target: Any) -> int:
-    return len(target) if type(target) is str else sum([_target_width(t) + 2 for t in target])
+def target_width(target: Any) -> int:
+    return len(target) if type(target) is str else sum([target_width(t) + 2 for t in target])
 
 
 def statement_ast(s: Any, line: int) -> Any:
@@ -252,4 +253,4 @@ def target_ast(target: Any, line: int, most: int = MANY) -> Any:
     if type(target) is str:
         return stored_name_ast(target, line)
     kind = ast.Tuple if len(target) <= most else ast.List  # inside brackets a line can be broken
-    return placed_ast(kind, line, elts=[target_ast(t, line) for t in target], ctx=STORE)
+    return placed_ast(kind, line, elts=[target_ast(t, line, len(t)) for t in target], ctx=STORE)

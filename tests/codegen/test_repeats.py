@@ -3,6 +3,7 @@
 import cProfile
 import pstats
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -54,6 +55,25 @@ def test_all_steps_backward_need_no_second_list():
     y = np.array([0.5, 0.1])
     compiled = check(gradient_of(f, P, y), P, y)
     assert loops(compiled) == 2 and "in reversed(steps):" in compiled.source
+
+
+def test_what_a_wide_for_reads_is_taken_apart_on_lines_of_its_own():
+    def f(p, data):
+        slope = lambda s: np.stack([s[1], -p[0] * np.sin(s[0]) - p[1] * s[1]])
+        s, path = np.array([1.0, 0.0]), []
+        for _ in range(20):
+            k1 = slope(s)
+            k2 = slope(s + 0.025 * k1)
+            k3 = slope(s + 0.025 * k2)
+            s = s + 0.05 / 6 * (k1 + 2 * k2 + 2 * k3 + slope(s + 0.05 * k3))
+            path.append(s[0])
+        return np.mean((np.stack(path) - data) ** 2)
+
+    data = np.cos(np.linspace(0, 6, 20))
+    lines = check(gradient_of(f, P, data), P, data).source.splitlines()
+    head = "for k, step in zip(reversed(range(18)), reversed(steps)):"
+    after = [b for a, b in pairwise(lines) if a.strip() == head]
+    assert len(after) == 1 and after[0].endswith(" = step") and after[0].count(",") > 8, after
 
 
 def test_few_operations_are_written_out(monkeypatch):
