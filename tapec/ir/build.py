@@ -77,7 +77,7 @@ class Builder:
 
     def items(self, node: Node) -> tuple[Node, ...]:
         """The results of a node with several."""
-        return tuple(self.emit(ITEM, (node,), (("index", i),)) for i in range(len(node.type)))
+        return tuple(self.emit(ITEM, (node,), (("index", i),), node.origin) for i in range(len(node.type)))
 
     def graph(self, inputs: Iterable[Node], outputs: Iterable[Node], name: str = "graph") -> Graph:
         return Graph(inputs, self.nodes, outputs, name)

@@ -5,6 +5,7 @@ import ast
 import numpy as np
 import pytest
 
+import tapec
 from tapec.codegen import compile_graph
 from tapec.ir import Type, interpret, parse
 from tests.codegen.kit import check, gradient_of, graph_of
@@ -123,6 +124,16 @@ def test_source_is_the_program():
     assert compiled.source.splitlines()[1] == "def network_grad(x, y, z):"
     lines = {n.lineno for n in ast.walk(tree) if isinstance(n, ast.stmt)}
     assert lines >= {line for *_, line in compiled.function.__code__.co_lines() if line}
+
+
+def test_several_results_have_the_users_names():
+    def f(a):
+        w, v = np.linalg.eigh(a @ a.T)
+        q, r = np.linalg.qr(a)
+        return np.sum(v * w) + np.sum(q @ r)
+
+    source = str(tapec.compile(f).source(rng.normal(size=(20, 20))))
+    assert "w, v = np.linalg.eigh(" in source and "q, r = np.linalg.qr(" in source
 
 
 def test_scatters_are_added_in_place():
