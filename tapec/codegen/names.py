@@ -39,7 +39,6 @@ LETTERS = {
     "getitem": "v",
     "transpose": "v",
     "reshape": "v",
-    "where": "w",
     "argmax": "i",
     "argmin": "i",
     "nanargmax": "i",

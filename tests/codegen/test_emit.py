@@ -136,6 +136,16 @@ def test_several_results_have_the_users_names():
     assert "w, v = np.linalg.eigh(" in source and "q, r = np.linalg.qr(" in source
 
 
+def test_what_masks_leave_of_a_slope_is_called_a_slope():
+    """Not w, which reads like a weight."""
+
+    def f(x, w):
+        return np.sum(np.tanh(np.where(x > 0, x @ w, -1.0)))
+
+    source = str(tapec.grad(f, argnums=1).source(rng.normal(size=(20, 20)), rng.normal(size=(20, 20))))
+    assert "g = np.where(" in source and "w2" not in source, source
+
+
 def test_scatters_are_added_in_place():
     source = compile_graph(gradient_of(rosenbrock, rng.normal(size=12))).source
     assert "[1:] +=" in source or "[:-1] +=" in source
