@@ -166,7 +166,7 @@ def _take(row: Any, key: list[Any], operands: list[Any], values: list[Any]) -> b
                 a = a._operand()
                 value = a._value if type(a) is Tensor else None
             if isinstance(value, (_ndarray, _generic)) and value.dtype.kind in NUMERIC:
-                key.append((value.shape, value.dtype) if type(value) is _ndarray else value.dtype)
+                key.append(value.dtype if isinstance(value, _generic) else (value.shape, value.dtype))
                 operands.append(a)
                 values.append(value)
             else:  # Python's numbers are weak

@@ -584,3 +584,15 @@ def test_arrays_that_hold_no_numbers_are_refused_each_time(bad):
                 f()
             messages.add((caught.type, str(caught.value)))
         assert len(messages) == 1
+
+
+class OwnKind(np.ndarray):
+    pass
+
+
+def test_an_own_kind_of_array_has_a_shape():
+    w = np.arange(3.0).view(OwnKind)
+    f = tapec.value_and_grad(lambda x, w: np.sum(np.sum(w) * x) + np.max(w))  # a sum of one number, too
+    for x in (2.0, 3.0, 4.0):
+        assert f(x, w) == (3.0 * x + 2.0, 3.0)
+        assert tapec.grad(lambda x: np.sum(np.sum(w) * x))(x) == 3.0
