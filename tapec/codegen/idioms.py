@@ -80,6 +80,8 @@ PYTHON = {
     "negative": "-_0",
     "positive": "+_0",
     "absolute": "abs(_0)",
+    "real": "np.real(_0)",
+    "imag": "np.imag(_0)",
     "divide": "np.divide(_0, _1).item()",
     "floor_divide": "np.floor_divide(_0, _1).item()",
     "remainder": "np.remainder(_0, _1).item()",

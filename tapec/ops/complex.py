@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Op
+from tapec.ir import Op, Type
+from tapec.ir.types import weak_type
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, conj, define, dtype_of, elementwise
 from tapec.ops.kit import real_dtype
@@ -24,12 +25,21 @@ conjugate = elementwise(
 )
 
 
-def _real_of(function: Any, partial: Any, source: str) -> Op:
+def _part(t: Type) -> Type:
+    """Of a Python number `.real` and `.imag` are Python numbers."""
+    return weak_type(float) if t.weak else _real(t)
+
+
+def _real(t: Type) -> Type:
+    return t.with_dtype(real_dtype(t.dtype))
+
+
+def _real_of(function: Any, rule: Any, partial: Any, source: str) -> Op:
     """An op that gives a real number for a complex one."""
     return define(
         function.__name__,
         function,
-        lambda t: t.with_dtype(real_dtype(t.dtype)),
+        rule,
         "elementwise",
         partials=lambda y, x: (partial(x),),
         source=source,
@@ -38,9 +48,9 @@ def _real_of(function: Any, partial: Any, source: str) -> Op:
     )
 
 
-REAL = _real_of(np.real, lambda x: 1, "{0}.real")
-IMAG = _real_of(np.imag, lambda x: -1j, "{0}.imag")
-ANGLE = _real_of(np.angle, lambda x: -1j / x, "np.angle({0})")
+REAL = _real_of(np.real, _part, lambda x: 1, "{0}.real")
+IMAG = _real_of(np.imag, _part, lambda x: -1j, "{0}.imag")
+ANGLE = _real_of(np.angle, _real, lambda x: -1j / x, "np.angle({0})")
 
 
 @implements(np.real)

@@ -105,3 +105,13 @@ def test_a_captured_shape_may_change():
     assert f(A).shape == (2, 4)
     shape[:] = [8, 1]
     assert f(A).shape == (8, 1)
+
+
+@pytest.mark.parametrize("x", [2.0, np.ones(2, np.float32), np.ones(2)])
+@pytest.mark.parametrize("part", [lambda z: z.real, lambda z: (2 * z).imag, np.real, np.imag, np.angle, abs])
+def test_parts_of_pythons_complex_numbers(part, x):
+    found, expected = tapec.compile(lambda x, z: x * part(z))(x, 1 + 2j), x * part(1 + 2j)
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
+    assert np.asarray(found).dtype == np.asarray(expected).dtype
+    slope = tapec.grad(lambda z: np.sum(x * part(z)))
+    np.testing.assert_allclose(slope(1 + 2j), slope(np.complex128(1 + 2j)), rtol=1e-6)
