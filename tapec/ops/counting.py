@@ -11,7 +11,8 @@ import numpy as np
 from tapec.ir import Type
 from tapec.ir.index import Slot
 from tapec.ops.array import apply, implements
-from tapec.ops.define import as_operand, define, dtype_of
+from tapec.ops.checks import checked
+from tapec.ops.define import define, dtype_of, ndim_of
 from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import as_array, flat
 from tapec.ops.reductions import unsupported
@@ -86,10 +87,11 @@ def _edges(a: Any, bins: Any, range: Any) -> Any:
     if isinstance(bins, str):
         raise unsupported("np.histogram of a tensor needs a number of bins or their edges", f"replace bins={bins!r}")
     if np.ndim(bins):
-        edges = as_operand(bins)
-        if is_known(edges) and np.any(edges[:-1] > edges[1:]):
-            raise ValueError("`bins` must increase monotonically, when an array")
-        return edges
+        edges = as_array(bins)
+        if ndim_of(edges) != 1:
+            raise ValueError("`bins` must be 1d, when an array")
+        wrong = np.any(edges[:-1] > edges[1:])
+        return checked(edges, wrong, ValueError("`bins` must increase monotonically, when an array"))
     if bins < 1:
         raise ValueError("`bins` must be positive, when an integer")
     return np.linspace(*_range(a, range), operator.index(bins) + 1)

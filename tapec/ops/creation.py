@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import at_user_line
 from tapec.ir import Type, broadcast_shapes
 from tapec.ir.types import NUMBERS, several
 from tapec.ops.array import ArrayLike, apply, implements
+from tapec.ops.checks import checked
 from tapec.ops.define import as_operand, define, dtype_of, ndim_of, shape_of
 from tapec.ops.kit import as_array, lined_up, real_dtype
 from tapec.ops.samples import Case
-from tapec.ops.symbol import holds
 
 
 def _full_source(args: tuple[str, ...], node: Any) -> str:
@@ -164,8 +163,8 @@ def logspace(
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Even steps of the logarithm, turned so that start is positive; the ends are as they are given."""
     start, stop = as_array(start), as_array(stop)
-    if holds(np.any(start == 0) | np.any(stop == 0)):
-        raise ValueError(at_user_line("Geometric sequence cannot include zero"))
+    zero = np.any(start == 0) | np.any(stop == 0)
+    start = checked(start, zero, ValueError("Geometric sequence cannot include zero"))
     double = np.result_type(start.dtype, stop.dtype, float)  # at least, as NumPy has it
     start = start.astype(double)
     sign = np.sign(start)

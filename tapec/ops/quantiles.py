@@ -9,13 +9,14 @@ import numpy as np
 from tapec.ir import Type
 from tapec.ir.index import Slot
 from tapec.ops.array import apply, implements
+from tapec.ops.checks import checked
 from tapec.ops.define import as_operand, axes_param, define, dtype_of, reduced_shape
 from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import as_array, real_dtype, weak
 from tapec.ops.ranks import checked_weights, flat_fractions, middle, ranked, weighted
 from tapec.ops.reductions import count, mean_dtype
 from tapec.ops.samples import Case
-from tapec.ops.symbol import holds, is_known
+from tapec.ops.symbol import is_known
 
 __all__ = ["MEDIAN", "QUANTILE", "median", "percentile", "quantile"]
 
@@ -180,13 +181,11 @@ def _fractions(q: Any) -> Any:
     """Fractions as numbers or nested tuples of them; whole ones choose elements, and are left whole."""
     q = np.asarray(q)
     q = q if q.dtype.kind in "iu" else q.astype(float)
-    _check(q, "Quantiles must be in the range [0, 1]")
-    return _nested(q.tolist())
+    return _nested(_within(q, "Quantiles must be in the range [0, 1]").tolist())
 
 
-def _check(q: Any, text: str) -> None:
-    if holds(~np.all((q >= 0) & (q <= 1))):
-        raise ValueError(text)
+def _within(q: Any, message: str) -> Any:
+    return checked(q, ~np.all((q >= 0) & (q <= 1)), ValueError(message))
 
 
 def _nested(q: Any) -> Any:
@@ -197,8 +196,7 @@ def _percents(q: Any) -> Any:
     """As fractions."""
     q = as_operand(q)
     q = q / 100 if type(q) in (int, float) else np.true_divide(q, 100)
-    _check(q, "Percentiles must be in the range [0, 100]")
-    return q
+    return _within(q, "Percentiles must be in the range [0, 100]")
 
 
 @implements(np.percentile)
@@ -247,10 +245,7 @@ def _by_sorting(a: Any, q: Any, axis: Any, method: str, keepdims: Any, weights: 
     """What the op does not do: leaving nan out, weights, fractions that are tensors."""
     axes = dict(axes_param(a, axis, keepdims))["axis"]
     dtype = _dtype(np.nanquantile if leave_nan else np.quantile, a, q, method)
-    if is_known(q):
-        q = np.asarray(_fractions(q))
-    else:
-        _check(q, "Quantiles must be in the range [0, 1]")
+    q = np.asarray(_fractions(q)) if is_known(q) else _within(q, "Quantiles must be in the range [0, 1]")
     fractions, rows = flat_fractions(q), _last(a, axes)
     if weights is not None:
         found = weighted(rows, _last(checked_weights(a, weights, axis, method), axes), fractions, leave_nan)

@@ -10,11 +10,12 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type, broadcast_shapes
 from tapec.ir.index import Slot
 from tapec.ops.array import ArrayLike, apply, implements, method
+from tapec.ops.checks import checked
 from tapec.ops.define import as_operand, define, ndim_of, shape_of
 from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import as_array, flat, weak
 from tapec.ops.samples import Case
-from tapec.ops.symbol import differs, is_known
+from tapec.ops.symbol import differs
 
 __all__ = ["CHOOSE", "INTERP", "choose", "compress", "extract", "interp", "piecewise", "select"]
 
@@ -216,13 +217,12 @@ INTERP = define(
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
     if period is not None:
-        if is_known(period) and period == 0:
-            raise ValueError("period must be a non-zero value")
         if ndim_of(xp) != 1 or ndim_of(fp) != 1:
             raise ValueError(at_user_line("Data points must be 1-D sequences"))
         if shape_of(xp) != shape_of(fp):
             raise ValueError(at_user_line("fp and xp are not of the same length"))
-        x, xp, fp = _wrapped(x, xp, fp, abs(period))
+        period = checked(abs(period), period == 0, ValueError("period must be a non-zero value"))
+        x, xp, fp = _wrapped(x, xp, fp, period)
         left = right = None
     plain = [v is None or isinstance(v, (int, float, complex)) for v in (left, right)]
     ends = (("left", left if plain[0] else None), ("right", right if plain[1] else None))

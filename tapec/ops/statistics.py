@@ -9,10 +9,11 @@ import numpy as np
 
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements, method
+from tapec.ops.checks import checked
 from tapec.ops.define import axes_param, ndim_of, shape_of, spread
 from tapec.ops.kit import as_array, plain_number, real_dtype
 from tapec.ops.reductions import count, mean_dtype, reduction, reduction_cases, reduction_source
-from tapec.ops.symbol import is_known
+from tapec.ops.symbol import holds
 
 __all__ = ["STD", "VAR", "aligned_weights", "average", "corrcoef", "cov"]
 
@@ -123,8 +124,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if a.dtype.kind in "biu":
         a = a.astype(np.result_type(a.dtype, w.dtype, np.float64))  # the products must not overflow
     total = np.sum(w, axis=axis, keepdims=keepdims)
-    if is_known(total) and (total == 0).any():
-        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    total = checked(total, (total == 0).any(), ZeroDivisionError("Weights sum to zero, can't be normalized"))
     y = np.sum(a * w, axis=axis, keepdims=keepdims) / total
     return (y, np.broadcast_to(total.astype(y.dtype), y.shape)) if returned else y
 
@@ -165,15 +165,14 @@ def cov(
     w = None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is not None:
-            checked = _checked_weights(name, as_array(given).astype(float), x.shape[1])
-            w = checked if w is None else w * checked
+            some = _checked_weights(name, as_array(given).astype(float), x.shape[1])
+            w = some if w is None else w * some
     if w is None:
         x = x - np.mean(x, axis=1, keepdims=True)
         free = max(x.shape[1] - ddof, 0)
         return np.squeeze(x @ np.conj(x.T) * (1.0 / free if free else math.inf))
     total = np.sum(w)
-    if is_known(total) and total == 0:
-        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    total = checked(total, total == 0, ZeroDivisionError("Weights sum to zero, can't be normalized"))
     x = x - np.sum(x * w, axis=1, keepdims=True) / total
     lost = ddof if aweights is None else ddof * np.sum(w * as_array(aweights)) / total
     return np.squeeze((x * w) @ np.conj(x.T) / np.maximum(total - lost, 0))
@@ -193,18 +192,13 @@ def _variables(m: Any, rowvar: bool, row_stays: bool) -> Any:
 
 
 def _checked_weights(name: str, w: Any, n: int) -> Any:
-    """Values are looked at where that costs no branch of the program."""
     if ndim_of(w) > 1:
         raise RuntimeError(f"cannot handle multidimensional {name}")
     if shape_of(w) != (n,):
         raise RuntimeError(f"incompatible numbers of samples and {name}")
-    if not is_known(w):
-        return w
-    if np.any(w < 0):
-        raise ValueError(f"{name} cannot be negative")
-    if name == "fweights" and np.any(w != np.round(w)):
+    if name == "fweights" and holds(np.any(w != np.round(w))):
         raise TypeError("fweights must be integer")
-    return w
+    return checked(w, np.any(w < 0), ValueError(f"{name} cannot be negative"))
 
 
 @implements(np.corrcoef)
