@@ -45,7 +45,7 @@ class RecordedProgram(Program):
 
         return leaf
 
-    def result(self, builder: Builder, place: int, x: Any) -> Node:
+    def result(self, builder: Builder, place: int, x: Any, leaf: Callable[[int, Any], Node]) -> Node:
         self.plain.append(place)
         return self.source("result", place, x._value if isinstance(x, Tensor) else _as_array(x), "result")
 

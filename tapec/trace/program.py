@@ -99,7 +99,7 @@ class Program:
                 results.append(nodes[slot])
                 statics.append(LEAF)
             elif isinstance(x, Tensor) or is_number_like(x):
-                results.append(self.result(builder, place, x))
+                results.append(self.result(builder, place, x, leaf))
                 statics.append(LEAF)
             else:
                 statics.append(x)
@@ -140,9 +140,9 @@ class Program:
 
         return leaf
 
-    def result(self, builder: Builder, place: int, x: Any) -> Node:
+    def result(self, builder: Builder, place: int, x: Any, leaf: Callable[[int, Any], Node]) -> Node:
         """A plain number or array that the run gave back, or a tensor that it did nothing with."""
-        return self.constant_leaf(x, builder) if isinstance(x, Tensor) else builder.constant(x)
+        return leaf(-1, x) if isinstance(x, Tensor) else builder.constant(x)
 
     def constant_leaf(self, x: Tensor, builder: Builder) -> Node:
         """A tensor that came from outside on no path we know: an input when something watches it."""

@@ -141,6 +141,35 @@ def test_random_numbers_are_drawn_at_every_call():
         assert f.cache_info().compilations == 1
 
 
+GIVEN_BACK = np.ones(2)
+
+
+@pytest.mark.parametrize("transform", [tapec.compile, lambda f: tapec.grad(f, has_aux=True)])
+def test_what_is_given_back_as_it_is_is_read_anew(transform, monkeypatch):
+    rate, v = 0.5, tapec.Variable(1.0)
+    f = transform(lambda x: (x, {"w": GIVEN_BACK, "rate": rate, "v": v}))
+    for k in range(3):
+        found = f(1.0)[1]
+        np.testing.assert_array_equal(found["w"], GIVEN_BACK)
+        assert (found["rate"], found["v"]) == (0.5 + k, 1.0 + k)
+        GIVEN_BACK[0] = k
+        rate += 1.0
+        v.assign_add(1.0)
+    monkeypatch.setitem(globals(), "GIVEN_BACK", np.zeros(3))
+    assert f(1.0)[1]["w"].shape == (3,)
+
+
+def test_gradients_of_what_is_given_back_as_it_is():
+    v, w = tapec.Variable(3.0), tapec.constant(2.0)
+    f = tapec.compile(lambda x: (x, v, w))
+    with tapec.GradientTape() as tape:
+        tape.watch(w)
+        x, a, b = f(5.0)
+        loss = x * a * b
+    assert [float(g) for g in tape.gradient(loss, [v, w])] == [10.0, 15.0]
+    assert tapec.grad(lambda u: tapec.compile(lambda x: (x, u))(2.0)[1] * 3.0)(1.0) == 3.0
+
+
 def test_an_error_when_it_is_compiled_is_the_same_at_every_call():
     f = tapec.grad(lambda w: w * np.random.random(3))
     for _ in range(2):
