@@ -7,8 +7,10 @@ goes the long way, where also stand the errors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import islice
+from operator import setitem
 from sys import _getframe
 from typing import Any
 
@@ -189,20 +191,26 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
     return _written(rec, t, (x, *arrays), params, index)
 
 
-def placed(t: Tensor, arrays: tuple[np.ndarray, ...], value: Any) -> bool:
-    """`t[arrays] = value`, with arrays of places along all axes that nobody else knows."""
+def placed(t: Tensor, arrays: tuple[np.ndarray, ...], value: Any, flat: Any = None) -> bool:
+    """`t[arrays] = value`, with arrays of places along all axes that nobody else knows.
+
+    `flat`: the same by the number of elements, by which NumPy finds them in a fraction of the time.
+    """
     rec = recorder_of(t)
     x = _operand(value, rec) if rec is not None and _may_change(t, rec) else None
     if x is None:
         return False
-    return _written(rec, t, (x, *arrays), (("index", SLOTS[: len(arrays)]),), arrays)  # type: ignore[arg-type]
+    index, store = (arrays, setitem) if flat is None else (flat, _ndarray.put)
+    return _written(rec, t, (x, *arrays), (("index", SLOTS[: len(arrays)]),), index, store)  # type: ignore[arg-type]
 
 
-def _written(rec: Recorder, t: Tensor, given: tuple[Any, ...], params: Any, index: Any) -> bool:
+def _written(
+    rec: Recorder, t: Tensor, given: tuple[Any, ...], params: Any, index: Any, store: Callable[..., Any] = setitem
+) -> bool:
     new = t._value.copy("K")
     x = given[0]
     try:
-        new[index] = x._value if type(x) is Tensor else x
+        store(new, index, x._value if type(x) is Tensor else x)
     except Exception:  # as above; only the copy may have changed
         return False
     before = _renew(rec, t, SETITEM, (t, *given), params, new, 5)

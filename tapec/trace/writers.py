@@ -30,9 +30,7 @@ __all__ = ["Flat"]
 
 
 def _target(a: Any, function: Any, *args: Any, **kwargs: Any) -> Tensor | None:
-    """The tensor to change; None when it is a plain array, which NumPy itself has changed then."""
-    if type(a) is Tensor:
-        return a
+    """The tensor to change, which is not at hand; None for a plain array, which NumPy itself has changed then."""
     if isinstance(a, ArrayLike):
         t = a._tapec_read()
         if not isinstance(a, Tensor):
@@ -57,7 +55,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if casting == "same_kind" and type(dst) is Tensor and _is_chosen(dst, where, src):
         return
     mask = where if where is True or isinstance(dst, Tensor) else _plain(where)
-    t = _target(dst, np.copyto, src, casting=casting, where=mask)
+    t = dst if type(dst) is Tensor else _target(dst, np.copyto, src, casting=casting, where=mask)
     if t is not None:
         assign(t, src if where is True else np.where(where, as_operand(src), t), casting)
 
@@ -95,7 +93,7 @@ def _write_flat(t: Tensor, places: Any, values: Any) -> None:
         assign(t, np.reshape(setitem(np.ravel(t), values, (Slot(0),), (places,)), t.shape))
     elif theirs and index[0] is places:
         write(t, places, values)
-    elif not placed(t, index, values):
+    elif not placed(t, index, values, places):
         write(t, index, values)
 
 
@@ -121,7 +119,7 @@ _unravel = direct(np.unravel_index)
 
 @implements(np.put)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    t = _target(a, np.put, ind, v, mode=mode)
+    t = a if type(a) is Tensor else _target(a, np.put, ind, v, mode=mode)
     if t is not None:
         _write_flat(t, within(ind, t.size, mode), v)
 
@@ -144,7 +142,7 @@ def _mask(t: Tensor, mask: Any, name: str) -> Any:
 def place(arr: Any, mask: Any, vals: Any) -> None:
     if type(arr) is Tensor and type(vals) is list and len(vals) == 1 and _is_chosen(arr, mask, vals[0]):
         return
-    t = _target(arr, np.place, mask, vals)
+    t = arr if type(arr) is Tensor else _target(arr, np.place, mask, vals)
     if t is not None:
         _check_safe(t, vals)
         places = np.nonzero(np.ravel(_mask(t, mask, "place")))[0]
@@ -157,7 +155,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 def putmask(a: Any, mask: Any, values: Any) -> None:
     if type(a) is Tensor and _is_chosen(a, mask, values):
         return
-    t = _target(a, np.putmask, mask, values)
+    t = a if type(a) is Tensor else _target(a, np.putmask, mask, values)
     if t is not None:
         mask = _mask(t, mask, "putmask")
         _check_safe(t, values)
@@ -172,7 +170,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 
 @implements(np.fill_diagonal)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    t = _target(a, np.fill_diagonal, val, wrap=wrap)
+    t = a if type(a) is Tensor else _target(a, np.fill_diagonal, val, wrap=wrap)
     if t is None:
         return
     shape = t.shape
@@ -192,7 +190,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 @implements(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
-    t = _target(arr, np.put_along_axis, indices, values, axis=axis)
+    t = arr if type(arr) is Tensor else _target(arr, np.put_along_axis, indices, values, axis=axis)
     if t is None:
         return
     if axis is None:
