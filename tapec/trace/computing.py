@@ -64,6 +64,11 @@ def _accumulate(ufunc: np.ufunc) -> Callable[[Node, dict[str, Any]], Any]:
     return make
 
 
+def _segment_sums(node: Node, params: dict[str, Any]) -> Any:
+    run, axis = np.add.reduceat, params["axis"]
+    return lambda x, starts: run(x, starts, axis)
+
+
 def _choose(node: Node, params: dict[str, Any]) -> Any:
     mode = params["mode"]
     if mode == "raise":
@@ -266,6 +271,7 @@ _MAKERS: dict[str, Callable[[Node, dict[str, Any]], Any]] = {
     "repeat": _method("repeat", "repeats", "axis"),
     "reshape": _method("reshape", "shape"),
     "round": _method("round", "decimals"),
+    "segment_sums": _segment_sums,
     "stack": _stack,
     "tensordot": _tensordot,
     "trace": _method("trace", "offset", "axis1", "axis2"),
