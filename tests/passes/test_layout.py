@@ -361,7 +361,8 @@ CASES = {
                 "%s: f64[3,1], %r: f64[1,4], %n: i64[]",
                 f"{ROWS}; multiply %s, %r !ct; broadcast_to %n {{shape=(3,)}}; "
                 "getitem %2, %0, %3 {index=($0, $1)} !ct",  # the index is one
-            )
+            ),
+            ("%x: f64[4], %n: i64[]", "broadcast_to %n {shape=(3,)}; getitem %x, %0 {index=($0,)} !ct"),
         ],
     ),
     "sum-of-scatter": Case(
@@ -377,6 +378,7 @@ CASES = {
             f"{PICKED.replace('[0, 1, 2]', '[0, 1, 1]')}; {SUM('%2', '1,', False)} !ct",  # two in a row
             f"{PICKED_DEEP.replace('[0, 1, 2]', '[0, 1, 1]')}; {SUM('%3', '2,', False)} !ct",
             f"{PICKED_DEEP}; {SUM('%3', '1,', False)} !ct",
+            f"{PICKED.replace('scatter %r', 'scatter 1.0')}; {SUM('%2', '1,', False)} !ct",
         ],
     ),
     "sum-of-scatter-beside-number": Case(
@@ -392,6 +394,7 @@ CASES = {
             f"{PICKED}; add 0.5, %2; {SUM('%3', '1,', False)}",  # the user's own
             f"{PICKED_CT}; add %x, %2 !ct; {SUM('%3', '1,', False)} !ct",
             f"{PICKED_CT}; add 0.5, %2 !ct; {SUM('%3', '0,', False)} !ct",
+            f"{PICKED_CT}; full {{shape=(2, 3, 4), value=0.5, dtype=f64}}; add %2, %3 !ct; {SUM('%4', '2,', False)} !ct",
         ],
     ),
     "picks-of-computed": Case(
@@ -406,10 +409,16 @@ CASES = {
                 f"{ROWS.replace('[0, 1, 2]', '[0, 2, 2]')}; exp %z; getitem %2, %0, %1 {{index=($0, $1)}}",
                 f"{ROWS.replace('[0, 1, 2]', '[0, 2, 2]')}; getitem %z, %0, %1 {{index=($0, $1)}}; exp %2",
             ),
+            (
+                f"{ROWS.replace('[0, 1, 2]', '[0, 2, 2]')}; subtract %z, %s; getitem %2, %0, %1 {{index=($0, $1)}}",
+                f"{ROWS.replace('[0, 1, 2]', '[0, 2, 2]')}; getitem %z, %0, %1 {{index=($0, $1)}}; "
+                "broadcast_to %s {shape=(3, 8)}; getitem %3, %0, %1 {index=($0, $1)}; subtract %2, %4",
+            ),
         ],
         [
             f"{ROWS}; exp %z; getitem %2, %0, %1 {{index=($0, $1)}}; return %2, %3",  # it is needed as a whole, too
             f"{ROWS}; exp %z; getitem %2, %1 {{index=($0,)}}",  # no less is read
+            "exp %z; getitem %0 {index=(0, :2)}",  # a slice
             f"{ROWS}; getitem %z, %0, %1 {{index=($0, $1)}}",
         ],
     ),

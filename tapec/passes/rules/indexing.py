@@ -86,11 +86,10 @@ def _is_along_last(y: Node) -> bool:
 
 def _one_beside_number_in_each_line(y: Node) -> bool:
     """And everything was a number before?"""
-    return (
-        _is_along_last(y)
-        and any([uniform_value(i) is not None for i in y.inputs[0].inputs])
-        and any(map(_picks, y.inputs[0].inputs))
-    )
+    total = y.inputs[0]
+    if not _is_along_last(y) or all([uniform_value(i) is None for i in total.inputs]):
+        return False
+    return any([_picks(i) and i.type == total.type for i in total.inputs])
 
 
 def _picks(scatter: Node) -> bool:
@@ -105,9 +104,8 @@ def _picks(scatter: Node) -> bool:
 def _picks_of_columns(y: Node) -> bool:
     """Is one element read of each line of an array whose lines are one number each?"""
     whole = y.inputs[0]
-    column = whole.inputs[0].type
-    if whole.op.name != "broadcast_to" or column.weak or column.shape != (*whole.type.shape[:-1], 1):
-        return False
+    if whole.op.name != "broadcast_to" or whole.inputs[0].type.shape != (*whole.type.shape[:-1], 1):
+        return False  # an index array is one, too
     return picks_one(y.param("index"), y.inputs[1:], whole.type.shape)
 
 
