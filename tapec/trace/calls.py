@@ -113,7 +113,7 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     operands = args
     key: tuple[Any, ...] = ()
     words: tuple[Any, ...] = ()
-    values: list[Any] = []
+    values: list[Any]
     x: Any = args[0] if args else None
     if count == 2:
         y = args[1]
@@ -155,17 +155,18 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     if words:
         key += words
     if kwargs:
-        for name, a in kwargs.items():
+        for named in kwargs.items():
+            name, a = named
             if type(a) not in STATIC:
                 v = a._value if type(a) is Tensor else a
                 if type(v) is _ndarray and v.dtype.kind in NUMERIC:
-                    operands, a = (*operands, a), (v.shape, v.dtype)
+                    operands, named = (*operands, a), (name, (v.shape, v.dtype))
                     values.append(v)
                 else:
-                    a = word_of(a)
-                    if a is None:
+                    named = name, word_of(a)
+                    if named[1] is None:
                         return call(ours, args, kwargs)
-            key += ((name, a),)
+            key += (named,)
     plan = _find(key)
     return call(ours, args, kwargs) if plan is None else plan(operands, values)
 
