@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.api.directions import ByCount
-from tapec.api.functions import CompiledFunction, Template, Transform, result_template
+from tapec.api.functions import Template, Transform, result_template
 from tapec.api.methods import decorator
 from tapec.api.signature import Arguments, Binder, value_of
-from tapec.api.transforms import grad
+from tapec.api.transforms import compiled, grad
 from tapec.api.typed import takes_others
 from tapec.autodiff.batch import batch_into
 from tapec.autodiff.inline import copy_into
@@ -226,11 +226,7 @@ def vmap(
     >>> tapec.vmap(lambda x, w: x @ w, in_axes=(0, None))(np.ones((4, 3)), np.ones(3))
     array([3., 3., 3., 3.])
     """
-    transform = Vmap(in_axes, out_axes)
-    return decorator(
-        function,
-        lambda f: CompiledFunction(f, transform, static_argnums=static_argnums, static_argnames=static_argnames),
-    )
+    return compiled(function, Vmap(in_axes, out_axes), static_argnums, static_argnames)
 
 
 @takes_others
@@ -256,4 +252,4 @@ def per_example_grad(function: Any = None, argnums: Any = 0, in_axes: Any = None
         axes = tuple([None if k in places else 0 for k in range(n)]) if in_axes is None else in_axes
         return vmap(grad(f, argnums), axes)
 
-    return decorator(function, lambda f: ByCount(f, "per_example_grad", make))
+    return decorator(function, lambda f: ByCount(f, "per_example_grad", make), "per_example_grad", argnums, in_axes)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapec.api.functions import CompiledFunction, Transform
-from tapec.api.methods import decorator
+from tapec.api.functions import Transform
+from tapec.api.transforms import compiled
 from tapec.api.typed import gives_the_same
 from tapec.autodiff.checkpoint import CHECKPOINT
 
@@ -21,9 +21,4 @@ def checkpoint(function: Any = None, *, static_argnums: Any = (), static_argname
     >>> tapec.grad(lambda x: np.sum(block(block(x))))(np.zeros(2))
     array([1., 1.])
     """
-    return decorator(
-        function,
-        lambda f: CompiledFunction(
-            f, Transform(), static_argnums=static_argnums, static_argnames=static_argnames, call_op=CHECKPOINT
-        ),
-    )
+    return compiled(function, Transform(), static_argnums, static_argnames, CHECKPOINT)

@@ -7,8 +7,8 @@ from types import MethodType
 from typing import Any
 
 from tapec.api.functions import CompiledFunction, Out, Template, Transform, result_template
-from tapec.api.methods import Copied, bound, decorator, dress, is_class_method
-from tapec.api.pullback import Later, cached, fitted
+from tapec.api.methods import Copied, bound, cached, decorator, dress, is_class_method
+from tapec.api.pullback import Later, fitted
 from tapec.api.saved import face_of, load_saved, saved_state
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_loss, gradient_template, wrt_plan
@@ -46,7 +46,7 @@ class ByCount(Copied):
         self._transform = name
         self._made: dict[int, CompiledFunction] = {}
         self._make = make
-        self._bound: dict[str, ByCount] = {}
+        self._bound: dict[int, ByCount] = {}
 
     def compiled(self, n: int) -> CompiledFunction:
         """The compiled function for calls with n arguments."""
@@ -344,7 +344,7 @@ def hvp(function: Any = None, argnums: Any = 0) -> Any:
         names = with_other(parameter_names(f, n - 1), "v")
         return CompiledFunction(Adapter(lambda g, *args: g(*args[:-1]), f, parameters=names), Hvp(argnums))
 
-    return decorator(function, lambda f: ByCount(f, "hvp", make))
+    return decorator(function, lambda f: ByCount(f, "hvp", make), "hvp", argnums)
 
 
 class GaussNewton(Transform):

@@ -14,7 +14,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
-from tapec.api.methods import Copied, bound, dress, is_class_method
+from tapec.api.methods import Copied, bound, dress, hashable, is_class_method
 from tapec.api.outputs import recorded_outputs
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.config import code_settings, in_force, settings
@@ -65,6 +65,11 @@ class Transform:
     def batched(self, values: Sequence[Any], plan: Any) -> Sequence[bool]:
         """Which of them are one example of many: for one who maps, or inside of one."""
         return [differs(v) for v in values] if in_batch() else ()
+
+    @property
+    def key(self) -> Any:
+        """Equal for transforms that compute the same; it may have no hash."""
+        return (type(self), *[hashable(option) for option in vars(self).values()])
 
     def refuse(self, volatile: str) -> None:
         """May raise when the function must be recorded anew at each call, for this reason."""
@@ -135,7 +140,7 @@ class CompiledFunction(Copied):
         self._last: Program | None = None
         self._why = ""
         self._hits = self._misses = self._compilations = self._loaded = 0
-        self._bound: dict[str, CompiledFunction] = {}
+        self._bound: dict[int, CompiledFunction] = {}
 
     # -- calling ----------------------------------------------------------------------------------------------------
     def _any_call(self, *args: Any, **kwargs: Any) -> Any:

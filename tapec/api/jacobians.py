@@ -173,8 +173,8 @@ def jacobian(
 
         if holomorphic:
             raise TypeError(at_user_line("jacobian: a sparse matrix is of real numbers. Mend: leave sparse=True out"))
-        how = mode or "auto"
-        return decorator(function, lambda f: sparse_jacobian(f, argnums, has_aux, how, static_argnums, static_argnames))
+        options = (argnums, has_aux, mode or "auto", static_argnums, static_argnames)
+        return decorator(function, lambda f: sparse_jacobian(f, *options), "sparse jacobian", *options)
     transform = Jacobian("jacobian", argnums, mode or "reverse", has_aux, holomorphic)
     return compiled(function, transform, static_argnums, static_argnames)
 
@@ -229,5 +229,6 @@ def hessian(
     if sparse:
         from tapec.api.sparse import sparse_hessian
 
-        return decorator(function, lambda f: sparse_hessian(f, argnums, has_aux, static_argnums, static_argnames))
+        options = (argnums, has_aux, static_argnums, static_argnames)
+        return decorator(function, lambda f: sparse_hessian(f, *options), "sparse hessian", *options)
     return compiled(function, Hessian(argnums, has_aux), static_argnums, static_argnames)

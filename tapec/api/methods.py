@@ -6,17 +6,28 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 from tapec.trace.capture import CACHE_KEY
 
-__all__ = ["Copied", "bound", "decorator", "dress", "is_class_method"]
+__all__ = ["Copied", "bound", "cached", "decorator", "dress", "hashable", "is_class_method"]
+
+AGAIN = 8  # so many times made of one function, it is made in a loop
 
 
-def decorator(function: Any, make: Callable[[Any], Any]) -> Any:
-    """Serve `@transform`, `@transform(...)` and `transform(f, ...)` alike."""
-    return (lambda f: _made(f, make)) if function is None else _made(function, make)
+def decorator(function: Any, make: Callable[[Any], Any], *what: Any) -> Any:
+    """Serve `@transform`, `@transform(...)` and `transform(f, ...)` alike.
+
+    Where it is told what is made, who makes it of one function again and again gets what was made before: `grad(f)(x)`
+    may stand in a loop. The first few have nothing in common.
+    """
+    key = tuple(map(hashable, what))
+
+    def known(f: Any) -> Any:
+        return cached(f, key, make, AGAIN) if key else make(f)
+
+    return (lambda f: _made(f, known)) if function is None else _made(function, known)
 
 
 def _made(function: Any, make: Callable[[Any], Any]) -> Any:
@@ -31,6 +42,58 @@ def _made(function: Any, make: Callable[[Any], Any]) -> Any:
     if isinstance(function, functools.cached_property):
         return functools.cached_property(_Getter(make(function.func)))
     return make(function)
+
+
+def cached(function: Any, key: Any, make: Callable[[Any], Any], times: int = 1) -> Any:
+    """What `make` gave of this function when it was asked so many times, for this key of what is made.
+
+    It is made anew where it cannot be kept, and where the key has no hash.
+    """
+    method = isinstance(function, MethodType)  # others have a `__self__`, too: adapters of methods, what is built in
+    owner, inner = (function.__self__, function.__func__) if method else (function, function)
+    table = _table_of(owner)
+    place = (key, id(inner))
+    try:
+        hash(place)
+    except TypeError:
+        table = None
+    if table is None:
+        return make(function)
+    found = table.get(place, 0)
+    if type(found) is not int:
+        return found
+    made = make(function)
+    table[place] = made if found + 1 >= times else found + 1
+    return made
+
+
+def _table_of(owner: Any) -> dict[Any, Any] | None:
+    """What was made of a function or for an object, in its own `__dict__`: a table elsewhere would keep it alive.
+
+    Another object may have the same table: `functools.wraps` hands it on, and so does a copy.
+    """
+    space = getattr(owner, "__dict__", None)
+    if not isinstance(space, dict):  # an object with slots alone, or a class
+        return None
+    table = space.get(CACHE_KEY)
+    if table is None or table.owner is not owner:
+        table = space[CACHE_KEY] = _Table(owner)
+    return table
+
+
+class _Table(dict[Any, Any]):
+    """Pickles and deep copies of what it belongs to begin with an empty one, that belongs to nobody."""
+
+    def __init__(self, owner: Any = None):
+        self.owner = owner
+
+    def __reduce__(self) -> Any:
+        return _Table, ()
+
+
+def hashable(option: Any) -> Any:
+    """A list of arguments says what a tuple of them does."""
+    return tuple(option) if isinstance(option, list) else option
 
 
 class Copied:
@@ -85,29 +148,14 @@ def is_class_method(compiled: Any, kind: type) -> bool:
     return isinstance(found, classmethod) and found.__func__ is compiled
 
 
-def bound(transform: Any, owner: Any, table: dict[str, Any], make: Callable[[], Any]) -> Any:
+def bound(transform: Any, owner: Any, kept: dict[Any, Any], make: Callable[[], Any]) -> Any:
     """As a method: made for each instance, which is captured state and no argument.
 
-    What was made is kept in the instance's own `__dict__`, and goes when it goes.
+    What was made goes when the instance goes; for an object that cannot keep it, it is kept for good.
     """
-    space = getattr(owner, "__dict__", None)
-    if not isinstance(space, dict):  # an object with slots alone, or a class: kept for good
-        space = table
-    key = f"{CACHE_KEY}_{id(transform)}_{id(owner)}"
-    known = space.get(key)
-    if known is None or known.owner is not owner:
-        known = space[key] = _Kept(owner, make())
-    return known.made
-
-
-class _Kept:
-    """What was made for an object. Copies and pickles of the object go without it."""
-
-    __slots__ = ("made", "owner")
-
-    def __init__(self, owner: Any = None, made: Any = None):
-        self.owner = owner
-        self.made = made
-
-    def __reduce__(self) -> Any:
-        return _Kept, ()
+    table = _table_of(owner)
+    table, place = (kept, id(owner)) if table is None else (table, id(transform))
+    made = table.get(place)
+    if made is None:
+        made = table[place] = make()
+    return made

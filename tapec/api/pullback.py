@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import MethodType
 from typing import Any
 
 import numpy as np
 
 from tapec.api.dispatch import Out, packer
 from tapec.api.functions import CompiledFunction, Template, Transform, result_template
+from tapec.api.methods import cached, hashable
 from tapec.api.signature import Arguments, Binder, value_of
 from tapec.api.transforms import Wrt, gradient_template, wrt_plan
 from tapec.autodiff.inline import copy_into
@@ -21,12 +21,11 @@ from tapec.ir.types import is_differentiable
 from tapec.ops.control import CALL
 from tapec.runtime.build import Build
 from tapec.trace.adapter import Adapter, parameter_names
-from tapec.trace.capture import CACHE_KEY
 from tapec.trace.recorder import CURRENT
 from tapec.trace.structure import LEAF, Branch, count_leaves, flatten
 from tapec.trace.tensor import Tensor, record, wrap
 
-__all__ = ["Later", "cached", "vjp"]
+__all__ = ["Later", "vjp"]
 
 
 class Later:
@@ -121,29 +120,6 @@ def fitted(x: Any, t: Type) -> Any:
     return np.asarray(value, t.dtype)[()]
 
 
-def cached(function: Any, key: Any, make: Callable[[Any], CompiledFunction]) -> CompiledFunction:
-    """The compiled function for a function object that is passed in again and again; it lives as long as that does.
-
-    It is kept in the function's own `__dict__`: a table elsewhere would keep the function alive. `functools.wraps`
-    hands that table on to other functions.
-    """
-    method = isinstance(function, MethodType)  # others have a `__self__`, too: adapters of methods, what is built in
-    owner, anchor = (function.__self__, function.__func__) if method else (None, function)
-    space = getattr(anchor, "__dict__", None)
-    if not isinstance(space, dict):
-        return make(function)
-    known = space.setdefault(CACHE_KEY, {})
-    place = key, id(anchor), id(owner)
-    found = known.get(place)
-    if found is None or (owner is not None and found._function.__self__ is not owner):
-        found = known[place] = make(function)
-    return found
-
-
-def _hashable(which: Any) -> Any:
-    return tuple(which) if isinstance(which, list) else which
-
-
 def vjp(
     function: Callable[..., Any],
     *primals: Any,
@@ -166,7 +142,7 @@ def vjp(
         adapter = Adapter(lambda g, *args: g(*args), f, parameters=parameter_names(f, n))
         return CompiledFunction(adapter, Vjp(has_aux), static_argnums=static_argnums, static_argnames=static_argnames)
 
-    compiled = cached(function, ("vjp", n, has_aux, _hashable(static_argnums), _hashable(static_argnames)), make)
+    compiled = cached(function, ("vjp", n, has_aux, hashable(static_argnums), hashable(static_argnames)), make)
     out, kept, later = compiled(*primals)
     leaves: list[Any] = []
     if has_aux:

@@ -156,7 +156,7 @@ class SparseFunction(Copied):
         self._compiled = compiled
         self._function = compiled._function
         self._finish = finish
-        self._bound: dict[str, SparseFunction] = {}
+        self._bound: dict[int, SparseFunction] = {}
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         if owner is None:
@@ -309,7 +309,10 @@ def sparsity(function: Any = None, argnums: Any = 0, *, static_argnums: Any = ()
     def pattern(data: Any, found: Any) -> Any:
         return found.copy()
 
-    return decorator(function, lambda f: _sparse(f, transform, pattern, static_argnums, static_argnames))
+    def make(f: Callable[..., Any]) -> SparseFunction:
+        return _sparse(f, transform, pattern, static_argnums, static_argnames)
+
+    return decorator(function, make, transform.key, static_argnums, static_argnames)
 
 
 def _sparse(

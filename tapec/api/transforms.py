@@ -12,8 +12,9 @@ from tapec.api.signature import Arguments, Binder
 from tapec.api.typed import gives_the_same, gives_the_same_and_more, takes_the_same
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.errors import at_user_line
-from tapec.ir import Graph, type_of
+from tapec.ir import Graph, Op, type_of
 from tapec.ir.types import is_differentiable
+from tapec.ops.control import CALL
 from tapec.trace.facts import is_foreign_array
 from tapec.trace.structure import LEAF, Branch
 
@@ -143,13 +144,15 @@ def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph, kind: 
         )
 
 
-def compiled(function: Any, transform: Transform, static_argnums: Any, static_argnames: Any) -> Any:
+def compiled(function: Any, transform: Transform, static_argnums: Any, static_argnames: Any, call_op: Op = CALL) -> Any:
     """What a decorator gives: the compiled function, or a decorator that makes it."""
 
     def make(f: Callable[..., Any]) -> CompiledFunction:
-        return CompiledFunction(f, transform, static_argnums=static_argnums, static_argnames=static_argnames)
+        return CompiledFunction(
+            f, transform, static_argnums=static_argnums, static_argnames=static_argnames, call_op=call_op
+        )
 
-    return decorator(function, make)
+    return decorator(function, make, transform.key, call_op, static_argnums, static_argnames)
 
 
 @gives_the_same
