@@ -11,7 +11,7 @@ from __future__ import annotations
 import builtins
 import math
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping, MutableSequence, MutableSet
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from tapec.ops.define import as_data
 from tapec.trace.containers import container, is_container
 from tapec.trace.facts import (
     CHECKED,
+    LOST,
     SCALARS,
     Path,
     cell_path,
@@ -48,6 +49,8 @@ EXAMPLES = "example_args"  # what the command line traces a function with: no st
 SMALL = 256  # elements of an array that may be compared at each call
 COMPARED = 1 << 16  # elements up to which what NumPy computed with past us is compared at each call all the same
 _ABSENT = object()
+# containers that have no stand-in, and may hold something else at each call
+_CHANGING = (MutableMapping, MutableSequence, MutableSet, memoryview, types.MappingProxyType)
 _ATOMS = frozenset({int, bool, str, bytes, type(None), types.BuiltinFunctionType, type, np.ufunc})
 
 
@@ -78,6 +81,8 @@ class Captures:
         self._cells: list[tuple[Any, Any, Any]] = []
         self._keep: list[Any] = []
         self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
+        self._named: list[tuple[Path, Tensor]] = []  # of `arrays`, those that are no items of a container
+        self._attributes: list[tuple[types.FunctionType, types.FunctionType, dict[str, Any]]] = []
         self.generators: list[tuple[Any, Any]] = []
 
     # -- what a read answers ----------------------------------------------------------------------------------------
@@ -137,6 +142,8 @@ class Captures:
             return object_proxy(self, value, path)
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             return tuple.__new__(kind, [self.read(v, path.item(i)) for i, v in enumerate(value)])
+        if isinstance(value, _CHANGING):
+            self.trace.unsettle(f"{path.label} is a {kind.__name__}, which may hold something else each time")
         self.checks.setdefault(path.source, (path, value))  # another object in its place is seen
         again = getattr(kind, "_tapec_wrap_again", None)
         if again is not None:
@@ -209,6 +216,8 @@ class Captures:
         if type(value) is Tensor and self.trace.captured_differs(value):
             self.trace.varying.add(id(tensor))
         self.arrays[id(tensor)] = (path, tensor)
+        if not self.open:
+            self._named.append((path, tensor))
         return tensor
 
     def argument(self, value: Any, name: str) -> Any:
@@ -271,7 +280,7 @@ class Captures:
         return self.originals.get(id(x), x)
 
     def write_back(self) -> None:
-        """Give cells, globals and objects that the run changed their new values."""
+        """Give cells, globals, functions and objects that the run changed their new values."""
         for cell, fresh, before in self._cells:
             try:
                 after = fresh.cell_contents
@@ -281,6 +290,10 @@ class Captures:
                 cell.cell_contents = self.stored(after)
         for space in self._globals.values():
             space.write_back()
+        for f, clone, before in self._attributes:
+            for name, value in clone.__dict__.items():
+                if value is not before.get(name, _ABSENT):
+                    f.__dict__[name] = self.stored(value)
         for owner, names in self._writes.values():
             for name in {**getattr(owner, "__dict__", {}), **names}:
                 now = getattr(owner, name, None) if name in names else owner.__dict__[name]
@@ -296,19 +309,29 @@ class Captures:
         for path, tensor in self.arrays.values():
             if self.trace.volatile is None and not _is_there(path, self.originals[id(tensor)]):
                 self.trace.unsettle(f"it changes {path.label}, which it reads")
-        self._check_contents()
+        used = {id(x) for entry in self.trace.log.records for x in entry[1]}
+        if self.trace.volatile is None:
+            self._check_types(used)
+        self._check_contents(used)
         for key, (path, value) in list(self.checks.items()):
             if not _is_fact(path, value):
                 del self.checks[key]
                 if name_in(path.label) in self._aliases or not only_noted(path.label, self._codes):
                     self.trace.once = f"it changes {path.label}, which it reads"
 
-    def _check_contents(self) -> None:
+    def _check_types(self, used: set[int]) -> None:
+        """What nothing is computed with may have been asked for its length or class: those are facts."""
+        for path, tensor in self._named:
+            if id(tensor) not in used:
+                value = self.originals[id(tensor)]
+                fact = path.kind() if isinstance(value, SCALARS) else path.layout()
+                self.checks.setdefault(fact.source, (fact, fact.get()))
+
+    def _check_contents(self, used: set[int]) -> None:
         """Arrays that functions spell out and that NumPy computed with past us: what they hold is a fact.
 
         Of very large ones it is a fact which array it is, and a warning says that changes in place are not seen.
         """
-        used = {id(x) for entry in self.trace.log.records for x in entry[1]}
         for path, array in self.parts.values():
             named = path.label.rpartition(".")[2].partition("[")[0] in self.words
             if not named or id(array) in used or array.dtype.kind not in "fciub":
@@ -350,6 +373,7 @@ class Captures:
             if name != CACHE_KEY:
                 plain = name.startswith("_") or name == EXAMPLES
                 new.__dict__[name] = value if plain else self.read(value, _root(f).attribute(name))
+        self._attributes.append((f, new, dict(new.__dict__)))
         self._clones[id(f)] = new
         self._keep.append(f)
         self.words |= words_of(f.__code__)
@@ -395,7 +419,7 @@ def _is_there(path: Path, value: Any) -> bool:
     """Does a path still lead to this number or array?"""
     try:
         now = path.get()
-    except (AttributeError, KeyError, IndexError, ValueError, NameError):
+    except LOST:
         return False
     return now is value or (type(now) is type(value) and bool(np.array_equal(now, value)))
 
@@ -403,7 +427,7 @@ def _is_there(path: Path, value: Any) -> bool:
 def _is_fact(path: Path, value: Any) -> bool:
     try:
         now = path.get()
-    except (AttributeError, KeyError, IndexError, ValueError, NameError):
+    except LOST:
         return False
     return now is value or holds(now, value)
 

@@ -22,6 +22,7 @@ from tapec.errors import INSTALLED, is_user_file
 
 __all__ = [
     "CHECKED",
+    "LOST",
     "SCALARS",
     "Path",
     "cell_path",
@@ -39,6 +40,7 @@ __all__ = [
 
 SCALARS = (float, complex, np.floating, np.complexfloating)
 CHECKED = (int, bool, str, bytes, type(None), np.integer, np.bool_)
+LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError)  # of a path that leads nowhere now
 _RECORDS = ("SimpleNamespace", "Namespace")
 _DEPTH = 4  # how far into an object we look
 _MANY = 1000  # parts of one container that are looked at
@@ -71,6 +73,11 @@ class Path:
     def kind(self) -> Path:
         get = self.get
         return Path(f"type of {self.label}", f"type({self.source})", self.names, lambda: type(get()))
+
+    def layout(self) -> Path:
+        """The shape and dtype of an array."""
+        get, text = self.get, f"({self.source}.shape, {self.source}.dtype)"
+        return Path(f"type of {self.label}", text, self.names, lambda: ((x := get()).shape, x.dtype))
 
 
 def global_path(space: dict[str, Any], name: str) -> Path:

@@ -23,7 +23,7 @@ from tapec.ops.creation import FULL
 from tapec.runtime.build import Build
 from tapec.runtime.collector import resting_collector
 from tapec.runtime.notes import annotate
-from tapec.trace.facts import Path, holds
+from tapec.trace.facts import LOST, Path, holds
 from tapec.trace.holders import held_elsewhere
 from tapec.trace.paths import Guard, TracedPath, Trie, same_guards
 from tapec.trace.run import Recorded
@@ -245,7 +245,7 @@ class Program:
         for path, value in self.checks.values():
             try:
                 now = path.get()
-            except _LOST:
+            except LOST:
                 self.lost = f"{path.label} is gone"
                 return None
             if now is not value and not holds(now, value):
@@ -258,7 +258,7 @@ class Program:
             elif s.kind == "path":
                 try:
                     x = s.key.get()
-                except _LOST:
+                except LOST:
                     self.lost = f"{s.key.label} is gone"
                     return None
                 if not _fits(x, s.node):
@@ -270,9 +270,6 @@ class Program:
             else:
                 out.append(s.key)
         return out
-
-
-_LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError)
 
 
 def is_number_like(x: Any) -> bool:

@@ -1,5 +1,8 @@
 """Captured state is read at each call."""
 
+import array
+import collections
+import types
 from contextvars import ContextVar
 
 import numpy as np
@@ -139,6 +142,52 @@ def test_random_numbers_are_drawn_at_every_call():
         seen = {f(np.ones(20))[0] for _ in range(10)}
         assert len(seen) > 1
         assert f.cache_info().compilations == 1
+
+
+ASKED = np.ones(3)
+
+
+def test_what_is_only_asked_for_its_length_or_class_may_be_another(monkeypatch):
+    kind, holder = 1.0, types.SimpleNamespace(w=np.ones(2))
+
+    @tapec.grad
+    def f(x):
+        return x * len(ASKED) * holder.w.shape[0] * (10.0 if isinstance(kind, int) else 1.0)
+
+    assert (f(1.0), f(1.0)) == (6.0, 6.0)
+    monkeypatch.setitem(globals(), "ASKED", np.ones(4))
+    assert f(1.0) == 8.0
+    holder.w = np.ones(5)
+    assert f(1.0) == 20.0
+    kind = 2
+    assert f(1.0) == 200.0
+    assert f.cache_info().compilations == 4
+
+
+@pytest.mark.parametrize(
+    "held",
+    [collections.Counter(a=1), bytearray(b"a"), array.array("d", [1.0]), types.MappingProxyType(PROXIED := {"a": 1})],
+)
+def test_containers_without_a_stand_in_are_read_at_each_call(held):
+    key = 0 if isinstance(held, (bytearray, array.array)) else "a"
+    f = tapec.grad(lambda x: x * held[key])
+    for k in (1, 5, 9):
+        (PROXIED if isinstance(held, types.MappingProxyType) else held)[key] = k
+        assert f(1.0) == k
+    assert "which may hold something else each time" in str(f.explain(1.0))
+
+
+def test_attributes_that_a_function_sets_on_itself():
+    def f(x):
+        f.calls += 1
+        f.latest = 2 * x
+        return x * f.calls
+
+    f.calls = 0
+    g = tapec.compile(f)
+    for k in (1, 2, 3):
+        assert g(5.0) == 5.0 * k
+        assert (f.calls, f.latest) == (k, 10.0)
 
 
 GIVEN_BACK = np.ones(2)
