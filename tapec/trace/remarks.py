@@ -59,6 +59,8 @@ def _looks(code: CodeType) -> tuple[Counter[str], Counter[str]]:
         elif i.opname.startswith("LOAD_CONST") and last == "read":
             last = "key"
         else:
+            if i.opname == "MATCH_CLASS":
+                reads[i.opname] += 1
             if i.opname == "BINARY_SUBSCR" and kept:
                 item = name if last == "key" else ""
             last = "counted" if i.opname == "BINARY_OP" and i.argrepr.endswith("=") else ""
@@ -70,7 +72,9 @@ def _looks(code: CodeType) -> tuple[Counter[str], Counter[str]]:
     return reads, notes
 
 
-_READS = {"LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"}
-_BY_NAME = {"getattr", "vars", "__dict__", "attrgetter", "__getattribute__"}  # they read what no code spells out
+_READS = {"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"}
+_READS |= {"LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS", "IMPORT_FROM"}
+_BY_NAME = {"getattr", "vars", "__dict__", "attrgetter", "__getattribute__", "eval", "exec", "globals", "locals"}
+_BY_NAME |= {"asdict", "astuple", "super", "MATCH_CLASS"}  # they read what no code spells out
 _STORES = {"STORE_ATTR", "STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_SUBSCR"}
 _BETWEEN = {"SWAP", "COPY", "CACHE", "EXTENDED_ARG", "NOP"}

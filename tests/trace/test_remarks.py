@@ -1,5 +1,7 @@
 """Names that code only counts with, or puts things under."""
 
+import dataclasses
+
 import pytest
 
 from tapec.trace.remarks import only_noted
@@ -61,8 +63,37 @@ def by_name(self):
     return getattr(self, "n")  # noqa: B009
 
 
-def test_names_that_are_put_together_are_read():
-    assert not only_noted("self.n", [by_name.__code__])
+def by_pattern(self):
+    self.n += 1
+    match self:
+        case State(2):
+            return 2
+
+
+class State:
+    __match_args__ = ("n",)
+
+    def of_the_class_above(self):
+        self.n += 1
+        return super().twice()
+
+    def as_a_row(self):
+        self.n += 1
+        return dataclasses.astuple(self)
+
+
+def among_globals(self):
+    global n
+    n += 1
+    return globals()["n"] + eval("n")
+
+
+UNSPELT = [by_name, by_pattern, among_globals, State.of_the_class_above, State.as_a_row]
+
+
+@pytest.mark.parametrize("function", UNSPELT)
+def test_what_may_be_read_by_names_that_are_not_spelt_out_is_read(function):
+    assert not only_noted("self.n", [function.__code__])
 
 
 READ = ["self.n", "self.first", "self.t", "len(self.log)", "keys of self.table", "f.args[0].n", "self.other"]
