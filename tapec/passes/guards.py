@@ -137,7 +137,8 @@ class Walk(Builder):
                 continue
             shared = [name in others for i, name in enumerate(own) if empty.axes >> i & 1]
             if any(shared) and (other in self.wild or (other in self.data and all(shared))):
-                return with_operand(node, other, self.kept_along(part, other, own, others))
+                kept = self.kept_along(part, other, own, others)
+                return node.with_inputs((part, kept) if k == 0 else (kept, part))
         return None
 
     # -- how ----------------------------------------------------------------------------------------------------------
@@ -185,9 +186,3 @@ class Walk(Builder):
         flows = np.transpose(flows, [left.index(name) for name in order])
         sizes = dict(zip(order, flows.shape, strict=True))
         return self.chosen(np.reshape(flows, [sizes.get(name, 1) for name in others]), other, 0)
-
-
-def with_operand(node: Node, old: Node, new: Node) -> Node:
-    """A product with one of its two operands replaced."""
-    a, b = node.inputs
-    return node.with_inputs((new, b) if a is old else (a, new))

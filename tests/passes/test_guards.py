@@ -200,6 +200,14 @@ def test_rows_that_a_contraction_does_not_need():
     assert guards(elementwise) is elementwise  # to look at every element would cost what the product costs
 
 
+def test_what_is_multiplied_with_itself_is_kept_on_one_side():
+    graph = graph_of("scatter %x {shape=(3, 3), index=(:, 1)} !ct; matmul %2, %2 !ct")
+    after = verify(guards(graph))
+    assert after is not graph
+    values = values_for()
+    np.testing.assert_array_equal(interpret(graph, *values)[0], interpret(after, *values)[0])
+
+
 UNITS = "eye {n=2, m=2, k=0, dtype=bool} !ct; getitem %m {index=(:, :2)}; where %2, %3, 0 !ct; "
 IN_ROWS = "scatter %4 {shape=(2, 3), index=(:, :2)} !ct; "
 DATA = {  # what is multiplied with the user's %y, and whether that is kept out of it
@@ -242,6 +250,16 @@ DATA = {  # what is multiplied with the user's %y, and whether that is kept out 
         "getitem %3 {index=(:4,)}; scatter %4, %2 {shape=(6,), index=($0,)} !ct; "
         "reshape %5 {shape=(2, 3)} !ct; sum %6 {axis=(0,), keepdims=False} !ct; multiply %7, %y !ct",
         False,
+    ),
+    "what one or another of many copies has": (
+        "constant {value=[0, 10, 14]}; scatter %y, %2 {shape=(15,), index=($0,)} !ct; "
+        "reshape %3 {shape=(5, 3)} !ct; sum %4 {axis=(0,), keepdims=False} !ct; multiply %5, %y !ct",
+        False,
+    ),
+    "the first of places that are not known": (
+        "getitem %x {index=(:2,)}; scatter %2, %i {shape=(6,), index=($0,)} !ct; getitem %3 {index=(:1,)} !ct; "
+        "multiply %4, %y !ct",
+        True,
     ),
     "places that are all of them": (
         "constant {value=[2, 0, 1]}; scatter %y, %2 {shape=(3,), index=($0,)} !ct; multiply %3, %y !ct",
