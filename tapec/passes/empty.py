@@ -115,10 +115,10 @@ def _scatter(node: Node, given: Given) -> Empty | None:
     if inner.chosen:
         return Empty(axes, axes)
     one_by_one = len(node.inputs) > 2  # by several index arrays: pairs of a pairwise distance, say, and each has some
-    return Empty(axes, 0) if one_by_one else found._replace(axes=axes)
+    return Empty(axes, 0) if one_by_one or found is None else found._replace(axes=axes)
 
 
-def _scattered(node: Node) -> Empty:
+def _scattered(node: Node) -> Empty | None:
     """The places that an index left out."""
     picked = _picked(node, node.type.shape)
     if picked is None:
@@ -128,7 +128,7 @@ def _scattered(node: Node) -> Empty:
         return Empty(axes, axes, touched=_touched(node, picked))
     [(k, part)] = picked.items()
     n = node.type.shape[k]
-    return _among(Empty(axes, axes, k - node.type.ndim), _places(node, part, n), n) or Empty(0, 0)
+    return _among(Empty(axes, axes, k - node.type.ndim), _places(node, part, n), n)
 
 
 def _picked(node: Node, shape: tuple[int, ...]) -> dict[int, Any] | None:
@@ -151,7 +151,8 @@ def _names_all(node: Node, part: Any, axis: int) -> bool:
     """Is it a constant array that names every place of an axis?"""
     if type(part) is not Slot or node.inputs[1 + part.k].op is not CONSTANT:
         return False
-    return len(np.unique(node.inputs[1 + part.k].value)) == node.type.shape[axis]
+    n = node.type.shape[axis]
+    return len(np.unique(node.inputs[1 + part.k].value % n)) == n
 
 
 def _places(node: Node, part: Any, n: int) -> int:
@@ -222,7 +223,7 @@ def _reduction(node: Node, given: Given) -> Empty | None:
     kept = [k for k in range(ndim) if node.param("keepdims") or k not in axes]
     left = [k for k in kept if part.axes >> k & 1 and k not in axes]
     bits = sum([1 << k for k in left])
-    if bits and any([bits | t == t for t in part.touched]) and any([part.axes >> k & 1 for k in axes]):
+    if any([bits | t == t for t in part.touched]):
         return None
     return _added_up(part, {k: kept.index(k) for k in left}, ndim, len(kept))
 
