@@ -70,7 +70,7 @@ CASES = {
         ],
     ),
     "tensordot-as-product": Case(
-        "%a: f64[2,3,4], %b: f64[3,4,5], %c: f64[5,3,4], %d: f64[4,3], %h: f16[3,4]",
+        "%a: f64[2,3,4], %b: f64[3,4,5], %c: f64[5,3,4], %d: f64[4,3], %h: f16[3,4], %e: f64[4,3], %f: f32[4,3]",
         [
             (
                 "tensordot %a, %b {axes=((1, 2), (0, 1))}",
@@ -90,6 +90,10 @@ CASES = {
                 "reshape %a {shape=(2, 12)}; reshape %b {shape=(12, 5)}; matmul %0, %1",
             ),
             (
+                "tensordot %e, %b {axes=((0, 1), (1, 0))}",
+                "transpose %e {axes=(1, 0)}; reshape %0 {shape=(12,)}; reshape %b {shape=(12, 5)}; matmul %1, %2",
+            ),
+            (
                 "tensordot %a, %c {axes=((1,), (1,))}",
                 "transpose %a {axes=(0, 2, 1)}; reshape %0 {shape=(8, 3)}; transpose %c {axes=(1, 0, 2)}; "
                 "reshape %2 {shape=(3, 20)}; matmul %1, %3; reshape %4 {shape=(2, 4, 5, 4)}",
@@ -97,6 +101,7 @@ CASES = {
         ],
         [
             "tensordot %h, %h {axes=((0,), (0,))}",
+            "tensordot %a, %f {axes=((2,), (0,))}",
         ],
     ),
     "mean-of-product": Case(

@@ -8,7 +8,8 @@ from tapec.passes.rules import DIAGONALS
 from tests.passes.support import Case, table_tests
 
 X = "%x: f64[4,4], %y: f64[4,4], %r: f64[4], %c: f64[4,1], %s: f64[]"
-X += ", %a: f64[4,7], %b: f64[7,4], %q: f64[2,4,4], %w: f64[4,2,4], %q1: f64[4,1,1]"
+X += ", %a: f64[4,7], %b: f64[7,4], %q: f64[2,4,4], %w: f64[4,2,4], %q1: f64[4,1,1], %u: f64[4,4,2]"
+X += ", %g: f64[4,4,7], %h: f64[7], %f: f64[2,3,4,4]"
 MAIN = "{offset=0, axis1=0, axis2=1}"
 LAST = "{offset=0, axis1=1, axis2=2}"
 ENDS = "{offset=0, axis1=0, axis2=2}"
@@ -60,6 +61,7 @@ CASES = {
             f"matmul %a, %b; diagonal %0 {MAIN}; return %0, %1",
             "matmul %a, %b; diagonal %0 {offset=-1, axis1=0, axis2=1}",
             f"matmul %q, %x; diagonal %0 {MAIN}",
+            f"matmul %g, %h; diagonal %0 {MAIN}",
         ],
     ),
     "diagonal-of-sum": Case(
@@ -68,6 +70,10 @@ CASES = {
             (
                 f"sum %w {{axis=(1,), keepdims=False}}; diagonal %0 {MAIN}",
                 f"diagonal %w {ENDS}; sum %0 {{axis=(0,), keepdims=False}}",
+            ),
+            (
+                f"sum %u {{axis=(2,), keepdims=False}}; diagonal %0 {MAIN}",
+                f"diagonal %u {MAIN}; sum %0 {{axis=(0,), keepdims=False}}",
             ),
         ],
         [
@@ -86,6 +92,10 @@ CASES = {
             (
                 "transpose %q {axes=(2, 0, 1)}; diagonal %0 {offset=1, axis1=0, axis2=2}",
                 "diagonal %q {offset=1, axis1=2, axis2=1}",
+            ),
+            (
+                f"transpose %f {{axes=(1, 2, 3, 0)}}; diagonal %0 {LAST}",
+                "diagonal %f {offset=0, axis1=2, axis2=3}; transpose %0 {axes=(1, 0, 2)}",
             ),
         ],
         [f"diagonal %x {MAIN}"],
@@ -106,6 +116,8 @@ CASES = {
             f"eye {{n=4, m=4, k=1, dtype=f64}}; diagonal %0 {MAIN}",
             "eye {n=4, m=4, k=0, dtype=f64}; diagonal %0 {offset=1, axis1=0, axis2=1}",
             f"eye {{n=4, m=4, k=0, dtype=f64}}; reshape %0 {{shape=(2, 2, 4)}}; diagonal %1 {MAIN}",
+            f"eye {{n=4, m=8, k=0, dtype=f64}}; reshape %0 {{shape=(4, 2, 4)}}; diagonal %1 {ENDS}",
+            f"eye {{n=2, m=8, k=0, dtype=f64}}; reshape %0 {{shape=(4, 4)}}; diagonal %1 {MAIN}",
         ],
     ),
     "trace-of-exchanged": Case(

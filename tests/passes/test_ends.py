@@ -7,7 +7,7 @@ import tapec
 from tapec.passes.rules import ENDS, LINES
 from tests.passes.support import Case, table_tests
 
-X = "%x: f64[3,4], %v: f64[3], %w: f64[4], %p: f64[2,4]"
+X = "%x: f64[3,4], %v: f64[3], %w: f64[4], %p: f64[2,4], %i: i64[2]"
 LINE = "scatter %v {shape=(3, 4), index=(:, -1)} !ct"
 PART = "scatter %p {shape=(3, 4), index=(1:,)} !ct"
 ROWS = "sum %0 {axis=(0,), keepdims=False} !ct"
@@ -26,6 +26,10 @@ CASES = {
                 "cumsum %x {axis=1}; getitem %0 {index=(1:, 2)}",
                 "getitem %x {index=(1:, :3)}; sum %0 {axis=(1,), keepdims=False}",
             ),
+            (
+                "cumsum %x {axis=1}; getitem %0 {index=(1, 2)}",
+                "getitem %x {index=(1, :3)}; sum %0 {axis=(0,), keepdims=False}",
+            ),
             ("cumsum %w {axis=0}; getitem %0 {index=(3,)}", "sum %w {axis=(0,), keepdims=False}"),
         ],
         [
@@ -43,6 +47,7 @@ CASES = {
             f"{LINE}; getitem %0 {{index=(::-1, ::-1)}} !ct",
             f"{LINE}; getitem %0 {{index=(:, ::-2)}} !ct",
             f"{PART}; getitem %0 {{index=(::-1,)}} !ct",
+            "scatter %i {shape=(3,), index=(1:,)}; getitem %x, %0 {index=($0,)} !ct",  # the index is one
         ],
     ),
     "running-sum-of-part": Case(
@@ -58,7 +63,11 @@ CASES = {
                 "scatter %1 {shape=(3, 4), index=(1:,)} !ct",
             ),
         ],
-        [f"{LINE}; cumsum %0 {{axis=0}} !ct", f"{PART}; cumsum %0 {{axis=0}} !ct"],
+        [
+            f"{LINE}; cumsum %0 {{axis=0}} !ct",
+            f"{PART}; cumsum %0 {{axis=0}} !ct",
+            "scatter %v {shape=(3, 4), index=(1, 1:)} !ct; cumsum %0 {axis=0} !ct",
+        ],
     ),
     "sum-of-part": Case(
         X,

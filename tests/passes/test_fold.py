@@ -27,6 +27,7 @@ CASES = {
             "constant {value=[0.0, 1.0]}; divide 1.0, %0",  # the warning comes when it runs
             "constant {value=[0.0, inf]}; subtract %0, %0",
             "constant {value=1.0}; broadcast_to %0 {shape=(1025,)}",
+            "broadcast_to 1.0 {shape=(3,)}",  # no array of one number
             "constant {value=1.0}; multiply %0, %x",
             "multiply 2, 3; multiply %x, %0",  # Python's integers know no overflow
             "full {shape=(), value=1.0, dtype=f64}",

@@ -394,7 +394,8 @@ CASES = {
             f"{PICKED}; add 0.5, %2; {SUM('%3', '1,', False)}",  # the user's own
             f"{PICKED_CT}; add %x, %2 !ct; {SUM('%3', '1,', False)} !ct",
             f"{PICKED_CT}; add 0.5, %2 !ct; {SUM('%3', '0,', False)} !ct",
-            f"{PICKED_CT}; full {{shape=(2, 3, 4), value=0.5, dtype=f64}}; add %2, %3 !ct; {SUM('%4', '2,', False)} !ct",
+            f"{PICKED_CT}; full {{shape=(2, 3, 4), value=0.5, dtype=f64}}; add %2, %3 !ct; "
+            f"{SUM('%4', '2,', False)} !ct",
         ],
     ),
     "picks-of-computed": Case(

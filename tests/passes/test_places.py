@@ -23,6 +23,9 @@ CASES = {
             f"{SCATTER}; multiply %0, 3.0",  # the user's own
             f"{SCATTER}; divide 3.0, %0 !ct",
             f"{SCATTER}; multiply %0, inf !ct",
+            f"{SCATTER}; multiply %0, %y !ct",
+            f"{SCATTER}; full {{shape=(2, 5), value=3.0, dtype=f64}}; multiply %0, %1 !ct",
+            f"{SCATTER[:-4]}; multiply %0, %k !ct",
             "constant {value=[0, 2, 2, 1, 1, 1, 3, 3, 3, 3, 0, 2, 2, 1, 1, 1, 3, 3, 3, 3]}; "
             "scatter %u, %0 {shape=(5,), index=($0,)} !ct; multiply %1, 3.0 !ct",  # more than they come to
         ],

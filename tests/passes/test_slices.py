@@ -73,6 +73,8 @@ CASES = {
             PUT + "subtract %0, %x !ct; multiply %2, %1 !ct",
             PUT + "add %x, %0 !ct; subtract %2, %1 !ct",
             PUT + "add 0.5, %x !ct; subtract %2, %y !ct",
+            PUT + "add %0, %1; add %2, %x !ct",  # what the user added up
+            "subtract %x, %y !ct; full {shape=(6, 8), value=0.5, dtype=f64}; add %0, %1 !ct",
             PUT + "add %0, %x !ct",  # which is added in place anyway
             PUT + "subtract %0, %1 !ct; add %2, %x !ct; return %2, %3",
             PUT + "subtract %0, %1 !ct; add %2, %s !ct",

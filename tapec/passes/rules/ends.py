@@ -38,14 +38,14 @@ def sum_until(y: Symbol, fact: Places) -> Any:
     index: list[Any] = list(fact)
     index[axis] = FULL_SLICE if stop == n else Slice(None, stop, None)
     left = axis - sum([type(p) is int for p in index[:axis]])
-    return np.sum(part(Symbol(total.inputs[0], y.builder), tuple(index)), axis=left, dtype=total.type.dtype)
+    return np.sum(part(Symbol(total.inputs[0], y.builder), tuple(index)), axis=left)
 
 
 # -- what flows back --------------------------------------------------------------------------------------------------
 def _one_place(scatter: Node) -> int | None:
     """The axis along which one line alone was written, whole."""
-    index = places_of(scatter, scatter.type.shape)
-    if scatter.op is not SCATTER or index is None:
+    index = places_of(scatter, scatter.type.shape) if scatter.op is SCATTER else None  # an index array is one, too
+    if index is None:
         return None
     picked = [k for k, p in enumerate(index) if p != FULL_SLICE]
     return picked[0] if len(picked) == 1 and type(index[picked[0]]) is int else None
@@ -94,7 +94,7 @@ def from_there_on(y: Symbol) -> Any:
 def _of_part(y: Node) -> Places | None:
     """The place of a part of which the sum is taken."""
     scatter = y.inputs[0]
-    return places_of(scatter, scatter.type.shape) if y.type.size else None
+    return places_of(scatter, scatter.type.shape)
 
 
 def sum_of_part(y: Symbol, fact: Places) -> Any:

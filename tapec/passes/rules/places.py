@@ -55,7 +55,9 @@ def _times_number(y: Node) -> int | None:
     for k, node in enumerate(y.inputs[: 1 if y.op.name == "divide" else 2]):
         other = y.inputs[1 - k]
         value = uniform_value(other) if other.type.shape else uniform_value(other) or 1.0
-        if node.op.name == "scatter" and node.type == y.type and value and np.isfinite(value):
+        if node.op.name != "scatter" or node.role is None or node.type != y.type:
+            continue
+        if value and np.isfinite(value):
             return k + 1 if node.inputs[0].type.size < node.type.size else None  # counted from one: zero would be no
     return None
 

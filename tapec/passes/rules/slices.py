@@ -180,8 +180,8 @@ def read_in_place(y: Symbol, fact: Overlap) -> Any:
 # -- writing ----------------------------------------------------------------------------------------------------------
 def _both_written(y: Node) -> Slices | None:
     """The place of a part of a part among zeros."""
-    inner = y.inputs[0]
-    outside, inside = slices_of(y, y.type.shape), slices_of(inner, inner.type.shape)
+    inner, outside = y.inputs[0], slices_of(y, y.type.shape)
+    inside = None if outside is None else slices_of(inner, inner.type.shape)
     return None if outside is None or inside is None else composed(outside, inside, y.type.shape)
 
 
@@ -216,7 +216,7 @@ def _parts(node: Node, uses: Any) -> Parts:
         parts.append((node.op.name == "add", node.inputs[1]))
         node = node.inputs[0]
     parts.append((True, node))
-    return parts[::-1] if node.op.name == "scatter" or (len(parts) > 1 and uniform_value(node) is not None) else []
+    return parts[::-1] if node.op.name == "scatter" or uniform_value(node) is not None else []
 
 
 class Apart(NamedTuple):
