@@ -131,7 +131,7 @@ class Rewriter(Builder):
         self.note = note
         self.fast = settings.fast_math
         self.indices = rules.index(self.fast, False), rules.index(self.fast, True)
-        self.firing: list[tuple[str, Node]] = []  # one inside what the other makes
+        self.firing: list[Node] = []  # where rules are at work, one inside what the other makes
         self._known, self.twins = numbering(graph)
         self.placed: set[Node] = set(graph.inputs)
         self._uses: Uses | None = None
@@ -294,12 +294,12 @@ class Rewriter(Builder):
         if not pattern.matches(node, found, inner) or not rule.allows(inner, found, self):
             return None
         if len(self.firing) > DEPTH:
-            if settings.verify and self.fires_again(rule, node):
+            if settings.verify and self.comes_again(node):
                 raise GraphError(f"rules undo one another; the last to fire would be {rule.name!r} at {node!r}")
             return None
         keep = self.origin, self.role
         self.origin, self.role = node.origin, node.role
-        self.firing.append((rule.name, node))
+        self.firing.append(node)
         loose = self.uses.loosen(inner or [node])
         try:
             result = rule.build(node, found, self)
@@ -316,10 +316,10 @@ class Rewriter(Builder):
             self.note(Rewrite(rule.name, node, result))
         return result
 
-    def fires_again(self, rule: Rule, node: Node) -> bool:
-        """Does a rule fire at what it made, by way of others perhaps, from the same?"""
+    def comes_again(self, node: Node) -> bool:
+        """Was it made of the same, by way of others perhaps?"""
         key = key_of_node(node)
-        return any([name == rule.name and key_of_node(before) == key for name, before in self.firing])
+        return any([key_of_node(before) == key for before in self.firing])
 
     def fitted(self, result: Node, node: Node) -> Node | None:
         """The result in the shape of what it replaces; None, and nothing left of it, when its type is another."""
