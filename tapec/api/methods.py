@@ -154,7 +154,7 @@ def bound(transform: Any, owner: Any, kept: dict[Any, Any], make: Callable[[], A
     What was made goes when the instance goes; for an object that cannot keep it, it is kept for good.
     """
     table = _table_of(owner)
-    table, place = (kept, id(owner)) if table is None else (table, id(transform))
+    table, place = (kept, id(owner)) if table is None else (table, transform)  # itself: another may get its id
     made = table.get(place)
     if made is None:
         made = table[place] = make()

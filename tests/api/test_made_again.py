@@ -136,3 +136,11 @@ def test_of_objects(function):
     del models, m
     gc.collect()
     assert gone() is None
+
+
+def test_a_method_that_is_made_anew_is_the_new_one():
+    m = Model(1.0)
+    for k in range(60):  # some get the place in memory of those before
+        Model.scaled = tapec.compile(eval(f"lambda self, x: {k} * self.w * x"))
+        assert m.scaled(1.0) == k
+        gc.collect()
