@@ -172,7 +172,7 @@ class CompiledFunction(Copied):
             for program in entry.programs:
                 try:
                     found = self._try(program, objects, as_tensors)
-                except Exception as error:
+                except Exception as error:  # the function may catch it, which the code does not
                     found = self._recovered(error, *args, **kwargs)
                     if found is MISS:
                         raise
@@ -191,8 +191,8 @@ class CompiledFunction(Copied):
         with entry.lock, resting_collector(), ExitStack() as at_the_end:
             try:
                 recorded = self._record(entry, call, objects)
-            except Exception as own:
-                if type(own) is type(error):  # which it does not catch
+            except Exception as own:  # whatever the function raises: it does not catch the error, or makes another of it
+                if type(own) is type(error):
                     return MISS
                 raise
             at_the_end.callback(recorded.let_go)

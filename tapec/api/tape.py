@@ -362,7 +362,7 @@ class GradientTape:
                 self._stop()
         try:
             found = compute(self, *what)
-        except BaseException:
+        except BaseException:  # an interrupt, too, leaves the tape as it was
             if recording and not self._recording:
                 self._start()
             raise

@@ -292,7 +292,7 @@ class Captures:
             space.write_back()
         for f, clone, before in self._attributes:
             for name, value in clone.__dict__.items():
-                if value is not before.get(name, _ABSENT):
+                if value is not before.get(name, _ABSENT) and name != CACHE_KEY:
                     f.__dict__[name] = self.stored(value)
         for owner, names in self._writes.values():
             for name in {**getattr(owner, "__dict__", {}), **names}:

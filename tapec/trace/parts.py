@@ -82,7 +82,7 @@ def getitem(self: Tensor, index: Any) -> Any:
     out = _new(Tensor)
     try:
         part = out._value = value[index]
-    except Exception as error:
+    except Exception as error:  # whatever refuses: the long way knows tensors among the places
         if arrays:
             return run(_item, (self, index), {})
         note_user_line(error)
