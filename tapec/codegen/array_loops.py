@@ -3,6 +3,7 @@ for later is an array of its own in each step."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from tapec.codegen.arrange import arranged
@@ -12,7 +13,7 @@ from tapec.codegen.feeds import Block, Feed
 from tapec.codegen.lifted import lifted, settle
 from tapec.codegen.loops import workspace_lines
 from tapec.codegen.pattern import Carried
-from tapec.codegen.plan import BIG, TIMES, Plan, is_big, is_view, makes_more
+from tapec.codegen.plan import BIG, TIMES, Plan, is_big, is_view
 from tapec.codegen.repeat_lines import DIGITS, Repeat, Repeating, repeat_items, repeat_plan
 from tapec.codegen.statements import Assign, Delete
 from tapec.codegen.templates import COPY
@@ -122,6 +123,10 @@ class ArrayRepeats(Repeating):
         self.alive += kept + sum([t.nbytes for t in step.made.values()])
         self.moved += step.moved * block.count
 
+    @cached_property
+    def last_loop(self) -> int:
+        return max([k for k, item in enumerate(self.items) if type(item) is Repeat])
+
     def seen_last(self) -> list[str]:
         """The names of large arrays that were looked into for the last time, and of what looks into them: they would
         lie beside what later lines make."""
@@ -137,8 +142,7 @@ class ArrayRepeats(Repeating):
         return names
 
     def after(self, block: Block, step: ArrayStep) -> set[str]:
-        later = self.items[self.here + 1 :]
-        more = any([type(item) is Repeat or makes_more(item) for item in later])
+        more = self.ahead[self.here + 1] or self.here < self.last_loop
         over = [*self.seen_last(), *self.lists_over(block)] if more else []
         if over:
             self.out.append(Delete(tuple(over)))
@@ -154,6 +158,5 @@ class ArrayRepeats(Repeating):
         free = {name: t for name, t in step.workspace.items() if name in step.written and name not in left}
         for name, t in free.items():
             if self.plan.is_big(t):
-                self.pool.setdefault(t, []).append(name)
-                self.pooled[name] = t
+                self.set_free(name, t)
         return {name for name in free if name in self.pooled}

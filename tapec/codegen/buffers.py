@@ -26,12 +26,12 @@ class Buffers:
     """The state of one block while it is lowered.
 
     `name` is what each value is called, `root` the value whose memory it looks into, `owned` the arrays made here,
-    `pool` the names of dead big arrays by type, `in_rows` the values in arrays whose rows surely follow one another in
-    memory, `straight` the names of such arrays in the pool, `last` the item in which a memory is read for the last
-    time, `last_read` the same for a value, `here` the item that is being lowered. In a loop, `workspace` has the arrays
-    that are made once, before it: their names stand for the same memory in every turn. There `lent` tells which values
-    live in an array that a later value is computed into, `until` at which item that value needs it, `due` whose array a
-    free name stands for.
+    `pool` the names of dead big arrays by type, the latest last, `in_rows` the values in arrays whose rows surely
+    follow one another in memory, `straight` the names of such arrays in the pool, `last` the item in which memory is read
+    for the last time, `last_read` the same for a value, `here` the item that is being lowered. In a loop, `workspace`
+    has the arrays that are made once, before it: their names stand for the same memory in every turn. There `lent`
+    tells which values live in an array that a later value is computed into, `until` at which item that value needs it,
+    `due` whose array a free name stands for.
 
     `bound` has all names that stand for the same memory, by each of them; `takers` the last item that makes a value of
     a type, `ahead` the most bytes that one item makes from each on; `spent` are the names of arrays to let go of.
@@ -43,7 +43,7 @@ class Buffers:
         self.name = name
         self.root: dict[Node, Node] = {}
         self.owned: set[Node] = set()
-        self.pool: dict[Type, list[str]] = {}
+        self.pool: dict[Type, dict[str, None]] = {}
         self.pooled: dict[str, Type] = {}
         self.in_rows: set[Node] = set()
         self.straight: set[str] = set()
@@ -112,7 +112,7 @@ class Buffers:
     def branch(self, other: Buffers) -> None:
         """Take over the state of another block: what is known of values is shared, what is free is not."""
         self.root, self.owned, self.in_rows = other.root, other.owned, other.in_rows
-        self.pool = {t: list(names) for t, names in other.pool.items()}
+        self.pool = {t: dict(names) for t, names in other.pool.items()}
         self.pooled, self.straight = dict(other.pooled), set(other.straight)
         self.alive = other.alive
 
@@ -194,9 +194,11 @@ class Buffers:
 
     def reuse(self, t: Type, wish: str | None = None, node: Node | None = None) -> str | None:
         """The name of a dead big array of this type, of the one so called if there is one, that `node` may live in."""
-        free = [n for n in self.pool.get(t, ()) if n not in self.due or self.may_live(node, self.due[n])]
+        free = self.pool.get(t, {})
+        if self.due:
+            free = {n: None for n in free if n not in self.due or self.may_live(node, self.due[n])}
         if free:
-            name = free[free.index(wish) if wish in free else -1]
+            name = wish if wish in free else next(reversed(free))
             self.take_back(name)
             if name in self.due and node is not None:
                 self.lent[node] = self.due.pop(name)
@@ -220,9 +222,16 @@ class Buffers:
         """Is a value dead by the time that the owner of its array needs it?"""
         return node in self.last and self.last[node] <= self.until[owner]
 
-    def take_back(self, name: str) -> None:
-        """The name is no longer that of a free array."""
-        self.pool[self.pooled.pop(name)].remove(name)
+    def set_free(self, name: str, t: Type) -> None:
+        """The name is that of a free array from now on."""
+        self.pool.setdefault(t, {})[name] = None
+        self.pooled[name] = t
+
+    def take_back(self, name: str) -> Type:
+        """The name is no longer that of a free array, of this type."""
+        t = self.pooled.pop(name)
+        del self.pool[t][name]
+        return t
 
     def release(self, name: str) -> None:
         """The name is free again, unless it stands for a part of the workspace."""
@@ -252,8 +261,7 @@ class Buffers:
             elif dead and self.plan.is_big(leaf.type):
                 if leaf in self.lent:
                     self.due[name] = self.lent[leaf]
-                self.pool.setdefault(leaf.type, []).append(name)
-                self.pooled[name] = leaf.type
+                self.set_free(name, leaf.type)
                 (self.straight.add if leaf in self.in_rows else self.straight.discard)(name)
             else:
                 self.release(name)
@@ -270,11 +278,9 @@ class Buffers:
             if node in self.lent and wish in self.names.fixed:
                 wish = generic_name(node)  # the name of the array is that of its owner
         if wish in self.pooled and wish not in self.names.fixed:
-            t = self.pooled.pop(wish)
-            self.pool[t].remove(wish)
+            self.alive -= self.take_back(wish).nbytes
             self.due.pop(wish, None)  # its owner has a name of its own for that memory
             self.names.release(wish)
-            self.alive -= t.nbytes
         name = self.name[node] = self.names.take(wish)
         if node.type.shape:
             self.bind(name, self.name.get(node.inputs[0]) if old is None and is_view(node) else old)

@@ -14,7 +14,7 @@ from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.helpers import in_threads
 from tapec.codegen.items import AddUp
 from tapec.codegen.names import Names, generic_name
-from tapec.codegen.plan import Plan, makes_more
+from tapec.codegen.plan import Plan
 from tapec.codegen.statements import Assign, Augment, Def, Delete, Do, For, Return
 from tapec.codegen.templates import EMPTY_LIST, new_array
 from tapec.config import settings
@@ -264,11 +264,10 @@ def _freed(outer: Lowering, inside: Lowering, held: dict[str, Node], workspace: 
 
     `held` are the arrays of our own that slices look into, `workspace` the lines that make it.
     """
-    later = [k for k, item in enumerate(outer.items) if k > outer.here and makes_more(item)]
-    if not later:
+    if not outer.ahead[outer.here + 1]:
         return []
     ends = {name: outer.last.get(outer.root_of(node), outer.here) for name, node in held.items()}
-    names = [n for name, last in ends.items() if last < later[-1] for n in inside.names_like(name)]
+    names = [n for name, last in ends.items() if outer.ahead[last + 1] for n in inside.names_like(name)]
     for line in workspace:
         for target in (line.target,) if type(line.target) is str else line.target:
             names += inside.names_like(target)

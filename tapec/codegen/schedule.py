@@ -95,12 +95,14 @@ def late_starts(nodes: Sequence[Node]) -> list[Node]:
         return list(nodes)
     order: list[Node] = []
     for node in nodes:
-        stack = [node] if node not in late else []
+        stack = [(node, iter(node.inputs))] if node not in late else []
         while stack:
-            first = next((i for i in stack[-1].inputs if i in late), None)
+            last, rest = stack[-1]
+            first = next((i for i in rest if i in late), None)
             if first is None:
-                order.append(stack.pop())
+                order.append(last)
+                stack.pop()
             else:  # one by one: the next may be what this one reads
                 late.discard(first)
-                stack.append(first)
+                stack.append((first, iter(first.inputs)))
     return [*order, *[n for n in nodes if n in late]]

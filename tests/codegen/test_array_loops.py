@@ -2,6 +2,8 @@
 would write."""
 
 import ast
+import cProfile
+import pstats
 import random
 
 import numpy as np
@@ -593,3 +595,23 @@ def test_a_value_that_begins_as_two_numbers():
     d = 0.01 + x
     slope = (f(x + 1e-6 * d) - f(x - 1e-6 * d)) / 2e-6
     np.testing.assert_allclose(np.sum(found * d), slope, rtol=1e-7)
+
+
+def test_work_grows_with_the_program():
+    """Also where there are many loops, and many arrays that wait for others to take their memory."""
+
+    def calls(count):
+        r = random.Random(1)
+
+        def f(x):
+            total = 0.0
+            for k in range(count):
+                total = total + r.choice([np.sin, np.cos, np.tanh])(x[k : k + 200]) * r.random()
+            return np.sum(total)
+
+        graph = gradient_of(f, np.linspace(0.1, 0.9, 1300))
+        profile = cProfile.Profile()
+        assert profile.runcall(compile_graph, graph).source.count("    for ") > count // 50
+        return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+
+    assert calls(1000) < 2.2 * calls(500)

@@ -317,3 +317,18 @@ def test_what_starts_late_comes_after_what_it_reads():
     last = Node(get_op("add"), (second, first), (), x.type)
     top = Node(get_op("sum"), (last,), (("axis", (0, 1)), ("keepdims", False)), type_of(1.0))
     assert late_starts([first, second, last, top]) == [first, second, last, top]
+
+
+def test_what_starts_late_is_found_at_once():
+    """An operation is looked through once, however many of its operands start late."""
+    seen = []
+
+    class Operands(tuple):
+        def __iter__(self):
+            return (seen.append(i) or i for i in super().__iter__())
+
+    x = input_node("x", type_of(X))
+    late = [Node(get_op("sin"), (x,), (), x.type, role="cotangent") for _ in range(50)]
+    top = Node(get_op("stack"), Operands(late), (("axis", 0),), type_of(np.zeros((50, *X.shape))))
+    assert late_starts([*late, top]) == [*late, top]
+    assert len(seen) <= 2 * len(late)
