@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ops.array import implements
-from tapec.ops.define import as_operand, elementwise
+from tapec.ops.define import as_operand, dtype_of, elementwise
 from tapec.ops.samples import any_real, integer
 
 __all__ = ["equal", "greater", "greater_equal", "less", "less_equal", "not_equal"]
@@ -45,12 +45,19 @@ signbit = elementwise(np.signbit, sample=(any_real,))
 
 @implements(np.isposinf)
 def isposinf(x: Any, out: Any = None) -> Any:
-    return as_operand(x) == np.inf
+    return _is_infinite(x, np.inf)
 
 
 @implements(np.isneginf)
 def isneginf(x: Any, out: Any = None) -> Any:
-    return as_operand(x) == -np.inf
+    return _is_infinite(x, -np.inf)
+
+
+def _is_infinite(x: Any, infinity: float) -> Any:
+    x = as_operand(x)
+    if dtype_of(x).kind == "c":
+        raise TypeError("which infinity a complex number is would be ambiguous")
+    return x == infinity
 
 
 @implements(np.iscomplex)

@@ -113,7 +113,10 @@ def _range(a: Any, range: Any) -> tuple[Any, Any]:
 
 @implements(np.histogram)
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    a = flat(as_array(a))
+    a = as_array(a)
+    if weights is not None and np.shape(weights) != np.shape(a):
+        raise ValueError("weights should have the same shape as a.")
+    a = flat(a)
     edges = histogram_bin_edges(a, bins, range)
     n = edges.shape[0] - 1
     w = None if weights is None else flat(as_array(weights))
@@ -159,6 +162,8 @@ def histogramdd(
         sample = as_array(sample)
         sample = list(sample.T) if sample.ndim == 2 else [sample]
     columns = [flat(as_array(c)) for c in sample]
+    if len({c.shape for c in columns}) > 1:
+        raise ValueError("x and y must have the same length.")
     bins = [bins] * len(columns) if not np.ndim(bins) and not isinstance(bins, (list, tuple)) else bins
     ranges = [None] * len(columns) if range is None else range
     edges = [_edges(c, b, r) for c, b, r in zip(columns, bins, ranges, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,7 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
-    start, stop, num = as_operand(start), as_operand(stop), int(num)
+    start, stop, num = as_operand(start), as_operand(stop), operator.index(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     y = apply(LINSPACE, (start, stop), (("num", num), ("endpoint", bool(endpoint))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,7 @@ def _diagonal_params(a: Any, offset: int, axis1: int, axis2: int) -> tuple[tuple
     i, k = normalize_axis(axis1, n), normalize_axis(axis2, n)
     if i == k:
         raise ValueError(at_user_line("axis1 and axis2 cannot be the same"))
-    return ("offset", int(offset)), ("axis1", i), ("axis2", k)
+    return ("offset", operator.index(offset)), ("axis1", i), ("axis2", k)
 
 
 @implements(np.linalg.diagonal)
@@ -154,7 +155,7 @@ DIAG = define(
 def diag(v: Any, k: int = 0) -> Any:
     v = as_array(v)
     if ndim_of(v) == 1:
-        return apply(DIAG, (v,), (("k", int(k)),))
+        return apply(DIAG, (v,), (("k", operator.index(k)),))
     if ndim_of(v) == 2:
         return diagonal(v, k)
     raise ValueError(at_user_line("Input must be 1- or 2-d."))

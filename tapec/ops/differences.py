@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.ir import Type
 from tapec.ir.index import Slice
-from tapec.ir.types import normalize_axis
+from tapec.ir.types import normalize_axis, several
 from tapec.ops.array import apply, implements
 from tapec.ops.define import as_operand, define, ndim_of
 from tapec.ops.indexing import FULL_SLICE, SCATTER
@@ -101,9 +101,9 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     f = as_array(f)
     if f.dtype.kind not in "fc":
         f = f.astype(float)
-    single = axis is not None and not isinstance(axis, (tuple, list))
-    axes = range(f.ndim) if axis is None else [axis] if single else axis
-    axes = [normalize_axis(k, f.ndim) for k in axes]
+    axes = [normalize_axis(k, f.ndim) for k in (range(f.ndim) if axis is None else several(axis))]
+    if len(set(axes)) < len(axes):
+        raise ValueError("repeated axis")
     if edge_order not in (1, 2):
         raise ValueError("'edge_order' greater than 2 not supported")
     if len(varargs) not in (0, 1, len(axes)):

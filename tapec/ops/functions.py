@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     x = as_array(x)
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
-    n = x.shape[0] if N is None else N
+    n = x.shape[0] if N is None else operator.index(N)
+    if n < 0:
+        raise ValueError("negative dimensions are not allowed")
     powers = np.arange(n) if increasing else np.arange(n)[::-1]
     return x[:, None] ** powers

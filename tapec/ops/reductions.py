@@ -75,7 +75,12 @@ def reduction(name: str, function: Any, dtype: Callable[[np.dtype], np.dtype], v
 
 
 def masked(a: Any, where: Any, fill: Any) -> Any:
-    return a if where is True else np.where(where, a, fill)
+    if where is True:
+        return a
+    y = np.where(where, a, fill)
+    if y.shape != a.shape:
+        raise ValueError(at_user_line(f"the mask has the shape {np.shape(where)}, the array {a.shape}"))
+    return y
 
 
 def count(x: Any, axis: tuple[int, ...]) -> int:

@@ -76,4 +76,4 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
 @implements(np.fix)
 def fix(x: Any, out: Any = None) -> Any:
     x = as_operand(x)
-    return np.trunc(x) if dtype_of(x).kind == "f" else x
+    return np.trunc(x) if dtype_of(x).kind in "fc" else x

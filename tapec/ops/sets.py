@@ -120,6 +120,8 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """Differentiable: what is left keeps its gradient; where the zeros end becomes part of the path."""
     x = as_array(filt)
+    if not set(trim.lower()) <= set("fb"):
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
     index = [slice(None)] * x.ndim
     for k in normalize_axes(axis, x.ndim):
         there = np.flatnonzero(np.any(x != 0, axis=tuple(j for j in range(x.ndim) if j != k)))

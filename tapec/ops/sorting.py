@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,7 @@ def _kth(kth: Any, n: int) -> Any:
         return tuple([_kth(k, n) for k in several(kth)])
     if not -n <= kth < n:
         raise ValueError(f"kth(={kth}) out of bounds ({n})")
-    return int(kth) % n
+    return operator.index(kth) % n
 
 
 def _cut(op: Op, a: Any, kth: Any, axis: Any) -> Any:
@@ -226,6 +227,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
     a = as_array(a)
     if sorter is not None:
+        if np.size(sorter) != np.size(a):
+            raise ValueError("sorter.size must equal a.size")
         a = a[sorter]
     return apply(SEARCHSORTED, (a, as_operand(v)), (("side", side),))
 

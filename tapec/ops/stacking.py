@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from itertools import pairwise
 from typing import Any
 
@@ -126,7 +127,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 def _cuts(sections: Any, total: int) -> list[int]:
     if np.ndim(sections):
-        return [0, *[int(k) for k in sections], total]
+        return [0, *map(operator.index, sections), total]
     count = int(sections)
     if count <= 0:
         raise ValueError(at_user_line("number sections must be larger than 0."))
@@ -139,7 +140,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     ary = as_array(ary)
     if not np.ndim(indices_or_sections):
         n = shape_of(ary)[normalize_axis(axis, ndim_of(ary))]
-        if n % int(indices_or_sections):
+        if n % indices_or_sections:
             raise ValueError(at_user_line("array split does not result in an equal division"))
     return array_split(ary, indices_or_sections, axis)
 
@@ -224,7 +225,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     if wrong.size:
         raise IndexError(at_user_line(f"index {wrong[0]} is out of bounds for axis {axis} with size {n}"))
     if places.size == 1:
-        return _insert_at(arr, int(places.ravel()[0]), values, axis, scalar=places.ndim == 0)
+        return _insert_at(arr, operator.index(places.ravel()[0]), values, axis, scalar=places.ndim == 0)
     return _insert_many(arr, places, values, axis)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def _contracted(axes: Any, m: int, n: int) -> tuple[Axes, Axes]:
     """The axes to contract, counted from the front."""
     axes = axes.tolist() if isinstance(axes, np.ndarray) else axes
     if not isinstance(axes, (tuple, list)):
-        k = int(axes)
+        k = operator.index(axes)
         if k > m or k > n:
             raise ValueError(at_user_line("shape-mismatch for sum"))
         return tuple(range(m - k, m)), tuple(range(k))

@@ -8,76 +8,93 @@ import tapec
 V = np.array([0.7, -1.3, 2.1, 0.2])
 X = V + np.arange(3.0)[:, None]
 STEP = {"method": "inverted_cdf"}
-REFUSED = {  # a function of x and p; one p that NumPy takes, and one that it refuses
-    "average": (lambda x, p: np.average(x, weights=p), V + 2, [1.0, -1.0, 2.0, -2.0]),
-    "average of lines": (lambda x, p: np.average(x, axis=0, weights=p[:3]), V + 2, [1.0, -1.0, 0.0, 9.0]),
-    "cov": (lambda x, p: np.cov(x, aweights=p), V + 2, V),
-    "cov of nothing": (lambda x, p: np.cov(x, aweights=p), V + 2, V * 0),
-    "edges": (lambda x, p: np.histogram_bin_edges(x, p), [1.0, 2.0, 2.0, 3.0], V),
-    "geomspace": (lambda x, p: np.geomspace(2.0, p, 4), V + 2, [1.0, 2.0, 0.0, 3.0]),
-    "quantile": (lambda x, p: np.quantile(x, p), V / 4 + 0.4, V),
-    "nanpercentile": (lambda x, p: np.nanpercentile(x, p, axis=0), V * 9 + 20, V - 2),
-    "weighted quantile": (lambda x, p: np.quantile(x, 0.4, weights=p, **STEP), V + 2, V),
-    "weighted nanquantile": (lambda x, p: np.nanquantile(x, 0.4, weights=p, **STEP), V + 2, V),
+EDGES = [1.0, 2.0, 2.0, 3.0]
+REFUSED = {  # a function of p; one p that NumPy takes, and those that it refuses
+    "average": (lambda p: np.average(V, weights=p), V + 2, [1.0, -1.0, 2.0, -2.0]),
+    "average of lines": (lambda p: np.average(X, axis=0, weights=p[:3]), V + 2, [1.0, -1.0, 0.0, 9.0]),
+    "cov": (lambda p: np.cov(X, aweights=p), V + 2, V, V * 0),
+    "edges": (lambda p: np.histogram_bin_edges(V, p), EDGES, V),
+    "geomspace": (lambda p: np.geomspace(2.0, p, 4), V + 2, [1.0, 2.0, 0.0, 3.0]),
+    "quantile": (lambda p: np.quantile(V, p), V / 4 + 0.4, V, V / 4, V * np.nan),
+    "nanquantile": (lambda p: np.nanquantile(X, p, 1), V / 4 + 0.4, V, V / 4),
+    "percentile": (lambda p: np.percentile(X, p, axis=0), V * 9 + 20, V - 2, V + 99),
+    "weighted fraction": (lambda p: np.quantile(V, p, weights=V + 2, **STEP), V / 4 + 0.4, V),
+    "weighted quantile": (lambda p: np.quantile(V, 0.4, weights=p, **STEP), V + 2, V),
+    "weighted nanquantile": (lambda p: np.nanquantile(V, 0.4, weights=p, **STEP), V + 2, V),
 }
-MORE = {
-    "fweights": (lambda x, p: np.cov(x, fweights=p), [1.0, 2.0, 0.0, 1.0], [1.5, 1.0, 1.0, 1.0]),
-    "histogram": (lambda x, p: np.histogram(x, p)[0], [1.0, 2.0, 2.0, 3.0], V),
-    "histogram2d": (lambda x, p: np.histogram2d(x, x, p)[0], [-1.0, 0.5, 2.0, 3.0], V),
-    "interp": (lambda x, p: np.interp(x, V, V, period=p[2]), V + 2, V * 0),
+OF_ONE = {  # not in batches
+    "fweights": (lambda p: np.cov(X, fweights=p), [1.0, 2.0, 0.0, 1.0], [1.5, 1.0, 1.0, 1.0]),
+    "histogram": (lambda p: np.histogram(V, p)[0], EDGES, V),
+    "histogram of infinities": (lambda p: np.histogram(p, 3)[0], V, V * np.nan, V * np.inf),
+    "edges of infinities": (lambda p: np.histogram_bin_edges(p, 3), V, V * np.nan, V * np.inf),
+    "histogram2d": (lambda p: np.histogram2d(V, p, 3)[0], V, V * np.nan, V * np.inf),
+    "interp": (lambda p: np.interp(p, V, V, period=p[2]), V + 2, V * 0),
 }
-
-
-def lines(name):
-    """Functions of a matrix or, where they take but one axis, of a line."""
-    f, good, bad = {**REFUSED, **MORE}[name]
-    whole = "of lines" in name or "percentile" in name or "cov" in name or "fweights" in name
-    return f, X if whole else V, np.array(good), np.array(bad)
 
 
 def recorded(f):
-    def g(x, p):
-        x, p = tapec.constant(x), tapec.constant(p)
+    def g(p):
+        p = tapec.constant(p)
         with tapec.GradientTape() as tape:
-            tape.watch([x, p])
-            return f(x * 1.0, p * 1.0).numpy()
+            tape.watch(p)
+            return f(p * 1.0).numpy()
 
     return g
 
 
-@pytest.mark.parametrize("name", [*REFUSED, *MORE])
-def test_at_every_call(name):
-    f, x, good, bad = lines(name)
-    with pytest.raises((ValueError, ZeroDivisionError, TypeError)) as refused:
-        f(x, bad)
-    for g in (tapec.compile(f), recorded(f)):
-        for _ in range(3):
-            np.testing.assert_allclose(g(x, good), f(x, good), rtol=1e-12)
-            with pytest.raises(refused.type) as caught:
-                g(x, bad)
-            assert "bins" in str(refused.value) or str(refused.value) in str(caught.value)
+def captured(f):
+    state = np.zeros(4)
+    g = tapec.compile(lambda: f(state))
+
+    def set_and_call(p):
+        state[:] = p
+        return g()
+
+    return set_and_call
+
+
+def refusal(f, p):
+    with pytest.raises((ValueError, ZeroDivisionError, TypeError)) as caught:
+        f(p)
+    return caught.value
+
+
+def assert_alike(found, error):
+    assert type(found) is type(error) and str(error).split(" [")[0] in str(found)
+
+
+@pytest.mark.parametrize("way", [tapec.compile, recorded, captured])
+@pytest.mark.parametrize("name", [*REFUSED, *OF_ONE])
+def test_at_every_call(name, way):
+    f, *values = (REFUSED | OF_ONE)[name]
+    good, *bad = map(np.array, values)
+    g = way(f)
+    for _ in range(2):
+        np.testing.assert_allclose(g(good), f(good), rtol=1e-12)
+        for p in bad:
+            assert_alike(refusal(g, p), refusal(f, p))
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_in_every_example(name):
-    f, x, good, bad = lines(name)
-    xs, ps = np.stack([x, x + 1, x * 2]), np.stack([good, good[::-1] if name != "edges" else good + 1, good])
-    for axes in ((0, 0), (None, 0)):
-        g = tapec.vmap(f, axes)
-        given = xs if axes[0] == 0 else x
-        wanted = [f(given[k] if axes[0] == 0 else given, ps[k]) for k in range(3)]
-        np.testing.assert_allclose(g(given, ps), wanted, rtol=1e-12)
-        slopes = tapec.vmap(tapec.grad(lambda x, p: np.sum(f(x, p) ** 2), (0, 1)), axes)(given, ps)
-        for k in range(3):
-            one = tapec.grad(lambda x, p: np.sum(f(x, p) ** 2), (0, 1))(given[k] if axes[0] == 0 else given, ps[k])
-            for some, slope in zip(slopes, one, strict=True):
-                np.testing.assert_allclose(some[k], slope, rtol=1e-10, atol=1e-12)
-        with pytest.raises((ValueError, ZeroDivisionError)) as refused:
-            f(x, bad)
-        with pytest.raises(refused.type) as caught:
-            g(given, np.stack([good, bad, good]))
-        assert str(refused.value) in str(caught.value)
-        assert "test_checks.py" in "".join(caught.value.__notes__)
+    f, good, *bad = REFUSED[name]
+    good = np.array(good)
+    ps = np.stack([good, good if name == "edges" else good[::-1], good])
+    g, slope = tapec.vmap(f), tapec.grad(lambda p: np.sum(f(p) ** 2))
+    np.testing.assert_allclose(g(ps), [f(p) for p in ps], rtol=1e-12)
+    np.testing.assert_allclose(tapec.vmap(slope)(ps), [slope(p) for p in ps], rtol=1e-10, atol=1e-12)
+    for p in bad:
+        found = refusal(g, np.stack([good, p, good]))
+        assert_alike(found, refusal(f, np.array(p)))
+        assert "test_checks.py" in "".join(found.__notes__)
+
+
+def test_in_batches_of_batches():
+    f = tapec.vmap(tapec.vmap(lambda x, p: np.average(x, weights=p), (None, 0)), (0, None))
+    ps = np.stack([V + 2, V[::-1] + 2])
+    np.testing.assert_allclose(f(X, ps), [[np.average(x, weights=p) for p in ps] for x in X])
+    with pytest.raises(ZeroDivisionError, match="sum to zero"):
+        f(X, ps * [[1.0], [0.0]])
 
 
 def test_weights_that_are_all_zero_choose_no_quantile():
