@@ -14,11 +14,12 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
+from tapec.api.entry import Entry
 from tapec.api.methods import Copied, bound, dress, hashable, is_class_method
 from tapec.api.outputs import recorded_outputs
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.config import code_settings, in_force, settings
-from tapec.errors import TapecError, hangs_on_values, warn_user
+from tapec.errors import TapecError, hangs_on_values
 from tapec.ir import Graph, Op
 from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
@@ -37,7 +38,7 @@ from tapec.trace.variants import Variants
 if TYPE_CHECKING:
     from tapec.api.explain import Explanation
 
-__all__ = ["CompiledFunction", "Entry", "Out", "Transform", "result_template"]
+__all__ = ["CompiledFunction", "Out", "Transform", "result_template"]
 
 P = TypeVar("P", bound=Program)
 
@@ -86,25 +87,6 @@ def result_template(info: Arguments, start: int) -> tuple[Any, list[Any]]:
         leaves.append(Out(k) if s is LEAF else s)
         k += s is LEAF
     return info.result, leaves
-
-
-class Entry:
-    """One signature: what is known of its arguments, and its programs, one for each state of captured facts."""
-
-    def __init__(self, call: Call, info: Arguments, plan: Any):
-        self.call = call
-        self.info = info
-        self.plan = plan
-        self.programs: list[Program] = []
-        self.volatile: str | None = None
-        self.once: str | None = None  # why the last run stands for no other
-        self.recorded: OrderedDict[Any, Variants] = OrderedDict()
-        self.lock = RLock()
-
-    @property
-    def anew(self) -> str | None:
-        """Why the last run that was recorded is no example of others."""
-        return self.volatile or self.once
 
 
 class CompiledFunction(Copied):
@@ -191,7 +173,7 @@ class CompiledFunction(Copied):
         with entry.lock, resting_collector(), ExitStack() as at_the_end:
             try:
                 recorded = self._record(entry, call, objects)
-            except Exception as own:  # whatever the function raises: it does not catch the error, or makes another of it
+            except Exception as own:  # whatever the function raises: the error that it met, or what it makes of it
                 if type(own) is type(error):
                     return MISS
                 raise
@@ -251,8 +233,8 @@ class CompiledFunction(Copied):
                 entry.volatile = recorded.trace.volatile
             entry.once = recorded.trace.once
             if entry.anew is None:
-                program = self._program_for(entry, objects)
-                self._limit(entry, program)
+                program = entry.program_now(objects) or self._new(Program, entry)
+                entry.limit(program, self._name)
                 if entry.volatile is None:
                     self._add(entry, program, recorded)
                     found = self._try(program, objects, as_tensors)
@@ -262,23 +244,6 @@ class CompiledFunction(Copied):
                     entry.volatile = "what it relied on held no longer when it had been compiled"
             return self._run_recorded(entry, recorded, objects, as_tensors)
 
-    def _limit(self, entry: Entry, program: Program) -> None:
-        """Where one more path of this program would be one too many, it is the last that is looked for."""
-        if sum(any(g.kind is len for g in p.guards) for p in program.paths) >= _LENGTHS:
-            entry.volatile = "the shapes of its values hang on values"
-        elif len(program.paths) >= settings.path_limit:
-            self._past_limit(entry, "paths", "write the branch with np.where")
-        elif program not in entry.programs and len(entry.programs) >= settings.path_limit:
-            change = entry.programs[-1].lost or "a fact about it"
-            self._past_limit(entry, f"states of what it captures ({change:.80})", "pass as an argument what changes")
-
-    def _past_limit(self, entry: Entry, what: str, mend: str) -> None:
-        entry.volatile = f"it has more than {settings.path_limit} {what}"
-        warn_user(
-            f"{self._name} has more than {settings.path_limit} {what} for one signature; from now on it is recorded at "
-            f"each call, as a tape would. Mend: {mend}, or raise TAPEC_PATH_LIMIT."
-        )
-
     def _record(self, entry: Entry, call: Call, objects: list[Any]) -> Recorded:
         """Run the user's function, to see what it does."""
         leaves = iter(objects)
@@ -287,19 +252,12 @@ class CompiledFunction(Copied):
         values = self._transform.examples(values, entry.plan)
         return run_traced(self._function, call.tree, values, call.dynamic, entry.info.names, batched)
 
-    def _program_for(self, entry: Entry, objects: list[Any]) -> Program:
-        """The program whose captured facts hold now, or a new one."""
-        for program in entry.programs:
-            if program.read(objects) is not None:
-                return program
-        return self._new(Program, entry)
-
     def _new(self, kind: type[P], entry: Entry) -> P:
         transform, plan = self._transform, entry.plan
         return kind(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
 
     def _add(self, entry: Entry, program: Program, recorded: Recorded) -> None:
-        self._why = self._reason(entry, program)
+        self._why = entry.reason(program, self._entries.values())
         self._compile(entry, program, recorded)
         if program not in entry.programs:
             entry.programs.append(program)
@@ -317,19 +275,6 @@ class CompiledFunction(Copied):
             self._compilations += 1
             self._loaded += program.built is not None and program.built.entry is not None
             self._last = program
-
-    def _reason(self, entry: Entry, program: Program) -> str:
-        """Why something is compiled now."""
-        if program.paths:
-            return "it took a path that was not known"
-        if entry.programs:
-            return f"captured state changed: {entry.programs[-1].lost or 'a fact about it'}"
-        others = [e for e in self._entries.values() if e is not entry and (e.programs or e.recorded)]
-        if not others:
-            return "it was called for the first time"
-        if any(e.call.key[0] == entry.call.key[0] for e in others):
-            return "the settings are others"
-        return signature_change(others[-1].info, entry.info)
 
     def _run_recorded(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
         """Run the code cached for the structure of this very run."""
@@ -463,14 +408,3 @@ class CompiledFunction(Copied):
     def __repr__(self) -> str:
         own = getattr(self._function, "__qualname__", getattr(self._function, "__name__", self._function))
         return f"<tapec {self._transform.name or 'compile'} of {own}>"
-
-
-_LENGTHS = 8  # paths that differ in the length of `x[mask]` and the like, before it is recorded at each call
-
-
-def signature_change(old: Arguments, new: Arguments) -> str:
-    """`x is f64[4], was f64[3]`."""
-    before, now = dict(zip(old.names, old.types)), dict(zip(new.names, new.types))
-    parts = [f"{n} is {t}, was {before[n]}" for n, t in now.items() if n in before and before[n] != t]
-    parts += [f"{n} is new" for n in now if n not in before] + [f"{n} is gone" for n in before if n not in now]
-    return ", ".join(parts) or "a static argument has another value, or a dict another order"

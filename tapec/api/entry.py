@@ -1,0 +1,89 @@
+"""`Entry`: what a compiled function knows of one signature."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from threading import RLock
+from typing import Any
+
+from tapec.api.signature import Arguments, Call
+from tapec.config import settings
+from tapec.errors import warn_user
+from tapec.trace.program import Program
+from tapec.trace.variants import Variants
+
+__all__ = ["Entry"]
+
+_LENGTHS = 8  # paths that differ in the length of `x[mask]` and the like, before it is recorded at each call
+
+
+class Entry:
+    """One signature: what is known of its arguments, and its programs, one for each state of captured facts.
+
+    `volatile` says why it is recorded anew at each call, `once` why the last run stands for no other; `recorded` has
+    the code for such runs.
+    """
+
+    def __init__(self, call: Call, info: Arguments, plan: Any):
+        self.call = call
+        self.info = info
+        self.plan = plan
+        self.programs: list[Program] = []
+        self.volatile: str | None = None
+        self.once: str | None = None
+        self.recorded: OrderedDict[Any, Variants] = OrderedDict()
+        self.lock = RLock()
+
+    @property
+    def anew(self) -> str | None:
+        """Why the last run that was recorded is no example of others."""
+        return self.volatile or self.once
+
+    def program_now(self, objects: list[Any]) -> Program | None:
+        """The program whose captured facts hold now."""
+        return next((p for p in self.programs if p.read(objects) is not None), None)
+
+    def limit(self, program: Program, name: str) -> None:
+        """Where one more path of this program would be one too many, it is recorded at each call from now on."""
+        if sum(any(g.kind is len for g in p.guards) for p in program.paths) >= _LENGTHS:
+            self.volatile = "the shapes of its values hang on values"
+        elif len(program.paths) >= settings.path_limit:
+            self._past_limit(name, "paths", "write the branch with np.where")
+        elif program not in self.programs and len(self.programs) >= settings.path_limit:
+            self._past_limit(
+                name, f"states of what it captures ({self._change:.80})", "pass as an argument what changes"
+            )
+
+    def _past_limit(self, name: str, what: str, mend: str) -> None:
+        self.volatile = f"it has more than {settings.path_limit} {what}"
+        warn_user(
+            f"{name} has more than {settings.path_limit} {what} for one signature; from now on it is recorded at "
+            f"each call, as a tape would. Mend: {mend}, or raise TAPEC_PATH_LIMIT."
+        )
+
+    @property
+    def _change(self) -> str:
+        """What of the captured state has changed."""
+        return self.programs[-1].lost or "a fact about it"
+
+    def reason(self, program: Program, entries: Iterable[Entry]) -> str:
+        """Why a path is compiled now, if these are all signatures."""
+        if program.paths:
+            return "it took a path that was not known"
+        if self.programs:
+            return f"captured state changed: {self._change}"
+        others = [e for e in entries if e is not self and (e.programs or e.recorded)]
+        if not others:
+            return "it was called for the first time"
+        if any(e.call.key[0] == self.call.key[0] for e in others):
+            return "the settings are others"
+        return signature_change(others[-1].info, self.info)
+
+
+def signature_change(old: Arguments, new: Arguments) -> str:
+    """`x is f64[4], was f64[3]`."""
+    before, now = dict(zip(old.names, old.types)), dict(zip(new.names, new.types))
+    parts = [f"{n} is {t}, was {before[n]}" for n, t in now.items() if n in before and before[n] != t]
+    parts += [f"{n} is new" for n in now if n not in before] + [f"{n} is gone" for n in before if n not in now]
+    return ", ".join(parts) or "a static argument has another value, or a dict another order"
