@@ -6,6 +6,8 @@ import pytest
 import tapec
 from tapec.trace import by_value, plans
 
+pytestmark = pytest.mark.usefixtures("no_plans")
+
 X = np.cos(np.arange(12.0)).reshape(3, 4)
 FLAGS = np.array([True, False, True])
 MASK = X > 0.0
@@ -25,16 +27,6 @@ CALLS = {  # of a tensor of three rows and an array of three that decides
     "axis": (lambda x, a: np.sum(x, a[1] % 2), PLACES),
     "reduceat": (lambda x, a: np.add.reduceat(x, a, axis=0), PLACES),
 }
-
-
-@pytest.fixture(autouse=True)
-def no_plans():
-    before = dict(plans.PLANS)
-    for known in (plans.PLANS, plans._SEEN, plans._COUNTS):
-        known.clear()
-    yield
-    plans.PLANS.clear()
-    plans.PLANS.update(before)
 
 
 def recorded(f, a, x=X):
