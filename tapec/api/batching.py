@@ -22,6 +22,7 @@ from tapec.ir.origin import place_of
 from tapec.ir.types import normalize_axis
 from tapec.ops import ArrayLike, Symbol
 from tapec.trace.adapter import parameter_names
+from tapec.trace.entropy import DRAWS
 from tapec.trace.structure import LEAF, children, count_leaves
 from tapec.trace.tensor import LAID_OUT
 
@@ -99,7 +100,7 @@ class Vmap(Transform):
     def refuse(self, volatile: str) -> None:
         if volatile == LAID_OUT:
             return  # the examples are slices of one batch, and lie alike
-        if "random" in volatile:
+        if volatile == DRAWS:
             raise UnsupportedError(
                 at_user_line(
                     "vmap: the function draws random numbers, and would draw them once for all examples. "

@@ -20,6 +20,7 @@ import numpy as np
 from tapec.errors import warn_user
 from tapec.ops.define import as_data
 from tapec.trace.containers import container, is_container
+from tapec.trace.entropy import DRAWS
 from tapec.trace.facts import (
     CHECKED,
     LOST,
@@ -305,7 +306,7 @@ class Captures:
         """After the run: draws make the trace volatile; facts that the function itself changed are no facts, and a run
         that has read them stands for no other."""
         if any(generator_state(g) != before for g, before in self.generators):
-            self.trace.unsettle("it draws random numbers")
+            self.trace.unsettle(DRAWS)
         for path, tensor in self.arrays.values():
             if self.trace.volatile is None and not _is_there(path, self.originals[id(tensor)]):
                 self.trace.unsettle(f"it changes {path.label}, which it reads")

@@ -13,7 +13,9 @@ import numpy as np
 
 from tapec.trace.recorder import CURRENT
 
-__all__ = ["watch_entropy"]
+__all__ = ["DRAWS", "watch_entropy"]
+
+DRAWS = "it draws random numbers"
 
 
 @cache
@@ -28,5 +30,5 @@ def watch_entropy() -> None:
 def _noted(ask: Any, n: int) -> int:
     rec = CURRENT.get()
     if rec is not None and rec.trace is not None:
-        rec.trace.unsettle("it draws random numbers")
+        rec.trace.unsettle(DRAWS)
     return ask(n)

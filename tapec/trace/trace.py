@@ -12,7 +12,7 @@ import numpy as np
 from tapec.config import count_changes
 from tapec.errors import errors_of_values
 from tapec.ops.control import GUARD
-from tapec.trace.entropy import watch_entropy
+from tapec.trace.entropy import DRAWS, watch_entropy
 from tapec.trace.later import large_input
 from tapec.trace.log import Log
 from tapec.trace.mends import surface
@@ -66,7 +66,7 @@ class Trace:
         if errors_of_values() != errors:
             self.volatile = "it catches an error that NumPy raises for some values alone"
         if _moved(before):
-            self.volatile = "it draws random numbers"
+            self.volatile = DRAWS
 
     def input(self, value: Any, name: str = "", moving: bool = True) -> Tensor:
         """A tensor that stands for an argument or a captured value, by reference.

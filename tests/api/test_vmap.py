@@ -118,6 +118,12 @@ def test_values_of_integer_arrays_and_how_they_lie(ravel) -> None:
         tapec.vmap(lambda k, x: ravel(np.eye(4)[k] * x, order="K"))(np.array([[0, 1], [2, 3]]), np.ones((2, 2, 4)))
 
 
+def test_what_only_has_random_in_its_name() -> None:
+    random_batches = iter([1.0, 2.0])
+    with pytest.raises(tapec.UnsupportedError, match="takes from random_batches, which gives something else each time"):
+        tapec.vmap(lambda x: x * next(random_batches))(np.ones(3))
+
+
 def test_errors_that_the_function_catches() -> None:
     @tapec.vmap
     def f(a):
