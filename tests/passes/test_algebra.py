@@ -7,6 +7,7 @@ F = "%x: f64[3], %y: f64[3]"
 INT = "%x: i64[3], %y: i64[3]"
 COMPLEX = "%x: c128[3], %y: c128[3]"
 LARGE_AND_SMALL = "%m: f64[2,3], %n: f64[2,3], %s: f64[3]"
+NUMBER, SEED = "%x: f64[3], %s: f64[], %k: float", "full {shape=(), value=1.0, dtype=f64}"
 UNSIGNED = "%x: f64[3], %y: u8[3]"
 
 
@@ -34,6 +35,25 @@ CASES = {
         ],
     ),
     "over-one": Case(F, [("divide %x, 1.0", "%x")], ["divide 1.0, %x"], [(INT, "divide %x, 1")]),
+    "times-python-number": Case(
+        NUMBER,
+        [(f"{SEED}; multiply %0, %k; multiply %x, %1", "multiply %x, %k")],
+        [
+            "full {shape=(), value=2.0, dtype=f64}; multiply %0, %k; multiply %x, %1",
+            f"{SEED}; multiply %0, %k; multiply %1, 2.0",  # the result is no Python number
+            f"{SEED}; multiply %0, %s; multiply %0, %s",
+        ],
+        [
+            (NUMBER.replace("f64", "f32"), f"{SEED}; multiply %0, %k; multiply %x, %1"),  # the result is f64
+            (NUMBER, "full {shape=(), value=1.0, dtype=f32}; multiply %0, %k; multiply %x, %1"),  # fewer digits of k
+        ],
+    ),
+    "python-number-over": Case(
+        NUMBER,
+        [(f"{SEED}; multiply %0, %k; divide %1, %x", "divide %k, %x")],
+        [f"{SEED}; multiply %0, %k; divide %x, %1", f"{SEED}; multiply %0, %k; divide %1, 3.0"],
+        [(NUMBER, "full {shape=(), value=1.0, dtype=f32}; multiply %0, %k; divide %1, %x")],
+    ),
     "minus-zero": Case(F, [("subtract %x, 0.0", "%x")], ["subtract %x, -0.0", "subtract 0.0, %x"]),
     "plus-negative-zero": Case(F, [("add %x, -0.0", "%x"), ("add -0.0, %x", "%x")], ["add %x, 0.0"]),
     "plus-integer-zero": Case(INT, [("add %x, 0", "%x")], ["add %x, 1"], [(F, "add %x, 0"), (INT, "add %x, 0.0")]),

@@ -81,6 +81,20 @@ CASES = {
             "multiply %x, 0.1; multiply %0, 10.0 !ct; return %0, %1",  # not exactly
         ],
     ),
+    "number-undone-within": Case(
+        X,
+        [
+            ("multiply %x, 0.5; multiply %y, %0 !ct; multiply %1, 2.0 !ct", "multiply %y, %x !ct"),
+            (
+                "multiply %x, 0.5 !ct; multiply %0, %y !ct; multiply %1, 2.0 !ct; return %1, %2",
+                "multiply %x, 0.5 !ct; multiply %0, %y !ct; multiply %y, %x !ct; return %1, %2",
+            ),
+        ],
+        [
+            "multiply %x, 0.5; multiply %y, %0; multiply %1, 2.0",
+            "multiply %x, 0.1; multiply %y, %0 !ct; multiply %1, 10.0 !ct; return %0, %1, %2",  # not exactly
+        ],
+    ),
     "factors-gathered-last": Case(
         X,
         [("multiply %x, 0.1; multiply %0, 2.0 !ct", "multiply %x, 0.2 !ct")],

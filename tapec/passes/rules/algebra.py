@@ -60,6 +60,11 @@ def _is_bool(c: Node) -> bool:
     return c.type.dtype.kind == "b"
 
 
+def _decides(y: Node, x: Node) -> bool:
+    """Is x a Python number, in an operation that has the dtype of the other operand, too?"""
+    return x.type.weak and all([i.type.dtype == y.type.dtype for i in y.inputs])
+
+
 SHARE = np.minimum(np.exp(x - np.clip(np.logaddexp(k, x), j, i)), 1.0)  # of exp(x) in exp(k) + exp(x)
 
 
@@ -79,6 +84,8 @@ ALGEBRA = (
     # neutral elements; x + 0.0 is not x when x is -0.0
     Rule("times-one", x * 1, x, kinds="fiu"),
     Rule("over-one", x / 1, x),
+    Rule("times-python-number", a * (x * 1), a * x, _decides),  # which a seed of one had made an array scalar
+    Rule("python-number-over", (x * 1) / a, x / a, _decides),
     Rule("minus-zero", x - 0, x, kinds="fiu"),
     Rule("plus-negative-zero", x + -0.0, x),
     Rule("plus-integer-zero", x + 0, x, kinds="iu"),

@@ -95,6 +95,7 @@ SCALES = (
     _small("small-divisor-first", x / a * b, lambda x, a, b: x * (b / a)),
     _scale("factors-gathered", x * j * k, lambda x, j, k: x * (j * k), lambda y, j, k: is_mild(y, j, k)),
     Rule("number-undone", x * j * k, lambda x: x, lambda y, j, k: _undoes(y, j, k), changes="rounding"),
+    Rule("number-undone-within", x * (a * j) * k, x * a, lambda y, j, k: _undoes(y, j, k), changes="rounding"),
     Rule(
         "factors-gathered-last",
         x * j * k,
