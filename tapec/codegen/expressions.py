@@ -183,6 +183,8 @@ def _awkward(value: Any) -> bool:
 def literal(value: Any) -> Expression:
     """A Python number as an expression; those without a literal of their own are spelled with NumPy's names."""
     if type(value) is complex:
+        if f"{value.real:+}" == f"{math.copysign(0.0, value.imag):+}" and math.isfinite(value.imag):
+            return Expr(parse_template(f"{value.imag!r}j", 0), ())  # a sign before it is that of the zero, too
         return Expr(parse_template("complex(_0, _1)", 2), (value.real, value.imag))
     if type(value) is float and not math.isfinite(value):
         text = "np.nan" if value != value else "np.inf" if value > 0 else "-np.inf"

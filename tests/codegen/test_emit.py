@@ -136,6 +136,17 @@ def test_several_results_have_the_users_names():
     assert "w, v = np.linalg.eigh(" in source and "q, r = np.linalg.qr(" in source
 
 
+def test_imaginary_numbers_are_written_as_in_python():
+    """Where that is the same number: `-1j` has a real part of -0.0."""
+    numbers = [1j, -2.5j, complex(0.0, -1.0), complex(-0.0, 1.0), complex(0.0, np.inf), complex(3.0, 1.0), 0j]
+    x = SMALL + 0j
+    compiled = check(graph_of(lambda x: tuple([x * k for k in numbers]), x), x)
+    for got, k in zip(compiled.function(x), numbers, strict=True):
+        assert got.tobytes() == (x * k).tobytes()
+    for text in ("1.0j", "-2.5j", "complex(0.0, -1.0)", "complex(-0.0, 1.0)", "complex(3.0, 1.0)", "0.0j"):
+        assert f"x * {text}" in compiled.source, compiled.source
+
+
 def test_what_masks_leave_of_a_slope_is_called_a_slope():
     """Not w, which reads like a weight."""
 
