@@ -25,6 +25,7 @@ from tapec.ops.indexing import FULL_SLICE, GETITEM, real_index
 from tapec.ops.setitem import SETITEM
 from tapec.trace.links import Views
 from tapec.trace.parts import BY_PLACES, SLOTS, encoded
+from tapec.trace.plans import BOUNDS
 from tapec.trace.recorder import CURRENT, Recorder
 from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, as_seen, user_frame
 from tapec.trace.views import expire
@@ -34,7 +35,6 @@ __all__ = ["forget_unread", "is_whole", "placed", "recorder_of", "renewed", "rep
 _new = object.__new__
 _new_slice = tuple.__new__
 _ndarray = np.ndarray
-_BOUNDS = frozenset({int, type(None)})
 
 
 # -- may it be changed at once? ---------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def _static_index(index: Any) -> tuple[Any, ...] | None:
     for p in index if type(index) is tuple else (index,):
         if type(p) is slice:
             start, stop, step = p.start, p.stop, p.step
-            if not (type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS):
+            if not (type(start) in BOUNDS and type(stop) in BOUNDS and type(step) in BOUNDS):
                 return None
             bounds = (start, stop, step)
             p = FULL_SLICE if bounds == FULL_SLICE else _new_slice(Slice, bounds)

@@ -7,7 +7,6 @@ it. What is rare goes the long way, where also stands what is wrong with an inde
 from __future__ import annotations
 
 from sys import _getframe
-from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from tapec.ops.indexing import FULL_SLICE, GETITEM
 from tapec.ops.reading import NONZERO
 from tapec.trace.asking import answer
 from tapec.trace.links import share
-from tapec.trace.plans import PLANS, comes_again, remember
+from tapec.trace.plans import BOUNDS, INTS, PLANS, comes_again, remember
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import USER_FILES, Tensor, as_seen, record, user_frame, wrap
 
@@ -29,8 +28,6 @@ __all__ = ["BY_PLACES", "SLOTS", "encoded", "getitem"]
 _new = object.__new__
 _new_slice = tuple.__new__
 _ndarray = np.ndarray
-_INTS = frozenset({int})
-_BOUNDS = frozenset({int, NoneType})
 _FLAGS = frozenset({bool})
 _NUMPY_INTS = frozenset(np.dtype(c).type for c in "bhilqBHILQ")
 SLOTS = tuple([Slot(k) for k in range(64)])
@@ -52,7 +49,7 @@ def getitem(self: Tensor, index: Any) -> Any:
     if kind is int:
         op, params = GETITEM, (("index", (index,)),)
     elif kind is tuple:
-        if index and type(index[0]) is int and _INTS.issuperset(map(type, index)):
+        if index and type(index[0]) is int and INTS.issuperset(map(type, index)):
             op, params = GETITEM, (("index", index),)
         else:
             found = _encoded(self, value, index)
@@ -63,7 +60,7 @@ def getitem(self: Tensor, index: Any) -> Any:
             op, params, arrays, index, theirs = found
     elif kind is slice:
         start, stop, step = index.start, index.stop, index.step
-        if not (type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS):
+        if not (type(start) in BOUNDS and type(stop) in BOUNDS and type(step) in BOUNDS):
             return run(_item, (self, index), {})
         if start is None and stop is None and step is None:
             return self
@@ -212,7 +209,7 @@ def _array(p: Any) -> Any:
         value = p._value
         if type(value) is not _ndarray:
             return p if isinstance(value, np.integer) else None
-    elif (kind is list or kind is tuple) and p and (_INTS.issuperset(map(type, p)) or _FLAGS.issuperset(map(type, p))):
+    elif (kind is list or kind is tuple) and p and (INTS.issuperset(map(type, p)) or _FLAGS.issuperset(map(type, p))):
         return np.array(p)
     elif kind is not _ndarray:
         return None

@@ -23,11 +23,12 @@ from tapec.trace.asking import answer, plan_for
 from tapec.trace.by_value import plan_by_value
 from tapec.trace.tensor import NUMERIC, Tensor, wrap
 
-__all__ = ["INTS", "PLACED", "PLANS", "STATIC", "call", "call_any", "comes_again", "remember", "word_of"]
+__all__ = ["BOUNDS", "INTS", "PLACED", "PLANS", "STATIC", "call", "call_any", "comes_again", "remember", "word_of"]
 
 _ndarray = np.ndarray
 _generic = np.generic
 INTS = frozenset({int})
+BOUNDS = frozenset({int, NoneType})  # of slices
 STATIC = frozenset({int, bool, NoneType, type})
 PLACED = STATIC - {bool}  # without a name beside it True is taken for 1, which it equals
 _BY_MEMORY = frozenset("AKak")  # orders in which it matters how an array lies in memory
@@ -38,7 +39,6 @@ _MANY = 4096  # both are emptied when they get larger
 _COUNTS: dict[Any, int] = {}  # how many plans a function has got for numbers, which may well be others each time
 _FEW = 32
 _LONG = 64  # lists that are looked through
-_BOUNDS = frozenset({int, NoneType})
 _SIMPLE = frozenset({int, bool, float, NoneType})
 _ROWS = frozenset({list, tuple})
 _HOLDING = frozenset({Tensor, _ndarray})  # lists with these in them are no words
@@ -128,7 +128,7 @@ def word_of(a: Any) -> Any:
         return dumps(a, _NO_REFERENCES)
     if kind is bool:
         return kind, a
-    if kind is slice and _BOUNDS.issuperset((type(a.start), type(a.stop), type(a.step))):
+    if kind is slice and BOUNDS.issuperset((type(a.start), type(a.stop), type(a.step))):
         return dumps((..., a.start, a.stop, a.step), _NO_REFERENCES)
     return a if isinstance(a, np.dtype) else None
 
