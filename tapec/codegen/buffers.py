@@ -27,7 +27,7 @@ class Buffers:
 
     `name` is what each value is called, `root` the value whose memory it looks into, `owned` the arrays made here,
     `pool` the names of dead big arrays by type, the latest last, `in_rows` the values in arrays whose rows surely
-    follow one another in memory, `straight` the names of such arrays in the pool, `last` the item in which memory is read
+    follow one another in memory, `straight` the names of such arrays in the pool, `last` the item that reads a memory
     for the last time, `last_read` the same for a value, `here` the item that is being lowered. In a loop, `workspace`
     has the arrays that are made once, before it: their names stand for the same memory in every turn. There `lent`
     tells which values live in an array that a later value is computed into, `until` at which item that value needs it,
