@@ -38,7 +38,20 @@ def __getattr__(name: str) -> Any:
     return getattr(_linalg, name)
 
 
-inv, det, norm, svdvals = np.linalg.inv, np.linalg.det, np.linalg.norm, np.linalg.svdvals
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    return np.linalg.inv(a)
+
+
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    return np.linalg.det(a)
+
+
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
+    return np.linalg.norm(a, ord, axis, keepdims)
+
+
+def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    return np.linalg.svdvals(a)
 
 
 def solve(
@@ -83,7 +96,9 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
     return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
 
 
-def eigh(a: Any, *, lower: bool = True, eigvals_only: bool = False) -> Any:
+def eigh(
+    a: Any, *, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
     uplo: Any = "L" if lower else "U"
     return np.linalg.eigvalsh(a, uplo) if eigvals_only else tuple(np.linalg.eigh(a, uplo))
 

@@ -55,6 +55,8 @@ LINALG = {
     "solve from a triangle": (lambda s: lambda a: [s.solve(a, K, lower, assume_a="sym") for lower in (0, 1)], SPD + M),
     "solve hermitian": (lambda s: lambda a: s.solve(a + 1j * a.T, K, assume_a="her", lower=True), SPD + M),
     "det inv": (lambda s: lambda a: [s.det(a), s.inv(a), s.norm(a)], SPD),
+    "unchecked": (lambda s: lambda a: [f(a, check_finite=False) for f in (s.det, s.inv, s.norm, s.svdvals)], SPD),
+    "unchecked values": (lambda s: lambda a: s.eigh(a + a.T, eigvals_only=True, check_finite=False), SPD),
 }
 SIGNAL = {
     "convolve": (lambda s: lambda x: [s.convolve(x, P[:, :2], m) for m in ("full", "same", "valid")], X),
