@@ -79,7 +79,8 @@ class Captures:
         self._clones: dict[int, types.FunctionType] = {}
         self._codes: set[types.CodeType] = set()
         self._globals: dict[int, _Globals] = {}
-        self._cells: list[tuple[Any, Any, Any]] = []
+        self._cells: dict[int, types.CellType] = {}  # a variable of an enclosing function is one for all its functions
+        self._bound: list[tuple[types.CellType, types.CellType, Any]] = []
         self._keep: list[Any] = []
         self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
         self._named: list[tuple[Path, Tensor]] = []  # of `arrays`, those that are no items of a container
@@ -282,7 +283,7 @@ class Captures:
 
     def write_back(self) -> None:
         """Give cells, globals, functions and objects that the run changed their new values."""
-        for cell, fresh, before in self._cells:
+        for cell, fresh, before in self._bound:
             try:
                 after = fresh.cell_contents
             except ValueError:
@@ -363,11 +364,17 @@ class Captures:
         known = self._clones.get(id(f))
         if known is not None:
             return known
-        cells = tuple([types.CellType() for _ in f.__closure__ or ()])
+        cells, unread = [], []
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+            fresh = self._cells.get(id(cell))
+            if fresh is None:
+                fresh = self._cells[id(cell)] = types.CellType()
+                unread.append((name, cell, fresh))
+            cells.append(fresh)
         space = self._globals.get(id(f.__globals__))
         if space is None:
             space = self._globals[id(f.__globals__)] = _Globals(self, f.__globals__)
-        new = types.FunctionType(f.__code__, space, f.__name__, self._defaults(f), cells or None)
+        new = types.FunctionType(f.__code__, space, f.__name__, self._defaults(f), tuple(cells) or None)
         new.__kwdefaults__ = self._keyword_defaults(f)
         new.__qualname__ = f.__qualname__
         for name, value in f.__dict__.items():
@@ -379,13 +386,13 @@ class Captures:
         self._keep.append(f)
         self.words |= words_of(f.__code__)
         self._codes.add(f.__code__)
-        for name, cell, fresh in zip(f.__code__.co_freevars, f.__closure__ or (), cells):
+        for name, cell, fresh in unread:
             try:
                 value = cell.cell_contents
             except ValueError:  # an empty cell: the name is not bound yet
                 continue
             fresh.cell_contents = self.read(value, cell_path(cell, name))
-            self._cells.append((cell, fresh, fresh.cell_contents))
+            self._bound.append((cell, fresh, fresh.cell_contents))
         return new
 
     def _defaults(self, f: types.FunctionType) -> tuple[Any, ...] | None:

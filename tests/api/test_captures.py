@@ -177,6 +177,30 @@ def test_containers_without_a_stand_in_are_read_at_each_call(held):
     assert "which may hold something else each time" in str(f.explain(1.0))
 
 
+def test_a_variable_that_two_functions_share():
+    total, step = 1.0, 0
+
+    def advance(x):
+        nonlocal total, step
+        total = total + x
+        step += 1
+
+    @tapec.compile
+    def f(x):
+        nonlocal total
+        advance(x)
+        seen = total, step
+        total = total * 2.0
+        advance(x)
+        return x * seen[0] + total, seen[1]
+
+    expected = 1.0
+    for k in range(4):
+        assert f(3.0) == (3.0 * (expected + 3.0) + 2.0 * (expected + 3.0) + 3.0, 2 * k + 1)
+        expected = 2.0 * (expected + 3.0) + 3.0
+        assert (total, step) == (expected, 2 * k + 2)
+
+
 def test_attributes_that_a_function_sets_on_itself():
     def f(x):
         f.calls += 1
