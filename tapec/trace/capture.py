@@ -40,6 +40,7 @@ from tapec.trace.facts import (
 )
 from tapec.trace.remarks import name_in, only_noted
 from tapec.trace.standins import is_own_class, module_proxy, object_proxy
+from tapec.trace.structure import STANDS_FOR
 from tapec.trace.tensor import Tensor
 
 __all__ = ["CACHE_KEY", "Captures", "Path"]
@@ -144,7 +145,7 @@ class Captures:
             return object_proxy(self, value, path)
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             return tuple.__new__(kind, [self.read(v, path.item(i)) for i, v in enumerate(value)])
-        if isinstance(value, _CHANGING):
+        if isinstance(value, _CHANGING) and kind not in STANDS_FOR:
             self.trace.unsettle(f"{path.label} is a {kind.__name__}, which may hold something else each time")
         self.checks.setdefault(path.source, (path, value))  # another object in its place is seen
         again = getattr(kind, "_tapec_wrap_again", None)

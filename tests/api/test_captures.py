@@ -201,6 +201,17 @@ def test_a_variable_that_two_functions_share():
         assert (total, step) == (expected, 2 * k + 2)
 
 
+TABLE = {"a": lambda x: x * x}
+
+
+@pytest.mark.parametrize("inner", [tapec.grad, lambda f: lambda x: tapec.jvp(f, (x,), (1.0,))[1]])
+def test_a_stand_in_is_a_container_as_what_it_stands_for(inner):
+    """Of a function that is differentiated within another one."""
+    f = tapec.compile(lambda x: inner(lambda x: TABLE["a"](x))(x))
+    assert f(3.0) == 6.0
+    assert "recorded anew" not in str(f.explain(3.0))
+
+
 def test_attributes_that_a_function_sets_on_itself():
     def f(x):
         f.calls += 1
