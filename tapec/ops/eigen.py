@@ -89,8 +89,7 @@ def _eigh_vjp(ct: Any, y: Any, a: Any, UPLO: str, slopes: Any = None) -> Any:
     slope = None
     if slopes is not None:
         slope, gw = vh @ slopes[1], gw - along_columns(v, slopes[1])
-    inner = turned(vh @ gv, slope, w)
-    return (onto_triangle(scaled_columns(v, gw) @ vh + v @ inner @ vh, UPLO),)
+    return (onto_triangle((scaled_columns(v, gw) + v @ turned(vh @ gv, slope, w)) @ vh, UPLO),)
 
 
 def onto_triangle(g: Any, UPLO: str) -> Any:

@@ -10,7 +10,6 @@ from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define, ndim_of, shape_of
-from tapec.ops.diagonals import eye
 from tapec.ops.eigen import Spectrum, along_columns, scaled_columns, turned
 from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, regular, result_class, stacked
 from tapec.ops.samples import Case
@@ -49,10 +48,10 @@ def _svd_vjp(ct: Any, y: Any, a: Any, full_matrices: bool, slopes: Any = None) -
         gs = gs - along_columns(u1, su) - along_columns(v1, sv)
     inner = turned(turn_u + turn_v, slope, s)
     inner = inner + _over(_against(turn_u, turn_v), s[..., None, :] + s[..., None], against)
-    inner = inner + eye(s, k) * gs[..., None, :]
-    g = u1 @ inner @ adjoint(v1)
+    g = scaled_columns(u1, gs) + u1 @ inner
     if m > k:
-        g = g + _over(_outside(u, gu, turn_u), s[..., None, :], out_u) @ adjoint(v1)
+        g = g + _over(_outside(u, gu, turn_u), s[..., None, :], out_u)
+    g = g @ adjoint(v1)
     if n > k:
         g = g + u1 @ adjoint(_over(_outside(v, gv, turn_v), s[..., None, :], out_v))
     return (g,)
