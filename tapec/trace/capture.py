@@ -375,7 +375,9 @@ class Captures:
         space = self._globals.get(id(f.__globals__))
         if space is None:
             space = self._globals[id(f.__globals__)] = _Globals(self, f.__globals__)
-        new = types.FunctionType(f.__code__, space, f.__name__, self._defaults(f), tuple(cells) or None)
+        new = types.FunctionType(f.__code__, space, f.__name__, None, tuple(cells) or None)
+        self._clones[id(f)] = new  # before anything is read, which may lead back to it
+        new.__defaults__ = self._defaults(f)
         new.__kwdefaults__ = self._keyword_defaults(f)
         new.__qualname__ = f.__qualname__
         for name, value in f.__dict__.items():
@@ -383,7 +385,6 @@ class Captures:
                 plain = name.startswith("_") or name == EXAMPLES
                 new.__dict__[name] = value if plain else self.read(value, _root(f).attribute(name))
         self._attributes.append((f, new, dict(new.__dict__)))
-        self._clones[id(f)] = new
         self._keep.append(f)
         self.words |= words_of(f.__code__)
         self._codes.add(f.__code__)

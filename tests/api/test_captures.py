@@ -212,6 +212,17 @@ def test_a_stand_in_is_a_container_as_what_it_stands_for(inner):
     assert "recorded anew" not in str(f.explain(3.0))
 
 
+def test_functions_that_know_each_other_as_attributes():
+    def double(x):
+        return x * 2.0
+
+    def half(x):
+        return x / double(1.0)
+
+    double.inverse, half.inverse = half, double
+    assert tapec.grad(lambda x: double.inverse(x) + half.inverse.inverse.inverse(x))(3.0) == 2.5
+
+
 def test_attributes_that_a_function_sets_on_itself():
     def f(x):
         f.calls += 1
