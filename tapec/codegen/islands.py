@@ -58,12 +58,8 @@ class Islands:
             found = self.added(node.op, (self.arrays[node.inputs[0]],), node.params, node.type, node)
         if found is None:
             self.cost += CALL + ELEMENT * node.type.size
-            values = [self.made.as_float(spelled(x)) for x in elements[node]]
-            inputs = tuple([x if x.__class__ is Node else self.made.number(x) for x in values])
-            op = _op("pack", node.type.shape, pack_source(node.type))
-            found = self.made.known.get((op, inputs))
-            if found is None:
-                found = self.made.known[op, inputs] = self.added(op, inputs, (), node.type, node)
+            inputs = tuple([x if x.__class__ is Node else self.made.number(spelled(x)) for x in elements[node]])
+            found = self.added(_op("pack", node.type.shape, pack_source(node.type)), inputs, (), node.type, node)
         self.arrays[node] = found
         return found
 

@@ -76,6 +76,18 @@ def test_operations(name, b, always):
     assert "tolist()" in compiled.source.split("\n\n\ndef")[0]
 
 
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("an argument", "np.linalg.solve(x, np.array("),
+        ("transposed", "np.linalg.solve(np.linalg.inv(x).T, y)"),
+        ("one after the other", "np.linalg.inv(np.linalg.cholesky(t))"),
+    ],
+)
+def test_arrays_that_are_there_are_not_packed(name, text, always):
+    assert text in check(graph_of(FUNCTIONS[name], A, B), A, B).source.split("\n\n\ndef")[0]
+
+
 def test_errors_are_numpys(always):
     f = tapec.compile(lambda a, b: np.linalg.solve(a * 2.0, b) * b[0])
     assert f(A, B).shape == (2,)
@@ -97,3 +109,12 @@ def test_what_mostly_works_on_matrices_stays_on_arrays():
 
     w = np.eye(8) / 2
     assert "tolist" not in tapec.value_and_grad(f).source(w)
+
+
+def test_products_of_bools_stay_on_arrays(always):
+    def f(b):
+        mask = np.ones((20, 2)) * b > 0.0
+        return mask.T @ mask, np.sin(b)
+
+    compiled = check(graph_of(f, B), B)
+    assert "tolist" not in compiled.source and compiled.function(B)[0].dtype == bool
