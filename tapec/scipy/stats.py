@@ -15,6 +15,7 @@ from scipy import stats as _stats
 
 from tapec.ops.kit import as_array
 from tapec.ops.scipy_linalg import solve_triangular
+from tapec.ops.symbol import holds
 
 __all__ = [
     "bernoulli",
@@ -66,12 +67,20 @@ def _named(names: tuple[str, ...], given: dict[str, Any], args: tuple[Any, ...],
     return [given[n] for n in names]
 
 
+def _or_nan(y: Any, facts: list[Any]) -> Any:
+    """The result; nan where parameters are none of the distribution's, as SciPy has it."""
+    for fact in facts:
+        if not holds(np.all(fact) if np.ndim(fact) else fact):
+            y = np.where(fact, y, np.nan)
+    return y
+
+
 class Continuous:
     """A distribution from the log of its standard density and its standard distribution function.
 
     `logpdf(x, *shapes)`, `cdf(x, *shapes)`, `sf(x, *shapes)` are those for loc 0 and scale 1, `shapes` the names of the
     parameters, `logs` the logs of cdf and sf; `outside(x)` tells where the density is zero, and gradients are. It says
-    no to nan, which stays nan.
+    no to nan, which stays nan. All shapes are positive.
     """
 
     def __init__(
@@ -97,38 +106,42 @@ class Continuous:
         *shapes, loc, scale = _named(self._names, {"loc": 0, "scale": 1}, args, more)
         return (as_array(x) - loc) / scale, tuple(shapes), scale
 
-    def _where_inside(self, f: Callable[..., Any], z: Any, shapes: Any, below: float, above: float) -> Any:
+    def _where_inside(self, f: Callable[..., Any], z: Any, shapes: Any, scale: Any, below: float, above: float) -> Any:
         """f inside, constants on both sides of it, where f sees a harmless number."""
         if self._outside is None:
-            return f(z, *shapes)
-        away = self._outside(z)
-        constant = below if below == above else np.where(z > self._safe, above, below)
-        return np.where(away, constant, f(np.where(away, self._safe, z), *shapes))
+            y = f(z, *shapes)
+        else:
+            away = self._outside(z)
+            constant = below if below == above else np.where(z > self._safe, above, below)
+            y = np.where(away, constant, f(np.where(away, self._safe, z), *shapes))
+        return _or_nan(y, [as_array(p) > 0 for p in (*shapes, scale)])
 
     def logpdf(self, x: Any, *args: Any, **more: Any) -> Any:
         z, shapes, scale = self._standard(x, args, more)
-        return self._where_inside(lambda z, *s: self._logpdf(z, *s) - np.log(scale), z, shapes, -np.inf, -np.inf)
+        if self._outside is None:  # the logarithms of what is not positive are nan by themselves
+            return self._logpdf(z, *shapes) - np.log(scale)
+        return self._where_inside(lambda z, *s: self._logpdf(z, *s) - np.log(scale), z, shapes, scale, -np.inf, -np.inf)
 
     def pdf(self, x: Any, *args: Any, **more: Any) -> Any:
         z, shapes, scale = self._standard(x, args, more)
         exp = np.exp if self._outside is None else _exp
-        return self._where_inside(lambda z, *s: exp(self._logpdf(z, *s)) / scale, z, shapes, 0.0, 0.0)
+        return self._where_inside(lambda z, *s: exp(self._logpdf(z, *s)) / scale, z, shapes, scale, 0.0, 0.0)
 
     def cdf(self, x: Any, *args: Any, **more: Any) -> Any:
-        z, shapes, _ = self._standard(x, args, more)
-        return self._where_inside(self._cdf, z, shapes, 0.0, 1.0)
+        z, shapes, scale = self._standard(x, args, more)
+        return self._where_inside(self._cdf, z, shapes, scale, 0.0, 1.0)
 
     def sf(self, x: Any, *args: Any, **more: Any) -> Any:
-        z, shapes, _ = self._standard(x, args, more)
-        return self._where_inside(self._sf, z, shapes, 1.0, 0.0)
+        z, shapes, scale = self._standard(x, args, more)
+        return self._where_inside(self._sf, z, shapes, scale, 1.0, 0.0)
 
     def logcdf(self, x: Any, *args: Any, **more: Any) -> Any:
-        z, shapes, _ = self._standard(x, args, more)
-        return self._where_inside(self._logs[0], z, shapes, -np.inf, 0.0)
+        z, shapes, scale = self._standard(x, args, more)
+        return self._where_inside(self._logs[0], z, shapes, scale, -np.inf, 0.0)
 
     def logsf(self, x: Any, *args: Any, **more: Any) -> Any:
-        z, shapes, _ = self._standard(x, args, more)
-        return self._where_inside(self._logs[1], z, shapes, 0.0, -np.inf)
+        z, shapes, scale = self._standard(x, args, more)
+        return self._where_inside(self._logs[1], z, shapes, scale, 0.0, -np.inf)
 
 
 # -- on the line --------------------------------------------------------------------------------------------------
@@ -250,7 +263,7 @@ uniform = Continuous("", lambda z: 0.0 * z, lambda z: z, outside=_beyond_one)
 class Discrete:
     """A distribution of integers from 0 to `last`, from the log of its mass and its distribution functions.
 
-    `shapes` are the names of the parameters, to which gradients flow.
+    `shapes` are the names of the parameters, to which gradients flow; `valid` says what they must be.
     """
 
     def __init__(
@@ -259,10 +272,11 @@ class Discrete:
         logpmf: Callable[..., Any],
         cdf: Callable[..., Any],
         sf: Callable[..., Any],
+        valid: Callable[..., list[Any]],
         last: Callable[..., Any] = lambda *shapes: np.inf,
     ):
         self._names = (*shapes.split(), "loc")
-        self._logpmf, self._cdf, self._sf, self._last = logpmf, cdf, sf, last
+        self._logpmf, self._cdf, self._sf, self._valid, self._last = logpmf, cdf, sf, valid, last
 
     def _standard(self, k: Any, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[Any, list[Any]]:
         """k from loc, and the shapes."""
@@ -272,7 +286,8 @@ class Discrete:
     def logpmf(self, k: Any, *args: Any, **more: Any) -> Any:
         k, shapes = self._standard(k, args, more)
         away = (k < 0) | (k > self._last(*shapes)) | (k > np.floor(k))
-        return np.where(away, -np.inf, self._logpmf(np.where(away, 0, k), *shapes))
+        y = np.where(away, -np.inf, self._logpmf(np.where(away, 0, k), *shapes))
+        return _or_nan(y, self._valid(*map(as_array, shapes)))
 
     def pmf(self, k: Any, *args: Any, **more: Any) -> Any:
         return np.exp(self.logpmf(k, *args, **more))
@@ -280,12 +295,12 @@ class Discrete:
     def cdf(self, k: Any, *args: Any, **more: Any) -> Any:
         k, shapes = self._standard(k, args, more)
         k = np.floor(k)
-        return np.where(k < 0, 0.0, self._cdf(np.maximum(k, 0), *shapes))
+        return _or_nan(np.where(k < 0, 0.0, self._cdf(np.maximum(k, 0), *shapes)), self._valid(*map(as_array, shapes)))
 
     def sf(self, k: Any, *args: Any, **more: Any) -> Any:
         k, shapes = self._standard(k, args, more)
         k = np.floor(k)
-        return np.where(k < 0, 1.0, self._sf(np.maximum(k, 0), *shapes))
+        return _or_nan(np.where(k < 0, 1.0, self._sf(np.maximum(k, 0), *shapes)), self._valid(*map(as_array, shapes)))
 
     def logcdf(self, k: Any, *args: Any, **more: Any) -> Any:
         return np.log(self.cdf(k, *args, **more))
@@ -308,17 +323,23 @@ def _binom_part(part: Callable[..., Any], rest: float) -> Callable[..., Any]:
     return run
 
 
+def _is_share(p: Any) -> list[Any]:
+    return [(p >= 0) & (p <= 1)]
+
+
 poisson = Discrete(
     "mu",
     lambda k, mu: sp.xlogy(k, mu) - sp.gammaln(k + 1.0) - mu,
     lambda k, mu: sp.gammaincc(k + 1.0, mu),
     lambda k, mu: sp.gammainc(k + 1.0, mu),
+    lambda mu: [mu >= 0],
 )
 binom = Discrete(
     "n p",
     lambda k, n, p: _log_choose(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -p),
     _binom_part(lambda a, b, p: sp.betaincc(a, b, p), 1.0),
     _binom_part(lambda a, b, p: sp.betainc(a, b, p), 0.0),
+    lambda n, p: [(n >= 0) & (n == np.floor(n)), *_is_share(p)],
     last=lambda n, p: n,
 )
 bernoulli = Discrete(
@@ -326,6 +347,7 @@ bernoulli = Discrete(
     lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p),
     lambda k, p: np.where(k >= 1, 1.0, np.where(k < 1, 1.0 - p, k)),
     lambda k, p: np.where(k >= 1, 0.0, np.where(k < 1, p, k)),
+    _is_share,
     last=lambda p: 1,
 )
 

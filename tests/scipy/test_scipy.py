@@ -1,5 +1,7 @@
 """tapec.scipy against SciPy: values, derivatives by differences, and that plain arrays give plain results."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.fft
@@ -187,6 +189,38 @@ def test_parameters_by_position_and_by_name(name):
     p = np.array(0.3)
     for got, want in zip(tapec.compile(lambda p: NAMED[name](stats, p))(p), NAMED[name](scipy.stats, p), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+OF_NONE = [  # parameters that are none, among others
+    *[(name, (0.5, s)) for name in ("norm", "cauchy", "logistic", "laplace", "expon") for s in (2.0, 0.0, -1.0)],
+    *[(name, (0.5, s)) for name in ("halfnorm", "halfcauchy", "uniform") for s in (2.0, 0.0, -1.0)],
+    *[(name, (a, 0.0, s)) for name in ("gamma", "chi2", "t", "lognorm") for a, s in ((2, 1.5), (-1.5, 2.0), (1.5, -1))],
+    *[("beta", p) for p in ((2.0, 3.0), (-0.5, 3.0), (2.0, 0.0), (2.0, 3.0, 0.0, -2.0))],
+    *[("poisson", (m, 1)) for m in (1.5, 0.0, -1.0, np.nan)],
+    *[("binom", p) for p in ((5, 0.3), (5.0, 1.5), (2.5, 0.3), (-1, 0.3), (5, -0.1), (0, 1.0))],
+    *[("bernoulli", (p,)) for p in (0.3, 1.0, 1.5, -0.5)],
+]
+
+
+@pytest.mark.parametrize(("name", "given"), OF_NONE)
+def test_parameters_of_no_distribution_give_nan(name, given):
+    """SciPy counts what is beyond the last number all the same."""
+    x = np.array([-1.0, 0.0, 0.4, 1.0, 2.0, 7.0])
+    counts = hasattr(getattr(scipy.stats, name), "pmf")
+    for kind in ("logpmf" if counts else "logpdf", "pmf" if counts else "pdf", "cdf", "sf", "logcdf", "logsf"):
+        ours, theirs = [getattr(getattr(s, name), kind) for s in (stats, scipy.stats)]
+        with np.errstate(all="ignore"):
+            wanted = theirs(x, *given)
+            found = tapec.compile(ours)(x, *given), tapec.compile(functools.partial(ours, x))(*map(float, given))
+        if counts and np.isnan(getattr(scipy.stats, name).pmf(0, *given)):
+            wanted = np.full(6, np.nan)
+        for y in found:
+            np.testing.assert_allclose(y, wanted, rtol=1e-9, atol=1e-300)
+
+
+@pytest.mark.parametrize("f", [stats.norm.pdf, stats.norm.cdf, stats.expon.pdf])
+def test_densities_of_single_precision_stay(f):
+    assert tapec.compile(f)(np.ones(2, np.float32), 0.5, 2.0).dtype == np.float32
 
 
 BAD_PARAMETERS = {
