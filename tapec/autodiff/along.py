@@ -1,229 +1,288 @@
-"""Where axes of an operand are found again in a result that makes each of their places from the same place alone."""
+"""Where the places of eigenvalues are found again in a result that makes each of its own from one of them alone."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tapec.autodiff.basis_rules import same_axis, spelled_out
-from tapec.ir import CONSTANT, Node
+from tapec.ir import CONSTANT, Node, is_literal
 from tapec.ir.index import Slice, Slot
 from tapec.ops.indexing import counts_up
 from tapec.ops.named_axes import axis_names
 
-__all__ = ["Route", "carried", "is_diagonal", "is_point"]
+__all__ = ["LOST", "Axes", "Known", "Route", "Use", "carried", "is_diagonal", "is_single"]
 
-Axes = tuple[Any, ...]  # the number of an axis; or ~k, a place; or (axis, step), a part of an axis
+# For each axis of the values what is known of an array: k, its k-th axis has their places; (k, step, n), place i of
+# its k-th axis is their i // step, modulo n; ~k, all of it belongs to their k-th place. Of a diagonal matrix two are.
+Axes = tuple[frozenset[Any], ...]
+
+LOST: Axes = ()  # the array depends on the values in a way that is not understood
 
 
 class Route(NamedTuple):
-    """The axes of an array that run along those of `values`.
+    """From the results of a decomposition to an array."""
 
-    ~k in place of an axis: the array belongs to their k-th place alone. (axis, step): axes have been made one, of
-    which place i belongs to i // step, modulo how many there are.
-    """
-
-    values: Node
+    of: Node
     axes: Axes
 
 
-def is_point(axis: Any) -> bool:
-    return type(axis) is int and axis < 0
+class Known(NamedTuple):
+    """What is known of the nodes so far."""
+
+    diagonal: Collection[Node]
+    routes: Callable[[Node], Iterable[Route]]
 
 
-def carried(node: Node, k: int, route: Route, diagonal: Collection[Node]) -> Iterable[Axes]:
-    """The axes of a route of the k-th operand in the result, one way or several; none where places are mixed.
+class Use(NamedTuple):
+    """A route of the k-th operand of a node."""
 
-    `diagonal` has the operands that are known to be diagonal matrices.
-    """
-    if node.op.name == "reshape":
-        return _reshape(node, route)
-    matrix = _MATRIX_RULES.get(node.op.name)
-    if matrix is not None:
-        return matrix(node, k, route.axes, diagonal)
-    rule = _RULES.get(node.op.name) or _KINDS.get(node.op.kind)
-    return () if rule is None else rule(node, k, route.axes)
+    node: Node
+    k: int
+    route: Route
+    known: Known
+
+    @property
+    def operand(self) -> Node:
+        return self.node.inputs[self.k]
+
+    def moved(
+        self,
+        to: Callable[[int], Iterable[Any]],
+        *,
+        gone: Axes | None = LOST,
+        single: Callable[[int], Iterable[int]] = lambda k: (k,),
+        parts: bool = True,
+    ) -> Axes | None:
+        """Each axis where it goes to, and `gone` if one goes nowhere."""
+        found = []
+        for places in self.route.axes:
+            now: set[Any] = set()
+            for a in places:
+                if type(a) is not tuple:
+                    now.update(single(a) if a < 0 else to(a))
+                elif parts:
+                    now.update([(b, *a[1:]) for b in to(a[0])])
+            if not now:
+                return gone
+            found.append(frozenset(now))
+        return tuple(found)
+
+
+def carried(use: Use) -> Axes | None:
+    """The axes of the route in the result; None where it ends, as in a sum over all places."""
+    rule = _RULES.get(use.node.op.name) or _KINDS.get(use.node.op.kind)
+    if use.route.axes == LOST:
+        return LOST
+    if rule is None:
+        return None if _ends(use) else LOST
+    found = rule(use)
+    if found is not None and use.node in use.known.diagonal:
+        return tuple([places | {0, 1} if places & {0, 1} else places for places in found])
+    return found
+
+
+def _ends(use: Use) -> bool:
+    """A number made of all places has none of its own, and a matrix that is divided by one value has not its place."""
+    if any([all(map(is_single, places)) for places in use.route.axes]):
+        return use.operand.type.ndim > 1
+    result = use.node.type
+    return not any([t.ndim for t in (result if isinstance(result, tuple) else (result,))])
+
+
+def is_single(a: Any) -> bool:
+    return type(a) is int and a < 0
 
 
 def is_diagonal(node: Node, known: Collection[Node]) -> bool:
     """Is it a matrix with zeros off its diagonal? `known` has what is, among its operands."""
-    if node.op.name in ("diag", "eye"):
-        return node.type.ndim == 2 and node.param("k") == 0
-    if node.op.name in ("multiply", "add", "subtract"):
-        found = [i in known and i.type.shape == node.type.shape for i in node.inputs]
-        return any(found) if node.op.name == "multiply" else all(found)
-    return node.op.name in ("transpose", "cast", "copy", "conjugate", "negative", "inv") and node.inputs[0] in known
+    if isinstance(node.type, tuple) or node.type.ndim != 2:
+        return False
+    name, shape = node.op.name, node.type.shape
+    if node.op is CONSTANT:
+        return bool(np.array_equal(node.value, np.diag(np.diagonal(node.value))))
+    if name in ("diag", "eye"):
+        return bool(node.param("k") == 0)
+    if name == "full":
+        return bool(node.param("value") == 0)
+    found = [i in known and i.type.shape == shape for i in node.inputs]
+    if name == "multiply":
+        return any(found)
+    if name == "where":
+        return found[0] and (found[2] or (is_literal(node.inputs[2]) and node.inputs[2].value == 0))
+    if name == "setitem":
+        return found[0] and _takes_diagonal(node, node.inputs[2:])
+    if name == "scatter":
+        return _takes_diagonal(node, node.inputs[1:])
+    return name in _KEEP_DIAGONAL and all(found)
 
 
-def _moved(axes: Axes, to: Callable[[int], int | None]) -> Iterator[Axes]:
-    """Each axis where it goes to; nothing if one goes nowhere."""
-    found: list[Any] = []
-    for a in axes:
-        if type(a) is tuple:
-            place = to(a[0])
-            found.append(None if place is None else (place, a[1]))
-        else:
-            found.append(a if a < 0 else to(a))
-    if None not in found:
-        yield tuple(found)
-
-
-def _plain(axes: Axes) -> bool:
-    return not any([type(a) is tuple for a in axes])
+_KEEP_DIAGONAL = ("add", "subtract", "matmul", "transpose", "cast", "copy", "conjugate", "negative", "inv")
 
 
 # -- element by element -----------------------------------------------------------------------------------------------
-def _spread(node: Node, k: int, axes: Axes) -> list[Axes]:
+def _spread(use: Use) -> Axes | None:
     """An axis of length one that is broadcast has no places of its own any more."""
-    before, after = node.inputs[k].type.shape, node.type.shape
+    before, after = use.operand.type.shape, use.node.type.shape
     more = len(after) - len(before)
-    return list(_moved(axes, lambda a: a + more if after[a + more] == before[a] else None))
+    same = [a for a, n in enumerate(before) if after[a + more] == n]
+    return use.moved(lambda a: [a + more] if a in same else [], gone=None if 1 in before else LOST)
 
 
-def _operand(one: int) -> Callable[[Node, int, Axes], Iterable[Axes]]:
+def _tile(use: Use) -> Axes | None:
+    before, after = use.operand.type.shape, use.node.type.shape
+    more = len(after) - len(before)
+    return use.moved(lambda a: [a + more if after[a + more] == before[a] else (a + more, 1, before[a])], parts=False)
+
+
+def _repeat(use: Use) -> Axes | None:
+    times, along, n = use.node.param("repeats"), use.node.param("axis"), use.operand.type.shape
+    if not isinstance(times, int):
+        return LOST
+    return use.moved(lambda a: [(a, times, n[a]) if a == along else a], parts=False)
+
+
+def _of_operand(one: int) -> Callable[[Use], Axes | None]:
     """Element by element of one operand."""
-    return lambda node, k, axes: _spread(node, k, axes) if k == one else ()
+    return lambda use: _spread(use) if use.k == one else LOST
 
 
-def _stack(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
+def _stack(use: Use) -> Axes | None:
     """Single values in a row are an axis again."""
-    new = node.param("axis")
-    if _plain(axes):
-        yield tuple([new if a < 0 else a + (a >= new) for a in axes])
+    new = use.node.param("axis")
+    return use.moved(lambda a: [a + (a >= new)], single=lambda _: [new], parts=False)
 
 
 # -- groups -----------------------------------------------------------------------------------------------------------
-def _reduction(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
-    gone = dict(node.params).get("axis")
-    if k != 0 or not isinstance(gone, tuple):
-        return iter(())
-    kept = node.param("keepdims")
-    return _moved(axes, lambda a: None if a in gone else a if kept else a - sum([g < a for g in gone]))
+def _reduction(use: Use) -> Axes | None:
+    params = dict(use.node.params)
+    summed = params["axis"] if "axis" in params else (params["axis1"], params["axis2"])
+    kept = params.get("keepdims", False)
+    after = {a: a if kept else a - sum([s < a for s in summed]) for a in range(use.operand.type.ndim)}
+    return use.moved(lambda a: [] if a in summed else [after[a]], gone=LOST if use.k else None)
 
 
-def _along(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
+def _along(use: Use) -> Axes | None:
     """What mixes the places of one axis, or of several."""
-    params = dict(node.params)
+    params = dict(use.node.params)
     mixed = params.get("axis", params.get("axes"))
-    return _moved(axes, lambda a: None if a == mixed or (type(mixed) is tuple and a in mixed) else a)
+    return use.moved(lambda a: [] if a == mixed or (type(mixed) is tuple and a in mixed) else [a])
 
 
 # -- layout -----------------------------------------------------------------------------------------------------------
-def _transpose(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
-    return _moved(axes, node.param("axes").index)
+def _in_place(use: Use) -> Axes | None:
+    return use.moved(lambda a: [a], parts=False)
 
 
-def _reshape(node: Node, route: Route) -> Iterator[Axes]:
-    before, after = node.inputs[0].type.shape, node.type.shape
-    found = [
-        a if is_point(a) else _reshaped(before, after, a, n)
-        for a, n in zip(route.axes, route.values.type.shape, strict=True)
-    ]
-    if None not in found:
-        yield tuple(found)
+def _transpose(use: Use) -> Axes | None:
+    return use.moved(lambda a: [use.node.param("axes").index(a)])
 
 
-def _reshaped(before: tuple[int, ...], after: tuple[int, ...], at: Any, n: int) -> Any:
-    """Where an axis along n places is found again: in one of the same length, or as a part of another."""
-    axis, step = at if type(at) is tuple else (at, 1)
-    if type(at) is int and (same := same_axis(before, after, at)) is not None:
+def _reshape(use: Use) -> Axes | None:
+    before, after = use.operand.type.shape, use.node.type.shape
+    axes = [{_reshaped(before, after, a) for a in places} - {None} for places in use.route.axes]
+    return tuple(map(frozenset, axes)) if all(axes) else LOST
+
+
+def _reshaped(before: tuple[int, ...], after: tuple[int, ...], a: Any) -> Any:
+    """Where an axis, or a part of one, is found again: in one of the same length, or as a part of another."""
+    if is_single(a):
+        return a
+    if type(a) is int and (same := same_axis(before, after, a)) is not None:
         return same
+    axis, step, n = a if type(a) is tuple else (a, 1, before[a])
     stride = step * math.prod(before[axis + 1 :])
     for j, length in enumerate(after):
         tail = math.prod(after[j + 1 :])
-        if tail and stride % tail == 0 and length % (stride // tail * n) == 0:
-            return j if stride == tail and length == n else (j, stride // tail)
+        if tail and n and stride % tail == 0 and length % (stride // tail * n) == 0:
+            return j if stride == tail and length == n else (j, stride // tail, n)
     return None
 
 
-def _diag(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
+def _diag(use: Use) -> Axes | None:
     """In a diagonal matrix a place is a row, and a column."""
-    if dict(node.params).get("k", 0) == 0 and _plain(axes):
-        yield from _moved(axes, lambda a: a)
-        yield from _moved(axes, lambda a: a + 1)
+    off = dict(use.node.params).get("k", 0)
+    return LOST if off else use.moved(lambda a: [a, a + 1], parts=False)
 
 
-def _diagonal(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
-    taken, last = (node.param("axis1"), node.param("axis2")), node.type.ndim - 1
-    if node.param("offset") == 0 and _plain(axes):
-        yield from _moved(axes, lambda a: last if a in taken else a - sum([t < a for t in taken]))
+def _diagonal(use: Use) -> Axes | None:
+    taken, last = (use.node.param("axis1"), use.node.param("axis2")), use.node.type.ndim - 1
+    if use.node.param("offset"):
+        return LOST
+    return use.moved(lambda a: [last if a in taken else a - sum([t < a for t in taken])], parts=False)
 
 
 # -- indexing ---------------------------------------------------------------------------------------------------------
-def _getitem(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
+def _getitem(use: Use) -> Axes | None:
     """Parts of an axis, in any order, are still along it; one place of it stands alone."""
-    if _takes_diagonal(node, node.inputs[1:]):
-        return _moved(axes, lambda a: 0)
-    places = None if k else _places(node, node.inputs[0].type.shape, node.inputs[1:], axes)
-    return iter(()) if places is None else _moved(axes, lambda a: places[a])
-
-
-def _scatter(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
-    if _takes_diagonal(node, node.inputs[1:]):
-        return _diag(node, 0, axes)
-    places = None if k else _places(node, node.type.shape, node.inputs[1:], axes)
-    return iter(()) if places is None else _put(axes, places, 0, _single_places(node, node.inputs[1:]))
-
-
-def _setitem(node: Node, k: int, axes: Axes) -> Iterator[Axes]:
-    """The value may have fewer axes than it is written to."""
-    if k != 1:
-        return iter([axes] if k == 0 else [])
-    if _takes_diagonal(node, node.inputs[2:]):
-        return _diag(node, 0, axes)
-    places = _places(node, node.type.shape, node.inputs[2:], axes)
+    shape, arrays = use.operand.type.shape, use.node.inputs[1:]
+    if _takes_diagonal(use.node, arrays):
+        return use.moved(lambda a: [0], parts=False)
+    places = _places(use.node, shape, arrays)
     if places is None:
-        return iter(())
-    written = sum([place >= 0 for place in places.values()]) + node.param("index").count(None)
-    return _put(axes, places, written - node.inputs[1].type.ndim, _single_places(node, node.inputs[2:]))
+        return LOST
+    alone = {axis: [~place] for axis, place in _taken_alone(use.node, shape, arrays).items()}
+    return use.moved(lambda a: [*places[a], *alone.get(a, [])], parts=False)
 
 
-def _put(axes: Axes, places: dict[int, int], more: int, single: dict[int, int]) -> Iterator[Axes]:
-    """Where axes of a value go that has `more` axes less than there are places."""
-    back: dict[Any, int] = {**single, **{place - more * (place >= 0): axis for axis, place in places.items()}}
-    found = [back.get(a) for a in axes]
-    if None not in found:
-        yield tuple(found)
+def _scatter(use: Use) -> Axes | None:
+    return _written(use, use.node.inputs[1:])
 
 
-def _single_places(node: Node, arrays: Sequence[Node]) -> dict[int, int]:
-    """The axes of which an index takes one place and keeps the axis, `i:i+1` or `[i]`, by ~i."""
-    shape = node.type.shape
-    axes = [p for p in spelled_out(node.param("index"), len(shape)) if p is not None]
-    found: dict[int, int] = {}
-    for axis, p in enumerate(axes):
-        if type(p) is Slice and not any([type(end) is Slot for end in p]):
-            taken: Any = range(shape[axis])[slice(*p)]
-        elif type(p) is Slot and arrays[p.k].op is CONSTANT:
-            taken = np.ravel(arrays[p.k].value)
-        else:
-            continue
-        if len(taken) == 1 < shape[axis]:
-            found[~(int(taken[0]) % shape[axis])] = axis
-    return found
+def _setitem(use: Use) -> Axes | None:
+    return _written(use, use.node.inputs[2:]) if use.k else use.route.axes
 
 
-def _places(node: Node, shape: tuple[int, ...], arrays: Sequence[Node], axes: Axes) -> dict[int, int] | None:
-    """Which axis of an array is which of what an index takes of it; ~k where that is its k-th place."""
+def _written(use: Use, arrays: Sequence[Node]) -> Axes | None:
+    """Where a value goes, which may have fewer axes than it is written to."""
+    node, shape = use.node, use.node.type.shape
+    if _takes_diagonal(node, arrays):
+        return _diag(use)
+    places = _places(node, shape, arrays)
+    if places is None:
+        return LOST
+    back = {place: [axis] for axis, found in places.items() for place in found}
+    alone = {~place: [axis] for axis, place in _taken_alone(node, shape, arrays).items()}
+    more = len(back) + node.param("index").count(None) - use.operand.type.ndim
+    return use.moved(lambda a: back.get(a + more, []), single=lambda a: alone.get(a, []), parts=False)
+
+
+def _places(node: Node, shape: tuple[int, ...], arrays: Sequence[Node]) -> dict[int, list[int]] | None:
+    """Which axis of an array is which of what an index takes of it; none of them where that is a single place."""
     index = spelled_out(node.param("index"), len(shape))
-    if not _plain(axes):
-        return None
     if len(arrays) == len(index) > 1 and _is_grid(arrays):
-        return {k: k for k in range(len(index))}
+        return {k: [k] for k in range(len(index))}
     if arrays and (len(arrays) > 1 or arrays[0].type.ndim != 1 or arrays[0].type.dtype.kind not in "iu"):
         return None
-    found: dict[int, int] = {}
+    found: dict[int, list[int]] = {}
     axis = place = 0
     for p in index:
         if not (p is None or isinstance(p, (int, Slice)) or (type(p) is Slot and int not in map(type, index))):
             return None
         if p is not None:
-            found[axis] = ~(p % shape[axis]) if isinstance(p, int) else place
+            found[axis] = [] if isinstance(p, int) else [place]
         axis += p is not None
         place += not isinstance(p, int)
+    return found
+
+
+def _taken_alone(node: Node, shape: tuple[int, ...], arrays: Sequence[Node]) -> dict[int, int]:
+    """The axes of which an index takes one place alone, `i`, `i:i+1` or `[i]`, and which."""
+    axes = [p for p in spelled_out(node.param("index"), len(shape)) if p is not None]
+    found: dict[int, int] = {}
+    for axis, p in enumerate(axes):
+        taken: Any = ()
+        if isinstance(p, int):
+            taken = [p]
+        elif type(p) is Slice and not any([type(end) is Slot for end in p]):
+            taken = range(shape[axis])[slice(*p)]
+        elif type(p) is Slot and arrays[p.k].op is CONSTANT:
+            taken = np.ravel(arrays[p.k].value)
+        if len(taken) == 1 < shape[axis]:
+            found[axis] = int(taken[0]) % shape[axis]
     return found
 
 
@@ -242,55 +301,64 @@ def _is_grid(arrays: Sequence[Node]) -> bool:
     return all([len(s) == n for s in shapes]) and sum(open_ones) >= n - 1
 
 
-# -- with diagonal matrices -------------------------------------------------------------------------------------------
-def _multiply(node: Node, k: int, axes: Axes, diagonal: Collection[Node]) -> list[Axes]:
-    found = _spread(node, k, axes)
-    if node in diagonal and len(axes) == 1:
-        found += [(1 - a,) for (a,) in found if a in (0, 1)]
-    return found
-
-
-def _product(node: Node, k: int, axes: Axes, diagonal: Collection[Node]) -> Iterator[Axes]:
-    """An axis that is summed with a diagonal matrix goes on as the other one of that."""
-    found = axis_names(node)
+# -- products ---------------------------------------------------------------------------------------------------------
+def _product(use: Use) -> Axes | None:
+    """Places of one operand that are summed with those of the other are added up; a diagonal matrix keeps them."""
+    node = use.node
+    found = _stacked(node) if node.op.name in _CORES else axis_names(node)
     if found is None:
-        return iter(())
+        return LOST
     names, out = found
-    own, other = names[k], names[1 - k]
-    through = dict(zip(other, other[::-1], strict=True)) if node.inputs[1 - k] in diagonal else {}
+    own, other, beside = names[use.k], names[1 - use.k], node.inputs[1 - use.k]
+    through = dict(zip(other, other[::-1], strict=True)) if beside in use.known.diagonal else {}
+    routes = [r for r in use.known.routes(beside) if r.of is use.route.of]
+    met = {other[a] for r in routes for places in r.axes for a in places if type(a) is int and a >= 0}
+    added = any([own[a] in met for places in use.route.axes for a in places if type(a) is int and a >= 0])
 
-    def to(a: int) -> int | None:
+    def to(a: int) -> list[int]:
         name = own[a] if own[a] in out else through.get(own[a])
-        return out.index(name) if name in out else None
+        return [k for k, n in enumerate(out) if n == name and node.type.shape[k] == use.operand.type.shape[a]]
 
-    return _moved(axes, to)
+    return use.moved(to, gone=None if added else LOST)
 
 
-def _solve(node: Node, k: int, axes: Axes, diagonal: Collection[Node]) -> Iterator[Axes]:
+_CORES = {"matmul": ("mc", "cn"), "matvec": ("mc", "c"), "vecmat": ("c", "cn"), "vecdot": ("c", "c")}
+
+
+def _stacked(node: Node) -> tuple[list[list[Any]], list[Any]]:
+    """The names of axes where those before the last ones are broadcast."""
+    cores = [core if i.type.ndim > 1 else "c" for i, core in zip(node.inputs, _CORES[node.op.name], strict=True)]
+    fronts = [i.type.ndim - len(core) for i, core in zip(node.inputs, cores, strict=True)]
+    names = [[*range(-front, 0), *core] for front, core in zip(fronts, cores, strict=True)]
+    return names, [*range(-max(fronts), 0), *[n for core in cores for n in core if n != "c"]]
+
+
+def _solve(use: Use) -> Axes | None:
     """Columns stay apart, and rows where a diagonal matrix is solved, or inverted."""
-    if node.inputs[0] in diagonal:
-        return _moved(axes, lambda a: a if a == 0 or k == len(node.inputs) - 1 else None)
-    return _moved(axes, lambda a: a if k == 1 and a == node.type.ndim - 1 > 0 else None)
+    last = use.k == len(use.node.inputs) - 1
+    if use.node.inputs[0] in use.known.diagonal:
+        return use.moved(lambda a: [a] if a == 0 or last else [])
+    return use.moved(lambda a: [a] if use.k == 1 and a == use.node.type.ndim - 1 > 0 else [])
 
 
-_KINDS: dict[str, Callable[[Node, int, Axes], Iterable[Axes]]] = {"elementwise": _spread, "reduction": _reduction}
-_RULES: dict[str, Callable[[Node, int, Axes], Iterable[Axes]]] = {
-    **dict.fromkeys(["cast", "copy", "again", "broadcast_to", "tril", "triu", "take_along_axis"], _spread),
-    **dict.fromkeys(["sort", "tile", "repeat"], _spread),
+_KINDS: dict[str, Callable[[Use], Axes | None]] = {"elementwise": _spread, "reduction": _reduction}
+_RULES: dict[str, Callable[[Use], Axes | None]] = {
+    **dict.fromkeys(["cast", "copy", "again", "broadcast_to", "tril", "triu", "take_along_axis", "sort"], _spread),
     **dict.fromkeys(["cumsum", "cumprod", "diff", "fftn", "ifftn", "rfftn", "irfftn"], _along),
-    **dict.fromkeys(["concatenate", "roll", "pad"], lambda node, k, axes: [axes] if _plain(axes) else []),
-    "interp": _operand(0),
-    "polyval": _operand(1),
+    **dict.fromkeys(["concatenate", "roll", "pad"], _in_place),
+    **dict.fromkeys(["matmul", "matvec", "vecmat", "vecdot", "einsum", "tensordot"], _product),
+    **dict.fromkeys(["inv", "solve"], _solve),
+    "norm": _reduction,
+    "tile": _tile,
+    "repeat": _repeat,
+    "interp": _of_operand(0),
+    "polyval": _of_operand(1),
     "stack": _stack,
     "transpose": _transpose,
+    "reshape": _reshape,
     "diag": _diag,
     "diagonal": _diagonal,
     "getitem": _getitem,
     "scatter": _scatter,
     "setitem": _setitem,
-}
-_MATRIX_RULES: dict[str, Callable[[Node, int, Axes, Collection[Node]], Iterable[Axes]]] = {
-    **dict.fromkeys(["matmul", "einsum", "tensordot", "vecdot", "matvec", "vecmat"], _product),
-    **dict.fromkeys(["inv", "solve"], _solve),
-    "multiply": _multiply,
 }

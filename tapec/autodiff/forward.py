@@ -28,7 +28,7 @@ from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.define import Missing
 
-__all__ = ["jvp_graph", "pushforward", "tangent"]
+__all__ = ["jvp_graph", "pushforward", "summed", "tangent"]
 
 
 def jvp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
@@ -96,14 +96,14 @@ def tangent(builder: Builder, node: Node, ts: list[Any], lift: Callable[[Node], 
         return op.jvp(ts, result_of(builder, lift(node)), *xs, **params)
     if op.partials is not None:
         partials = op.partials(Symbol(lift(node), builder), *xs, **params)
-        return _sum([_scaled(t, p) for t, p in zip(ts, partials, strict=True)])
+        return summed([_scaled(t, p) for t, p in zip(ts, partials, strict=True)])
     linear = linear_inputs(op, len(ts))
     through = [k for k, t in enumerate(ts) if t is not None and k in linear]
     others = tuple([k for k, t in enumerate(ts) if t is not None and k not in linear])
     parts = [_linear(builder, node, xs, ts, through, linear)] if through else []
     if others:
         parts.append(_transposed(builder, node, ts, others, lift))
-    return _sum(parts)
+    return summed(parts)
 
 
 def _linear(
@@ -112,7 +112,7 @@ def _linear(
     """The op itself on the tangents of the inputs in which it is linear."""
     op = node.op
     if is_multilinear(op):
-        return _sum([apply(op, tuple([*xs[:k], ts[k], *xs[k + 1 :]]), node.params) for k in through])
+        return summed([apply(op, tuple([*xs[:k], ts[k], *xs[k + 1 :]]), node.params) for k in through])
     args = list(xs)
     for k in linear:
         args[k] = ts[k] if ts[k] is not None else _nothing(builder, node, xs[k])
@@ -137,13 +137,14 @@ def _scaled(t: Any, partial: Any) -> Any:
     return t * partial
 
 
-def _sum(parts: list[Any]) -> Any:
+def summed(parts: list[Any]) -> Any:
+    """The sum of what there is; None for nothing."""
     total: Any = None
     for p in parts:
         if p is None:
             continue
         if isinstance(p, tuple):
-            total = p if total is None else tuple([_sum([a, b]) for a, b in zip(total, p, strict=True)])
+            total = p if total is None else tuple([summed([a, b]) for a, b in zip(total, p, strict=True)])
         else:
             total = p if total is None else total + p
     return total

@@ -9,6 +9,7 @@ A slope is a tangent that follows an axis. A value X with an axis along the eige
 dX[.., j, ..] / dw_j, and operations that work on each place of that axis by itself make a slope of it as they make
 tangents of tangents. Where the axis is summed over it ends: a sum over all vectors of a space is a function of the
 space alone, and what the cotangents get through that turns no vectors. A single value that meets others ends as well.
+Through an operation that is not known it is lost, and where that is part of a cotangent no slope of it is used.
 """
 
 from __future__ import annotations
@@ -16,31 +17,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from tapec.autodiff.along import Route, carried, is_diagonal, is_point
-from tapec.autodiff.forward import tangent
+from tapec.autodiff.along import LOST, Axes, Known, Route, Use, carried, is_diagonal, is_single
+from tapec.autodiff.forward import summed, tangent
 from tapec.autodiff.reverse import fit, plain
 from tapec.autodiff.zeros import Zero, filled, is_zero
-from tapec.ir import CONSTANT, ITEM, Builder, Node
+from tapec.ir import ITEM, Builder, Node
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 
 __all__ = ["Slopes"]
 
-MOST = 8  # decompositions, the latest ones, whose values a value has routes from: long programs have many
-Parts = dict[int, Route]  # by operands: which of their routes make one of the result's
+MOST = 8  # decompositions, the latest ones, from which a value has routes: long programs have many
+Parts = dict[int, list[Route]]  # by operands: which of their routes make one of the result's
 Step = tuple[Node, Route]
 
 
 class Slopes:
-    """The routes from eigenvalues through a program and its gradient, as far as that has come."""
+    """The routes from decompositions through a program and its gradient, as far as that has come.
+
+    Vectors have routes as their values have. Their slopes are zero, but what is lost of either is lost to both.
+    """
 
     def __init__(self, builder: Builder, nodes: Sequence[Node], lift: Callable[[Node], Node]):
         self.builder = builder
         self.given = lift
         self.stands: dict[Node, Node] = {}  # for what is in the builder: the forward value that it stands for
-        self.values: dict[Node, Node] = {}  # of decompositions whose slopes have not been asked for
+        self.asked: set[Node] = set()  # decompositions whose slopes have been asked for
         self.routes: dict[Node, dict[Route, Parts]] = {}
         self.diagonal: set[Node] = set()
         self.order: dict[Node, int] = {}
@@ -62,104 +64,127 @@ class Slopes:
     def of(self, node: Node, cts: Any) -> tuple[Any, ...] | None:
         """The slopes of the cotangents of a decomposition, zeros where no route leads; None where all are.
 
-        Vectors of two kinds that are both used are used in pairs, which turn together: then even zeros tell something.
+        Also where a route is lost: half of a slope tells nothing. Vectors of two kinds that are both used are used in
+        pairs, which turn together: then even zeros tell something.
         """
         while self.seen < len(self.builder.nodes):
             self._follow(self.builder.nodes[self.seen])
             self.seen += 1
-        vectors = node.op.facts["spectrum"].vectors
-        values = self.values.pop(node, None)
-        found = [self._slope(values, ct, vectors.get(k)) for k, ct in enumerate(cts)]
-        paired = len(vectors) > 1 and not any([is_zero(cts[k]) for k in vectors])
-        if not paired and not any([s is not None for s in found]):
+        self.asked.add(node)
+        vectors = [k for k in node.op.facts["spectrum"].vectors if isinstance(cts[k], Symbol) and not is_zero(cts[k])]
+        if any([Route(node, LOST) in self._routes(cts[k].node) for k in vectors]):
             return None
-        return tuple([Zero(plain(t), self.builder) if s is None else s for s, t in zip(found, node.type, strict=True)])
+        found = {k: s for k in vectors if (s := self._slope(node, k, cts[k].node)) is not None}
+        paired = len(vectors) > 1
+        if not paired and not found:
+            return None
+        return tuple([found[k] if k in found else Zero(plain(t), self.builder) for k, t in enumerate(node.type)])
 
-    def _slope(self, values: Node | None, ct: Any, axis: int | None) -> Any:
-        if values is None or axis is None or not isinstance(ct, Symbol):
-            return None
-        n = values.type.ndim
-        route = Route(values, (*range(n - 1), n + 1 + axis))
-        return self._tangent((ct.node, route)) if route in self._routes(ct.node) else None
+    def _slope(self, node: Node, k: int, ct: Node) -> Any:
+        wanted = _first_axes(node, k)
+        along = [r for r in self._routes(ct) if r.of is node and all(map(frozenset.issubset, wanted, r.axes))]
+        return self._tangent([(self.stands.get(ct, ct), route) for route in along])
 
     # -- routes -------------------------------------------------------------------------------------------------------
     def _routes(self, node: Node) -> dict[Route, Parts]:
         return self.routes.get(self.stands.get(node, node), {})
 
     def _follow(self, node: Node) -> None:
-        found: dict[Route, Parts] = {}
-        if node.op is ITEM:
-            spectrum = node.inputs[0].op.facts.get("spectrum")
-            if spectrum is not None and spectrum.values == node.param("index"):
-                self.values[node.inputs[0]] = node
-                found[Route(node, tuple(range(node.type.ndim)))] = {}
-        elif is_diagonal(node, self.diagonal) or (node.op is CONSTANT and _is_diagonal(node.value)):
+        if is_diagonal(node, self.diagonal):
             self.diagonal.add(node)
-        if node.op.gradient == "yes" and not isinstance(node.type, tuple) and is_differentiable(node.type):
+        found: dict[Route, Parts] = {}
+        if node.op is ITEM and "spectrum" in node.inputs[0].op.facts:
+            self.order.setdefault(node.inputs[0], len(self.order))
+            found[Route(node.inputs[0], _first_axes(node.inputs[0], node.param("index")))] = {}
+        known = Known(self.diagonal, self._routes)
+        if node.op.gradient == "yes" and _is_differentiable(node.type):
             for k, i in enumerate(node.inputs):
                 for route in self._routes(i):
-                    if route.values.inputs[0] not in self.values:
-                        continue
-                    for axes in carried(node, k, route, self.diagonal):
-                        found.setdefault(Route(route.values, axes), {}).setdefault(k, route)
+                    axes = None if route.of in self.asked else carried(Use(node, k, route, known))
+                    if axes is not None:
+                        found.setdefault(Route(route.of, axes), {}).setdefault(k, []).append(route)
         if found:
             self.order[node] = len(self.order)
             self.routes[node] = _unmixed(node, self._latest(found))
 
     def _latest(self, found: dict[Route, Parts]) -> dict[Route, Parts]:
-        values = {route.values for route in found}
-        if len(values) <= MOST:
+        starts = {route.of for route in found}
+        if len(starts) <= MOST:
             return found
-        kept = sorted(values, key=lambda v: self.order[v])[-MOST:]
-        return {route: parts for route, parts in found.items() if route.values in kept}
+        kept = sorted(starts, key=self.order.__getitem__)[-MOST:]
+        return {route: parts for route, parts in found.items() if route.of in kept}
 
     # -- tangents along them ------------------------------------------------------------------------------------------
-    def _tangent(self, end: Step) -> Any:
+    def _tangent(self, ends: list[Step]) -> Any:
         """From the values on, where the slope is one."""
         known: dict[Step, Any] = {}
-        for node, route in sorted(self._upwards(end), key=lambda step: self.order[step[0]]):
+        for node, route in sorted(self._upwards(ends), key=lambda step: self.order[step[0]]):
             parts = self.routes[node][route]
             if not parts:
-                known[node, route] = filled(self.builder, node.type, 1.0)
+                of_values = node.param("index") == route.of.op.facts["spectrum"].values
+                known[node, route] = filled(self.builder, node.type, 1.0) if of_values else None
                 continue
-            before = dict(self._before(node, parts))
-            ts = [known[before[k]] if k in before else None for k in range(len(node.inputs))]
-            t = tangent(self.builder, node, ts, self.lift if self.order[node] < self.program else _same)
+            ts = [
+                summed([known[step] for step in self._before(i, parts.get(k, ()))]) for k, i in enumerate(node.inputs)
+            ]
+            lift = self.lift if self.order[node] < self.program else _same
+            t = None if all([t is None for t in ts]) else tangent(self.builder, node, ts, lift)
             known[node, route] = None if t is None or is_zero(t) else fit(self.builder, t, plain(node.type))
-        return known[self.stands.get(end[0], end[0]), end[1]]
+        return summed([known[end] for end in ends])
 
-    def _upwards(self, end: Step) -> set[Step]:
-        """All that the slope is made of."""
-        waiting = [(self.stands.get(end[0], end[0]), end[1])]
-        found = set(waiting)
+    def _upwards(self, ends: list[Step]) -> list[Step]:
+        """All that the slope is made of, each once."""
+        found = dict.fromkeys(ends)
+        waiting = list(ends)
         while waiting:
             node, route = waiting.pop()
-            for _, step in self._before(node, self.routes[node][route]):
-                if step not in found:
-                    found.add(step)
-                    waiting.append(step)
-        return found
+            for k, routes in self.routes[node][route].items():
+                new = [step for step in self._before(node.inputs[k], routes) if step not in found]
+                found.update(dict.fromkeys(new))
+                waiting += new
+        return list(found)
 
-    def _before(self, node: Node, parts: Parts) -> list[tuple[int, Step]]:
-        return [(k, (self.stands.get(node.inputs[k], node.inputs[k]), route)) for k, route in parts.items()]
+    def _before(self, node: Node, routes: Sequence[Route]) -> list[Step]:
+        return [(self.stands.get(node, node), route) for route in routes]
 
 
 def _same(node: Node) -> Node:
     return node
 
 
-def _is_diagonal(value: Any) -> bool:
-    return np.ndim(value) == 2 and np.array_equal(value, np.diag(np.diagonal(value)))
+def _is_differentiable(t: Any) -> bool:
+    return any([is_differentiable(x) for x in (t if isinstance(t, tuple) else (t,))])
+
+
+def _first_axes(node: Node, result: int) -> Axes:
+    """The axes of values, or those of vectors that belong to values."""
+    spectrum = node.op.facts["spectrum"]
+    stack = node.type[spectrum.values].ndim - 1
+    own = stack if result == spectrum.values else stack + 2 + spectrum.vectors[result]
+    return tuple([frozenset([a]) for a in (*range(stack), own)])
 
 
 def _unmixed(node: Node, found: dict[Route, Parts]) -> dict[Route, Parts]:
-    """Single values are on no route any more where others join them, in sums over all of them and quotients by one.
+    """Single values have no place any more where others join them, in sums over all of them and quotients by one.
 
     As in w[0] * a + w[1] * b, and in a term of a sum that has others. So long programs have short routes.
     """
-    if not any([is_point(a) for r in found for a in r.axes]):
+    if not any([is_single(a) for route in found for places in route.axes for a in places]):
         return found
-    joined = {k for k, i in enumerate(node.inputs) if i.type.ndim} if node.op.name in ("add", "subtract") else set()
-    if len(found) == 1 and all([joined <= set(parts) for parts in found.values()]):
-        return found
-    return {r: parts for r, parts in found.items() if not any(map(is_point, r.axes))}
+    kept: dict[Route, Parts] = {}
+    for route, parts in found.items():
+        common = _common(node, {r: p for r, p in found.items() if r.of is route.of and r.axes != LOST})
+        axes = tuple([frozenset([a for a in places if not is_single(a) or a in common]) for places in route.axes])
+        if all(axes):
+            merged = kept.setdefault(Route(route.of, axes), {})
+            for k, before in parts.items():
+                merged.setdefault(k, []).extend(before)
+    return kept
+
+
+def _common(node: Node, found: dict[Route, Parts]) -> frozenset[Any]:
+    """The single places that all routes have, and all terms of a sum."""
+    terms = {k for k, i in enumerate(node.inputs) if i.type.ndim} if node.op.name in ("add", "subtract") else set()
+    if not found or not terms <= {k for parts in found.values() for k in parts}:
+        return frozenset()
+    return frozenset.intersection(*[frozenset().union(*route.axes) for route in found])

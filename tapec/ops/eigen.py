@@ -67,7 +67,8 @@ def turned(turn: Any, slope: Any, w: Any) -> Any:
 def along_columns(v: Any, slope: Any) -> Any:
     """Half the diagonal of v^H slope: what `turned` has on its own where it has slopes, to be taken off the values'.
 
-    There it turns with all that is beside it when other vectors are chosen, which second derivatives rely on.
+    There it turns with all that is beside it when other vectors are chosen, which second derivatives rely on. They
+    also need each column by itself: in the product with v^H, of which this is the diagonal, columns are added up.
     """
     return 0.5 * np.real(np.sum(conj(v) * slope[..., : v.shape[-1]], axis=-2))
 

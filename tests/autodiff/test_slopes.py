@@ -14,6 +14,7 @@ RNG = np.random.default_rng(11)
 N = 4
 C, B = RNG.normal(size=(2, N, N))
 X = RNG.normal(size=N)
+ONES = np.eye(N)  # an input of programs, whose values are not known
 Q, P = np.linalg.qr(RNG.normal(size=(2, N, N)))[0]
 ORDER = np.array([2, 0, 3, 1])
 
@@ -67,6 +68,12 @@ def on_the_diagonal(w, v):
     return e
 
 
+def two_written_diagonals(w, v):
+    d, i = np.zeros_like(v), np.arange(N)
+    d[i, i] = np.sqrt(f(w))
+    return v @ d @ d @ v.T
+
+
 def by_singular_values(w, v):
     u, s, vh = np.linalg.svd((v * w) @ v.T, hermitian=True)
     return (u * f(s)) @ vh
@@ -80,7 +87,14 @@ FORMS = {
     "a diagonal of ones": lambda w, v: v @ (np.eye(N) * f(w)) @ v.T,
     "inverse": lambda w, v: v @ np.linalg.inv(np.diag(1 / f(w))) @ v.T,
     "solve": lambda w, v: v @ np.linalg.solve(np.diag(1 / f(w)), v.T),
+    "a mask": lambda w, v: v @ np.where(np.eye(N) > 0, f(w), 0.0) @ v.T,
+    "two places of one": lambda w, v: v @ (np.eye(N) * (f(w)[:, None] + f(w)) * 0.5) @ v.T,
+    "the diagonal of places": lambda w, v: (v * np.diagonal(np.outer(f(w), w)) / w) @ v.T,
+    "two written diagonals": two_written_diagonals,
     "einsum": lambda w, v: np.einsum("ij,j,kj->ik", v, f(w), v),
+    "vecdot": lambda w, v: np.vecdot((v * f(w))[:, None], v),
+    "matvec": lambda w, v: np.matvec(v, f(w) * v),
+    "vecmat": lambda w, v: np.vecmat(v * f(w), v.T),
     "tensordot": lambda w, v: np.tensordot(v * f(w), v, ([1], [1])),
     "multi_dot": lambda w, v: np.linalg.multi_dot([v, np.diag(f(w)), v.T]),
     "broadcast": lambda w, v: np.sum(v[:, None] * f(w) * v, -1),
@@ -91,6 +105,7 @@ FORMS = {
     "columns of one": lambda w, v: sum(f(w[k]) * v[:, k : k + 1] @ v[:, k : k + 1].T for k in range(N)),
     "columns by lists": lambda w, v: sum(f(w[k]) * v[:, [k]] @ v[:, [k]].T for k in range(N)),
     "tiled": lambda w, v: (v * np.tile(f(w), (N, 1)) / np.repeat(w[None], N, 0) * w) @ v.T,
+    "tiled and repeated": lambda w, v: (v * np.tile(f(w) / w, N).reshape(N, N)) @ (np.repeat(w, N).reshape(N, N) * v.T),
     "transformed": lambda w, v: np.real(np.fft.ifft(np.fft.fft(v * f(w), axis=0) @ v.T, axis=0)),
     "sums of diagonals": lambda w, v: v @ (np.diag(f(w)) + np.eye(N)) @ np.diag(w) @ np.diag(1 / w) @ v.T - np.eye(N),
     "stacked backwards": lambda w, v: (v[:, ::-1] * np.array([f(w[k]) for k in range(N)[::-1]])) @ v[:, ::-1].T,
@@ -222,10 +237,25 @@ def test_lyapunov_is_what_it_says():
     np.testing.assert_allclose(lyapunov(a), scipy.linalg.solve_sylvester(a, a, B))
 
 
-def test_higher_orders():
-    def loss(a):
-        return np.sum(C * put_together("columns", a)) + np.sum(C * product(a))
+def shares(w):
+    """Functions of one value and a sum over all."""
+    return np.exp(w) / np.sum(np.exp(w)) * np.sum(np.log(w))
 
+
+LOSSES = {
+    "columns": lambda a: np.sum(C * put_together("columns", a)) + np.sum(C * product(a)),
+    "terms": lambda a: (lambda w, v: sum(C[0, 0] * shares(w)[k] * (v[:, k] @ X) ** 2 for k in range(N)))(
+        *np.linalg.eigh(a)
+    ),
+    "joined": lambda a: (
+        lambda w, v: np.sum(C * (np.hstack([v[:, :1] * f(w)[:1], v[:, 1:] * f(w)[1:]]) @ v.T)) * np.sum(shares(w))
+    )(*np.linalg.eigh(a)),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_higher_orders(name):
+    loss = LOSSES[name]
     slope = tapec.grad(loss)
     hvp, hessian, jacobian = tapec.hvp(loss), tapec.hessian(loss), tapec.jacfwd(slope)
     ways = {
@@ -366,6 +396,45 @@ def test_the_matrix_itself_at_zero():
             return np.sum(weights * ((u[:, :k] * s) @ vh[:k]))
 
         np.testing.assert_allclose(tapec.grad(loss)(np.zeros(shape)), weights, atol=1e-14)
+
+
+# -- what is not followed ---------------------------------------------------------------------------------------------
+UNKNOWN = {
+    "mixed": lambda w, v: (v * np.diff(np.cumsum(f(w)), prepend=0.0)) @ v.T,
+    "convolved": lambda w, v: (v * np.convolve(f(w), [1.0])) @ v.T,
+    "decomposed": lambda w, v: (lambda q, r: q @ r)(*np.linalg.qr(v * f(w))) @ v.T,
+    "in a part of its own": lambda w, v: (v * tapec.checkpoint(f)(w)) @ v.T,
+    "vectors inverted": lambda w, v: (v * f(w)) @ np.linalg.inv(v),
+    "vectors solved": lambda w, v: np.linalg.solve(v.T, f(w)[:, None] * v.T),
+    "by a matrix of ones and zeros": lambda w, v: v @ (ONES * f(w)) @ v.T,
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_half_of_a_slope_is_none(name):
+    """The quotient is taken, as without slopes: right where values are apart."""
+
+    def loss(a):
+        return np.sum(C * UNKNOWN[name](*np.linalg.eigh(a)))
+
+    slope = tapec.grad(loss)
+    np.testing.assert_allclose(slope(MATRICES["apart"]), WANT["apart"], rtol=1e-7, atol=1e-7)
+    near = of(Q, [1, 1 + 1e-8, 2, 3])
+    np.testing.assert_allclose(slope(near), differences(lambda a: np.sum(C * whole(a)), near), rtol=0, atol=1e-6)
+    assert "less_equal" not in ops_of(loss)
+    assert np.isfinite(slope(np.eye(N))).all()
+
+
+def test_sums_over_all_are_no_loss():
+    """What all values are divided by belongs to none of them."""
+    sums = [np.linalg.norm, np.median, np.trace, np.linalg.det, lambda d: np.linalg.slogdet(d)[1], lambda d: d[-1, -1]]
+    for total in sums:
+
+        def loss(a, total=total):
+            w, v = np.linalg.eigh(a)
+            return np.sum(C * ((v * f(w) * total(np.diag(w) + 1.0)) @ v.T))
+
+        assert "less_equal" in ops_of(loss)
 
 
 # -- what it costs ----------------------------------------------------------------------------------------------------
