@@ -154,7 +154,7 @@ def _is_taken_apart(node: Node) -> bool:
     if node.op.name not in ("sum", "mean"):
         return False
     t, axis = node.inputs[0].type, node.param("axis")
-    if node.type.dtype != t.dtype or t.dtype.char not in "fd" or not (t.size and t.ndim and node.type.size):
+    if t.dtype.char not in "fd" or not (t.size and t.ndim and node.type.size):
         return False
     return not node.param("keepdims") if len(axis) == t.ndim else _has_form(axis, t)
 

@@ -92,7 +92,7 @@ _JOINED = {"sum": "add", "mean": "add", "max": "maximum", "min": "minimum"}
 def _joins_few(node: Node) -> bool:
     """Are a few elements joined for each of many, neighbours among them, in a way that no product with ones has?"""
     t, axis = node.inputs[0].type, node.param("axis")
-    if node.type.dtype != t.dtype or t.dtype.char not in "fd" or node.type.size < MANY or t.ndim - 1 not in axis:
+    if t.dtype.char not in "fd" or node.type.size < MANY or t.ndim - 1 not in axis:
         return False
     if len(axis) == 1 and (t.ndim == 2 or (node.op.name in ("sum", "mean") and t.shape[-1] > FOUR)):
         return False

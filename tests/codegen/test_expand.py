@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tapec.codegen.expand import expanded
 from tests.codegen.kit import check, gradient_of, graph_of
 
 x = np.random.default_rng(3).normal(size=(60, 50)) * 30
@@ -35,10 +36,17 @@ def test_its_gradient():
         lambda x: np.logaddexp(-np.inf, x),
         lambda x: np.logaddexp(x, x[::-1]),  # infinities of one sign
         lambda x: np.logaddexp(x[0], x),
+        lambda x: np.logaddexp(np.nan_to_num(np.tanh(x)).astype("f2"), 1.0),
+        lambda x: np.logaddexp(np.nan_to_num(np.tanh(x)).astype(int), 1.0),
     ],
 )
 def test_what_is_left_as_it_is(f):
     assert "logaddexp" in check(graph_of(f, x), x).source
+
+
+def test_nothing_is_subtracted_for_zero():
+    lines = check(graph_of(lambda x: np.logaddexp(0.0, x), x), x).source
+    assert "np.abs(x" in lines and " - " not in lines.partition("def")[2].partition("#")[0]
 
 
 POOLED = np.random.default_rng(4).normal(size=(6, 30, 2, 20, 2))
@@ -68,6 +76,8 @@ def test_few_elements_each(name, axis, keepdims, dtype):
         lambda x: np.sum(x, axis=(3, 4)),  # many elements each
         lambda x: np.max(np.reshape(x, (-1, 2)), axis=1),  # which is found in columns
         lambda x: np.sum(x > 0, axis=(2, 4)),
+        lambda x: np.sum(x[..., :1], axis=4),  # of one element each
+        lambda x: np.sum(np.reshape(x, (60, 30, 8)), axis=2),  # which products with ones are faster for
     ],
 )
 def test_other_reductions_are_left_as_they_are(f):
@@ -107,3 +117,9 @@ def test_the_shorter_way(shift, text):
 def test_large_arrays_are_rolled_as_they_are():
     values = np.ones((300, 300))
     assert "np.roll(x, 1, axis=0)" in check(graph_of(lambda x: np.roll(x, 1, 0), values), values).source
+
+
+def test_what_is_taken_apart_keeps_its_name():
+    graph = graph_of(lambda x: np.roll(x, 1), ROLLED[0])
+    graph.outputs[0].name = "d_x"
+    assert expanded(graph).outputs[0].name == "d_x"
