@@ -87,6 +87,7 @@ class Captures:
         self._named: list[tuple[Path, Tensor]] = []  # of `arrays`, those that are no items of a container
         self._attributes: list[tuple[types.FunctionType, types.FunctionType, dict[str, Any]]] = []
         self.generators: list[tuple[Any, Any]] = []
+        self.classes: list[tuple[type, type, set[str]]] = []  # with their stand-ins, and what those have from the start
 
     # -- what a read answers ----------------------------------------------------------------------------------------
     def read(self, value: Any, path: Path) -> Any:
@@ -283,7 +284,7 @@ class Captures:
         return self.originals.get(id(x), x)
 
     def write_back(self) -> None:
-        """Give cells, globals, functions and objects that the run changed their new values."""
+        """Give cells, globals, functions, classes and objects that the run changed their new values."""
         for cell, fresh, before in self._bound:
             try:
                 after = fresh.cell_contents
@@ -297,6 +298,9 @@ class Captures:
             for name, value in clone.__dict__.items():
                 if value is not before.get(name, _ABSENT) and name != CACHE_KEY:
                     f.__dict__[name] = self.stored(value)
+        for kind, stand_in, given in self.classes:
+            for name in vars(stand_in).keys() - given:
+                setattr(kind, name, self.stored(vars(stand_in)[name]))
         for owner, names in self._writes.values():
             for name in {**getattr(owner, "__dict__", {}), **names}:
                 now = getattr(owner, name, None) if name in names else owner.__dict__[name]

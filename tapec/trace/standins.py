@@ -12,12 +12,12 @@ import sys
 import types
 from collections.abc import Callable
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
-from tapec.trace.facts import Path, class_file, is_own_code, note_parts
+from tapec.trace.facts import Path, class_file, is_own_code, note_parts, words_of
 from tapec.trace.tensor import Tensor
 
 __all__ = ["is_own_class", "module_proxy", "object_proxy"]
@@ -137,6 +137,9 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
     if kind.__setattr__ in (object.__setattr__, types.SimpleNamespace.__setattr__):
         space["__setattr__"] = __setattr__
     proxy_class = _subclass(kind, space)
+    captures.classes.append((kind, proxy_class, set(vars(proxy_class))))
+    if _asks_for_types(kind):
+        note_parts(captures, kind, of_class)
     proxy: Any
     if kind is types.SimpleNamespace:
         proxy = kind.__new__(proxy_class)
@@ -145,6 +148,13 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
     if kind.__dictoffset__:
         object.__setattr__(proxy, "__dict__", state)
     return proxy
+
+
+@cache
+def _asks_for_types(kind: type) -> bool:
+    """Are there methods that may read the class's attributes by `type(self)`? Of that nobody hears."""
+    methods = [f for c in kind.__mro__[:-1] for f in c.__dict__.values() if type(f) is types.FunctionType]
+    return any("type" in words_of(f.__code__) for f in methods)
 
 
 def _names(x: Any) -> list[str]:

@@ -223,6 +223,20 @@ def test_functions_that_know_each_other_as_attributes():
     assert tapec.grad(lambda x: double.inverse(x) + half.inverse.inverse.inverse(x))(3.0) == 2.5
 
 
+def test_attributes_that_a_method_sets_on_its_class():
+    class Counting:
+        made, rate = 0, 2.0
+
+        def __call__(self, x):
+            type(self).made += 1
+            return x * type(self).made * type(self).rate
+
+    f = tapec.grad(Counting())
+    assert [f(1.0) for _ in range(3)] == [2.0, 4.0, 6.0]
+    Counting.rate = 5.0
+    assert (f(1.0), Counting.made) == (20.0, 4)
+
+
 def test_attributes_that_a_function_sets_on_itself():
     def f(x):
         f.calls += 1
