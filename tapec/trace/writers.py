@@ -93,7 +93,7 @@ def _write_flat(t: Tensor, places: Any, values: Any) -> None:
         assign(t, np.reshape(setitem(np.ravel(t), values, (Slot(0),), (places,)), t.shape))
     elif theirs and index[0] is places:
         write(t, places, values)
-    elif not placed(t, index, values, places):
+    elif not placed(t, index, values, places if len(index) > 1 else None):
         write(t, index, values)
 
 
