@@ -120,7 +120,12 @@ def _function(text: Text) -> Iterator[str]:
     yield "        except Exception as error:"
     yield "            note_user_line(error)"
     yield "            raise"
+    hangs = _hangs(text, range(text.operands))
     for k in made:
+        if len(hangs[k]) == 1 < text.operands:  # it may be a view of an array, which may change
+            [alone] = hangs[k]
+            yield f"        if type(v{k}) is ndarray and v{k}.base is not None and type(operands[{alone}]) is ndarray:"
+            yield f"            v{k} = v{k}.copy()"
         yield f"        x{k} = new(Tensor)"
         yield f"        x{k}._value = v{k}"
         yield f"        x{k}._link = x{k}._mark = None"
@@ -227,14 +232,21 @@ def noting(text: Text, watched: tuple[int, ...]) -> Any:
 
 def _groups(text: Text, watched: Iterable[int]) -> list[set[int]]:
     """The operands on which each op hangs that is recorded, of those that may be watched."""
-    hangs: dict[int, set[int]] = {k: {k} for k in watched}
+    hangs = _hangs(text, watched)
     groups: list[set[int]] = []
     for line in text.lines:
-        group = set().union(*[hangs.get(k, ()) for k in line.picks])
-        hangs |= dict.fromkeys(line.to, group)
+        group = hangs[line.to[0]]
         if line.moves and group not in groups:
             groups.append(group)
     return groups
+
+
+def _hangs(text: Text, operands: Iterable[int]) -> dict[int, set[int]]:
+    """On which of these operands each of them and each result hangs."""
+    hangs: dict[int, set[int]] = {k: {k} for k in operands}
+    for line in text.lines:
+        hangs |= dict.fromkeys(line.to, set().union(*[hangs.get(k, ()) for k in line.picks]))
+    return hangs
 
 
 def _watched(text: Text, groups: list[set[int]]) -> str:

@@ -288,6 +288,43 @@ def test_the_first_line_of_a_file_is_the_users(no_plans):
         assert [entry[4] for entry in tape.log.records] == [code]
 
 
+BILINEAR = {  # each makes something of one of its arguments alone
+    "kron": np.kron,
+    "outer": np.outer,
+    "vdot": np.vdot,
+    "tensordot": lambda a, b: np.tensordot(a, b, axes=([1], [1])),
+    "meshgrid": lambda a, b: np.multiply(*np.meshgrid(a, b)),
+    "atleast_3d": lambda a, b: np.multiply(*np.atleast_3d(a, b)),
+    "swapped": lambda a, b: np.inner(b, a),
+}
+
+
+@pytest.mark.parametrize("turn", range(4))
+@pytest.mark.parametrize("name", BILINEAR)
+def test_the_same_types_plain_and_watched_in_turn(name, turn, no_plans):
+    """What is made of a plain array alone does not change with it."""
+    f, roles = BILINEAR[name], ["watched plain", "plain watched", "watched watched", "watched constant"]
+    d = np.sin(np.arange(12.0)).reshape(3, 4)
+    for role in (roles[turn:] + roles[:turn]) * 4:
+        given, watched = [], []
+        with tapec.GradientTape() as tape:
+            for kind, value in zip(role.split(), (A, B)):
+                given.append(value.copy() if kind == "plain" else tapec.constant(value))
+                if kind == "watched":
+                    tape.watch(given[-1])
+                    watched.append(given[-1])
+            y = f(*given)
+            for a in given:
+                if type(a) is np.ndarray:
+                    a[:] = 7.0
+            weights = np.cos(np.arange(y.size)).reshape(y.shape)
+            total = np.sum(y * weights)
+        np.testing.assert_allclose(y.numpy(), f(A, B), rtol=1e-14)
+        slope = sum(np.sum(g.numpy() * d) for g in tape.gradient(total, watched))
+        want = [np.sum(weights * f(*[d if w is v else v0 for w, v0 in zip(given, (A, B))])) for v in watched]
+        assert slope == pytest.approx(sum(want), rel=1e-12)
+
+
 @pytest.mark.parametrize("length, planned", [(3, True), (1000, False)])
 def test_long_rows_of_numbers_are_no_part_of_a_key(length, planned, no_plans):
     x = tapec.constant(np.ones((2, length)))
