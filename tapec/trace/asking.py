@@ -41,6 +41,7 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shown: bool
         return None
     builder = Notes()
     inputs: list[Node] = []
+    plain: list[Node] = []
 
     def asked(a: Any) -> Any:
         if type(a) in (list, tuple):
@@ -48,6 +49,8 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shown: bool
         if not is_operand(a):
             return a
         inputs.append(input_node(f"x{len(inputs)}", Type(a.shape, a.dtype)))
+        if not isinstance(a, ArrayLike):
+            plain.append(inputs[-1])
         return builder.show(a.copy(), inputs[-1]) if shown and may_decide(a) else Question(inputs[-1], builder)
 
     try:
@@ -57,10 +60,10 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shown: bool
             result = result._apply(COPY, (result,), ())
     except Exception:  # the call itself raises it again
         return None
-    return _taken_down(builder, inputs, result)
+    return _taken_down(builder, inputs, plain, result)
 
 
-def _taken_down(builder: Notes, inputs: list[Node], result: Any) -> Answer | None:
+def _taken_down(builder: Notes, inputs: list[Node], plain: list[Node], result: Any) -> Answer | None:
     several = isinstance(result, (list, tuple))
     results = list(result) if several else [result]
     if not results or any(type(r) is not Question for r in results):
@@ -74,7 +77,7 @@ def _taken_down(builder: Notes, inputs: list[Node], result: Any) -> Answer | Non
     ends = [r.node for r in results]
     if not set(ends) <= {*inputs, *ops} or len(set(ends)) < len(ends):
         return None
-    return Answer(inputs, constants, ops, ends, type(result) if several else None)
+    return Answer(inputs, plain, constants, ops, ends, type(result) if several else None)
 
 
 def _hangs_on_values(node: Node) -> bool:

@@ -55,7 +55,7 @@ __all__ = ["FILE", "Line", "Text", "made_in", "noting", "own", "written"]
 
 class Line(NamedTuple):
     """One op: the places of its inputs and results. `scalars`: those that may be without axes; `flags`: single truth
-    values. `moves`: it hangs on an operand.
+    values. `moves`: it hangs on an operand that may be watched.
     """
 
     picks: tuple[int, ...]
@@ -154,25 +154,54 @@ def _recording(text: Text) -> Iterator[str]:
     if text.operands:
         yield f"{_row('a', range(text.operands))} = operands"
         yield "mark = rec.mark"
-    groups = _groups(text, range(text.operands))
-    if not groups:  # made of nothing that is watched: only a traced function takes that down
-        yield "if rec.trace is not None:"
-        yield f"    general(rec, operands, [{_args('v', _places(text))}], [{_args('x', made_in(text))}])"
+    general = f"    general(rec, operands, [{_args('v', _places(text))}], [{_args('x', made_in(text))}])"
+    plain = _beside(text)[0]
+    if not any([line.moves for line in text.lines]):  # made of nothing that is watched: only traced functions take it
+        yield f"if {' or '.join(['rec.trace is not None', *[f'type(a{k}) is Tensor' for k in plain]])}:"
+        yield general
         return
-    yield f"if rec.append is not None and {_watched(text, groups)}:"
+    yield from _at_once("if", text)
+    if plain:  # and where there are tensors now
+        yield from _at_once("elif", _hanging_on(text, range(text.operands)))
+    yield "else:"
+    yield general
+
+
+def _at_once(word: str, text: Text) -> Iterator[str]:
+    """On one tape, where all that moves is watched."""
+    plain = _beside(text)[0]
+    groups = _groups(text, [k for k in range(text.operands) if k not in plain])
+    asked = ["rec.append is not None", _watched(text, groups), *[f"type(a{k}) is not Tensor" for k in plain]]
+    yield f"{word} {' and '.join(asked)}:"
     for statement in _appending(text, groups, text.depth):
         yield "    " + statement
-    yield "else:"
-    yield f"    general(rec, operands, [{_args('v', _places(text))}], [{_args('x', made_in(text))}])"
+
+
+def _hanging_on(text: Text, operands: Iterable[int]) -> Text:
+    """The same, where it is these that may be watched."""
+    hangs = _hangs(text, operands)
+    return text._replace(lines=tuple([line._replace(moves=bool(hangs[line.to[0]])) for line in text.lines]))
+
+
+def _beside(text: Text) -> tuple[list[int], list[int]]:
+    """The operands that may not be watched because ops on them are not recorded, and what these ops give."""
+    hangs = _hangs(text, range(text.operands))
+    lines = [line for line in text.lines if not line.moves and hangs[line.to[0]]]
+    return sorted(set().union(*[hangs[line.to[0]] for line in lines])), [k for line in lines for k in line.to]
 
 
 def _appending(text: Text, groups: list[set[int]], depth: int) -> Iterator[str]:
-    """What moves is recorded. For `depth` see `record`."""
+    """What moves is recorded. The rest is a leaf for it, and no view of an array that may change.
+
+    For `depth` see `record`.
+    """
     first, made = text.operands + text.constants, made_in(text)
     names = {k: f"a{k}" for k in range(text.operands)}
     names |= {k: f"h{k}" if k in text.own else f"v{k}" for k in range(text.operands, first)}
     for line in text.lines:
         names |= {k: f"x{k}" if k in made else f"h{k}" if k in line.flags else f"v{k}" for k in line.to}
+    for k in [k for k in _beside(text)[1] if k not in made]:
+        yield f"if type(v{k}) is ndarray and v{k}.base is not None: v{k} = v{k}.copy()"
     for k in sorted({k for line in text.lines if line.moves for k in line.picks if k < text.operands}):
         if {k} not in groups:
             yield f"if type(a{k}) is ndarray: a{k} = rec.log.seen(a{k})"
@@ -206,26 +235,16 @@ def own(x: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def noting(text: Text, watched: tuple[int, ...]) -> Any:
-    """A function of (ops, parameters) that makes one which records what hangs on these operands, on one tape.
-
-    What others come to is a leaf for it, and no view of an array that may change.
-    """
-    hanging, lines = set(watched), []
-    for line in text.lines:
-        moves = not hanging.isdisjoint(line.picks)
-        hanging.update(line.to if moves else ())
-        lines.append(line._replace(moves=moves))
-    text = text._replace(lines=tuple(lines))
+    """A function of (ops, parameters) that makes one which records what hangs on these operands, on one tape."""
+    text = _hanging_on(text, watched)
     made = made_in(text)
     code = ["def make(ops, ps):"]
-    code += [f"    {_row(letter, range(len(lines)))} = {whole}" for letter, whole in (("o", "ops"), ("p", "ps"))]
+    code += [f"    {_row(letter, range(len(text.lines)))} = {whole}" for letter, whole in (("o", "ops"), ("p", "ps"))]
     code += ["    def note(rec, operands, known, results):"]
     for letter, places, row in (("a", range(text.operands), "operands"), ("v", _places(text), "known")):
         code.append(f"        {_row(letter, places)} = {row}")
     code += [f"        {_row('x', made)} = results"] if made else []
     code.append("        mark = rec.mark")
-    for k in [k for line in lines if not line.moves for k in line.to if k not in made]:
-        code.append(f"        if type(v{k}) is ndarray and v{k}.base is not None: v{k} = v{k}.copy()")
     code += ["        " + statement for statement in _appending(text, _groups(text, watched), text.depth + 2)]
     return _made([*code, "    return note"])
 

@@ -68,9 +68,13 @@ def _without_shape(op: Op, inputs: tuple[Node, ...], params: Params) -> Any:
 
 
 class Answer(NamedTuple):
-    """The nodes that symbols went through, and where they end. Several results come as a `kind` of list or tuple."""
+    """The nodes that symbols went through, and where they end. Several results come as a `kind` of list or tuple.
+
+    `plain` are those of the inputs that were no tensors: plans look for nothing to record of what is done with these.
+    """
 
     inputs: list[Node]
+    plain: list[Node]
     constants: list[Node]
     ops: list[Node]
     results: list[Node]
@@ -126,7 +130,7 @@ def _lines(answer: Answer, places: dict[Node, int]) -> tuple[Line, ...]:
     """Each op in order; `places` takes in their results."""
     n = len(places)
     lines = []
-    moving = set(range(len(answer.inputs)))
+    moving = {places[node] for node in answer.inputs if node not in answer.plain}
     for node in answer.ops:
         if node.op is ITEM:
             places[node] = places[node.inputs[0]] + node.param("index")

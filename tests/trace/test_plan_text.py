@@ -41,6 +41,20 @@ def test_what_hangs_on_no_operand_is_not_recorded():
     assert "return arrange([x3])" in made
 
 
+def test_what_hangs_on_plain_operands_is_not_recorded_unless_they_are_tensors():
+    lines = (Line((1,), (2,), (), (), False, False), Line((0, 2), (3,), (), (), False, True))
+    made = text(2, 0, (), lines, (3,), (None,), False)
+    assert "(type(a0) is Tensor and a0._mark is mark) and type(a1) is not Tensor:" in made
+    beside, both = made.split("elif ")
+    assert "if type(v2) is ndarray and v2.base is not None: v2 = v2.copy()" in beside
+    assert "o0" not in beside and "append((o1, (a0, v2), p1, x3, code, lasti))" in beside
+    assert "(type(a1) is Tensor and a1._mark is mark):" in both and ".copy()" not in both
+    assert "append((o0, (a1,), p0, v2, code, lasti))" in both
+    alone = text(2, 0, (), lines[:1], (2,), (None,), False)
+    assert "if rec.trace is not None or type(a1) is Tensor:" in alone
+    assert "append" not in alone
+
+
 def test_what_is_made_of_nothing_is_for_traced_functions():
     made = text(1, 0, (), (Line((), (1,), (), (), False, False),), (1,), (None,), False)
     assert "if rec.trace is not None:" in made
