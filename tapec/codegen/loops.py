@@ -53,11 +53,12 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     called: dict[Node, str] = {}
     spare: dict[str, Node] = {}  # slices of arrays that die here
     owned: list[Node] = []
+    roots = list(map(outer.root_of, node.inputs))  # where others look into an array, later turns read it
     for inner, whole, sliced in zip(body.graph.inputs, node.inputs, body.sliced, strict=True):
         name = outer.name[whole]
         names.fixed.add(name)  # the next turn needs it too
         called[inner] = slice_of(name) if sliced else name
-        if sliced and node.inputs.count(whole) == 1 and outer.dies(whole, whole.type):
+        if sliced and roots.count(whole) == 1 and outer.dies(whole, whole.type):
             spare[called[inner]] = whole
             owned.append(inner)
     plan = Plan(body.graph.nodes, [n for n, _ in wanted], in_loop=True)

@@ -151,6 +151,20 @@ def test_what_is_kept_in_a_dying_array_stays_there():
     assert "np.tanh(z_, out=z_)" in check(graph_of(f, x, y), x, y).source
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: np.sum(np.hypot(v := np.cumsum(x, axis=0)[::-1], v) * np.cumsum(x, axis=0)),
+        lambda x, y: np.sum((h := np.where(x > 0, y[::-1], y)) * x) + np.sum(h),
+    ],
+    ids=["forward", "backward"],
+)
+def test_what_later_turns_look_into_is_not_computed_in(f):
+    """A loop goes along an array, and along the same array from its other end."""
+    values = rng.normal(size=(2, 3000, 60))
+    assert "for i in" in check(gradient_of(f, *values), *values).source
+
+
 def test_values_live_in_arrays_of_what_comes_later():
     """What is kept lends its array until it is computed, to values that are dead by then, and to no others."""
 
