@@ -270,7 +270,7 @@ def test_higher_orders(name):
         for way, found in ways.items():
             np.testing.assert_allclose(found(matrix), want, rtol=1e-6, atol=1e-6, err_msg=f"{way}, {name}")
     third = tapec.grad(lambda a: np.sum(slope(a) * tapec.jvp(slope, (a,), (B,))[1]))
-    assert np.isfinite(third(np.eye(N))).all()
+    assert np.isfinite(third(np.eye(N))).all()  # a number, where the limit of third order is another
 
 
 # -- kinds of matrices ------------------------------------------------------------------------------------------------
