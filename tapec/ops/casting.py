@@ -27,10 +27,17 @@ CAST = define(
     vjp=_cast_vjp,
     linear=(0,),
     batch=lambda batched, x, dtype: x.astype(dtype),
-    source=lambda args, node: f"{args[0]}.astype({dtype_source(node.param('dtype'))})",
+    source=lambda args, node: _cast_source(args[0], node),
     sample=drawn((2, 3), dtype=np.dtype(np.float32)),
     numpy=None,
 )
+
+
+def _cast_source(x: str, node: Any) -> str:
+    """`x.astype(np.float64)`, of a Python number `np.float64(x)`."""
+    dtype = node.param("dtype")
+    weak = node.inputs[0].type.weak and dtype.kind in "fc"
+    return f"{dtype_source(dtype)}({x})" if weak else f"{x}.astype({dtype_source(dtype)})"
 
 
 def dtype_source(dtype: np.dtype) -> str:

@@ -147,6 +147,14 @@ def test_imaginary_numbers_are_written_as_in_python():
         assert f"x * {text}" in compiled.source, compiled.source
 
 
+def test_a_python_number_becomes_an_array_scalar_by_its_class():
+    for dtype in (np.float64, np.float32):
+        gradient = tapec.grad(lambda x, k: k * np.sum(x))
+        source = str(gradient.source(np.ones(300, dtype), 0.3))
+        assert f"np.broadcast_to(np.{dtype.__name__}(k), (300,))" in source, source
+        assert gradient(np.ones(300, dtype), 0.3).tobytes() == np.full(300, 0.3, dtype).tobytes()
+
+
 def test_what_masks_leave_of_a_slope_is_called_a_slope():
     """Not w, which reads like a weight."""
 

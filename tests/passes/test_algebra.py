@@ -7,7 +7,7 @@ F = "%x: f64[3], %y: f64[3]"
 INT = "%x: i64[3], %y: i64[3]"
 COMPLEX = "%x: c128[3], %y: c128[3]"
 LARGE_AND_SMALL = "%m: f64[2,3], %n: f64[2,3], %s: f64[3]"
-NUMBER, SEED = "%x: f64[3], %s: f64[], %k: float", "full {shape=(), value=1.0, dtype=f64}"
+NUMBER = "%x: f64[3], %k: float"
 UNSIGNED = "%x: f64[3], %y: u8[3]"
 
 
@@ -35,24 +35,32 @@ CASES = {
         ],
     ),
     "over-one": Case(F, [("divide %x, 1.0", "%x")], ["divide 1.0, %x"], [(INT, "divide %x, 1")]),
+    "python-number-times-one": Case(
+        NUMBER,
+        [
+            ("full {shape=(), value=1.0, dtype=f64}; multiply %0, %k", "cast %k {dtype=f64}"),
+            ("full {shape=(), value=1.0, dtype=f32}; multiply %k, %0", "cast %k {dtype=f32}"),
+        ],
+        ["multiply %x, 1.0", "full {shape=(), value=2.0, dtype=f64}; multiply %0, %k"],
+    ),
     "times-python-number": Case(
         NUMBER,
-        [(f"{SEED}; multiply %0, %k; multiply %x, %1", "multiply %x, %k")],
+        [("cast %k {dtype=f64}; multiply %x, %0", "multiply %x, %k")],
         [
-            "full {shape=(), value=2.0, dtype=f64}; multiply %0, %k; multiply %x, %1",
-            f"{SEED}; multiply %0, %k; multiply %1, 2.0",  # the result is no Python number
-            f"{SEED}; multiply %0, %s; multiply %0, %s",
+            "cast %k {dtype=f64}; multiply %0, 2.0",  # the result is no Python number
+            "cast %k {dtype=f32}; multiply %0, %x",  # fewer digits of k
+            "cast %x {dtype=f32}; multiply %0, %k",
         ],
-        [
-            (NUMBER.replace("f64", "f32"), f"{SEED}; multiply %0, %k; multiply %x, %1"),  # the result is f64
-            (NUMBER, "full {shape=(), value=1.0, dtype=f32}; multiply %0, %k; multiply %x, %1"),  # fewer digits of k
-        ],
+        [(NUMBER.replace("f64", "f32"), "cast %k {dtype=f64}; multiply %x, %0")],  # the result is f64
     ),
     "python-number-over": Case(
         NUMBER,
-        [(f"{SEED}; multiply %0, %k; divide %1, %x", "divide %k, %x")],
-        [f"{SEED}; multiply %0, %k; divide %x, %1", f"{SEED}; multiply %0, %k; divide %1, 3.0"],
-        [(NUMBER, "full {shape=(), value=1.0, dtype=f32}; multiply %0, %k; divide %1, %x")],
+        [("cast %k {dtype=f64}; divide %0, %x", "divide %k, %x")],
+        [
+            "cast %k {dtype=f64}; divide %x, %0",
+            "cast %k {dtype=f64}; divide %0, 3.0",
+            "cast %k {dtype=f32}; divide %0, %x",
+        ],
     ),
     "minus-zero": Case(F, [("subtract %x, 0.0", "%x")], ["subtract %x, -0.0", "subtract 0.0, %x"]),
     "plus-negative-zero": Case(F, [("add %x, -0.0", "%x"), ("add -0.0, %x", "%x")], ["add %x, 0.0"]),

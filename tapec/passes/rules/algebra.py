@@ -84,8 +84,10 @@ ALGEBRA = (
     # neutral elements; x + 0.0 is not x when x is -0.0
     Rule("times-one", x * 1, x, kinds="fiu"),
     Rule("over-one", x / 1, x),
-    Rule("times-python-number", a * (x * 1), a * x, _decides),  # which a seed of one had made an array scalar
-    Rule("python-number-over", (x * 1) / a, x / a, _decides),
+    # a Python number, of which a seed of one makes an array scalar; among arrays it can stay what it is
+    Rule("python-number-times-one", x * 1, lambda y, x: np.astype(x, y.dtype), lambda x: x.type.weak),
+    Rule("times-python-number", a * np.astype(x, params), a * x, _decides),
+    Rule("python-number-over", np.astype(x, params) / a, x / a, _decides),
     Rule("minus-zero", x - 0, x, kinds="fiu"),
     Rule("plus-negative-zero", x + -0.0, x),
     Rule("plus-integer-zero", x + 0, x, kinds="iu"),
