@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.basis import Basis, Rows, along_basis
+from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.parts import Part, taken_apart
@@ -44,7 +45,8 @@ def hessian_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
     own = range(n, n + len(parts))
     joint = value_and_grad_graph(apart, own)
     first = len(graph.outputs)
-    mirrored = not any(node.op.kind == "custom" for node in apart.nodes)  # a gradient that is stated may have no loss
+    stated = any(node.op.kind == "custom" for node in inline_checkpoints(apart).nodes)
+    mirrored = not stated  # a gradient that is stated may have no loss
     builder = Builder()
     given = [Symbol(i, builder) for i in graph.inputs]
     given += [Symbol(part.read(builder, graph.inputs[part.of]), builder) for part in parts]
