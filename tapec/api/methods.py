@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
-from tapec.trace.capture import CACHE_KEY
+from tapec.trace.clones import CACHE_KEY
 
 __all__ = ["Copied", "bound", "cached", "decorator", "dress", "hashable", "is_class_method"]
 

@@ -8,7 +8,6 @@ is noted, to be compared at the next call.
 
 from __future__ import annotations
 
-import builtins
 import math
 import types
 from collections.abc import Iterator, MutableMapping, MutableSequence, MutableSet
@@ -19,41 +18,36 @@ import numpy as np
 
 from tapec.errors import warn_user
 from tapec.ops.define import as_data
+from tapec.trace.clones import Clones
 from tapec.trace.containers import container, is_container
 from tapec.trace.entropy import DRAWS
 from tapec.trace.facts import (
+    ATOMS,
     CHECKED,
     LOST,
     SCALARS,
     Path,
-    cell_path,
     class_file,
     contents,
     generator_state,
-    global_path,
     holds,
     is_foreign_array,
     is_generator,
     is_own_code,
     note_parts,
-    words_of,
 )
 from tapec.trace.remarks import name_in, only_noted
 from tapec.trace.standins import is_own_class, module_proxy, object_proxy
 from tapec.trace.structure import STANDS_FOR
 from tapec.trace.tensor import Tensor
 
-__all__ = ["CACHE_KEY", "Captures", "Path"]
-
-CACHE_KEY = "_tapec_compiled"  # where a function keeps what was compiled for it
-EXAMPLES = "example_args"  # what the command line traces a function with: no state of the program
+__all__ = ["Captures", "Path"]
 
 SMALL = 256  # elements of an array that may be compared at each call
 COMPARED = 1 << 16  # elements up to which what NumPy computed with past us is compared at each call all the same
 _ABSENT = object()
 # containers that have no stand-in, and may hold something else at each call
 _CHANGING = (MutableMapping, MutableSequence, MutableSet, memoryview, types.MappingProxyType)
-_ATOMS = frozenset({int, bool, str, bytes, type(None), types.BuiltinFunctionType, type, np.ufunc})
 
 
 class Captures:
@@ -69,23 +63,15 @@ class Captures:
         self.parts: dict[int, tuple[Path, np.ndarray]] = {}
         self.checks: dict[str, tuple[Path, Any]] = {}
         self.originals: dict[int, Any] = {}
-        self.words: set[str] = set()  # names that the functions of this run spell out
-        self.given: list[Any] = []  # functions that get all of their arguments
+        self.clones = Clones(self)
         self.compared = False  # are there arrays of other packages among the checks?
         self.open: set[int] = set()  # containers that are being read
         self.noted: dict[int, Any] = {}
         self._seen: dict[str, tuple[Any, Any]] = {}
         self._containers: dict[int, tuple[Path, Any]] = {}
         self._aliases: set[str] = set()  # names of containers that have several
-        self._clones: dict[int, types.FunctionType] = {}
-        self._codes: set[types.CodeType] = set()
-        self._globals: dict[int, _Globals] = {}
-        self._cells: dict[int, types.CellType] = {}  # a variable of an enclosing function is one for all its functions
-        self._bound: list[tuple[types.CellType, types.CellType, Any]] = []
-        self._keep: list[Any] = []
         self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
         self._named: list[tuple[Path, Tensor]] = []  # of `arrays`, those that are no items of a container
-        self._attributes: list[tuple[types.FunctionType, types.FunctionType, dict[str, Any]]] = []
         self.generators: list[tuple[Any, Any]] = []
         self.classes: list[tuple[type, type, set[str]]] = []  # with their stand-ins, and what those have from the start
 
@@ -93,7 +79,7 @@ class Captures:
     def read(self, value: Any, path: Path) -> Any:
         """The stand-in for a captured value."""
         kind = type(value)
-        if kind in _ATOMS:
+        if kind in ATOMS:
             self.checks.setdefault(path.source, (path, value))
             if kind is type and is_own_code(class_file(value)):
                 note_parts(self, value, path)
@@ -226,7 +212,7 @@ class Captures:
 
     def argument(self, value: Any, name: str) -> Any:
         """The stand-in for a static argument: what is in it is read as captured state is."""
-        if type(value) in _ATOMS:
+        if type(value) in ATOMS:
             return value
         if is_foreign_array(value):
             self.trace.unsettle(f"an argument is a {type(value).__name__}, which NumPy reads as it is at each call")
@@ -284,20 +270,8 @@ class Captures:
         return self.originals.get(id(x), x)
 
     def write_back(self) -> None:
-        """Give cells, globals, functions, classes and objects that the run changed their new values."""
-        for cell, fresh, before in self._bound:
-            try:
-                after = fresh.cell_contents
-            except ValueError:
-                continue
-            if after is not before:
-                cell.cell_contents = self.stored(after)
-        for space in self._globals.values():
-            space.write_back()
-        for f, clone, before in self._attributes:
-            for name, value in clone.__dict__.items():
-                if value is not before.get(name, _ABSENT) and name != CACHE_KEY:
-                    f.__dict__[name] = self.stored(value)
+        """Give functions, classes and objects that the run changed their new values."""
+        self.clones.write_back()
         for kind, stand_in, given in self.classes:
             for name in vars(stand_in).keys() - given:
                 setattr(kind, name, self.stored(vars(stand_in)[name]))
@@ -323,7 +297,7 @@ class Captures:
         for key, (path, value) in list(self.checks.items()):
             if not _is_fact(path, value):
                 del self.checks[key]
-                if name_in(path.label) in self._aliases or not only_noted(path.label, self._codes):
+                if name_in(path.label) in self._aliases or not only_noted(path.label, self.clones.codes):
                     self.trace.once = f"it changes {path.label}, which it reads"
 
     def _check_types(self, used: set[int]) -> None:
@@ -340,7 +314,7 @@ class Captures:
         Of very large ones it is a fact which array it is, and a warning says that changes in place are not seen.
         """
         for path, array in self.parts.values():
-            named = path.label.rpartition(".")[2].partition("[")[0] in self.words
+            named = path.label.rpartition(".")[2].partition("[")[0] in self.clones.words
             if not named or id(array) in used or array.dtype.kind not in "fciub":
                 continue
             if array.size <= COMPARED:
@@ -362,71 +336,7 @@ class Captures:
         wrapped_again = f.__dict__.get("_tapec_wrap_again")
         if wrapped_again is not None:
             return wrapped_again(self.function_of)
-        return self.clone(f) if is_own_code(f.__code__.co_filename) else f
-
-    def clone(self, f: types.FunctionType) -> types.FunctionType:
-        """The same function, reading its globals and closure through us."""
-        known = self._clones.get(id(f))
-        if known is not None:
-            return known
-        cells, unread = [], []
-        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
-            fresh = self._cells.get(id(cell))
-            if fresh is None:
-                fresh = self._cells[id(cell)] = types.CellType()
-                unread.append((name, cell, fresh))
-            cells.append(fresh)
-        space = self._globals.get(id(f.__globals__))
-        if space is None:
-            space = self._globals[id(f.__globals__)] = _Globals(self, f.__globals__)
-        new = types.FunctionType(f.__code__, space, f.__name__, None, tuple(cells) or None)
-        self._clones[id(f)] = new  # before anything is read, which may lead back to it
-        new.__defaults__ = self._defaults(f)
-        new.__kwdefaults__ = self._keyword_defaults(f)
-        new.__qualname__ = f.__qualname__
-        for name, value in f.__dict__.items():
-            if name != CACHE_KEY:
-                plain = name.startswith("_") or name == EXAMPLES
-                new.__dict__[name] = value if plain else self.read(value, _root(f).attribute(name))
-        self._attributes.append((f, new, dict(new.__dict__)))
-        self._keep.append(f)
-        self.words |= words_of(f.__code__)
-        self._codes.add(f.__code__)
-        for name, cell, fresh in unread:
-            try:
-                value = cell.cell_contents
-            except ValueError:  # an empty cell: the name is not bound yet
-                continue
-            fresh.cell_contents = self.read(value, cell_path(cell, name))
-            self._bound.append((cell, fresh, fresh.cell_contents))
-        return new
-
-    def _defaults(self, f: types.FunctionType) -> tuple[Any, ...] | None:
-        path = _root(f).attribute("__defaults__")
-        found = enumerate(f.__defaults__ or ())
-        return tuple([self._default(f, v, path.item(k)) for k, v in found]) or None
-
-    def _keyword_defaults(self, f: types.FunctionType) -> dict[str, Any] | None:
-        path = _root(f).attribute("__kwdefaults__")
-        found = (f.__kwdefaults__ or {}).items()
-        return {k: self._default(f, v, path.item(k)) for k, v in found} or None
-
-    def _default(self, f: types.FunctionType, value: Any, path: Path) -> Any:
-        """Arrays and objects are read as ever; numbers are constants to whoever reads the code, and facts to us."""
-        if any(f is g for g in self.given) or type(value) in _ATOMS:
-            return value
-        if isinstance(value, SCALARS):
-            self.checks.setdefault(path.source, (path, value))
-            return value
-        return self.read(value, path)
-
-    def imported(self, find: Any, *args: Any, **kwargs: Any) -> Any:
-        """`import` inside a function: the user's own modules are read as captured ones are."""
-        module = find(*args, **kwargs)
-        if not is_own_code(getattr(module, "__file__", None) or ""):
-            return module
-        key = f"_module_{id(module)}"
-        return self.read(module, Path(module.__name__, key, {key: module}, lambda: module))
+        return self.clones.of(f) if is_own_code(f.__code__.co_filename) else f
 
 
 def _is_there(path: Path, value: Any) -> bool:
@@ -444,47 +354,3 @@ def _is_fact(path: Path, value: Any) -> bool:
     except LOST:
         return False
     return now is value or holds(now, value)
-
-
-class _Globals(dict):
-    """A function's globals, as it sees them while traced."""
-
-    def __init__(self, captures: Captures, real: dict[str, Any]):
-        super().__init__()
-        self.captures = captures
-        self.real = real
-        for key in _OWN_KEYS:  # the interpreter reads these past __getitem__
-            if key in real:
-                dict.__setitem__(self, key, real[key])
-        space = real.get("__builtins__", builtins)
-        known = space if isinstance(space, dict) else vars(space)
-        ours = {**known, "__import__": partial(captures.imported, known["__import__"])}
-        dict.__setitem__(self, "__builtins__", ours)
-
-    def __getitem__(self, name: str) -> Any:
-        if dict.__contains__(self, name):
-            return dict.__getitem__(self, name)
-        value = self.real[name]
-        return self.captures.read(value, global_path(self.real, name))
-
-    def __contains__(self, name: object) -> bool:
-        return dict.__contains__(self, name) or name in self.real
-
-    def get(self, name: str, default: Any = None) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            return default
-
-    def write_back(self) -> None:
-        for name, value in dict.items(self):
-            if name not in _OWN_KEYS:
-                self.real[name] = self.captures.stored(value)
-
-
-_OWN_KEYS = ("__builtins__", "__name__", "__package__", "__spec__", "__file__", "__loader__")
-
-
-def _root(f: types.FunctionType) -> Path:
-    key = f"_function_{id(f)}"
-    return Path(f.__name__, key, {key: f}, lambda: f)

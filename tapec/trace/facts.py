@@ -21,6 +21,7 @@ import numpy as np
 from tapec.errors import INSTALLED, is_user_file
 
 __all__ = [
+    "ATOMS",
     "CHECKED",
     "LOST",
     "SCALARS",
@@ -40,6 +41,7 @@ __all__ = [
 
 SCALARS = (float, complex, np.floating, np.complexfloating)
 CHECKED = (int, bool, str, bytes, type(None), np.integer, np.bool_)
+ATOMS = frozenset({int, bool, str, bytes, type(None), types.BuiltinFunctionType, type, np.ufunc})
 LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError)  # of a path that leads nowhere now
 _RECORDS = ("SimpleNamespace", "Namespace")
 _DEPTH = 4  # how far into an object we look
@@ -190,7 +192,7 @@ def note_parts(captures: Any, value: Any, path: Path) -> None:
         if id(whole) in captures.noted:
             continue
         captures.noted[id(whole)] = whole
-        for part, where in _parts(whole, at, captures.words):
+        for part, where in _parts(whole, at, captures.clones.words):
             if isinstance(part, (*SCALARS, *CHECKED)):
                 captures.checks.setdefault(where.source, (where, part))
             elif isinstance(part, np.ndarray):

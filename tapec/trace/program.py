@@ -71,7 +71,7 @@ class Program:
         with resting_collector():
             path = self.path_of(recorded, info)
             self.checks.update(recorded.captures.checks)
-            self.words |= recorded.captures.words
+            self.words |= recorded.captures.clones.words
             self.paths = [p for p in self.paths if not same_guards(p, path)] + [path]
             self.compile()
         return path

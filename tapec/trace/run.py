@@ -91,16 +91,16 @@ def prepared(function: Any, captures: Captures, name: str = "function") -> Calla
         return lambda *a, **k: inner(*args, *a, **{**keywords, **k})
     if hasattr(function, "__func__"):
         owner = captures.read(function.__self__, root.attribute("__self__"))
-        captures.given.append(function.__func__)
+        captures.clones.given.append(function.__func__)
         clone = captures.function_of(function.__func__)
         return lambda *a, **k: clone(owner, *a, **k)
     if hasattr(function, "__code__"):
-        captures.given.append(function)
+        captures.clones.given.append(function)
         return captures.function_of(function)
     call = type(function).__dict__.get("__call__")
     if call is not None and hasattr(call, "__code__"):
         owner = captures.read(function, Path("self", key, {key: function}, lambda: function))
-        captures.given.append(call)
+        captures.clones.given.append(call)
         clone = captures.function_of(call)
         return lambda *a, **k: clone(owner, *a, **k)
     return function
