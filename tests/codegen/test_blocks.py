@@ -1,5 +1,6 @@
 """Loops over blocks: what goes into them, what they look like, and that threads change nothing."""
 
+import re
 import threading
 
 import numpy as np
@@ -163,6 +164,23 @@ def test_what_later_turns_look_into_is_not_computed_in(f):
     """A loop goes along an array, and along the same array from its other end."""
     values = rng.normal(size=(2, 3000, 60))
     assert "for i in" in check(gradient_of(f, *values), *values).source
+
+
+def test_a_choice_among_what_was_chosen_before():
+    """Both are made in the memory of what is kept in the end."""
+
+    def f(x, y):
+        h = np.cumsum(y, axis=0) * 0.1
+        x = np.copysign(x, x)
+        columns = np.sum(np.where(x > y, x.T, h), axis=0)
+        bent = np.where(h > 0.0, h, 0.3 * h)
+        t = np.maximum(x, x).T
+        grown = np.sqrt(1.0 + t * t)
+        return np.sum(grown * grown) + np.sum(bent * bent) + np.sum(columns * columns)
+
+    values = rng.normal(size=(2, 420, 420))
+    source = check(gradient_of(f, *values), *values).source
+    assert re.search(r"(\w+) = chosen\(.*, out=(\w+)\)[^$]* chosen\(.*, \1, out=\2\)", source)
 
 
 def test_values_live_in_arrays_of_what_comes_later():

@@ -124,6 +124,9 @@ def test_chosen_selects_bit_by_bit(dtype):
             both = [x.copy(), y.copy()]
             chosen(mask, *both, out=both[own])
             assert both[own].tobytes() == np.where(mask, x, y).tobytes()
+        for way in (1, -1):  # in the memory of an operand
+            own = y.copy()
+            assert chosen(mask, x, own[::way], out=own).tobytes() == np.where(mask, x, y[::way]).tobytes()
     assert chosen(x > 0, 2.0, -0.0).tobytes() == np.where(x > 0, 2.0, -0.0).tobytes()
 
 
