@@ -24,6 +24,7 @@ __all__ = [
     "LONG_ROW",
     "is_weak",
     "out_template",
+    "own_template",
     "template_of",
 ]
 
@@ -52,13 +53,19 @@ def _python_complex(node: Node) -> bool:
 
 def template_of(node: Node) -> Template | None:
     """The source template of a node; None when its op has no source."""
-    op, params = node.op, node.params
+    op = node.op
     idiom = IDIOMS.get(op.name)
     text = None if idiom is None else idiom(node)
     if text is not None:
         return parse_template(text, len(node.inputs)) if isinstance(text, str) else text
     if op.kind == "elementwise" and (all(map(is_weak, node.inputs)) or _python_complex(node)):
         return python_template(node)
+    return own_template(node)
+
+
+def own_template(node: Node) -> Template | None:
+    """The source that the definition of the op has."""
+    op, params = node.op, node.params
     source = op.source
     if type(source) is str:
         key = (op, params, len(node.inputs))

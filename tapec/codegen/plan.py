@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tapec.codegen.expressions import Template
-from tapec.codegen.idioms import template_of
+from tapec.codegen.idioms import is_weak, own_template, template_of
 from tapec.codegen.names import wished_name
 from tapec.codegen.scatter import fused_operand, is_number_stored, is_scatter, is_write, line_template
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
@@ -204,6 +204,8 @@ class Plan:
             and self._width[node] <= WIDE
         ):
             self.nested.add(node)
+            if node.type.dtype.kind == "b" and all(map(is_weak, node.inputs)):
+                self.templates[node] = own_template(node)  # `n > 0` of Python numbers: a bool of Python's is as true
 
     # -- what a return reads ----------------------------------------------------------------------------------------
     def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
