@@ -124,7 +124,10 @@ def settle(x: Any, captures: Captures) -> Any:
 def _check_result(x: Any, trace: Trace) -> None:
     """Whatever is no structure is given back by later calls too, so that it must not be of this run alone."""
     kind = type(x).__name__
-    if isinstance(x, (Iterator, Coroutine)):
+    if isinstance(x, Coroutine):
+        x.close()  # Python would warn that nobody has awaited it
+        raise UnsupportedError(at_user_line("the function is asynchronous: nothing ran. Mend: def, not async def"))
+    if isinstance(x, Iterator):
         message = f"the function returns a {kind}, which can be gone through once. Mend: return a list"
         raise UnsupportedError(at_user_line(message))
     held: list[Any] = []

@@ -160,6 +160,22 @@ def test_structures_in_and_out():
     assert isinstance(g["pt"], Point)
 
 
+async def asynchronous(x):
+    return np.sum(x)
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda x: (v for v in x), "returns a generator, which can be gone through once. Mend: return a list"),
+        (asynchronous, "the function is asynchronous: nothing ran. Mend: def, not async def"),
+    ],
+)
+def test_results_that_later_calls_could_not_give_are_refused(f, message):
+    with pytest.raises(tapec.UnsupportedError, match=message):
+        tapec.compile(f)(np.ones(3))
+
+
 def test_optree_registered_structures():
     import optree
 
