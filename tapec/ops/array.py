@@ -15,7 +15,7 @@ from tapec.errors import InPlaceError, UnsupportedError, at_user_line, note_user
 from tapec.ir import Op
 
 __all__ = ["FUNCTIONS", "LIKE", "METHODS", "UFUNCS", "ArrayLike", "apply", "deliver", "gives_views", "has_out"]
-__all__ += ["OPERATORS", "defers", "implements", "like", "method"]
+__all__ += ["OPERATORS", "check_fit", "defers", "implements", "like", "method"]
 
 # NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...);
 # NumPy function that makes arrays -> our function of (the stand-in given as `like=`, ...)
@@ -100,7 +100,20 @@ def _run_out(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     kwargs = dict(kwargs)
     out = args[k] if len(args) > k else kwargs.pop("out", None)
     result = ours(*args[:k], *[None for _ in args[k : k + 1]], *args[k + 1 :], **kwargs)
-    return result if out is None else deliver(out, result, kwargs.get("casting", "same_kind"))
+    if out is None:
+        return result
+    check_fit(ours, out[0] if isinstance(out, tuple) else out, result)
+    return deliver(out, result, kwargs.get("casting", "same_kind"))
+
+
+_FILLING = {"clip", "fix", "isneginf", "isposinf", "nanpercentile", "nanquantile", "percentile", "quantile"}
+
+
+def check_fit(function: Any, out: Any, result: Any) -> None:
+    """What is given as `out` has the shape of the result. Ufuncs and their like fill it."""
+    there, shape = getattr(out, "shape", ()), getattr(result, "shape", ())
+    if there != shape and function.__name__ not in _FILLING:
+        raise ValueError(at_user_line(f"the output array has the shape {there}, the result {shape}"))
 
 
 def deliver(out: Any, result: Any, casting: str = "same_kind") -> Any:

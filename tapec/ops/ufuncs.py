@@ -13,7 +13,7 @@ import numpy as np
 
 from tapec.errors import note_user_line
 from tapec.ir.types import normalize_axes
-from tapec.ops.array import FUNCTIONS, ArrayLike, apply, deliver
+from tapec.ops.array import FUNCTIONS, ArrayLike, apply, check_fit, deliver
 from tapec.ops.define import as_operand, dtype_of, ndim_of, shape_of
 from tapec.ops.encoding import encode_index
 from tapec.ops.exponentials import log_sum_exp
@@ -36,7 +36,11 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str
         if method == "at":
             return _at(ufunc, *inputs)
         result = _METHODS[method](ufunc, *inputs, **kwargs)
-        return result if out is None or out[0] is None else deliver(out[0], result)
+        if out is None or out[0] is None:
+            return result
+        if method != "outer":
+            check_fit(ufunc, out[0], result)
+        return deliver(out[0], result)
     except Exception as error:
         note_user_line(error)
         raise

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import note_user_line
-from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, ufunc_method
+from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, check_fit, ufunc_method
 from tapec.ops.control import WHERE
 from tapec.ops.extremes import CLIP
 from tapec.ops.reading import take
@@ -99,7 +99,10 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     """What `call` does, for the commonest of keys."""
     if "out" in kwargs and type(kwargs["out"]) is Tensor and "casting" not in kwargs:
         out = kwargs.pop("out")
-        return out._assign(_function(self, func, types, args, kwargs))
+        result = _function(self, func, types, args, kwargs)
+        if out.shape != getattr(result, "shape", ()):
+            check_fit(func, out, result)
+        return out._assign(result)
     ours = _PLANNED.get(func)
     if ours is None:
         if func in _ALONE:

@@ -198,7 +198,9 @@ def _write_masked(t: Tensor, mask: Any, v: Any) -> None:
 def _cast(v: Any, t: Tensor) -> Any:
     """A value in the dtype of the tensor it goes into, as assignment casts."""
     if not isinstance(v, ArrayLike):
-        return v if type(v) is float and t.dtype == np.float64 else np.asarray(v).astype(t.dtype)[()]
+        if type(v) is float and t.dtype == np.float64:
+            return v
+        return (np.asarray(v, t.dtype) if type(v) in NUMBERS else np.asarray(v).astype(t.dtype))[()]
     if v.dtype == t.dtype:
         return v
     return (np.real(v) if v.dtype.kind == "c" and t.dtype.kind == "f" else v).astype(t.dtype)

@@ -10,10 +10,12 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir.index import Slot
+from tapec.ir.types import normalize_axis
 from tapec.ops.array import ArrayLike, implements
 from tapec.ops.control import WHERE
-from tapec.ops.define import as_operand, shape_of
+from tapec.ops.define import as_operand, dtype_of, shape_of
 from tapec.ops.indexing import GETITEM
+from tapec.ops.kit import as_array
 from tapec.ops.reading import along_index, within
 from tapec.ops.setitem import setitem
 from tapec.trace.at_once import placed, renewed
@@ -126,8 +128,11 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 def _check_safe(t: Tensor, values: Any) -> None:
     """np.place and np.putmask take arrays that keep all their digits; lists and numbers are converted."""
-    if isinstance(values, (np.ndarray, ArrayLike)) and values.ndim and not np.can_cast(values.dtype, t.dtype, "safe"):
-        raise TypeError(f"Cannot cast array data from {values.dtype!r} to {t.dtype!r} according to the rule 'safe'")
+    dtype = dtype_of(as_operand(values))
+    if isinstance(values, (np.ndarray, ArrayLike)) and values.ndim and not np.can_cast(dtype, t.dtype, "safe"):
+        raise TypeError(f"Cannot cast array data from {dtype!r} to {t.dtype!r} according to the rule 'safe'")
+    if dtype.kind == "c" != t.dtype.kind:
+        raise TypeError(f"a complex number is none of {t.dtype}")
 
 
 def _mask(t: Tensor, mask: Any, name: str) -> Any:
@@ -193,18 +198,22 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
     t = arr if type(arr) is Tensor else _target(arr, np.put_along_axis, indices, values, axis=axis)
     if t is None:
         return
+    indices = indices.copy() if type(indices) is np.ndarray else as_array(indices)
+    if indices.ndim != (1 if axis is None else t.ndim):
+        raise ValueError("the indices must have as many dimensions as the array, or one if there is no axis")
     if axis is None:
         _write_flat(t, indices, values)
         return
-    indices = indices.copy() if type(indices) is np.ndarray else as_operand(indices)
-    index = along_index(t.shape, indices, axis % t.ndim)[1]
+    index = along_index(t.shape, indices, normalize_axis(axis, t.ndim))[1]
     if type(indices) is not np.ndarray or not placed(t, index, values):
         write(t, index, values)
 
 
 # -- methods ----------------------------------------------------------------------------------------------------------
 def _fill(self: Tensor, value: Any) -> None:
-    write(self, Ellipsis, value)
+    if type(value) not in PLAIN and shape_of(value):
+        raise ValueError(at_user_line("fill takes one element, not a sequence"))
+    self[...] = value
 
 
 def _put(self: Tensor, indices: Any, values: Any, mode: str = "raise") -> None:
