@@ -76,7 +76,7 @@ def is_zero(x: Any) -> bool:
 
 
 def _type(x: Any) -> Type:
-    if type(x) is Zero:
+    if isinstance(x, Typed):
         return x.type
     return x.node.type if isinstance(x, Symbol) else type_of(x)
 

@@ -63,6 +63,8 @@ def test_a_value_times_itself():
         "subtract 1.0, %x; divide %y, %0; subtract %1, %x; mean %2 {axis=(0,), keepdims=False}; exp %3",
         "negative %x; reshape %0 {shape=(3, 1)}; subtract %y, %1; mean %2 {axis=(0, 1), keepdims=False}",
         "absolute %x; negative %0; maximum %1, %y; " + SUM.format(2),
+        "copysign %x, %y; add %0, %y; " + SUM.format(1),
+        "copysign %x, %y; subtract %y, %0; " + SUM.format(1),
     ],
 )
 def test_gradients(body):
