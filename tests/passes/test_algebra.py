@@ -161,7 +161,10 @@ CASES = {
         LARGE_AND_SMALL,
         [("multiply %s, %m; negative %0", "negative %s; multiply %0, %m")],
         ["multiply %m, %n; negative %0", "multiply %s, %m; negative %0; return %0, %1"],
-        [("%m: f64[3], %u: u8[]", "multiply %u, %m; negative %0")],  # whose negative is 255
+        [
+            ("%m: f64[3], %u: u8[]", "multiply %u, %m; negative %0"),  # whose negative is 255
+            ("%m: f64[0,1], %n: f64[2]", "multiply %m, %n; negative %0"),  # the result is as small
+        ],
     ),
     "negative-of-smaller-over": Case(
         LARGE_AND_SMALL,

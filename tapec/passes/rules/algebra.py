@@ -42,8 +42,8 @@ def _as_large(y: Node, a: Node) -> bool:
 
 
 def _is_smaller(a: Node, b: Node) -> bool:
-    """And does it have a negative of its own kind, as an unsigned number has not?"""
-    return a.type.size < b.type.size and a.type.dtype.kind == "f"
+    """And is it not empty, and does it have a negative of its own kind, as an unsigned number has not?"""
+    return 0 < a.type.size < b.type.size and a.type.dtype.kind == "f"
 
 
 def _is_small_choice(y: Node, a: Node, b: Node, uses: Any) -> bool:
