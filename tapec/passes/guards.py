@@ -61,13 +61,14 @@ def multiplies_with_nothing(graph: Graph) -> bool:
 class Walk(Builder):
     """What is known of the nodes so far, and the new graph."""
 
-    __slots__ = ("data", "empty", "new", "wild")
+    __slots__ = ("began", "data", "empty", "new", "wild")
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
         self.role = CT
         self.new: dict[Node, Node] = {}
         self.empty: dict[Node, Empty] = {}
+        self.began: dict[Node, Node] = {}  # what products of it are empty with
         self.wild: set[Node] = set()  # what may be infinite though the user's arrays are not
         self.data = {i for i in graph.inputs if i.type.dtype.kind in "fc"}  # and what these have a part in
 
@@ -92,6 +93,9 @@ class Walk(Builder):
             found = may_be_empty(node, [self.empty.get(i) for i in node.inputs])
             if found is not None:
                 self.empty[node] = found
+                before = self.before(node)
+                if before is not None:
+                    self.began[node] = self.began.get(before, before)
 
     # -- which products -----------------------------------------------------------------------------------------------
     def guarded(self, node: Node) -> Node | None:
@@ -147,9 +151,7 @@ class Walk(Builder):
 
         What products with others made of it is asked where it began, so that a chain of them has one mask.
         """
-        before = self.before(part)
-        while before is not None:
-            part, before = before, self.before(before)
+        part = self.began.get(part, part)
         if part.op.name == "where" and is_zero(part.inputs[2]):
             return Symbol(part.inputs[0], self)
         return Symbol(part, self) != 0

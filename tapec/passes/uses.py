@@ -82,9 +82,12 @@ class Uses:
                 self._count[i] += 1
 
     def let_go(self, loose: list[Node], result: Node) -> None:
-        """The rule fired: what it left without use goes."""
+        """The rule fired: what it left without use goes, but not the result, nor all that stands below it."""
+        count = self._count
+        count[result] = count.get(result, 0) + 1
         for node in loose:
             for i in node.inputs:
-                if i is not result and not self._count[i] and i not in self._gone:
+                if not count[i] and i not in self._gone:
                     self._gone.add(i)
                     self.drop(i)
+        count[result] -= 1

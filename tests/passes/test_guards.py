@@ -5,7 +5,7 @@ import pytest
 
 from tapec.ir import interpret, parse, verify
 from tapec.passes.empty import Empty, may_be_empty
-from tapec.passes.guards import guards
+from tapec.passes.guards import Walk, guards
 from tapec.passes.wild import may_be_wild
 from tapec.testing.rewrites import ordered
 from tests.passes.support import text
@@ -179,6 +179,15 @@ def test_a_chain_of_products_has_one_mask():
     body = "where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct; multiply %3, %1 !ct; negative %4 !ct; divide %5, %0 !ct"
     after = guards(graph_of(body))
     assert [n.op.name for n in after.nodes].count("not_equal") == 1
+
+
+def test_a_long_chain_of_products_is_walked_once(monkeypatch):
+    asked, before = [], Walk.before
+    monkeypatch.setattr(Walk, "before", lambda self, part: asked.append(part) or before(self, part))
+    n = 100
+    products = "; ".join([f"multiply %{k}, %1 !ct" for k in range(3, 3 + n)])
+    guards(graph_of(f"where %c, %x, 0 !ct; cumsum %2 {{axis=0}} !ct; {products}"))
+    assert len(asked) < 3 * n
 
 
 def test_both_factors_may_be_empty_and_infinite():

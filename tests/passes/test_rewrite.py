@@ -7,10 +7,12 @@ import tapec
 from tapec.errors import GraphError
 from tapec.ir import CT, Builder, get_op, input_node, parse, verify
 from tapec.ir.types import Type
+from tapec.ops import Symbol
 from tapec.passes.numbering import heads
 from tapec.passes.pattern import Some, number, variables
 from tapec.passes.rewrite import RuleSet
 from tapec.passes.rule import Rule
+from tapec.passes.uses import Uses
 from tapec.testing.rewrites import ordered
 from tests.passes.support import text
 
@@ -225,6 +227,23 @@ def test_rules_that_go_down_a_long_chain_do_not_undo_one_another():
     with tapec.settings(verify=True):
         found = RuleSet("", rules)(graph)
     assert len(found.nodes) == len(graph.nodes)
+
+
+def test_what_a_result_stands_on_is_not_let_go(monkeypatch):
+    """It would be taken up again at once: at each of many places, down to the inputs."""
+    gone, drop = [], Uses.drop
+
+    def counted(self, node):
+        before = len(self._gone)
+        drop(self, node)
+        gone.append(len(self._gone) - before)
+
+    monkeypatch.setattr(Uses, "drop", counted)
+    n = 100
+    steps = [f"sin %{3 * k - 1 if k else 'x'}; cos %{3 * k}; negative %{3 * k + 1}" for k in range(n)]
+    undo = Rule("undo", Some("negative", of=("cos",)), lambda y: Symbol(y.node.inputs[0].inputs[0], y.builder))
+    assert len(RuleSet("", [undo])(parse(text(X, "; ".join(steps)))).nodes) == n
+    assert sum(gone) < 3 * n
 
 
 def test_an_op_that_is_not_defined_matches_nothing():
