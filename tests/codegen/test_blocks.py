@@ -183,6 +183,19 @@ def test_a_choice_among_what_was_chosen_before():
     assert re.search(r"(\w+) = chosen\(.*, out=(\w+)\)[^$]* chosen\(.*, \1, out=\2\)", source)
 
 
+def test_a_slice_under_two_names():
+    """What is kept lives in an array that dies, also after its slice was renamed; then both names are let go of."""
+
+    def f(x, y):
+        h = np.cumsum(y, axis=0) * 0.1
+        bent = np.where(h > 0.0, h, 0.3 * h)
+        return np.sum(bent**2) + np.sum(np.where(x > y, x.T, h))
+
+    values = rng.normal(size=(2, 420, 420))
+    source = check(gradient_of(f, *values), *values).source
+    assert "t_2 = np." in source and "del t_, t_2, " in source and "np.empty((420, 420))" not in source
+
+
 def test_values_live_in_arrays_of_what_comes_later():
     """What is kept lends its array until it is computed, to values that are dead by then, and to no others."""
 
