@@ -220,6 +220,20 @@ CASES = {
             "reshape %v {shape=(1, 4)}; negative %0",
         ],
     ),
+    "turned-twice": Case(
+        "%x: f64[4,3]",
+        [
+            ("getitem %x {index=(::-1,)}; getitem %0 {index=(::-1,)}", "%x"),
+            ("getitem %x {index=(:, ::-1)}; getitem %0 {index=(:, ::-1)}", "%x"),
+            ("getitem %x {index=(..., ::-1)}; getitem %0 {index=(..., ::-1)}", "%x"),
+        ],
+        [
+            "getitem %x {index=(::-1,)}; getitem %0 {index=(:, ::-1)}",
+            "getitem %x {index=(::-2,)}; getitem %0 {index=(::-2,)}",
+            "getitem %x {index=(::-1, 0)}; getitem %0 {index=(::-1,)}",
+            "getitem %x {index=(::-1, None)}; getitem %0 {index=(::-1, None)}",
+        ],
+    ),
     "index-of-index": Case(
         "%x: f64[3,4,5], %i: i64[2]",
         [

@@ -21,6 +21,7 @@ __all__ = ["INDEXING"]
 
 (x,) = variables("x")
 FEW = 4  # times as large as
+TURNED = Slice(None, None, -1)
 OF_BROADCAST = Some("getitem", of=("broadcast_to",))
 OF_SCATTER = Some("getitem", of=("scatter",))
 OF_STACK = Some("getitem", of=("stack",))
@@ -44,6 +45,12 @@ def _ints_then_basic(y: Node) -> bool:
 def index_of_index(y: Symbol, x: Symbol) -> Any:
     first, second = y.node.inputs[0].param("index"), y.node.param("index")
     return apply(y.node.op, (x,), (("index", (*first, *second)),))
+
+
+def _turns_back(y: Node) -> bool:
+    """Is it `x[::-1][::-1]`, along any axes?"""
+    index = y.param("index")
+    return y.inputs[0].param("index") == index and all([p is Ellipsis or p in (FULL_SLICE, TURNED) for p in index])
 
 
 def _takes_one(y: Node) -> bool:
@@ -199,6 +206,7 @@ def _put_back(y: Node) -> Node | None:
 
 INDEXING = (
     Rule("index-of-index", x[...][...], index_of_index, _ints_then_basic, kinds="fciub"),
+    Rule("turned-twice", x[...][...], x, _turns_back, kinds="fciub"),
     Rule("index-of-stack", OF_STACK, index_of_stack, _takes_one, kinds="fciub"),
     Rule("index-of-scatter", OF_SCATTER, lambda y: _written(y), _same_place, kinds="fc"),
     Rule("index-beside-scatter", OF_SCATTER, lambda y: np.zeros_like(y), _other_place, kinds="fc"),
