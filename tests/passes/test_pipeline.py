@@ -51,6 +51,13 @@ def test_passes_by_name():
         run_passes(graph, ["dec"])
 
 
+def test_bounds_whose_derivative_is_one_are_a_clip():
+    graph = parse(text("%x: f64[3]", "sin %x; capped %0, -inf, 0.0; exp %1; return %2, %1"))
+    assert run_passes(graph, ["transparent"]) == parse(
+        text("%x: f64[3]", "sin %x; clip %0, -inf, 0.0; exp %1; return %2, %1")
+    )
+
+
 def test_report():
     graph = parse(text("%x: f64[3]", "multiply %x, 1.0; sin %0; divide %x, 1.0; cos %2; add %1, %3; tan %x; return %4"))
     report = Report(keep=True)
