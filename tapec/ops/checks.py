@@ -8,7 +8,7 @@ import numpy as np
 
 from tapec.ir import Type
 from tapec.ops.array import apply
-from tapec.ops.define import define
+from tapec.ops.define import define, ndim_of
 from tapec.ops.samples import Case
 from tapec.ops.symbol import differs, holds
 
@@ -42,9 +42,9 @@ CHECKED = define(
 
 
 def checked(x: Any, wrong: Any, error: Exception) -> Any:
-    """A value, or the error where a fact says that it is wrong."""
+    """A value, or the error where any of the facts is true."""
     if differs(wrong):
         return apply(CHECKED, (x, wrong), (("error", type(error).__name__), ("message", str(error))))
-    if holds(wrong):
+    if holds(np.any(wrong) if ndim_of(wrong) else wrong):
         raise error
     return x

@@ -90,8 +90,7 @@ def _edges(a: Any, bins: Any, range: Any) -> Any:
         edges = as_array(bins)
         if ndim_of(edges) != 1:
             raise ValueError("`bins` must be 1d, when an array")
-        wrong = np.any(edges[:-1] > edges[1:])
-        return checked(edges, wrong, ValueError("`bins` must increase monotonically, when an array"))
+        return checked(edges, edges[:-1] > edges[1:], ValueError("`bins` must increase monotonically, when an array"))
     if bins < 1:
         raise ValueError("`bins` must be positive, when an integer")
     return np.linspace(*_range(a, range), operator.index(bins) + 1)

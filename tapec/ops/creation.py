@@ -164,8 +164,7 @@ def logspace(
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Even steps of the logarithm, turned so that start is positive; the ends are as they are given."""
     start, stop = as_array(start), as_array(stop)
-    zero = np.any(start == 0) | np.any(stop == 0)
-    start = checked(start, zero, ValueError("Geometric sequence cannot include zero"))
+    start = checked(start, (start == 0) | (stop == 0), ValueError("Geometric sequence cannot include zero"))
     double = np.result_type(start.dtype, stop.dtype, float)  # at least, as NumPy has it
     start = start.astype(double)
     sign = np.sign(start)

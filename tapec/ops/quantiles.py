@@ -185,7 +185,7 @@ def _fractions(q: Any) -> Any:
 
 
 def _within(q: Any, message: str) -> Any:
-    return checked(q, ~np.all((q >= 0) & (q <= 1)), ValueError(message))
+    return checked(q, np.logical_not((q >= 0) & (q <= 1)), ValueError(message))
 
 
 def _nested(q: Any) -> Any:

@@ -116,7 +116,7 @@ def checked_weights(a: Any, weights: Any, axis: Any, method: str) -> Any:
     w = as_array(weights)
     if shape_of(w) != shape_of(a):
         w = aligned_weights(a, axis, w)
-    return checked(w, np.any(w < 0), ValueError("Weights must be non-negative."))
+    return checked(w, w < 0, ValueError("Weights must be non-negative."))
 
 
 def weighted(rows: Any, weights: Any, fractions: list[Any], leave_nan: bool) -> list[Any]:
@@ -131,7 +131,7 @@ def weighted(rows: Any, weights: Any, fractions: list[Any], leave_nan: bool) -> 
     ordered = np.take_along_axis(rows, order, 1)
     upto = np.cumsum(np.take_along_axis(weights, order, 1).astype(float), 1)
     share = upto / upto[:, -1:]
-    nothing = np.any(np.isnan(share[:, -1:]) & np.any(there, axis=1, keepdims=True))
+    nothing = np.isnan(share[:, -1:]) & np.any(there, axis=1, keepdims=True)
     share = checked(share, nothing, ValueError("Weights included NaN, inf or were all zero."))
     last = shape_of(rows)[1] - 1
     found = [_read(ordered, np.minimum(np.sum(share < q, axis=1), last)) for q in fractions]

@@ -124,7 +124,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if a.dtype.kind in "biu":
         a = a.astype(np.result_type(a.dtype, w.dtype, np.float64))  # the products must not overflow
     total = np.sum(w, axis=axis, keepdims=keepdims)
-    total = checked(total, (total == 0).any(), ZeroDivisionError("Weights sum to zero, can't be normalized"))
+    total = checked(total, total == 0, ZeroDivisionError("Weights sum to zero, can't be normalized"))
     y = np.sum(a * w, axis=axis, keepdims=keepdims) / total
     return (y, np.broadcast_to(total.astype(y.dtype), y.shape)) if returned else y
 
@@ -198,7 +198,7 @@ def _checked_weights(name: str, w: Any, n: int) -> Any:
         raise RuntimeError(f"incompatible numbers of samples and {name}")
     if name == "fweights" and holds(np.any(w != np.round(w))):
         raise TypeError("fweights must be integer")
-    return checked(w, np.any(w < 0), ValueError(f"{name} cannot be negative"))
+    return checked(w, w < 0, ValueError(f"{name} cannot be negative"))
 
 
 @implements(np.corrcoef)
