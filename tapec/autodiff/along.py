@@ -151,9 +151,15 @@ def _of_operand(one: int) -> Callable[[Use], Axes | None]:
 
 
 def _stack(use: Use) -> Axes | None:
-    """Single values in a row are an axis again."""
+    """Single values in a row are an axis again, each by its own place if it has those of factors, too."""
     new = use.node.param("axis")
-    return use.moved(lambda a: [a + (a >= new)], single=lambda _: [new], parts=False)
+    routes = [r for r in use.known.routes(use.operand) if r.of is use.route.of]
+    singles = {a for r in routes for places in r.axes for a in places if is_single(a)}
+    several = len(singles) > 1
+    if several and ~use.k not in singles:
+        return LOST
+    own, gone = ({~use.k}, None) if several else (singles, LOST)
+    return use.moved(lambda a: [a + (a >= new)], single=lambda a: [new] if a in own else [], gone=gone, parts=False)
 
 
 # -- groups -----------------------------------------------------------------------------------------------------------
@@ -229,14 +235,16 @@ def _getitem(use: Use) -> Axes | None:
 
 
 def _scatter(use: Use) -> Axes | None:
-    return _written(use, use.node.inputs[1:])
+    """A single value that came to a cotangent of another place is a factor of it, as in w[k] / w[-1]."""
+    factor = any([all(map(is_single, places)) for places in use.route.axes])
+    return _written(use, use.node.inputs[1:], gone=None if factor else LOST)
 
 
 def _setitem(use: Use) -> Axes | None:
-    return _written(use, use.node.inputs[2:]) if use.k else use.route.axes
+    return _written(use, use.node.inputs[2:], gone=LOST) if use.k else use.route.axes
 
 
-def _written(use: Use, arrays: Sequence[Node]) -> Axes | None:
+def _written(use: Use, arrays: Sequence[Node], gone: Axes | None) -> Axes | None:
     """Where a value goes, which may have fewer axes than it is written to."""
     node, shape = use.node, use.node.type.shape
     if _takes_diagonal(node, arrays):
@@ -247,7 +255,7 @@ def _written(use: Use, arrays: Sequence[Node]) -> Axes | None:
     back = {place: [axis] for axis, found in places.items() for place in found}
     alone = {~place: [axis] for axis, place in _taken_alone(node, shape, arrays).items()}
     more = len(back) + node.param("index").count(None) - use.operand.type.ndim
-    return use.moved(lambda a: back.get(a + more, []), single=lambda a: alone.get(a, []), parts=False)
+    return use.moved(lambda a: back.get(a + more, []), single=lambda a: alone.get(a, []), gone=gone, parts=False)
 
 
 def _places(node: Node, shape: tuple[int, ...], arrays: Sequence[Node]) -> dict[int, list[int]] | None:

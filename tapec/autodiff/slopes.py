@@ -167,7 +167,7 @@ def _first_axes(node: Node, result: int) -> Axes:
 def _unmixed(node: Node, found: dict[Route, Parts]) -> dict[Route, Parts]:
     """Single values have no place any more where others join them, in sums over all of them and quotients by one.
 
-    As in w[0] * a + w[1] * b, and in a term of a sum that has others. So long programs have short routes.
+    As in w[0] * a + w[1] * b, in a term of a sum that has others, and in w / w[-1]. So long programs have short routes.
     """
     if not any([is_single(a) for route in found for places in route.axes for a in places]):
         return found
@@ -183,8 +183,13 @@ def _unmixed(node: Node, found: dict[Route, Parts]) -> dict[Route, Parts]:
 
 
 def _common(node: Node, found: dict[Route, Parts]) -> frozenset[Any]:
-    """The single places that all routes have, and all terms of a sum."""
-    terms = {k for k, i in enumerate(node.inputs) if i.type.ndim} if node.op.name in ("add", "subtract") else set()
-    if not found or not terms <= {k for parts in found.values() for k in parts}:
-        return frozenset()
-    return frozenset.intersection(*[frozenset().union(*route.axes) for route in found])
+    """The single places that all operands with routes have, and all terms of a sum; both of the two in w[k] / w[-1]."""
+    sums = node.op.name in ("add", "subtract")
+    places: dict[int, frozenset[Any]] = {k: frozenset() for k, i in enumerate(node.inputs) if sums and i.type.ndim}
+    for route, parts in found.items():
+        for k in parts:
+            places[k] = places.get(k, frozenset()).union(*route.axes)
+    both = frozenset().union(*places.values())
+    if not sums and len(both) <= 2 and all(map(is_single, both)):
+        return both
+    return frozenset.intersection(*places.values()) if places else both

@@ -101,6 +101,7 @@ FORMS = {
     "columns of vectors": lambda w, v: np.stack([v @ (f(w) * (e @ v)) for e in np.eye(N)]),
     "roots": lambda w, v: (b := v * np.sqrt(f(w))) @ b.T,
     "outer products": lambda w, v: sum(f(w[k]) * np.outer(v[:, k], v[:, k]) for k in range(N)),
+    "by the last": lambda w, v: sum(f(w[k]) / w[-1] * np.outer(v[:, k], v[:, k]) for k in range(N)) * w[-1],
     "pairs": lambda w, v: sum(f(value) * np.outer(vector, vector) for value, vector in zip(w, v.T, strict=True)),
     "columns of one": lambda w, v: sum(f(w[k]) * v[:, k : k + 1] @ v[:, k : k + 1].T for k in range(N)),
     "columns by lists": lambda w, v: sum(f(w[k]) * v[:, [k]] @ v[:, [k]].T for k in range(N)),
@@ -169,6 +170,15 @@ def test_matrices_that_are_put_together_again(form):
     for name, a in MATRICES.items():
         np.testing.assert_allclose(slope(a), WANT[name], rtol=1e-7, atol=1e-7, err_msg=name)
         np.testing.assert_allclose(along(a), np.sum(WANT[name] * B), rtol=1e-7, err_msg=name)
+
+
+@pytest.mark.parametrize("matrix", ["three", "apart"])
+def test_values_in_a_row_by_one_that_is_alone(matrix):
+    def loss(a):
+        w, v = np.linalg.eigh(a)
+        return np.sum(C * ((v * np.stack([f(w[k]) / w[-1] for k in range(N)])) @ v.T)) * w[-1]
+
+    np.testing.assert_allclose(tapec.grad(loss)(MATRICES[matrix]), WANT[matrix], rtol=1e-7, atol=1e-7)
 
 
 SCALARS = {
