@@ -17,7 +17,7 @@ from tapec.codegen.order import in_order
 from tapec.codegen.pattern import CARRIED, OWN, SAME, Loop, Walk
 from tapec.codegen.plan import count_uses, is_view
 from tapec.codegen.repeats import find_loops
-from tapec.ir import INPUT, Graph, Node, input_node
+from tapec.ir import INPUT, Graph, Node, constant, input_node
 from tapec.ir.types import type_of
 
 __all__ = ["Arranged", "Given", "arranged"]
@@ -194,7 +194,9 @@ class _Arranger(Collector):
         return target
 
     def number_of(self, numbers: tuple[float, ...], block: Block) -> Node:
-        """What stands for a number that is another in each step."""
+        """What stands for a number that is another in each step, or of another node."""
+        if len(set(map(repr, numbers))) == 1:
+            return constant(numbers[0])
         found = counted(numbers, block)
         if found is None:
             found = input_node("c", type_of(numbers[0]))

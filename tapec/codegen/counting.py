@@ -20,7 +20,9 @@ Numbers = tuple[float, ...]
 def counted(numbers: Numbers, block: Block) -> Node | None:
     """What stands for whole numbers that count; None where they do not."""
     stride = numbers[1] - numbers[0]
-    if any([type(n) is not int for n in numbers]) or any([b - a != stride for a, b in pairwise(numbers)]):
+    if not stride or any([type(n) is not int for n in numbers]):
+        return None
+    if any([b - a != stride for a, b in pairwise(numbers)]):
         return None
     known = block.numbers.get((numbers[0], stride))
     if known is None:
@@ -47,7 +49,7 @@ def _new_number(start: int, stride: int, count: int, block: Block) -> Node:
 def numbered(block: Block) -> dict[Node, range]:
     """What counts in a loop, and from where to where."""
     made = {node: (start, stride) for (start, stride), node in block.numbers.items()}
-    return {n: range(int(a), int(a + d * block.count), int(d)) for n, (a, d) in made.items() if d}
+    return {n: range(int(a), int(a + d * block.count), int(d)) for n, (a, d) in made.items()}
 
 
 def range_text(values: range) -> str:

@@ -413,3 +413,19 @@ def test_work_grows_with_the_program(kinds, reach):
         return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
 
     assert calls(8000) < 60 * 8000 and calls(8000) < 3 * calls(4000)
+
+
+def test_a_number_that_is_another_node_in_each_step(monkeypatch):
+    """It is one number all the same: a range of step 0 was asked for."""
+    x = np.array([0.3, -1.3, 0.2, 0.9, -0.4, 0.7, -2.1])
+
+    def f(x):
+        s = x * 1.0
+        for _ in range(2):
+            s = np.tanh([0.5, 0.1, 0.3, 0.2, 0.4, 0.8, 0.9]) * x + 0 * s
+        return np.sum(np.tanh(s))
+
+    monkeypatch.setattr(floats, "LEAST", 1)
+    got = tapec.hvp(f)(x, x)
+    monkeypatch.setattr(floats, "LEAST", 10_000)
+    assert np.array_equal(got, tapec.hvp(f)(x, x))
