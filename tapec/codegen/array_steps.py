@@ -121,7 +121,7 @@ class ArrayStep(Stepping):
             self.owned.discard(node)
 
     # -- names ------------------------------------------------------------------------------------------------------
-    def call(self, node: Node, old: str | None = None) -> str:
+    def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
         heir = self.heir.get(node)
         array = "" if old is None else self.array_of(old)
         if old is not None and heir is not None:
@@ -131,7 +131,7 @@ class ArrayStep(Stepping):
             if name in self.pooled:
                 self.take_back(name)
         else:
-            name = super().call(node, old)
+            name = super().call(node, old, stem)
         self.lives[name] = array
         self.holder[name] = node
         return name

@@ -92,7 +92,8 @@ class Buffers:
 
     def bind(self, name: str, old: str | None = None) -> None:
         """A name stands for new memory, or for that which another stands for."""
-        before, group = self.bound.get(name), [] if old is None else self.names_like(old)
+        group = [] if old is None else self.names_like(old)
+        before = self.bound.get(name)
         if before is not group:
             if before is not None:
                 before.remove(name)
@@ -268,9 +269,10 @@ class Buffers:
                 self.alive -= leaf.type.nbytes if dead else 0
 
     # -- names ------------------------------------------------------------------------------------------------------
-    def call(self, node: Node, old: str | None = None) -> str:
-        """Name a new value; `old` is what its memory was called."""
-        wish = self.wish(node) if old is None or node in self.plan.wishes else old
+    def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
+        """Name a new value: as it wishes, or as its memory was called, or by this letter."""
+        known = old or stem
+        wish = self.wish(node) if known is None or node in self.plan.wishes else known
         if self.workspace is not None and wish == old:
             if wish in self.workspace:
                 self.name[node] = wish

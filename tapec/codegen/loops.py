@@ -278,7 +278,7 @@ def _freed(outer: Lowering, inside: Lowering, held: dict[str, Node], workspace: 
 def _zero(outer: Lowering, part: Node, value: Node) -> str:
     """The name of a sum, which starts at zero."""
     t = part.type
-    name = outer.call(part, generic_name(value))
+    name = outer.call(part, stem=generic_name(value))
     outer.own(part)
     zero: Any = new_array("zeros", t) if t.shape else 0.0
     outer.out.append(Assign(name, zero))

@@ -269,3 +269,19 @@ def test_views_for_later_are_taken_later():
     lines = check(graph_of(f, ROWS), ROWS).source.splitlines()
     loop = "".join([line for line in lines if line.startswith(" " * 8)])
     assert "[:, 1:]" not in loop and "[:, :1]" in loop
+
+
+def test_sums_of_one_loop_are_arrays_of_their_own():
+    """They had been taken for one array, which two names stand for, and let go of under names that were gone."""
+
+    def f(w, x):
+        a, b = np.sum(np.tanh(x * w), axis=0), np.sum(np.sin(x * w), axis=0)
+        c = a * b + np.cos(a)
+        d = np.concatenate([c, c * c, c - 1])
+        return np.sum(np.sin(d) * np.cumsum(d))
+
+    w, x = rng.normal(size=20_000), rng.normal(size=(40, 20_000))
+    source = check(graph_of(f, w, x), w, x).source
+    [gone] = [line for line in source.splitlines() if "del s" in line]
+    names = gone.removeprefix("    del ").split(", ")
+    assert len(set(names)) == len(names) > 2
