@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import UnsupportedError, at_user_line
+from tapec.errors import UnsupportedError, at_user_line, is_user_file, warn_user
 from tapec.ops import UFUNCS
 from tapec.trace.joins import parts_for
 from tapec.trace.mends import detach_error, detaches
@@ -131,6 +131,8 @@ def to_array(t: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarr
         if asking.f_code in _OF_PARTS and t.dtype.kind == "c":
             raise UnsupportedError(at_user_line(_NO_PARTS.format(asking.f_code.co_name)))
         parts = parts_for(t, asking)
+        if parts is None and t.dtype.kind == "c" and np.real in _BLIND:
+            _tell_of_parts(asking)
         return elements(t) if parts is None else parts
     if t.shape:
         for trace in watching:
@@ -151,6 +153,18 @@ _NO_STRIDES = (
 _BLIND = (np.angle,) if np.array([1j], object).imag[0] == 1 else (np.angle, np.imag, np.real)
 _OF_PARTS = frozenset([getattr(f, "_implementation", f).__code__ for f in _BLIND])
 _NO_PARTS = "np.{0} of a list does not look into its tensors. Mend: np.{0}(np.stack([...]))"
+
+
+def _tell_of_parts(frame: Any) -> None:
+    """The parts of an array of tensors ask nobody: all that can be seen is that somebody who is running names them."""
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename) and not {"real", "imag"}.isdisjoint(frame.f_code.co_names):
+            warn_user(
+                "an array is made of complex tensors, of which `.real` is the array itself and `.imag` zeros before "
+                "NumPy 2.5. Mend: np.stack([...])"
+            )
+            return
+        frame = frame.f_back
 
 
 def _asking() -> Any:

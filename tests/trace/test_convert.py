@@ -7,6 +7,7 @@ import operator
 import pickle
 import re
 import statistics
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -156,6 +157,21 @@ def test_parts_of_lists_of_complex_tensors_are_right_or_an_error(part):
         np.testing.assert_allclose(found, part(z * [1, 2]))
     stacked = tapec.compile(lambda z: part(np.stack([z[0], z[1] * 2])))(z)
     np.testing.assert_allclose(stacked, part(z * [1, 2]))
+
+
+@pytest.mark.parametrize("part", [lambda a: a().real, lambda a: a().imag], ids=["real", "imag"])
+def test_parts_of_arrays_of_complex_tensors_are_right_or_told(part):
+    """Before NumPy 2.5 they ask nobody."""
+    z = np.array([1.0 + 2j, 0.5 - 1j])
+    t = tapec.constant(z)
+    with tapec.GradientTape() as tape, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        tape.watch(t)
+        found = part(lambda: np.array([t[0], t[1] * 2]))
+    if told:
+        assert re.search(r"`.real` is the array itself .* np.stack", str(told[0].message))
+    else:
+        np.testing.assert_allclose([float(x) for x in found], part(lambda: z * [1, 2]))
 
 
 def test_complex_tensors_too():
