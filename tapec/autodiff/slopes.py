@@ -189,7 +189,7 @@ def _common(node: Node, found: dict[Route, Parts]) -> frozenset[Any]:
     for route, parts in found.items():
         for k in parts:
             places[k] = places.get(k, frozenset()).union(*route.axes)
-    both = frozenset().union(*places.values())
-    if not sums and len(both) <= 2 and all(map(is_single, both)):
+    both = frozenset(filter(is_single, frozenset().union(*places.values())))
+    if not sums and len(both) <= 2:
         return both
     return frozenset.intersection(*places.values()) if places else both

@@ -102,6 +102,7 @@ FORMS = {
     "roots": lambda w, v: (b := v * np.sqrt(f(w))) @ b.T,
     "outer products": lambda w, v: sum(f(w[k]) * np.outer(v[:, k], v[:, k]) for k in range(N)),
     "by the last": lambda w, v: sum(f(w[k]) / w[-1] * np.outer(v[:, k], v[:, k]) for k in range(N)) * w[-1],
+    "columns by the last": lambda w, v: sum(f(w[k]) / w[-1] * v[:, [k]] @ v[:, [k]].T for k in range(N)) * w[-1],
     "pairs": lambda w, v: sum(f(value) * np.outer(vector, vector) for value, vector in zip(w, v.T, strict=True)),
     "columns of one": lambda w, v: sum(f(w[k]) * v[:, k : k + 1] @ v[:, k : k + 1].T for k in range(N)),
     "columns by lists": lambda w, v: sum(f(w[k]) * v[:, [k]] @ v[:, [k]].T for k in range(N)),
