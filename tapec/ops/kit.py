@@ -12,7 +12,7 @@ from tapec.errors import DetachError, at_user_line
 from tapec.ir import Type
 from tapec.ir.types import NUMBERS
 from tapec.ops.array import ArrayLike
-from tapec.ops.define import as_operand, conj, ndim_of
+from tapec.ops.define import as_operand, conj, dtype_of, ndim_of
 from tapec.ops.samples import Case
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "rolled",
     "same_type",
     "stacked",
+    "truths",
     "weak",
 ]
 
@@ -89,6 +90,17 @@ def inexact(x: Any) -> Any:
     """The same with floats in place of whole numbers and truth values."""
     x = as_array(x)
     return x if x.dtype.kind in "fc" else x.astype(float)
+
+
+def truths(where: Any) -> Any:
+    """The mask that `where=` gives, as NumPy reads it: objects are true or not, and arrays of numbers are none."""
+    mask = as_operand(where)
+    dtype = dtype_of(mask)
+    if dtype.kind == "b":
+        return mask
+    if isinstance(where, (np.ndarray, ArrayLike)) and where.ndim:
+        raise TypeError(f"Cannot cast array data from {dtype!r} to {np.dtype(bool)!r} according to the rule 'safe'")
+    return as_array(mask).astype(bool)
 
 
 def plain_number(x: Any) -> Any:

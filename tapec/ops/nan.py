@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Type
 from tapec.ops.array import apply, deliver, implements
 from tapec.ops.define import define, dtype_of
-from tapec.ops.kit import as_array, plain_number
+from tapec.ops.kit import as_array, plain_number, truths
 from tapec.ops.samples import Case
 
 __all__ = ["NAN_TO_NUM", "nan_to_num", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
@@ -64,7 +64,7 @@ def nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **m
 
 
 def _both(there: Any, where: Any) -> Any:
-    return there if where is True else where if there is True else there & where
+    return there if where is True else where if there is True else there & truths(where)
 
 
 @implements(np.nanmean)

@@ -11,7 +11,7 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, axes_param, conj, define, lanes_param, reduced_shape, spread
-from tapec.ops.kit import as_array, real_dtype, weak
+from tapec.ops.kit import as_array, real_dtype, truths, weak
 from tapec.ops.samples import Case
 
 __all__ = ["MAX", "MEAN", "MIN", "PROD", "SUM", "count", "reduction", "reduction_cases"]
@@ -77,7 +77,7 @@ def reduction(name: str, function: Any, dtype: Callable[[np.dtype], np.dtype], v
 def masked(a: Any, where: Any, fill: Any) -> Any:
     if where is True:
         return a
-    y = np.where(where, a, fill)
+    y = np.where(truths(where), a, fill)
     if y.shape != a.shape:
         raise ValueError(at_user_line(f"the mask has the shape {np.shape(where)}, the array {a.shape}"))
     return y
@@ -176,7 +176,7 @@ def mean_(
             return mean_(a.astype(dtype), axis, None, None, keepdims, where=where).astype(dtype)
         a = a.astype(dtype)
     if where is not True:
-        where = np.broadcast_to(where, a.shape)
+        where = np.broadcast_to(truths(where), a.shape)
         number = np.sum(where, axis=axis, keepdims=keepdims).astype(real_dtype(mean_dtype(a.dtype)))
         return np.sum(a, axis, keepdims=keepdims, where=where) / number
     return apply(MEAN, (a,), axes_param(a, axis, keepdims))
@@ -245,7 +245,7 @@ def _extreme(op: Op, pair: Any, a: Any, axis: Any, keepdims: Any, initial: Any, 
                 f"reduction operation '{pair.__name__}' does not have an identity, "
                 "so to use a where mask one has to specify 'initial'"
             )
-        a = np.where(where, a, initial)
+        a = masked(a, where, initial)
     params = lanes_param(a, axis, keepdims)
     if initial is not None and not a.size:
         axes, keepdims = dict(params).values()

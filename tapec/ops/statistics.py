@@ -11,7 +11,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements, method
 from tapec.ops.checks import checked
 from tapec.ops.define import axes_param, ndim_of, shape_of, spread
-from tapec.ops.kit import as_array, plain_number, real_dtype
+from tapec.ops.kit import as_array, plain_number, real_dtype, truths
 from tapec.ops.reductions import count, mean_dtype, reduction, reduction_cases, reduction_source
 from tapec.ops.symbol import holds
 
@@ -62,7 +62,7 @@ def _moment(
     if where is True and mean is None:
         params = axes_param(a, axis, keepdims)
         return apply(op, (a,), (*params, ("ddof", plain_number(ddof))))
-    where = np.broadcast_to(where, a.shape)
+    where = np.broadcast_to(truths(where), a.shape)
     mean = np.mean(a, axis=axis, keepdims=True, where=where) if mean is None else mean
     number = np.sum(where, axis=axis, keepdims=keepdims).astype(_spread_dtype(a.dtype))
     squares = np.square(np.abs(a - mean)) if a.dtype.kind == "c" else np.square(a - mean)

@@ -11,6 +11,7 @@ from tapec.ir import Op
 from tapec.ir.types import NUMBERS, WEAK_NUMBERS
 from tapec.ops.array import FUNCTIONS, UFUNCS, apply
 from tapec.ops.define import as_operand, dtype_of
+from tapec.ops.kit import truths
 
 __all__ = ["call_with", "cast", "find_op", "plain"]
 
@@ -66,6 +67,7 @@ def call_with(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, kwargs: dict[s
         inputs = _loop_inputs(ufunc, inputs, signature, casting)
     if where is True:
         return plain(ufunc, inputs)
+    where = truths(where)
     return _selected(where, plain(ufunc, _harmless(ufunc, inputs, where)), out)
 
 

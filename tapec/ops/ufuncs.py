@@ -18,6 +18,7 @@ from tapec.ops.define import as_operand, dtype_of, ndim_of, shape_of
 from tapec.ops.encoding import encode_index
 from tapec.ops.exponentials import log_sum_exp
 from tapec.ops.indexing import SCATTER, index_layout, real_index
+from tapec.ops.kit import truths
 from tapec.ops.running import RUNNING, running
 from tapec.ops.segments import segment_sums
 from tapec.ops.setitem import set_at
@@ -111,7 +112,7 @@ def _fold(ufunc: np.ufunc, array: Any, axis: Any, keepdims: bool, initial: Any, 
     start = ufunc.identity if initial is np._NoValue else initial
     masks = None
     if where is not True:
-        mask = np.moveaxis(np.broadcast_to(where, array.shape), axes, tuple(range(len(axes))))
+        mask = np.moveaxis(np.broadcast_to(truths(where), array.shape), axes, tuple(range(len(axes))))
         masks = np.reshape(mask, shape_of(lanes))
         if start is None:
             raise ValueError(f"{name} does not have an identity, so to use a where mask one has to specify 'initial'")

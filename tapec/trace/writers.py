@@ -15,7 +15,7 @@ from tapec.ops.array import ArrayLike, implements
 from tapec.ops.control import WHERE
 from tapec.ops.define import as_operand, dtype_of, shape_of
 from tapec.ops.indexing import GETITEM
-from tapec.ops.kit import as_array
+from tapec.ops.kit import as_array, truths
 from tapec.ops.reading import along_index, within
 from tapec.ops.setitem import setitem
 from tapec.trace.at_once import placed, renewed
@@ -59,7 +59,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     mask = where if where is True or isinstance(dst, Tensor) else _plain(where)
     t = dst if type(dst) is Tensor else _target(dst, np.copyto, src, casting=casting, where=mask)
     if t is not None:
-        assign(t, src if where is True else np.where(where, as_operand(src), t), casting)
+        assign(t, src if where is True else np.where(truths(where), as_operand(src), t), casting)
 
 
 def _is_chosen(t: Tensor, mask: Any, values: Any) -> bool:

@@ -251,6 +251,17 @@ def test_nothing_at_all():
         assert_same(f(t), f(NONE))
 
 
+@pytest.mark.parametrize("where", [slice(0, 2), 2.5, np.float64(3.0), 0, [2.5, 0, 1, 0, 3], [{}, ..., None, 1, 0]])
+def test_masks_are_what_is_true(where):
+    def f(x):
+        return np.multiply(x, W, out=2.0 * x, where=where), np.sum(x, where=where), np.max(x, initial=3, where=where)
+
+    for got, want in zip((*f(tapec.constant(V)), *tapec.compile(f)(V)), f(V) * 2, strict=True):
+        assert_same(got, want)
+    if type(where) is list:  # what NumPy counts for the mean is not the same in all its versions
+        assert np.mean(tapec.constant(V), where=where).numpy() == np.mean(V, where=np.array(where, bool))
+
+
 def test_ends_of_geometric_steps_have_slopes_where_there_are_none_between():
     first, last = tapec.jacobian(lambda a, b: np.geomspace(a, b, 3), argnums=(0, 1))(-1.0, 2.0)
     np.testing.assert_array_equal([first, last], [[1, NAN, 0], [0, NAN, 1]])
