@@ -10,10 +10,12 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from tapec.trace.clones import CACHE_KEY
+from tapec.trace.standins import is_own_class
 
 __all__ = ["Copied", "bound", "cached", "decorator", "dress", "hashable", "is_class_method"]
 
 AGAIN = 8  # so many times made of one function, it is made in a loop
+_MOST = 32  # objects, or kinds of what is made, for which one function keeps it
 
 
 def decorator(function: Any, make: Callable[[Any], Any], *what: Any) -> Any:
@@ -50,9 +52,8 @@ def cached(function: Any, key: Any, make: Callable[[Any], Any], times: int = 1) 
     It is made anew where it cannot be kept, and where the key has no hash.
     """
     method = isinstance(function, MethodType)  # others have a `__self__`, too: adapters of methods, what is built in
-    owner, inner = (function.__self__, function.__func__) if method else (function, function)
-    table = _table_of(owner)
-    place = (key, id(inner))
+    table = _table_of(function.__func__ if method else _keeper(function))
+    place = (key, id(function.__self__ if method else function))
     try:
         hash(place)
     except TypeError:
@@ -63,8 +64,16 @@ def cached(function: Any, key: Any, make: Callable[[Any], Any], times: int = 1) 
     if type(found) is not int:
         return found
     made = make(function)
+    if not found and len(table) >= _MOST:
+        table.pop(next(iter(table)), None)  # the oldest
     table[place] = made if found + 1 >= times else found + 1
     return made
+
+
+def _keeper(function: Any) -> Any:
+    """Where it is kept what is made of a function. The attributes of the user's objects are state, which others look
+    through: what is made of these is kept with the code that they share, for a few of them."""
+    return type(function).__call__ if is_own_class(type(function)) else function
 
 
 def _table_of(owner: Any) -> dict[Any, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
+from tapec.trace.clones import CACHE_KEY
 from tapec.trace.facts import CHECKED, SCALARS, Path, class_file, is_own_code
 from tapec.trace.structure import STANDS_FOR
 
@@ -162,6 +163,8 @@ def _mapping(captures: Any, real: Any, path: Path) -> Any:
         made.default_factory = real.default_factory
     put = OrderedDict.__setitem__ if isinstance(real, OrderedDict) else dict.__setitem__
     for key, v in real.items():
+        if key == CACHE_KEY:  # among the attributes of an object, of which it is none
+            continue
         simple = isinstance(key, (str, int, bool, bytes, tuple, float, type(None)))
         put(made, key, captures.read(v, path.item(key)) if simple else v)
     keys = Path(f"keys of {path.label}", f"tuple({path.source})", path.names, lambda: tuple(path.get()))

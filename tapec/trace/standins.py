@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.trace.clones import CACHE_KEY
 from tapec.trace.facts import Path, class_file, is_own_code, note_parts, words_of
 from tapec.trace.tensor import Tensor
 
@@ -160,7 +161,7 @@ def _asks_for_types(kind: type) -> bool:
 def _names(x: Any) -> list[str]:
     """The attributes that an object holds."""
     slots = [n for c in type(x).__mro__ for n, d in c.__dict__.items() if type(d) is types.MemberDescriptorType]
-    return [*getattr(x, "__dict__", ()), *[n for n in slots if hasattr(x, n)]]
+    return [*[n for n in getattr(x, "__dict__", ()) if n != CACHE_KEY], *[n for n in slots if hasattr(x, n)]]
 
 
 def _filled(kind: Any, attributes: dict[str, Any]) -> Any:

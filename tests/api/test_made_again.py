@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.api.methods import AGAIN
+from tapec.api.methods import _MOST, AGAIN
 from tapec.runtime import build
 
 X = np.array([0.5, 2.0])
@@ -132,10 +132,32 @@ def test_of_objects(function):
         other.w = 7.0
         assert np.array_equal(tapec.grad(function(other))(X), 14.0 * X)
     assert np.array_equal(tapec.grad(function(models[0]))(X), 4.0 * X)
+    assert [list(vars(m)) for m in models] == [["w"], ["w"]]  # which methods may go through
     gone = weakref.ref(models[0])
-    del models, m
+    del models, m, other
+    for _ in range(_MOST):
+        made_by(tapec.grad, function(Model(1.0)))  # of which a few are kept, and not all
     gc.collect()
     assert gone() is None
+
+
+class Module:
+    """Its parameters are its attributes."""
+
+    def __init__(self):
+        self.a, self.b = 2.0, np.ones(2)
+
+    def penalty(self, x):
+        return sum([np.sum(p * p * x) for p in vars(self).values()]) * len(vars(copy.copy(self)))
+
+    gradient = tapec.grad(penalty)
+
+
+def test_attributes_of_objects_are_those_of_the_user():
+    m = Module()
+    for gradient in (lambda: m.gradient, lambda: tapec.grad(m.penalty)):
+        for _ in range(AGAIN + 2):
+            np.testing.assert_array_equal(gradient()(X), [10.0, 10.0])
 
 
 def test_a_method_that_is_made_anew_is_the_new_one():
