@@ -69,6 +69,7 @@ class Captures:
         self.noted: dict[int, Any] = {}
         self._seen: dict[str, tuple[Any, Any]] = {}
         self._containers: dict[int, tuple[Path, Any]] = {}
+        self.filled: list[tuple[Any, bool]] = []  # stand-ins for containers that got others which the run has made
         self._aliases: set[str] = set()  # names of containers that have several
         self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
         self._named: list[tuple[Path, Tensor]] = []  # of `arrays`, those that are no items of a container
@@ -270,7 +271,9 @@ class Captures:
         return self.originals.get(id(x), x)
 
     def write_back(self) -> None:
-        """Give functions, classes and objects that the run changed their new values."""
+        """Give containers, functions, classes and objects that the run changed their new values."""
+        for stand_in, remark in self.filled:
+            stand_in._write_back(remark)
         self.clones.write_back()
         for kind, stand_in, given in self.classes:
             for name in vars(stand_in).keys() - given:

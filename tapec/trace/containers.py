@@ -44,6 +44,7 @@ def container(captures: Any, value: Any, path: Path) -> Any:
         captures.open.discard(id(value))
 
 
+_MADE = frozenset({list, tuple, dict})  # those that a run makes
 _MANY = 100  # numbers and strings of one container that are captured one by one
 
 
@@ -74,6 +75,7 @@ def _both(name: str, moves: bool = True) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if moves:
             self._captures.trace.unsettle(f"it takes items out of a {STANDS_FOR[type(self)].__name__}, or moves them")
+        self._note(args, False)
         getattr(self._real, name)(*[self._captures.stored(a, remark=False) for a in args], **kwargs)
         return getattr(super(_Writes, self), name)(*args, **kwargs)
 
@@ -91,9 +93,20 @@ class _Writes:
         super().__setitem__(key, item)  # type: ignore[misc]
         if self._attributes is None:
             self._real[key] = self._captures.stored(item)
+            self._note((item,), True)
         else:
             self._real[key] = item
             self._attributes[key] = True
+
+    def _note(self, items: tuple[Any, ...], remark: bool) -> None:
+        """What the run puts in may go on changing until its end."""
+        if not _MADE.isdisjoint(map(type, items)):
+            self._captures.filled.append((self, remark))
+
+    def _write_back(self: Any, remark: bool) -> None:
+        for key, item in self.items() if isinstance(self, dict) else enumerate(self):
+            if type(item) in _MADE and id(item) not in self._captures.originals:
+                self._real[key] = self._captures.stored(item, remark)
 
     __delitem__, pop, clear = _both("__delitem__"), _both("pop"), _both("clear")
 

@@ -279,6 +279,49 @@ def test_gradients_of_what_is_given_back_as_it_is():
     assert tapec.grad(lambda u: tapec.compile(lambda x: (x, u))(2.0)[1] * 3.0)(1.0) == 3.0
 
 
+def appended(x, held):
+    held["new"] = []
+    held["new"].append(x)
+
+
+def counted(x, held):
+    held.setdefault("new", {})["x"] = 2.0 * x
+
+
+def sorted_later(x, held):
+    held["l"] = list(held["l"])
+    held["l"].sort()
+
+
+def inserted(x, held):
+    inner = [x]
+    held["l"].insert(0, inner)
+    held["pair"] = inner, 1
+    inner.append([x, 7])
+
+
+def put_at_the_end(x, held):
+    inner = []
+    held["l"].append(inner)
+    inner.append(x)
+
+
+@pytest.mark.parametrize("change", [appended, counted, sorted_later, inserted])
+def test_containers_that_a_run_makes_may_change_when_they_are_in_state(change):
+    real, ours = {"l": [3, 1.5, 2]}, {"l": [3, 1.5, 2]}
+    f = tapec.compile(lambda x: (change(x, ours), x)[1])
+    for k in range(3):
+        f(float(k))
+        change(float(k), real)
+        assert repr(ours) == repr(real)
+
+
+def test_a_container_that_is_put_to_the_end_holds_no_tensors():
+    held = {"l": []}
+    tapec.compile(lambda x: (put_at_the_end(x, held), x)[1])(1.0)
+    assert repr(held) == "{'l': [[1.0]]}"
+
+
 def test_an_error_when_it_is_compiled_is_the_same_at_every_call():
     f = tapec.grad(lambda w: w * np.random.random(3))
     for _ in range(2):
