@@ -174,7 +174,7 @@ class CompiledFunction(Copied):
             try:
                 recorded = self._record(entry, call, objects)
             except Exception as own:  # whatever the function raises: the error that it met, or what it makes of it
-                if type(own) is type(error):
+                if type(own) is type(error) and str(own) == str(error):
                     return MISS
                 raise
             at_the_end.callback(recorded.let_go)
