@@ -150,11 +150,12 @@ def _loop(
 def _is_spread(node: Node) -> bool:
     """Does a number do where an operand is uniform, because another operand has the result's shape, and the dtype too?
 
-    Numbers alone make float64.
+    Numbers alone make float64. A scatter is none of the others: it is added to this very array.
     """
     if is_scatter(node):
         return True
-    others = [i.type for i in node.inputs if i.op.name != "full" and i.type.shape == node.type.shape]
+    arrays = [i for i in node.inputs if i.op.name != "full" and not is_scatter(i)]
+    others = [i.type for i in arrays if i.type.shape == node.type.shape]
     dtype = node.type.dtype
     return node.op.kind == "elementwise" and any([t.dtype == dtype or dtype.char == "d" for t in others])
 

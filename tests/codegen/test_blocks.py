@@ -285,3 +285,17 @@ def test_sums_of_one_loop_are_arrays_of_their_own():
     [gone] = [line for line in source.splitlines() if "del s" in line]
     names = gone.removeprefix("    del ").split(", ")
     assert len(set(names)) == len(names) > 2
+
+
+def test_what_is_scattered_by_rows_is_added_to_an_array():
+    """A number in its place, which is as good for all else, left zeros that had more rows than the last block."""
+    x, labels = rng.normal(size=(140_003, 10)), rng.integers(0, 10, 140_003)
+    with tapec.settings(optimize=False), tapec.GradientTape() as tape:
+        w = tapec.constant(x)
+        tape.watch(w)
+        y = w * 1.0
+        picked = np.take_along_axis(y, labels[:, None], 1)[:, 0]
+        d = tape.gradient([w + y, w * 2.0, picked], w)
+    wanted = np.full(x.shape, 4.0)
+    wanted[np.arange(len(x)), labels] += 1.0
+    np.testing.assert_array_equal(d, wanted)
