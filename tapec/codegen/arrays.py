@@ -38,7 +38,7 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     checked = settings.check_nan
     whole = graph
     if not checked:
-        graph = in_blocks(factored(expanded(contracted(short_axes_moved(graph)))))
+        graph = in_blocks(factored(expanded(contracted(short_axes_moved(graph)))), tree)
     if tree is None:
         graph = Graph(graph.inputs, scheduled(graph.nodes), graph.outputs, graph.name)
     names = Names((name,))

@@ -12,6 +12,7 @@ from tapec.codegen.regions import Region, find_regions, has_rows, picks_by_row, 
 from tapec.codegen.scatter import is_scatter
 from tapec.codegen.schedule import early_ends
 from tapec.ir import ITEM, Graph, Node, Op, constant, get_op, input_node, is_literal
+from tapec.ir.tree import Tree
 from tapec.ir.types import Type
 
 __all__ = ["LOOP", "Body", "in_blocks"]
@@ -39,11 +40,11 @@ ROWS = Op(name="row numbers", run=no_run, rule=no_run, kind="creation", source="
 LOOP = Op(name="block loop", run=no_run, rule=no_run, kind="block loop", multi=True)
 
 
-def in_blocks(graph: Graph) -> Graph:
+def in_blocks(graph: Graph, tree: Tree | None = None) -> Graph:
     """The program with its regions as loops; the same graph when there are none."""
     needed = count_uses(graph.nodes, graph.outputs)
     lean = Graph(graph.inputs, [n for n in graph.nodes if n in needed], graph.outputs, graph.name)
-    rows, regions, before = find_regions(lean)
+    rows, regions, before = find_regions(lean, tree)
     if not regions:
         return graph
     graph = lean

@@ -16,7 +16,7 @@ from tapec.codegen.plan import Plan
 from tapec.ir import CONSTANT, ITEM, Graph, Node
 from tapec.ir.tree import Branch, Leaf, Tree
 
-__all__ = ["Segment", "items_of", "leaves_of", "results_of", "segments_of", "tests_of"]
+__all__ = ["Segment", "items_of", "leaves_of", "places_of", "results_of", "segments_of", "tests_of"]
 
 
 class Segment:
@@ -136,6 +136,16 @@ def items_of(graph: Graph, plan: Plan, segments: list[Segment]) -> list[Any]:
     for node in plan.nodes:
         place[node].nodes.append(node)
     return _items(segments[0], plan, results)
+
+
+def places_of(graph: Graph, tree: Tree | None) -> dict[Node, int]:
+    """The number of the segment in which each value is computed; 0 for all where there is no tree."""
+    place = dict.fromkeys(graph.nodes, 0)
+    if tree is not None:
+        segments = segments_of(tree, graph.outputs, graph.outputs)
+        number = {s: k for k, s in enumerate(segments)}
+        place.update((n, number[s]) for n, s in _placement(graph, segments).items())
+    return place
 
 
 def _placement(graph: Graph, segments: list[Segment]) -> dict[Node, Segment]:

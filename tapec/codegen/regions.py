@@ -2,7 +2,7 @@
 
 A value is row-wise when its first axis is the one that blocks run over and each row of it needs only the same rows of
 its operands: elementwise operations, reductions along other axes, views that leave the first axis alone. Loops run one
-after the other: what needs a sum over all rows comes after the loop that makes it.
+after the other: what needs a sum over all rows comes after the loop that makes it. Where paths part, each has its own.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
+from tapec.codegen.branches import places_of
 from tapec.codegen.plan import count_uses, is_view, readers_of
 from tapec.codegen.scatter import fused_operand, is_scatter
 from tapec.ir import Graph, Node
 from tapec.ir.index import Slice, Slot
+from tapec.ir.tree import Tree
 from tapec.ops.indexing import counts_up
 
 __all__ = ["Region", "find_regions", "row_inputs"]
@@ -23,6 +25,8 @@ FEWEST = 3  # operations on large arrays that make a loop worth it
 MANY = 4  # products in a sum that had better not all be there at once
 WHOLE = Slice(None, None, None)
 
+Place = tuple[int, int]  # of a loop: how many run before it, on the stretch of code of this number
+
 
 class Region(NamedTuple):
     """The nodes of one loop, in order; those in `sums` are sums over all rows, which it adds up."""
@@ -31,8 +35,11 @@ class Region(NamedTuple):
     sums: tuple[Node, ...]
 
 
-def find_regions(graph: Graph) -> tuple[int, list[Region], dict[Node, int]]:
-    """The number of rows, the loops in order, and for every other node how many loops run before it."""
+def find_regions(graph: Graph, tree: Tree | None) -> tuple[int, list[Region], dict[Node, int]]:
+    """The number of rows, the loops in order, and for every other node how many loops run before it.
+
+    A loop computes what belongs to one stretch of code.
+    """
     large = [n for n in graph.nodes if _is_large(n)]
     if len(large) < FEWEST:
         return 0, [], {}
@@ -44,18 +51,19 @@ def find_regions(graph: Graph) -> tuple[int, list[Region], dict[Node, int]]:
     left_out = _sums_of_products(large, uses)
     scattered = {n: k for n in graph.nodes if (k := fused_operand(n, uses)) is not None}
     readers = readers_of(graph.nodes)
+    place = places_of(graph, tree)
     while True:
-        level, inside, latest = _levels(graph, rows, scattered, left_out)
-        groups: dict[int, list[Node]] = {}
+        level, inside, latest = _levels(graph, rows, scattered, left_out, place)
+        groups: dict[Place, list[Node]] = {}
         for node in graph.nodes:
             if node in inside:
-                groups.setdefault(level[node], []).append(node)
+                groups.setdefault((level[node], place[node]), []).append(node)
         poor = [g for g in groups.values() if sum(map(_is_large, g)) < FEWEST]
         out = [n for g in poor for n in _pinned(g, level, latest)]
         if not poor:
             out = [n for g in groups.values() for n in _views_for_later(g, rows, readers)]
         if not out:
-            return rows, *_regions(graph, rows, groups, level, inside)
+            return rows, *_regions(graph, rows, groups, level, place)
         left_out.update(out)
 
 
@@ -95,7 +103,7 @@ def _is_large(node: Node) -> bool:
 
 
 def _levels(
-    graph: Graph, rows: int, scattered: dict[Node, int], left_out: set[Node]
+    graph: Graph, rows: int, scattered: dict[Node, int], left_out: set[Node], place: Mapping[Node, int]
 ) -> tuple[dict[Node, int], set[Node], dict[Node, int]]:
     """How many loops run before each value is computed (for one in a loop: before that loop), what is in loops, and how
     many could run before it at most.
@@ -107,8 +115,9 @@ def _levels(
     added = {n.inputs[k] for n, k in scattered.items() if not is_scatter(n.inputs[1 - k])}
     for node in graph.nodes:
         by_rows = None if node in left_out else row_inputs(node, rows)
-        if by_rows is not None and not _belongs(node, aligned, scattered, added):
-            by_rows = None
+        if by_rows is not None:
+            own = [i for i in node.inputs if i in aligned and place[i] == place[node]]
+            by_rows = {k for k in by_rows if node.inputs[k] in own} if _belongs(node, own, scattered, added) else None
         level[node] = max(
             [level[i] + (i in aligned and (by_rows is None or k not in by_rows)) for k, i in enumerate(node.inputs)],
             default=0,
@@ -157,21 +166,24 @@ def _sink(graph: Graph, level: dict[Node, int], aligned: dict[Node, set[int]]) -
 
 
 def _regions(
-    graph: Graph, rows: int, groups: dict[int, list[Node]], level: dict[Node, int], inside: set[Node]
+    graph: Graph, rows: int, groups: dict[Place, list[Node]], level: dict[Node, int], place: Mapping[Node, int]
 ) -> tuple[list[Region], dict[Node, int]]:
-    sums: dict[int, list[Node]] = {}
+    inside = {n: key for key, group in groups.items() for n in group}
+    sums: dict[Place, list[Node]] = {}
     for node in graph.nodes:
-        if node not in inside and is_sum_over_rows(node, rows) and any(i in inside for i in node.inputs):
-            if all(level[i] < level[node] for i in node.inputs):  # else one is made after the loop that it would join
-                sums.setdefault(level[node] - 1, []).append(node)
+        if node not in inside and is_sum_over_rows(node, rows):
+            key = level[node] - 1, place[node]
+            own = any(i in inside and inside[i][1] == key[1] for i in node.inputs)
+            if own and all(level[i] < level[node] for i in node.inputs):  # else one is made after the loop
+                sums.setdefault(key, []).append(node)
     order = sorted(groups)
-    place = {n: k for k, n in enumerate(graph.nodes)}
+    number = {n: k for k, n in enumerate(graph.nodes)}
     regions = []
-    for k in order:
-        adding = tuple(sums.get(k, ()))
-        regions.append(Region(tuple(sorted((*groups[k], *adding), key=place.__getitem__)), adding))
+    for key in order:
+        adding = tuple(sums.get(key, ()))
+        regions.append(Region(tuple(sorted((*groups[key], *adding), key=number.__getitem__)), adding))
     taken = {n for r in regions for n in r.nodes}
-    before = {n: sum(1 for k in order if k < level[n]) for n in graph.nodes if n not in taken}
+    before = {n: sum(1 for k, _ in order if k < level[n]) for n in graph.nodes if n not in taken}
     return regions, before
 
 
