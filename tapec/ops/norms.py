@@ -178,10 +178,11 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 @implements(np.linalg.cond)
 def cond(x: Any, p: Any = None) -> Any:
-    """Infinite where there is no inverse, and nothing flows from there."""
+    """Infinite where there is no inverse, and nothing flows from there; nan for a matrix with a nan."""
     x = as_array(x)
     if not x.size:
         raise np.linalg.LinAlgError(at_user_line("cond is not defined on empty arrays"))
+    unknown = np.isnan(x).any(axis=(-2, -1))
     if p in (None, 2, -2):
         s = np.linalg.svd(x, compute_uv=False)
         above, below = (s[..., -1], s[..., 0]) if p == -2 else (s[..., 0], s[..., -1])
@@ -192,4 +193,4 @@ def cond(x: Any, p: Any = None) -> Any:
         none = np.linalg.slogdet(x)[0] == 0
         x = np.where(none[..., None, None], np.eye(n, dtype=x.dtype), x)
         y = norm(x, p, (-2, -1)) * norm(np.linalg.inv(x), p, (-2, -1))
-    return np.where(none, np.inf, y)
+    return np.where(unknown, np.nan, np.where(none | np.isnan(y), np.inf, y))

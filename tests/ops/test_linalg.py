@@ -434,3 +434,14 @@ def test_condition_numbers_of_singular_matrices(name, p):
     slope = tapec.grad(lambda a: np.sum(np.linalg.cond(a, p)))(a)
     assert (slope[np.isinf(found)] == 0).all()
     np.testing.assert_array_equal(tapec.vmap(lambda a: np.linalg.cond(a, p))(np.stack([a, a])), [found, found])
+
+
+@pytest.mark.parametrize("p", [1, -1, np.inf, -np.inf, "fro"])
+def test_condition_numbers_of_matrices_that_are_not_finite(p):
+    unknown, infinite = [[[np.nan, 0], [0, 0]], [[np.nan, 0], [0, 1]]], [[[np.inf, 1], [1, 1]]]
+    a = np.array([*unknown, *infinite, [[0, 0], [0, 1]], [[2, 0], [0, 1]]])
+    with np.errstate(invalid="ignore"):
+        found = tapec.compile(lambda a: np.linalg.cond(a, p))(a)
+        slope = tapec.grad(lambda a: np.sum(np.linalg.cond(a, p)))(a)
+    np.testing.assert_allclose(found, np.real(np.linalg.cond(a, p)))
+    assert (slope[3] == 0).all() and np.isfinite(slope[4]).all()
