@@ -27,6 +27,7 @@ class Empty(NamedTuple):
     The rest are by derivative rules and by the unit vectors of Jacobians. Where constant indices chose along one axis
     (counted from the last), `filled` are the places that are not empty. Where they chose along several, `touched` are
     those at each place of which, together, something was chosen: of `x[rows, labels]`, with all rows, the first.
+    Along `lines`, places were chosen whatever is chosen along others: both axes of `x[1:, 1:]`.
     """
 
     axes: int
@@ -34,6 +35,7 @@ class Empty(NamedTuple):
     axis: int = 0
     filled: int = 0
     touched: tuple[int, ...] = ()
+    lines: int = 0
 
 
 Given = Sequence[Empty | None]
@@ -62,14 +64,15 @@ def _joined(parts: Given) -> Empty | None:
     known = [p for p in parts if p is not None]
     if len(known) < 2:
         return known[0] if known else None
-    axes = chosen = 0
+    axes = chosen = lines = 0
     for p in known:
         axes |= p.axes
         chosen |= p.chosen
+        lines |= p.lines
     by_user = [p for p in known if p.chosen]
     if len(by_user) == 1:
         return by_user[0]._replace(axes=axes, touched=())
-    return Empty(axes, chosen)
+    return Empty(axes, chosen, lines=lines)
 
 
 def _laid(node: Node, k: int, part: Empty | None) -> Empty | None:
@@ -77,8 +80,9 @@ def _laid(node: Node, k: int, part: Empty | None) -> Empty | None:
     shift = node.type.ndim - node.inputs[k].type.ndim
     if part is None or not shift:
         return part
+    touched = tuple([axes << shift for axes in part.touched])
     return part._replace(
-        axes=part.axes << shift, chosen=part.chosen << shift, touched=tuple([axes << shift for axes in part.touched])
+        axes=part.axes << shift, chosen=part.chosen << shift, touched=touched, lines=part.lines << shift
     )
 
 
@@ -92,9 +96,20 @@ def _where(node: Node, given: Given) -> Empty | None:
     condition, a, b = node.inputs
     parts = [_laid(node, 1, given[1]), _laid(node, 2, given[2])]
     if is_zero(a) or is_zero(b):
-        axes = _varies(condition, node.type.ndim)
-        parts.append(Empty(axes, axes if _is_chosen(condition) else 0))
+        ndim = node.type.ndim
+        axes = _varies(condition, ndim)
+        by_user = _is_chosen(condition)
+        parts.append(Empty(axes, axes, lines=_lines(condition, ndim)) if by_user else Empty(axes, 0))
     return _joined(parts)
+
+
+def _lines(condition: Node, ndim: int, depth: int = 8) -> int:
+    """The axes along which a condition is one of its own, as of `rows[:, None] & columns` both."""
+    if condition.op.name in ("logical_and", "bitwise_and") and depth:
+        a, b = condition.inputs
+        return _lines(a, ndim, depth - 1) | _lines(b, ndim, depth - 1)
+    axes = _varies(condition, ndim)
+    return axes if axes.bit_count() == 1 else 0
 
 
 def _is_chosen(condition: Node, depth: int = 8) -> bool:
@@ -114,8 +129,8 @@ def _scatter(node: Node, given: Given) -> Empty | None:
     axes = _all_axes(node)
     if inner.chosen:
         return Empty(axes, axes)
-    one_by_one = len(node.inputs) > 2  # by several index arrays: pairs of a pairwise distance, say, and each has some
-    return Empty(axes, 0) if one_by_one or found is None else found._replace(axes=axes)
+    in_pairs = len(set(node.inputs[1:])) > 1  # not a diagonal: those of a pairwise distance, say, and each has some
+    return Empty(axes, 0) if in_pairs or found is None else found._replace(axes=axes)
 
 
 def _scattered(node: Node) -> Empty | None:
@@ -125,10 +140,12 @@ def _scattered(node: Node) -> Empty | None:
         return Empty(_all_axes(node), _all_axes(node))
     axes = sum([1 << k for k in picked])
     if len(picked) != 1:
-        return Empty(axes, axes, touched=_touched(node, picked))
+        together = len(node.inputs) > 2
+        lines = sum([1 << k for k, part in picked.items() if not (together and type(part) is Slot)])
+        return Empty(axes, axes, touched=_touched(node, picked), lines=lines)
     [(k, part)] = picked.items()
     n = node.type.shape[k]
-    return _among(Empty(axes, axes, k - node.type.ndim), _places(node, part, n), n)
+    return _among(Empty(axes, axes, k - node.type.ndim, lines=axes), _places(node, part, n), n)
 
 
 def _picked(node: Node, shape: tuple[int, ...]) -> dict[int, Any] | None:
@@ -190,7 +207,7 @@ def _setitem(node: Node, given: Given) -> Empty | None:
         before = (1 << n) - 1 if not part.chosen else part.filled if part.axis == axis else 0
         places = _places(node, at, n)
         if before and places:
-            return Empty(part.axes | 1 << k, 1 << k, axis, before & ~places)
+            return Empty(part.axes | 1 << k, 1 << k, axis, before & ~places, lines=1 << k)
     return Empty(_all_axes(node), _all_axes(node))
 
 
@@ -208,10 +225,11 @@ def _sum(node: Node, given: Given) -> Empty | None:
     a, b = [_laid(node, k, part) for k, part in enumerate(given)]
     if a is None or b is None:
         return None
-    axes, chosen = a.axes | b.axes, a.chosen | b.chosen if a.chosen and b.chosen else 0
+    chosen = a.chosen | b.chosen if a.chosen and b.chosen else 0
+    both = Empty(a.axes | b.axes, chosen, lines=a.lines & b.lines)
     if not (a.filled and b.filled and a.axis == b.axis):
-        return Empty(axes, chosen)
-    return _among(Empty(axes, chosen, a.axis), a.filled | b.filled, node.type.shape[a.axis])
+        return both
+    return _among(both._replace(axis=a.axis), a.filled | b.filled, node.type.shape[a.axis])
 
 
 def _reduction(node: Node, given: Given) -> Empty | None:
@@ -232,7 +250,7 @@ def _added_up(part: Empty, places: dict[int, int], old: int, new: int) -> Empty:
     """Along axes that have no place. What the user chose there is taken to leave some of each line."""
     left = _permuted(part, places, old, new)
     if any([part.chosen >> k & 1 for k in range(old) if k not in places]):
-        return left._replace(chosen=1 << (new + left.axis) if left.filled else 0)
+        return left._replace(chosen=left.lines)
     return left
 
 
@@ -241,10 +259,24 @@ def _reshape(node: Node, given: Given) -> Empty | None:
     if part is None:
         return None
     old, new = node.inputs[0].type.shape, node.type.shape
-    here, there = [[k for k, n in enumerate(shape) if n != 1] for shape in (old, new)]
-    if [old[k] for k in here] != [new[k] for k in there]:
+    here, there = _by_step(old), _by_step(new)
+    parted, made = [k for at, k in here.items() if at not in there], [k for at, k in there.items() if at not in here]
+    if any([part.chosen >> k & 1 for k in parted]):
         return _split(part, old, new) or _moved(part, _all_axes(node))
-    return _permuted(part, dict(zip(here, there, strict=True)), len(old), len(new))
+    left = _permuted(part, {k: there[at] for at, k in here.items() if at in there}, len(old), len(new))
+    if any([part.axes >> k & 1 for k in parted]):
+        return left._replace(axes=left.axes | sum([1 << k for k in made]))
+    return left
+
+
+def _by_step(shape: tuple[int, ...]) -> dict[tuple[int, int], int]:
+    """Axes by their sizes, and how many elements they step over: axes of two shapes that have both alike are one."""
+    found, step = {}, 1
+    for k in range(len(shape) - 1, -1, -1):
+        if shape[k] != 1:
+            found[shape[k], step] = k
+            step *= shape[k]
+    return found
 
 
 def _split(part: Empty, old: tuple[int, ...], new: tuple[int, ...]) -> Empty | None:
@@ -259,15 +291,17 @@ def _split(part: Empty, old: tuple[int, ...], new: tuple[int, ...]) -> Empty | N
     m = new[k + 1]
     first, last = ((filled & -filled).bit_length() - 1) // m, (filled.bit_length() - 1) // m
     everywhere = (1 << len(new)) - 1
+    inside = Empty(everywhere, everywhere, k + 1 - len(new), lines=2 << k)
     if first == last:
-        return _among(Empty(everywhere, everywhere, k + 1 - len(new)), filled >> first * m, m)
+        return _among(inside, filled >> first * m, m)
     if last - first + 1 < new[k]:
-        return _among(Empty(everywhere, everywhere, k - len(new)), (2 << last) - (1 << first), new[k])
+        blocks = Empty(everywhere, everywhere, k - len(new), lines=1 << k)
+        return _among(blocks, (2 << last) - (1 << first), new[k])
     anywhere, shift = filled, m
     while shift < m * new[k]:  # as many blocks at once as were taken together by now
         anywhere |= anywhere >> shift
         shift *= 2
-    return _among(Empty(everywhere, everywhere, k + 1 - len(new)), anywhere & ((1 << m) - 1), m)
+    return _among(inside, anywhere & ((1 << m) - 1), m)
 
 
 def _permuted(part: Empty, places: dict[int, int], old: int, new: int) -> Empty:
@@ -278,7 +312,7 @@ def _permuted(part: Empty, places: dict[int, int], old: int, new: int) -> Empty:
 
     axis = places.get(part.axis + old) if part.filled else None
     placed = (0, 0) if axis is None else (axis - new, part.filled)
-    return Empty(bits(part.axes), bits(part.chosen), *placed)
+    return Empty(bits(part.axes), bits(part.chosen), *placed, lines=bits(part.lines))
 
 
 def _getitem(node: Node, given: Given) -> Empty | None:

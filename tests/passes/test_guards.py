@@ -163,7 +163,7 @@ def test_what_may_be_infinite_of_numbers(body, wild):
 
 def test_one_element_of_an_axis_too_long_to_tell_its_places():
     node = parse(text("%x: f64[]", f"scatter %x {{shape=({1 << 40},), index=(-1,)}}")).nodes[-1]
-    assert may_be_empty(node, [None]) == Empty(axes=1, chosen=1, axis=-1)
+    assert may_be_empty(node, [None]) == Empty(axes=1, chosen=1, axis=-1, lines=1)
 
 
 def test_what_any_of_millions_of_copies_has_is_told_at_once():
@@ -273,6 +273,47 @@ DATA = {  # what is multiplied with the user's %y, and whether that is kept out 
     "places that are all of them": (
         "constant {value=[2, 0, 1]}; scatter %y, %2 {shape=(3,), index=($0,)} !ct; multiply %3, %y !ct",
         False,
+    ),
+    "sums of slices along both axes": (
+        "getitem %s {index=(1:, 1:)}; scatter %2 {shape=(3, 3), index=(1:, 1:)} !ct; "
+        "sum %3 {axis=(1,), keepdims=False} !ct; multiply %4, %y !ct",
+        True,
+    ),
+    "sums of what two lists name together": (
+        "constant {value=[0, 1, 1]}; constant {value=[1, 2, 1]}; "
+        "scatter %y, %2, %3 {shape=(3, 3), index=($0, $1)} !ct; "
+        "sum %4 {axis=(1,), keepdims=False} !ct; multiply %5, %y !ct",
+        False,
+    ),
+    "sums of some rows and columns": (
+        "reshape %c {shape=(3, 1)}; bitwise_and %2, %d; where %3, %s, 0 !ct; "
+        "sum %4 {axis=(1,), keepdims=False} !ct; multiply %5, %y !ct",
+        True,
+    ),
+    "sums of some rows or columns": (
+        "reshape %c {shape=(3, 1)}; bitwise_or %2, %d; where %3, %s, 0 !ct; "
+        "sum %4 {axis=(1,), keepdims=False} !ct; multiply %5, %y !ct",
+        False,
+    ),
+    "some rows with some columns": (
+        "reshape %c {shape=(3, 1)}; where %2, %s, 0 !ct; where %d, %s, 0 !ct; add %3, %4 !ct; "
+        "sum %5 {axis=(1,), keepdims=False} !ct; multiply %6, %y !ct",
+        False,
+    ),
+    "diagonals": (
+        UNITS + "constant {value=[0, 2]}; scatter %4, %5, %5 {shape=(2, 3, 3), index=(:, $0, $1)} !ct; "
+        "multiply %6, %y !ct",
+        True,
+    ),
+    "pairs": (
+        UNITS + "constant {value=[0, 2]}; constant {value=[1, 2]}; "
+        "scatter %4, %5, %6 {shape=(2, 3, 3), index=(:, $0, $1)} !ct; multiply %7, %y !ct",
+        False,
+    ),
+    "slices of rows that have two axes": (
+        "eye {n=4, m=2, k=0, dtype=f64} !ct; scatter %2 {shape=(4, 3), index=(:, :2)} !ct; "
+        "reshape %3 {shape=(2, 2, 3)} !ct; sum %4 {axis=(0,), keepdims=False} !ct; multiply %5, %y !ct",
+        True,
     ),
     "sums along what was sliced": (
         UNITS + IN_ROWS + "sum %5 {axis=(1,), keepdims=True} !ct; multiply %6, %y !ct",
