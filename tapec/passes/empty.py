@@ -53,10 +53,15 @@ def _all_axes(node: Node) -> int:
 
 def _varies(node: Node, ndim: int) -> int:
     """The axes, among the last `ndim`, along which a value may differ."""
+    shape = _spread(node).type.shape
+    return sum([1 << (ndim - len(shape) + k) for k, n in enumerate(shape) if n != 1])
+
+
+def _spread(node: Node) -> Node:
+    """What is spread out here, if it is."""
     while node.op.name == "broadcast_to":
         node = node.inputs[0]
-    shape = node.type.shape
-    return sum([1 << (ndim - len(shape) + k) for k, n in enumerate(shape) if n != 1])
+    return node
 
 
 def _joined(parts: Given) -> Empty | None:
@@ -198,7 +203,7 @@ def _matrix(node: Node, given: Given) -> Empty | None:
 
 def _setitem(node: Node, given: Given) -> Empty | None:
     """Zeros are written where nothing of an array was left."""
-    if not is_zero(node.inputs[1]):
+    if not is_zero(_spread(node.inputs[1])):
         return _first(node, given)
     part, picked = given[0] or Empty(0, 0), _picked(node, node.type.shape)
     if picked is not None and len(picked) == 1:

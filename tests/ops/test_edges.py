@@ -145,6 +145,44 @@ def test_no_gradient(name):
     assert grads(WITHOUT[name], np.array([1.2, 2.7])) == [None]
 
 
+SOME, DATA = np.array([False, True, True]), np.array([np.nan, 2.0, 3.0])
+AROUND = np.array([[5.0, np.nan, 0.0], [0.0, 2.0, np.nan], [np.inf, 0.0, 3.0]])
+PRODUCTS, WITH_THE_LAST = np.outer([0, 2, 3], [0, 2, 3]), np.outer([5, 2, 3], [0, 0, 3])
+BESIDE_NAN = {  # some of the data is nan or infinite, and left out: the second derivatives (one axis: a diagonal)
+    "slices of an outer product": (lambda x: np.outer(x * DATA, x * DATA)[1:, 1:], 2 * PRODUCTS),
+    "some rows and columns": (lambda x: np.where(SOME[:, None] & SOME, np.outer(x * DATA, x * DATA), 0), 2 * PRODUCTS),
+    "differences of some": (
+        lambda x: np.where(SOME[:, None] & SOME, ((x * DATA)[:, None] - x * DATA) ** 2, 0),
+        8 * np.diag([0, 4, 9]) - 4 * PRODUCTS,
+    ),
+    "deviations of some": (lambda x: np.where(SOME, np.var(np.stack([x * DATA, x], 1), axis=1), 0), [0, 0.5, 2]),
+    "a diagonal": (lambda x: np.trace((x[:, None] * AROUND) ** 2), [50, 8, 18]),
+    "a diagonal and a row": (
+        lambda x: np.trace(x[:, None] * AROUND) * np.sum((x * AROUND)[2, 1:]),
+        WITH_THE_LAST + WITH_THE_LAST.T,
+    ),
+    "zeros that are written": (lambda x: overwritten(x * DATA) ** 2, [0, 8, 18]),
+}
+
+
+def overwritten(y):
+    y = np.copy(y)
+    y[0] = 0.0
+    return y
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("name", BESIDE_NAN)
+def test_second_derivatives_beside_nan_in_data(name, optimize):
+    f, expected = BESIDE_NAN[name]
+    expected = np.diag(expected) if np.ndim(expected) == 1 else expected
+    loss = lambda x: np.sum(f(x))
+    ways = [tapec.hessian(loss), tapec.jacrev(tapec.grad(loss)), tapec.jacrev(tapec.jacfwd(loss))]
+    with tapec.settings(optimize=optimize):
+        for way in ways:
+            np.testing.assert_allclose(way(np.array([1.0, 2.0, 4.0])), expected, atol=1e-12)
+
+
 def test_second_derivatives():
     zero, two = np.zeros(1), np.array([2.0])
     assert grads(lambda x: x**2, zero, order=2) == [[2.0]]

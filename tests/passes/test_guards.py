@@ -25,6 +25,10 @@ FIRES = {
         5,
     ),
     "what was overwritten": ("multiply %x, 2.0 !ct; setitem %2, 0.0 {index=(0,)} !ct", 3),
+    "what zeros were written over": (
+        "multiply %x, 2.0 !ct; broadcast_to 0.0 {shape=(1,)} !ct; setitem %2, %3 {index=(:1,)} !ct",
+        4,
+    ),
     "a selection turned round": (
         "where %c, %x, 0 !ct; where %d, %x, 0 !ct; add %2, %3 !ct; getitem %4 {index=(::-1,)} !ct",
         5,
