@@ -44,6 +44,7 @@ LETTERS = {
     "nanargmax": "i",
     "nanargmin": "i",
     "nonzero": "i",
+    "repeated places": "i",
     "stack": "v",
     "concatenate": "v",
 }

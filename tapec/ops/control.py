@@ -68,6 +68,8 @@ def _length(*values: Any, op: str, params: Any, index: int) -> Any:
 def _length_source(args: tuple[str, ...], node: Any) -> str:
     if node.param("op") == "nonzero":
         return count_all(args[0])
+    if node.param("op") == "repeated places":
+        return f"int({args[0]}.sum())"
     if node.param("op") == "bincount" and (node.inputs[0].type.size or dict(node.param("params"))["minlength"]):
         return f"max(int({args[0]}.max(initial=0)) + 1, {dict(node.param('params'))['minlength']})"
     inner = Node(get_op(node.param("op")), node.inputs, node.param("params"), node.type)

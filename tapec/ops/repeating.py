@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import at_user_line
+from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type
 from tapec.ir.types import normalize_axes, normalize_axis, several
 from tapec.ops.array import apply, implements, method
-from tapec.ops.define import as_operand, define, ndim_of, shape_of
+from tapec.ops.define import as_operand, define, dtype_of, ndim_of, shape_of
 from tapec.ops.kit import ALL, along, as_array, both, drawn, flat, rolled, same_type
+from tapec.ops.samples import Case
 from tapec.ops.stacking import at_least
+from tapec.ops.symbol import is_known
 
 __all__ = ["REPEAT", "ROLL", "TILE"]
 
@@ -179,6 +181,21 @@ REPEAT = define(
 )
 
 
+def _places_rule(t: Type) -> Any:
+    raise UnsupportedError(at_user_line("the shape of np.repeat hangs on values, which are not known here"))
+
+
+# each place as often as counts that are no constants say
+REPEATED_PLACES = define(
+    "repeated places",
+    lambda counts: np.repeat(np.arange(len(counts)), counts),
+    _places_rule,
+    "dynamic",
+    source="np.repeat(np.arange(len({0})), {0})",
+    sample=lambda rng: [Case((np.array([2, 0, 1]),))],
+)
+
+
 @method("repeat")
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
@@ -193,4 +210,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
         if count < 0:
             raise ValueError(at_user_line("repeats may not contain negative values."))
         return a if count == 1 else apply(REPEAT, (a,), (("repeats", count), ("axis", axis)))
-    return a[along(axis, np.repeat(np.arange(shape_of(a)[axis]), np.asarray(counts)))]
+    n = shape_of(a)[axis]
+    if not is_known(counts) and shape_of(counts) == (n,) and np.can_cast(dtype_of(counts), np.intp, "safe"):
+        return a[along(axis, apply(REPEATED_PLACES, (counts,)))]
+    return a[along(axis, np.repeat(np.arange(n), np.asarray(counts)))]

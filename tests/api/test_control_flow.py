@@ -302,3 +302,38 @@ def test_counts_are_asked_for_their_length_at_little_cost():
         gradient(x, np.array([0, -1, 1, 1, 0]))
     empty = tapec.grad(lambda x, ids: np.sum(np.bincount(ids, x)) + np.sum(x))
     assert empty(np.zeros(0), np.zeros(0, int)).shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, bool])
+def test_counts_of_repeats_are_inputs(dtype):
+    """Compiled once for each total, which is asked for; what NumPy refuses is refused."""
+
+    def f(x, counts):
+        repeated = np.repeat(x, counts, axis=1)
+        return np.sum(repeated**2 * np.arange(1.0, repeated.shape[1] + 1))
+
+    gradient = tapec.grad(f)
+    x = np.arange(1.0, 7.0).reshape(2, 3)
+    for given in ([1, 0, 1], [0, 1, 1], [1, 1, 0], [0, 0, 1], [0, 0, 0], [1, 1, 0]):
+        counts = np.array(given, dtype)
+        places = np.repeat(np.arange(3), counts)
+        weights = np.zeros(3)
+        np.add.at(weights, places, np.arange(1.0, len(places) + 1))
+        np.testing.assert_allclose(gradient(x, counts), 2 * x * weights)
+    assert gradient.cache_info().compilations == 3
+    assert gradient.source(x, np.zeros(3, dtype)).count("int(counts.sum())") == 1
+    with pytest.raises(ValueError, match="broadcast"):
+        gradient(x, np.array([1, 1], dtype))
+
+
+def test_counts_of_repeats_may_not_be_negative():
+    gradient = tapec.grad(lambda x, counts: np.sum(np.repeat(x, counts)))
+    np.testing.assert_array_equal(gradient(np.ones(3), np.array([2, 0, 1])), [2, 0, 1])
+    with pytest.raises(ValueError, match="negative"):
+        gradient(np.ones(3), np.array([2, -1, 2]))
+
+
+def test_counts_of_repeats_that_all_examples_share():
+    rows = np.arange(6.0).reshape(2, 3)
+    repeated = tapec.vmap(np.repeat, in_axes=(0, None))
+    np.testing.assert_array_equal(repeated(rows, np.array([2, 0, 1])), rows[:, [0, 0, 2]])
