@@ -395,6 +395,25 @@ CASES = {
             f"{PICKED.replace('scatter %r', 'scatter 1.0')}; {SUM('%2', '1,', False)} !ct",
         ],
     ),
+    "sum-of-all-scattered": Case(
+        "%r: f64[3], %k: f64[], %j: i64[], %i: i64[3], %x: f64[2,3]",
+        [
+            (f"scatter %k, %j {{shape=(8,), index=($0,)}} !ct; {SUM('%0', '0,', False)} !ct", "return %k"),
+            (
+                f"scatter %r, %i {{shape=(8,), index=($0,)}} !ct; {SUM('%0', '0,', True)} !ct",
+                f"{SUM('%r', '0,', False)} !ct; reshape %0 {{shape=(1,)}} !ct",
+            ),
+            (
+                f"scatter %x, %i {{shape=(2, 8), index=(:, $0)}} !ct; {SUM('%0', '0, 1', False)} !ct",
+                f"{SUM('%x', '0, 1', False)} !ct",
+            ),
+        ],
+        [
+            f"scatter %r, %i {{shape=(8,), index=($0,)}}; {SUM('%0', '0,', False)}",  # the user's own
+            f"scatter %x, %i {{shape=(2, 8), index=(:, $0)}} !ct; {SUM('%0', '1,', False)} !ct",  # not everything
+            f"scatter %k, %i {{shape=(8,), index=($0,)}} !ct; {SUM('%0', '0,', False)} !ct",  # three times the same
+        ],
+    ),
     "sum-of-scatter-beside-number": Case(
         "%r: f64[3], %x: f64[3,4]",
         [

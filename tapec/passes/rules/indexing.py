@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ir.index import Slice, Slot
 from tapec.ops import Symbol, apply
-from tapec.ops.indexing import FULL_SLICE, GETITEM, are_distinct, completed, is_diagonal_index, picks_one
+from tapec.ops.indexing import FULL_SLICE, GETITEM, are_distinct, completed, index_layout, is_diagonal_index, picks_one
 from tapec.ops.reading import one_index, takes_one
 from tapec.passes.facts import is_zero, uniform_value
 from tapec.passes.pattern import Some, variables
@@ -85,6 +85,16 @@ def _other_place(y: Node) -> bool:
 def _one_in_each_line(y: Node) -> bool:
     """Is it the sum along the last axis of zeros into which one value was put for each place along the others?"""
     return y.role is not None and _is_along_last(y) and _picks(y.inputs[0])
+
+
+def _adds_everything_written(y: Node) -> bool:
+    """Is it the sum of all there is, to which each value that was added into the zeros adds itself?"""
+    scatter = y.inputs[0]
+    if y.role is None or len(y.param("axis")) < scatter.type.ndim or len(scatter.inputs) == 1:
+        return False
+    values, *arrays = scatter.inputs
+    shapes = tuple([i.type.shape for i in arrays])
+    return values.type.shape == index_layout(scatter.type.shape, scatter.param("index"), shapes).shape
 
 
 def _is_along_last(y: Node) -> bool:
@@ -235,6 +245,14 @@ INDEXING = (
     ),
     Rule("sum-of-scatter", SUM_OF_SCATTER, lambda y: _laid_out(y), _one_in_each_line, kinds="fc", changes="zeros"),
     Rule(
+        "sum-of-all-scattered",
+        SUM_OF_SCATTER,
+        lambda y: _total(y),
+        _adds_everything_written,
+        kinds="fc",
+        changes="zeros",
+    ),
+    Rule(
         "sum-of-scatter-beside-number",
         SUM_OF_SUM,
         lambda y: _laid_out_sum(y),
@@ -253,6 +271,11 @@ def _written(y: Symbol) -> Symbol:
 def _laid_out(y: Symbol) -> Any:
     values = _written(y)
     return values if values.shape == y.shape else np.reshape(values, y.shape)
+
+
+def _total(y: Symbol) -> Any:
+    values = _written(y)
+    return np.reshape(np.sum(values) if values.shape else values, y.shape)
 
 
 def _laid_out_sum(y: Symbol) -> Any:
