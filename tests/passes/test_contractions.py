@@ -69,6 +69,31 @@ CASES = {
             f"multiply %x, %z !ct; add %0, %x !ct; {SUM('%1', '1,', False)} !ct",
         ],
     ),
+    "weight-out-of-product": Case(
+        X,
+        [
+            (
+                f"multiply %x, %w !ct; multiply %0, %z; {SUM('%1', '1,', False)}",
+                "multiply %x, %z; matmul %0, %w",
+            ),
+            (
+                f"multiply %r, %x !ct; multiply %z, %0 !ct; {SUM('%1', '0,', True)} !ct",
+                "multiply %x, %z !ct; transpose %0 {axes=(1, 0)} !ct; reshape %r {shape=(5,)} !ct; matmul %1, %2 !ct; "
+                "reshape %3 {shape=(1, 4)} !ct",
+            ),
+        ],
+        [
+            f"multiply %x, %w; multiply %0, %z; {SUM('%1', '1,', False)}",  # the user's own
+            f"multiply %x, %w !ct; multiply %0, %z; {SUM('%1', '0,', False)}",  # along the other axis
+            f"multiply %x, %w !ct; multiply %0, %z; {SUM('%1', '0, 1', False)}",  # one product less as it is
+            f"multiply %x, %w !ct; multiply %0, %z; {SUM('%1', '1,', False)}; return %0, %2",
+            f"multiply %x, %w !ct; multiply %0, %z; {SUM('%1', '1,', False)}; return %1, %2",
+            f"multiply %x, %w !ct; multiply %0, %r; {SUM('%1', '1,', False)}",
+        ],
+        [
+            ("%b: f64[500,300], %w: f64[300]", f"multiply %b, %w !ct; multiply %0, %b; {SUM('%1', '1,', False)}")
+        ],  # blocks
+    ),
     "tensordot-as-product": Case(
         "%a: f64[2,3,4], %b: f64[3,4,5], %c: f64[5,3,4], %d: f64[4,3], %h: f16[3,4], %e: f64[4,3], %f: f32[4,3]",
         [

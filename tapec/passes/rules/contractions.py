@@ -125,6 +125,20 @@ def _facing(x: Any, free: Axes, both: Axes, shape: Axes, last: bool) -> Any:
     return np.reshape(x, ((n, k) if last else (k, n)) if free else (k,))
 
 
+# -- weights among large factors --------------------------------------------------------------------------------------
+def _weighted(y: Node, a: Node, b: Node, x: Node, uses: Any) -> Contraction | None:
+    """Is one of two large factors weighted, in a gradient, along the axes that are summed over, and no others?
+
+    Then the product of the two, in which x is not, meets x in a matrix product: one pass less over what is large.
+    """
+    product = y.inputs[0]
+    inner = product.inputs[product.inputs[0] is b]
+    if inner.role is None or uses(inner) > 1 or not a.type == b.type == product.type:
+        return None
+    fact = _contraction(y, product, product, x, uses)
+    return fact if fact is not None and fact.both == fact.summed and fact.left and not fact.right else None
+
+
 # -- tensordot --------------------------------------------------------------------------------------------------------
 def _is_product(y: Node) -> bool:
     a, b = y.inputs
@@ -151,6 +165,13 @@ CONTRACTIONS = (
     Rule("tensordot-as-product", Some("tensordot"), as_product, _is_product, kinds="fc", changes="rounding"),
     _rule("sum-of-product", np.sum(a * b)),
     _rule("mean-of-product", np.mean(a * b)),
+    Rule(
+        "weight-out-of-product",
+        np.sum(a * x * b),
+        lambda y, a, b, x, fact: contracted(y, a * b, x, fact),
+        _weighted,
+        changes="rounding",
+    ),
     Rule(
         "sum-of-product-beside",
         np.sum(a * b + x),
