@@ -1,7 +1,8 @@
 """Constant factors among cotangents: each rule where it fires and where it must not."""
 
 from tapec.passes.rules import SCALES
-from tests.passes.support import Case, table_tests
+from tapec.testing import check_rewrite
+from tests.passes.support import Case, table_tests, text
 
 X = "%x: f64[3], %y: f64[3], %m: f64[2,3]"
 HALF = "%h: f16[3], %g: f16[3]"
@@ -12,7 +13,8 @@ def shared(body):
     return f"{body}; return %0, %1"
 
 
-BIG = "%x: f64[20,30], %r: f64[30], %t: f64[30], %c: f64[20,1], %s: f64[], %z: f64[20,30]"
+BIG = "%x: f64[20,30], %r: f64[30], %t: f64[30], %c: f64[20,1], %s: f64[], %z: f64[20,30], "
+BIG += "%p: f64[10,20,2], %u: f64[10,20,1], %v: f64[10,20,1]"
 
 
 CASES = {
@@ -22,6 +24,7 @@ CASES = {
             ("multiply %x, %r !ct; multiply %0, %t !ct", "multiply %r, %t !ct; multiply %x, %0 !ct"),
             ("multiply %c, %x !ct; multiply %0, %s !ct", "multiply %c, %s !ct; multiply %x, %0 !ct"),
             ("multiply %c, %r !ct; multiply %0, %t !ct", "multiply %r, %t !ct; multiply %c, %0 !ct"),
+            ("multiply %p, %u !ct; multiply %0, %v !ct", "multiply %u, %v !ct; multiply %p, %0 !ct"),
         ],
         [
             "multiply %x, %r; multiply %0, %t",
@@ -133,6 +136,22 @@ CASES = {
             "divide %x, %c !ct; divide %z, %c !ct; subtract %0, %1 !ct; return %2, %1",
         ],
     ),
+    "divisor-undone": Case(
+        X,
+        [
+            ("divide %x, %y !ct; multiply %y, %m !ct; multiply %0, %1 !ct", "multiply %x, %m !ct"),
+            (
+                "divide 3.0, %y !ct; multiply %x, %y !ct; multiply %1, %0 !ct; return %0, %1, %2",
+                "divide 3.0, %y !ct; multiply %x, %y !ct; multiply 3.0, %x !ct; return %0, %1, %2",
+            ),
+        ],
+        [
+            "divide %x, %y; multiply %y, %m !ct; multiply %0, %1 !ct",  # the user's own
+            "divide %x, %y !ct; multiply %y, %m; multiply %0, %1 !ct",
+            "divide %x, %y !ct; multiply %x, %m !ct; multiply %0, %1 !ct",  # another one
+            "divide %y, %x !ct; multiply %y, %m !ct; multiply %0, %1 !ct",
+        ],
+    ),
     "times-known-quotient": Case(
         BIG,
         [
@@ -188,3 +207,11 @@ CASES = {
 
 
 test_rule, test_each_rule_has_a_case = table_tests(CASES, SCALES)
+
+
+def test_numbers_beside_a_python_number_are_gathered():
+    """A seed of one had made an array scalar of it, which it stays."""
+    seed = "full {shape=(), value=-2.0, dtype=f64} !ct"
+    before = text("%x: float", f"{seed}; multiply %0, %x !ct; multiply %1, 0.25 !ct")
+    after = text("%x: float", "cast %x {dtype=f64} !ct; multiply %0, -0.5 !ct")
+    assert check_rewrite(before, after, [r for r in SCALES if r.name == "factors-gathered"])["factors-gathered"] == 1

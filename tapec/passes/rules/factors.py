@@ -16,9 +16,11 @@ from tapec.ops import Symbol
 from tapec.passes.facts import is_nonnegative, uniform_value
 from tapec.passes.pattern import Some
 from tapec.passes.rule import Rule
-from tapec.passes.rules.scales import FEW, LARGE, is_mild
+from tapec.passes.rules.scales import LARGE, is_mild
 
 __all__ = ["FACTORS"]
+
+FEW = 4  # times as large as
 
 Count = Callable[[Node], int]
 

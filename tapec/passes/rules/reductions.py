@@ -15,12 +15,13 @@ from tapec.passes.numbering import key_of
 from tapec.passes.pattern import Some, number, params, variables
 from tapec.passes.rule import Rule
 from tapec.passes.rules.layout import reshaped
-from tapec.passes.rules.scales import FEW, is_mild
+from tapec.passes.rules.scales import is_mild
 
 __all__ = ["REDUCTIONS", "TWINS"]
 
 a, b, x = variables("a b x")
 k = number("k")
+FEW = 4  # times as large as
 MOST = 8  # parts that are added one by one whatever their size
 LARGE = 1 << 12  # elements of a part from which an addition costs little beside its work
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from tapec.ir import Node, broadcast_shapes, get_op
 from tapec.ops import Symbol
 from tapec.passes.facts import is_power_of_two, uniform_value
@@ -23,7 +25,6 @@ __all__ = ["SCALES"]
 
 a, b, x = variables("a b x")
 j, k = number("j"), number("k")
-FEW = 4  # times as large as
 LARGE = 256  # elements
 
 
@@ -71,9 +72,9 @@ def _scale(
 
 
 def _are_small(x: Node, a: Node, b: Node) -> bool:
-    """Is the product of a and b much smaller than that of x and a, so that it had better come first?"""
+    """Is the product of a and b at most half as large as that of x and a, so that it had better come first?"""
     large, small = (math.prod(broadcast_shapes(i.type.shape, j.type.shape)) for i, j in ((x, a), (a, b)))
-    return FEW * small <= large
+    return 2 * small <= large
 
 
 # -- quotients that are there -----------------------------------------------------------------------------------------
@@ -82,6 +83,12 @@ def by_known_quotient(y: Symbol, x: Symbol, a: Symbol, b: Symbol) -> Any:
     builder: Any = y.builder  # the walk, which knows what is there
     known = builder.found(key_of(get_op("divide"), (b.node, a.node), ()), builder.role)
     return None if known is None or not builder.uses.of(known) else x * Symbol(known, builder)
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+def times_both(y: Symbol, x: Any, j: Any, k: Any) -> Any:
+    """x * (j * k), where a Python number x becomes the array scalar that j or k, from a seed of one, had made of it."""
+    return np.astype(x, y.dtype) * (j * k) if x.node.type.weak and not y.node.type.weak else x * (j * k)
 
 
 def _small(name: str, pattern: Any, replacement: Any) -> Rule:
@@ -93,7 +100,7 @@ SCALES = (
     _small("small-factors-first", x * a * b, lambda x, a, b: x * (a * b)),
     _small("small-quotient-first", x * a / b, lambda x, a, b: x * (a / b)),
     _small("small-divisor-first", x / a * b, lambda x, a, b: x * (b / a)),
-    _scale("factors-gathered", x * j * k, lambda x, j, k: x * (j * k), lambda y, j, k: is_mild(y, j, k)),
+    _scale("factors-gathered", x * j * k, times_both, lambda y, j, k: is_mild(y, j, k)),
     Rule("number-undone", x * j * k, lambda x: x, lambda y, j, k: _undoes(y, j, k), changes="rounding"),
     Rule("number-undone-within", x * (a * j) * k, x * a, lambda y, j, k: _undoes(y, j, k), changes="rounding"),
     Rule(
@@ -112,6 +119,7 @@ SCALES = (
         "times-number-over", a * (k / b), a / b * k, lambda y, a, b, k: is_mild(y, k) and _as_large(a, b), once=True
     ),
     _scale("common-divisor", a / x - b / x, lambda a, b, x: (a - b) / x, _differ, changes="zeros", once=True),
+    _scale("divisor-undone", a / x * (x * b), lambda a, b: a * b, None, changes="zeros"),
     _scale("times-known-quotient", x / a * b, by_known_quotient, None, once=True),
     # outwards, where it costs no bigger multiplication; into the smaller operand, where it saves one
     _scale("factor-outwards", x * k * b, x * b * k, _costs_nothing, once=True),
