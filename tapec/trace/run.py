@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -126,6 +126,7 @@ def _check_result(x: Any, trace: Trace) -> None:
     kind = type(x).__name__
     if isinstance(x, Coroutine):
         x.close()  # Python would warn that nobody has awaited it
+    if isinstance(x, (Coroutine, AsyncIterator)):
         raise UnsupportedError(at_user_line("the function is asynchronous: nothing ran. Mend: def, not async def"))
     if isinstance(x, Iterator):
         message = f"the function returns a {kind}, which can be gone through once. Mend: return a list"

@@ -164,11 +164,16 @@ async def asynchronous(x):
     return np.sum(x)
 
 
+async def asynchronous_steps(x):
+    yield np.sum(x)
+
+
 @pytest.mark.parametrize(
     ("f", "message"),
     [
         (lambda x: (v for v in x), "returns a generator, which can be gone through once. Mend: return a list"),
         (asynchronous, "the function is asynchronous: nothing ran. Mend: def, not async def"),
+        (asynchronous_steps, "the function is asynchronous: nothing ran. Mend: def, not async def"),
     ],
 )
 def test_results_that_later_calls_could_not_give_are_refused(f, message):
