@@ -120,6 +120,13 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
         setattr(value, name, new)
         written[name] = True
 
+    def __delattr__(self: Any, name: str) -> None:
+        found = _lookup(kind, name)
+        if self is not proxy or (type(found) is not types.MemberDescriptorType and hasattr(type(found), "__delete__")):
+            return object.__delattr__(self, name)
+        delattr(value, name)
+        written.pop(name, None)
+
     def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
         note_parts(captures, kind, of_class)
         return kind(*args, **kwargs)  # type(self)(...)
@@ -137,6 +144,8 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
     space |= {"__getattribute__": __getattribute__, **_operators(captures, kind)}
     if kind.__setattr__ in (object.__setattr__, types.SimpleNamespace.__setattr__):
         space["__setattr__"] = __setattr__
+    if kind.__delattr__ in (object.__delattr__, types.SimpleNamespace.__delattr__):
+        space["__delattr__"] = __delattr__
     proxy_class = _subclass(kind, space)
     captures.classes.append((kind, proxy_class, set(vars(proxy_class))))
     if _asks_for_types(kind):

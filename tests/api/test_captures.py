@@ -237,6 +237,29 @@ def test_attributes_that_a_method_sets_on_its_class():
     assert (f(1.0), Counting.made) == (20.0, 4)
 
 
+class Slotted:
+    __slots__ = ("fixed", "rate")
+
+
+@pytest.mark.parametrize("kind", [types.SimpleNamespace, Slotted, type("Plain", (), {"__module__": __name__})])
+def test_attributes_that_a_function_deletes(kind):
+    held = kind()
+    held.fixed = np.ones(2)
+
+    @tapec.compile
+    def f(x):
+        if hasattr(held, "rate"):
+            x = x * held.rate
+            del held.rate
+        return x * held.fixed[0]
+
+    for rate in (2.0, None, 5.0, None):
+        if rate is not None:
+            held.rate = rate
+        assert f(3.0) == 3.0 * (rate or 1.0)
+        assert not hasattr(held, "rate")
+
+
 def test_attributes_that_a_function_sets_on_itself():
     def f(x):
         f.calls += 1
