@@ -200,23 +200,15 @@ def _items(segment: Segment, plan: Plan, results: dict[Segment, Results]) -> lis
 
 def _own_items(segment: Segment, plan: Plan) -> list[Any]:
     """The values of a segment in order, each guard as soon as what it tests is known."""
+    asked: dict[Node | None, list[Fork]] = {}  # by the value that is waited for
     own = set(segment.nodes)
-    waiting = list(reversed(segment.guards))
-    items: list[Any] = []
-
-    def ask(computed: set[Node]) -> None:
-        while waiting and (waiting[-1][0] in computed or waiting[-1][0] not in own):
-            test, value = waiting.pop()
-            items.append(_fork(test, value, True, [UNKNOWN], plan))
-
-    computed: set[Node] = set()
-    ask(computed)
+    for test, value in segment.guards:
+        asked.setdefault(test if test in own else None, []).append(_fork(test, value, True, [UNKNOWN], plan))
+    items: list[Any] = asked.get(None, [])
     for node in segment.nodes:
         if node not in plan.nested and node.op is not CONSTANT and node.op is not ITEM:
             items.append(node)
-        if waiting:
-            computed.add(node)
-            ask(computed)
+        items += asked.get(node, ())
     return items
 
 

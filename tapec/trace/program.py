@@ -191,12 +191,13 @@ class Program:
         outputs: list[Node] = []
         trie = Trie()
         for number, path in enumerate(self.paths):
-            conditions = copy_into(builder, path.conditions(), path.forward.inputs)
+            turns = path.turns()
+            conditions = copy_into(builder, path.conditions(), path.forward.inputs, turns=turns)
             steps = []
             for g, node in () if self.straight else zip(path.guards, conditions):
                 steps.append((len(outputs), (node, g.kind), g.value))
                 outputs.append(node)
-            made = copy_into(builder, path.target, path.target.inputs)
+            made = copy_into(builder, path.target, path.target.inputs, turns=turns)
             leaf = list(range(len(outputs), len(outputs) + len(made)))
             outputs.extend(made)
             if len(self.paths) > 1:

@@ -254,6 +254,21 @@ def test_shapes_that_hang_on_values():
         np.testing.assert_allclose(g, np.where(x * x > 4, 4 * x, 2 * x) + np.where(x > 0, 3 * x * x, 0))
 
 
+def test_shapes_that_hang_on_values_after_other_turns():
+    """What is written for a length is computed after all turns before it, on each path that asks for that length."""
+
+    @tapec.grad
+    def f(x, m, n):
+        y = x[np.arange(9) < m]
+        z = np.reshape(x[np.arange(9) < n], -1)
+        return np.sum(y * y) + np.sum(np.sin(z))
+
+    x = np.random.default_rng(0).normal(size=(9, 4))
+    for m, n in ((3, 2), (4, 2), (5, 4), (5, 2), (4, 3), (3, 2)):
+        rows = np.arange(9)[:, None]
+        np.testing.assert_allclose(f(x, m, n), np.where(rows < m, 2 * x, 0) + np.where(rows < n, np.cos(x), 0))
+
+
 def test_rounds_with_several_guards_are_counted():
     def f(x):
         for _ in range(4):

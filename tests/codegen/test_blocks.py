@@ -335,3 +335,22 @@ def test_no_path_computes_what_another_needs():
     before, _, after = grad.source(ROWS, 2.0).partition("if ")
     assert "np.tanh" in before and "for i in range" in before
     assert "np.log" not in before and "np.exp" not in before and after.count("for i in range") == 2
+
+
+def test_lengths_are_asked_for_before_what_is_written_for_them():
+    """Also where an earlier turn hangs on a sum that a loop over blocks makes."""
+
+    def f(x, chosen):
+        h = np.tanh(x) * x + 1.0
+        h = np.exp(-h * h) * h
+        if np.sum(h) > 0.0:
+            h = np.sin(h) * h
+        z = np.reshape(x[:, chosen], -1)
+        return np.sum(h) + np.sum(z * z)
+
+    grad = tapec.grad(f)
+    x = rng.normal(size=(2000, 200))
+    without = grad(x, np.zeros(200, bool))
+    for count in (50, 70, 50):
+        chosen = np.arange(200) < count
+        np.testing.assert_allclose(grad(x, chosen), without + np.where(chosen, 2.0 * x, 0.0))
