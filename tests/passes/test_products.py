@@ -172,6 +172,8 @@ CASES = {
         ],
         [
             "diag %u {k=0}; add %0, %s; matmul %1, %x",
+            "diag %u {k=0} !ct; add %0, 2.0 !ct; matmul %1, %x !ct",
+            "reshape %u {shape=(3, 1)} !ct; diag %u {k=0} !ct; add %1, %0 !ct; matmul %2, %x !ct",
             "diag %v {k=-1} !ct; constant {value=1.0}; add %0, %1 !ct; matmul %2, %2 !ct",
         ],
     ),

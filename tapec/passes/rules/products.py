@@ -110,6 +110,11 @@ def _plain_diagonal(y: Node, b: Node) -> bool:
     return b.type.ndim < 3 and all([d.param("k") == 0 for d in _diagonals(y)])
 
 
+def _beside_diagonal(y: Node, a: Node, b: Node) -> bool:
+    """And is what is added to it a matrix as large?"""
+    return a.type.shape == y.inputs[0].type.shape and _plain_diagonal(y, b)
+
+
 def _scales_diagonal(y: Node, b: Node) -> bool:
     """Are the rows, or the columns, of a matrix with a diagonal multiplied each by a number?"""
     n = y.type.shape[-1]
@@ -188,7 +193,7 @@ PRODUCTS = (
     _rule("matrix-times-diagonal", np.matmul(b, np.diag(v)), columns_scaled, _plain_diagonal, changes="zeros"),
     _rule("diagonal-scaled", np.diag(v) * b, diagonal_scaled, _scales_diagonal, changes="zeros"),
     _rule("diagonal-apart-scaled", (np.diag(v) + a) * b, apart_scaled, _scales_diagonal, changes="zeros", once=True),
-    _rule("diagonal-apart", (np.diag(v) + a) @ b, apart, _plain_diagonal, changes="zeros", once=True),
+    _rule("diagonal-apart", (np.diag(v) + a) @ b, apart, _beside_diagonal, changes="zeros", once=True),
     _rule("matrix-times-spread", np.matmul(b, np.broadcast_to(a, params)), product_spread, _has_equal_columns),
     _rule("spread-times-matrix", np.broadcast_to(a, params) @ b, spread_product, _has_equal_rows),
     # an infinity of u or v may come out where terms of both signs added up to nan
