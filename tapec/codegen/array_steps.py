@@ -98,11 +98,16 @@ class ArrayStep(Stepping):
             self.written.add(self.array_of(name))
         return name
 
+    def is_straight(self, name: str) -> bool:
+        return name in self.straight or (name in self.workspace and name not in self.there)
+
     def borrow(self, node: Node) -> str | None:
         """An array that is free when the loop begins."""
         name = self.outer.reuse(node.type)
         if name is not None:
             name = self.names.take(name)
+            if self.outer.is_straight(name):
+                self.straight.add(name)
             self.names.fixed.add(name)
             self.workspace[name] = node.type
             self.there.add(name)

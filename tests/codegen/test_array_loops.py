@@ -615,3 +615,19 @@ def test_work_grows_with_the_program():
         return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
 
     assert calls(1000) < 2.2 * calls(500)
+
+
+def test_free_arrays_that_a_loop_finds_may_lie_in_any_order():
+    """`np.dot` writes only into rows that follow one another."""
+
+    def f(x):
+        s = x * 1.0
+        for _ in range(6):
+            rows = np.sum(np.einsum("...i,...j->...ij", s, s), axis=0)
+            s = np.concatenate([s[..., 1:], (s * 0.5 + np.sin(rows))[..., :1]], axis=-1)
+        return np.sum(s)
+
+    x = np.random.default_rng(1).normal(size=40)
+    slope, hessian = tapec.grad(f), tapec.hessian(f)(x)
+    want = np.stack([(slope(x + d) - slope(x - d)) / 2e-5 for d in 1e-5 * np.eye(40)])
+    np.testing.assert_allclose(hessian, want, rtol=1e-6, atol=1e-7)
