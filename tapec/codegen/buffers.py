@@ -84,9 +84,14 @@ class Buffers:
         for k in reversed(range(len(items))):
             self.ahead[k] = max(self.ahead[k], self.ahead[k + 1])
 
-    def is_spent(self, t: Type) -> bool:
-        """Will no later value take the memory of such an array, though there are some that need much?"""
-        if not self.ahead or t.nbytes < max(SPENT, self.alive // SHARE) or self.takers.get(t, -1) > self.here:
+    def is_spent(self, t: Type, viewed: bool) -> bool:
+        """Will no later value take the memory of such an array, though there are some that need much?
+
+        None takes what a view is the last to read: its names are those of the view.
+        """
+        if not self.ahead or t.nbytes < max(SPENT, self.alive // SHARE):
+            return False
+        if not viewed and self.takers.get(t, -1) > self.here:
             return False
         return self.ahead[self.here + 1] * SHARE >= t.nbytes
 
@@ -250,15 +255,19 @@ class Buffers:
                 continue
             last_read[leaf] = -1
             name = self.name.get(leaf)
-            dead = leaf in self.owned and self.last[leaf] == here
+            root = self.root_of(leaf)
+            dead = root in self.owned and self.last[root] == here
             if name is None or leaf in victims or (name in self.names.fixed and not dead):
                 continue
             if dead and leaf in self.lent and self.until[self.lent[leaf]] <= here:
                 self.release(name)  # the array belongs to the value that is kept from now on
-            elif dead and self.is_spent(leaf.type):
+            elif dead and self.is_spent(root.type, viewed=root is not leaf):
                 self.spent.append(self.names_like(name))
                 self.release(name)
-                self.alive -= leaf.type.nbytes
+                self.alive -= root.type.nbytes
+                self.owned.discard(root)  # more than one view may be over
+            elif root is not leaf:
+                self.release(name)
             elif dead and self.plan.is_big(leaf.type):
                 if leaf in self.lent:
                     self.due[name] = self.lent[leaf]
@@ -285,8 +294,16 @@ class Buffers:
             self.names.release(wish)
         name = self.name[node] = self.names.take(wish)
         if node.type.shape:
-            self.bind(name, self.name.get(node.inputs[0]) if old is None and is_view(node) else old)
+            self.bind(name, self.looked_into(node) if old is None else old)
         return name
+
+    def looked_into(self, node: Node) -> str | None:
+        """The name of the array that a view is taken of, perhaps of another view on the same line; None for no view."""
+        while is_view(node):
+            node = node.inputs[0]
+            if node in self.name:
+                return self.name[node]
+        return None
 
     def keeps_name(self, node: Node, name: str) -> bool:
         """May the value be called so, because it wants no other name, or this one with a number?"""

@@ -17,7 +17,6 @@ from tapec.ir import Node, is_literal
 __all__ = [
     "BIT_BY_BIT",
     "BY_DOT",
-    "CHOSEN",
     "ENOUGH",
     "HELPED",
     "IDIOMS",

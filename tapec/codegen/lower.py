@@ -15,7 +15,7 @@ from tapec.codegen.buffers import Buffers
 from tapec.codegen.checks import check_of, finite
 from tapec.codegen.cost import bytes_of, workspace
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
-from tapec.codegen.idioms import BIT_BY_BIT, BY_DOT, CHOSEN, HELPED, is_weak, out_template
+from tapec.codegen.idioms import BIT_BY_BIT, BY_DOT, HELPED, is_weak, out_template
 from tapec.codegen.items import UNKNOWN, AddUp, Fork, Results
 from tapec.codegen.load import Space
 from tapec.codegen.loops import lower_loop
@@ -210,10 +210,8 @@ class Lowering(Buffers):
             return False
         if op.name == "sign" and self.plan.is_big(node.type):
             return False  # NumPy's loop for it is eight times as slow in place
-        if self.plan.templates[node] is CHOSEN and len(set(map(self.root_of, leaves))) < len(leaves):
-            return False  # it writes before it has read all
         dying = [k for k, i in enumerate(node.inputs) if self.dies(i, node.type, node)]
-        if not dying:
+        if not dying or any([self.looks_into_others(i, node) for i in node.inputs]):
             return False
         for k in dying if op.inplace else ():
             target = self.name[node.inputs[k]]
@@ -234,6 +232,10 @@ class Lowering(Buffers):
             self.release(target)
             self.out.append(Assign(self.call(node, target), value, node.origin))
         return True
+
+    def looks_into_others(self, node: Node, reader: Node) -> bool:
+        """Does a large operand look into the memory of another one? NumPy copies it before it writes there."""
+        return is_view(node) and node.type.size == reader.type.size and self.root_of(node) in reader.inputs
 
     def times_read(self, node: Node) -> int:
         """How often a value is read."""

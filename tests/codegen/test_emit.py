@@ -272,6 +272,16 @@ def test_large_signs_are_not_computed_in_place():
         assert "out=" not in compiled.source
 
 
+def test_nothing_is_computed_in_memory_that_another_operand_reads_in_another_order():
+    """NumPy would copy it first."""
+    for x in (rng.normal(size=(400, 400)), rng.normal(size=(4, 4))):
+        for turn in (np.transpose, np.flip):
+            source = check(graph_of(lambda x, turn=turn: (lambda e: e + turn(e))(np.exp(x)), x), x).source
+            assert "+=" not in source and "out=" not in source
+    large = rng.normal(size=(400, 400))
+    assert "e -= e[0]" in check(graph_of(lambda x: (lambda e: e - e[0])(np.exp(x)), large), large).source  # one row
+
+
 def test_what_a_return_allocates_is_counted():
     x = rng.normal(size=(40, 50))
     for f in (lambda x: x.T, lambda x: x @ x.T, lambda x: np.exp(x)):

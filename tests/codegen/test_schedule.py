@@ -1,5 +1,6 @@
 """The order of lines, and what else keeps few big arrays at one time."""
 
+import re
 import tracemalloc
 
 import numpy as np
@@ -208,6 +209,7 @@ def test_slopes_stay_where_they_are_read_too():
 
 # -- what is dead ------------------------------------------------------------------------------------------------------
 N = 100_000
+M = rng.normal(size=(300, 300))
 
 
 def test_a_dead_array_that_no_later_value_takes_is_deleted():
@@ -234,6 +236,33 @@ def test_it_is_deleted_under_all_its_names():
 
     compiled = check(graph_of(g, x), x)
     assert peak(compiled, (x,)) < 1.05 * compiled.cost.peak
+
+
+def test_what_views_were_the_last_to_read_is_deleted_with_them():
+    def attention(x):
+        h = np.cumsum(x, axis=1)
+        q, k, v = h[:, :100], h[:, 100:200], h[:, 200:]
+        inner = np.linalg.inv(q @ k.T + q @ k.T + k @ q.T) @ v + q + k
+        return np.sum(np.sort(inner @ inner.T))  # which takes no memory of what is looked into
+
+    compiled = check(graph_of(attention, M), M)
+    assert any(line.startswith("del t, v") for line in lines(compiled))
+    assert peak(compiled, (M,)) < 1.05 * compiled.cost.peak
+
+    def at_once(x):
+        y = np.cumsum(x, axis=1)
+        return np.sum(y[:100] @ y[100:200].T), np.sort(np.linalg.inv(x))
+
+    compiled = check(graph_of(at_once, M), M)
+    assert peak(compiled, (M,)) < 1.05 * compiled.cost.peak <= 1.1 * 2 * M.nbytes
+
+    def parts(x):
+        y = np.sort(x)
+        part = y[2:4].T  # two views on one line
+        return np.sum(np.fft.rfft(part)), np.linalg.inv(y @ x), part @ np.ones(2)
+
+    compiled = check(graph_of(parts, M), M)
+    assert peak(compiled, (M,)) < 1.05 * compiled.cost.peak
 
 
 def test_names_that_a_loop_has_taken_are_deleted_once():
@@ -274,7 +303,6 @@ def test_what_all_of_fits_in_one_block_is_no_loop():
 
 
 # -- what is stated ----------------------------------------------------------------------------------------------------
-M = rng.normal(size=(300, 300))
 
 
 @pytest.mark.parametrize(
@@ -289,6 +317,7 @@ M = rng.normal(size=(300, 300))
         (lambda x: np.fft.fft(x), (M,)),
         (lambda x: np.std(np.sin(x), axis=0), (M,)),
         (lambda x: np.median(np.sin(x), axis=0), (M,)),
+        (lambda x: (lambda y: y + y.T)(np.cumsum(x, axis=0)), (M,)),
         (lambda x: np.reshape(np.broadcast_to(np.exp(x)[:, None], (300, 4, 300)), (1200, 300)) * 2.0, (M,)),
     ],
 )
