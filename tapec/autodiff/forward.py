@@ -17,7 +17,16 @@ import numpy as np
 from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.linear import is_multilinear, linear_inputs
-from tapec.autodiff.reverse import backward, dependents, fit, has_spectrum, input_cotangents, plain, result_of
+from tapec.autodiff.reverse import (
+    backward,
+    decomposition_of,
+    decompositions,
+    dependents,
+    fit,
+    input_cotangents,
+    plain,
+    result_of,
+)
 from tapec.autodiff.shifts import cancelling_shifts
 from tapec.autodiff.shortcuts import shortcut
 from tapec.autodiff.zeros import Zero
@@ -224,11 +233,13 @@ def _program_transposed(builder: Builder, targets: Sequence[Node], tangents: dic
 
 def _turns_vectors(nodes: Sequence[Node], targets: Sequence[Node], sources: Collection[Node]) -> bool:
     """Are several results of a decomposition in use? Eigenvectors of equal values have no tangents of their own."""
-    if not any([has_spectrum(n) for n in nodes]):
+    known = decompositions(nodes)
+    if not known:
         return False
     used: dict[Node, set[int]] = {}
-    for i in [*targets, *[i for n in nodes for i in n.inputs]]:
-        if i.op is ITEM and has_spectrum(i.inputs[0]):
-            used.setdefault(i.inputs[0], set()).add(i.param("index"))
+    for i in dict.fromkeys([*targets, *[i for n in nodes for i in n.inputs]]):
+        decomposition, result = decomposition_of(i, known)
+        if decomposition is not None:
+            used.setdefault(decomposition, set()).add(result)
     several = [node for node, results in used.items() if len(results) > 1]
     return not dependents(nodes, list(sources)).isdisjoint(several)

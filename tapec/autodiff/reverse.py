@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "backward",
+    "decomposition_of",
+    "decompositions",
     "dependents",
     "filled",
     "fit",
-    "has_spectrum",
     "input_cotangents",
     "plain",
     "pullback",
@@ -119,6 +120,27 @@ def _slopes(builder: Builder, nodes: Sequence[Node], active: set[Node], lift: Ca
 def has_spectrum(node: Node) -> bool:
     """Does it give values with vectors, which are not determined where values are equal?"""
     return "spectrum" in node.op.facts
+
+
+Decompositions = dict[tuple[str, tuple[Node, ...]], list[Node]]  # by their names, and of what they are
+
+
+def decompositions(nodes: Sequence[Node]) -> Decompositions:
+    found: Decompositions = {}
+    for node in nodes:
+        if has_spectrum(node):
+            found.setdefault((node.op.name, node.inputs), []).append(node)
+    return found
+
+
+def decomposition_of(node: Node, known: Decompositions) -> tuple[Node | None, int]:
+    """What a node is a result of, and which: values that were found alone are those that a decomposition gives."""
+    if node.op is ITEM:
+        return (node.inputs[0] if has_spectrum(node.inputs[0]) else None), node.param("index")
+    name = node.op.facts.get("values_of")
+    alike = known.get((name, node.inputs), ()) if name else ()
+    found = next((d for d in alike if set(node.params) <= set(d.params)), None)
+    return found, found.op.facts["spectrum"].values if found is not None else 0
 
 
 def _christen(ct: Any, node: Node) -> None:

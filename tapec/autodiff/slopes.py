@@ -19,9 +19,9 @@ from typing import Any
 
 from tapec.autodiff.along import LOST, Axes, Known, Route, Use, carried, is_diagonal, is_single
 from tapec.autodiff.forward import summed, tangent
-from tapec.autodiff.reverse import fit, plain
+from tapec.autodiff.reverse import decomposition_of, decompositions, fit, plain
 from tapec.autodiff.zeros import Zero, filled, is_zero
-from tapec.ir import ITEM, Builder, Node
+from tapec.ir import Builder, Node
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 
@@ -47,6 +47,7 @@ class Slopes:
         self.diagonal: set[Node] = set()
         self.order: dict[Node, int] = {}
         self.seen = len(builder.nodes)
+        self.decompositions = decompositions(nodes)
         for node in nodes:
             self._follow(node)
         self.program = len(self.order)
@@ -93,9 +94,10 @@ class Slopes:
         if is_diagonal(node, self.diagonal):
             self.diagonal.add(node)
         found: dict[Route, Parts] = {}
-        if node.op is ITEM and "spectrum" in node.inputs[0].op.facts:
-            self.order.setdefault(node.inputs[0], len(self.order))
-            found[Route(node.inputs[0], _first_axes(node.inputs[0], node.param("index")))] = {}
+        start, result = decomposition_of(node, self.decompositions)
+        if start is not None:
+            self.order.setdefault(start, len(self.order))
+            found[Route(start, _first_axes(start, result))] = {}
         known = Known(self.diagonal, self._routes)
         if node.op.gradient == "yes" and _is_differentiable(node.type):
             for k, i in enumerate(node.inputs):
@@ -121,7 +123,7 @@ class Slopes:
         for node, route in sorted(self._upwards(ends), key=lambda step: self.order[step[0]]):
             parts = self.routes[node][route]
             if not parts:
-                of_values = node.param("index") == route.of.op.facts["spectrum"].values
+                of_values = decomposition_of(node, self.decompositions)[1] == route.of.op.facts["spectrum"].values
                 known[node, route] = filled(self.builder, node.type, 1.0) if of_values else None
                 continue
             ts = [

@@ -128,6 +128,7 @@ SVDVALS = define(
     "linalg",
     vjp=svdvals_vjp,
     batch=lambda batched, a: np.linalg.svd(a, compute_uv=False),
+    facts={"values_of": "svd"},
     source="np.linalg.svd({0}, compute_uv=False)",
     sample=both(_spread_out(3, 3), _spread_out(2, 2, 3), _spread_out(3, 2, complex=True)),
     numpy=np.linalg.svdvals,

@@ -261,6 +261,13 @@ LOSSES = {
     "joined": lambda a: (
         lambda w, v: np.sum(C * (np.hstack([v[:, :1] * f(w)[:1], v[:, 1:] * f(w)[1:]]) @ v.T)) * np.sum(shares(w))
     )(*np.linalg.eigh(a)),
+    "values alone": lambda a: np.sum(f(np.linalg.eigvalsh(a))),
+    "values alone, vectors alone": lambda a: (lambda w, v: np.sum(C * ((v * f(w)) @ v.T)))(
+        np.linalg.eigvalsh(a), np.linalg.eigh(a)[1]
+    ),
+    "of the upper triangle": lambda a: np.sum(f(np.linalg.eigvalsh(a, "U"))),
+    "singular values alone": lambda a: np.sum(np.cosh(np.linalg.svdvals(a) / 2)),
+    "and of a stack": lambda a: np.sum(np.cosh(np.linalg.svd(np.stack([a, 2 * a.T]), compute_uv=False) / 2)),
 }
 
 
@@ -339,6 +346,12 @@ def test_tapes_and_checkpoints():
         values = f(w)  # a value that the tape keeps
         loss = np.sum(C * ((v * values) @ v.T))
     np.testing.assert_allclose(tape.gradient(loss, x), want, rtol=1e-7)
+    with tapec.GradientTape() as outer:
+        x = tapec.Variable(a)
+        with tapec.GradientTape() as tape:
+            loss = np.sum(np.linalg.eigvalsh(x) ** 2)  # the squares of all elements, by those of the lower triangle
+        slope = tape.gradient(loss, x)
+    np.testing.assert_allclose(outer.gradient(slope, x), 2 + 2 * np.tri(N, k=-1) - 2 * np.tri(N, k=-1).T, atol=1e-9)
     kept = tapec.checkpoint(lambda a: np.sum(C * put_together("columns", a)))
     np.testing.assert_allclose(tapec.grad(kept)(a), want, rtol=1e-7)
 
