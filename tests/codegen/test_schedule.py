@@ -1,6 +1,5 @@
 """The order of lines, and what else keeps few big arrays at one time."""
 
-import re
 import tracemalloc
 
 import numpy as np
