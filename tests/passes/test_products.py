@@ -18,7 +18,25 @@ NEGATIVE = "negative %x !ct"
 TWO = f"{SQUARE}; reshape %w {{shape=(3, 1)}} !ct; multiply %2, %u !ct"
 TRANSPOSED = "reshape %w {shape=(3, 1)} !ct; multiply %0, %u !ct; reshape %u {shape=(3, 1)} !ct; multiply %2, %w !ct"
 
+KNOWN = "matmul %p, %q; multiply {}, 0.5 !ct; matmul {} !ct; return %0, %2".format
+HALF_OF_KNOWN = "matmul %p, %q; multiply %0, 0.5 !ct; return %0, %1"
+
 CASES = {
+    "known-product-of-multiple": Case(
+        X,
+        [(KNOWN("%p", "%1, %q"), HALF_OF_KNOWN)],
+        [
+            KNOWN("%p", "%1, %q").replace(" !ct", ""),  # the user's own
+            "multiply %p, 0.5 !ct; matmul %0, %q !ct",  # there is no such product
+            "multiply %p, 0.5 !ct; matmul %0, %q !ct; matmul %p, %q; return %1, %2",  # not yet
+            KNOWN("%p", "%1, %q").replace("0.5", "1e300"),
+        ],
+    ),
+    "known-product-by-multiple": Case(
+        X,
+        [(KNOWN("%q", "%p, %1"), HALF_OF_KNOWN)],
+        [KNOWN("%q", "%p, %1").replace(" !ct", ""), "multiply %q, 0.5 !ct; matmul %p, %0 !ct"],
+    ),
     "product-with-column": Case(
         O,
         [
