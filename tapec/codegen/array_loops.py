@@ -159,4 +159,5 @@ class ArrayRepeats(Repeating):
         for name, t in free.items():
             if self.plan.is_big(t):
                 self.set_free(name, t)
+                (self.straight.add if step.is_straight(name) else self.straight.discard)(name)
         return {name for name in free if name in self.pooled}
