@@ -16,7 +16,7 @@ LEAST = 1 << 17  # bytes from which one array less is worth it: small ones are m
 def factored(graph: Graph) -> Graph:
     """The program with such products of gradients taken apart; the same graph when there are none."""
     uses = count_uses(graph.nodes, graph.outputs)
-    found = {n: at for n in graph.nodes if (at := _spread_operand(n, uses)) is not None}
+    found = {n: at for n in graph.nodes if n in uses and (at := _spread_operand(n, uses)) is not None}
     if not found:
         return graph
     gone = {n.inputs[at] for n, at in found.items()}

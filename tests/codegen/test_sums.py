@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tapec
 from tests.codegen.kit import check, graph_of
 
 RNG = np.random.default_rng(0)
@@ -110,3 +111,18 @@ def test_products_of_arrays_in_another_order_stay():
     x = RNG.standard_normal((20, 30, 40))
     assert "vdot" not in code_of(lambda x: np.sum(np.square(np.exp(np.transpose(x, (0, 2, 1))) - 1.0)), x)
     assert "vdot" in code_of(lambda x: np.sum(np.square(np.exp(x) - 1.0)), x)
+
+
+def test_products_that_are_only_added_up_are_not_taken_apart_before():
+    """A product had been read twice: by the sum of products, and by the product that the sum does without."""
+
+    def f(x, w):
+        powers = np.vander(np.sin(x), 4) @ w
+        return np.sum(powers, where=powers > 0)
+
+    x, w = RNG.standard_normal(20_001), RNG.standard_normal(4)
+    with tapec.settings(optimize=False):
+        found = tapec.grad(f)(x, w)
+    powers = np.vander(np.sin(x), 4) @ w
+    slope = np.polyval(np.polyder(w), np.sin(x)) * np.cos(x)
+    np.testing.assert_allclose(found, np.where(powers > 0, slope, 0.0), atol=1e-12)
