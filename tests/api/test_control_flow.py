@@ -352,3 +352,27 @@ def test_counts_of_repeats_that_all_examples_share():
     rows = np.arange(6.0).reshape(2, 3)
     repeated = tapec.vmap(np.repeat, in_axes=(0, None))
     np.testing.assert_array_equal(repeated(rows, np.array([2, 0, 1])), rows[:, [0, 0, 2]])
+
+
+def test_what_several_paths_compute_may_fail_where_it_is_not_asked_for():
+    """It stands above the test that tells them apart: the values of this path are those of the run itself."""
+
+    def f(a, k):
+        y = np.sin(k) if k > 0 else np.cos(k)
+        if np.linalg.det(a) > 1e-9:
+            return y * np.sum(np.linalg.inv(a))
+        return y * np.sum(a)
+
+    gradient = tapec.grad(f, argnums=1)
+    regular, singular = 2 * np.eye(3) + 0.1, np.ones((3, 3))
+    for _ in range(2):
+        for a in (regular, singular):
+            for k in (1.0, -1.0):
+                slope = np.cos(k) if k > 0 else -np.sin(k)
+                total = np.sum(np.linalg.inv(a)) if a is regular else np.sum(a)
+                np.testing.assert_allclose(gradient(a, k), slope * total, rtol=1e-14)
+    inverse = tapec.grad(lambda a, k: np.sum(np.linalg.inv(a)) * (k if k > 0 else -k), argnums=1)
+    for k in (1.0, -1.0):
+        inverse(regular, k)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        inverse(singular, 1.0)
