@@ -241,7 +241,7 @@ def test_what_views_were_the_last_to_read_is_deleted_with_them():
     def attention(x):
         h = np.cumsum(x, axis=1)
         q, k, v = h[:, :100], h[:, 100:200], h[:, 200:]
-        inner = np.linalg.inv(q @ k.T + q @ k.T + k @ q.T) @ v + q + k
+        inner = np.sort(q @ k.T + q @ k.T + k @ q.T) @ v + q + k
         return np.sum(np.sort(inner @ inner.T))  # which takes no memory of what is looked into
 
     compiled = check(graph_of(attention, M), M)
@@ -250,7 +250,7 @@ def test_what_views_were_the_last_to_read_is_deleted_with_them():
 
     def at_once(x):
         y = np.cumsum(x, axis=1)
-        return np.sum(y[:100] @ y[100:200].T), np.sort(np.linalg.inv(x))
+        return np.sum(y[:100] @ y[100:200].T), np.sort(np.sort(x, axis=0))
 
     compiled = check(graph_of(at_once, M), M)
     assert peak(compiled, (M,)) < 1.05 * compiled.cost.peak <= 1.1 * 2 * M.nbytes
@@ -258,7 +258,7 @@ def test_what_views_were_the_last_to_read_is_deleted_with_them():
     def parts(x):
         y = np.sort(x)
         part = y[2:4].T  # two views on one line
-        return np.sum(np.fft.rfft(part)), np.linalg.inv(y @ x), part @ np.ones(2)
+        return np.sum(np.fft.rfft(part)), np.sort(y @ x), part @ np.ones(2)
 
     compiled = check(graph_of(parts, M), M)
     assert peak(compiled, (M,)) < 1.05 * compiled.cost.peak
