@@ -93,8 +93,6 @@ FORMS = {
     "two written diagonals": two_written_diagonals,
     "einsum": lambda w, v: np.einsum("ij,j,kj->ik", v, f(w), v),
     "vecdot": lambda w, v: np.vecdot((v * f(w))[:, None], v),
-    "matvec": lambda w, v: np.matvec(v, f(w) * v),
-    "vecmat": lambda w, v: np.vecmat(v * f(w), v.T),
     "tensordot": lambda w, v: np.tensordot(v * f(w), v, ([1], [1])),
     "multi_dot": lambda w, v: np.linalg.multi_dot([v, np.diag(f(w)), v.T]),
     "broadcast": lambda w, v: np.sum(v[:, None] * f(w) * v, -1),
@@ -130,6 +128,9 @@ FORMS = {
     "shares": lambda w, v: (v * (f(w) / np.sum(w))) @ v.T * np.trace((v * w) @ v.T),
     "by singular values": by_singular_values,
 }
+if hasattr(np, "matvec"):  # from NumPy 2.2 on
+    FORMS["matvec"] = lambda w, v: np.matvec(v, f(w) * v)
+    FORMS["vecmat"] = lambda w, v: np.vecmat(v * f(w), v.T)
 
 
 def put_together(form, a):
