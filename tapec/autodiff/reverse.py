@@ -137,9 +137,9 @@ def decomposition_of(node: Node, known: Decompositions) -> tuple[Node | None, in
     """What a node is a result of, and which: values that were found alone are those that a decomposition gives."""
     if node.op is ITEM:
         return (node.inputs[0] if has_spectrum(node.inputs[0]) else None), node.param("index")
-    name = node.op.facts.get("values_of")
-    alike = known.get((name, node.inputs), ()) if name else ()
-    found = next((d for d in alike if set(node.params) <= set(d.params)), None)
+    name, params = node.op.facts.get("values_of", ("", ()))
+    alike = known.get((name, node.inputs), ())
+    found = next((d for d in alike if {*node.params, *params} <= set(d.params)), None)
     return found, found.op.facts["spectrum"].values if found is not None else 0
 
 

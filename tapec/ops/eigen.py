@@ -144,7 +144,7 @@ EIGVALSH = define(
     "linalg",
     vjp=_eigvalsh_vjp,
     batch=lambda batched, a, UPLO: np.linalg.eigvalsh(a, UPLO),
-    facts={"values_of": "eigh"},
+    facts={"values_of": ("eigh", ())},
     source=_uplo,
     sample=both(_REAL, _hermitian(3, 3, complex=True)),
     numpy=np.linalg.eigvalsh,

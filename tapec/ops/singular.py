@@ -9,7 +9,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply, implements
-from tapec.ops.define import define, ndim_of, shape_of
+from tapec.ops.define import define, ndim_of
 from tapec.ops.eigen import Spectrum, along_columns, scaled_columns, turned
 from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, regular, result_class, stacked
 from tapec.ops.samples import Case
@@ -128,7 +128,7 @@ SVDVALS = define(
     "linalg",
     vjp=svdvals_vjp,
     batch=lambda batched, a: np.linalg.svd(a, compute_uv=False),
-    facts={"values_of": "svd"},
+    facts={"values_of": ("svd", (("full_matrices", False),))},
     source="np.linalg.svd({0}, compute_uv=False)",
     sample=both(_spread_out(3, 3), _spread_out(2, 2, 3), _spread_out(3, 2, complex=True)),
     numpy=np.linalg.svdvals,
@@ -142,9 +142,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
         return _hermitian_svd(a, compute_uv)
     if not compute_uv:
         return apply(SVDVALS, (a,))
-    m, n = stacked(Type(shape_of(a), a.dtype), square=False)[-2:]
-    full = bool(full_matrices) and m != n
-    return result_class(np.linalg.svd)(*apply(SVD, (a,), (("full_matrices", full or bool(full_matrices)),)))
+    return result_class(np.linalg.svd)(*apply(SVD, (a,), (("full_matrices", bool(full_matrices)),)))
 
 
 def _hermitian_svd(a: Any, compute_uv: bool) -> Any:

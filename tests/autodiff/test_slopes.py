@@ -268,6 +268,9 @@ LOSSES = {
     ),
     "of the upper triangle": lambda a: np.sum(f(np.linalg.eigvalsh(a, "U"))),
     "singular values alone": lambda a: np.sum(np.cosh(np.linalg.svdvals(a) / 2)),
+    "singular values beside all vectors": lambda a: (
+        np.sum(np.linalg.svdvals(a) ** 4) + np.sum(np.linalg.svd(a)[1] ** 4)
+    ),
     "and of a stack": lambda a: np.sum(np.cosh(np.linalg.svd(np.stack([a, 2 * a.T]), compute_uv=False) / 2)),
 }
 
