@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapec.api.names import names_of_leaves
-from tapec.ir import CONSTANT, ITEM, Builder, Node, input_node
+from tapec.ir import CONSTANT, INPUT, ITEM, Builder, Node, input_node
 from tapec.ir.origin import variable_of
 from tapec.ops.custom import CUSTOM
 
@@ -32,6 +32,11 @@ class Forward:
     @property
     def nodes(self) -> list[Node]:
         return self.builder.nodes
+
+    @property
+    def leaves(self) -> list[Node]:
+        """What was given to the program."""
+        return [node for node in self.slots if node is not None and node.op is INPUT]
 
     def stretches(self) -> list[list[Node]]:
         """The nodes before, between and after those whose gradient is Python code, which a program is cut at."""

@@ -10,7 +10,7 @@ import numpy as np
 from tapec.api.forward import Forward, Lifter
 from tapec.api.slices import IndexedSlices, concatenated
 from tapec.autodiff.reverse import backward, filled, fit, input_cotangents, plain
-from tapec.ir import CT, INPUT, Builder, Graph, Node, input_node, prune
+from tapec.ir import CT, Builder, Graph, Node, input_node, prune
 from tapec.ir.index import Slice, Slot
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
@@ -54,10 +54,12 @@ class Segment:
 
     __slots__ = ("built", "code", "fetch", "forward", "function", "gives", "graph", "idle", "needs", "reads", "span")
 
-    def __init__(self, graph: Graph, origins: dict[Node, int], gives: dict[int, int | Rows], span: Span):
+    def __init__(
+        self, graph: Graph, origins: dict[Node, int], gives: dict[int, int | Rows], span: Span, forward: Forward
+    ):
         self.span = span
         self.gives = gives
-        self.graph, self.reads = _with_inputs(graph, origins)
+        self.graph, self.reads = _with_inputs(graph, origins, forward)
         self.forward: Graph | None = None
         self.idle: Idle | None = None
         self.function: Callable[..., tuple[Any, ...]] = _nothing
@@ -88,20 +90,23 @@ class Segment:
         return self.code.source if self.code is not None else ""
 
 
-def _with_inputs(graph: Graph, origins: dict[Node, int]) -> tuple[Graph, list[int]]:
+def _with_inputs(graph: Graph, origins: dict[Node, int], forward: Forward) -> tuple[Graph, list[int]]:
     """The graph with the inputs it uses, and where their values come from."""
     used = {i for n in graph.nodes for i in n.inputs} | set(graph.outputs)
     reads = {node: k for node, k in origins.items() if node in used}
-    return Graph(reads, graph.nodes, graph.outputs, graph.name), list(reads.values())
+    graph = Graph(reads, graph.nodes, graph.outputs, graph.name)
+    computed = [forward.slots[k] if k >= 0 else node for node, k in reads.items()]
+    graph.past = Graph([*forward.leaves, *[n for n, k in reads.items() if k < 0]], forward.nodes, computed, "forward")
+    return graph, list(reads.values())
 
 
 def segment(forward: Forward, span: Span, name: str) -> Segment:
     """Differentiate and compile a stretch."""
     derived = Derivation(forward, span)
-    made = Segment(derived.graph(name), derived.origins, derived.gives, span)
+    made = Segment(derived.graph(name), derived.origins, derived.gives, span, forward)
     ends = [forward.slots[k] for k in span.targets]
     nodes = forward.stretches()[span.stretch]
-    made.forward = prune(Graph([n for n in forward.slots if n is not None and n.op is INPUT], nodes, ends, "forward"))
+    made.forward = prune(Graph(forward.leaves, nodes, ends, "forward"))
     return made
 
 

@@ -118,7 +118,7 @@ def _rows(forward: Forward, request: Request, skip: int) -> Segment:
     given = Graph(inputs, graph.nodes, graph.outputs, graph.name)
     found = along_basis(basis, given, [seed if i in derived.seeds else Symbol(i, builder) for i in inputs])
     outputs = [(basis.flat(y) if isinstance(y, Rows) else _repeated(y, math.prod(basis.shape))).node for y in found]
-    return Segment(builder.graph((), outputs, graph.name), derived.lift.inputs, derived.gives, derived.span)
+    return Segment(builder.graph((), outputs, graph.name), derived.lift.inputs, derived.gives, derived.span, forward)
 
 
 def _unit_vectors(basis: Basis, t: Type, skip: int) -> Rows:
@@ -155,7 +155,7 @@ def _chunk(forward: Forward, request: Request, size: int) -> Segment:
     builder.nodes.extend(batched.nodes)
     outputs = [o if axis else _repeated(Symbol(o, builder), size).node for o, axis in zip(batched.outputs, has_axis)]
     origins = {new: derived.origins[old] for new, old in zip(batched.inputs, inputs)}
-    return Segment(builder.graph((), outputs, graph.name), origins, derived.gives, derived.span)
+    return Segment(builder.graph((), outputs, graph.name), origins, derived.gives, derived.span, forward)
 
 
 def _vectors(target: Any, skip: int) -> np.ndarray:

@@ -33,8 +33,10 @@ def split(graph: Graph, late: Sequence[int], outputs: Sequence[int]) -> tuple[Gr
             known[node] = _copied(later, node, known)
     kept = [r for k, r in enumerate(results) if k not in outputs]
     before = Graph(first, builder.nodes, [*kept, *crossing], graph.name)
-    after = later.graph([*inputs.values(), *[graph.inputs[k] for k in late]], [known[e] for e in ends], graph.name)
-    return prune(before), prune(after)
+    given = [graph.inputs[k] for k in late]
+    after = prune(later.graph([*inputs.values(), *given], [known[e] for e in ends], graph.name))
+    after.past = Graph(graph.inputs, builder.nodes, [*crossing, *given], graph.name)
+    return prune(before), after
 
 
 def _crossing(nodes: Sequence[Node], waiting: set[Node], ends: Sequence[Node]) -> list[Node]:

@@ -110,15 +110,30 @@ def is_literal(node: Node) -> bool:
 
 
 class Graph:
-    """A pure program: input nodes, all other nodes in an order that can run, output nodes."""
+    """A pure program: input nodes, all other nodes in an order that can run, output nodes.
 
-    __slots__ = ("__weakref__", "_fingerprint", "_heads", "_numbering", "_uses", "inputs", "name", "nodes", "outputs")
+    Where inputs are values of another program, `past` is that one: its outputs are what computes them, each in turn.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_fingerprint",
+        "_heads",
+        "_numbering",
+        "_uses",
+        "inputs",
+        "name",
+        "nodes",
+        "outputs",
+        "past",
+    )
 
     def __init__(self, inputs: Iterable[Node], nodes: Sequence[Node], outputs: Iterable[Node], name: str = "graph"):
         self.inputs = tuple(inputs)
         self.nodes = tuple(nodes)
         self.outputs = tuple(outputs)
         self.name = name
+        self.past: Graph | None = None
         self._fingerprint: str | None = None
         self._numbering: dict[Any, Node] | None = None  # kept by the passes while they are at work
         self._heads: dict[Any, list[int]] | None = None  # likewise

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CT, Builder, Graph, Node, is_literal
+from tapec.ir import CT, Builder, Graph, Node, is_literal, prune
 from tapec.ops import Symbol
 from tapec.ops.named_axes import axis_names
 from tapec.passes.empty import SOURCES, Empty, may_be_empty
 from tapec.passes.facts import is_zero
 from tapec.passes.wild import may_be_wild
 
-__all__ = ["guards"]
+__all__ = ["guards", "multiplies_with_nothing"]
 
 PRODUCTS = frozenset({"multiply", "divide", "matmul", "einsum", "tensordot"})
 
@@ -61,7 +61,7 @@ def multiplies_with_nothing(graph: Graph) -> bool:
 class Walk(Builder):
     """What is known of the nodes so far, and the new graph."""
 
-    __slots__ = ("began", "data", "empty", "new", "wild")
+    __slots__ = ("began", "data", "empty", "made", "new", "wild")
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
@@ -71,6 +71,20 @@ class Walk(Builder):
         self.began: dict[Node, Node] = {}  # what products of it are empty with
         self.wild: set[Node] = set()  # what may be infinite though the user's arrays are not
         self.data = {i for i in graph.inputs if i.type.dtype.kind in "fc"}  # and what these have a part in
+        self.made: dict[Node, Node] = {}  # what computed the inputs that are values of another program
+        if graph.past is not None:
+            self.recall(graph.inputs, graph.past)
+
+    def recall(self, inputs: Sequence[Node], past: Graph) -> None:
+        """What is known of inputs from what computed them."""
+        for node in prune(past).nodes:
+            self.learn(node)
+        for i, value in zip(inputs, past.outputs, strict=True):
+            self.made[i] = value
+            if value in self.wild:
+                self.wild.add(i)
+            if value in self.empty:
+                self.empty[i] = self.empty[value]
 
     def visit(self, node: Node) -> None:
         new, known = self.new, node
@@ -90,12 +104,18 @@ class Walk(Builder):
         elif not node.op.multi and node.type.dtype.kind in "fc" and not self.data.isdisjoint(node.inputs):
             self.data.add(node)
         if node.role is CT:
-            found = may_be_empty(node, [self.empty.get(i) for i in node.inputs])
+            found = may_be_empty(self.spelled(node), [self.empty.get(i) for i in node.inputs])
             if found is not None:
                 self.empty[node] = found
                 before = self.before(node)
                 if before is not None:
                     self.began[node] = self.began.get(before, before)
+
+    def spelled(self, node: Node) -> Node:
+        """The same selection by a condition that tells what it was put together from."""
+        if node.op.name != "where" or node.inputs[0] not in self.made:
+            return node
+        return node.with_inputs((self.made[node.inputs[0]], *node.inputs[1:]))
 
     # -- which products -----------------------------------------------------------------------------------------------
     def guarded(self, node: Node) -> Node | None:

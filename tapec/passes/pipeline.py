@@ -85,9 +85,11 @@ def optimize(graph: Graph, report: Report | None = None) -> Graph:
 def run_all(passes: Iterable[tuple[str, Pass]], graph: Graph, report: Report | None) -> Graph:
     """One pass after the other, on a graph that nobody else holds: a numbering goes with it, and is dropped at last."""
     start = lean = Graph(graph.inputs, graph.nodes, graph.outputs, graph.name)
+    start.past = graph.past
     for name, run in passes:
         lean = run_pass(name, run, lean, report)
-    lean._numbering = lean._heads = lean._uses = None
+        lean.past = graph.past
+    lean._numbering = lean._heads = lean._uses = lean.past = None
     return graph if lean is start else lean
 
 

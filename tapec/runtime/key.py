@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.config import CODE_SETTINGS, settings
-from tapec.ir import CONSTANT, Graph, Node, Op
+from tapec.ir import CONSTANT, Graph, Node, Op, prune
 from tapec.ir.index import Slice, Slot
 from tapec.ir.origin import place_of
 from tapec.ir.tree import Branch, Tree
+from tapec.passes.guards import multiplies_with_nothing
 
 __all__ = ["Key", "NoKey", "key_of", "settings_now", "versions"]
 
@@ -41,6 +42,8 @@ def key_of(graph: Graph, name: str, tree: Tree | None, whole: bool) -> Key:
     """NoKey where there is none; `whole` tells whether inputs that nothing reads are parameters all the same."""
     digest = _Digest()
     digest.graph(graph)
+    if graph.past is not None and multiplies_with_nothing(graph):  # what guards ask
+        digest.graph(prune(graph.past))
     about = [name, str(whole), _tree_text(tree), repr(versions()), repr(settings_now()), *digest.about_codes()]
     text = "\n".join([*about, *digest.lines])
     return Key(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40], tuple(digest.codes))

@@ -183,6 +183,55 @@ def test_second_derivatives_beside_nan_in_data(name, optimize):
             np.testing.assert_allclose(way(np.array([1.0, 2.0, 4.0])), expected, atol=1e-12)
 
 
+PAIRS = {  # masks made of parts, which a tape has recorded
+    "rows and columns": lambda x: SOME[:, None] & SOME,
+    "of values": lambda x: (x > 0)[:, None] & (x > 0),
+    "neither nor": lambda x: ~((x <= 0)[:, None] | (x <= 0)),
+    "products": lambda x: x[:, None] * x > 0,
+    "as they are": lambda x: np.outer(SOME, SOME),
+}
+WILD = {"1 / x": lambda x: 1 / x, "sqrt": np.sqrt, "log": np.log, "x / x": lambda x: x * x / x}
+
+
+def on_a_tape(f):
+    def slope(x):
+        x = tapec.convert_to_tensor(x)
+        with tapec.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, x)
+
+    return slope
+
+
+def by_pullback(f):
+    return lambda x: tapec.vjp(f, x)[1](1.0)
+
+
+def by_tangents(f):
+    return lambda x: np.stack([tapec.linearize(f, x)[1](e) for e in np.eye(3)])
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("way", [on_a_tape, by_pullback, by_tangents])
+@pytest.mark.parametrize("mask", PAIRS)
+@pytest.mark.parametrize("name", WILD)
+def test_masks_made_of_parts(name, mask, way, optimize):
+    """What a tape or a pullback kept is known by what made it: the gradient is that of a function."""
+    x = np.array([0.0, 1.5, 4.0])
+
+    def f(x):
+        g = WILD[name](x)
+        return np.sum(np.where(PAIRS[mask](x), g[:, None] * [1.0, 2.0, 3.0] + np.tanh(g), 0))
+
+    with tapec.settings(optimize=optimize):
+        expected = tapec.grad(f)(x)
+        assert np.isfinite(expected).all() and expected[0] == 0
+        np.testing.assert_allclose(way(f)(x), expected, rtol=1e-14)
+        if way is on_a_tape:
+            np.testing.assert_allclose(tapec.jacrev(way(f))(x), tapec.hessian(f)(x), rtol=1e-13)
+
+
 def test_second_derivatives():
     zero, two = np.zeros(1), np.array([2.0])
     assert grads(lambda x: x**2, zero, order=2) == [[2.0]]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tapec.ir import interpret, parse, verify
+from tapec.ir import Graph, interpret, parse, verify
 from tapec.passes.empty import Empty, may_be_empty
 from tapec.passes.guards import Walk, guards
 from tapec.passes.wild import may_be_wild
@@ -115,6 +115,28 @@ def test_an_infinite_number_takes_the_dtype_of_what_flows(number):
     found = interpret(after, np.array([False, True, True]), np.ones(3, np.float32), np.array([0.5])[0].astype(number))
     assert found[0].dtype == (np.float32 if number == "float" else np.complex64)
     assert found[0].tolist() == [0.0, 2.0, 4.0]
+
+
+PASTS = {  # what computed the mask and the factor of `sum(where(mask, s, 0)) * factor`
+    "nothing is known": None,
+    "numbers": ("multiply %s, %s; greater %0, 1.0; tanh %y; negative %2", False),
+    "what may be infinite": ("multiply %s, %s; greater %0, 1.0; sqrt %y; divide 0.5, %2", True),
+    "a mask of rows and columns": ("reshape %c {shape=(3, 1)}; bitwise_and %0, %c; tanh %y; negative %2", True),
+}
+
+
+@pytest.mark.parametrize("name", PASTS)
+def test_inputs_are_known_by_what_computed_them(name):
+    body = "where %k, %s, 0 !ct; sum %0 {axis=(1,), keepdims=False} !ct; multiply %1, %r !ct"
+    graph = parse(text("%k: bool[3,3], %s: f64[3,3], %r: f64[3]", body))
+    if PASTS[name] is None:
+        assert guards(graph) is graph
+        return
+    code, fires = PASTS[name]
+    known = parse(text(X, code))
+    mask = next(n for n in known.nodes if n.type.dtype == bool and n.type.shape == (3, 3))
+    graph.past = Graph(known.inputs, known.nodes, [mask, known.inputs[4], known.outputs[0]])
+    assert (guards(graph) is not graph) == fires
 
 
 def test_a_quotient_divides_by_one_where_nothing_flows():

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.ir import Graph, parse
 from tapec.runtime import disk, entry, key
 from tapec.runtime.build import Build
+from tests.passes.support import text
 
 POSIX = hasattr(os, "getuid")
 
@@ -142,6 +144,19 @@ def test_key_tells_apart_what_gives_other_code(folder):
     tapec.value_and_grad(lambda x: np.sum(np.sin(x * 2.0)[:n] * np.arange(float(n))))(X)  # another line of the user's
     tapec.value_and_grad(lambda y: np.sum(np.sin(y * 2.0)[:n] * np.arange(float(n))))(X)  # and another name
     assert len(entries(folder)) == 6
+
+
+def test_key_tells_apart_what_inputs_were_made_of():
+    """The passes keep infinities out of products with nothing, and ask what may be infinite."""
+    made = [parse(text("%y: f64[3]", f"{op} %y")) for op in ("tanh", "log", "log")]
+    keys = []
+    for selection in ("where %c, %x, 0.0", "add %x, %x"):
+        for past in made:
+            graph = parse(text("%c: bool[3], %x: f64[3], %r: f64[3]", f"{selection} !ct; multiply %0, %r !ct"))
+            graph.past = Graph([*graph.inputs, *past.inputs], past.nodes, [*graph.inputs[:2], *past.outputs])
+            keys.append(key.key_of(graph, "f", None, False))
+    assert keys[0] != keys[1] == keys[2]
+    assert keys[3] == keys[4]
 
 
 def test_decision_trees_differ_in_their_values(folder):
