@@ -27,7 +27,7 @@ NEAR = 8  # nodes to look over for what stands between a value and its reader
 
 def is_view(node: Node) -> bool:
     """Does the result share memory with the first input?"""
-    if not node.inputs or not (node.op.view or node.op.name in ("real", "imag")):
+    if not node.inputs or not node.op.view:
         return False
     if node.op.name == "reshape" and node.inputs[0].op.name == "broadcast_to":
         return not (spells_out(node) and is_made(node.inputs[0].inputs[0]))

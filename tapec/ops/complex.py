@@ -34,7 +34,7 @@ def _real(t: Type) -> Type:
     return t.with_dtype(real_dtype(t.dtype))
 
 
-def _real_of(function: Any, rule: Any, partial: Any, source: str) -> Op:
+def _real_of(function: Any, rule: Any, partial: Any, source: str, view: bool = False) -> Op:
     """An op that gives a real number for a complex one."""
     return define(
         function.__name__,
@@ -45,11 +45,12 @@ def _real_of(function: Any, rule: Any, partial: Any, source: str) -> Op:
         source=source,
         sample=(complex_only,),
         numpy=function,
+        view=view,
     )
 
 
-REAL = _real_of(np.real, _part, lambda x: 1, "{0}.real")
-IMAG = _real_of(np.imag, _part, lambda x: -1j, "{0}.imag")
+REAL = _real_of(np.real, _part, lambda x: 1, "{0}.real", view=True)
+IMAG = _real_of(np.imag, _part, lambda x: -1j, "{0}.imag", view=True)
 ANGLE = _real_of(np.angle, _real, lambda x: -1j / x, "np.angle({0})")
 
 

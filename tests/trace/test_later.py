@@ -120,6 +120,18 @@ def test_writing_through_views_of_what_waited():
     both(f, X)
 
 
+@pytest.mark.parametrize("z", [X, X * (1.0 + 0.5j)])
+def test_writing_through_the_parts_of_what_waited(z):
+    def f(x):
+        y = x * (2.0 + 1.0j)
+        y.real[:2] = y.imag[2:4]
+        imaginary = np.imag(y)[1:]
+        imaginary *= 3.0
+        return y * x
+
+    both(f, z)
+
+
 def test_a_copy_shares_nothing():
     def f(x):
         y = x * 2.0
