@@ -257,6 +257,8 @@ class _Arranger(Collector):
             return node
         loop, k, p = self.home[node]
         block = self.blocks[loop]
+        if node.op.multi:  # it stays together with its results
+            self.single[loop] = set(range(MOST + 1))
         if k == block.count - 1:
             block.left[node] = p
             return node

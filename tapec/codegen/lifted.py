@@ -77,6 +77,7 @@ def settle(nodes: Iterable[Node]) -> None:
 
 def _views_late(nodes: list[Node]) -> list[Node]:
     """The same with each view before what reads it first."""
+    place = {n: k for k, n in enumerate(nodes)}
     waiting = set(filter(is_view, nodes))
     order: list[Node] = []
     for node in nodes:
@@ -85,7 +86,7 @@ def _views_late(nodes: list[Node]) -> list[Node]:
             for n in views:
                 views += [i for i in dict.fromkeys(n.inputs) if i in waiting]
                 waiting.difference_update(n.inputs)
-            order += views[::-1]
+            order += sorted(views, key=place.__getitem__)  # one view may look into another
     return [*order, *[n for n in nodes if n in waiting]]
 
 

@@ -631,3 +631,32 @@ def test_free_arrays_that_a_loop_finds_may_lie_in_any_order():
     slope, hessian = tapec.grad(f), tapec.hessian(f)(x)
     want = np.stack([(slope(x + d) - slope(x - d)) / 2e-5 for d in 1e-5 * np.eye(40)])
     np.testing.assert_allclose(hessian, want, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("at", [[7], [1, 4]])
+def test_a_result_that_is_read_outside_of_the_loop_alone(at, monkeypatch):
+    """What has several results stays together with them: such steps are written out."""
+
+    def f(a):
+        found = []
+        for _ in range(8):
+            w, v = np.linalg.eigh(a)
+            a = np.tanh(0.5 * a + v @ a.T)
+            found.append(w)
+        return a, sum([found[k] for k in at])
+
+    a = np.diag(np.arange(5.0)) + 0.1
+    assert loops(as_written_out(graph_of(f, a), (a,), monkeypatch)) == 0
+
+
+def test_a_view_of_a_view_that_is_read_beside_it():
+    def f(x):
+        q = np.sin(x)
+        for _ in range(11):
+            q[1:] -= 0.5 * q[:-1]
+            q.T[1:] = q.T[:-1]
+        return q
+
+    x, compiled = drawn(9, 9), tapec.compile(f)
+    np.testing.assert_allclose(compiled(x), f(x), rtol=1e-12)
+    assert "    for " in compiled.source()
