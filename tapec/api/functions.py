@@ -165,8 +165,7 @@ class CompiledFunction(Copied):
         return self._trace(entry, call, objects, as_tensors)
 
     def _recovered(self, error: Exception, *args: Any, **kwargs: Any) -> Any:
-        """The result for values with which known code raised an error that the function catches, or does not meet on
-        its path: what several paths compute stands above the tests that tell them apart. Else MISS."""
+        """The result for values with which known code raised an error that the function itself catches; else MISS."""
         if not hangs_on_values(error):
             return MISS
         entry, call = self._entry(args, kwargs)
@@ -179,10 +178,9 @@ class CompiledFunction(Copied):
                     return MISS
                 raise
             at_the_end.callback(recorded.let_go)
-            if recorded.trace.volatile is not None:
-                self._transform.refuse(recorded.trace.volatile)
-            elif _is_traced() or all([len(p.paths) == 1 for p in entry.programs]):
+            if recorded.trace.volatile is None:
                 return MISS
+            self._transform.refuse(recorded.trace.volatile)
             return self._run_recorded(entry, recorded, objects, any(type(x) is Tensor for x in objects))
 
     def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, Call]:
@@ -410,9 +408,3 @@ class CompiledFunction(Copied):
     def __repr__(self) -> str:
         own = getattr(self._function, "__qualname__", getattr(self._function, "__name__", self._function))
         return f"<tapec {self._transform.name or 'compile'} of {own}>"
-
-
-def _is_traced() -> bool:
-    """Is a function traced that calls this one?"""
-    rec = CURRENT.get()
-    return rec is not None and rec.trace is not None

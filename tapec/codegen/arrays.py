@@ -7,7 +7,7 @@ from typing import Any
 
 from tapec.codegen.axes import short_axes_moved
 from tapec.codegen.blocks import in_blocks
-from tapec.codegen.branches import Segment, items_of, results_of, segments_of
+from tapec.codegen.branches import Segment, items_of, parted, results_of, segments_of
 from tapec.codegen.constants import name_constants
 from tapec.codegen.contract import contracted
 from tapec.codegen.cost import Cost, flops_of
@@ -38,7 +38,11 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     checked = settings.check_nan
     whole = graph
     if not checked:
-        graph = in_blocks(factored(expanded(contracted(short_axes_moved(graph)))), tree)
+        graph = factored(expanded(contracted(short_axes_moved(graph))))
+    if tree is not None:
+        graph, tree = parted(graph, tree)
+    if not checked:
+        graph = in_blocks(graph, tree)
     if tree is None:
         graph = Graph(graph.inputs, scheduled(graph.nodes), graph.outputs, graph.name)
     names = Names((name,))
@@ -66,7 +70,7 @@ def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list
         looped = in_loops(graph, LEAST)
         if looped is not None:
             return looped
-    segments = None if tree is None else segments_of(tree, graph.outputs, graph.outputs)
+    segments = None if tree is None else segments_of(tree, graph.outputs)
     plan = Plan(graph.nodes, read_at_ends(graph, segments), nesting=not checked)
     return CheckedLowering if checked else Lowering, plan, items_for(plan, graph, segments)
 

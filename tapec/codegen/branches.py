@@ -1,14 +1,17 @@
 """Decision trees as code: plain `if`s, flat however long a chain of guards is.
 
-A tree is cut into segments, stretches of code without a choice. A value is computed in the last segment from which
-all that need it can be reached, so no path computes what only another one needs. Of the cases at the end of a segment
-all but the largest become an `if` that returns, and the largest goes on below: nesting is never deeper than the
-logarithm of the number of paths.
+A tree is cut into segments, stretches of code without a choice. Nothing is computed above a test that only some of
+what may come after it needs: it might warn, or raise, where the user's own code does not get there. So each segment
+has its own copy of what several paths compute after a test, unless all that can follow is known and needs it.
+
+Of the cases at the end of a segment all but the largest become an `if` that returns, and the largest goes on below:
+nesting is never deeper than the logarithm of the number of paths.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tapec.codegen.items import UNKNOWN, Fork, Results
@@ -16,67 +19,118 @@ from tapec.codegen.plan import Plan
 from tapec.ir import CONSTANT, ITEM, Graph, Node
 from tapec.ir.tree import Branch, Leaf, Tree
 
-__all__ = ["Segment", "items_of", "leaves_of", "places_of", "results_of", "segments_of", "tests_of"]
+__all__ = ["Segment", "items_of", "leaves_of", "parted", "places_of", "results_of", "segments_of", "tests_of"]
 
 
 class Segment:
-    """A stretch of code: guards that must hold, and at its end a leaf, or a test with a segment for each value."""
+    """A stretch of code: at its end is a leaf, or a test with a segment for each value that is known.
 
-    __slots__ = ("asked", "cases", "depth", "guards", "leaf", "nodes", "parent", "test")
+    `read` is what the end reads: what the leaf gives, or the test alone. `number` is its place among the segments,
+    `last` that of the last one that comes after it on some path.
+    """
 
-    def __init__(self, parent: Segment | None):
+    __slots__ = ("cases", "last", "nodes", "number", "parent", "read", "test")
+
+    def __init__(self, parent: Segment | None, number: int):
         self.parent = parent
-        self.depth: int = 0 if parent is None else parent.depth + 1
-        self.guards: list[tuple[Node, Any]] = []
-        self.asked: dict[tuple[Node, type], Any] = {}  # what is known here: of truth and of whole numbers
+        self.number = self.last = number
         self.nodes: list[Node] = []
-        self.leaf: tuple[Node, ...] | None = None
+        self.read: tuple[Node, ...] = ()
         self.test: Node | None = None
         self.cases: list[tuple[Any, Segment]] = []
 
-    def answer(self, test: Node, kind: type) -> Any:
-        """What a test is known to be here; None when it has not been asked."""
-        segment: Segment | None = self
-        while segment is not None:
-            if (test, kind) in segment.asked:
-                return segment.asked[test, kind]
-            segment = segment.parent
-        return None
+    @property
+    def complete(self) -> bool:
+        """Do the cases cover all values?"""
+        return {v for v, _ in self.cases if type(v) is bool} == {True, False}
 
 
-def segments_of(tree: Tree, outputs: Sequence[Node], tests: Sequence[Node]) -> list[Segment]:
-    """The segments, every parent before its children; of the cases of a test the largest comes last.
+def segments_of(tree: Tree, outputs: Sequence[Node], tests: Sequence[Node] | None = None) -> list[Segment]:
+    """The segments, each before all that come after it on some path; of the cases of a test the largest comes last.
 
-    No path asks for what is known on it already. `outputs` are what leaves give, `tests` what branches look at.
+    No path asks for what is known on it already. `outputs` are what leaves give; `tests` what branches look at, where
+    those are others.
     """
+    tests = outputs if tests is None else tests
     size = _sizes(tree)
-    made = [Segment(None)]
-    stack: list[tuple[Any, Segment]] = [(tree, made[0])]
+    made: list[Segment] = []
+    stack: list[tuple[Any, Segment | None, Any, dict[Any, Any]]] = [(tree, None, None, {})]
     while stack:
-        t, segment = stack.pop()
+        t, parent, value, asked = stack.pop()  # `asked`: what is known of truth, and of whole numbers
+        segment = Segment(parent, len(made))
+        made.append(segment)
+        if parent is not None:
+            parent.cases.append((value, segment))
         while type(t) is Branch:
-            test, (value, case) = tests[t.output], t.cases[0]
-            known = segment.answer(test, type(value))
+            test = tests[t.output]
+            known = asked.get((test, type(t.cases[0][0])))
             again = [c for v, c in t.cases if type(v) is type(known) and v == known]
-            if again:
-                t = again[0]
-            elif len(t.cases) == 1:
-                segment.guards.append((test, value))
-                segment.asked[test, type(value)] = value
-                t = case
-            else:
+            if not again:
                 break
+            t = again[0]
         if type(t) is Leaf:
-            segment.leaf = tuple([outputs[k] for k in t.outputs])
+            segment.read = tuple([outputs[k] for k in t.outputs])
             continue
-        segment.test = tests[t.output]
-        for value, case in sorted(t.cases, key=lambda c: size[id(c[1])]):
-            child = Segment(segment)
-            child.asked[segment.test, type(value)] = value
-            segment.cases.append((value, child))
-            made.append(child)
-            stack.append((case, child))
+        segment.test, segment.read = test, (test,)
+        for value, case in sorted(t.cases, key=lambda c: -size[id(c[1])]):  # the last of them is taken first
+            now = asked if len(t.cases) == 1 else dict(asked)
+            now[test, type(value)] = value
+            stack.append((case, segment, value, now))
+    for s in reversed(made):
+        if s.parent is not None:
+            s.parent.last = max(s.parent.last, s.last)
     return made
+
+
+def parted(graph: Graph, tree: Tree, tests: Sequence[Node] | None = None) -> tuple[Graph, Tree]:
+    """The program, and its tree, with nodes of its own for each segment, one segment after the other."""
+    segments = segments_of(tree, graph.outputs, tests)
+    needed: dict[Node, list[int]] = {}
+    for s in segments:
+        for node in s.read:
+            needed.setdefault(node, []).append(s.number)
+    for node in reversed(graph.nodes):
+        if node in needed:
+            needed[node] = places = [0] if node.op is CONSTANT else _places(needed[node], segments)
+            for i in node.inputs:
+                needed.setdefault(i, []).extend(places)
+    made: dict[Node, list[Node]] = {}
+
+    def seen(node: Node, place: int) -> Node:
+        return made[node][bisect_right(needed[node], place) - 1] if node in made else node
+
+    own: list[list[Node]] = [[] for _ in segments]
+    for node in graph.nodes:
+        for place in needed.get(node, ()):
+            inputs = tuple([seen(i, place) for i in node.inputs])
+            copy = node if node not in made and inputs == node.inputs else node.with_inputs(inputs)
+            made.setdefault(node, []).append(copy)
+            own[place].append(copy)
+    outputs: list[Node] = []
+    trees: dict[Segment, Tree] = {}
+    for s in reversed(segments):
+        first = len(outputs)
+        outputs += [seen(node, s.number) for node in s.read]
+        if s.test is None:
+            trees[s] = Leaf(tuple(range(first, len(outputs))))
+        else:
+            trees[s] = Branch(first, tuple([(v, trees[case]) for v, case in s.cases]))
+    return Graph(graph.inputs, [n for nodes in own for n in nodes], outputs, graph.name), trees[segments[0]]
+
+
+def _places(needed: Iterable[int], segments: list[Segment]) -> list[int]:
+    """The segments that compute what these need, none of which comes after another.
+
+    What all that follows a test needs is computed before it.
+    """
+    found: list[Segment] = []
+    for k in sorted(set(needed)):
+        if found and k <= found[-1].last:
+            continue  # it is there
+        found.append(s := segments[k])
+        while len(found) > 1 and (p := s.parent) is not None and found[-2].parent is p and p.complete:
+            found[-2:] = [s := p]
+    return [s.number for s in found]
 
 
 def _sizes(tree: Tree) -> dict[int, int]:
@@ -110,29 +164,17 @@ def results_of(segments: list[Segment]) -> list[Node]:
     """Everything that leaves and tests read, as often as the code will read it."""
     read: list[Node] = []
     for s in segments:
-        read.extend(test for test, _ in s.guards)
-        read.extend(s.leaf or ())
-        if s.test is not None:
-            read.extend([s.test] * _times_read(s))
+        read.extend(s.read * (1 if s.test is None else len(s.cases) - s.complete))
     return read
-
-
-def _times_read(s: Segment) -> int:
-    return len(s.cases) - 1 + (not _complete(s))
-
-
-def _complete(s: Segment) -> bool:
-    """Do the cases cover all values?"""
-    return {v for v, _ in s.cases if type(v) is bool} == {True, False}
 
 
 def items_of(graph: Graph, plan: Plan, segments: list[Segment]) -> list[Any]:
     """The items of the whole function for `Lowering.block`."""
     place = _placement(graph, segments)
     for s in segments:
-        for test in [t for t, _ in s.guards] + ([s.test] if s.test is not None else []):
-            plan.nest_test(test)
-    results = {s: Results(s.leaf, plan.nest_results(s.leaf)) for s in segments if s.leaf is not None}
+        if s.test is not None:
+            plan.nest_test(s.test)
+    results = {s: Results(s.read, plan.nest_results(s.read)) for s in segments if s.test is None}
     for node in plan.nodes:
         place[node].nodes.append(node)
     return _items(segments[0], plan, results)
@@ -142,14 +184,13 @@ def places_of(graph: Graph, tree: Tree | None) -> dict[Node, int]:
     """The number of the segment in which each value is computed; 0 for all where there is no tree."""
     place = dict.fromkeys(graph.nodes, 0)
     if tree is not None:
-        segments = segments_of(tree, graph.outputs, graph.outputs)
-        number = {s: k for k, s in enumerate(segments)}
-        place.update((n, number[s]) for n, s in _placement(graph, segments).items())
+        found = _placement(graph, segments_of(tree, graph.outputs))
+        place.update((n, s.number) for n, s in found.items())
     return place
 
 
 def _placement(graph: Graph, segments: list[Segment]) -> dict[Node, Segment]:
-    """The segment in which each value is computed."""
+    """The segment in which each value is computed, of a program that is parted already."""
     place: dict[Node, Segment] = {}
 
     def need(node: Node, segment: Segment) -> None:
@@ -157,12 +198,8 @@ def _placement(graph: Graph, segments: list[Segment]) -> dict[Node, Segment]:
         place[node] = segment if known is None else _common(known, segment)
 
     for s in segments:
-        for test, _ in s.guards:
-            need(test, s)
-        for node in s.leaf or ():
+        for node in s.read:
             need(node, s)
-        if s.test is not None:
-            need(s.test, s)
     for node in reversed(graph.nodes):
         segment = place.get(node)
         if segment is not None:
@@ -172,10 +209,10 @@ def _placement(graph: Graph, segments: list[Segment]) -> dict[Node, Segment]:
 
 
 def _common(a: Segment, b: Segment) -> Segment:
-    """The last segment before both."""
-    while a is not b:
-        if a.depth < b.depth:
-            a, b = b, a
+    """The last segment before both, or one of them."""
+    if a.number > b.number:
+        a, b = b, a
+    while a.last < b.number:
         assert a.parent is not None
         a = a.parent
     return a
@@ -184,32 +221,17 @@ def _common(a: Segment, b: Segment) -> Segment:
 def _items(segment: Segment, plan: Plan, results: dict[Segment, Results]) -> list[Any]:
     items: list[Any] = []
     while True:
-        items.extend(_own_items(segment, plan))
-        if segment.leaf is not None:
+        items += [n for n in segment.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
+        test = segment.test
+        if test is None:
             items.append(results[segment])
             return items
-        test = segment.test
-        assert test is not None
         for value, child in segment.cases[:-1]:
             items.append(_fork(test, value, False, _items(child, plan, results), plan))
         value, rest = segment.cases[-1]
-        if not _complete(segment):
+        if not segment.complete:
             items.append(_fork(test, value, True, [UNKNOWN], plan))
         segment = rest
-
-
-def _own_items(segment: Segment, plan: Plan) -> list[Any]:
-    """The values of a segment in order, each guard as soon as what it tests is known."""
-    asked: dict[Node | None, list[Fork]] = {}  # by the value that is waited for
-    own = set(segment.nodes)
-    for test, value in segment.guards:
-        asked.setdefault(test if test in own else None, []).append(_fork(test, value, True, [UNKNOWN], plan))
-    items: list[Any] = asked.get(None, [])
-    for node in segment.nodes:
-        if node not in plan.nested and node.op is not CONSTANT and node.op is not ITEM:
-            items.append(node)
-        items += asked.get(node, ())
-    return items
 
 
 def _fork(test: Node, value: Any, negated: bool, inner: list[Any], plan: Plan) -> Fork:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
-from tapec.codegen.branches import segments_of
+from tapec.codegen.branches import parted, segments_of
 from tapec.codegen.cost import Cost, bytes_of
 from tapec.codegen.element_rules import ON_NUMBERS, RULES
 from tapec.codegen.elements import Elements, element_type, spelled
@@ -181,9 +181,12 @@ def float_function(
         lowering.kept_names = frozenset(params)
         body += lowering.block(repeat_items(whole, looped))
         return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays)
-    segments = None if tree is None else segments_of(tree, program.graph.outputs, program.tests)
-    plan = FloatPlan(program.graph.nodes, read_at_ends(program.graph, segments))
-    body += FloatLowering(plan, names, called, space).block(items_for(plan, program.graph, segments))
+    own, segments = program.graph, None
+    if tree is not None:
+        own, tree = parted(own, tree, program.tests)
+        segments = segments_of(tree, own.outputs)
+    plan = FloatPlan(own.nodes, read_at_ends(own, segments))
+    body += FloatLowering(plan, names, called, space).block(items_for(plan, own, segments))
     return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays)
 
 

@@ -41,16 +41,13 @@ class Builder:
         self.nodes.append(node)
         return node
 
-    def add(self, node: Node, turns: Any = None) -> Node:
-        """Take a finished node whose inputs are already here; gives the equal node that was here before, if any.
-
-        What has a shape that hangs on values is equal only after the same `turns`.
-        """
+    def add(self, node: Node) -> Node:
+        """Take a finished node whose inputs are already here; gives the equal node that was here before, if any."""
         if node.op is CONSTANT:
             return self.constant(node.value, node.name)
         key: Any = (node.op, node.inputs, node.params)
         if node.op.kind == "dynamic":  # compiled for one shape among several
-            key = (*key, node.type, turns)
+            key = (*key, node.type)
         known = self._known.get(key)
         if known is not None:
             if node.role is None:

@@ -33,22 +33,6 @@ class TracedPath:
         self.template = template
         self.pack: Any = None
 
-    def turns(self) -> dict[Node, Any]:
-        """The turns taken before each value whose shape hangs on values: what reads it is written for that shape.
-
-        Paths that took others share none of it, or it would be computed before it is asked which of them this is.
-        """
-        all_turns = tuple([(g.kind, g.value) for g in self.guards])
-        found: dict[Node, Any] = {n: all_turns for n in self.target.nodes if n.op.kind == "dynamic"}
-        place = {n: k for k, n in enumerate(self.forward.nodes)}
-        asked = 0
-        for node in self.forward.nodes:
-            while asked < len(all_turns) and place.get(self.guards[asked].node, -1) < place[node]:
-                asked += 1
-            if node.op.kind == "dynamic":
-                found[node] = all_turns[:asked]
-        return found
-
     def conditions(self) -> Graph:
         """What the guards look at, and nothing else."""
         return prune(Graph(self.forward.inputs, self.forward.nodes, [g.node for g in self.guards]))

@@ -191,13 +191,12 @@ class Program:
         outputs: list[Node] = []
         trie = Trie()
         for number, path in enumerate(self.paths):
-            turns = path.turns()
-            conditions = copy_into(builder, path.conditions(), path.forward.inputs, turns=turns)
+            conditions = copy_into(builder, path.conditions(), path.forward.inputs)
             steps = []
             for g, node in () if self.straight else zip(path.guards, conditions):
                 steps.append((len(outputs), (node, g.kind), g.value))
                 outputs.append(node)
-            made = copy_into(builder, path.target, path.target.inputs, turns=turns)
+            made = copy_into(builder, path.target, path.target.inputs)
             leaf = list(range(len(outputs), len(outputs) + len(made)))
             outputs.extend(made)
             if len(self.paths) > 1:

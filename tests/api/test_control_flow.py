@@ -354,8 +354,8 @@ def test_counts_of_repeats_that_all_examples_share():
     np.testing.assert_array_equal(repeated(rows, np.array([2, 0, 1])), rows[:, [0, 0, 2]])
 
 
-def test_what_several_paths_compute_may_fail_where_it_is_not_asked_for():
-    """It stands above the test that tells them apart: the values of this path are those of the run itself."""
+def test_what_fails_on_other_paths_is_not_computed():
+    """Not above the test that tells them apart either, when several of them compute it."""
 
     def f(a, k):
         y = np.sin(k) if k > 0 else np.cos(k)
@@ -363,10 +363,10 @@ def test_what_several_paths_compute_may_fail_where_it_is_not_asked_for():
             return y * np.sum(np.linalg.inv(a))
         return y * np.sum(a)
 
-    gradient = tapec.grad(f, argnums=1)
+    compiled = tapec.compile(f)
     regular, singular = 2 * np.eye(3) + 0.1, np.ones((3, 3))
-    for _ in range(2):
-        for a in (regular, singular):
+    for gradient in (tapec.grad(f, argnums=1), tapec.grad(lambda a, k: compiled(a, k), argnums=1)):
+        for a in (regular, singular, regular, singular):
             for k in (1.0, -1.0):
                 slope = np.cos(k) if k > 0 else -np.sin(k)
                 total = np.sum(np.linalg.inv(a)) if a is regular else np.sum(a)
@@ -376,3 +376,45 @@ def test_what_several_paths_compute_may_fail_where_it_is_not_asked_for():
         inverse(regular, k)
     with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
         inverse(singular, 1.0)
+
+
+@pytest.mark.parametrize("rows", [3, 300, 200_000])
+def test_nothing_warns_that_the_path_does_not_compute(rows):
+    """A test that keeps negative numbers from a logarithm keeps them from it in the code of several paths too."""
+
+    def f(x, k):
+        y = np.sum(x) if k > 0 else np.sum(x * x)
+        if np.all(x > 0):
+            return y * np.sum(np.log(x) / np.sqrt(x))
+        return y
+
+    def slope(x, k):
+        y, d_y = (np.sum(x), 1.0) if k > 0 else (np.sum(x * x), 2 * x)
+        if (x > 0).all():
+            return d_y * np.sum(np.log(x) / np.sqrt(x)) + y * (1 - np.log(x) / 2) / x**1.5
+        return d_y * np.ones(rows)
+
+    positive = np.linspace(1.0, 2.0, rows)
+    mixed = positive * np.where(np.arange(rows) % 3 == 0, -1.0, 1.0)
+    gradient = tapec.grad(f)
+    with np.errstate(all="raise"):
+        for x, k in ((positive, 1.0), (mixed, 1.0), (positive, -1.0), (mixed, -1.0)) * 2:
+            np.testing.assert_allclose(gradient(x, k), slope(x, k), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [3, 200_000])
+def test_an_unknown_path_is_asked_for_first(rows):
+    """Also where the sum that a test looks at is made by a loop over blocks."""
+
+    def f(x):
+        h = np.tanh(x) * x
+        if np.sum(h * h) > 0.1 * rows:
+            return np.sum(np.log(x) * h)
+        return np.sum(h * h + x)
+
+    gradient = tapec.grad(f)
+    with np.errstate(all="raise"):
+        gradient(np.linspace(1.0, 2.0, rows))
+        x = np.linspace(-0.3, -0.1, rows)
+        t = np.tanh(x)
+        np.testing.assert_allclose(gradient(x), 2 * t * x * (t + x * (1 - t * t)) + 1, rtol=1e-12)

@@ -1,0 +1,51 @@
+"""Decision trees as code: which stretch of it computes what."""
+
+import numpy as np
+import pytest
+
+from tapec.codegen import compile_graph
+from tapec.ir.tree import Branch, Leaf
+from tests.codegen.kit import graph_of
+
+X, K, KNOWN = 3, 4, 2  # outputs of the program below: what some paths need, what the others do, and a second test
+BOTH = ((True, Leaf((X,))), (False, Leaf((K,))))
+ONE = ((True, Leaf((X,))),)
+
+
+def source_of(tree, x):
+    def f(x, k):
+        return k > 0.0, k > 1.0, np.all(x > 0.0), np.log(x) + 1.0, x * k
+
+    compiled = compile_graph(graph_of(f, x, np.float64(2.0)), "f", tree=tree)
+    return compiled.function, compiled.source.split("\n\n")[0]
+
+
+@pytest.fixture(params=[2, 300, 200_000], ids=["floats", "arrays", "blocks"])
+def x(request):
+    return np.linspace(1.0, 2.0, request.param)
+
+
+def test_what_some_paths_need_is_computed_on_those(x):
+    f, source = source_of(Branch(0, ((True, Branch(KNOWN, BOTH)), (False, Branch(KNOWN, BOTH)))), x)
+    assert "log(" not in source.partition("if ")[0] and source.count("log(") >= 2
+    with np.errstate(all="raise"):
+        for k in (np.float64(2.0), np.float64(-2.0)):
+            np.testing.assert_array_equal(f(x, k)[0], np.log(x) + 1.0)
+            np.testing.assert_array_equal(f(-x, k)[0], -x * k)
+
+
+def test_what_all_paths_need_is_computed_once(x):
+    inner = Branch(1, ((True, Leaf((X,))), (False, Leaf((X, K)))))
+    f, source = source_of(Branch(0, ((True, inner), (False, Leaf((K, X))))), x)
+    before, _, after = source.partition("if ")
+    assert "log(" in before and "log(" not in after
+    for k, count in ((2.0, 1), (0.5, 2), (-1.0, 2)):
+        assert len(f(x, np.float64(k))) == count
+
+
+def test_what_an_unknown_path_may_not_need_is_computed_when_it_has_been_asked_for(x):
+    f, source = source_of(Branch(0, ((True, Branch(KNOWN, ONE)), (False, Branch(KNOWN, ONE)))), x)
+    assert "log(" not in source.partition("if ")[0]
+    with np.errstate(all="raise"):
+        assert f(-x, np.float64(2.0)) is None and f(-x, np.float64(-2.0)) is None
+        np.testing.assert_array_equal(f(x, np.float64(2.0))[0], np.log(x) + 1.0)
