@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen.plan import is_view
+from tapec.codegen.schedule import put_off
 from tapec.ir import CONSTANT, Graph, Node, constant, get_op, is_literal
 from tapec.ir.index import Slice, Slot
 from tapec.ir.types import Type
@@ -26,7 +27,6 @@ def lifted(graph: Graph) -> Graph:
     """The same program, in which the numbers of indices that differ are operands."""
     alike = Counter([_kind(n) for n in graph.nodes if n.op.name in FIRST])
     numbers = {n.value: n for n in graph.nodes if is_literal(n) and type(n.value) is int}
-    there = set(numbers)
     new = turned(graph.nodes)
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -43,8 +43,9 @@ def lifted(graph: Graph) -> Graph:
         if inputs != node.inputs:
             new[node] = node = Node(node.op, inputs, params, node.type, node.origin, node.name, node.role)
         nodes.append(node)
-    made = [n for value, n in numbers.items() if value not in there]
-    return Graph(graph.inputs, [*made, *_views_late(nodes)], [new.get(o, o) for o in graph.outputs], graph.name)
+    first = dict.fromkeys(numbers.values())
+    order = [*first, *put_off([n for n in nodes if n not in first], set(filter(is_view, nodes)))]
+    return Graph(graph.inputs, order, [new.get(o, o) for o in graph.outputs], graph.name)
 
 
 def turned(nodes: Sequence[Node]) -> dict[Node, Node]:
@@ -73,21 +74,6 @@ def settle(nodes: Iterable[Node]) -> None:
         index = exchanged(node.param("index"), [], places)
         node.inputs = (*node.inputs[:first], *kept)
         node.params = tuple([(k, index if k == "index" else v) for k, v in node.params])
-
-
-def _views_late(nodes: list[Node]) -> list[Node]:
-    """The same with each view before what reads it first."""
-    place = {n: k for k, n in enumerate(nodes)}
-    waiting = set(filter(is_view, nodes))
-    order: list[Node] = []
-    for node in nodes:
-        if node not in waiting:
-            views = [node]
-            for n in views:
-                views += [i for i in dict.fromkeys(n.inputs) if i in waiting]
-                waiting.difference_update(n.inputs)
-            order += sorted(views, key=place.__getitem__)  # one view may look into another
-    return [*order, *[n for n in nodes if n in waiting]]
 
 
 def _kind(node: Node) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from tapec.codegen.plan import is_big, is_view
 from tapec.ir import CONSTANT, INPUT, ITEM, Node
 
-__all__ = ["early_ends", "scheduled"]
+__all__ = ["early_ends", "put_off", "scheduled"]
 
 SHRINKS = 4  # times smaller than what it reads: else not much is gained
 
@@ -91,8 +91,11 @@ def late_starts(nodes: Sequence[Node]) -> list[Node]:
         if n.role is not None and n.op.kind == "elementwise" and is_big(n.type):
             if all([i.op is INPUT or i.op is CONSTANT or i in late for i in n.inputs]):
                 late.add(n)
-    if not late:
-        return list(nodes)
+    return put_off(nodes, late) if late else list(nodes)
+
+
+def put_off(nodes: Sequence[Node], late: set[Node]) -> list[Node]:
+    """The same with each of these before what reads it first."""
     order: list[Node] = []
     for node in nodes:
         stack = [(node, iter(node.inputs))] if node not in late else []

@@ -660,3 +660,21 @@ def test_a_view_of_a_view_that_is_read_beside_it():
     x, compiled = drawn(9, 9), tapec.compile(f)
     np.testing.assert_allclose(compiled(x), f(x), rtol=1e-12)
     assert "    for " in compiled.source()
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (40, 4), (6, 4, 3)])
+def test_views_and_numbers_stand_before_what_reads_them(shape):
+    """Numbers of indices that the program has elsewhere too; views of views that both have one reader."""
+
+    def f(x, b):
+        s = np.zeros_like(x)
+        for t in range(20):
+            q = s.copy()
+            q[..., t % shape[-1]] += np.sum(b) * 0.2
+            s = np.tanh(q) * x + 0 * s
+        return s
+
+    x, b = np.random.default_rng(0).normal(size=shape), np.ones(4)
+    with tapec.settings(optimize=False):
+        plain = tapec.jacfwd(f)(x, b)
+    np.testing.assert_allclose(plain, tapec.jacrev(f)(x, b), rtol=1e-12, atol=1e-14)
