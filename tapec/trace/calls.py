@@ -1,6 +1,6 @@
 """NumPy's functions, methods and ufuncs on tensors: where calls come in.
 
-The commonest kinds of calls find their plan here, by the key that `plans.call` would make of them; it gets all others.
+The commonest kinds of calls find their plan here, `plans.call` gets all others.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tapec.ops.extremes import CLIP
 from tapec.ops.reading import take
 from tapec.ops.ufunc_calls import call_with
 from tapec.ops.ufuncs import call as call_ufunc
-from tapec.trace.plans import INTS, PLACED, PLANS, STATIC, call, call_any, word_of
+from tapec.trace.plans import HOLDING, INTS, PLACED, PLANS, STATIC, call, unplanned, word_of
 from tapec.trace.steps import plan_of_any
-from tapec.trace.tensor import NUMERIC, Tensor, operand_values, perform
+from tapec.trace.tensor import Tensor, operand_values, perform
 
 __all__ = ["planned"]
 
@@ -58,20 +58,31 @@ def planned(name: str, ours: Any) -> Any:
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         value = self._value if type(self) is Tensor else None
-        if type(value) is _ndarray:  # what `call` does, for the commonest of keys
-            x = args[0] if len(args) == 1 else None
-            if ours is take and type(x) is list and INTS.issuperset(map(type, x)):
-                x = _places(x)
-            w = x._value if type(x) is Tensor else x
-            key: tuple[Any, ...]
-            operands: tuple[Any, ...]
-            if type(w) is _ndarray:
-                key, operands, values = (ours, (value.shape, value.dtype), (w.shape, w.dtype)), (self, x), [value, w]
-            else:
-                words = _words(args) if args else ()
-                if len(words) < len(args):
+        if type(value) is _ndarray:  # as `call`, for the commonest of arguments
+            key: tuple[Any, ...] = (ours, (value.shape, value.dtype))
+            operands: tuple[Any, ...] = (self,)
+            values = [value]
+            if len(args) == 1:
+                [x] = args
+                kind = type(x)
+                if kind is list and ours is take and INTS.issuperset(map(type, x)):
+                    x, kind = _places(x), Tensor
+                    args = (x,)
+                w = x._value if kind is Tensor else x
+                if type(w) is _ndarray:
+                    key, operands, values = (*key, (w.shape, w.dtype)), (self, x), [value, w]
+                elif kind in PLACED:
+                    key += args
+                else:
+                    word = word_of(x)
+                    if word is None:
+                        return call(ours, (self, *args), kwargs)
+                    key += (word,)
+            elif args:
+                words = _words(args)
+                if not words:
                     return call(ours, (self, *args), kwargs)
-                key, operands, values = (ours, (value.shape, value.dtype), *words), (self,), [value]
+                key += words
             if kwargs:
                 for named in kwargs.items():
                     if type(named[1]) not in STATIC:
@@ -80,8 +91,7 @@ def planned(name: str, ours: Any) -> Any:
                             return call(ours, (self, *args), kwargs)
                     key += (named,)
             plan = _find(key)
-            if plan is not None:
-                return plan(operands, values)
+            return unplanned(key, ours, (self, *args), kwargs, values) if plan is None else plan(operands, values)
         return call(ours, (self, *args), kwargs)
 
     method.__name__ = name
@@ -92,11 +102,20 @@ def planned(name: str, ours: Any) -> Any:
 
 def _property(name: str, ours: Any, *args: Any) -> Any:
     follow = planned(name, ours)
-    return property(follow if not args else lambda self: follow(self, *args))
+
+    def read(self: Tensor) -> Any:
+        value = self._value if type(self) is Tensor else None
+        if type(value) is _ndarray:
+            plan = _find((ours, (value.shape, value.dtype), *args))
+            if plan is not None:
+                return plan((self,), [value])
+        return follow(self, *args)
+
+    return property(read)
 
 
 def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `call` does, for the commonest of keys."""
+    """As `call`, for the commonest of arguments."""
     if "out" in kwargs and type(kwargs["out"]) is Tensor and "casting" not in kwargs:
         out = kwargs.pop("out")
         result = _function(self, func, types, args, kwargs)
@@ -124,16 +143,19 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
         if kind is list and ours is take:
             if INTS.issuperset(map(type, y)):
                 y = _places(y)
-                operands = x, y
+                args = operands = x, y
         elif kind in PLACED:  # np.sum(x, 0)
             operands, words, count = (x,), (y,), 1
         elif kind is not Tensor and kind is not _ndarray:
-            word = word_of(y)
+            rows = kind is list or kind is tuple
+            word = None if rows and y and type(y[0]) in HOLDING else word_of(y)
             if word is None:
-                return call_any(ours, args, kwargs)
+                return call(ours, args, kwargs)
             operands, words, count = (x,), (word,), 1
     elif count > 2:
         kind = type(args[1])
+        if kind is list and ours is take:
+            return call(ours, args, kwargs)
         if kind is not Tensor and kind is not _ndarray and (words := _words(args[1:])):  # np.swapaxes(x, 0, 1)
             operands, count = (x,), 1
     if count == 1:
@@ -159,10 +181,10 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
         key += words
     if kwargs:
         for named in kwargs.items():
-            name, a = named
-            if type(a) not in STATIC:
+            if type(named[1]) not in STATIC:
+                name, a = named
                 v = a._value if type(a) is Tensor else a
-                if type(v) is _ndarray and v.dtype.kind in NUMERIC:
+                if type(v) is _ndarray:
                     operands, named = (*operands, a), (name, (v.shape, v.dtype))
                     values.append(v)
                 else:
@@ -171,7 +193,7 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
                         return call(ours, args, kwargs)
             key += (named,)
     plan = _find(key)
-    return call(ours, args, kwargs) if plan is None else plan(operands, values)
+    return unplanned(key, ours, args, kwargs, values) if plan is None else plan(operands, values)
 
 
 def _alone(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -211,17 +233,17 @@ for _name, _ours, _args in (("T", FUNCTIONS[np.transpose], ()), ("mT", FUNCTIONS
 # -- more than the plain call of a ufunc ------------------------------------------------------------------------------
 def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`np.add.reduce(x)`, `np.divmod(x, y)`, `np.exp(x, dtype=np.float32)`."""
-    if method == "__call__" and len(kwargs) == 1 and len(outs := kwargs.get("out", ())) == 1:
-        if type(outs[0]) is Tensor:
-            return outs[0]._assign(self.__array_ufunc__(ufunc, method, *inputs))
     if method == "at":
         if type(inputs[0]) is Tensor and len(inputs) == 3 and inputs[0]._gathered(ufunc, *inputs[1:]):
             return None
         return ufunc_method(self, ufunc, method, inputs, kwargs)
     if "out" not in kwargs:
         return _bound(ufunc, method)(*inputs, **kwargs)
-    if method == "__call__" and len(kwargs) == 2 and "where" in kwargs and type(held := kwargs["out"][0]) is Tensor:
-        if len(kwargs["out"]) == 1:
+    outs = kwargs["out"]
+    if method == "__call__" and len(outs) == 1 and type(held := outs[0]) is Tensor:
+        if len(kwargs) == 1:
+            return held._assign(self.__array_ufunc__(ufunc, method, *inputs))
+        if len(kwargs) == 2 and "where" in kwargs:
             return held._assign(_selecting(ufunc)(held, *inputs, where=kwargs["where"]))
     return ufunc_method(self, ufunc, method, inputs, kwargs)
 

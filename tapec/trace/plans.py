@@ -23,7 +23,19 @@ from tapec.trace.asking import answer, plan_for
 from tapec.trace.by_value import plan_by_value
 from tapec.trace.tensor import NUMERIC, Tensor, wrap
 
-__all__ = ["BOUNDS", "INTS", "PLACED", "PLANS", "STATIC", "call", "call_any", "comes_again", "remember", "word_of"]
+__all__ = [
+    "BOUNDS",
+    "HOLDING",
+    "INTS",
+    "PLACED",
+    "PLANS",
+    "STATIC",
+    "call",
+    "comes_again",
+    "remember",
+    "unplanned",
+    "word_of",
+]
 
 _ndarray = np.ndarray
 _generic = np.generic
@@ -41,74 +53,21 @@ _FEW = 32
 _LONG = 64  # lists that are looked through
 _SIMPLE = frozenset({int, bool, float, NoneType})
 _ROWS = frozenset({list, tuple})
-_HOLDING = frozenset({Tensor, _ndarray})  # lists with these in them are no words
-_UNKNOWN = object()
+HOLDING = frozenset({Tensor, _ndarray})  # lists that begin with these are no words
 _find = PLANS.get
 
 
 # -- what decides -----------------------------------------------------------------------------------------------------
-def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Our function of these arguments: by its plan, where there is one."""
-    key: list[Any] = [ours]
-    operands: list[Any] = []
-    values: list[Any] = []
-    row: Any = args
-    if args and type(args[0]) in _ROWS and args[0] and type(args[0][0]) in _HOLDING:  # np.stack([a, b], axis)
-        key += (type(args[0]), len(args[0]))
-        row = args[0] if len(args) == 1 else (*args[0], *args[1:])
-    for a in row:
-        kind = type(a)
-        if kind is Tensor:
-            value = a._value
-        elif kind is _ndarray and a.dtype.kind in NUMERIC:
-            value = a
-        elif kind is list and ours is take and not holds_stand_in(a):  # which places does not matter
-            a = wrap(np.asarray(a))
-            value, args = a._value, (args[0], a, *args[2:])
-        else:
-            if kind not in PLACED:
-                a = word_of(a)
-                if a is None:
-                    return call_any(ours, args, kwargs)
-            key.append(a)
-            continue
-        if type(value) is _ndarray:
-            key.append((value.shape, value.dtype))
-        elif isinstance(value, _generic):
-            key.append(value.dtype)
-        else:
-            return call_any(ours, args, kwargs)
-        operands.append(a)
-        values.append(value)
-    if kwargs:
-        for name, a in kwargs.items():
-            kind = type(a)
-            if kind not in STATIC:
-                value = a._value if kind is Tensor else a
-                if type(value) is _ndarray and value.dtype.kind in NUMERIC:
-                    operands.append(a)
-                    values.append(value)
-                    a = value.shape, value.dtype
-                else:
-                    a = word_of(a)
-                    if a is None:
-                        return call_any(ours, args, kwargs)
-            key.append((name, a))
-    found = tuple(key)
-    plan = _find(found, _UNKNOWN)
-    if plan is _UNKNOWN:
-        return _call_unplanned(found, ours, args, kwargs)
-    return run(ours, args, kwargs) if plan is None else plan(tuple(operands), values)
-
-
 def word_of(a: Any) -> Any:
     """What stands in a key for an argument without arrays in it, such that equal ones mean the same; or None.
 
     Bytes stand for numbers, which may well be others next time.
     """
     kind = type(a)
+    if kind is float:
+        return dumps(a, _NO_REFERENCES)
     if kind is list or kind is tuple:
-        if a and type(a[0]) in _HOLDING:  # as most lists are
+        if a and type(a[0]) in HOLDING:
             return None
         if kind is tuple and INTS.issuperset(map(type, a)):
             return a
@@ -124,8 +83,6 @@ def word_of(a: Any) -> Any:
         return tuple(words)
     if kind is str:
         return None if a in _BY_MEMORY else a
-    if kind is float:
-        return dumps(a, _NO_REFERENCES)
     if kind is bool:
         return kind, a
     if kind is slice and BOUNDS.issuperset((type(a.start), type(a.stop), type(a.step))):
@@ -140,43 +97,46 @@ def _is_simple_row(a: Any) -> bool:
 _NO_REFERENCES = 2  # a version of `marshal` in which equal bytes are equal numbers, types and signs of zeros included
 
 
-# -- arguments of any kind --------------------------------------------------------------------------------------------
 def _take(row: Any, key: list[Any], operands: list[Any], values: list[Any]) -> bool:
     """Take arguments one by one, and add to a key what stands for them; False if one has nothing that does."""
     for a in row:
         kind = type(a)
         value = a._value if kind is Tensor else a
-        if type(value) is _ndarray and (kind is Tensor or value.dtype.kind in NUMERIC):
-            key.append((value.shape, value.dtype))  # as below, for the commonest
-            operands.append(a)
-            values.append(value)
-            continue
-        if kind in STATIC:
+        if type(value) is _ndarray:
+            key.append((value.shape, value.dtype))
+        elif kind in STATIC:
             key.append((kind, a))
             continue
-        word = word_of(a)
-        if word is not None:
-            key.append(word)
-        elif kind is list or kind is tuple:
-            key += (kind, len(a))
-            if len(a) > _LONG or not _take(a, key, operands, values):
-                return False
+        elif kind is Tensor and isinstance(value, _generic):
+            key.append(value.dtype)
         else:
+            rows = kind is list or kind is tuple
+            held = rows and a and type(a[0]) in HOLDING
+            word = None if held else word_of(a)
+            if word is not None:
+                key.append(word)
+                continue
+            if rows:
+                key += (kind, len(a))
+                if (len(a) > _LONG and not held) or not _take(a, key, operands, values):
+                    return False
+                continue
             if isinstance(a, ArrayLike):  # a Variable
                 a = a._operand()
                 value = a._value if type(a) is Tensor else None
-            if isinstance(value, (_ndarray, _generic)) and value.dtype.kind in NUMERIC:
-                key.append(value.dtype if isinstance(value, _generic) else (value.shape, value.dtype))
-                operands.append(a)
-                values.append(value)
-            else:  # Python's numbers are weak
+            if not isinstance(value, (_ndarray, _generic)):  # Python's numbers are weak
                 return False
+            key.append(value.dtype if isinstance(value, _generic) else (value.shape, value.dtype))
+        operands.append(a)
+        values.append(value)
     return True
 
 
-def call_any(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """As `call`, with numbers, lists and Variables among the arguments."""
-    key: list[Any] = [ours, ...]  # told from the keys of the commonest by the second
+def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Our function of these arguments: by its plan, where there is one."""
+    if ours is take and len(args) > 1 and type(args[1]) is list and not holds_stand_in(args[1]):
+        args = (args[0], wrap(np.asarray(args[1])), *args[2:])  # which places does not matter
+    key: list[Any] = [ours, ...]  # told by the second from the keys of the commonest calls
     operands: list[Any] = []
     values: list[Any] = []
     if not _take(args, key, operands, values):
@@ -186,16 +146,17 @@ def call_any(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not _take((a,), key, operands, values):
             return run(ours, args, kwargs)
     found = tuple(key)
-    plan = _find(found, _UNKNOWN)
-    if plan is _UNKNOWN:
-        return _call_unplanned(found, ours, args, kwargs)
-    return run(ours, args, kwargs) if plan is None else plan(tuple(operands), values)
+    plan = _find(found)
+    return unplanned(found, ours, args, kwargs, values, 3) if plan is None else plan(tuple(operands), values)
 
 
-def _call_unplanned(key: Any, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if comes_again(key) and not (bytes in map(type, key) and _are_many(ours)):
-        depth = 2 + (... in key[1:2]) + 2 * (type(ours) is partial)  # `call_any`, and for a ufunc's method who found it
-        remember(key, _planned(ours, args, kwargs, depth))
+def unplanned(
+    key: Any, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], values: list[Any], depth: int = 2
+) -> Any:
+    """Where no plan was found under a key. For `depth` see `plan_of`; a ufunc's method lies two frames further in."""
+    if all([v.dtype.kind in NUMERIC for v in values]):
+        if comes_again(key) and not (bytes in map(type, key) and _are_many(ours)):
+            remember(key, _planned(ours, args, kwargs, depth + 2 * (type(ours) is partial)))
     return run(ours, args, kwargs)
 
 

@@ -1,5 +1,7 @@
 """Functions that follow a plan: the same values, records and errors as without one, and no plan where values decide."""
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -347,6 +349,18 @@ CALLS = {
     "a ufunc's method with numbers": lambda x: np.add.reduceat(x, [0, 2]),
     "a ufunc's method with lists": lambda x: np.add.reduce(x, initial=0.0, where=[True, False, True, True]),
     "by value": lambda x: np.repeat(x, np.array([2, 0, 1, 1])),
+    "a list beside": lambda x: np.choose(np.array([0, 1, 1, 0]), [x, 2.0]),
+    "in place": lambda x: operator.iadd(x * 1.0, x),
+    "an item in place": lambda x: operator.setitem(x * 1.0, 1, 0.5),
+    "all in place": lambda x: operator.setitem(x * 1.0, ..., 0.5),
+    "a mask in place": lambda x: operator.setitem(x * 1.0, np.array([True, False, True, True]), 0.5),
+    "flat": lambda x: operator.setitem((x * 1.0).flat, slice(1, 3), 0.5),
+    "all of flat": lambda x: setattr(x * 1.0, "flat", 0.5),
+    "a function in place": lambda x: np.put(x * 1.0, [1, 2], 0.5),
+    "a method in place": lambda x: (x * 1.0).put([1, 2], 0.5),
+    "a choice in place": lambda x: np.copyto(x * 1.0, x, where=np.array([True, False, True, True])),
+    "a ufunc in place": lambda x: np.add.at(x * 1.0, [0, 0], 1.0),
+    "out": lambda x: np.add(x, x, out=x * 1.0),
 }
 
 
