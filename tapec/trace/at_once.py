@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from itertools import islice
 from operator import setitem
 from sys import _getframe
 from typing import Any
@@ -27,7 +26,7 @@ from tapec.trace.links import Views
 from tapec.trace.parts import BY_PLACES, SLOTS, encoded
 from tapec.trace.plans import BOUNDS
 from tapec.trace.recorder import CURRENT, Recorder
-from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, as_seen, user_frame
+from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, as_seen, operand_values, user_frame
 from tapec.trace.views import expire
 
 __all__ = ["forget_unread", "is_whole", "placed", "recorder_of", "renewed", "replaced", "update", "updated", "written"]
@@ -54,7 +53,10 @@ def recorder_of(t: Tensor) -> Recorder | None:
 
 def _made(rec: Recorder, t: Tensor) -> bool:
     """Was it computed on this tape? The last records are asked first: that spares scanning the log each time."""
-    for entry in rec.log.records[:-9:-1]:
+    records = rec.log.records
+    if records and records[-1][3] is t:  # as it mostly is
+        return True
+    for entry in records[-2:-9:-1]:
         if entry[3] is t:
             return True
     return rec.log.made(t)
@@ -109,13 +111,6 @@ def _change(rec: Recorder, t: Tensor, op: Op, inputs: tuple[Any, ...], params: A
     return before
 
 
-def _place(depth: int) -> tuple[Any, int]:
-    frame = _getframe(depth)
-    if frame.f_code.co_filename not in USER_FILES:
-        frame = user_frame(frame)
-    return frame.f_code, frame.f_lasti
-
-
 # -- changes ----------------------------------------------------------------------------------------------------------
 def updated(t: Tensor, op: Op, compute: Any, other: Any) -> bool:
     """`t += other`, where the result has the dtype and shape of the tensor."""
@@ -124,7 +119,7 @@ def updated(t: Tensor, op: Op, compute: Any, other: Any) -> bool:
     return x is not None and update(rec, t, op, compute, x)  # type: ignore[arg-type]
 
 
-def update(rec: Recorder, t: Tensor, op: Op, compute: Any, x: Any) -> bool:
+def update(rec: Recorder, t: Tensor, op: Op, compute: Any, x: Any, depth: int = 4) -> bool:
     """The same with an operand as it is recorded, where it is known what records."""
     if not _may_change(t, rec):
         return False
@@ -135,13 +130,16 @@ def update(rec: Recorder, t: Tensor, op: Op, compute: Any, x: Any) -> bool:
         return False
     if type(new) is not _ndarray or new.dtype != value.dtype or new.shape != value.shape:
         return False
-    _renew(rec, t, op, (t, x), (), new, 5)
+    _renew(rec, t, op, (t, x), (), new, depth)
     return True
 
 
 def _renew(rec: Recorder, t: Tensor, op: Op, inputs: tuple[Any, ...], params: Any, new: Any, depth: int) -> Tensor:
     """Let it stand for the new value, and with it whoever shares its memory."""
-    place = _place(depth)
+    frame = _getframe(depth)
+    if frame.f_code.co_filename not in USER_FILES:
+        frame = user_frame(frame)
+    place = frame.f_code, frame.f_lasti
     before = _change(rec, t, op, inputs, params, new, place)
     if type(t._link) is tuple:
         _carry(rec, t, place)
@@ -188,7 +186,7 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
             return False
         _, params, arrays, index, theirs = found
         arrays = as_seen(rec, arrays) if theirs else arrays
-    return _written(rec, t, (x, *arrays), params, index)
+    return _written(rec, t, x, arrays, params, index)
 
 
 def placed(t: Tensor, arrays: tuple[np.ndarray, ...], value: Any, flat: Any = None) -> bool:
@@ -201,19 +199,25 @@ def placed(t: Tensor, arrays: tuple[np.ndarray, ...], value: Any, flat: Any = No
     if x is None:
         return False
     index, store = (arrays, setitem) if flat is None else (flat, _ndarray.put)
-    return _written(rec, t, (x, *arrays), (("index", SLOTS[: len(arrays)]),), index, store)  # type: ignore[arg-type]
+    return _written(rec, t, x, arrays, (("index", SLOTS[: len(arrays)]),), index, 5, store)  # type: ignore[arg-type]
 
 
 def _written(
-    rec: Recorder, t: Tensor, given: tuple[Any, ...], params: Any, index: Any, store: Callable[..., Any] = setitem
+    rec: Recorder,
+    t: Tensor,
+    x: Any,
+    arrays: tuple[Any, ...],
+    params: Any,
+    index: Any,
+    depth: int = 4,
+    store: Callable[..., Any] = setitem,
 ) -> bool:
     new = t._value.copy("K")
-    x = given[0]
     try:
         store(new, index, x._value if type(x) is Tensor else x)
     except Exception:  # as above; only the copy may have changed
         return False
-    before = _renew(rec, t, SETITEM, (t, *given), params, new, 5)
+    before = _renew(rec, t, SETITEM, (t, x, *arrays), params, new, depth)
     if type(t._link) is not tuple:
         forget_unread(rec, t, before)
     return True
@@ -224,14 +228,9 @@ def renewed(t: Tensor, op: Op, inputs: tuple[Any, ...]) -> bool:
     rec = recorder_of(t)
     if rec is None or not _may_change(t, rec):
         return False
-    operands: list[Any] = []
-    values = []
-    for x in inputs:
-        x = _operand(x, rec)
-        if x is None:
-            return False
-        operands.append(x)
-        values.append(x._value if type(x) is Tensor else x)
+    values = operand_values(inputs)
+    if values is None:
+        return False
     value = t._value
     try:
         new = op.run(*values)
@@ -239,7 +238,7 @@ def renewed(t: Tensor, op: Op, inputs: tuple[Any, ...]) -> bool:
         return False
     if type(new) is not _ndarray or new.dtype != value.dtype or new.shape != value.shape:
         return False
-    _renew(rec, t, op, tuple(operands), (), new, 5)
+    _renew(rec, t, op, as_seen(rec, inputs), (), new, 6)
     return True
 
 
@@ -277,7 +276,7 @@ def _masked(rec: Recorder, t: Tensor, mask: Any, x: Any) -> bool:
         return False
     new = value.copy("K")
     new[mask._value if type(mask) is Tensor else mask] = v
-    _renew(rec, t, WHERE, (wide, x if kind is Tensor else v, t), (), new, 5)
+    _renew(rec, t, WHERE, (wide, x if kind is Tensor else v, t), (), new, 4)
     return True
 
 
@@ -319,7 +318,7 @@ def _replace(rec: Recorder, t: Tensor, op: Op, x: Any) -> bool:
         return False
     new = np.empty_like(value)
     new[...] = given
-    _renew(rec, t, op, (new if type(x) is float else x,), (), new, 5)  # a number as it comes to all elements
+    _renew(rec, t, op, (new if type(x) is float else x,), (), new, 4)  # a number as it comes to all elements
     return True
 
 
@@ -336,12 +335,16 @@ def forget_unread(rec: Recorder, t: Tensor, before: Tensor) -> None:
 
 def _is_unread(records: list[Any], t: Tensor) -> bool:
     """The rule of the op that made it may ask for it, too: that of a quotient does."""
-    for entry in islice(reversed(records), 1, 1 + _FAR):
+    k = len(records) - 2
+    end = max(k - _FAR, -1)
+    while k > end:
+        entry = records[k]
         if entry[3] is t:
             return len(entry) == 7 and (entry[0].kind in _BLIND or entry[0].name in _SIMPLE)
-        read = [x is t for x in entry[1]]
-        if any(read[1:]) or (read[:1] == [True] and entry[0].kind not in _BLIND):
-            return False
+        for x in entry[1][entry[0].kind in _BLIND :]:
+            if x is t:
+                return False
+        k -= 1
     return False
 
 

@@ -52,4 +52,4 @@ def gathered(t: Tensor, ufunc: Any, index: Any, x: Any) -> bool:
             record(rec, SCATTER, (x, *arrays), (("shape", value.shape), *params), whole)
     except Exception:  # whatever refuses: the long way raises it again with the user's line
         return False
-    return update(rec, t, UFUNCS[ufunc], ufunc, whole)
+    return update(rec, t, UFUNCS[ufunc], ufunc, whole, 5)

@@ -123,7 +123,7 @@ _unravel = direct(np.unravel_index)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     t = a if type(a) is Tensor else _target(a, np.put, ind, v, mode=mode)
     if t is not None:
-        _write_flat(t, within(ind, t.size, mode), v)
+        _write_flat(t, ind if mode == "raise" else within(ind, t.size, mode), v)
 
 
 def _check_safe(t: Tensor, values: Any) -> None:
