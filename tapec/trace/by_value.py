@@ -39,7 +39,7 @@ class _ByValue:
         self, ours: Any, places: list[int], fill: Callable[[Iterator[Any]], Any], names: tuple[str, ...], depth: int
     ):
         self.ours = ours
-        self.places = places
+        self.places = places[0], places[1:]
         self.fill = fill
         self.names = names
         self.depth = depth
@@ -49,8 +49,11 @@ class _ByValue:
         rec = CURRENT.get()
         if rec is not None and rec.trace is not None:
             return self.run(operands)
-        said = b""
-        for k in self.places:
+        first, more = self.places
+        if type(operands[first]) is Tensor:
+            return self.run(operands)
+        said = values[first].tobytes()
+        for k in more:
             if type(operands[k]) is Tensor:
                 return self.run(operands)
             said += values[k].tobytes()  # so many of each: shapes and dtypes were asked for before

@@ -60,9 +60,10 @@ def share(out: Any, parent: Any, steps: tuple[Step, ...]) -> None:
     """Note that a result, an array that looks at memory of another one, is a view of the first operand, if it is."""
     value = parent._value
     owner = out._value.base
-    if owner is not value and (type(value) is not np.ndarray or owner is not value.base):
-        if not np.may_share_memory(out._value, value):
-            return
+    if type(value) is not np.ndarray:
+        return
+    if owner is not value and owner is not value.base and not np.may_share_memory(out._value, value):
+        return
     link = parent._link
     if type(link) is tuple:
         parent, steps = link[0], link[1] + steps

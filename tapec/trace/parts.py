@@ -127,7 +127,7 @@ def _encoded_one(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
         return GETITEM, BY_PLACES, (a,), held, a is index
     if held.shape != value.shape[: held.ndim]:
         return None
-    return GETITEM, _BY_MASK[held.ndim], _places(a), held, False
+    return GETITEM, _BY_MASK[held.ndim], _places(a) if a is index else a.nonzero(), held, False
 
 
 def _encoded(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
@@ -183,7 +183,7 @@ def _encoded(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
                 axis = len(static)
                 if spread or p.shape != value.shape[axis : axis + p.ndim]:
                     return None
-                for place in _places(a):
+                for place in _places(a) if a is own else a.nonzero():
                     static.append(SLOTS[len(arrays)])
                     arrays.append(place)
         real.append(p)

@@ -5,6 +5,7 @@ import pytest
 
 import tapec
 from tapec.ops.array import METHODS, run
+from tapec.trace.log import Log
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((3, 4, 5))
@@ -135,6 +136,23 @@ def test_where_a_plain_mask_is_true_is_looked_for_once():
     assert not any(a is b for a, b in zip(one, three, strict=True))
     np.testing.assert_array_equal(first.numpy(), second.numpy())
     np.testing.assert_array_equal(third.numpy(), X[mask])
+
+
+@pytest.mark.parametrize(
+    "index", [[True, False, True], ([True, False, True], 1), (slice(None), [False, True, True, True])]
+)
+def test_a_list_of_truth_values_is_not_looked_for_again(index, monkeypatch):
+    """Nobody can give that list's array once more: a tape that kept it would hold one for each read."""
+
+    def remembered(log, mask):
+        raise AssertionError
+
+    monkeypatch.setattr(Log, "places", remembered)
+    x = tapec.constant(X)
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        y = x[index]
+    np.testing.assert_array_equal(y.numpy(), X[index])
 
 
 @pytest.mark.parametrize("kind", ["array", "mask", "list", "tensor"])
