@@ -37,7 +37,7 @@ from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.define import Missing
 
-__all__ = ["jvp_graph", "pushforward", "summed", "tangent"]
+__all__ = ["jvp_graph", "push", "pushforward", "summed", "tangent"]
 
 
 def jvp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
@@ -68,21 +68,34 @@ def pushforward(builder: Builder, targets: Sequence[Node], tangents: dict[Node, 
     for node in tuple(builder.nodes):
         if any(i in moving for i in node.inputs) and node.op.gradient == "yes" and node not in shifts:
             builder.origin = node.origin
-            _step(builder, node, moving, tangents)
+            push(builder, node, moving, tangents)
     builder.origin, builder.role = keep
     return [moving[t].node if t in moving else Zero(plain(t.type), builder).node for t in targets]
 
 
-def _step(builder: Builder, node: Node, moving: dict[Node, Any], sources: Collection[Node]) -> None:
-    """Find the tangent of one node from those of its inputs; nothing when it does not move."""
+def _same(node: Node) -> Node:
+    return node
+
+
+def push(
+    builder: Builder,
+    node: Node,
+    moving: dict[Node, Any],
+    sources: Collection[Node],
+    lift: Callable[[Node], Node] = _same,
+) -> None:
+    """Find the tangent of one node from those of its inputs; nothing when it does not move.
+
+    `lift` gives the node that stands for a value in `builder`.
+    """
     whole = shortcut(node, sources)
     if node.op is ITEM:
         t = moving[node.inputs[0]][node.param("index")]
     elif whole is not None:
-        xs = [Symbol(i, builder) for i in whole.inputs]
-        t = whole.jvp([moving.get(i) for i in whole.inputs], Symbol(node, builder), *xs)
+        xs = [Symbol(lift(i), builder) for i in whole.inputs]
+        t = whole.jvp([moving.get(i) for i in whole.inputs], Symbol(lift(node), builder), *xs)
     else:
-        t = tangent(builder, node, [moving.get(i) for i in node.inputs])
+        t = tangent(builder, node, [moving.get(i) for i in node.inputs], lift)
     if isinstance(node.type, tuple):
         if t is not None:
             moving[node] = t
@@ -90,15 +103,8 @@ def _step(builder: Builder, node: Node, moving: dict[Node, Any], sources: Collec
         moving[node] = fit(builder, t, node.type)
 
 
-def _same(node: Node) -> Node:
-    return node
-
-
 def tangent(builder: Builder, node: Node, ts: list[Any], lift: Callable[[Node], Node] = _same) -> Any:
-    """The tangent of one node from those of its inputs, None for those that do not move.
-
-    `lift` gives the node that stands for a value in `builder`.
-    """
+    """The tangent of one node from those of its inputs, None for those that do not move."""
     op, params = node.op, dict(node.params)
     xs = [Symbol(lift(i), builder) for i in node.inputs]
     if op.jvp is not None:

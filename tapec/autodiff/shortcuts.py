@@ -2,18 +2,19 @@
 
 1 / (1 + exp(-x)) has y * (1 - y), and so has the derivative of logaddexp; the logarithm of exp(x) / s, even of some of
 its elements, needs no quotient and cannot divide by one that is zero. log(abs(x)) has 1 / x, and log(cosh(x)) tanh(x),
-which does not overflow. The square of the absolute value of a complex z has 2 * z, without a root. Values between that
-have other uses get their cotangents from those.
+which does not overflow. The square of a length has 2 * x, without a root. Values between that have other uses get their
+cotangents from those.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tapec.autodiff.squares import WrittenOut, square_of
 from tapec.ir import Node, is_literal
 from tapec.ops import apply
 
@@ -123,19 +124,52 @@ def _log_of_share(node: Node) -> Shortcut | None:
     return Shortcut((e.inputs[0], s, *places), inner, vjp, jvp)
 
 
-# -- abs(z) ** 2 ------------------------------------------------------------------------------------------------------
+# -- norm(x) ** 2 and the like ----------------------------------------------------------------------------------------
 def _square(node: Node) -> Shortcut | None:
-    size, *rest = node.inputs
-    if size.op.name != "absolute" or size.inputs[0].type.dtype.kind != "c":
+    found = square_of(node)
+    if found is None:
         return None
-    if rest and not (rest[0] is size if node.op.name == "multiply" else is_literal(rest[0]) and rest[0].value == 2):
-        return None
+    if found.result.op.name == "square":  # of abs(z)
+        return Shortcut(
+            inputs=found.inputs,
+            inner=found.inner,
+            vjp=lambda ct, y, z: (ct * 2 * z,),
+            jvp=lambda ts, y, z: np.real(np.conj(z) * ts[0]) * 2,
+        )
     return Shortcut(
-        inputs=size.inputs,
-        inner=(size,),
-        vjp=lambda ct, y, z: (ct * 2 * z,),
-        jvp=lambda ts, y, z: np.real(np.conj(z) * ts[0]) * 2,
+        inputs=found.inputs,
+        inner=found.inner,
+        vjp=lambda ct, y, *xs: _back_through(found, ct, xs),
+        jvp=lambda ts, y, *xs: _pushed_through(found, ts, xs),
     )
+
+
+def _back_through(program: WrittenOut, ct: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
+    from tapec.autodiff.reverse import backward  # which asks for shortcuts
+
+    lift = _within(program, xs)
+    return tuple(backward(xs[0].builder, program.nodes, [program.result], [ct], program.given, lift))
+
+
+def _pushed_through(program: WrittenOut, ts: Sequence[Any], xs: tuple[Any, ...]) -> Any:
+    from tapec.autodiff.forward import push  # likewise
+
+    moving = {i: t for i, t in zip(program.given, ts, strict=True) if t is not None}
+    for node in program.nodes:
+        push(xs[0].builder, node, moving, (), _within(program, xs))
+    return moving.get(program.result)
+
+
+def _within(program: WrittenOut, xs: tuple[Any, ...]) -> Callable[[Node], Node]:
+    """Gives the node that stands for a value of the program where its inputs are these."""
+    known = {i: x.node for i, x in zip(program.given, xs, strict=True)}
+
+    def lift(node: Node) -> Node:
+        if node not in known:
+            known[node] = xs[0].builder.add(node.with_inputs(tuple(map(lift, node.inputs))))
+        return known[node]
+
+    return lift
 
 
 # -- min(exp(b - logaddexp(a, b)), 1) ---------------------------------------------------------------------------------
@@ -174,6 +208,6 @@ _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
     "divide": _quotient,
     "reciprocal": _quotient,
     "log": _log,
-    **dict.fromkeys(["power", "square", "multiply"], _square),
+    **dict.fromkeys(["power", "float_power", "square", "multiply"], _square),
     "minimum": _share,
 }

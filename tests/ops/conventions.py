@@ -39,6 +39,7 @@ CONVENTIONS = {
     "Lengths": [
         Row("np.hypot(x, y)", {"x": [0.0], "y": [0.0]}, [[0], [0]], "zero at the origin, at every order"),
         Row("np.linalg.norm(x)", {"x": [0.0, 0.0]}, [[0, 0]]),
+        Row("np.linalg.norm(x)**2", {"x": [0.0, 0.0]}, [[0, 0]], "squares are smooth: second derivative 2"),
         Row("np.linalg.norm(x, -1)", {"x": [0.0, 3.0]}, [[0, 0]]),
         Row("np.std(x)", {"x": [1.0, 1.0, 1.0]}, [[0, 0, 0]], "equal values"),
         Row("np.std(x, where=[True, True, False])", {"x": [1.0, 1.0, 2.0]}, [[0, 0, 0]]),
