@@ -10,7 +10,8 @@ Must not be imported here: runtime, trace, api.
   found loops   repeats, growing, lifted, joined, pattern; then arrange, order, feeds, counting, collected; and their
                 lines: repeat_lines, array_loops, array_steps
   decisions     branches
-  source        items, names, constants, idioms, templates, expressions, statements, syntax; module, text, helpers, load
+  source        items, names, constants, idioms, sums, templates, expressions, statements, syntax; module, text,
+                helpers, load
   cost          what all of it will need
 """
 

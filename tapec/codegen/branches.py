@@ -16,10 +16,22 @@ from typing import Any
 
 from tapec.codegen.items import UNKNOWN, Fork, Results
 from tapec.codegen.plan import Plan
-from tapec.ir import CONSTANT, ITEM, Graph, Node
+from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node
 from tapec.ir.tree import Branch, Leaf, Tree
 
-__all__ = ["Segment", "items_of", "leaves_of", "parted", "places_of", "results_of", "segments_of", "tests_of"]
+__all__ = [
+    "Segment",
+    "given_first",
+    "items_of",
+    "leaves_of",
+    "parted",
+    "places_of",
+    "results_of",
+    "segments_of",
+    "tests_of",
+]
+
+Guard = tuple[Node, Any]
 
 
 class Segment:
@@ -80,6 +92,29 @@ def segments_of(tree: Tree, outputs: Sequence[Node], tests: Sequence[Node] | Non
         if s.parent is not None:
             s.parent.last = max(s.parent.last, s.last)
     return made
+
+
+def given_first(graph: Graph, tree: Tree) -> tuple[list[Guard], Graph, Tree | None]:
+    """The guards of inputs that hold on all paths, and the program that is left when these were asked before all else.
+
+    If one path is left, it needs no tree, and so may have loops: how often they run is mostly such an input.
+    """
+    first: dict[Any, Guard] = {}
+    others: list[tuple[int, Any]] = []
+    while type(tree) is Branch and len(tree.cases) == 1:
+        value, case = tree.cases[0]
+        test = graph.outputs[tree.output]
+        if test.op is INPUT and test.type.dtype.kind in "biu":
+            first[test, type(value)] = test, value
+        else:
+            others.append((tree.output, value))
+        tree = case
+    if type(tree) is Leaf and not others:
+        outputs = [graph.outputs[k] for k in tree.outputs]
+        return list(first.values()), Graph(graph.inputs, graph.nodes, outputs, graph.name), None
+    for output, value in reversed(others):
+        tree = Branch(output, ((value, tree),))
+    return list(first.values()), graph, tree
 
 
 def parted(graph: Graph, tree: Tree, tests: Sequence[Node] | None = None) -> tuple[Graph, Tree]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from tapec.codegen.items import no_run
 from tapec.codegen.plan import count_uses, is_view
+from tapec.codegen.sums import is_short, sum_text
 from tapec.ir import Graph, Node, Op, constant, get_op, is_literal
 
 __all__ = ["SUM_OF_PRODUCTS", "contracted"]
@@ -30,6 +31,10 @@ def _source(args: Sequence[str], node: Node) -> str:
     ndim = node.inputs[0].type.ndim
     if len(axis) == ndim:
         return f"{a}.dot({b})" if ndim == 1 else f"np.vdot({a}, {b})"
+    t = node.inputs[0].type
+    of_short_rows = sum_text(f"({a} * {b})", t, node, a) if is_short(t) else None
+    if of_short_rows is not None:
+        return of_short_rows
     if axis == (ndim - 1,):
         return f"np.vecdot({a}, {b}{', keepdims=True' if keepdims else ''})"
     return f'np.einsum("ij,ij->j", {a}, {b}){"[None]" if keepdims else ""}'

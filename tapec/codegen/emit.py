@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tapec.codegen.arrays import array_function
-from tapec.codegen.branches import leaves_of, tests_of
+from tapec.codegen.branches import given_first, leaves_of, tests_of
 from tapec.codegen.cost import Cost
 from tapec.codegen.load import Space
-from tapec.codegen.module import Layout
+from tapec.codegen.lower import condition_of
+from tapec.codegen.module import Function, Layout
 from tapec.codegen.names import identifier
+from tapec.codegen.statements import If, Return
 from tapec.codegen.worth import cost_of_step
 from tapec.config import settings
-from tapec.ir import CONSTANT, Graph
+from tapec.ir import CONSTANT, Graph, Node
 from tapec.ir.tree import Tree
 from tapec.ops.loop import repeated
 
@@ -148,6 +150,13 @@ def on_floats(graph: Graph, tree: Tree | None) -> Any:
     return as_floats(graph, cost, given, asked)
 
 
+def guarded(function: Function, graph: Graph, guards: Sequence[tuple[Node, Any]]) -> Function:
+    """The function, which asks first whether these inputs are what its path relies on."""
+    param = dict(zip(graph.inputs, function.params))
+    lines = [If(condition_of(param[i], i, value, True), [Return(None)], i.origin) for i, value in guards]
+    return function._replace(body=[*lines, *function.body])
+
+
 def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None, told: bool = True) -> Compiled:
     """One Python function of the graph's inputs that returns the tuple of its outputs.
 
@@ -162,12 +171,13 @@ def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None
     for helper in facts(graph, "helper"):
         space.helper(helper.__name__, helper)
     arrays = f"{name}_arrays"
+    guards, graph, tree = ([], graph, None) if tree is None else given_first(graph, tree)
     floats = None if settings.check_nan else on_floats(graph, tree)
     if floats is None:
         function = array_function(graph, name, tree, space)
     else:
         function = floats.function(graph, name, tree, space, arrays)
-    space.define(layout.add(function))
+    space.define(layout.add(guarded(function, graph, guards) if guards else function))
     if floats is not None and floats.risky:
         space.later(arrays, lambda: layout.add(array_function(graph, arrays, tree, space)))
     compiled.cost = layout.cost

@@ -12,6 +12,7 @@ from typing import Any
 
 from tapec.codegen.expressions import Template, parse_template, slots
 from tapec.codegen.helpers import chosen, masked, stable_order
+from tapec.codegen.sums import LONG, sum_text
 from tapec.ir import Node, is_literal
 
 __all__ = [
@@ -29,12 +30,10 @@ __all__ = [
 
 SMALL_PRODUCT = 1 << 16  # multiplications; above, the call overhead of `@` is nothing
 SMALL = 1 << 16  # elements up to which a mean is a sum divided; above, the call overhead of `mean` is nothing
-FEW = 256  # elements from which a product with ones is worth making them
-LONG = 2048  # elements of a row up to which a product adds up as exactly as NumPy's sum in pairs
+FEW = 512  # elements from which a copy in columns is worth making
 SHORT = 24  # elements of a row up to which its extremes had better be found in columns
 LONG_ROW = 3072  # bytes of a row from which copying rows, to work on several at once, does not pay
 ENOUGH = 1 << 17  # elements, in all, that are worth keeping NumPy from it
-MATRIX = 16  # rows of each matrix of a stack from which a product with ones pays: `@` is a call of BLAS for each
 
 _TEXTS: dict[Any, Template] = {}
 
@@ -147,25 +146,7 @@ def _method(name: str) -> Callable[[Node], str]:
 
 
 def _sum(node: Node) -> str:
-    """`x.dot(np.ones(n))` adds up rows, or columns, up to eight times as fast as `x.sum(axis=1)`."""
-    return _product_with_ones(node) or f"_0.sum({_reduction_params(node)})"
-
-
-def _product_with_ones(node: Node) -> str | None:
-    """The sum along the last axis, or the first of a matrix, as a product."""
-    t, axis, keepdims = node.inputs[0].type, node.param("axis"), node.param("keepdims")
-    if node.type.dtype != t.dtype or t.dtype.char not in "fd" or t.ndim < 2 or len(axis) != 1 or 1 in t.shape:
-        return None
-    rows, n = t.shape[-2:]
-    if rows * n < FEW or (t.size > rows * n and rows < MATRIX):
-        return None
-    dtype = "" if t.dtype.char == "d" else ", np.float32"
-    if axis[0] == t.ndim - 1 and n <= LONG:
-        ones = f"np.ones({(n, 1) if keepdims else n}{dtype})"
-        return f"_0.dot({ones})" if t.ndim == 2 else f"_0 @ {ones}"
-    if axis[0] == 0 and t.ndim == 2:
-        return f"np.ones({'(1, len(_0))' if keepdims else 'len(_0)'}{dtype}).dot(_0)"
-    return None
+    return sum_text("_0", node.inputs[0].type, node, "_0") or f"_0.sum({_reduction_params(node)})"
 
 
 def _extreme(name: str) -> Callable[[Node], str]:
@@ -175,7 +156,7 @@ def _extreme(name: str) -> Callable[[Node], str]:
     def text(node: Node) -> str:
         t = node.inputs[0].type
         of_rows = t.ndim == 2 and node.param("axis") == (1,) and 1 < t.shape[1] <= SHORT
-        if of_rows and t.size >= 2 * FEW and t.dtype.char in "fd":
+        if of_rows and t.size >= FEW and t.dtype.char in "fd":
             return f"_0.T.copy().{name}(axis=0){'[:, None]' if node.param('keepdims') else ''}"
         return method(node)
 
@@ -185,9 +166,9 @@ def _extreme(name: str) -> Callable[[Node], str]:
 def _mean(node: Node) -> str:
     """`x.sum() / n` does what `x.mean()` does, in half the time when there is little to add up."""
     t = node.inputs[0].type
-    product = _product_with_ones(node)
-    if product is not None:
-        return f"{product} / {t.size // node.type.size}"
+    total = sum_text("_0", t, node, "_0")
+    if total is not None:
+        return f"{total} / {t.size // node.type.size}"
     if t.dtype.kind not in "fc" or t.dtype.itemsize < 4 or t.size > SMALL or not node.type.size:
         return f"_0.mean({_reduction_params(node)})"
     return f"_0.sum({_reduction_params(node)}) / {t.size // node.type.size}"

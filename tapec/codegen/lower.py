@@ -29,7 +29,7 @@ from tapec.codegen.writes import Filled, add_scatter, add_scatter_into, scatter,
 from tapec.ir import Node, is_literal
 from tapec.ir.origin import line_of
 
-__all__ = ["CheckedLowering", "Lowering"]
+__all__ = ["CheckedLowering", "Lowering", "condition_of"]
 
 AS_ARRAY = parse_template("np.asarray(_0)", 1)
 NOT = parse_template("not _0", 1)
@@ -81,14 +81,7 @@ class Lowering(Buffers):
 
     def fork(self, fork: Fork) -> None:
         """A path that branches off. It ends by itself, so it may use up everything, names too."""
-        test = self.operand(fork.test)
-        condition: Expression
-        if type(fork.value) is bool:
-            condition = Expr(NOT, (test,)) if fork.value is fork.negated else test
-        else:
-            if type(fork.value) is int and fork.test.type.dtype.kind in "fc":
-                test = Expr(TO_INT, (test,))
-            condition = Expr(UNEQUAL if fork.negated else EQUAL, (test, fork.value))
+        condition = condition_of(self.operand(fork.test), fork.test, fork.value, fork.negated)
         if fork.items == [UNKNOWN]:
             self.out.append(If(condition, [Return(None)], fork.test.origin))
         else:
@@ -293,6 +286,15 @@ class Lowering(Buffers):
     def inner(self, plan: Plan, names: Names, name: dict[Node, str]) -> Lowering:
         """For the body of a loop, which has a graph of its own."""
         return Lowering(plan, names, name, self.space)
+
+
+def condition_of(text: Expression, test: Node, value: Any, negated: bool) -> Expression:
+    """Is the test, which is written so, this value? Or, negated, is it another one?"""
+    if type(value) is bool:
+        return Expr(NOT, (text,)) if value is negated else text
+    if type(value) is int and test.type.dtype.kind in "fc":
+        text = Expr(TO_INT, (text,))
+    return Expr(UNEQUAL if negated else EQUAL, (text, value))
 
 
 class CheckedLowering(Lowering):

@@ -235,5 +235,5 @@ def is_sum_over_rows(node: Node, rows: int) -> bool:
     if not all(has_rows(i, rows) for i in node.inputs):
         return False
     if node.op.name in ("sum", "mean", "sum of products"):
-        return 0 in _axes(node) and not node.param("keepdims")
+        return 0 in _axes(node)
     return node.op.name == "matmul" and not node.type.shape

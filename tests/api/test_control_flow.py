@@ -71,6 +71,28 @@ def test_int_and_range():
     assert f(2.0, 2) == 12.0
 
 
+def test_a_loop_whose_number_of_steps_is_an_argument():
+    """It is asked for first, and then there is one path, which has loops."""
+
+    def simulated(x, v, steps=300, damped=True):
+        for _ in range(steps):
+            v = v - 0.01 * np.sin(x) - (0.02 * v if damped else 0.0)
+            x = x + 0.01 * v
+        return np.sum(x * v)
+
+    for x, v in ((1.0, 0.5), (np.linspace(0.0, 1.0, 50), np.ones(50))):
+        f = tapec.value_and_grad(simulated)
+        value, slope = f(x, v)
+        source = str(f.source(x, v))
+        assert "if steps != 300:" in source and "for " in source and source.count("\n") < 80
+        assert value == pytest.approx(simulated(x, v), rel=1e-12)
+        differences = (simulated(x + 1e-6, v) - simulated(x - 1e-6, v)) / 2e-6
+        assert np.sum(slope) == pytest.approx(differences, rel=1e-6)
+        assert f(x, v, 2)[0] == pytest.approx(simulated(x, v, 2), rel=1e-12)
+        assert f(x, v, 2, damped=False)[0] == pytest.approx(simulated(x, v, 2, False), rel=1e-12)
+        assert f(x, v)[0] == value
+
+
 def test_max_of_a_list_and_sorting():
     @tapec.grad
     def f(x):

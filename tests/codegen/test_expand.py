@@ -73,11 +73,10 @@ def test_few_elements_each(name, axis, keepdims, dtype):
     [
         lambda x: np.sum(x[0, :5], axis=(1, 3)),  # few results
         lambda x: np.max(np.reshape(x, (30, 6, 2, 2, 20)), axis=(2, 3)),  # not along the last axis
-        lambda x: np.sum(x, axis=(3, 4)),  # many elements each
+        lambda x: np.max(x, axis=(3, 4)),  # many elements each
         lambda x: np.max(np.reshape(x, (-1, 2)), axis=1),  # which is found in columns
         lambda x: np.sum(x > 0, axis=(2, 4)),
         lambda x: np.sum(x[..., :1], axis=4),  # of one element each
-        lambda x: np.sum(np.reshape(x, (60, 30, 8)), axis=2),  # which products with ones are faster for
     ],
 )
 def test_other_reductions_are_left_as_they_are(f):

@@ -18,7 +18,12 @@ def code_of(f, *values):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize(
-    ("shape", "axis"), [((40, 10), 1), ((40, 10), 0), ((10, 2000), 1), ((3, 20, 30), 2), ((2, 2, 20, 30), -1)]
+    ("shape", "axis"),
+    [
+        *[((40, 10), 1), ((40, 10), 0), ((10, 2000), 1), ((3, 20, 30), 2), ((2, 2, 20, 30), -1)],
+        *[((200, 3, 4), 0), ((200, 3, 4), 1), ((200, 3, 8), 2), ((200, 3, 4), (0, 1)), ((200, 3, 4), (1, 2))],
+        *[((9, 8, 7, 6), 1), ((9, 8, 7, 6), (1, 2)), ((9, 8, 7, 6), (2, 3)), ((9, 8, 7, 6), (0, 1)), ((2, 3, 400), 0)],
+    ],
 )
 def test_a_sum_is_a_product_with_ones(shape, axis, keepdims, dtype):
     x = RNG.standard_normal(shape).astype(dtype)
@@ -34,16 +39,46 @@ def test_a_sum_is_a_product_with_ones(shape, axis, keepdims, dtype):
         (lambda x: np.sum(x, axis=1), (4, 5)),  # few
         (lambda x: np.sum(x, axis=1), (3, 4000)),  # NumPy adds up long rows in pairs
         (lambda x: np.sum(x, axis=1), (400, 1)),
-        (lambda x: np.sum(x, axis=0), (5, 20, 30)),
-        (lambda x: np.sum(x, axis=1), (5, 20, 30)),
+        (lambda x: np.sum(x, axis=0), (5, 10, 12)),
+        (lambda x: np.sum(x, axis=(1, 2)), (2, 60, 50)),
+        (lambda x: np.sum(x, axis=(0, 2)), (20, 30, 40)),  # which do not follow each other
         (lambda x: np.sum(x, axis=(0, 1)), (20, 30)),
-        (lambda x: np.sum(x, axis=2), (100, 3, 4)),  # a product for each three rows
         (lambda x: np.sum(x, axis=0), (500,)),
     ],
 )
 def test_other_sums_stay(f, shape):
     assert "np.ones(" not in code_of(f, RNG.standard_normal(shape))
     assert "np.ones(" not in code_of(lambda x: f(x.astype(np.float16)), RNG.standard_normal(shape))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_products_with_short_rows_are_made_and_added_up(dtype):
+    """Faster than a call for each row."""
+    x, y = RNG.standard_normal((2, 500, 3)).astype(dtype)
+    for axis in (0, 1):
+        code = code_of(lambda x, y, axis=axis: np.sum(x * y, axis=axis), x, y)
+        assert "np.ones(" in code and "x * y" in code
+    stack = RNG.standard_normal((200, 4, 8)).astype(dtype)
+    code = code_of(lambda x: np.sum(x * x, axis=2, keepdims=True), stack)
+    assert "(x * x).reshape(-1, 8)" in code
+    for shape in ((50, 3), (500, 30), (200_000, 3)):
+        x = RNG.standard_normal(shape).astype(dtype)
+        assert "np.vecdot(x, x)" in code_of(lambda x: np.sum(x * x, axis=1), x)
+
+
+def test_sums_of_arrays_in_another_order():
+    x = RNG.standard_normal((60, 8, 9))
+    for f in (lambda x: np.sum(x.transpose(2, 0, 1), axis=0), lambda x: np.sum(x[::-1, :, ::2], axis=(1, 2))):
+        code_of(f, x)
+
+
+def test_sums_of_stacks_are_added_up_in_blocks():
+    """The last block has fewer rows."""
+    x, w = RNG.standard_normal((40_009, 4, 3)), RNG.standard_normal((4, 3))
+    code = code_of(lambda x, w: np.sum(np.exp(np.sin(x) * w) * w, axis=0), x, w)
+    assert "for i in range(" in code and "np.zeros((4, 3))" in code
+    code = code_of(lambda x, w: np.sum(np.exp(np.sin(x) * w) * w, axis=0, keepdims=True), x, w)
+    assert "for i in range(" in code and "np.zeros((1, 4, 3))" in code
 
 
 def test_nan_and_infinities():

@@ -563,7 +563,7 @@ CASES = {
             (f"multiply %x, %s !ct; {TOTAL('%0')} !ct", f"{TOTAL('%x')} !ct; multiply %0, %s !ct"),
             (
                 f"multiply %x, %c !ct; {SUM('%0', '1,', False)} !ct",
-                f"{SUM('%x', '1,', True)} !ct; multiply %0, %c !ct; reshape %1 {{shape=(5,)}} !ct",
+                f"{SUM('%x', '1,', False)} !ct; reshape %c {{shape=(5,)}} !ct; multiply %0, %1 !ct",
             ),
             (  # x is there anyway
                 f"multiply %x, %s !ct; {TOTAL('%0')} !ct; return %0, %1",
@@ -584,7 +584,7 @@ CASES = {
             (f"divide %x, %s !ct; {TOTAL('%0')} !ct", f"{TOTAL('%x')} !ct; divide %0, %s !ct"),
             (
                 f"divide %x, %r !ct; {SUM('%0', '0,', False)} !ct",
-                f"{SUM('%x', '0,', True)} !ct; divide %0, %r !ct; reshape %1 {{shape=(20,)}} !ct",
+                f"{SUM('%x', '0,', False)} !ct; divide %0, %r !ct",
             ),
         ],
         [

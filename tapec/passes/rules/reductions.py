@@ -144,9 +144,11 @@ def _has_common_factor_beside(y: Node, x: Node, a: Node, b: Node, uses: Any) -> 
 def _of_sum(op: Any, y: Symbol, x: Any, b: Any) -> Any:
     """The sum of x, multiplied or divided by what all of it would have been."""
     axis, keepdims = y.node.param("axis"), y.node.param("keepdims")
-    if not b.ndim:
-        return op(np.sum(x, axis=axis, keepdims=keepdims), b)
-    return np.reshape(op(np.sum(x, axis=axis, keepdims=True), b), y.shape)
+    total = np.sum(x, axis=axis, keepdims=keepdims)
+    if keepdims or not b.ndim:
+        return op(total, b)
+    own = (1,) * (x.ndim - b.ndim) + b.shape
+    return op(total, np.reshape(b, [n for k, n in enumerate(own) if k not in axis]))
 
 
 def _has_common_mask(y: Node, x: Node, b: Node) -> bool:
