@@ -96,9 +96,8 @@ def items_for(plan: Plan, graph: Graph, segments: list[Segment] | None) -> list[
 
 
 def name_inputs(graph: Graph, names: Names) -> dict[Node, str]:
-    """Inputs keep their names; a recorded value is called as the user called it."""
-    called = {}
-    for node in graph.inputs:
-        wish = variable_for(node) or node.name or "x"
-        called[node] = names.take(identifier(wish))
-    return called
+    """Inputs keep their names; a recorded value is called as the user called it. Others come after these."""
+    wishes = {node: variable_for(node) or node.name for node in graph.inputs}
+    called = {node: names.take(identifier(wish)) for node, wish in wishes.items() if wish}
+    called |= {node: names.take("x" if node.origin is None else "t") for node, wish in wishes.items() if not wish}
+    return {node: called[node] for node in graph.inputs}
