@@ -87,6 +87,9 @@ CASES = {
             ("getitem %x {index=(1:,)}; getitem %0 {index=(:, :-1)}", "getitem %x {index=(1:, :-1)}"),
             ("getitem %x {index=(1:5,)}; getitem %0 {index=(:2, 3:)}", "getitem %x {index=(1:3, 3:)}"),
             ("getitem %x {index=(..., 1:)}; getitem %0 {index=(:, :-1)}", "getitem %x {index=(:, 1:-1)}"),
+            ("getitem %x {index=(2:,)}; getitem %0 {index=(1,)}", "getitem %x {index=(3,)}"),
+            ("getitem %x {index=(1:-1,)}; getitem %0 {index=(-1, 2:)}", "getitem %x {index=(-2, 2:)}"),
+            ("getitem %x {index=(:, 3)}; getitem %0 {index=(1:,)}", "getitem %x {index=(1:, 3)}"),
         ],
         [
             "getitem %x {index=(::2,)}; getitem %0 {index=(1:,)}",
@@ -143,10 +146,14 @@ CASES = {
                 "scatter %w {shape=(4, 8), index=(:, 1:)}; scatter %0 {shape=(6, 8), index=(1:-1,)}",
                 "scatter %w {shape=(6, 8), index=(1:-1, 1:)}",
             ),
+            (
+                "scatter %v {shape=(1, 4, 8), index=(0,)}; scatter %0 {shape=(2, 4, 8), index=(1:,)}",
+                "scatter %v {shape=(2, 4, 8), index=(1,)}",
+            ),
         ],
         [
             "scatter %w {shape=(4, 8), index=(:, 1:)}; scatter %0 {shape=(8, 8), index=(::2,)}",
-            "scatter %v {shape=(1, 4, 8), index=(0,)}; scatter %0 {shape=(2, 4, 8), index=(1:,)}",
+            "scatter %v {shape=(1, 4, 8), index=(None,)}; scatter %0 {shape=(2, 4, 8), index=(1:,)}",
         ],
     ),
     "part-taken-away": Case(

@@ -44,14 +44,18 @@ def slices_of(node: Node, shape: tuple[int, ...]) -> Slices | None:
     return index if index is not None and all([type(part) is Slice for part in index]) else None
 
 
-def composed(outer: Slices, inner: Slices, shape: tuple[int, ...]) -> Slices:
-    """What `x[outer][inner]` takes of an array of this shape."""
-    return tuple([_within(a, b, n) for a, b, n in zip(outer, inner, shape, strict=True)])
+def composed(outer: Places, inner: Places, shape: tuple[int, ...]) -> Places:
+    """What `x[outer][inner]` takes of an array of this shape: a number leaves no axis for the second index."""
+    rest = iter(inner)
+    return tuple([a if type(a) is int else _within(a, next(rest), n) for a, n in zip(outer, shape, strict=True)])
 
 
-def _within(a: Slice, b: Slice, n: int) -> Slice:
-    taken = range(n)[slice(*a)][slice(*b)]
-    return _between(taken.start, taken.stop, n)
+def _within(a: Slice | int, b: Slice | int, n: int) -> Slice | int:
+    taken = range(n)[slice(*a)]
+    if type(b) is int:
+        return taken[b] - n * (b < 0)
+    part = taken[slice(*b)]
+    return _between(part.start, part.stop, n)
 
 
 def _between(start: int, stop: int, n: int) -> Slice:
@@ -83,9 +87,9 @@ def difference(y: Symbol) -> Any:
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
-def _both_read(y: Node, x: Node) -> Slices | None:
-    outer = slices_of(y.inputs[0], x.type.shape)
-    inner = slices_of(y, y.inputs[0].type.shape)
+def _both_read(y: Node, x: Node) -> Places | None:
+    outer = places_of(y.inputs[0], x.type.shape)
+    inner = places_of(y, y.inputs[0].type.shape)
     return None if outer is None or inner is None else composed(outer, inner, x.type.shape)
 
 
@@ -178,14 +182,14 @@ def read_in_place(y: Symbol, fact: Overlap) -> Any:
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
-def _both_written(y: Node) -> Slices | None:
+def _both_written(y: Node) -> Places | None:
     """The place of a part of a part among zeros."""
-    inner, outside = y.inputs[0], slices_of(y, y.type.shape)
-    inside = None if outside is None else slices_of(inner, inner.type.shape)
+    inner, outside = y.inputs[0], places_of(y, y.type.shape)
+    inside = None if outside is None else places_of(inner, inner.type.shape)
     return None if outside is None or inside is None else composed(outside, inside, y.type.shape)
 
 
-def written_once(y: Symbol, fact: Slices) -> Any:
+def written_once(y: Symbol, fact: Places) -> Any:
     value = Symbol(y.node.inputs[0].inputs[0], y.builder)
     return apply(SCATTER, (value,), (("shape", y.shape), ("index", without_rest(fact))))
 
