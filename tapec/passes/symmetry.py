@@ -1,8 +1,8 @@
 """What becomes of a value when its first two axes are swapped: the same, its negative, or nothing that is known.
 
 Distances and kernels are symmetric, differences of all pairs are antisymmetric, and so are the cotangents that come
-back through them. Known from how a value was made, up to rounding: `x @ x.T`, `v[:, None] + v`, inverses, products.
-On the diagonal of an antisymmetric value there are zeros, of one sign, or what they were divided into.
+back through them. Known from how a value was made, up to rounding: `x @ x.T`, `a + a.T`, `v[:, None] + v`, inverses,
+products. On the diagonal of an antisymmetric value there are zeros, of one sign, or what they were divided into.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["swap_parity"]
 MOST = 64  # nodes to look at
 SMALL = 1 << 14  # elements of a constant that are compared
 
-MIRRORED = {"add": 1, "multiply": 1, "maximum": 1, "minimum": 1, "subtract": -1}  # of v[:, None] and v
+MIRRORED = {"add": 1, "multiply": 1, "maximum": 1, "minimum": 1, "subtract": -1}  # of v[:, None] and v, a and a.T
 EVEN = {"absolute", "square", "cos", "cosh"}
 ODD = {"negative", "positive", "sin", "tan", "tanh", "sinh", "arcsin", "arctan", "arcsinh", "cbrt", "sign"}
 ODD |= {"cast", "copy"}
@@ -53,7 +53,7 @@ def _of(node: Node, known: dict[Node, int]) -> int:
 # -- elementwise ------------------------------------------------------------------------------------------------------
 def _elementwise(node: Node, known: dict[Node, int]) -> int:
     name, inputs = node.op.name, node.inputs
-    if name in MIRRORED and _are_mirrored(inputs[0], inputs[1], node.type.ndim):
+    if name in MIRRORED and (_are_mirrored(inputs[0], inputs[1], node.type.ndim) or _is_transpose(*inputs)):
         return MIRRORED[name]
     parts = [_operand(i, node.type.ndim, known) for i in inputs]
     if 0 in parts:

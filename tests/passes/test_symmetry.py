@@ -42,6 +42,8 @@ FAR = "reshape %x {shape=(4, 1, 3)}; subtract %0, %x"
         (f"{GRAM}; transpose %s {{axes=(1, 0)}}; matmul %s, %1; matmul %3, %2", 1),
         ("reshape %v {shape=(4, 1)}; add %0, %v", 1),
         ("reshape %v {shape=(4, 1)}; reshape %v {shape=(1, 4)}; multiply %1, %0", 1),
+        ("transpose %s {axes=(1, 0)}; add %s, %0", 1),
+        ("transpose %s {axes=(1, 0)}; subtract %0, %s", -1),
         (PAIRS, -1),
         (f"{PAIRS}; sin %1", -1),
         (f"{PAIRS}; cos %1", 1),
