@@ -32,6 +32,18 @@ CASES = {
         [("reshape %x {shape=(12,)}; reshape %0 {shape=(4, 3)}", "reshape %x {shape=(4, 3)}")],
         ["transpose %x {axes=(1, 0)}; reshape %0 {shape=(12,)}"],
     ),
+    "reshape-there-and-back": Case(
+        "%x: f64[3,4], %s: f64[], %r: f64[12]",
+        [
+            ("reshape %x {shape=(12,)}; multiply %0, %s; reshape %1 {shape=(3, 4)}", "multiply %x, %s"),
+            ("reshape %x {shape=(2, 6)}; multiply %0, 2.0; reshape %1 {shape=(3, 4)}", "multiply %x, 2.0"),
+        ],
+        [
+            "reshape %x {shape=(12,)}; multiply %0, %r; reshape %1 {shape=(3, 4)}",
+            "reshape %x {shape=(12,)}; multiply %0, %s; reshape %1 {shape=(4, 3)}",
+            "reshape %x {shape=(12,)}; multiply %0, %s; reshape %1 {shape=(3, 4)}; return %1, %2",
+        ],
+    ),
     "transpose-to-itself": Case(X, [("transpose %v {axes=(0,)}", "%v")], ["transpose %x {axes=(1, 0)}"]),
     "transpose-of-transpose": Case(
         "%x: f64[2,3,4]",
@@ -521,6 +533,35 @@ CASES = {
         [
             "negative %v; reshape %0 {shape=(4, 1)}; return %0, %1",
             "sin %v !ct; negative %0 !ct; reshape %1 {shape=(4, 1)} !ct; return %1, %2",
+        ],
+    ),
+    "sum-of-transpose": Case(
+        "%x: f64[2,3,4]",
+        [
+            (f"transpose %x {{axes=(1, 0, 2)}}; {SUM('%0', '0,', False)}", SUM("%x", "1,", False)),
+            (f"transpose %x {{axes=(2, 0, 1)}}; {SUM('%0', '0, 1', False)}", SUM("%x", "0, 2", False)),
+        ],
+        [
+            f"transpose %x {{axes=(2, 1, 0)}}; {SUM('%0', '0,', False)}",
+            f"transpose %x {{axes=(1, 0, 2)}}; {SUM('%0', '0,', True)}",
+        ],
+    ),
+    "sum-with-ones-in-front": Case(
+        "%x: f64[3,4]",
+        [
+            (
+                f"reshape %x {{shape=(1, 3, 4)}}; {SUM('%0', '1,', False)}",
+                f"{SUM('%x', '0,', False)}; reshape %0 {{shape=(1, 4)}}",
+            ),
+            (
+                f"reshape %x {{shape=(1, 1, 3, 4)}}; {SUM('%0', '2, 3', True)}",
+                f"{SUM('%x', '0, 1', True)}; reshape %0 {{shape=(1, 1, 1, 1)}}",
+            ),
+        ],
+        [
+            f"reshape %x {{shape=(1, 3, 4)}}; {SUM('%0', '0,', False)}",
+            f"reshape %x {{shape=(1, 4, 3)}}; {SUM('%0', '1,', False)}",
+            f"reshape %x {{shape=(3, 1, 4)}}; {SUM('%0', '2,', False)}",
         ],
     ),
     "keepdims": Case(

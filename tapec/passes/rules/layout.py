@@ -16,7 +16,7 @@ from tapec.passes.rule import Rule
 
 __all__ = ["LAYOUT", "reshaped", "takes_everything"]
 
-(x,) = variables("x")
+b, x = variables("b x")
 k = number("k")
 ELEMENTWISE = ("elementwise",)
 
@@ -141,6 +141,11 @@ def reshaped(y: Symbol, x: Symbol) -> Any:
     return np.reshape(x, y.shape)
 
 
+def _comes_back(y: Node, x: Node, b: Node) -> bool:
+    """Has x, multiplied by one number in between, its own shape again?"""
+    return x.type.shape == y.type.shape and not b.type.shape and not x.type.weak
+
+
 def _is_full(y: Node) -> bool:
     return y.inputs[0].op.name == "full"
 
@@ -210,8 +215,8 @@ def transpose_of_transpose(y: Symbol, x: Symbol) -> Any:
     return np.transpose(x, [inner[k] for k in outer])
 
 
-def _layout(name: str, pattern: Any, replacement: Any, guard: Any = None, changes: str = "") -> Rule:
-    return Rule(name, pattern, replacement, guard, kinds="fciub", changes=changes)
+def _layout(name: str, pattern: Any, replacement: Any, guard: Any = None, **more: Any) -> Rule:
+    return Rule(name, pattern, replacement, guard, kinds="fciub", **more)
 
 
 SPREAD = Some(kinds=ELEMENTWISE, of=("broadcast_to",))
@@ -220,6 +225,7 @@ RESHAPED = Some(kinds=ELEMENTWISE, of=("reshape",))
 RESHAPED_SPREAD = np.reshape(np.broadcast_to(x, params), params)
 REDUCED = Some("reshape")
 RESHAPE_TWICE = np.reshape(np.reshape(x, params), params)
+MULTIPLE_RESHAPED = np.reshape(np.reshape(x, params) * b, params)
 RESHAPE_TRANSPOSED = np.reshape(np.transpose(x), params)
 BROADCAST_TWICE = np.broadcast_to(np.broadcast_to(x, params), params)
 BROADCAST_RESHAPED = np.broadcast_to(np.reshape(x, params), params)
@@ -228,6 +234,7 @@ CAST_TWICE = np.astype(np.astype(x, params), params)
 LAYOUT = (
     _layout("reshape-to-itself", np.reshape(x, params), x, _keeps_type),
     _layout("reshape-of-reshape", RESHAPE_TWICE, again),
+    _layout("reshape-there-and-back", MULTIPLE_RESHAPED, x * b, _comes_back, once=True),
     _layout("transpose-to-itself", np.transpose(x), x, _keeps_order),
     _layout("transpose-of-transpose", np.transpose(np.transpose(x)), transpose_of_transpose),
     _layout("reshape-of-full", np.reshape(k, params), lambda y, k: np.full_like(y, k), _is_full),

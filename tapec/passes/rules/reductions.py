@@ -110,6 +110,36 @@ def _is_mild_multiple(y: Node, x: Node, k: Any) -> bool:
     return x.type == y.inputs[0].type and y.type.size < x.type.size and is_mild(y, k)
 
 
+# -- sums of what lies otherwise --------------------------------------------------------------------------------------
+def _added_axes(y: Node) -> list[int]:
+    """The axes, before they are transposed, that are added up."""
+    axes = y.inputs[0].param("axes")
+    return sorted([axes[k] for k in y.param("axis")])
+
+
+def _leaves_order(y: Node) -> bool:
+    """Do the axes that are left stand in the order that they had?"""
+    added = _added_axes(y)
+    left = [k for k in y.inputs[0].param("axes") if k not in added]
+    return left == sorted(left) and not y.param("keepdims")
+
+
+def sum_untransposed(y: Symbol, x: Symbol) -> Any:
+    return np.sum(x, axis=tuple(_added_axes(y.node)))
+
+
+def _ones_in_front(y: Node, x: Node) -> int:
+    """How many axes of length one were put in front of x, none of which is added up?"""
+    shape = y.inputs[0].type.shape
+    ones = len(shape) - x.type.ndim
+    return ones if shape == (1,) * ones + x.type.shape and min(y.param("axis"), default=0) >= ones > 0 else 0
+
+
+def sum_without_ones(y: Symbol, x: Symbol, fact: int) -> Any:
+    axis = tuple([k - fact for k in y.node.param("axis")])
+    return np.reshape(np.sum(x, axis=axis, keepdims=y.node.param("keepdims")), y.shape)
+
+
 # -- the same sum with and without axes of length one ----------------------------------------------------------------
 def as_twin(y: Symbol) -> Any:
     """A sum or mean in the shape of the one of the same values that is there, and needed, already."""
@@ -251,6 +281,8 @@ REDUCTIONS = (
     _rule("sum-of-sum", np.sum(np.sum(x)), sum_of_sum, _has_joined_axes, once=True),
     _rule("sum-of-stack", Some("sum", "mean", of=("stack",)), sum_of_parts, _adds_parts),
     _rule("sum-of-reshape", RESHAPED_SUM, sum_of_all, _is_whole),
+    _rule("sum-of-transpose", np.sum(np.transpose(x)), sum_untransposed, _leaves_order),
+    _rule("sum-with-ones-in-front", np.sum(np.reshape(x, params)), sum_without_ones, _ones_in_front, changes=""),
     _rule("keepdims", np.reshape(np.sum(x), params), with_keepdims, _is_keepdims_shape, changes="", once=True),
     _rule("no-keepdims", np.reshape(np.sum(x), params), without_keepdims, _is_plain_shape, changes="", once=True),
     _rule("reshape-of-negative", np.reshape(-x, params), lambda y, x: -np.reshape(x, y.shape), changes="", once=True),
