@@ -241,6 +241,18 @@ CASES = {
     "twice": Case(
         F, [("add %x, %x", "multiply %x, 2.0")], ["add %x, %y"], [(COMPLEX, "add %x, %x"), (INT, "add %x, %x")]
     ),
+    "twice-beside": Case(
+        F,
+        [
+            ("add %y, %x !ct; add %0, %x !ct", "multiply %x, 2.0 !ct; add %y, %0 !ct"),
+            ("add %x, %y !ct; add %x, %0 !ct", "multiply %x, 2.0 !ct; add %y, %0 !ct"),
+        ],
+        [
+            "add %y, %x; add %0, %x",
+            "add %y, %x !ct; subtract %0, %x !ct",
+            "add %y, %x !ct; add %0, %x !ct; return %0, %1",
+        ],
+    ),
     "where-both-same": Case(
         "%c: bool[3], %x: f64[3], %y: f64[3]",
         [("where %c, %x, %x", "%x")],

@@ -134,6 +134,7 @@ ALGEBRA = (
     Rule("absolute-times-sign", np.absolute(x) * np.sign(x), x, lambda y: y.role is not None, changes="zeros"),
     # sums of the same
     Rule("twice", x + x, x * 2.0),
+    Rule("twice-beside", a + x + x, a + x * 2.0, only="cotangents", changes="rounding", once=True),
     # selection
     Rule("where-both-same", np.where(c, x, x), x, kinds="fciub"),
     Rule("where-again-then", np.where(c, np.where(c, a, j), k), np.where(c, a, j), same_number, kinds="fciub"),

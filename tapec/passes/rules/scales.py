@@ -45,6 +45,17 @@ def _is_smaller(y: Node, a: Node, b: Node, k: Any) -> bool:
     return _costs_nothing(y, a, k) and b.type.size < a.type.size
 
 
+def _are_multiplied_alike(y: Node, a: Node, b: Node, j: Any, k: Any) -> int:
+    """Are terms multiplied by one number, or by two opposite ones, as well after they met? Gives the sign between."""
+    if not is_mild(y, j) or abs(j) != abs(k) or max(a.type.size, b.type.size) < y.type.size:
+        return 0
+    return 1 if (j == k) == (y.op.name == "add") else -1
+
+
+def multiplied_once(a: Any, b: Any, j: Any, fact: int) -> Any:
+    return (a + b if fact > 0 else a - b) * j
+
+
 def _as_large(a: Node, b: Node) -> bool:
     """Is dividing by b no more work than making its reciprocal first?"""
     return b.type.size >= a.type.size
@@ -96,6 +107,10 @@ def _small(name: str, pattern: Any, replacement: Any) -> Rule:
     return Rule(name, pattern, replacement, _are_small, only="cotangents", changes=changes, once=True, least=LARGE)
 
 
+def _common(name: str, pattern: Any) -> Rule:
+    return _scale(name, pattern, multiplied_once, _are_multiplied_alike, once=True, changes="zeros")
+
+
 SCALES = (
     _small("small-factors-first", x * a * b, lambda x, a, b: x * (a * b)),
     _small("small-quotient-first", x * a / b, lambda x, a, b: x * (a / b)),
@@ -119,6 +134,8 @@ SCALES = (
         "times-number-over", a * (k / b), a / b * k, lambda y, a, b, k: is_mild(y, k) and _as_large(a, b), once=True
     ),
     _scale("common-divisor", a / x - b / x, lambda a, b, x: (a - b) / x, _differ, changes="zeros", once=True),
+    _common("common-number", a * j + b * k),
+    _common("common-number-of-difference", a * j - b * k),
     _scale("divisor-undone", a / x * (x * b), lambda a, b: a * b, None, changes="zeros"),
     _scale("times-known-quotient", x / a * b, by_known_quotient, None, once=True),
     # outwards, where it costs no bigger multiplication; into the smaller operand, where it saves one
