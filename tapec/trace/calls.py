@@ -44,6 +44,25 @@ def _words(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(words)
 
 
+def _row(first: tuple[Any, ...], row: Any) -> Any:
+    """A key of these and of arguments that are arrays, with numbers between them; the arrays, and their values."""
+    key = [*first]
+    operands = []
+    values = []
+    for a in row:
+        v = a._value if type(a) is Tensor else a
+        if type(v) is _ndarray:
+            key.append((v.shape, v.dtype))
+            operands.append(a)
+            values.append(v)
+        else:
+            word = word_of(a)
+            if word is None:
+                return (), (), values
+            key.append(word)
+    return tuple(key), tuple(operands), values
+
+
 def _places(a: list[int]) -> Tensor:
     """A list of row numbers: as an operand, so that it does not matter which."""
     t = _new(Tensor)
@@ -147,16 +166,20 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
         elif kind in PLACED:  # np.sum(x, 0)
             operands, words, count = (x,), (y,), 1
         elif kind is not Tensor and kind is not _ndarray:
-            rows = kind is list or kind is tuple
-            word = None if rows and y and type(y[0]) in HOLDING else word_of(y)
-            if word is None:
-                return call(ours, args, kwargs)
-            operands, words, count = (x,), (word,), 1
+            if (kind is list or kind is tuple) and y and type(y[0]) in HOLDING:  # np.choose(places, [a, b])
+                key, operands, values = _row((ours, kind), (x, *y))
+            else:
+                word = word_of(y)
+                if word is None:
+                    return call(ours, args, kwargs)
+                operands, words, count = (x,), (word,), 1
     elif count > 2:
         kind = type(args[1])
-        if kind is list and ours is take:
+        if kind is Tensor or kind is _ndarray:  # np.interp(x, points, heights)
+            key, operands, values = _row((ours,), args)
+        elif kind is list and ours is take:
             return call(ours, args, kwargs)
-        if kind is not Tensor and kind is not _ndarray and (words := _words(args[1:])):  # np.swapaxes(x, 0, 1)
+        elif words := _words(args[1:]):  # np.swapaxes(x, 0, 1)
             operands, count = (x,), 1
     if count == 1:
         kind = type(x)
@@ -171,6 +194,8 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
             v, w = x._value if type(x) is Tensor else x, y._value if type(y) is Tensor else y
             if type(v) is _ndarray and type(w) is _ndarray:
                 key, values = (ours, kind, 2, (v.shape, v.dtype), (w.shape, w.dtype)), [v, w]
+        elif kind is list or kind is tuple:
+            key, operands, values = _row((ours, kind, len(x)), x)
     elif count == 2:
         v, w = x._value if type(x) is Tensor else x, y._value if type(y) is Tensor else y
         if type(v) is _ndarray and type(w) is _ndarray:

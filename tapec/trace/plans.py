@@ -101,15 +101,15 @@ def _take(row: Any, key: list[Any], operands: list[Any], values: list[Any]) -> b
     """Take arguments one by one, and add to a key what stands for them; False if one has nothing that does."""
     for a in row:
         kind = type(a)
-        value = a._value if kind is Tensor else a
-        if type(value) is _ndarray:
-            key.append((value.shape, value.dtype))
+        value = a
+        if kind is Tensor:
+            value = a._value
+            if type(value) is not _ndarray and not isinstance(value, _generic):  # Python's numbers are weak
+                return False
         elif kind in STATIC:
             key.append((kind, a))
             continue
-        elif kind is Tensor and isinstance(value, _generic):
-            key.append(value.dtype)
-        else:
+        elif kind is not _ndarray:
             rows = kind is list or kind is tuple
             held = rows and a and type(a[0]) in HOLDING
             word = None if held else word_of(a)
@@ -124,9 +124,9 @@ def _take(row: Any, key: list[Any], operands: list[Any], values: list[Any]) -> b
             if isinstance(a, ArrayLike):  # a Variable
                 a = a._operand()
                 value = a._value if type(a) is Tensor else None
-            if not isinstance(value, (_ndarray, _generic)):  # Python's numbers are weak
+            if not isinstance(value, (_ndarray, _generic)):
                 return False
-            key.append(value.dtype if isinstance(value, _generic) else (value.shape, value.dtype))
+        key.append((value.shape, value.dtype) if type(value) is _ndarray else value.dtype)
         operands.append(a)
         values.append(value)
     return True
