@@ -1,7 +1,8 @@
 """The folder of the cache on disk: private, bounded, written so that nobody ever reads half a file.
 
-Whoever can write there can make this user's programs run code, so a folder that others own or can write to is not used.
-What goes wrong here never stops a program: it is told once, and the code is generated as if there were no cache.
+Whoever can write there can make this user's programs run code, so what others own or can write to, the folder or an
+entry from when it stood open, is not used. What goes wrong here never stops a program: it is told once, and the code is
+generated as if there were no cache.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class Folder:
             return f"{error.strerror or error}. Mend: set TAPEC_CACHE_DIR to a folder that you can write to."
         if not stat.S_ISDIR(state.st_mode):
             return "it is no folder. Mend: set TAPEC_CACHE_DIR to a folder of your own."
-        return _not_private(state, self.path)
+        reason = _not_private(state)
+        return reason and f"{reason}. Mend: {_MENDS[reason].format(self.path)}"
 
     def usable(self) -> bool:
         reason = self.refusal(make=True)
@@ -70,13 +72,16 @@ class Folder:
         return os.path.join(self.path, key + ENDING)
 
     def read(self, key: str) -> bytes | None:
-        """The bytes of an entry, which counts as used now; None when there is none."""
+        """The bytes of an entry, which counts as used now; None when there is none, PermissionError when it is open."""
         path = self.file(key)
         try:
             with open(path, "rb") as f:
+                reason = _not_private(os.fstat(f.fileno()))
                 data = f.read()
         except OSError:
             return None
+        if reason is not None:
+            raise PermissionError(reason)
         with suppress(OSError):  # another process may have just dropped it
             os.utime(path)
         return data
@@ -157,15 +162,17 @@ def _remove(path: str) -> bool:
     return True
 
 
-def _not_private(state: os.stat_result, path: str) -> str | None:
+_FOREIGN, _OPEN = "it belongs to somebody else", "others can write to it"
+_MENDS = {_FOREIGN: "set TAPEC_CACHE_DIR to a folder of your own.", _OPEN: "chmod 700 {}"}
+
+
+def _not_private(state: os.stat_result) -> str | None:
     """Systems without user numbers have rights of their own kind, which are left to them."""
     if not hasattr(os, "getuid"):
         return None
     if state.st_uid != os.getuid():
-        return "it belongs to somebody else. Mend: set TAPEC_CACHE_DIR to a folder of your own."
-    if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return f"others can write to it. Mend: chmod 700 {path}"
-    return None
+        return _FOREIGN
+    return _OPEN if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else None
 
 
 _folders: dict[str, Folder] = {}

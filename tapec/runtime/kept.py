@@ -46,12 +46,12 @@ def _key(build: Build) -> Key | None:
 
 
 def _load(build: Build, folder: Folder, key: Key) -> bool:
-    data = folder.read(key.text)
-    if data is None:
-        return False
     try:
+        data = folder.read(key.text)
+        if data is None:
+            return False
         about, codes, arrays = unpacked(data, key.text)
-    except Damaged as reason:
+    except (Damaged, PermissionError) as reason:
         path = folder.file(key.text)
         tell_once(path, f"{path} in the cache on disk is not used: {reason}. It is written anew.")
         return False

@@ -307,6 +307,34 @@ def test_folder_of_somebody_else_is_not_used(folder, monkeypatch):
     assert os.listdir(folder) == []
 
 
+@pytest.mark.skipif(not POSIX, reason="rights of another kind")
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_entry_that_others_can_write_to_is_not_used(folder, mode):
+    wave()(X)
+    [name] = entries(folder)
+    (folder / name).chmod(mode)
+    with pytest.warns(tapec.TapecWarning) as caught:
+        f = wave()
+        f(X)
+    assert [str(w.message) for w in caught] == [
+        f"{folder / name} in the cache on disk is not used: others can write to it. It is written anew."
+    ]
+    assert f.cache_info().loaded == 0
+    assert os.stat(folder / name).st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not POSIX, reason="rights of another kind")
+def test_entry_of_somebody_else_is_not_used(folder, monkeypatch):
+    """Left there when the folder stood open."""
+    wave()(X)
+    [name] = entries(folder)
+    monkeypatch.setattr(os, "fstat", lambda _: os.stat_result([0o100600, 0, 0, 1, os.getuid() + 1, 0, 0, 0, 0, 0]))
+    with pytest.warns(tapec.TapecWarning, match="not used: it belongs to somebody else. It is written anew"):
+        f = wave()
+        f(X)
+    assert f.cache_info().loaded == 0
+
+
 def test_systems_without_users(folder, monkeypatch):
     monkeypatch.delattr(os, "getuid", raising=False)
     functions = [wave() for _ in range(2)]
