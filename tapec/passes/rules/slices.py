@@ -50,7 +50,7 @@ def composed(outer: Places, inner: Places, shape: tuple[int, ...]) -> Places:
     return tuple([a if type(a) is int else _within(a, next(rest), n) for a, n in zip(outer, shape, strict=True)])
 
 
-def _within(a: Slice | int, b: Slice | int, n: int) -> Slice | int:
+def _within(a: Any, b: Any, n: int) -> Slice | int:
     taken = range(n)[slice(*a)]
     if type(b) is int:
         return taken[b] - n * (b < 0)
