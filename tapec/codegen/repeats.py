@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import Any
 
@@ -51,7 +51,7 @@ class _Finder:
         self.ends = {*graph.outputs, *[i for n in nodes if n.op.kind == "creation" for i in n.inputs]}
         self.nodes = [n for n in nodes if n.op is not CONSTANT and n.op.kind != "creation"]
         self.index = {n: k for k, n in enumerate(self.nodes)}
-        self.readers = cache(lambda: readers_of(self.nodes))  # most loops end without a look at them
+        self.readers = cache(partial(readers_of, self.nodes))  # most loops end without a look at them
         self.kinds = kinds_of(self.nodes)
         self.known = {(kind, n.inputs): n for n, kind in self.kinds.items()}
         literals = {i for n in self.nodes for i in n.inputs if i.op is CONSTANT}

@@ -1,6 +1,7 @@
 """Loops that were written out, found again: the values of the operations one by one, in a tenth of the lines."""
 
 import cProfile
+import gc
 import pstats
 import random
 from itertools import pairwise
@@ -429,3 +430,16 @@ def test_a_number_that_is_another_node_in_each_step(monkeypatch):
     got = tapec.hvp(f)(x, x)
     monkeypatch.setattr(floats, "LEAST", 10_000)
     assert np.array_equal(got, tapec.hvp(f)(x, x))
+def test_what_was_looked_through_is_free_at_once():
+    """The collector rests while a program is compiled: what waits for it has its memory until the end."""
+    y = np.array([0.5, 0.1])
+    graph = gradient_of(pendulum(20), P, y)
+    gc.collect()
+    gc.disable()
+    try:
+        assert find_loops(graph, [])
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
