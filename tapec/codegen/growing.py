@@ -67,9 +67,9 @@ class Growing:
     """A loop that grows from one step on, the seed, which is step 0 here, begins `at` a place in the program, and finds
     `carried`.
 
-    `steps` are those found so far, `behind` of them before the seed, and `taken` all that is in them; `first` is what
-    the first one finds, `ahead` what the one after the last would find, and its number. `seen` has what each step finds
-    on each walk; `swaps` tells which operations may read what they read in either order.
+    `steps` are those found so far, `behind` of them before the seed, and `taken` all that is in them, or that all of
+    them read; `first` is what the first one finds, `ahead` what the one after the last would find, and its number.
+    `seen` has what each step finds on each walk, `swaps` tells which operations may read what they do in either order.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Growing:
         self.moving(0)
         self.moving(-1)
         self.at = at
-        self.taken = set(seed)
+        self.taken = {*seed, *[x for s in sources for kind, x in s if kind == SAME]}
         counts = [[kind for kind, _ in s].count(CARRIED) for s in sources]
         self.swaps = [n.op.commutative and len(n.inputs) == 2 > c for n, c in zip(seed, counts)]  # in either order
         self.first = carried
@@ -103,7 +103,7 @@ class Growing:
         begin = max([program.positions.get(w.loop.steps[0][0], 0) for w in walks if w.loop is not None], default=0)
         while len(self.steps) > 1 and self.is_before(self.steps[-1], begin):
             self.steps.pop()
-        while len(self.steps) > 1 and (self.is_before(self.steps[0], begin) or not all(map(self.fits, self.first))):
+        while len(self.steps) > 1 and (self.is_before(self.steps[0], begin) or not self.can_begin()):
             self.drop_first()
 
     def forward(self, step: list[Node]) -> Iterator[list[Node]]:
@@ -252,6 +252,10 @@ class Growing:
     def is_before(self, step: list[Node], begin: int) -> bool:
         """Has it an operation that stands before a loop that the steps go along, which may need it?"""
         return any([self.program.positions.get(node, begin) < begin for node in step])
+
+    def can_begin(self) -> bool:
+        """Is all that the first step finds like what the others find, and there before it?"""
+        return all(map(self.fits, self.first)) and set(self.steps[0]).isdisjoint(self.first.values())
 
     def fits(self, key: Carried) -> bool:
         """Is what the first step finds like what the others find?"""

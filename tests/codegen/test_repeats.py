@@ -83,6 +83,31 @@ def test_few_operations_are_written_out(monkeypatch):
     assert loops(check(gradient_of(pendulum(20), P, y), P, y)) == 0
 
 
+def test_what_all_steps_read_is_in_none_of_them():
+    """`p[0] * p[1]`, which is what the first step makes of `x` as well."""
+
+    def f(p):
+        x = p[0]
+        for _ in range(30):
+            x = x * p[1] + np.sin(p[0] * p[1])
+        return x
+
+    assert loops(check(gradient_of(f, P), P)) == 2
+
+
+def test_a_step_begins_with_nothing_that_it_makes():
+    """The first `x` is what `y` is after one step."""
+
+    def f(p):
+        x, y = p[0] * p[1], p[0]
+        for _ in range(30):
+            x, y = x - 0.1 * np.sin(y), y * p[1]
+            x = x + 0.01 * y
+        return x * y
+
+    assert loops(check(gradient_of(f, P), P)) == 2
+
+
 def test_along_arrays():
     def f(p, x):
         level, loss = x[0], 0.0
@@ -416,6 +441,19 @@ def test_work_grows_with_the_program(kinds, reach):
     assert calls(8000) < 60 * 8000 and calls(8000) < 3 * calls(4000)
 
 
+def test_what_was_looked_through_is_free_at_once():
+    """The collector rests while a program is compiled: what waits for it has its memory until the end."""
+    y = np.array([0.5, 0.1])
+    graph = gradient_of(pendulum(20), P, y)
+    gc.collect()
+    gc.disable()
+    try:
+        assert find_loops(graph, [])
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
 def test_a_number_that_is_another_node_in_each_step(monkeypatch):
     """It is one number all the same: a range of step 0 was asked for."""
     x = np.array([0.3, -1.3, 0.2, 0.9, -0.4, 0.7, -2.1])
@@ -430,16 +468,3 @@ def test_a_number_that_is_another_node_in_each_step(monkeypatch):
     got = tapec.hvp(f)(x, x)
     monkeypatch.setattr(floats, "LEAST", 10_000)
     assert np.array_equal(got, tapec.hvp(f)(x, x))
-def test_what_was_looked_through_is_free_at_once():
-    """The collector rests while a program is compiled: what waits for it has its memory until the end."""
-    y = np.array([0.5, 0.1])
-    graph = gradient_of(pendulum(20), P, y)
-    gc.collect()
-    gc.disable()
-    try:
-        assert find_loops(graph, [])
-        assert gc.collect() == 0
-    finally:
-        gc.enable()
-
-
