@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tapec.codegen.collected import JOINING, LIST, SEVERAL, Collector
 from tapec.codegen.counting import counted, seen_again
 from tapec.codegen.elements import FLOAT
-from tapec.codegen.feeds import Block, Feed, Pick, aligned, computed_again, text_op
+from tapec.codegen.feeds import CHEAP, Block, Feed, Pick, aligned, computed_again, text_op
 from tapec.codegen.names import wished_name
 from tapec.codegen.order import in_order
 from tapec.codegen.pattern import CARRIED, OWN, SAME, Loop, Walk
@@ -262,7 +262,7 @@ class _Arranger(Collector):
         if k == block.count - 1:
             block.left[node] = p
             return node
-        if self.looks_outside(node):
+        if self.is_found_outside(node):
             return self.found[node]
         made = self.kept_value(node)
         if made is None:
@@ -270,12 +270,14 @@ class _Arranger(Collector):
         self.single.setdefault(loop, set()).add(k)
         return made
 
-    def looks_outside(self, node: Node) -> bool:
-        """Is it a view of what no loop computes? That is looked up once more."""
+    def is_found_outside(self, node: Node) -> bool:
+        """Is it a view of what no loop computes, or cheap to make of that? Then it is made once more."""
         chain = [node]
         while is_view(chain[-1]) and chain[-1].inputs[0] in self.home:
             chain.append(chain[-1].inputs[0])
-        if not is_view(chain[-1]) or any([i in self.home for n in chain for i in n.inputs if i not in chain]):
+        if not (is_view(chain[-1]) or chain[-1].op in CHEAP):
+            return False
+        if any([i in self.home for n in chain for i in n.inputs if i not in chain]):
             return False
         for n in reversed(chain):
             if n not in self.found:

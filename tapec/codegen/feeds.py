@@ -11,7 +11,7 @@ from tapec.codegen.pattern import Carried, Loop, Walk
 from tapec.codegen.plan import is_view
 from tapec.ir import INPUT, Node, Op, input_node, is_literal
 
-__all__ = ["Block", "Feed", "Pick", "aligned", "computed_again", "slice_text", "text_op"]
+__all__ = ["CHEAP", "Block", "Feed", "Pick", "aligned", "computed_again", "slice_text", "text_op"]
 
 CHEAP = {OPS[name] for name in ("add", "subtract", "multiply", "negative")}  # on floats; of arrays, views are
 

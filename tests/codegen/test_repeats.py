@@ -108,6 +108,20 @@ def test_a_step_begins_with_nothing_that_it_makes():
     assert loops(check(gradient_of(f, P), P)) == 2
 
 
+def test_what_the_first_step_makes_of_inputs_is_made_again():
+    """Its derivative is apart from the loop's, as `x` is `a` there; a list would be kept for its sake."""
+
+    def newton(a):
+        x = a
+        for _ in range(20):
+            x = x - (x * x * x - a) / (3.0 * x * x)
+        return x
+
+    a = np.float64(5.0)
+    compiled = check(gradient_of(newton, a), a)
+    assert loops(compiled) == 2 and compiled.source.split("\n\n\ndef")[0].count(" = []\n") == 1
+
+
 def test_along_arrays():
     def f(p, x):
         level, loss = x[0], 0.0
