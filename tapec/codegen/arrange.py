@@ -22,7 +22,8 @@ from tapec.ir.types import type_of
 
 __all__ = ["Arranged", "Given", "arranged"]
 
-MOST = 4  # steps in the middle of a loop of which others read something: with more, it is no loop to the reader
+MOST = 4  # steps in the middle of a loop of which others read something: with more, it is no loop to the reader,
+EACH = 8  # unless it spares so many operations for each value that they read
 
 
 class Arranged(NamedTuple):
@@ -51,10 +52,10 @@ def arranged(
     read = count_uses(graph.nodes, graph.outputs)
     graph = Graph(graph.inputs, [n for n in graph.nodes if n in read], graph.outputs, graph.name)
     loops = find_loops(graph, groups)
-    while sum([(len(loop.steps) - 1) * len(loop.pattern) for loop in loops]) >= least:
+    while sum(map(spared, loops)) >= least:
         arranger = _Arranger(graph, groups, given, loops)
         found = arranger.arranged()
-        lost = {loop for loop, steps in arranger.single.items() if len(steps) > MOST}
+        lost = arranger.lost | {x for x, read in arranger.single.items() if is_taken_apart(x, read)}
         if not lost:
             return found
         for loop in loops:  # those that walk along others come after them
@@ -62,6 +63,16 @@ def arranged(
                 lost.add(loop)
         loops = [loop for loop in loops if loop not in lost]
     return None
+
+
+def spared(loop: Loop) -> int:
+    """How many operations it need not have written out."""
+    return (len(loop.steps) - 1) * len(loop.pattern)
+
+
+def is_taken_apart(loop: Loop, read: set[tuple[int, int]]) -> bool:
+    """Is much of what single steps compute read alone? It is told by step and place."""
+    return len({k for k, _ in read}) > MOST and len(read) * EACH > spared(loop)
 
 
 class _Arranger(Collector):
@@ -92,7 +103,8 @@ class _Arranger(Collector):
         self.length = {values: len(groups[g]) // (self.columns[g] or 1) for g, values in self.lists.items()}
         self.picked: dict[tuple[Node, int], list[Node | None]] = {}
         self.seen: list[Node] = []  # views in steps that are looked up outside too
-        self.single: dict[Loop, set[int]] = {}  # the steps in the middle of which something is read alone
+        self.single: dict[Loop, set[tuple[int, int]]] = {}  # what is read alone of steps in the middle
+        self.lost: set[Loop] = set()  # those that cannot be written
 
     def arranged(self) -> Arranged | None:
         for loop, block in self.blocks.items():
@@ -159,7 +171,7 @@ class _Arranger(Collector):
         for other, ws in steps.items():
             groups = aligned(other, [(w, loop.walks[w]) for w in ws], len(loop.steps))
             if groups is None:
-                self.single[loop] = set(range(MOST + 1))
+                self.lost.add(loop)
                 walking.update({w: input_node("", other.pattern[loop.walks[w].base[1]].type) for w in ws})
             for (start, stride), found in groups or ():
                 producer = self.blocks[other]
@@ -177,7 +189,7 @@ class _Arranger(Collector):
         values = tuple([self.graph.inputs[walk.at(k)] for k in range(block.count)])
         first = values[0]
         if any([v.type != first.type for v in values]):
-            self.single[block.loop] = set(range(MOST + 1))
+            self.lost.add(block.loop)
         stem = (first.name or "x").rstrip("_0123456789") or "x"
         target = input_node(f"{stem}_k", first.type)
         for known, made in self.along.items():
@@ -258,7 +270,7 @@ class _Arranger(Collector):
         loop, k, p = self.home[node]
         block = self.blocks[loop]
         if node.op.multi:  # it stays together with its results
-            self.single[loop] = set(range(MOST + 1))
+            self.lost.add(loop)
         if k == block.count - 1:
             block.left[node] = p
             return node
@@ -267,7 +279,7 @@ class _Arranger(Collector):
         made = self.kept_value(node)
         if made is None:
             made = self.item(k, self.keep(block, (block.body[p],)), (1, 0), node)
-        self.single.setdefault(loop, set()).add(k)
+        self.single.setdefault(loop, set()).add((k, p))
         return made
 
     def is_found_outside(self, node: Node) -> bool:

@@ -358,6 +358,22 @@ def test_results_from_the_middle(monkeypatch):
     assert loops(as_written_out(graph_of(f, x), (x,), monkeypatch)) == 1
 
 
+def test_long_steps_of_which_a_sum_reads_each(monkeypatch):
+    """Seven lines that read single steps are less than seven steps."""
+
+    def kalman(noise, ys):
+        move, h, m, p, total = np.eye(8) + 0.1 * np.eye(8, k=1), np.eye(1, 8), np.zeros(8), np.eye(8), 0.0
+        for t in range(10):
+            m, p = move @ m, move @ p @ move.T + np.exp(noise) * np.eye(8)
+            k = p @ h.T @ np.linalg.inv(h @ p @ h.T + np.eye(1))
+            e = ys[t] - h @ m
+            m, p, total = m + k @ e, p - k @ h @ p, total + e @ e
+        return total
+
+    values = np.float64(0.3), drawn(10, 1)
+    assert loops(as_written_out(gradient_of(kalman, *values, wrt=(0,)), values, monkeypatch)) == 2
+
+
 def test_views_that_last(monkeypatch):
     """What the next step finds looks into what this one has made: each step makes it anew."""
 
