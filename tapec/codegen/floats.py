@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["FloatProgram", "as_floats", "float_function", "to_python", "with_arrays"]
 
 MATRIX = 16  # columns of a matrix that may be read by rows
-LEAST = 800  # operations that loops must spare: fewer are written out, which is up to a fifth faster
+LEAST = 100  # operations that loops must spare: fewer are as easily read, and written out up to a fifth faster
 STEPS = 4096  # arithmetic that one operation may take
 
 

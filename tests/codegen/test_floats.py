@@ -5,7 +5,7 @@ import pytest
 from scipy import special
 
 import tapec
-from tapec.codegen import compile_graph
+from tapec.codegen import compile_graph, floats
 from tapec.ir.tree import Branch, Leaf
 from tests.codegen.kit import check, gradient_of, graph_of
 
@@ -331,7 +331,7 @@ def test_data_is_multiplied_as_a_matrix():
     assert "tolist" in check(gradient_of(fit, w, x[:3], y[:3]), w, x[:3], y[:3]).source
 
 
-def test_long_inputs_are_taken_apart_on_several_lines():
+def test_long_inputs_are_taken_apart_on_several_lines(monkeypatch):
     def f(x, data):
         states = []
         for _ in range(40):
@@ -339,6 +339,7 @@ def test_long_inputs_are_taken_apart_on_several_lines():
             states.append(x)
         return np.sum((np.stack(states) - data) ** 2)
 
+    monkeypatch.setattr(floats, "LEAST", 10_000)
     x, data = np.float64(0.3), np.ones(40)
     source = check(gradient_of(f, x, data), x, data).source
     assert "    [y0, y1, y2" in source and max(map(len, source.splitlines())) <= 120
