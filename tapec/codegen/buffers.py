@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tapec.codegen.cost import bytes_of
+from tapec.codegen.cost import bytes_of, copied
 from tapec.codegen.names import Names, generic_name, identifier
 from tapec.codegen.plan import Plan, is_view, makes_more
 from tapec.ir import INPUT, Node
@@ -142,7 +142,10 @@ class Buffers:
 
     def own(self, node: Node, new: bool = True) -> None:
         """A value has been made, in new memory or in a dead array's."""
-        if node.type.shape and not is_view(node):
+        if is_view(node):
+            self.alive += copied(node)
+            self.peak = max(self.peak, self.alive)
+        elif node.type.shape:
             self.owned.add(node)
             if new:
                 self.allocate(node.type)
@@ -259,6 +262,8 @@ class Buffers:
             dead = root in self.owned and self.last[root] == here
             if name is None or leaf in victims or (name in self.names.fixed and not dead):
                 continue
+            if root is not leaf:
+                self.alive -= copied(leaf)
             if dead and leaf in self.lent and self.until[self.lent[leaf]] <= here:
                 self.release(name)  # the array belongs to the value that is kept from now on
             elif dead and self.is_spent(root.type, viewed=root is not leaf):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from tapec.codegen.plan import is_view
 from tapec.ir import CONSTANT, Graph, Node
 from tapec.ir.flops import flops
 
-__all__ = ["Cost", "bytes_of", "cost_text", "flops_of", "workspace"]
+__all__ = ["Cost", "bytes_of", "copied", "cost_text", "flops_of", "workspace"]
 
 
 class Cost(NamedTuple):
@@ -42,11 +43,19 @@ def workspace(node: Node) -> int:
         return t.nbytes * (len(node.param("axes")) > 1 or (name == "fftn" and node.inputs[0].type.dtype.kind == "f"))
     if name in _ON_A_COPY:
         return bytes_of(node.inputs[:1])
-    return t.nbytes // 2 if name == "inv_lower" else 0
+    return t.nbytes if name == "cofactors" else t.nbytes // 2 if name == "inv_lower" else 0
+
+
+def copied(view: Node) -> int:
+    """The bytes of a view that is none, as NumPy's `reshape` copies what lies in another order."""
+    source = view
+    while is_view(source) and source.op.name != "transpose" and view.op.name == "reshape":
+        source = source.inputs[0]
+    return bytes_of((view,)) if source.op.name == "transpose" and source is not view else 0
 
 
 _TRANSFORMS = frozenset({"fftn", "ifftn", "rfftn", "irfftn"})
-_ON_A_COPY = frozenset({"var", "std", "median", "quantile"})
+_ON_A_COPY = frozenset({"var", "std", "median", "quantile", "qr"})
 
 
 def cost_text(cost: Cost) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from tapec.codegen.blocks import LOOP
 from tapec.codegen.buffers import Buffers
 from tapec.codegen.checks import check_of, finite
-from tapec.codegen.cost import bytes_of, workspace
+from tapec.codegen.cost import bytes_of, copied, workspace
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.idioms import BIT_BY_BIT, BY_DOT, HELPED, is_weak, out_template
 from tapec.codegen.items import UNKNOWN, AddUp, Fork, Results
@@ -22,7 +22,7 @@ from tapec.codegen.loops import lower_loop
 from tapec.codegen.names import Names
 from tapec.codegen.plan import TIMES, Plan, is_big, is_view
 from tapec.codegen.results import result
-from tapec.codegen.scatter import is_scatter, is_write
+from tapec.codegen.scatter import has_repeats, index_arrays, is_scatter, is_write
 from tapec.codegen.statements import Assign, Augment, Delete, Do, If, Return, Statement, Store
 from tapec.codegen.templates import WHOLE
 from tapec.codegen.writes import Filled, add_scatter, add_scatter_into, scatter, scatter_into, write
@@ -137,10 +137,13 @@ class Lowering(Buffers):
         held = most = 0
         for i in node.inputs:
             if i in plan.nested:
-                own = 0 if i in changed or is_view(i) or is_scatter(i) or is_write(i) else bytes_of((i,))
+                own = 0 if i in changed or is_scatter(i) or is_write(i) else copied(i) if is_view(i) else bytes_of((i,))
                 before, beside = self.on_the_way(i)
                 most = max(most, held + before, held + beside + own)
                 held += own
+        part = node.inputs[plan.fused[node]] if node in plan.fused else None
+        if part is not None and is_scatter(part) and index_arrays(part) and not has_repeats(part):
+            held += bytes_of(part.inputs[:1])  # `g[i] += a` takes out what is there
         mask = node.type.size if node.op.name == "where" and plan.templates.get(node) in HELPED else 0
         return most, held + mask + workspace(node)
 

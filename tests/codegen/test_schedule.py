@@ -318,6 +318,9 @@ def test_what_all_of_fits_in_one_block_is_no_loop():
         (lambda x: np.median(np.sin(x), axis=0), (M,)),
         (lambda x: (lambda y: y + y.T)(np.cumsum(x, axis=0)), (M,)),
         (lambda x: np.reshape(np.broadcast_to(np.exp(x)[:, None], (300, 4, 300)), (1200, 300)) * 2.0, (M,)),
+        (lambda x: np.sin(np.reshape(np.exp(x).T, -1)), (M,)),  # in another order, and so copied
+        (lambda x: np.reshape(np.swapaxes(np.reshape(x, (6, 50, 300)), 0, 1) @ x, (50, -1)), (M,)),
+        (lambda x: np.sort(x, axis=0) * x, (M,)),  # whose gradient is `d_x[order, c] += g`
     ],
 )
 def test_the_memory_stated_is_what_is_in_use(f, values):
@@ -330,6 +333,12 @@ def test_the_memory_stated_of_a_cholesky_decomposition():
     a = M @ M.T + 300.0 * np.eye(300)
     compiled = check(gradient_of(lambda a: np.sum(np.log(np.diag(np.linalg.cholesky(a)))), a), a)
     assert 0.9 * compiled.cost.peak < peak(compiled, (a,)) < 1.1 * compiled.cost.peak, compiled.source
+
+
+def test_the_memory_stated_of_what_takes_a_matrix_more_on_the_way():
+    """Before NumPy 2.5, of which inverses take more."""
+    assert check(graph_of(lambda x: np.linalg.qr(x)[0], M), M).cost.peak == 3 * M.nbytes
+    assert check(gradient_of(lambda x: np.linalg.det(x / 30.0), M), M).cost.peak == 3 * M.nbytes
 
 
 def test_nothing_is_deleted_before_the_end():
