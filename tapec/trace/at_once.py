@@ -301,7 +301,7 @@ def _static_index(index: Any) -> tuple[Any, ...] | None:
 
 
 def replaced(t: Tensor, op: Op, x: Any) -> bool:
-    """All of it by the elements of another tensor, or of a plain array, of the same type, or by one number."""
+    """All of it by the elements of another tensor, or of a plain array, of the same dtype, or by one number."""
     rec = recorder_of(t)
     x = _operand(x, rec) if rec is not None and _may_change(t, rec) else None
     return x is not None and _replace(rec, t, op, x)  # type: ignore[arg-type]
@@ -312,13 +312,19 @@ def _replace(rec: Recorder, t: Tensor, op: Op, x: Any) -> bool:
         return True
     value, given = t._value, x._value if type(x) is Tensor else x
     if type(given) is _ndarray:
-        if given.dtype != value.dtype or given.shape != value.shape:
+        if given.dtype != value.dtype:
             return False
     elif type(x) is not float or value.dtype != float:
         return False
     new = np.empty_like(value)
-    new[...] = given
-    _renew(rec, t, op, (new if type(x) is float else x,), (), new, 4)  # a number as it comes to all elements
+    try:
+        if type(x) is Tensor and given.shape != value.shape:
+            x = np.broadcast_to(x, value.shape)  # type: ignore[arg-type]
+        new[...] = given
+    except ValueError:  # another shape: the long way knows what may be left out of it, and what is wrong
+        return False
+    repeated = type(x) is float or x.shape != value.shape  # plain: as it comes to all elements
+    _renew(rec, t, op, (new if repeated else x,), (), new, 4)
     return True
 
 

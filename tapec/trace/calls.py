@@ -103,6 +103,9 @@ def planned(name: str, ours: Any) -> Any:
                     return call(ours, (self, *args), kwargs)
                 key += words
             if kwargs:
+                if "out" in kwargs and type(kwargs["out"]) is Tensor:
+                    out = kwargs.pop("out")
+                    return _into(out, method(self, *args, **kwargs), ours)
                 for named in kwargs.items():
                     if type(named[1]) not in STATIC:
                         named = named[0], word_of(named[1])
@@ -117,6 +120,13 @@ def planned(name: str, ours: Any) -> Any:
     method.__qualname__ = f"Tensor.{name}"
     method.__doc__ = f"As `numpy.ndarray.{name}`."
     return method
+
+
+def _into(out: Tensor, result: Any, function: Any) -> Any:
+    """A result into the tensor that was given for it."""
+    if out.shape != getattr(result, "shape", ()):
+        check_fit(function, out, result)
+    return out._assign(result)
 
 
 def _property(name: str, ours: Any, *args: Any) -> Any:
@@ -137,10 +147,7 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     """As `call`, for the commonest of arguments."""
     if "out" in kwargs and type(kwargs["out"]) is Tensor and "casting" not in kwargs:
         out = kwargs.pop("out")
-        result = _function(self, func, types, args, kwargs)
-        if out.shape != getattr(result, "shape", ()):
-            check_fit(func, out, result)
-        return out._assign(result)
+        return _into(out, _function(self, func, types, args, kwargs), func)
     ours = _PLANNED.get(func)
     if ours is None:
         if func in _ALONE:

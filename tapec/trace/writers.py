@@ -183,7 +183,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         raise ValueError("array must be at least 2-d")
     if len(shape) > 2 and len(set(shape)) != 1:
         raise ValueError("All dimensions of input must be of equal length")
-    if type(val) in PLAIN and not wrap:
+    if (type(val) in PLAIN or shape_of(val) == (min(shape),)) and not wrap:
         index = (np.arange(min(shape)),) * len(shape)
         if not placed(t, index, val):
             write(t, index, val)

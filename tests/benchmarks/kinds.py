@@ -231,6 +231,8 @@ q = x * 1.0; q += y
 q = x * 1.0; q *= 2.0
 q = x * 1.0; q.fill(0.0)
 q = x * 1.0; q[...] = y
+q = x * 1.0; q[:] = v
+q = x * 1.0; q[...] = numbers * 0.5
 q = x * 1.0; q[0] = 0.0
 q = x * 1.0; q[:, 1] = v
 q = x * 1.0; q[mask] = 0.0
@@ -243,12 +245,14 @@ q = x * 1.0; q[rows] += 1.0
 q = x * 1.0; q[:, [0, 1]] = 0.0
 q = x * 1.0; row = q[1]; row[2] = 0.5
 q = x * 1.0; np.copyto(q, y)
+q = x * 1.0; np.copyto(q, v)
 q = x * 1.0; np.copyto(q, y, where=mask)
 q = x * 1.0; np.putmask(q, mask, 0.0)
 q = x * 1.0; np.place(q, mask, [0.0])
 q = x * 1.0; np.put(q, rows, 1.0)
 q = v * 1.0; np.put(q, [0, 2], 1.0)
 q = x * 1.0; np.fill_diagonal(q, 0.0)
+q = x * 1.0; np.fill_diagonal(q, v)
 q = x * 1.0; np.put_along_axis(q, ranks[:, :1], 0.0, 1)
 q = x * 1.0; np.add.at(q, rows, 1.0)
 q = x * 1.0; np.subtract.at(q, (rows, cols), w[:3])
@@ -256,6 +260,7 @@ q = x * 1.0; np.maximum.at(q, (rows, cols), 0.5)
 q = x * 1.0; np.add(q, y, out=q)
 q = x * 1.0; np.clip(x, 0.0, 1.0, out=q)
 q = x * 1.0; np.sum(x, axis=0, out=q[0])
+q = v * 1.0; x.sum(axis=0, out=q)
 q = x * 1.0; np.divide(x, y, out=q, where=mask)
 """.strip().splitlines()
 
