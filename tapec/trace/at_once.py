@@ -319,7 +319,7 @@ def _replace(rec: Recorder, t: Tensor, op: Op, x: Any) -> bool:
     new = np.empty_like(value)
     try:
         if type(x) is Tensor and given.shape != value.shape:
-            x = np.broadcast_to(x, value.shape)  # type: ignore[arg-type]
+            x = np.broadcast_to(x, value.shape)
         new[...] = given
     except ValueError:  # another shape: the long way knows what may be left out of it, and what is wrong
         return False
