@@ -237,14 +237,15 @@ def _filled(t: Tensor, r: Any) -> Any:
 
 
 def _augmented(ufunc: np.ufunc, compute: Any) -> Any:
-    """`y += z`. What stands for a number is no array: then Python rebinds the name to `y + z`."""
+    """`y += z`. What stands for a number, and is no view, is no array: then Python rebinds the name to `y + z`."""
     op = UFUNCS[ufunc]
 
     def call(self: Tensor, other: Any) -> Any:
         if type(self) is Tensor and updated(self, op, compute, other):
             return self
         t = self._tapec_read()
-        if type(t._value) is not np.ndarray or other is None or isinstance(other, (str, bytes, dict, set)):
+        is_number = type(t._value) is not np.ndarray and type(t._link) is not tuple
+        if is_number or other is None or isinstance(other, (str, bytes, dict, set)):
             return NotImplemented
         try:
             update(t, ufunc, other)

@@ -59,11 +59,12 @@ def made_in(t: Any) -> Token | None:
 def share(out: Any, parent: Any, steps: tuple[Step, ...]) -> None:
     """Note that a result, an array that looks at memory of another one, is a view of the first operand, if it is."""
     value = parent._value
+    if type(value) is not np.ndarray and type(parent._link) is not tuple:
+        return
     owner = out._value.base
-    if type(value) is not np.ndarray:
-        return
-    if owner is not value and owner is not value.base and not np.may_share_memory(out._value, value):
-        return
+    if owner is not value and owner is not value.base:
+        if not (np.may_share_memory(out._value, value) or _is_place(out, parent, steps)):
+            return
     link = parent._link
     if type(link) is tuple:
         parent, steps = link[0], link[1] + steps
@@ -73,3 +74,9 @@ def share(out: Any, parent: Any, steps: tuple[Step, ...]) -> None:
         link.refs.append(ref(out))
     else:
         views_of(parent).add(out)
+
+
+def _is_place(out: Any, parent: Any, steps: tuple[Step, ...]) -> bool:
+    """Is one of them a view without axes, as `y[..., 0]` of a vector is? Its value is held as a number, which has no
+    memory."""
+    return not (np.ndim(parent._value) and np.ndim(out._value)) and all([op.view for op, _, _ in steps])

@@ -108,6 +108,8 @@ def _unpacking(text: Text) -> Iterator[str]:
 
 def _function(text: Text) -> Iterator[str]:
     made = made_in(text)
+    numbers = {k for line in text.lines for k in line.scalars}
+    views = {k for k, operand in zip(text.ends, text.views) if operand is not None}
     results = [f"x{k}" if k in made else f"operands[{k}]" for k in text.ends]
     yield "    def follow(operands, values):"
     yield "        try:"
@@ -116,7 +118,8 @@ def _function(text: Text) -> Iterator[str]:
     for n, line in enumerate(text.lines):
         yield f"            {_row('v', line.to) if line.several else f'v{line.to[0]}'} = c{n}({_args('v', line.picks)})"
         for k in line.scalars:
-            yield f"            if type(v{k}) is ndarray and not v{k}.ndim: v{k} = v{k}[()]"
+            if k not in views:  # those have to show first whose memory they look at
+                yield f"            if type(v{k}) is ndarray and not v{k}.ndim: v{k} = v{k}[()]"
     yield "        except Exception as error:"
     yield "            note_user_line(error)"
     yield "            raise"
@@ -137,6 +140,8 @@ def _function(text: Text) -> Iterator[str]:
         if operand is not None:
             yield f"        if type(v{k}) is ndarray and v{k}.base is not None and type(operands[{operand}]) is Tensor:"
             yield f"            share(x{k}, operands[{operand}], s{n})"
+            if k in numbers:
+                yield f"        if type(v{k}) is ndarray and not v{k}.ndim: x{k}._value = v{k}[()]"
     yield f"        return arrange([{', '.join(results)}])" if text.arranged else f"        return {results[0]}"
     yield "    return follow"
 

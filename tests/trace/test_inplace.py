@@ -1115,3 +1115,47 @@ def test_there_is_no_such_element(place):
     with pytest.raises(IndexError, match="out of bounds"):
         np.put(y, [place], 1.0)
     assert not y.numpy().any()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda y: y[..., 0],
+        lambda y: y[1:][..., 0],
+        lambda y: np.squeeze(y[1:2]),
+        lambda y: y[1:2].reshape(()),
+        lambda y: y[..., 2][None],
+        lambda y: np.expand_dims(y[1:][..., 0], 0),
+        lambda y: np.squeeze(y[:1]).reshape(1, 1),
+    ],
+)
+def test_views_without_axes(place):
+    def f(x):
+        found = []
+        for k in range(3):  # plans are followed from the second time on
+            y = x * (k + 1.0)
+            v = place(y)
+            v += x[1]
+            y[:2] *= 2.0
+            v *= x[2]
+            found += [y, v * 1.0]
+        return found
+
+    check(f, (3,))
+
+
+def test_numbers_are_no_views():
+    def f(x):
+        y = np.tanh(x)
+        v, s, w = y[0], np.sum(y), np.take(y, 1)
+        t = s.reshape(1)
+        z = y[2][...]
+        v += 1.0
+        s += 1.0
+        w += 1.0
+        t += 1.0
+        z += 1.0
+        return [y, v, s, w, t, z * 1.0]
+
+    for _ in range(3):
+        check(f, (3,))
