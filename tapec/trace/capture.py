@@ -34,6 +34,7 @@ from tapec.trace.facts import (
     is_foreign_array,
     is_generator,
     is_own_code,
+    module_file,
     note_parts,
 )
 from tapec.trace.remarks import name_in, only_noted
@@ -126,7 +127,7 @@ class Captures:
         if is_container(value):
             return container(self, value, path) if kind is tuple else self._container(value, path)
         if kind is types.ModuleType:
-            return module_proxy(self, value, path) if is_own_code(getattr(value, "__file__", None) or "") else value
+            return module_proxy(self, value, path) if is_own_code(module_file(value)) else value
         if is_own_class(kind):
             type_path = path.kind()
             self.checks.setdefault(type_path.source, (type_path, kind))

@@ -8,7 +8,7 @@ import types
 from functools import partial
 from typing import Any
 
-from tapec.trace.facts import ATOMS, SCALARS, Path, cell_path, global_path, is_own_code, words_of
+from tapec.trace.facts import ATOMS, SCALARS, Path, cell_path, global_path, is_own_code, module_file, words_of
 
 __all__ = ["CACHE_KEY", "Clones"]
 
@@ -92,7 +92,7 @@ class Clones:
     def imported(self, find: Any, *args: Any, **kwargs: Any) -> Any:
         """`import` inside a function: the user's own modules are read as captured ones are."""
         module = find(*args, **kwargs)
-        if not is_own_code(getattr(module, "__file__", None) or ""):
+        if not is_own_code(module_file(module)):
             return module
         key = f"_module_{id(module)}"
         return self.captures.read(module, Path(module.__name__, key, {key: module}, lambda: module))

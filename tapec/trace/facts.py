@@ -23,6 +23,7 @@ from tapec.errors import INSTALLED, is_user_file
 __all__ = [
     "ATOMS",
     "CHECKED",
+    "HEAP_TYPE",
     "LOST",
     "SCALARS",
     "Path",
@@ -35,6 +36,7 @@ __all__ = [
     "is_foreign_array",
     "is_generator",
     "is_own_code",
+    "module_file",
     "note_parts",
     "words_of",
 ]
@@ -44,6 +46,7 @@ CHECKED = (int, bool, str, bytes, type(None), np.integer, np.bool_)
 ATOMS = frozenset({int, bool, str, bytes, type(None), types.BuiltinFunctionType, type, np.ufunc})
 LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError)  # of a path that leads nowhere now
 _RECORDS = ("SimpleNamespace", "Namespace")
+HEAP_TYPE = 1 << 9  # a class that is made while a program runs
 _DEPTH = 4  # how far into an object we look
 _MANY = 1000  # parts of one container that are looked at
 _CODE = (types.FunctionType, types.MethodType, type, partial)
@@ -112,9 +115,16 @@ def is_own_code(filename: str) -> bool:
     return not any(folder in filename for folder in INSTALLED)
 
 
+def module_file(module: Any) -> str:
+    """The file of a module; `<made>` where there is none, since it was typed in, or made by hand."""
+    return getattr(module, "__file__", None) or ("" if getattr(module, "__spec__", None) else "<made>")
+
+
 def class_file(kind: type) -> str:
-    module = sys.modules.get(kind.__module__)
-    return getattr(module, "__file__", None) or ("<main>" if kind.__module__ == "__main__" else "")
+    """The file that a class comes from; `<made>` where it was typed in, or `exec` has run it."""
+    if kind.__module__ == "builtins":
+        return "<made>" if kind.__flags__ & HEAP_TYPE else ""  # of code whose globals have no `__name__`
+    return module_file(sys.modules.get(kind.__module__))
 
 
 @cache
@@ -219,7 +229,7 @@ def _parts(x: Any, path: Path, words: set[str]) -> Iterator[tuple[Any, Path]]:
         if is_own_code(class_file(x)):
             yield from _of_class(x, path)
     elif isinstance(x, types.ModuleType):
-        if is_own_code(getattr(x, "__file__", None) or ""):
+        if is_own_code(module_file(x)):
             yield from _attributes(x, path, words)
     elif not type(x).__module__.startswith("tapec"):
         own = is_own_code(class_file(type(x))) or type(x).__name__ in _RECORDS

@@ -836,3 +836,25 @@ def test_properties_of_an_installed_packages_objects_are_read_anew(n):
     spline.c = np.full((1, n), 9.0)
     found.append(f(np.ones(n))[0])
     assert found == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("space", [{}, {"__name__": "nowhere"}, {"__name__": "made"}])
+def test_classes_and_modules_that_no_file_holds(space, monkeypatch):
+    """What `exec` runs is the user's own code, whatever its globals say of it."""
+    monkeypatch.setitem(sys.modules, "made", types.ModuleType("made"))
+    exec(
+        "import types\n"
+        "class Model:\n"
+        "    def __init__(self):\n"
+        "        self.w = 0.75\n"
+        "    def gain(self, t):\n"
+        "        return self.w * t\n"
+        "model, config = Model(), types.ModuleType('config')\n"
+        "config.rate = 2.0\n"
+        "def f(x):\n"
+        "    return x * model.gain(config.rate)\n",
+        space,
+    )
+    slope, model = tapec.grad(space["f"]), space["model"]
+    for model.w, space["config"].rate in ((0.75, 2.0), (0.5, 2.0), (0.5, 3.0)):
+        assert slope(1.0) == model.w * space["config"].rate
