@@ -236,8 +236,7 @@ class CompiledFunction(Copied):
                 program = entry.program_now(objects) or self._new(Program, entry)
                 entry.limit(program, self._name)
                 if entry.volatile is None:
-                    self._add(entry, program, recorded)
-                    found = self._try(program, objects, as_tensors)
+                    found = self._try(self._add(entry, program, recorded), objects, as_tensors)
                     if found is not MISS:
                         return found
                     # a guard on a nan, or captured state that another thread is changing
@@ -256,17 +255,22 @@ class CompiledFunction(Copied):
         transform, plan = self._transform, entry.plan
         return kind(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
 
-    def _add(self, entry: Entry, program: Program, recorded: Recorded) -> None:
+    def _add(self, entry: Entry, program: Program, recorded: Recorded) -> Program:
+        """The program with one more path, which takes its place."""
         self._why = entry.reason(program, self._entries.values())
-        self._compile(entry, program, recorded)
-        if program not in entry.programs:
-            entry.programs.append(program)
-        road = fast_call(self._binder, entry.call, program, self._recovered)
+        grown = program.copy()
+        self._compile(entry, grown, recorded)
+        if program in entry.programs:
+            entry.programs = [grown if p is program else p for p in entry.programs]
+        else:
+            entry.programs = [*entry.programs, grown]
+        road = fast_call(self._binder, entry.call, grown, self._recovered)
         if road is not None:
             road.__qualname__ = getattr(self, "__qualname__", self._name)
             with self._lock:
-                self._roads.add(program, road)
+                self._roads.add(grown, road, program)
                 self.__call__ = self._roads.first
+        return grown
 
     def _compile(self, entry: Entry, program: Program, recorded: Recorded) -> None:
         path = program.add(recorded, entry.info)

@@ -7,7 +7,8 @@ computed; the results of all paths are copied into one graph, where what they sh
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -31,6 +32,8 @@ from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
 
 __all__ = ["Program", "Source", "is_number_like"]
+
+P = TypeVar("P", bound="Program")
 
 
 class Source(NamedTuple):
@@ -66,6 +69,12 @@ class Program:
         self.lost = ""  # the captured fact that held no longer when last looked at
 
     # -- adding a path ----------------------------------------------------------------------------------------------
+    def copy(self: P) -> P:
+        """The same, to add a path to: who runs this one in another thread, or after an error, finds it as it was."""
+        other = copy(self)
+        other.sources, other.checks, other.words = dict(self.sources), dict(self.checks), set(self.words)
+        return other
+
     def add(self, recorded: Recorded, info: Any) -> TracedPath:
         """Turn a trace into a path, and compile all paths together."""
         with resting_collector():

@@ -1,5 +1,6 @@
 """Python control flow on traced values: guards, paths, and one decision tree."""
 
+import threading
 import warnings
 
 import numpy as np
@@ -440,3 +441,33 @@ def test_an_unknown_path_is_asked_for_first(rows):
         x = np.linspace(-0.3, -0.1, rows)
         t = np.tanh(x)
         np.testing.assert_allclose(gradient(x), 2 * t * x * (t + x * (1 - t * t)) + 1, rtol=1e-12)
+
+
+def test_known_paths_are_there_while_another_is_compiled(monkeypatch):
+    """In another thread, and after an error: with what they read, and nothing of the new one."""
+    scale, shift = np.full(3, 2.0), np.full(3, 5.0)
+
+    @tapec.compile
+    def f(x, k):
+        if k > 0:
+            return (x * scale,)
+        return x + shift, x
+
+    sizes = [np.ones((n, 3)) for n in range(1, 8)]  # more than have a fast road
+    for x in sizes:
+        f(x, 1.0)
+    x, found = sizes[0], []
+
+    def build(*args):
+        thread = threading.Thread(target=lambda: found.append(f(x, 1.0)))
+        thread.start()
+        thread.join()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("tapec.trace.program.Build", build)
+        f(x, -1.0)
+    for (y,) in (*found, f(x, 1.0)):
+        np.testing.assert_array_equal(y, x * 2.0)
+    np.testing.assert_array_equal(f(x, -1.0)[0], x + 5.0)
+    np.testing.assert_array_equal(f(x, 1.0)[0], x * 2.0)
