@@ -26,7 +26,13 @@ KINDS = {
     "refused": "an error on tensors, with the reason",
 }
 
-MODULES = {"np": np, "np.linalg": np.linalg, "np.fft": np.fft}
+MODULES = {
+    "np": np,
+    "np.linalg": np.linalg,
+    "np.fft": np.fft,
+    "np.emath": np.emath,
+    "np.lib.stride_tricks": np.lib.stride_tricks,
+}
 
 
 class Entry(NamedTuple):
@@ -73,8 +79,8 @@ _TOLD_TEXT = {
         diag_indices_from tril_indices_from triu_indices_from""",
     "creation": """
         arange bartlett blackman diag_indices empty empty_like eye fftfreq frombuffer fromfile fromfunction fromiter
-        fromregex fromstring genfromtxt hamming hanning identity indices kaiser load loadtxt mask_indices ones ones_like
-        rfftfreq tri tril_indices triu_indices zeros zeros_like""",
+        fromregex fromstring genfromtxt hamming hanning identity indices kaiser load loadtxt mask_indices mgrid ogrid
+        ones ones_like rfftfreq tri tril_indices triu_indices zeros zeros_like""",
     "query": """
         array2string array_repr array_str can_cast common_type iscomplexobj isfortran isrealobj may_share_memory
         min_scalar_type ndim result_type save savetxt savez savez_compressed shape shares_memory size""",
@@ -83,11 +89,11 @@ _TOLD_TEXT = {
         base_repr binary_repr broadcast_shapes datetime_data format_float_positional format_float_scientific get_include
         get_printoptions getbufsize geterr geterrcall info isdtype isscalar issubdtype iterable mintypecode printoptions
         promote_types require set_printoptions setbufsize seterr seterrcall show_config show_runtime test typename
-        errstate finfo iinfo dtype""",
+        errstate finfo iinfo dtype index_exp s_""",
     # what gets tensors in through their elements, or through other functions
     "composite": """
         array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray full full_like row_stack frompyfunc
-        vectorize""",
+        vectorize c_ r_""",
 }
 _TOLD = {name: kind for kind, names in _TOLD_TEXT.items() for name in names.split()}
 REFUSED = {
@@ -110,16 +116,18 @@ REFUSED = {
     "poly1d": "a class of its own; np.polyval and the other functions take coefficients as arrays",
     "recarray": "a tensor has no fields",
     "record": "a tensor has no fields",
+    "as_strided": "looks at memory by bytes; use np.lib.stride_tricks.sliding_window_view, or an index array",
 }
+_EMATH = "real or complex by the values it is given; np.sqrt(x.astype(complex)) and the like are complex always"
 
 
 # -- classification ---------------------------------------------------------------------------------------------------
 def public_names(module: Any) -> list[str]:
-    """The callables of a module that people may call; dtypes and warnings are none."""
+    """What people may call in a module, or put an index to, as to `np.r_`; dtypes and warnings are none."""
     found = []
     for name in dir(module):
         value = getattr(module, name)
-        if name.startswith("_") or not callable(value):
+        if name.startswith("_") or not (callable(value) or type(value).__module__.startswith("numpy.lib.")):
             continue
         if isinstance(value, type) and issubclass(value, (np.generic, Warning, Exception, np.ndarray)):
             if name not in REFUSED:
@@ -131,6 +139,8 @@ def public_names(module: Any) -> list[str]:
 def classify(name: str, function: Any) -> Entry:
     """One function; KeyError when nothing is known about it."""
     short = name.rpartition(".")[2]
+    if name.startswith("np.emath."):
+        return Entry(name, "refused", None, _EMATH)
     if short in REFUSED:
         return Entry(name, "refused", None, REFUSED[short])
     op = _op_of(function)
@@ -156,7 +166,7 @@ def _op_of(function: Any) -> Op | None:
 
 
 def entries() -> list[Entry]:
-    """All of np, np.linalg and np.fft."""
+    """All of NumPy's public functions."""
     return [
         classify(f"{prefix}.{name}", getattr(module, name))
         for prefix, module in MODULES.items()

@@ -15,13 +15,18 @@ from tapec.ir import Op
 from tapec.ops.array import UFUNCS
 from tapec.ops.define import elementwise
 
-__all__ = ["define", "define_all", "find"]
+__all__ = ["define", "define_all", "face", "find"]
 
 HOME = "scipy.special."
 _DEFINING = Lock()
 
 # ufuncs behind functions of other names
 _FACES = {"_zeta": "zeta", "_riemann_zeta": "zeta", "_lambertw": "lambertw"}
+
+
+def face(name: str) -> str:
+    """What people call a ufunc of scipy.special."""
+    return _FACES.get(name, name)
 
 
 def define(ufunc: np.ufunc) -> Op | None:
@@ -41,7 +46,7 @@ def define(ufunc: np.ufunc) -> Op | None:
         return known or elementwise(
             ufunc,
             name=HOME + name,
-            source=f"{HOME}{_FACES.get(name, name)}({slots})",
+            source=f"{HOME}{face(name)}({slots})",
             sample=rule.sample,
             facts={"imports": "scipy.special", **rule.facts},
             **rule.derivative,

@@ -27,19 +27,23 @@ class Row(NamedTuple):
 
 
 def rows() -> list[Row]:
-    """np, np.linalg and np.fft: every public name."""
+    """NumPy: every public name."""
     return [row_of(e) for e in entries()]
 
 
 def special_rows() -> list[Row]:
-    """The ufuncs of scipy.special; SciPy has to be there."""
-    from tapec.ops.special import HOME, define_all
+    """The ufuncs of scipy.special under all their names; SciPy has to be there."""
+    from scipy import special
 
-    found = sorted({op.name: op for op in define_all()}.items())
+    from tapec.ops.special import HOME, define_all, face
+
+    ops = {op.numpy: op for op in define_all()}
+    names = {name: getattr(special, name) for name in dir(special)}
+    found = {name: ops[value] for name, value in names.items() if isinstance(value, np.ufunc) and value in ops}
+    found |= {face(op.name.removeprefix(HOME)): op for op in ops.values() if op.name.startswith(HOME)}
     return [
-        row_of(Entry(name, "no gradient" if op.gradient == "none" else "differentiable", op, unknown_slopes(op)))
-        for name, op in found
-        if name.startswith(HOME)
+        row_of(Entry(HOME + name, "no gradient" if op.gradient == "none" else "differentiable", op, unknown_slopes(op)))
+        for name, op in sorted(found.items())
     ]
 
 

@@ -235,6 +235,27 @@ def test_support_shows_the_rows_of_a_name(tapec):
     assert [line.split()[:3] for line in result.out.splitlines()[1:2]] == [["np.einsum", "differentiable", "yes"]]
 
 
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("r_", "np.r_"),
+        ("np.lib.stride_tricks.sliding_window_view", "np.lib.stride_tricks.sliding_window_view"),
+        ("digamma", "scipy.special.digamma"),
+        ("scipy.special.lambertw", "scipy.special.lambertw"),
+    ],
+)
+def test_support_knows_names_that_are_no_plain_functions(tapec, name, row):
+    [found] = json.loads(tapec("support", name, "--json").out)
+    assert (found["name"], found["reverse"]) == (row, "yes")
+
+
+@pytest.mark.parametrize("name", ["norm.logpdf", "stats.norm.logpdf", "scipy.stats.norm.logpdf"])
+def test_support_names_methods_of_distributions(tapec, name):
+    result = tapec("support", name)
+    assert result.out == "tapec.scipy.stats.norm.logpdf takes tensors where SciPy's own does not\n"
+    assert tapec("support", name + "s").code == 2
+
+
 @pytest.mark.parametrize("name", ["logsumexp", "special.logsumexp", "scipy.special.logsumexp"])
 def test_support_names_what_tapec_has_in_place_of_scipys(tapec, name):
     result = tapec("support", name)

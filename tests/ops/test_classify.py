@@ -50,6 +50,15 @@ def test_rows():
     assert TABLE["np.vstack"].kind == "composite" and TABLE["np.zeros"].kind == "creation"
     assert TABLE["np.acos"].op is TABLE["np.arccos"].op is not None
     assert TABLE["np.nonzero"].batched.startswith("no")
+    assert TABLE["np.lib.stride_tricks.sliding_window_view"].kind == "differentiable"
+    assert TABLE["np.sqrt"].kind == "differentiable" and TABLE["np.emath.sqrt"].kind == "refused"
+    assert TABLE["np.r_"].kind == TABLE["np.c_"].kind == "composite" and TABLE["np.mgrid"].kind == "creation"
+
+
+@pytest.mark.parametrize("name", ["sqrt", "log", "power"])
+def test_functions_that_turn_complex_say_that_they_are_refused(name):
+    with pytest.raises(UnsupportedError, match=f"{name} has no op"):
+        getattr(np.emath, name)(tapec.constant([1.0, 2.0]), *[2.0] * (name == "power"))
 
 
 def test_a_refused_function_says_so():

@@ -118,6 +118,8 @@ def test_numpy_polynomial_passes_through():
     if hasattr(P.polygrid2d, "_implementation"):  # older NumPy does not ask tensors
         check(lambda x, c: P.polygrid2d(x[0], x[1], c), X, np.arange(6.0).reshape(2, 3))
     check(lambda x: np.polynomial.chebyshev.chebval(x, U), X)
+    check(lambda x, c: P.polyval(x, P.polyadd(P.polymul(P.polyder(c), c), P.polyint(c))), X, U)
+    check(lambda x, c: (np.polynomial.Polynomial(c).deriv() * np.polynomial.Polynomial(c))(x), X[0, 0], U)
     check(lambda x: np.polynomial.Polynomial(U)(x), X)
     check(lambda x: np.polynomial.hermite.hermval(x, U), X)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections import Counter
+from pkgutil import resolve_name
 
 from tapec.cli.problem import Problem
 from tapec.cli.terminal import show, show_json, styled, table
@@ -52,13 +53,18 @@ def run(options: argparse.Namespace) -> None:
 
 
 def counterparts(name: str) -> list[str]:
-    """What tapec.scipy has under this name, in full or in part, or under the name of its module."""
+    """What tapec.scipy has under this name, in full or in part, or under the name of its module; also `norm.logpdf`."""
     name = "tapec." * name.startswith("scipy.") + name
     try:
         known = [(module, f"{module}.{n}") for module, names in scipy_functions().items() for n in names]
     except ImportError:
         return []
-    return [full for module, full in known if full.endswith("." + name) or name in (full, module)]
+    own = [full for module, full in known if full.endswith("." + name) or name in (full, module)]
+    if own or "." not in name:
+        return own
+    whole, _, part = name.rpartition(".")
+    owners = [full for _, full in known if full.endswith("." + whole) or full == whole]
+    return [f"{full}.{part}" for full in owners if hasattr(resolve_name(full), part)]
 
 
 def scipy_rows() -> list[Row]:
