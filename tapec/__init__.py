@@ -85,7 +85,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__, *_MODULES])
+    return sorted([*__all__, *_MODULES, *[name for name in globals() if name.startswith("__")]])
 
 
 if TYPE_CHECKING:  # `as` says that a name is public here

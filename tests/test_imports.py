@@ -7,6 +7,8 @@ from pathlib import Path
 
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
+import tapec
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tapec"
 LAZY = {"optree", "scipy", "graphviz", "matplotlib", "sklearn"}
@@ -77,3 +79,9 @@ def test_a_first_call_imports_what_it_needs_alone():
     """
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def test_dir_has_what_people_may_use_once():
+    names = [name for name in dir(tapec) if not name.startswith("__")]
+    assert len(names) == len(set(names)) and set(tapec.__all__) < set(names)
+    assert {"TYPE_CHECKING", "import_module"}.isdisjoint(names)

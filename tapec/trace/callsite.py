@@ -19,7 +19,9 @@ __all__ = ["Site", "call_site", "site_at"]
 
 
 class Site(NamedTuple):
-    """`kind` is "call", "store" (`arr[i] = t`), or "" for anything else; `name` is the callee as it is written."""
+    """`kind` is "call", "store" (`arr[i] = t`), "format" (`"%f" % t`), or "" for anything else; `name` is the callee as
+    it is written.
+    """
 
     kind: str
     name: str = ""
@@ -70,6 +72,8 @@ def _read(code: CodeType, lasti: int) -> tuple[str, tuple[str, ...]]:
     name = instruction.opname
     if name in ("STORE_SUBSCR", "STORE_SLICE"):
         return "store", ()
+    if name == "BINARY_OP" and instruction.argrepr.startswith("%"):
+        return "format", ()
     if not name.startswith(("CALL", "PRECALL")):  # Python 3.11 calls some built-ins in PRECALL
         return "", ()
     at = instruction.positions

@@ -107,6 +107,8 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
             "storing into a plain NumPy array",
             f"make that array a tensor: {_NEW}; or collect the parts and np.stack them",
         )
+    if site.kind == "format" or _package_of(function) == "logging":
+        return "formatting by %", 'f"{x:.3f}" writes a tensor of one element, and "%s" any tensor'
     counterpart = math_mend(function)
     if counterpart is not None:
         return f"{name}()", f"{counterpart} works on tensors and on numbers"
@@ -216,6 +218,8 @@ def surface(error: BaseException) -> None:
             "A function that numba compiles takes no recorded tensors. "
             "Mend: call the function without numba (`f.py_func`), or give it a tapec.custom_gradient."
         )
+    if "REFS_OK" in str(error):
+        error.add_note("np.nditer loops in C, which records nothing. Mend: index the tensor, or loop over np.ravel(x).")
     if isinstance(error, (TypeError, AttributeError)) and _is_about_objects(error):
         error.add_note(
             "If this is an object array that np.array made of recorded tensors: np.stack([...]) makes one tensor, "

@@ -387,7 +387,10 @@ TRACED = {
     "item": (lambda x: x[0].item(), r"\.item\(\)"),
     "numpy": (lambda x: x.numpy(), r"\.numpy\(\)"),
     "isnan": (lambda x: math.isnan(x[0]), "np.isnan"),
+    "percent": (lambda x: FORM % x[0], r'formatting by %.*Mend: f"{x:.3f}" writes'),
+    "percent of several": (lambda x: FORM % (x[0],), r'formatting by %.*Mend: f"{x:.3f}" writes'),
 }
+FORM = "%.2f"
 
 
 @pytest.mark.parametrize("name", TRACED)
@@ -401,6 +404,12 @@ def test_one_calls_values_stay_out_of_compiled_code(name):
     with pytest.raises(tapec.DetachError, match=r"^test_convert.py:\d+: ") as caught:
         tapec.compile(f)(X)
     assert caught.match(message)
+
+
+def test_loops_in_c_say_what_to_do_instead():
+    with pytest.raises(TypeError) as caught:
+        tapec.grad(lambda x: sum(v for v in np.nditer(x)))(X)
+    assert "Mend: index the tensor, or loop over np.ravel(x)." in caught.value.__notes__[0]
 
 
 def test_the_line_is_the_users():
