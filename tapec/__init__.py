@@ -49,6 +49,7 @@ _PUBLIC = {
     "tapec.config": ("settings",),
     "tapec.errors": (
         "DetachError",
+        "GradientCheckError",
         "GraphError",
         "InPlaceError",
         "NonFiniteError",
@@ -154,6 +155,7 @@ if TYPE_CHECKING:  # `as` says that a name is public here
     from tapec.config import settings as settings
     from tapec.errors import (
         DetachError as DetachError,
+        GradientCheckError as GradientCheckError,
         GraphError as GraphError,
         InPlaceError as InPlaceError,
         NonFiniteError as NonFiniteError,

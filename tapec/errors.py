@@ -17,6 +17,7 @@ import numpy
 
 __all__ = [
     "DetachError",
+    "GradientCheckError",
     "GraphError",
     "InPlaceError",
     "NonFiniteError",
@@ -85,6 +86,10 @@ class TapeValueError(TapecError, ValueError):
 
 class TapeTypeError(TapecError, TypeError):
     """A tape is given something that is no tensor."""
+
+
+class GradientCheckError(TapecError, AssertionError):
+    """A derivative that differs from differences of values, as `check_grads` measures them."""
 
 
 class NonFiniteError(TapecError, FloatingPointError):

@@ -10,15 +10,11 @@ import numpy as np
 from tapec.api.pullback import vjp
 from tapec.api.signature import value_of
 from tapec.api.variable import Variable
-from tapec.errors import TapecError, at_user_line
+from tapec.errors import GradientCheckError, at_user_line
 from tapec.trace.adapter import Adapter
 from tapec.trace.structure import flatten, map_leaves, unflatten
 
-__all__ = ["GradientCheckError", "check_grads", "difference"]
-
-
-class GradientCheckError(TapecError, AssertionError):
-    """A derivative that differs from differences of values."""
+__all__ = ["check_grads", "difference"]
 
 
 def check_grads(
