@@ -5,18 +5,22 @@ Each rule takes the lists of its inputs' elements and gives that of the result's
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
-from tapec.codegen.elements import BOOLS, COMPOSED, FLOATS, ZERO, Elements
+from tapec.codegen.elements import BOOLS, COMPOSED, FLOATS, ZERO, Elements, element_type
 from tapec.codegen.items import no_run
 from tapec.ir import CT, Node, Op
+from tapec.ir.index import Slot
 
-__all__ = ["ON_NUMBERS", "RULES"]
+__all__ = ["MOVES", "ON_NUMBERS", "RULES"]
+
+PLACES = 16  # elements among which one is chosen when the code runs
 
 Values = list[Any]
 
@@ -152,7 +156,7 @@ def _rearranged(op: Op, params: Any, shapes: tuple[tuple[int, ...], ...]) -> lis
 
 def _layout(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
     if node.op.name == "getitem" and len(xs) > 1:
-        return None
+        return _picked(b, node, xs)
     whole = xs[0] if len(xs) == 1 else [e for x in xs for e in x]
     found = [whole[k] for k in _rearranged(node.op, node.params, tuple([i.type.shape for i in node.inputs]))]
     return found if len(xs) == 1 else _as_floats(b, node, found)
@@ -163,6 +167,53 @@ def _as_floats(b: Elements, node: Node, elements: Values) -> Values:
     return [b.as_float(e) for e in elements] if node.type.dtype.kind == "f" else elements
 
 
+# ---------------------------------------------------------------------------------------------------------------
+# places that are known when the code runs
+# ---------------------------------------------------------------------------------------------------------------
+def _choices(node: Node, shape: tuple[int, ...], operands: Sequence[Node]) -> tuple[list[int], list[list[int]]] | None:
+    """How many places there are on each axis that a number is read on; and the elements that each of all these
+    places stands for."""
+    index = node.param("index")
+    if any([i.type.shape or i.type.dtype.kind != "i" for i in operands]) or Ellipsis in index or None in index:
+        return None
+    slots = [k for k, part in enumerate(index) if type(part) is Slot]
+    sizes = [shape[k] for k in slots]
+    if len(slots) != len(operands) or [index[k].k for k in slots] != [*range(len(slots))] or math.prod(sizes) > PLACES:
+        return None
+    found = []
+    for place in product(*map(range, sizes)):
+        numbers = iter(place)
+        exact = tuple([next(numbers) if type(part) is Slot else part for part in index])
+        found.append(_rearranged(_GETITEM, (("index", exact),), (shape,)))
+    return sizes, found
+
+
+def _picked(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+    """`(a, b, c)[k]`."""
+    choices = _choices(node, node.inputs[0].type.shape, node.inputs[1:])
+    if choices is None:
+        return None
+    sizes, groups = choices
+    numbers = [x[0] for x in xs[1:]]
+    place = numbers[0] if len(numbers) == 1 else b.place(sizes, numbers)
+    return [b.picked([xs[0][k] for k in column], place, element_type(node.type)) for column in zip(*groups)]
+
+
+def _put(b: Elements, node: Node, whole: Values, parts: Values, numbers: Sequence[Values]) -> Values | None:
+    """Each element is either the one that is put there, or what it was."""
+    choices = _choices(node, node.type.shape, node.inputs[-len(numbers) :])
+    if choices is None or node.type.dtype.kind != "f":
+        return None
+    sizes, groups = choices
+    place = b.place(sizes, [n[0] for n in numbers])
+    out = list(whole)
+    for k, group in enumerate(groups):
+        here = b.apply("equal", place, k)
+        for p, part in zip(group, parts if len(parts) == len(group) else parts * len(group)):
+            out[p] = b.apply("where", here, part, out[p])
+    return out
+
+
 def _diag(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
     """Zeros off the diagonal; its elements are counted from one here."""
     places = np.diag(np.arange(1, len(xs[0]) + 1), node.param("k")).ravel().tolist()
@@ -171,7 +222,7 @@ def _diag(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
 
 def _scatter(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
     if len(xs) > 1:
-        return None
+        return _put(b, node, [ZERO] * node.type.size, xs[0], xs[1:])
     where = _rearranged(_GETITEM, (("index", node.param("index")),), (node.param("shape"),))
     out = [ZERO] * node.type.size
     for k, value in zip(where, xs[0]):
@@ -181,7 +232,7 @@ def _scatter(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
 
 def _setitem(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
     if len(xs) > 2:
-        return None
+        return _put(b, node, xs[0], xs[1], xs[2:])
     where = _rearranged(_GETITEM, (("index", node.param("index")),), (node.type.shape,))
     out = list(xs[0])
     value = xs[1] if len(xs[1]) == len(where) else xs[1] * len(where) if len(xs[1]) == 1 else None
@@ -216,13 +267,11 @@ def _at(x: Any, index: Any) -> Any:
     return x[real_index(index, ())]
 
 
+MOVES = {"reshape", "transpose", "getitem", "broadcast_to", "concatenate", "stack", "roll", "tile", "repeat", "copy"}
+MOVES |= {"diagonal", "positive"}  # what gives elements as they are
 RULES: dict[str, Callable[[Elements, Node, Sequence[Values]], Values | None]] = {
     **dict.fromkeys([*FLOATS, *BOOLS, *COMPOSED], _elementwise),
-    **dict.fromkeys(
-        ["reshape", "transpose", "getitem", "broadcast_to", "concatenate", "stack", "roll", "tile", "repeat", "copy"]
-        + ["diagonal"],
-        _layout,
-    ),
+    **dict.fromkeys(MOVES, _layout),
     "diag": _diag,
     "sum": _sum,
     "trace": _trace,
@@ -238,6 +287,5 @@ RULES: dict[str, Callable[[Elements, Node, Sequence[Values]], Values | None]] = 
     "full": _full,
     "eye": _eye,
     "cast": _cast,
-    "positive": _layout,
 }
 ON_NUMBERS = {"sum", "mean", "matmul", "scatter", "setitem", "diag"}  # of bools, NumPy makes something else of them

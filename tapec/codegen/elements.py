@@ -9,7 +9,8 @@ ready to compute again with NumPy.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from tapec.codegen.items import no_run
@@ -92,7 +93,13 @@ def _scalar_op(name: str, source: str) -> Op:
     return op
 
 
+@lru_cache(maxsize=256)
+def _text_op(name: str, source: str) -> Op:
+    return _scalar_op(name, source)
+
+
 OPS = {name: _scalar_op(name, source) for name, source in (FLOATS | BOOLS).items()}
+PICKED = _scalar_op("picked", "{0}[{1}]")
 POWER = _scalar_op("integer power", "{0} ** {1}")
 TO_FLOAT = _scalar_op("float", "float({0})")
 
@@ -117,12 +124,12 @@ def spelled(value: Any) -> Any:
 
 
 class Elements:
-    """Makes element nodes, equal ones once. `risky` tells whether any of them may raise."""
+    """Makes element nodes, equal ones once. `errors` has what these may raise where NumPy would not."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.known: dict[Any, Any] = {}
-        self.risky = False
+        self.errors: set[str] = set()
         self.origin: Any = None
         self.role: str | None = None
 
@@ -158,7 +165,7 @@ class Elements:
             self.known[key] = node
             self.nodes.append(node)
             if op in RISKY and not (op is DIVIDE and inputs[1].op is CONSTANT and inputs[1].value):
-                self.risky = True
+                self.errors.update(("ArithmeticError", "ValueError"))
         return node
 
     def as_float(self, x: Any) -> Any:
@@ -170,6 +177,26 @@ class Elements:
     def as_bool(self, x: Any) -> Any:
         """The truth of an element: Python's `and` and `or` give one of their operands."""
         return x if is_bool(x) else self.make(OPS["not_equal"], BOOL, x, 0.0)
+
+    @property
+    def risky(self) -> tuple[str, ...]:
+        return tuple(sorted(self.errors))
+
+    def place(self, sizes: Sequence[int], operands: Sequence[Any]) -> Any:
+        """The number of an element in an array of these sizes, of its place on each axis, which may be negative."""
+        parts = [f"range({n})[{{{k}}}]" for k, n in enumerate(sizes)]
+        self.errors.add("IndexError")
+        text = parts[0]
+        for n, part in zip(sizes[1:], parts[1:]):
+            text = f"({text}) * {n} + {part}"
+        return self.make(_text_op("place", text), INT, *operands)
+
+    def picked(self, values: Sequence[Any], place: Any, type: Type) -> Any:
+        """The value at a place."""
+        self.errors.add("IndexError")
+        slots = ", ".join([f"{{{k}}}" for k in range(len(values))])
+        row = self.make(_text_op("row", f"({slots},)" if len(values) == 1 else f"({slots})"), type, *values)
+        return self.make(PICKED, type, row, place)
 
     def number(self, value: Any) -> Node:
         key = (type(value), value if value and value == value else repr(value))  # -0.0 == 0.0, and nan is not nan

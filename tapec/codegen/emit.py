@@ -102,7 +102,7 @@ def facts(graph: Graph, name: str) -> list[Any]:
 
 
 def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
-    """The shapes of all values, when each of them is small, and float64, bool or a Python number.
+    """The shapes of all values, when each of them is small, and float64, int64, bool or a Python number.
 
     None when they are not.
     """
@@ -111,7 +111,7 @@ def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
         return None
     types = [n.type for n in (*graph.inputs, *graph.nodes) if not n.op.multi] + [t for n in several for t in n.type]
     kinds = {(t.shape, t.dtype.char, t.weak) for t in types}
-    if any(dtype not in "d?" and not weak for _, dtype, weak in kinds):
+    if any(dtype not in "dl?" and not weak for _, dtype, weak in kinds):
         return None
     shapes = {shape for shape, *_ in kinds if shape}
     sizes = [math.prod(shape) for shape in shapes]

@@ -15,7 +15,7 @@ import numpy as np
 from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
 from tapec.codegen.branches import parted, segments_of
 from tapec.codegen.cost import Cost, bytes_of
-from tapec.codegen.element_rules import ON_NUMBERS, RULES
+from tapec.codegen.element_rules import MOVES, ON_NUMBERS, RULES
 from tapec.codegen.elements import Elements, element_type, spelled
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
@@ -47,13 +47,13 @@ class FloatProgram(NamedTuple):
     """The same program on floats.
 
     `inputs` has, for each input of the original, the nodes of its elements, None for those that nothing reads; `tests`
-    the element of each output, to branch on; `risky` tells whether the code may raise where NumPy would not.
+    the element of each output, to branch on; `risky` has the errors that the code may raise where NumPy would not.
     """
 
     graph: Graph
     inputs: tuple[tuple[Node | None, ...], ...]
     tests: tuple[Node, ...]
-    risky: bool
+    risky: tuple[str, ...]
 
     def function(self, graph: Graph, name: str, tree: Tree | None, space: Space, arrays: str) -> Function:
         return float_function(self, graph, name, tree, space, arrays)
@@ -102,8 +102,10 @@ def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands
     kind = node.type.dtype.kind
     if node.op is CONSTANT and kind != "c":
         return [node.value] if is_literal(node) else np.asarray(node.value).ravel().tolist()
-    if rule is None or kind not in "fb" or (kind == "b" and node.op.name in ON_NUMBERS):
+    if rule is None or kind not in "fbi" or (kind == "b" and node.op.name in ON_NUMBERS):
         return None
+    if kind == "i" and node.op.name not in MOVES:
+        return None  # Python's whole numbers have no largest one
     made.origin, made.role = node.origin, node.role
     return rule(made, node, [elements[i] for i in node.inputs])
 
@@ -202,7 +204,7 @@ def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Ar
 
 
 def with_arrays(
-    graph: Graph, name: str, params: tuple[str, ...], body: list[Any], flops: int, risky: bool, arrays: str
+    graph: Graph, name: str, params: tuple[str, ...], body: list[Any], flops: int, risky: tuple[str, ...], arrays: str
 ) -> Function:
     """The function; where it may raise, the one on arrays takes over."""
     results = bytes_of(graph.outputs)
@@ -213,11 +215,11 @@ def with_arrays(
     call = parse_template(f"{arrays}({', '.join(slots(len(again)))})", len(again))
     note = "inf and nan are NumPy's business"
     handler = [Return(Expr(call, tuple(again)), None, note)]
-    return Function(name, params, [Try(body, ("ArithmeticError", "ValueError"), handler)], cost=cost)
+    return Function(name, params, [Try(body, risky, handler)], cost=cost)
 
 
-AS_SCALAR = {"f": parse_template("np.float64(_0)", 1), "b": parse_template("np.bool_(_0)", 1)}
-TO_PYTHON = {"f": parse_template("float(_0)", 1), "b": parse_template("bool(_0)", 1)}
+AS_SCALAR = {k: parse_template(f"np.{t}(_0)", 1) for k, t in (("f", "float64"), ("i", "int64"), ("b", "bool_"))}
+TO_PYTHON = {k: parse_template(f"{t}(_0)", 1) for k, t in (("f", "float"), ("i", "int"), ("b", "bool"))}
 
 
 def to_python(node: Node, param: str) -> Assign:

@@ -52,7 +52,7 @@ class Rolled(NamedTuple):
     sums: list[tuple[Node, Any]]
     lists: list[tuple[Node, Any]]
     results: list[Node]
-    risky: bool
+    risky: tuple[str, ...]
 
     def function(self, graph: Graph, name: str, tree: Tree | None, space: Space, arrays: str) -> Function:
         return loop_function(self, graph, name, space, arrays)

@@ -368,3 +368,108 @@ def test_logaddexp():
     for x in map(np.float64, EDGES):
         for y in map(np.float64, EDGES):
             assert "math.log1p" in check(graph, x, y).source
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# whole numbers, and places that are known when the code runs
+# ---------------------------------------------------------------------------------------------------------------
+SEEN = np.array([0, 2, 1, 1, -1, 0, 2, -3])
+
+
+def chosen(x, p, seen):
+    total = 0.0
+    for k in seen:
+        total = total + np.sin(x * p[k]) * p[k]
+    return total
+
+
+def forward(start, moves, shown, seen):
+    belief = start * shown[:, seen[0]]
+    for k in seen[1:]:
+        belief = (belief @ moves) * shown[:, k]
+    return np.log(np.sum(belief))
+
+
+def learned(rate, table, seen):
+    table = table * 1.0
+    loss = 0.0
+    for k in seen:
+        loss = loss + np.exp(table[k])
+        table[k] += rate * (1.0 - table[k])
+    return loss + np.sum(table**2)
+
+
+def pairs(table, seen):
+    return sum(np.log(table[seen[k], seen[k + 1]]) for k in range(len(seen) - 1))
+
+
+P = np.array([0.2, 0.5, 0.3])
+PLACES = [
+    (chosen, (np.float64(0.7), P, SEEN)),
+    (forward, (P[:2], np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([P, P[::-1]]), SEEN)),
+    (learned, (np.float64(0.3), P, SEEN)),
+    (pairs, (np.array([P, P[::-1], P + 0.1]), SEEN)),
+]
+
+
+@pytest.mark.parametrize(("f", "values"), PLACES)
+@pytest.mark.parametrize("repeats", [1, 60])
+def test_places_known_when_the_code_runs(f, values, repeats):
+    values = (*values[:-1], np.tile(values[-1], repeats))
+    argnums = tuple(range(len(values) - 1))
+    g = tapec.value_and_grad(f, argnums=argnums)
+    value, slopes = g(*values)
+    source = str(g.source(*values)).split("\n\n")[0]
+    assert "except (ArithmeticError, IndexError, ValueError):" in source
+    assert ("for seen_k" in source) == (repeats > 1)
+    np.testing.assert_allclose(value, f(*[np.copy(v) for v in values]), rtol=1e-12)
+    with tapec.settings(optimize=False):
+        _, wanted = tapec.value_and_grad(f, argnums=argnums)(*values)
+    for slope, w in zip(slopes, wanted, strict=True):
+        np.testing.assert_allclose(slope, w, rtol=1e-9, atol=1e-12)
+
+
+def test_places_that_there_are_not():
+    g = tapec.value_and_grad(chosen, argnums=(0, 1))
+    for wrong in (3, -4):
+        g(np.float64(0.7), P, SEEN)
+        with pytest.raises(IndexError, match=f"index {wrong} is out of bounds"):
+            g(np.float64(0.7), P, np.where(SEEN == 2, wrong, SEEN))
+    slope = tapec.grad(lambda p, k: np.sum(p[k] * 2.0) + np.sum(p * p) * 0.0)
+    slope(P, np.int64(-1))
+    with pytest.raises(IndexError, match="out of bounds"):
+        slope(P, np.int64(-4))
+
+
+def test_many_places_stay_on_arrays():
+    p = np.linspace(0.1, 1.0, 40)
+    g = tapec.value_and_grad(chosen, argnums=(0, 1))
+    g(np.float64(0.7), p, SEEN)
+    assert "IndexError" not in str(g.source(np.float64(0.7), p, SEEN))
+
+
+def test_whole_numbers_beside_floats():
+    def f(x, n, m):
+        return n[0] * np.sin(x) + x ** n[1] - x / n[2] + np.where(n[2] > m, x, 1.0) + float(2) * m, n[::-1], m
+
+    x, n, m = np.float64(0.7), np.array([2, 3, 5]), np.int64(4)
+    compiled = check(graph_of(f, x, n, m), x, n, m)
+    assert "math.sin" in compiled.source
+    found = compiled.function(x, n, m)
+    assert found[1].dtype == np.int64 and type(found[2]) is np.int64
+    sums = check(graph_of(lambda x, n: (np.sum(n) * x, n * n, x * 2.0), x, n), x, n)  # NumPy's have a largest number
+    assert "math" not in sums.source
+
+
+@pytest.mark.parametrize("k", [0, 2, -1, -3])
+def test_whole_numbers_and_truth_at_places(k):
+    def f(x, n, k):
+        most = np.maximum(n[n[k]], x)
+        chosen = np.where((n > 1)[k], x, 2.0) * np.exp(x) * np.tanh(x)
+        return np.sin(x) / (0.5 + n[k]) * most, n[k], n[n[k]], (n > 1)[k], np.maximum(n[k], 0.5), chosen
+
+    x, n, k = np.float64(0.7), np.array([2, 0, 1]), np.int64(k)
+    compiled = check(graph_of(f, x, n, k), x, n, k)
+    assert "IndexError" in compiled.source
+    for found, wanted in zip(compiled.function(x, n, k), f(x, n, k), strict=True):
+        assert found.dtype == wanted.dtype and found == pytest.approx(wanted, rel=1e-15)
