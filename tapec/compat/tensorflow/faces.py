@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -18,7 +18,7 @@ import numpy as np
 from tapec.api.slices import IndexedSlices as PlainSlices
 from tapec.api.variable import Variable as PlainVariable
 from tapec.api.variable import same
-from tapec.compat.tensorflow.through import behind, is_static
+from tapec.compat.tensorflow.through import OF_TENSORS, are_static, behind, behind_arguments, is_static
 from tapec.errors import TapecError, at_user_line, user_line
 from tapec.ops import FUNCTIONS, ArrayLike
 from tapec.ops.array import apply
@@ -27,6 +27,7 @@ from tapec.trace.tensor import Tensor as PlainTensor
 from tapec.trace.tensor import wrap
 
 __all__ = [
+    "STRAIGHT",
     "Face",
     "IndexedSlices",
     "InvalidArgumentError",
@@ -38,6 +39,7 @@ __all__ = [
     "faces",
     "plain",
     "renewed",
+    "straight",
 ]
 
 
@@ -131,17 +133,23 @@ class Face(ArrayLike):
         return face(apply(op, lowered(op, inputs), params))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        given = behind(inputs, _STRAIGHT) if method == "__call__" and not kwargs and ufunc.nout == 1 else None
-        return super().__array_ufunc__(ufunc, method, *inputs, **kwargs) if given is None else _through(ufunc, given)
+        given = behind(inputs, STRAIGHT) if method == "__call__" and not kwargs and ufunc.nout == 1 else None
+        return super().__array_ufunc__(ufunc, method, *inputs, **kwargs) if given is None else straight(ufunc, given)
 
     @refusing
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        found = super().__array_function__(func, types, args, kwargs)
+        simple = func in OF_TENSORS and are_static(kwargs.values())
+        given = behind_arguments(func, args, Tensor) if simple else None
+        if given is None:
+            found = super().__array_function__(func, types, args, kwargs)
+        else:
+            found = func(*given, **kwargs)
+            found = args[0] if found is given[0] else face(found)
         return renewed(found) if args and found is args[0] else found
 
     @refusing
     def __getitem__(self, index: Any) -> Any:
-        if type(self) in _STRAIGHT and is_static(index):
+        if type(self) in STRAIGHT and is_static(index):
             found = self._inner[index]
             return self if found is self._inner else face(found)
         return super().__getitem__(index)
@@ -313,20 +321,23 @@ class IndexedSlices(Face):
         return f"IndexedSlices(indices={self.indices}, values={self.values}, dense_shape={self.dense_shape})"
 
 
-_STRAIGHT: frozenset[type] = frozenset({Tensor, Variable})
+_new = object.__new__
+_NOTHING: dict[str, Any] = {}
+STRAIGHT: frozenset[type] = frozenset({Tensor, Variable})
 
 
 @refusing
-def _through(function: Callable[..., Any], given: list[Any]) -> Any:
-    return face(function(*given))
+def straight(function: Callable[..., Any], given: Iterable[Any], how: Any = _NOTHING) -> Any:
+    """A function of what stands behind tensors of one dtype; `how` are its keywords."""
+    return face(function(*given, **how))
 
 
 def _operator(name: str, compute: Callable[..., Any], swapped: bool) -> Callable[..., Any]:
     slow = getattr(Face, name)
 
     def call(self: Face, other: Any) -> Any:
-        given = behind((other, self) if swapped else (self, other), _STRAIGHT)
-        return slow(self, other) if given is None else _through(compute, given)
+        given = behind((other, self) if swapped else (self, other), STRAIGHT)
+        return slow(self, other) if given is None else straight(compute, given)
 
     call.__name__ = name
     return call
@@ -352,9 +363,11 @@ def plain(structure: Any) -> Any:
 def face(x: Any) -> Any:
     """A face for a result."""
     if isinstance(x, PlainTensor):
-        return Tensor(x)
-    if isinstance(x, tuple):
-        return tuple([face(part) for part in x])
+        made = _new(Tensor)
+        made._inner = x
+        return made
+    if isinstance(x, (tuple, list)):
+        return type(x)([face(part) for part in x])
     if isinstance(x, (np.ndarray, np.generic)):
         return Tensor(wrap(x))
     if isinstance(x, PlainVariable):
@@ -413,6 +426,8 @@ def _mixed(first: np.dtype, second: np.dtype) -> InvalidArgumentError:
 # -- constants -------------------------------------------------------------------------------------------------------
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None) -> Any:
     """A tensor: Python floats become float32, ints int32; arrays keep their dtype."""
+    if type(value) is Tensor and dtype is None:
+        return value
     if isinstance(value, Face):
         return _kept(value, dtype)
     if isinstance(value, PlainTensor):

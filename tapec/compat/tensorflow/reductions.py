@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tapec.compat.tensorflow.faces import constant
+from tapec.compat.tensorflow.elementwise import cast
+from tapec.compat.tensorflow.faces import constant, straight
 from tapec.ops.exponentials import log_sum_exp
 
 __all__ = [
@@ -35,7 +36,7 @@ def _axis(axis: Any) -> Any:
 def _reduction(f: Callable[..., Any], name: str, keeps_integers: bool = False) -> Callable[..., Any]:
     def call(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
         x = constant(input_tensor)
-        y = f(x, axis=_axis(axis), keepdims=keepdims)
+        y = straight(f, (x._inner,), {"axis": _axis(axis), "keepdims": keepdims})
         return y.astype(x.dtype) if keeps_integers and x.dtype.kind in "iu" else y
 
     call.__name__ = name
@@ -64,11 +65,11 @@ reduce_logsumexp = _reduction(log_sum_exp, "reduce_logsumexp")
 
 
 def argmax(input: Any, axis: Any = None, output_type: Any = np.int64, name: Any = None) -> Any:
-    return np.argmax(constant(input), axis=0 if axis is None else axis).astype(output_type)
+    return cast(np.argmax(constant(input), axis=0 if axis is None else axis), output_type)
 
 
 def argmin(input: Any, axis: Any = None, output_type: Any = np.int64, name: Any = None) -> Any:
-    return np.argmin(constant(input), axis=0 if axis is None else axis).astype(output_type)
+    return cast(np.argmin(constant(input), axis=0 if axis is None else axis), output_type)
 
 
 def _running(f: Callable[..., Any], start: int) -> Callable[..., Any]:
@@ -78,7 +79,7 @@ def _running(f: Callable[..., Any], start: int) -> Callable[..., Any]:
         if exclusive:
             first = np.full_like(np.take(y._value, [0], axis), start)
             y = np.concatenate([constant(first), y[(slice(None),) * (axis % len(y.shape)) + (slice(None, -1),)]], axis)
-        y = f(y, axis=axis).astype(x.dtype)
+        y = cast(f(y, axis=axis), x.dtype)
         return np.flip(y, axis) if reverse else y
 
     return call
