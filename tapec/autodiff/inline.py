@@ -19,5 +19,5 @@ def copy_into(builder: Builder, graph: Graph, inputs: tuple[Node, ...], merge: b
             known[node] = builder.constant(node.value, node.name)
             continue
         new = tuple([known[i] for i in node.inputs])
-        known[node] = take(node if new == node.inputs else node.with_inputs(new))
+        known[node] = take(node if merge and new == node.inputs else node.with_inputs(new))
     return [known[o] for o in graph.outputs]

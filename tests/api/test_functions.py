@@ -386,6 +386,17 @@ def test_a_tape_inside_a_compiled_function():
     assert tapec.grad(f)(2.0) == 12.0
 
 
+def test_a_gradient_that_is_taken_twice_inside_has_operations_of_its_own_each_time():
+    def slope(x):
+        with tapec.GradientTape() as tape:
+            tape.watch(x)
+            y = np.sum(x * x)
+        return tape.gradient(y, x)
+
+    with tapec.settings(verify=True):
+        assert tapec.compile(lambda x: slope(x) * slope(x))(np.float64(3.0)) == 36.0
+
+
 def test_vjp_keeps_the_structure():
     out, pullback = tapec.vjp(lambda x, w: {"y": x @ w, "s": np.sum(x)}, np.ones((2, 3)), np.ones((3, 2)))
     assert out["s"] == 6.0
