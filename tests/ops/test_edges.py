@@ -232,6 +232,30 @@ def test_masks_made_of_parts(name, mask, way, optimize):
             np.testing.assert_allclose(tapec.jacrev(way(f))(x), tapec.hessian(f)(x), rtol=1e-13)
 
 
+GUARDED = {  # by one condition, with the second derivative of what is taken
+    "a share": (lambda x: np.where(np.sum(x) > 0, 2 * x[0] / np.sum(x), 0), np.zeros(3)),
+    "a unit vector": (lambda x: np.where(NORM(x) > 0, x / NORM(x), 0) @ OTHER, np.zeros(3)),
+    "clipped by its length": (lambda x: np.where(NORM(x) > 1, x / NORM(x), x) @ OTHER, np.zeros(3)),
+    "standardised": (lambda x: np.where(np.std(x) > 0, (x - np.mean(x)) / np.std(x), 0) @ OTHER, np.ones(3)),
+    "correlated": (lambda x: np.where(np.std(x) == 0, 0, np.corrcoef(x, OTHER)[0, 1]), np.zeros(3)),
+    "geometric mean": (lambda x: np.where(np.prod(x) > 0, np.exp(np.mean(np.log(x))), 0), np.array([0.0, 2.0, 3.0])),
+    "a sigmoid": (
+        lambda x: np.sum(np.where(x >= 0, 1 / (1 + np.exp(-x)), np.exp(x) / (1 + np.exp(x)))),
+        np.array([800.0]),
+    ),
+}
+NORM, OTHER = np.linalg.norm, np.array([1.0, -2.0, 0.5])
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("way", SECOND)
+@pytest.mark.parametrize("name", GUARDED)
+def test_second_derivatives_of_what_is_guarded_as_a_whole(name, way, optimize):
+    f, x = GUARDED[name]
+    with tapec.settings(optimize=optimize):
+        assert not np.any(SECOND[way](f, argnums=0)(x))
+
+
 def test_second_derivatives():
     zero, two = np.zeros(1), np.array([2.0])
     assert grads(lambda x: x**2, zero, order=2) == [[2.0]]

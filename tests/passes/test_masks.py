@@ -10,7 +10,7 @@ from tapec.passes.rules import MASKS
 from tests.passes.support import Case, check_case, table_tests, text
 
 X = "%c: bool[3], %x: f64[3], %y: f64[3], %m: f64[2,3], %r: bool[2,1], %q: bool[2,3], %d: bool[3], "
-X += "%s: f64[3,3], %h: f64[2]"
+X += "%s: f64[3,3], %h: f64[2], %p: bool[], %o: bool[1]"
 COMPLEX = "%c: bool[3], %z: c128[3], %w: c128[3]"
 THEN, ELSE = "where %c, {}, 0 !ct", "where %c, 0, {} !ct"
 FULL_ZERO = "full {shape=(3,), value=0.0, dtype=f64}; where %c, %x, %0 !ct; "
@@ -48,7 +48,10 @@ def cases():
             after = f"{g.format()}; {f.format('%x')}; {select.replace('%c', '%0').format('%1')}"
             fires, stays = [(before, after)], [before.replace(" !ct", "")]
             if what != "reshape":
-                stays.append(before.replace("%c", "True"))  # the condition is smaller than the selection
+                whole = f"{f.format('%x')}; {select.replace('%c', '%p').format('%0')}"
+                fires.append((before.replace("%c", "%p"), whole))
+                smaller = f.format("%0").replace("(0,)", "(1, 0)").replace("::-1", ":, 0")
+                stays.append(f"{select.format('%m')}; {smaller}")  # the condition is smaller than the selection
             else:  # unless only axes of length one come and go
                 rows = select.format("%m").replace("%c", "%r")
                 stays.append(f"{rows}; reshape %0 {{shape=(6,)}} !ct")
@@ -140,6 +143,26 @@ CASES["select-either-add"] = Case(
 )
 
 
+CASES["one-condition"] = Case(
+    X,
+    [("where %o, %x, %y !ct", "reshape %o {shape=()} !ct; where %0, %x, %y !ct")],
+    ["where %o, %x, %y", "where %p, %x, %y !ct", "where %c, %x, %y !ct"],
+)
+CASES["select-whole"] = Case(
+    X,
+    [
+        ("where %p, %x, 0 !ct; matmul %s, %0 !ct", "matmul %s, %x !ct; where %p, %0, 0 !ct"),
+        ("where %p, 0, %x !ct; matmul %0, %s !ct", "matmul %x, %s !ct; where %p, 0, %0 !ct"),
+        ("where %p, %x, 0 !ct; cumsum %0 {axis=0} !ct", "cumsum %x {axis=0} !ct; where %p, %0, 0 !ct"),
+    ],
+    [
+        "where %p, %x, 0; matmul %s, %0 !ct",
+        "where %p, %x, 1 !ct; matmul %s, %0 !ct",
+        "where %c, %x, 0 !ct; cumsum %0 {axis=0} !ct",
+    ],
+)
+
+
 test_rule, test_each_rule_has_a_case = table_tests(CASES, MASKS)
 
 
@@ -164,6 +187,8 @@ def test_a_selection_moves_through_a_whole_product():
         np.ones(3, bool),
         np.ones((3, 3)),
         np.ones(2),
+        True,
+        np.ones(1, bool),
     ]
     assert np.isnan(interpret(graph, *values)[0]).any()
     assert np.array_equal(interpret(after, *values)[0], [[-3.0, 0.0, -1.0]] * 2)
@@ -181,6 +206,8 @@ def test_both_operands_may_be_selections():
         np.ones(3, bool),
         np.ones((3, 3)),
         np.ones(2),
+        True,
+        np.ones(1, bool),
     ]
     assert np.array_equal(interpret(RuleSet("", MASKS)(graph), *values)[0], [0.0, 0.0, 0.0])
 

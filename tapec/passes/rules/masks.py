@@ -17,7 +17,7 @@ from tapec.ir.index import Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.define import reduced_shape
 from tapec.passes.facts import is_zero, uniform_value
-from tapec.passes.pattern import Pattern, params, variables
+from tapec.passes.pattern import Pattern, Some, params, variables
 from tapec.passes.rule import Rule
 
 __all__ = ["EITHER", "MASKS", "SUMS", "both"]
@@ -82,7 +82,7 @@ def both(name: str, pattern: Pattern, replacement: Any) -> Rule:
 def _fits(y: Node) -> bool:
     """Can the condition go along? Not when it is smaller than the selection; index arrays would be read twice."""
     selection = y.inputs[0]
-    if y.op.name in ("broadcast_to", "cast"):
+    if y.op.name in ("broadcast_to", "cast") or not selection.inputs[0].type.shape:
         return True
     if y.op.name == "getitem" and any(type(p) is Slot for p in y.param("index")):
         return False
@@ -97,7 +97,7 @@ def _outside(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
         node = y.node
         if node.op.name not in ("broadcast_to", "cast"):
             a = np.broadcast_to(a, node.inputs[0].type.shape)
-            c = _condition(node, c)
+            c = _condition(node, c) if c.ndim else c
         return select(c, apply(node.op, (a,), node.params), 0)
 
     return replacement
@@ -146,6 +146,50 @@ def _outside_sum(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
         return select(condition, np.sum(np.broadcast_to(a, shape), axis=axis, keepdims=keepdims), 0)
 
     return replacement
+
+
+# -- all or nothing ---------------------------------------------------------------------------------------------------
+def _selected(y: Node) -> tuple[int, int] | None:
+    """Which operand is selected as a whole, or is zero, and which operand of that selection it then is."""
+    for k, part in enumerate(y.inputs):
+        if part.op.name == "where" and part.role is not None and not part.inputs[0].type.shape:
+            for side in (1, 2):
+                if is_zero(part.inputs[3 - side]):
+                    return k, side
+    return None
+
+
+def _whole_outside(y: Symbol, fact: tuple[int, int]) -> Any:
+    """A linear operation of all, or of nothing."""
+    k, side = fact
+    selection = y.node.inputs[k]
+    inputs = [Symbol(i, y.builder) for i in y.node.inputs]
+    inputs[k] = np.broadcast_to(Symbol(selection.inputs[side], y.builder), selection.type.shape)
+    found = apply(y.node.op, tuple(inputs), y.node.params)
+    c = Symbol(selection.inputs[0], y.builder)
+    return np.where(c, found, 0) if side == 1 else np.where(c, 0, found)
+
+
+LINEAR = ("scatter", "matmul", "einsum", "tensordot", "cumsum", "diag", "tril", "triu")
+WHOLE = (
+    Rule(
+        "one-condition",
+        np.where(c, a, b),
+        lambda c, a, b: np.where(np.reshape(c, ()), a, b),
+        lambda c: c.type.size == 1 and bool(c.type.shape),
+        only="cotangents",
+        kinds="fcb",
+    ),
+    Rule(
+        "select-whole",
+        Some(*LINEAR, of=("where",)),
+        _whole_outside,
+        _selected,
+        only="cotangents",
+        changes="zeros",
+        kinds="fc",
+    ),
+)
 
 
 # -- sums in which some are selected ----------------------------------------------------------------------------------
@@ -228,4 +272,4 @@ def _without_columns(select: Callable[[Any, Any, Any], Any]) -> Callable[..., An
 
 SUMS = tuple(_sums())
 EITHER = both("select-either-add", np.where(c, a, z) + np.where(c, w, b), np.where(c, a, b))
-MASKS = (*_rules(), *SUMS, EITHER)
+MASKS = (*_rules(), *SUMS, EITHER, *WHOLE)
