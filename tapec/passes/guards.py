@@ -125,7 +125,7 @@ class Walk(Builder):
             return self.product(node)
         elif name == "divide":
             part, other = node.inputs
-            if part in self.empty and (other in self.wild or may_be_wild(node, ())):
+            if self.must_not_meet(part, other) or (part in self.empty and may_be_wild(node, ())):
                 return node.with_inputs((part, self.kept(part, other, 1)))
         elif name in PRODUCTS:
             return self.contraction(node)

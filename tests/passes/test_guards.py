@@ -146,6 +146,14 @@ def test_a_quotient_divides_by_one_where_nothing_flows():
     assert ordered(after) == ordered(graph_of(body + safe))
 
 
+def test_a_divisor_of_data_may_be_nan_though_it_is_positive():
+    """What the user left out, as rows of a softmax in which all is masked by -inf."""
+    body = "where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct; square %y; add %4, 1.0; "
+    after = guards(graph_of(body + "divide %3, %5 !ct"))
+    safe = "not_equal %3, 0 !ct; where %6, %5, 1 !ct; divide %3, %7 !ct"
+    assert ordered(after) == ordered(graph_of(body + safe))
+
+
 SHIFTED = "max %x {axis=(0,), keepdims=True}; broadcast_to %0 {shape=(3,)}; subtract %x, %1"
 TAME = [
     "multiply %x, %y",
