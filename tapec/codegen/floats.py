@@ -27,7 +27,7 @@ from tapec.codegen.names import Names, identifier, wished_name
 from tapec.codegen.plan import inner_nodes
 from tapec.codegen.statements import Assign, Return, Try
 from tapec.codegen.worth import GAIN, LEAN, numpy_costs_more, packing_cost
-from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
+from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node, is_literal
 from tapec.ir.flops import flops
 from tapec.ir.origin import variable_for
 from tapec.ir.tree import Tree
@@ -126,7 +126,7 @@ def _christen(graph: Graph, elements: dict[Node, list[Any]]) -> None:
         if wish:
             names = element_names(wish, node.type)
             for name, e, source in zip(names, elements[node], own.get(wish, names)):
-                if isinstance(e, Node) and e.name == "":
+                if isinstance(e, Node) and e.name == "" and (node.role is None or e.op is not INPUT):
                     e.name = f"d_{source.name}" if isinstance(source, Node) and source.name else name
 
 

@@ -34,6 +34,12 @@ def test_comparisons_and_choices(x):
         check(graph_of(f, np.float64(x), np.float64(y)), np.float64(x), np.float64(y))
 
 
+def test_an_argument_that_is_its_own_gradient_keeps_its_name():
+    f = tapec.grad(lambda r: 0.5 * r * r if abs(r) < 1.0 else abs(r) - 0.5)
+    f(0.3), f(-4.0)
+    assert "return np.float64(r), " in f.source(0.3) and " d_r = math.copysign(1.0, r)" in f.source(0.3)
+
+
 def lotka_volterra(p, y):
     for _ in range(3):
         u, v = y[0], y[1]
