@@ -105,7 +105,8 @@ def module_text(
     module = _Module(free or {})
     name = module.name(_face_name(function))
     inner = module.name(f"{name}_of_leaves")
-    compiled = compile_graph(program.graph, inner, tree=program.tree if program.branches else None)
+    tree = program.tree if program.branches else None
+    compiled = compile_graph(program.graph, inner, tree, quiet=program.built.quiet)
     source = _named_misses(compiled.source)
     if compiled.helpers:
         source = f"{source.strip()}\n\n\n{_helpers_of(compiled)}\n"

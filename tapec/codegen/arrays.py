@@ -33,7 +33,7 @@ __all__ = ["array_function", "items_for", "name_inputs", "read_at_ends"]
 LEAST = 40  # operations that loops must spare: fewer are as easily read as a loop
 
 
-def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> Function:
+def array_function(graph: Graph, name: str, tree: Tree | None, space: Space, quiet: tuple[str, ...] = ()) -> Function:
     """The function on arrays, ready to be laid out. Constants and helpers go into the namespace."""
     checked = settings.check_nan
     whole = graph
@@ -56,8 +56,8 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space) -> 
     lowering = kind(plan, names, called, space)
     body = lowering.block(items)
     size = None if checked else buffer_size(whole.nodes)
-    if size is not None:
-        body = with_buffers(size, body)
+    if size is not None or quiet:
+        body = with_errors(quiet, size, body)
     return Function(name, params, body, constants, Cost(flops_of(whole), lowering.moved, lowering.peak))
 
 
@@ -75,10 +75,11 @@ def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list
     return CheckedLowering if checked else Lowering, plan, items_for(plan, graph, segments)
 
 
-def with_buffers(size: int, body: list[Any]) -> list[Any]:
-    """The same with buffers of another size, until its end."""
+def with_errors(quiet: tuple[str, ...], size: int | None, body: list[Any]) -> list[Any]:
+    """The same without a word about these kinds of errors, and with buffers of another size, until its end."""
+    silent = ", ".join([f"{kind}='ignore'" for kind in quiet])
     setting = Do(Expr(parse_template(f"np.setbufsize({size})", 0), ()), note="so rows are not copied to be broadcast")
-    return [With(Expr(parse_template("np.errstate()", 0), ()), [setting, *body])]
+    return [With(Expr(parse_template(f"np.errstate({silent})", 0), ()), [setting, *body] if size else body)]
 
 
 def read_at_ends(graph: Graph, segments: list[Segment] | None) -> Sequence[Node]:

@@ -157,11 +157,18 @@ def guarded(function: Function, graph: Graph, guards: Sequence[tuple[Node, Any]]
     return function._replace(body=[*lines, *function.body])
 
 
-def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None, told: bool = True) -> Compiled:
+def compile_graph(
+    graph: Graph,
+    name: str = "function",
+    tree: Tree | None = None,
+    told: bool = True,
+    quiet: tuple[str, ...] = (),
+) -> Compiled:
     """One Python function of the graph's inputs that returns the tuple of its outputs.
 
     With a decision tree it returns the outputs of the leaf that is reached, and None where no path is known.
-    `told=False` keeps it from the watchers: they know of this code already.
+    `told=False` keeps it from the watchers: they know of this code already. `quiet` are the kinds of floating point
+    errors that it ignores.
     """
     name = identifier(name)
     compiled = Compiled(graph, name)
@@ -174,12 +181,12 @@ def compile_graph(graph: Graph, name: str = "function", tree: Tree | None = None
     guards, graph, tree = ([], graph, None) if tree is None else given_first(graph, tree)
     floats = None if settings.check_nan else on_floats(graph, tree)
     if floats is None:
-        function = array_function(graph, name, tree, space)
+        function = array_function(graph, name, tree, space, quiet)
     else:
         function = floats.function(graph, name, tree, space, arrays)
     space.define(layout.add(guarded(function, graph, guards) if guards else function))
     if floats is not None and floats.risky:
-        space.later(arrays, lambda: layout.add(array_function(graph, arrays, tree, space)))
+        space.later(arrays, lambda: layout.add(array_function(graph, arrays, tree, space, quiet)))
     compiled.cost = layout.cost
     compiled.function = space.names[name]
     compiled.function.compiled = compiled  # type: ignore[attr-defined]  # lives, source and all, as long as the function

@@ -19,14 +19,17 @@ __all__ = ["Build", "with_inputs_read"]
 class Build:
     """A graph and the function generated for it.
 
+    `tree` is its decision tree, `quiet` has the kinds of NumPy's floating point errors that the code ignores.
     `used` lists the inputs that are parameters of the function: all of them, or with `whole=False` those that are read.
     `entry` is the key of what was loaded from disk, None when it was generated.
     """
 
-    __slots__ = ("_lean", "compiled", "entry", "graph", "name", "tree", "used", "whole")
+    __slots__ = ("_lean", "compiled", "entry", "graph", "name", "quiet", "tree", "used", "whole")
 
-    def __init__(self, graph: Graph, name: str, tree: Tree | None = None, whole: bool = True):
-        self.graph, self.name, self.tree, self.whole = graph, name, tree, whole
+    def __init__(
+        self, graph: Graph, name: str, tree: Tree | None = None, whole: bool = True, quiet: tuple[str, ...] = ()
+    ):
+        self.graph, self.name, self.tree, self.whole, self.quiet = graph, name, tree, whole, quiet
         self._lean: Graph | None = None
         self.entry: str | None = None
         if settings.cache_dir:
@@ -52,7 +55,7 @@ class Build:
         return self._lean
 
     def generated(self, told: bool = True) -> Compiled:
-        return compile_graph(self.lean, self.name, self.tree, told)
+        return compile_graph(self.lean, self.name, self.tree, told, self.quiet)
 
 
 def with_inputs_read(graph: Graph) -> Graph:

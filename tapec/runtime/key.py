@@ -38,13 +38,13 @@ class Key(NamedTuple):
     codes: tuple[CodeType, ...]
 
 
-def key_of(graph: Graph, name: str, tree: Tree | None, whole: bool) -> Key:
+def key_of(graph: Graph, name: str, tree: Tree | None, whole: bool, quiet: tuple[str, ...] = ()) -> Key:
     """NoKey where there is none; `whole` tells whether inputs that nothing reads are parameters all the same."""
     digest = _Digest()
     digest.graph(graph)
     if graph.past is not None and multiplies_with_nothing(graph):  # what guards ask
         digest.graph(prune(graph.past))
-    about = [name, str(whole), _tree_text(tree), repr(versions()), repr(settings_now()), *digest.about_codes()]
+    about = [name, str(whole), *quiet, _tree_text(tree), repr(versions()), repr(settings_now()), *digest.about_codes()]
     text = "\n".join([*about, *digest.lines])
     return Key(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40], tuple(digest.codes))
 

@@ -27,6 +27,7 @@ from tapec.runtime.notes import annotate
 from tapec.trace.facts import LOST, Path, holds
 from tapec.trace.holders import held_elsewhere
 from tapec.trace.paths import Guard, TracedPath, Trie, same_guards
+from tapec.trace.quiet import silenced
 from tapec.trace.run import Recorded
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
@@ -61,6 +62,7 @@ class Program:
         for i, t in enumerate(info.types):
             self.sources[("argument", i)] = Source("argument", i, input_node(self.names[i], t))
         self.checks: dict[str, tuple[Path, Any]] = {}
+        self.quiet: set[str] = set()  # kinds of NumPy's floating point errors that the code is silent about
         self.words: set[str] = set()  # names of globals and attributes that the traced functions spell out
         self.paths: list[TracedPath] = []
         self.built: Build | None = None
@@ -72,7 +74,8 @@ class Program:
     def copy(self: P) -> P:
         """The same, to add a path to: who runs this one in another thread, or after an error, finds it as it was."""
         other = copy(self)
-        other.sources, other.checks, other.words = dict(self.sources), dict(self.checks), set(self.words)
+        other.sources, other.checks = dict(self.sources), dict(self.checks)
+        other.quiet, other.words = set(self.quiet), set(self.words)
         return other
 
     def add(self, recorded: Recorded, info: Any) -> TracedPath:
@@ -80,6 +83,7 @@ class Program:
         with resting_collector():
             path = self.path_of(recorded, info)
             self.checks.update(recorded.captures.checks)
+            self.quiet |= silenced(recorded.captures.clones.codes)
             self.words |= recorded.captures.clones.words
             self.paths = [p for p in self.paths if not same_guards(p, path)] + [path]
             self.compile()
@@ -182,7 +186,8 @@ class Program:
     # -- compiling -----------------------------------------------------------------------------------------------
     def compile(self) -> None:
         graph = self.joined_paths() if self.branches else self.only_path()
-        self.built = Build(inline_checkpoints(graph), self.name, self.tree if self.branches else None)
+        tree = self.tree if self.branches else None
+        self.built = Build(inline_checkpoints(graph), self.name, tree, quiet=tuple(sorted(self.quiet)))
         self.compiled = self.built.compiled
 
     def only_path(self) -> Graph:
