@@ -151,13 +151,16 @@ def _loop(
 def _is_spread(node: Node) -> bool:
     """Does a number do where an operand is uniform, because another operand has the result's shape, and the dtype too?
 
-    Numbers alone make float64. A scatter is none of the others: it is added to this very array.
+    Numbers alone make float64, and none has the digits of a long double. A scatter is none of the others: it is added
+    to this very array.
     """
+    dtype = node.type.dtype
+    if dtype.char in "gG":
+        return False
     if is_scatter(node):
         return True
     arrays = [i for i in node.inputs if i.op.name != "full" and not is_scatter(i)]
     others = [i.type for i in arrays if i.type.shape == node.type.shape]
-    dtype = node.type.dtype
     return node.op.kind == "elementwise" and any([t.dtype == dtype or dtype.char == "d" for t in others])
 
 

@@ -58,6 +58,17 @@ def test_other_dtypes():
     check(graph_of(lambda x: (np.exp(1j * x) * x, np.sum(np.abs(np.exp(x + 1j)))), LARGE), LARGE)
 
 
+def test_long_doubles():
+    def f(x):
+        y = np.where(x > 0.0, x, 2.0)
+        return np.sum(np.abs(y)[::2] * y[::2]) + np.sum(np.sin(x))
+
+    x = LARGE.astype(np.longdouble)
+    slope, want = tapec.grad(f)(x), tapec.grad(f)(LARGE)
+    assert slope.dtype == x.dtype and "for i in range" in tapec.grad(f).source(x)
+    np.testing.assert_allclose(slope.astype(float), want, rtol=1e-12)
+
+
 def test_numbers_selected_in_single_precision():
     """np.where of two Python numbers is of double precision."""
     x = rng.normal(size=400_000).astype("f4")
