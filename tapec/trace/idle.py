@@ -2,7 +2,8 @@
 
 `np.tanh(x @ w + b)` records three arrays, and its gradient takes the last. The other two would be held to its end. A
 tape that is entered where one recorded the like before lets go of each as soon as the last operation that reads it is
-over; of the rest when its gradient runs. What somebody asks for after all is computed again.
+over; of the rest when its gradient runs. What somebody asks for after all is computed again. A traced function lets go
+of all that its run computed before that is compiled, and called with the same arguments.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from sys import getrefcount
 from typing import Any, NamedTuple
 from weakref import getweakrefcount
 
+import numpy as np
+
 from tapec.ir.types import type_of
 from tapec.trace.log import Gone, Log
 from tapec.trace.tensor import Tensor
 
-__all__ = ["HABITS", "Idle", "idle_values", "let_go"]
+__all__ = ["HABITS", "Idle", "forget", "idle_values", "let_go"]
 
 LARGE = 1 << 12  # bytes from which an array is worth the look
 EARLY = 1 << 18  # and from which while others are recorded,
@@ -78,6 +81,14 @@ def let_go(log: Log, idle: Idle) -> None:
     for _, slot, uses, left in idle.values:
         if _references(objects, slot) == HELD + 1 + uses:  # and the record
             objects[slot]._value = held[slot] = left
+
+
+def forget(log: Log) -> None:
+    """Let go of the large values of a run whose graph is known. What is pending holds what it will be computed from."""
+    if any([type(v) is np.ndarray and v.nbytes >= LARGE for v in log.held]):
+        idle = idle_values(log, log.leaves)
+        if idle is not None:
+            let_go(log, idle)
 
 
 class Habits:

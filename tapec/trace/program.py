@@ -26,6 +26,7 @@ from tapec.runtime.collector import resting_collector
 from tapec.runtime.notes import annotate
 from tapec.trace.facts import LOST, Path, holds
 from tapec.trace.holders import held_elsewhere
+from tapec.trace.idle import forget
 from tapec.trace.paths import Guard, TracedPath, Trie, same_guards
 from tapec.trace.quiet import silenced
 from tapec.trace.run import Recorded
@@ -120,6 +121,7 @@ class Program:
         forward = builder.graph(inputs, results, self.name)
         whole = {n: v for n, v in zip(nodes, log.values) if n is not None and n.op is INPUT and n.dtype.kind in "iub"}
         info = info._replace(result=recorded.tree, statics=statics, guards=guards, integers=whole)
+        forget(log)
         target, template = self.transform(forward, info)
         return TracedPath(forward, guards, info, target, template)
 

@@ -13,6 +13,7 @@ from tapec.errors import InPlaceError
 from tapec.trace import idle
 from tapec.trace.idle import LARGE
 from tapec.trace.log import Gone
+from tapec.trace.program import Program
 
 N = 64
 X = np.linspace(-1.0, 1.0, N * N).reshape(N, N)
@@ -438,3 +439,63 @@ def test_what_is_gone_is_not_computed_of_what_in_place_changes_let_go():
     for _ in range(3):
         slope(linear)
     np.testing.assert_allclose(slope(writing), want, rtol=1e-14)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# of the run that shows what a function does
+# ---------------------------------------------------------------------------------------------------------------
+def chain(x, held=None):
+    for _ in range(8):
+        x = np.tanh(x) @ x
+        if held is not None:
+            held.append(x)
+    return np.sum(x)
+
+
+def test_a_function_is_compiled_when_its_first_run_is_forgotten(monkeypatch):
+    """That has made sixteen arrays; what they hold is asked for no more."""
+    in_use = []
+
+    def compile_it(program):
+        in_use.append(tracemalloc.get_traced_memory()[0] / x.nbytes)
+        whole(program)
+
+    whole = Program.compile
+    monkeypatch.setattr(Program, "compile", compile_it)
+    x = np.eye(170) + np.linspace(-0.01, 0.01, 170)
+    tracemalloc.start()
+    try:
+        value, _ = tapec.value_and_grad(chain)(x)
+    finally:
+        tracemalloc.stop()
+    assert in_use[0] < 8
+    np.testing.assert_allclose(value, chain(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [40, 200])  # of which one is large enough to be computed later
+def test_what_somebody_has_of_a_run_stays(size):
+    """Values, and what is yet to be computed from them."""
+    x, held, plain = np.eye(size) + np.linspace(-0.01, 0.01, size), [], []
+
+    def f(x):
+        z = x @ x
+        if np.sum(z) > 0.0:  # looks at it
+            held.append(np.sin(z))
+        return chain(x, held)
+
+    tapec.grad(f)(x)
+    chain(x, plain)
+    for got, wanted in zip(held, [np.sin(x @ x), *plain], strict=True):
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-12)
+
+
+def test_a_run_that_stands_for_no_other_goes_on():
+    """What it relied on holds no longer when it has been compiled: no number is equal to a nan."""
+
+    def f(x):
+        y = np.linalg.inv(x)
+        return np.sum(y) if np.sum(y) * np.nan > 0.0 else np.sum(y @ y)
+
+    x = np.eye(40) + np.linspace(-0.01, 0.01, 40)
+    for _ in range(2):
+        assert tapec.value_and_grad(f)(x)[0] == f(x)
