@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-Fold = Callable[[np.ndarray], Any]
+Fold = Callable[[Any], Any]
 
 
 class UnconnectedGradients(enum.Enum):
@@ -123,9 +123,7 @@ def _summed(target: Any, fold: Fold) -> Any:
 
 def one_tensor(x: Any, role: str, fold: Fold) -> Any:
     """A tensor or a Variable; sparse gradients count as the dense tensors they stand for."""
-    if isinstance(x, IndexedSlices):
-        return x._tapec_read()
-    if isinstance(x, np.ndarray) and x.dtype == object:
+    if isinstance(x, IndexedSlices) or (isinstance(x, np.ndarray) and x.dtype == object):
         x = fold(x)
     if is_tensor(x):
         return settled(x)

@@ -69,9 +69,12 @@ class IndexedSlices(ArrayLike):
     def _tapec_read(self) -> Tensor:
         """The dense tensor; made when first needed."""
         if self._dense is None:
-            index = (("shape", self.shape), ("index", (Slot(0),)))
-            self._dense = apply(SCATTER, (self.values, self.indices), index)
+            self._dense = self._spread()
         return self._dense
+
+    def _spread(self) -> Tensor:
+        """The dense tensor, made by whatever records now."""
+        return apply(SCATTER, (self.values, self.indices), (("shape", self.shape), ("index", (Slot(0),))))
 
     def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         return apply(op, tuple([x._tapec_read() if isinstance(x, IndexedSlices) else x for x in inputs]), params)

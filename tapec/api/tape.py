@@ -8,8 +8,6 @@ from sys import _getframe
 from threading import Lock
 from typing import Any
 
-import numpy as np
-
 from tapec.api.arguments import (
     UnconnectedGradients,
     flat_sources,
@@ -21,6 +19,7 @@ from tapec.api.arguments import (
     zeros_of,
 )
 from tapec.api.gradient import tape_gradient
+from tapec.api.slices import IndexedSlices
 from tapec.api.variable import Variable
 from tapec.errors import TapeError, TapeValueError, at_user_line
 from tapec.ops.define import fold_objects
@@ -298,13 +297,16 @@ class GradientTape:
         chunk = tape_jacobian.chunk(parallel_iterations, experimental_use_pfor)
         return self._run(tape_jacobian.batch_jacobian, target, source, chunk)
 
-    def _fold(self, objects: np.ndarray) -> Any:
-        """An array of tensors, as `np.array([a, b])` gives it, as one: recorded, even if the block is over by now."""
+    def _fold(self, parts: Any) -> Any:
+        """An array of tensors, as `np.array([a, b])` gives it, or a sparse gradient, as one tensor.
+
+        It is recorded, even if the block is over by now.
+        """
         rec = CURRENT.get()
         tapes = rec.tapes if rec is not None else ()
         before = CURRENT.set(Recorder(tapes if self in tapes or self._used else (*tapes, self)))
         try:
-            return fold_objects(objects)
+            return parts._spread() if isinstance(parts, IndexedSlices) else fold_objects(parts)
         finally:
             CURRENT.reset(before)
 

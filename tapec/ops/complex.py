@@ -51,7 +51,7 @@ def _real_of(function: Any, rule: Any, partial: Any, source: str, view: bool = F
 
 REAL = _real_of(np.real, _part, lambda x: 1, "{0}.real", view=True)
 IMAG = _real_of(np.imag, _part, lambda x: -1j, "{0}.imag", view=True)
-ANGLE = _real_of(np.angle, _real, lambda x: -1j / x, "np.angle({0})")
+ANGLE = _real_of(np.angle, _real, lambda x: -1j / np.where(x == 0, np.inf, x), "np.angle({0})")
 
 
 @implements(np.real)

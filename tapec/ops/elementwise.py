@@ -99,7 +99,8 @@ arctan = elementwise(np.arctan, lambda y, x: (1 / (1 + x * x),), sample=(any_rea
 
 
 def _arctan2_partials(y: Any, a: Any, b: Any) -> Any:
-    r2 = a * a + b * b
+    """Zero at the origin, as for hypot."""
+    r2 = np.where((a == 0) & (b == 0), np.inf, a * a + b * b)
     return b / r2, -(a / r2)  # a may be a truth value, which has no negative
 
 

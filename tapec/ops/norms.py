@@ -107,9 +107,11 @@ def _vector(x: Any, ord: Any, axis: tuple[int, ...], keepdims: Any) -> Any:
     if ord == 1:
         return np.sum(np.abs(x), axis=axis, keepdims=keepdims)
     if isinstance(ord, ArrayLike):  # a number that is recorded, of which no more is known than these guards
-        total = np.sum(np.abs(x) ** ord, axis=axis, keepdims=keepdims)
+        size, most = np.abs(x), np.inf if ord < 0 else 0
+        none = size == 0
+        total = np.sum(np.where(none, most, np.where(none, 1, size) ** ord), axis=axis, keepdims=keepdims)
         zero = total == 0
-        return np.where(zero, np.inf if ord < 0 else 0, np.where(zero, 1, total) ** (1.0 / ord))
+        return np.where(zero, most, np.where(zero, 1, total) ** (1.0 / ord))
     if not isinstance(ord, (int, float, np.number)):
         raise ValueError(at_user_line(f"Invalid norm order '{ord}' for vectors"))
     return apply(NORM, (x,), (("ord", float(ord)), ("axis", axis), ("keepdims", bool(keepdims))))

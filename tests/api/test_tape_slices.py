@@ -222,6 +222,22 @@ def test_second_derivatives_go_through_the_rows():
     assert np.array_equal(np.asarray(outer.gradient(z, v)), expected)
 
 
+@pytest.mark.parametrize("looked_at", [False, True])
+def test_the_jacobian_of_rows_when_the_block_is_over(looked_at):
+    """The dense tensor that they stand for is made by the tape that is asked, whoever looked at them before."""
+    x = constant([0.5, 2.0, 4.0])
+    with GradientTape() as outer:
+        outer.watch(x)
+        with GradientTape() as inner:
+            inner.watch(x)
+            part = x[x > 1.0]
+            y = np.sum(part**3)
+        rows = inner.gradient(y, x)
+    if looked_at:
+        assert np.array_equal(rows.numpy(), [0, 12, 48])
+    assert np.array_equal(outer.jacobian(rows, x).numpy(), np.diag([0, 12, 24]))
+
+
 def test_rows_as_a_target():
     v = Variable(TABLE)
     with GradientTape(persistent=True) as outer:

@@ -38,6 +38,7 @@ CONVENTIONS = {
     ],
     "Lengths": [
         Row("np.hypot(x, y)", {"x": [0.0], "y": [0.0]}, [[0], [0]], "zero at the origin, at every order"),
+        Row("np.arctan2(x, y)", {"x": [0.0], "y": [0.0]}, [[0], [0]], "so are angles, which jump there"),
         Row("np.linalg.norm(x)", {"x": [0.0, 0.0]}, [[0, 0]]),
         Row("np.linalg.norm(x)**2", {"x": [0.0, 0.0]}, [[0, 0]], "squares are smooth: second derivative 2"),
         Row("np.linalg.norm(x, -1)", {"x": [0.0, 3.0]}, [[0, 0]]),
@@ -141,7 +142,7 @@ CONVENTIONS = {
         Row("z * z", {"z": [1 + 2j]}, [[2 - 4j]], "conj(dy/dz): z − lr · grad descends"),
         Row("np.real(z)", {"z": [1 + 2j]}, [[1]]),
         Row("np.imag(z)", {"z": [1 + 2j]}, [[1j]]),
-        Row("np.angle(z)", {"z": [1 + 2j]}, [[-0.4 + 0.2j]]),
+        Row("np.angle(z)", {"z": [1 + 2j, 0j]}, [[-0.4 + 0.2j, 0]]),
         Row("np.conj(z)", {"z": [1 + 2j]}, [[1]]),
         Row("np.real(x * 1j) + np.imag(x * 1j)", {"x": [2.0]}, [[1]], "a real parameter has a real gradient"),
     ],

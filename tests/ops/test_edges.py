@@ -271,6 +271,18 @@ def test_second_derivatives():
     assert grads(np.cumprod, np.array([0.0, 3.0]), order=2) == [[1.0, 1.0]]
 
 
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("x", [[0.0, 0.0], [0.0, 3.0]])
+@pytest.mark.parametrize("order", [1.5, -1.0, 0.5, 3.0])
+def test_norms_of_an_order_that_is_an_argument(order, x, optimize):
+    """They are put together from sums and powers, of which some have infinite slopes."""
+    x, f = np.array(x), lambda x, p=order: NORM(x, p)
+    with tapec.settings(optimize=optimize):
+        np.testing.assert_allclose(tapec.grad(f)(x), tapec.grad(lambda x: NORM(x, order))(x))
+        for way in SECOND.values():
+            assert np.isfinite(way(f, argnums=0)(x)).all()
+
+
 def test_literal_exponents_read_as_one_would_write_them():
     x = tapec.constant([1.0, 2.0])
     with tapec.GradientTape(persistent=True) as tape:

@@ -163,7 +163,7 @@ def _whole_outside(y: Symbol, fact: tuple[int, int]) -> Any:
     """A linear operation of all, or of nothing."""
     k, side = fact
     selection = y.node.inputs[k]
-    inputs = [Symbol(i, y.builder) for i in y.node.inputs]
+    inputs: list[Any] = [Symbol(i, y.builder) for i in y.node.inputs]
     inputs[k] = np.broadcast_to(Symbol(selection.inputs[side], y.builder), selection.type.shape)
     found = apply(y.node.op, tuple(inputs), y.node.params)
     c = Symbol(selection.inputs[0], y.builder)
