@@ -21,6 +21,7 @@ from tapec.codegen.statements import Assign, Do, Store
 from tapec.codegen.templates import COPY, WHOLE, new_array
 from tapec.ir import Node
 from tapec.ir.index import Slice, Slot
+from tapec.ops.indexing import fills_all
 
 if TYPE_CHECKING:
     from tapec.codegen.lower import Lowering
@@ -114,7 +115,7 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """`g = np.zeros(n)`, `g[1:] = a`."""
     name = low.call(node)
     filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out)), node, None)
-    low.out.append(Assign(name, new_array("empty" if _is_permutation(node) else "zeros", node.type), node.origin))
+    low.out.append(Assign(name, new_array("empty" if fills_all(node) else "zeros", node.type), node.origin))
     _put(low, name, "+" if has_repeats(node) else "", node)
     if filled is not None:
         low.filled[node] = filled
@@ -126,11 +127,6 @@ def scatter_into(low: Lowering, node: Node, target: str) -> None:
     """The same in an array that is there for it."""
     low.out.append(Store(Expr(WHOLE, (target,)), "", 0, node.origin))
     _put(low, target, "+" if has_repeats(node) else "", node)
-
-
-def _is_permutation(node: Node) -> bool:
-    """Are all places written, each once?"""
-    return bool(dict(node.params).get("unique")) and node.inputs[0].type.size == node.type.size
 
 
 def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "SCATTER",
     "are_distinct",
     "counts_up",
+    "fills_all",
     "index_layout",
     "index_source",
     "is_diagonal_index",
@@ -54,7 +55,7 @@ def _line(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _is_distinct(node: Node, shape: tuple[int, ...]) -> bool:
-    if node.op.name == "row numbers":
+    if node.op.name == "row numbers" or is_order(node):
         return node.type.shape == shape
     value: Any = node.value if node.op is CONSTANT else None
     if value is None or np.shape(value)[-len(shape) :] != shape or value.size != shape[0]:
@@ -64,6 +65,20 @@ def _is_distinct(node: Node, shape: tuple[int, ...]) -> bool:
     if value.size and value.min() < 0 <= value.max():
         return False
     return len(np.unique(value)) == value.size
+
+
+def is_order(node: Node) -> bool:
+    """Does an index array name places in the order of some values: all of them, or a part?"""
+    while node.op.name == "getitem" and len(node.param("index")) == 1 and type(node.param("index")[0]) is Slice:
+        node = node.inputs[0]
+    return node.op.name in ("argsort", "argpartition") and node.type.ndim == 1
+
+
+def fills_all(node: Node) -> bool:
+    """Does a scatter write to all places, each once?"""
+    if node.inputs[0].type.size != node.type.size:
+        return False
+    return bool(dict(node.params).get("unique")) or (len(node.inputs) > 1 and are_distinct(node.inputs[1:]))
 
 
 def is_diagonal_index(index: tuple[Any, ...], arrays: Sequence[Node], shape: tuple[int, ...]) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.ir import CONSTANT, Node
 from tapec.ir.index import Slice, Slot
-from tapec.ops.indexing import completed, picks_one
+from tapec.ops.indexing import completed, fills_all, picks_one
 from tapec.ops.loop import repeated
 from tapec.ops.named_axes import axis_names
 from tapec.passes.facts import is_zero
@@ -140,6 +140,8 @@ def _scatter(node: Node, given: Given) -> Empty | None:
 
 def _scattered(node: Node) -> Empty | None:
     """The places that an index left out."""
+    if fills_all(node):
+        return None
     picked = _picked(node, node.type.shape)
     if picked is None:
         return Empty(_all_axes(node), _all_axes(node))

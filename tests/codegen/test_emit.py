@@ -390,3 +390,15 @@ def test_zeros_that_are_read_before_all_are_written(between, results, room):
         del junk  # what an empty array may find
         for found, expected in zip(compiled.function(*values), interpret(graph, *values), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+def test_what_is_put_in_order_is_written_once():
+    x, y = np.random.default_rng(5).normal(size=(2, 40))
+    weights = np.arange(1.0, 41.0)
+
+    def sums(x, y, part):
+        return np.sum(np.cumsum(x[np.argsort(-y)[::-1][part]]) * weights[part])
+
+    for part, kind in ((slice(None), "empty"), (slice(3, 17), "zeros")):
+        compiled = check(gradient_of(lambda x, y, part=part: sums(x, y, part), x, y), x, y)
+        assert "add.at" not in compiled.source and f"d_x = np.{kind}(40)" in compiled.source

@@ -386,6 +386,17 @@ def test_elements_of_all_tokens_leave_no_token_empty():
     assert guards(some) is not some
 
 
+def test_what_is_put_in_order_leaves_nothing_empty():
+    """All places are written to, each once; not so with a part of the order."""
+    inputs = "%v: f64[3], %k: f64[5], %m: f64[5,2]"
+    order = "argsort %k {axis=0}; getitem %0 {index=(::-1,)}; getitem %1 {index=(:3,)}; "
+    scattered = "scatter %k, %1 {shape=(5,), index=($0,)} !ct; matmul %3, %m !ct"
+    graph = parse(text(inputs, order + scattered))
+    assert guards(graph) is graph
+    some = parse(text(inputs, order + scattered.replace("%k, %1", "%v, %2")))
+    assert guards(some) is not some
+
+
 def test_infinities_that_flow_are_left_as_they_are():
     body = "where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct; multiply %3, %1 !ct"
     values = values_for()

@@ -761,6 +761,14 @@ CASES = {
         [(SUM("%x", "1,", False) + " !ct", "reshape %x {shape=(3, 4)} !ct")],
         [SUM("%x", "1,", False), SUM("%x", "0, 1", False) + " !ct"],  # the sum of -0.0 is 0.0
     ),
+    "truth-of-single-elements": Case(
+        "%m: bool[3,1], %x: f64[3,1]",
+        [
+            ("any %m {axis=(1,), keepdims=False}", "reshape %m {shape=(3,)}"),
+            ("all %m {axis=(1,), keepdims=True}", "return %m"),
+        ],
+        ["any %m {axis=(0,), keepdims=False}", "any %x {axis=(1,), keepdims=False}"],
+    ),
     "product-with-uniform": Case(
         X,
         [

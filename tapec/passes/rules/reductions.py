@@ -79,6 +79,14 @@ def _adds_single_elements(y: Node) -> bool:
     return all([shape[i] == 1 for i in y.param("axis")])
 
 
+def _is_of_single_truths(y: Node) -> bool:
+    return y.inputs[0].type.dtype.kind == "b" and _adds_single_elements(y)
+
+
+def as_it_is(y: Symbol) -> Any:
+    return np.reshape(Symbol(y.node.inputs[0], y.builder), y.shape)
+
+
 def _is_keepdims_shape(y: Node) -> bool:
     total = y.inputs[0]
     return not total.param("keepdims") and y.type.shape == reduced_shape(
@@ -312,6 +320,7 @@ REDUCTIONS = (
         **CT,
     ),
     _rule("sum-of-single-elements", np.sum(x), reshaped, _adds_single_elements, changes="zeros", **CT),
+    Rule("truth-of-single-elements", Some("any", "all"), as_it_is, _is_of_single_truths, kinds="b"),
     _rule("sum-with-identity", np.sum(a * x), lambda a: np.trace(a), _picks_diagonal, changes="zeros", once=True, **CT),
     _rule("product-with-uniform", a @ k, product_with_uniform, _is_matrix, **CT),
     _rule("uniform-times-product", np.matmul(k, a), uniform_times_product, _is_matrix, **CT),
