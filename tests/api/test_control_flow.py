@@ -458,7 +458,7 @@ def test_known_paths_are_there_while_another_is_compiled(monkeypatch):
         f(x, 1.0)
     x, found = sizes[0], []
 
-    def build(*args):
+    def build(*args, **options):
         thread = threading.Thread(target=lambda: found.append(f(x, 1.0)))
         thread.start()
         thread.join()
