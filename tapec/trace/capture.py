@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Iterator, MutableMapping, MutableSequence, MutableSet
+import weakref
+from collections.abc import Iterator, MappingView, MutableMapping, MutableSequence, MutableSet
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -47,8 +49,9 @@ __all__ = ["Captures", "Path"]
 SMALL = 256  # elements of an array that may be compared at each call
 COMPARED = 1 << 16  # elements up to which what NumPy computed with past us is compared at each call all the same
 _ABSENT = object()
-# containers that have no stand-in, and may hold something else at each call
-_CHANGING = (MutableMapping, MutableSequence, MutableSet, memoryview, types.MappingProxyType)
+# what has no stand-in, and may hold something else at each call
+_CHANGING = (MutableMapping, MutableSequence, MutableSet, MappingView, memoryview, types.MappingProxyType, ContextVar)
+_ENVIRONMENT = {"environ", "getenv"}
 
 
 class Captures:
@@ -124,6 +127,9 @@ class Captures:
             return types.MethodType(self.function_of(value.__func__), owner)
         if kind is partial:
             return self._partial(value, path)
+        if kind is weakref.ref:
+            held = Path(f"{path.label}()", f"{path.source}()", path.names, lambda: path.get()())
+            return lambda: self.read(value(), held)
         if is_container(value):
             return container(self, value, path) if kind is tuple else self._container(value, path)
         if kind is types.ModuleType:
@@ -291,6 +297,8 @@ class Captures:
         that has read them stands for no other."""
         if any(generator_state(g) != before for g, before in self.generators):
             self.trace.unsettle(DRAWS)
+        if not _ENVIRONMENT.isdisjoint(self.clones.words):
+            self.trace.unsettle("it reads the environment")
         for path, tensor in self.arrays.values():
             if self.trace.volatile is None and not _is_there(path, self.originals[id(tensor)]):
                 self.trace.unsettle(f"it changes {path.label}, which it reads")

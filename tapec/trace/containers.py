@@ -33,7 +33,8 @@ def container(captures: Any, value: Any, path: Path) -> Any:
         return value
     kind = type(value)
     parts = list(value.values() if isinstance(value, dict) else value)
-    if len(parts) > _MANY and all(isinstance(p, (*SCALARS, *CHECKED)) for p in parts):
+    heap = kind is list and not _HEAP.isdisjoint(captures.clones.words)
+    if heap or (len(parts) > _MANY and all(isinstance(p, (*SCALARS, *CHECKED)) for p in parts)):
         return _as_a_fact(captures, value, path)
     captures.open.add(id(value))
     try:
@@ -44,12 +45,13 @@ def container(captures: Any, value: Any, path: Path) -> Any:
         captures.open.discard(id(value))
 
 
+_HEAP = {"heapify", "heappop", "heappush", "heappushpop", "heapreplace"}  # they change lists past all methods
 _MADE = frozenset({list, tuple, dict})  # those that a run makes
 _MANY = 100  # numbers and strings of one container that are captured one by one
 
 
 def _as_a_fact(captures: Any, value: Any, path: Path) -> Any:
-    """Many numbers or strings: compared as a whole."""
+    """What is compared as a whole: many numbers or strings."""
     if isinstance(value, dict):
         whole = Path(path.label, f"tuple({path.source}.items())", path.names, lambda: tuple(path.get().items()))
     else:
