@@ -19,6 +19,7 @@ from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Type
 from tapec.ir.types import is_differentiable
 from tapec.ops.control import CALL
+from tapec.ops.define import as_data
 from tapec.runtime.build import Build
 from tapec.trace.adapter import Adapter, parameter_names
 from tapec.trace.recorder import CURRENT
@@ -111,7 +112,7 @@ class Pullback:
 
 def fitted(x: Any, t: Type) -> Any:
     """A cotangent or tangent in the dtype of what it belongs to; ValueError when the shape is another."""
-    value = value_of(x)
+    value = as_data(value_of(x))
     shape = np.shape(value)
     if shape != t.shape:
         raise ValueError(at_user_line(f"a cotangent or tangent has shape {shape}; it must have shape {t.shape}"))

@@ -538,6 +538,8 @@ def test_arrays_with_rules_of_their_own_are_refused(array):
         "Variable": lambda: tapec.Variable(array),
         "operand": lambda: t * array,
         "operand of a function": lambda: np.dot(t, array),
+        "cotangent": lambda: tapec.vjp(np.sin, np.ones(array.shape))[1](array),
+        "tangent": lambda: tapec.linearize(np.sin, np.ones(array.shape))[1](array),
     }
     for name, run in refused.items():
         with pytest.raises(TypeError, match=r"test_convert\.py:\d+: .* not supported. Mend: "):
