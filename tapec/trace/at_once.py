@@ -311,20 +311,20 @@ def _replace(rec: Recorder, t: Tensor, op: Op, x: Any) -> bool:
     if x is t:
         return True
     value, given = t._value, x._value if type(x) is Tensor else x
-    if type(given) is _ndarray:
-        if given.dtype != value.dtype:
-            return False
-    elif type(x) is not float or value.dtype != float:
-        return False
     new = np.empty_like(value)
     try:
-        if type(x) is Tensor and given.shape != value.shape:
-            x = np.broadcast_to(x, value.shape)
+        if type(given) is not _ndarray:
+            if type(x) is not float or value.dtype != float:
+                return False
+            x = new  # a number as it comes to all elements
+        elif given.dtype != value.dtype:
+            return False
+        elif given.shape != value.shape:
+            x = np.broadcast_to(x, value.shape) if type(x) is Tensor else new
         new[...] = given
     except ValueError:  # another shape: the long way knows what may be left out of it, and what is wrong
         return False
-    repeated = type(x) is float or x.shape != value.shape  # plain: as it comes to all elements
-    _renew(rec, t, op, (new if repeated else x,), (), new, 4)
+    _renew(rec, t, op, (x,), (), new, 4)
     return True
 
 

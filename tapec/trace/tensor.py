@@ -413,14 +413,15 @@ def user_frame(frame: Any) -> Any:
     """
     while True:
         name = frame.f_code.co_filename
+        while name in _OWN_FILES:
+            back = frame.f_back
+            if back is None:
+                return frame
+            frame = back
+            name = frame.f_code.co_filename
         if name in USER_FILES:
             return frame
-        if name not in _OWN_FILES:
-            (USER_FILES if is_user_file(name) else _OWN_FILES).add(name)
-        elif frame.f_back is None:
-            return frame
-        else:
-            frame = frame.f_back
+        (USER_FILES if is_user_file(name) else _OWN_FILES).add(name)
 
 
 USER_FILES: set[str] = set()
