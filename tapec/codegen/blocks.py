@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,6 +100,7 @@ def _bytes_per_row(region: Region, rows: int, inside: set[Node], kept: set[Node]
     return most, own
 
 
+@lru_cache(maxsize=256)
 def _even_block(rows: int, most: int) -> int:
     """At most so many rows, so that all blocks are of one size if that is possible without making them small."""
     for block in range(most, most // 2, -1):

@@ -7,6 +7,7 @@ after the other: what needs a sum over all rows comes after the loop that makes 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
@@ -183,7 +184,8 @@ def _regions(
         adding = tuple(sums.get(key, ()))
         regions.append(Region(tuple(sorted((*groups[key], *adding), key=number.__getitem__)), adding))
     taken = {n for r in regions for n in r.nodes}
-    before = {n: sum(1 for k, _ in order if k < level[n]) for n in graph.nodes if n not in taken}
+    levels = [k for k, _ in order]
+    before = {n: bisect_left(levels, level[n]) for n in graph.nodes if n not in taken}
     return regions, before
 
 

@@ -1,5 +1,7 @@
 """Loops over blocks: what goes into them, what they look like, and that threads change nothing."""
 
+import cProfile
+import pstats
 import re
 import threading
 
@@ -9,6 +11,7 @@ import pytest
 import tapec
 from tapec.codegen import compile_graph
 from tapec.codegen.helpers import in_threads
+from tapec.codegen.regions import find_regions
 from tests.codegen.kit import check, gradient_of, graph_of
 
 rng = np.random.default_rng(1)
@@ -365,3 +368,18 @@ def test_lengths_are_asked_for_before_what_is_written_for_them():
     for count in (50, 70, 50):
         chosen = np.arange(200) < count
         np.testing.assert_allclose(grad(x, chosen), without + np.where(chosen, 2.0 * x, 0.0))
+
+
+def test_many_loops_are_found_in_linear_time():
+    def calls(count):
+        def f(x):
+            total = 0.0
+            for k in range(count):
+                total = total + np.sum(np.sin(x + total) * np.cos(x * total) * (k + 1.0))
+            return total
+
+        graph, profile = gradient_of(f, np.linspace(-1.0, 1.0, 200_000)), cProfile.Profile()
+        assert len(profile.runcall(find_regions, graph, None)[1]) >= count
+        return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+
+    assert calls(80) < 2.1 * calls(40)
