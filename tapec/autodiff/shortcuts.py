@@ -1,6 +1,7 @@
 """Derivatives of several operations taken as one, where the whole has a simpler one than its parts in turn.
 
-1 / (1 + exp(-x)) has y * (1 - y), and so has the derivative of logaddexp; the logarithm of exp(x) / s, even of some of
+1 / (1 + exp(-x)) has y * (1 - y), and so has the derivative of logaddexp, and what is put together from both sides of
+zero with exp(-abs(x)), which is smooth there though its parts are not. The logarithm of exp(x) / s, even of some of
 its elements, needs no quotient and cannot divide by one that is zero. log(abs(x)) has 1 / x, and log(cosh(x)) tanh(x),
 which does not overflow. The square of a length has 2 * x, without a root. Values between that have other uses get their
 cotangents from those.
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.autodiff.squares import WrittenOut, square_of
+from tapec.autodiff.squares import WrittenOut, same, square_of
 from tapec.ir import Node, is_literal
 from tapec.ops import apply
 
@@ -46,22 +47,66 @@ def _quotient(node: Node) -> Shortcut | None:
     if e is None or e.type != node.type:
         return None
     if above is e:
-        sign = 1
-    elif above is None or _is_one(above):
-        sign = -1
-    else:
-        return None
+        return _sigmoid(1, *e.inputs, below, e)
+    if above is None or _is_one(above):
+        return _sigmoid(-1, *e.inputs, below, e)
+    if above.op.name == "where":
+        return _sigmoid_by_sides(above, below, e)
+    return None
 
+
+def _sigmoid(sign: int, u: Node, *inner: Node) -> Shortcut:
     def scaled(t: Any, y: Any) -> Any:
         slope = t * y * (1 - y)
         return slope if sign == 1 else -slope
 
     return Shortcut(
-        inputs=e.inputs,
-        inner=(below, e),
+        inputs=(u,),
+        inner=inner,
         vjp=lambda ct, y, u: (scaled(ct, y),),
         jvp=lambda ts, y, u: scaled(ts[0], y),
     )
+
+
+def _sigmoid_by_sides(above: Node, below: Node, e: Node) -> Shortcut | None:
+    """where(u >= 0, 1, e) / (1 + e) with e = exp(-abs(u)), or the other way round: smooth, though its parts are not."""
+    u = _of_size(e)
+    condition, *sides = above.inputs
+    small = next((k for k in (0, 1) if _is_one(sides[1 - k])), None)
+    if u is None or small is None:
+        return None
+    again = _of_size(sides[small])  # computed once more, perhaps
+    side = _side(condition, u)
+    if again is None or not same(again, u) or not side:
+        return None
+    sign = side if small == 1 else -side
+
+    def scaled(t: Any, e: Any, below: Any) -> Any:
+        slope = t * (e / (below * below))  # y * (1 - y) would cancel
+        return slope if sign == 1 else -slope
+
+    return Shortcut(
+        inputs=(u, e, below),
+        inner=(above, below, e, *_between(e), sides[small], *_between(sides[small])),
+        vjp=lambda ct, y, u, e, below: (scaled(ct, e, below), None, None),
+        jvp=lambda ts, y, u, e, below: scaled(ts[0], e, below),
+    )
+
+
+def _side(condition: Node, u: Node) -> int:
+    """On which side of zero is u where a condition holds? 0 where it says something else."""
+    side = {"greater": 1, "greater_equal": 1, "less": -1, "less_equal": -1}.get(condition.op.name, 0)
+    return side if side and same(condition.inputs[0], u) and _is_zero(condition.inputs[1]) else 0
+
+
+def _of_size(e: Node) -> Node | None:
+    """The u of exp(-abs(u))."""
+    size = e.inputs[0].inputs[0] if e.op.name == "exp" and e.inputs[0].op.name == "negative" else None
+    return size.inputs[0] if size is not None and size.op.name in ("absolute", "fabs") else None
+
+
+def _between(e: Node) -> tuple[Node, Node]:
+    return e.inputs[0], e.inputs[0].inputs[0]
 
 
 def _one_plus_exp(node: Node) -> Node | None:
@@ -76,6 +121,85 @@ def _one_plus_exp(node: Node) -> Node | None:
 
 def _is_one(node: Node) -> bool:
     return is_literal(node) and node.value == 1
+
+
+def _is_zero(node: Node) -> bool:
+    return is_literal(node) and node.value == 0
+
+
+# -- max(u, 0) + log(1 + exp(-abs(u))), among other terms -------------------------------------------------------------
+TERMS = 8
+
+
+def _softplus(node: Node) -> Shortcut | None:
+    """Smooth, though at zero each of its parts has a slope by its own convention."""
+    if all([_of_ramp(i) is None and _log_of_size(i) is None for i in node.inputs]):
+        return None
+    inner, terms = _terms(node)
+    ramps = [(sign, term, of) for sign, term in terms if (of := _of_ramp(term)) is not None]
+    for sign, term in terms:
+        e = _log_of_size(term)
+        u = None if e is None else _of_size(e)
+        if e is None or u is None:
+            continue
+        ramp = next((ramp for s, ramp, of in ramps if s == sign and same(of, u)), None)
+        if ramp is not None and u.type == term.type == ramp.type:
+            rest = [(s, t) for s, t in terms if t is not term and t is not ramp]
+            if len(rest) == len(terms) - 2:  # each of them once
+                return _with_softplus(sign, u, e, rest, (*inner, ramp, term, *term.inputs, e, *_between(e)))
+    return None
+
+
+def _with_softplus(sign: int, u: Node, e: Node, rest: Sequence[tuple[int, Node]], inner: tuple[Node, ...]) -> Shortcut:
+    def scaled(t: Any, u: Any, e: Any) -> Any:
+        slope = t * (np.where(u >= 0, 1, e) / (1 + e))
+        return slope if sign == 1 else -slope
+
+    def vjp(ct: Any, y: Any, u: Any, e: Any, *others: Any) -> tuple[Any, ...]:
+        return (scaled(ct, u, e), None, *[ct if s == 1 else -ct for s, _ in rest])
+
+    def jvp(ts: Any, y: Any, u: Any, e: Any, *others: Any) -> Any:
+        moved = [] if ts[0] is None else [scaled(ts[0], u, e)]
+        moved += [t if s == 1 else -t for (s, _), t in zip(rest, ts[2:], strict=True) if t is not None]
+        return sum(moved[1:], moved[0])
+
+    return Shortcut((u, e, *[t for _, t in rest]), inner, vjp, jvp)
+
+
+def _terms(node: Node) -> tuple[list[Node], list[tuple[int, Node]]]:
+    """The sums and differences within a sum, and its terms with their signs."""
+    inner: list[Node] = []
+    terms = [(1, node)]
+    k = 0
+    while k < len(terms) and len(terms) < TERMS:
+        sign, term = terms[k]
+        if term.op.name in ("add", "subtract") and term.type == node.type:
+            a, b = term.inputs
+            terms[k : k + 1] = [(sign, a), (sign if term.op.name == "add" else -sign, b)]
+            inner.append(term)
+        else:
+            k += 1
+    return inner[1:], terms
+
+
+def _log_of_size(node: Node) -> Node | None:
+    """The e of log(1 + e) with e = exp(-abs(u))."""
+    if node.op.name not in ("log1p", "log"):
+        return None
+    e = node.inputs[0] if node.op.name == "log1p" else _one_plus_exp(node.inputs[0])
+    return e if e is not None and _of_size(e) is not None else None
+
+
+def _of_ramp(node: Node) -> Node | None:
+    """The u of max(u, 0), or of where(u > 0, u, 0)."""
+    if node.op.name == "maximum":
+        a, b = node.inputs
+        return a if _is_zero(b) else b if _is_zero(a) else None
+    if node.op.name == "where":
+        condition, u, zero = node.inputs
+        if _is_zero(zero) and _side(condition, u) == 1:
+            return u
+    return None
 
 
 # -- log(abs(u)), log(cosh(u)) ----------------------------------------------------------------------------------------
@@ -125,6 +249,11 @@ def _log_of_share(node: Node) -> Shortcut | None:
 
 
 # -- norm(x) ** 2 and the like ----------------------------------------------------------------------------------------
+def _power(node: Node) -> Shortcut | None:
+    exponent = node.inputs[1]
+    return _quotient(node) if is_literal(exponent) and exponent.value == -1 else _square(node)
+
+
 def _square(node: Node) -> Shortcut | None:
     found = square_of(node)
     if found is None:
@@ -205,9 +334,11 @@ def _share(node: Node) -> Shortcut | None:
 
 
 _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
+    **dict.fromkeys(["add", "subtract"], _softplus),
     "divide": _quotient,
     "reciprocal": _quotient,
     "log": _log,
-    **dict.fromkeys(["power", "float_power", "square", "multiply"], _square),
+    **dict.fromkeys(["power", "float_power"], _power),
+    **dict.fromkeys(["square", "multiply"], _square),
     "minimum": _share,
 }

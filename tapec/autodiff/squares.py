@@ -15,7 +15,7 @@ import numpy as np
 from tapec.ir import CT, Builder, Node, input_node, is_literal
 from tapec.ops import Symbol, apply
 
-__all__ = ["WrittenOut", "square_of"]
+__all__ = ["WrittenOut", "same", "square_of"]
 
 FAR = 8  # operations between a length and its square
 
@@ -68,7 +68,7 @@ def _factors(node: Node) -> tuple[Node, Node | None] | None:
     [b] = rest
     if node.op.name != "multiply":
         return (a, None) if is_literal(b) and b.value == 2 else None
-    if _same(a, b):
+    if same(a, b):
         return a, None
     return (b, a) if _place(a, b) is not None else (a, b) if _place(b, a) is not None else None
 
@@ -76,10 +76,10 @@ def _factors(node: Node) -> tuple[Node, Node | None] | None:
 def _place(product: Node, factor: Node) -> int | None:
     """Where a product, or a quotient, has this factor."""
     count = {"multiply": 2, "divide": 1}.get(product.op.name, 0)
-    return next((k for k, i in enumerate(product.inputs[:count]) if _same(i, factor)), None)
+    return next((k for k, i in enumerate(product.inputs[:count]) if same(i, factor)), None)
 
 
-def _same(a: Node, b: Node) -> bool:
+def same(a: Node, b: Node) -> bool:
     """Is it the same value, recorded twice perhaps?"""
     return a is b or (bool(a.inputs) and a.op is b.op and a.inputs == b.inputs and a.params == b.params)
 

@@ -98,6 +98,81 @@ def test_derivatives(f):
     assert np.allclose(g, tapec.grad(f)(X), rtol=1e-5, atol=1e-5)
 
 
+SIZES = {  # softplus, from both sides of zero
+    "first": lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
+    "second": lambda x: np.maximum(0, x) + np.log1p(np.exp(-np.abs(x))),
+    "turned": lambda x: np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0.0),
+    "logarithm": lambda x: np.log(1 + np.exp(-np.fabs(x))) + np.where(x > 0, x, 0),
+    "among others": lambda x: np.maximum(x, 0) - 0.0 * x + np.log1p(np.exp(-np.abs(x))) - 1.0,
+    "negative": lambda x: -1.0 * (0.0 - np.maximum(x, 0) - np.log1p(np.exp(-np.abs(x)))),
+    "computed twice": lambda x: np.maximum(x * 1.0, 0) + np.log1p(np.exp(-np.abs(x * 1.0))),
+}
+SHARES = {  # its slope
+    "at least": lambda x: np.where(x >= 0, 1, np.exp(-np.abs(x))) / (1 + np.exp(-np.abs(x))),
+    "less": lambda x: np.where(x < 0, np.exp(-np.abs(x)), 1) / (np.exp(-np.abs(x)) + 1.0),
+    "the other": lambda x: 1 - np.where(x > 0, np.exp(-np.abs(x)), 1.0) / (1 + np.exp(-np.abs(x))),
+    "by power": lambda x: (1 + np.exp(-x)) ** -1.0,
+}
+
+
+def on_a_tape(f):
+    def slope(x):
+        t = tapec.constant(x)
+        with tapec.GradientTape() as tape:
+            tape.watch(t)
+            y = f(t)
+        return tape.gradient(y, t).numpy()
+
+    return slope
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("table, name", [(t, name) for t in (SIZES, SHARES) for name in t])
+def test_smooth_though_its_parts_are_not(table, name, optimize):
+    """Where logits begin at zero, too."""
+    x = np.array([0.0, 1.0, -2.0, 700.0, -700.0])
+    share = 1 / (1 + np.exp(-x))
+    slope = share * (1 - share)
+    first, second = (share, slope) if table is SIZES else (slope, slope * (1 - 2 * share))
+    f = lambda x: np.sum(table[name](x))
+    with tapec.settings(optimize=optimize):
+        for way in (tapec.grad, tapec.jacfwd, on_a_tape):
+            np.testing.assert_allclose(way(f)(x), first, atol=1e-15)
+        assert tapec.grad(f)(x.astype(np.float32)).dtype == np.float32
+        for way in (tapec.hessian, lambda f: tapec.jacrev(tapec.grad(f)), lambda f: tapec.jacrev(tapec.jacfwd(f))):
+            np.testing.assert_allclose(way(f)(x), np.diag(second), atol=1e-15)
+
+
+def test_a_loss_of_logits_is_their_share_less_the_label():
+    f = lambda x, y: np.mean(np.maximum(x, 0) - x * y + np.log1p(np.exp(-np.abs(x))))
+    g = tapec.grad(f)
+    x = RNG.normal(size=1000)
+    x[::3] = 0.0
+    y = np.arange(1000.0) % 2
+    np.testing.assert_allclose(g(x, y), (1 / (1 + np.exp(-x)) - y) / 1000, rtol=1e-12)
+    assert "sign" not in g.source(x, y)
+
+
+def test_slopes_far_from_zero_keep_their_digits():
+    x = np.array([30.0, -30.0])
+    f = lambda x: np.sum(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))))
+    e = np.exp(-30.0)
+    np.testing.assert_allclose(np.diag(tapec.hessian(f)(x)), e / (1 + e) ** 2, rtol=1e-14)
+
+
+def test_what_is_no_softplus_keeps_the_conventions_of_its_parts():
+    x = np.zeros(3)
+    for f, slope in (
+        (lambda x: np.maximum(x, 0) - np.log1p(np.exp(-np.abs(x))), 1.0),
+        (lambda x: np.maximum(x * 2, 0) + np.log1p(np.exp(-np.abs(x))), 2.0),
+        (lambda x: np.maximum(x, 1) + np.log1p(np.exp(-np.abs(x))), 0.0),
+        (lambda x: np.where(x > 0, x, 1) + np.log1p(np.exp(-np.abs(x))), 0.0),
+        (lambda x: np.where(x < 0, x, 0) + np.log1p(np.exp(-np.abs(x))), 0.0),
+        (lambda x: np.where(x >= 1, 1, np.exp(-np.abs(x))) / (1 + np.exp(-np.abs(x))), 0.0),
+    ):
+        assert np.array_equal(tapec.grad(lambda x, f=f: np.sum(f(x)))(x), np.full(3, slope))
+
+
 @pytest.mark.parametrize("f", [sigmoid, by_reciprocal, of_positive])
 def test_the_slope_of_a_sigmoid_is_made_of_its_value(f):
     g = tapec.grad(f)
