@@ -40,6 +40,7 @@ __all__ = ["FloatProgram", "as_floats", "float_function", "to_python", "with_arr
 
 MATRIX = 16  # columns of a matrix that may be read by rows
 LEAST = 100  # operations that loops must spare: fewer are as easily read, and written out up to a fifth faster
+TRACED = 40  # operations of a program that may have loops: of fewer, what repeats are elements, and not steps
 STEPS = 4096  # arithmetic that one operation may take
 
 
@@ -194,7 +195,7 @@ def float_function(
 
 def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Arranged | None:
     """The program with its loops. What finds them is imported for those programs that may have some."""
-    if len(program.graph.nodes) < LEAST:
+    if len(program.graph.nodes) < LEAST or len(graph.nodes) < TRACED:
         return None
     from tapec.codegen.arrange import Given, arranged
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen import floats
+from tapec.codegen import arrange, floats
 from tapec.codegen.elements import FLOAT, OPS
 from tapec.codegen.repeats import find_loops
 from tapec.ir import Graph, Node, input_node
@@ -82,6 +82,21 @@ def test_few_operations_are_written_out(monkeypatch):
     y = np.array([0.5, 0.1])
     assert loops(check(gradient_of(pendulum(5), P, y), P, y)) == 0
     assert loops(check(gradient_of(pendulum(20), P, y), P, y)) == 2
+
+
+def test_elements_are_no_steps(monkeypatch):
+    """Where the program on arrays is short, nobody looks for loops, and what finds them is not imported."""
+
+    def rosenbrock(x):
+        return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+    def arranged(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(arrange, "arranged", arranged)
+    x = np.linspace(-1.0, 1.0, 11)
+    compiled = check(gradient_of(rosenbrock, x), x)
+    assert "tolist" in compiled.source and len(compiled.source.splitlines()) > 40
 
 
 def test_what_all_steps_read_is_in_none_of_them():
