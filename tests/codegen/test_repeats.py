@@ -94,7 +94,7 @@ def test_elements_are_no_steps(monkeypatch):
         raise AssertionError
 
     monkeypatch.setattr(arrange, "arranged", arranged)
-    x = np.linspace(-1.0, 1.0, 11)
+    x = np.linspace(-1.0, 1.0, 10)
     compiled = check(gradient_of(rosenbrock, x), x)
     assert "tolist" in compiled.source and len(compiled.source.splitlines()) > 40
 
