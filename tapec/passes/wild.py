@@ -29,7 +29,7 @@ _TAME = frozenset(
 def may_be_wild(node: Node, wild: Collection[Node]) -> bool:
     """May it be, when these of its operands may? What LAPACK makes is all nan then, or no result at all."""
     op = node.op
-    if op.kind == "linalg":
+    if op.kind == "linalg" or _is_logistic(node, wild):
         return False
     for i in node.inputs:
         if i in wild:
@@ -37,6 +37,24 @@ def may_be_wild(node: Node, wild: Collection[Node]) -> bool:
     if op.kind == "elementwise":
         return op.name not in _TAME and _MAKES.get(op.name, _always)(node)
     return op is CONSTANT and not _is_finite(node.value)
+
+
+def _is_logistic(node: Node, wild: Collection[Node]) -> bool:
+    """Is it `1 / (1 + np.exp(x))`, which is zero where the exponential is infinite?"""
+    if node.op.name not in ("divide", "reciprocal"):
+        return False
+    below = node.inputs[-1]
+    if below.op.name != "add" or (node.op.name == "divide" and not _is_number(node.inputs[0])):
+        return False
+    for number, power in (below.inputs, below.inputs[::-1]):
+        if power.op.name in ("exp", "exp2") and power.inputs[0] not in wild and _is_number(number):
+            return is_positive(number)
+    return False
+
+
+def _is_number(node: Node) -> bool:
+    k = uniform_value(node)
+    return type(k) in (int, float) and math.isfinite(k)
 
 
 def _always(node: Node) -> bool:

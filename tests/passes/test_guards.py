@@ -195,6 +195,28 @@ def test_what_may_be_infinite_of_numbers(body, wild):
     assert may_be_wild(parse(text("%x: f64[3], %y: f64[3]", body)).nodes[-1], ()) is wild
 
 
+def test_the_logistic_function_is_never_infinite():
+    """Where the exponential is, it is zero."""
+    inputs = "%x: f64[3], %y: f64[3]"
+    body = "exp %x; add 1.0, %0; divide 1.0, %1"
+    for wild, changed in [
+        (False, body),
+        (False, body.replace("1.0, %0", "%0, 2.0").replace("divide 1.0,", "reciprocal")),
+        (True, body.replace("divide 1.0", "divide %0")),  # infinity over infinity
+        (True, body.replace("divide 1.0", "divide inf")),
+        (True, body.replace("add 1.0", "subtract 1.0")),
+        (True, body.replace("add 1.0", "add -1.0")),
+        (True, body.replace("add 1.0", "add %y")),
+        (True, body.replace("exp %x", "log %x; exp %0").replace("%1", "%2").replace("1.0, %0", "1.0, %1")),  # of nan
+    ]:
+        graph = parse(text(inputs, changed))
+        made: set = set()
+        for node in graph.nodes:
+            if may_be_wild(node, made):
+                made.add(node)
+        assert (graph.nodes[-1] in made) is wild, changed
+
+
 def test_one_element_of_an_axis_too_long_to_tell_its_places():
     node = parse(text("%x: f64[]", f"scatter %x {{shape=({1 << 40},), index=(-1,)}}")).nodes[-1]
     assert may_be_empty(node, [None]) == Empty(axes=1, chosen=1, axis=-1, lines=1)

@@ -52,6 +52,8 @@ def cases():
                 fires.append((before.replace("%c", "%p"), whole))
                 smaller = f.format("%0").replace("(0,)", "(1, 0)").replace("::-1", ":, 0")
                 stays.append(f"{select.format('%m')}; {smaller}")  # the condition is smaller than the selection
+                if what == "transpose":  # it would have to be selected twice
+                    stays.append(f"{before}; return %0, %1")
             else:  # unless only axes of length one come and go
                 rows = select.format("%m").replace("%c", "%r")
                 stays.append(f"{rows}; reshape %0 {{shape=(6,)}} !ct")
