@@ -78,10 +78,12 @@ def planned(name: str, ours: Any) -> Any:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         value = self._value if type(self) is Tensor else None
         if type(value) is _ndarray:  # as `call`, for the commonest of arguments
-            key: tuple[Any, ...] = (ours, (value.shape, value.dtype))
+            key: tuple[Any, ...]
             operands: tuple[Any, ...] = (self,)
             values = [value]
-            if len(args) == 1:
+            if not args:
+                key = ours, (value.shape, value.dtype)
+            elif len(args) == 1:
                 [x] = args
                 kind = type(x)
                 if kind is list and ours is take and INTS.issuperset(map(type, x)):
@@ -89,19 +91,18 @@ def planned(name: str, ours: Any) -> Any:
                     args = (x,)
                 w = x._value if kind is Tensor else x
                 if type(w) is _ndarray:
-                    key, operands, values = (*key, (w.shape, w.dtype)), (self, x), [value, w]
-                elif kind in PLACED:
-                    key += args
+                    key = ours, (value.shape, value.dtype), (w.shape, w.dtype)
+                    operands, values = (self, x), [value, w]
                 else:
-                    word = word_of(x)
-                    if word is None:
+                    word = x if kind in PLACED else word_of(x)
+                    if word is None and x is not None:
                         return call(ours, (self, *args), kwargs)
-                    key += (word,)
-            elif args:
+                    key = ours, (value.shape, value.dtype), word
+            else:
                 words = _words(args)
                 if not words:
                     return call(ours, (self, *args), kwargs)
-                key += words
+                key = ours, (value.shape, value.dtype), *words
             if kwargs:
                 if "out" in kwargs and type(kwargs["out"]) is Tensor:
                     out = kwargs.pop("out")
