@@ -10,6 +10,8 @@ from tapec.autodiff.inline import copy_into
 from tapec.autodiff.reverse import backward
 from tapec.autodiff.zeros import Zero
 from tapec.ir import Builder, Graph, Node
+from tapec.ir.types import is_differentiable
+from tapec.ops import Symbol
 from tapec.ops.array import apply
 from tapec.ops.control import CALL
 from tapec.ops.define import define
@@ -45,12 +47,24 @@ def _vjp(cts: Any, ys: Any, *xs: Any, graph: Graph) -> Any:
     return tuple(found)
 
 
+def _jvp(ts: Any, ys: Any, *xs: Any, graph: Graph) -> Any:
+    """Run the part once more, with tangents."""
+    from tapec.autodiff.forward import jvp_graph  # which writes checkpoints out, where a whole program has tangents
+
+    builder: Builder = xs[0].builder
+    moving = [k for k, t in enumerate(ts) if t is not None]
+    given = [*[x.node for x in xs], *[ts[k].node for k in moving]]
+    moved = iter(copy_into(builder, jvp_graph(graph, moving), tuple(given))[len(graph.outputs) :])
+    return tuple([Symbol(next(moved), builder) if is_differentiable(o.type) else None for o in graph.outputs])
+
+
 CHECKPOINT = define(
     "checkpoint",
     CALL.run,
     CALL.rule,
     "call",
     vjp=_vjp,
+    jvp=_jvp,
     multi=True,
 )
 

@@ -37,7 +37,7 @@ from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.define import Missing
 
-__all__ = ["jvp_graph", "push", "pushforward", "summed", "tangent"]
+__all__ = ["jvp_graph", "push", "pushforward"]
 
 
 def jvp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
@@ -103,7 +103,7 @@ def push(
         moving[node] = fit(builder, t, node.type)
 
 
-def tangent(builder: Builder, node: Node, ts: list[Any], lift: Callable[[Node], Node] = _same) -> Any:
+def tangent(builder: Builder, node: Node, ts: list[Any], lift: Callable[[Node], Node]) -> Any:
     """The tangent of one node from those of its inputs, None for those that do not move."""
     op, params = node.op, dict(node.params)
     xs = [Symbol(lift(i), builder) for i in node.inputs]

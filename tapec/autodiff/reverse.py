@@ -29,14 +29,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "backward",
+    "carries",
     "decomposition_of",
     "decompositions",
     "dependents",
     "filled",
     "fit",
+    "has_spectrum",
     "input_cotangents",
     "plain",
     "pullback",
+    "signed_cotangents",
     "value_and_grad_graph",
     "vjp_graph",
 ]
@@ -46,12 +49,12 @@ def dependents(nodes: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
     """The nodes through which a derivative with respect to the sources can flow, sources included."""
     active = set(sources)
     for node in nodes:
-        if any(i in active for i in node.inputs) and _carries(node):
+        if any(i in active for i in node.inputs) and carries(node):
             active.add(node)
     return active
 
 
-def _carries(node: Node) -> bool:
+def carries(node: Node) -> bool:
     """Does a derivative flow through it? Not through a source that is piecewise constant itself."""
     if node.op.gradient == "none" or not _has_gradient(node.type):
         return False
@@ -91,7 +94,7 @@ def backward(
     builder.role = CT
     origin: Any = None
     for node in reversed(nodes):
-        if node in pending and node in active and node.inputs and _carries(node):
+        if node in pending and node in active and node.inputs and carries(node):
             if node.op.partials is None or node.op.vjp is not None:
                 pending[node] = settled(pending[node], node.op.kind in ("reduction", "layout"))
             if node.origin is not origin:  # of several operations in one call, the last is what the user named
@@ -135,12 +138,15 @@ def decompositions(nodes: Sequence[Node]) -> Decompositions:
 
 def decomposition_of(node: Node, known: Decompositions) -> tuple[Node | None, int]:
     """What a node is a result of, and which: values that were found alone are those that a decomposition gives."""
-    if node.op is ITEM:
-        return (node.inputs[0] if has_spectrum(node.inputs[0]) else None), node.param("index")
-    name, params = node.op.facts.get("values_of", ("", ()))
-    alike = known.get((name, node.inputs), ())
-    found = next((d for d in alike if {*node.params, *params} <= set(d.params)), None)
-    return found, found.op.facts["spectrum"].values if found is not None else 0
+    made, result = (node.inputs[0], node.param("index")) if node.op is ITEM else (node, 0)
+    if node.op is ITEM and has_spectrum(made):
+        return made, result
+    values, name, params = made.op.facts.get("values_of", (None, "", ()))
+    for found in known.get((name, made.inputs[:1]), ()) if result == values else ():
+        given = dict(found.params)
+        if all([given.get(key, value) == value for key, value in (*made.params, *params)]):
+            return found, found.op.facts["spectrum"].values
+    return None, 0
 
 
 def _christen(ct: Any, node: Node) -> None:
@@ -181,8 +187,10 @@ def _step(
         y = result_of(builder, lift(node))
         if whole is None:
             ct = _complete(builder, node, ct)
-            along = slopes.of(node, ct) if slopes is not None and has_spectrum(node) else None
-            parts = _signed_cotangents(node, ct, y, xs, wanted, along)
+            if slopes is not None and has_spectrum(node):
+                parts = slopes.cotangents(node, ct, y, xs, wanted)
+            else:
+                parts = signed_cotangents(node, ct, y, xs, wanted)
         else:
             parts = whole.vjp(ct, y, *xs)
     for i, want, part in zip(inputs, wanted, parts, strict=True):
@@ -211,17 +219,17 @@ def _complete(builder: Builder, node: Node, ct: Any) -> Any:
 
 def input_cotangents(node: Node, ct: Any, y: Any, xs: Sequence[Symbol]) -> Sequence[Any]:
     """Apply an op's rule: the cotangent of each input, still broadcast and in the dtype it came out in."""
-    parts = _signed_cotangents(node, ct, y, xs, [True] * len(xs))
+    parts = signed_cotangents(node, ct, y, xs, [True] * len(xs))
     return [-part.value if type(part) is Minus else part for part in parts]
 
 
-def _signed_cotangents(
-    node: Node, ct: Any, y: Any, xs: Sequence[Symbol], wanted: Sequence[bool], slopes: Any = None
+def signed_cotangents(
+    node: Node, ct: Any, y: Any, xs: Sequence[Symbol], wanted: Sequence[bool], slopes: Sequence[Any] = ()
 ) -> Sequence[Any]:
     """The same, where a sign may stand apart; what is not wanted may be missing."""
     op = node.op
     params = dict(node.params)
-    if slopes is not None:
+    if slopes:
         params["slopes"] = slopes
     if op.vjp is not None:
         return op.vjp(ct, y, *xs, **params)

@@ -1,12 +1,13 @@
 """Eigenvalues and eigenvectors.
 
 Where eigenvalues coincide, the vectors that belong to them are free to turn among themselves. A loss that does not
-depend on that has no cotangent along it, and the term that would be divided by the vanishing gap is a limit: half the
-slope of the cotangent by the eigenvalue, which `tapec.autodiff.slopes` finds in the program. Without one it is zero.
+depend on that has no cotangent along it, and the term that would be divided by the vanishing gap is a limit: a slope of
+the cotangents by the eigenvalues, which `tapec.autodiff.slopes` finds in the program. Without one it is zero.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,15 +18,29 @@ from tapec.ops.array import apply, implements
 from tapec.ops.define import conj, define
 from tapec.ops.diagonals import eye
 from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, result_class, stacked
-from tapec.ops.samples import Case
+from tapec.ops.samples import Case, any_real
 from tapec.ops.symbol import differs, is_symbol
 
-__all__ = ["EIG", "EIGH", "EIGVALS", "EIGVALSH", "all_real", "reciprocal_gaps"]
+__all__ = [
+    "EIG",
+    "EIGH",
+    "EIGVALS",
+    "EIGVALSH",
+    "FINITE",
+    "Spectrum",
+    "all_real",
+    "directions",
+    "onto_triangle",
+    "quotient",
+    "scaled_columns",
+    "skew",
+    "turned",
+]
 
 
 def reciprocal_gaps(w: Any) -> Any:
     """1 / (w_k - w_j) at (j, k); zero where the two are equal, up to rounding."""
-    gaps = w[..., None, :] - w[..., None]
+    gaps = differences(w)
     n = w.shape[-1]
     if not n:
         return gaps
@@ -37,40 +52,70 @@ def reciprocal_gaps(w: Any) -> Any:
 class Spectrum(NamedTuple):
     """Which result of an op are values, and which are their vectors, along which axis.
 
-    The vjp of such an op takes `slopes` of the cotangents of its results by the values, where there are any.
+    The vjp of such an op takes `slopes` of the cotangents of its results by the values, where there are any, and their
+    slopes: each as the cotangents are, where the values move in their `directions`.
     """
 
     values: int
     vectors: dict[int, int]
 
 
+def directions(n: int) -> np.ndarray:
+    """How fast each of n values moves: numbers from 1 to 2, those m places apart 0.38 / m apart or more."""
+    return 1.0 + 0.6180339887498949 * np.arange(n) % 1.0
+
+
+def differences(w: Any) -> Any:
+    """w_k - w_j at (j, k)."""
+    return w[..., None, :] - w[..., None]
+
+
 def alike(w: Any) -> Any:
     """Where two values are so close that the limit of a quotient by their difference is nearer than the quotient.
 
-    From rounding that has an error of eps / gap, from its slopes on both sides the limit has one of gap². Gaps are
-    measured on the values beside them, over which functions such as 1/w change, and on what rounding makes of equals.
+    From rounding that has an error of eps / gap, from two slopes the limit has one of gap². Gaps are measured on the
+    values beside them, over which functions such as 1/w change, and on what rounding makes of equals.
     """
-    eps, sizes = float(np.finfo(w.dtype).eps), np.abs(w)
-    reach = eps**0.5 * sizes + 8 * w.shape[-1] * eps * np.max(sizes, axis=-1, keepdims=True)
-    return np.abs(w[..., None, :] - w[..., None]) <= np.maximum(reach[..., None, :], reach[..., None])
+    sizes, eps = np.abs(w), float(np.finfo(w.dtype).eps)
+    reach = eps ** (1 / 3) * sizes + 8 * w.shape[-1] * eps * np.max(sizes, axis=-1, keepdims=True)
+    return np.abs(differences(w)) <= np.maximum(reach[..., None, :], reach[..., None])
 
 
-def turned(turn: Any, slope: Any, w: Any) -> Any:
-    """(turn_jk - conj(turn_kj)) / (w_k - w_j) / 2; where values are alike half the slope of `turn`."""
-    if slope is None or not w.shape[-1]:
-        return reciprocal_gaps(w) * (0.5 * (turn - adjoint(turn)))
-    same = alike(w)
-    quotient = 0.5 * (turn - adjoint(turn)) / np.where(same, 1.0, w[..., None, :] - w[..., None])
-    return np.where(same, 0.25 * (slope + adjoint(slope)), quotient)
+# Second slopes, which count only as far as there is a gap: at two zeros w ** 1.5 has none, and yet a limit.
+FINITE = define(
+    "finite",
+    lambda x: np.where(np.isfinite(x), x, 0.0),
+    lambda t: t,
+    "elementwise",
+    partials=lambda y, x: (1,),
+    source="np.where(np.isfinite({0}), {0}, 0.0)",
+    sample=(any_real,),
+)
 
 
-def along_columns(v: Any, slope: Any) -> Any:
-    """Half the diagonal of v^H slope: what `turned` has on its own where it has slopes, to be taken off the values'.
+def quotient(xs: Sequence[Any], gaps: Any, steps: Any, small: Any) -> Any:
+    """x / gap; where that is small, the limit that one or two slopes tell of an x that vanishes with the gap.
 
-    There it turns with all that is beside it when other vectors are chosen, which second derivatives rely on. They
-    also need each column by itself: in the product with v^H, of which this is the diagonal, columns are added up.
+    Where the gaps move by their steps, x at -gap / step is 0 = x - x' gap / step + x'' (gap / step)² / 2.
     """
-    return 0.5 * np.real(np.sum(conj(v) * slope[..., : v.shape[-1]], axis=-2))
+    x, slope, *second = xs
+    if second:
+        slope = slope - gaps * (0.5 * apply(FINITE, tuple(second)) / steps)
+    return np.where(small, slope / steps, x / np.where(small, 1.0, gaps))
+
+
+def turned(turns: Sequence[Any], w: Any) -> Any:
+    """Cotangents that turn vectors, turn_jk by w_k - w_j; where values are alike as their slopes have it."""
+    n = w.shape[-1]
+    if len(turns) == 1 or not n:
+        return conj(reciprocal_gaps(w)) * turns[0]
+    steps = differences(directions(n)) + np.eye(n)
+    return quotient(turns, conj(differences(w)), steps.astype(real_dtype(w.dtype)), alike(w))
+
+
+def skew(x: Any) -> Any:
+    """What a turn that is its own adjoint's negative has of x."""
+    return 0.5 * (x - adjoint(x))
 
 
 def scaled_columns(v: Any, w: Any) -> Any:
@@ -84,13 +129,11 @@ def _spectrum_rule(t: Type, UPLO: str) -> Any:
     return Type(shape[:-1], real_dtype(dtype)), Type(shape, dtype)
 
 
-def _eigh_vjp(ct: Any, y: Any, a: Any, UPLO: str, slopes: Any = None) -> Any:
-    (gw, gv), (w, v) = ct, y
+def _eigh_vjp(ct: Any, y: Any, a: Any, UPLO: str, slopes: Sequence[Any] = ()) -> Any:
+    (gw, _), (w, v) = ct, y
     vh = adjoint(v)
-    slope = None
-    if slopes is not None:
-        slope, gw = vh @ slopes[1], gw - along_columns(v, slopes[1])
-    return (onto_triangle((scaled_columns(v, gw) + v @ turned(vh @ gv, slope, w)) @ vh, UPLO),)
+    turns = [skew(vh @ gv) for _, gv in (ct, *slopes)]
+    return (onto_triangle((scaled_columns(v, gw) + v @ turned(turns, w)) @ vh, UPLO),)
 
 
 def onto_triangle(g: Any, UPLO: str) -> Any:
@@ -144,7 +187,7 @@ EIGVALSH = define(
     "linalg",
     vjp=_eigvalsh_vjp,
     batch=lambda batched, a, UPLO: np.linalg.eigvalsh(a, UPLO),
-    facts={"values_of": ("eigh", ())},
+    facts={"values_of": (0, "eigh", ())},
     source=_uplo,
     sample=both(_REAL, _hermitian(3, 3, complex=True)),
     numpy=np.linalg.eigvalsh,
@@ -178,15 +221,18 @@ def _eig_run(a: Any) -> Any:
     return (w, v) if a.dtype.kind == "c" else (w + 0j, v + 0j)
 
 
-def _eig_vjp(ct: Any, y: Any, a: Any) -> Any:
+def _eig_vjp(ct: Any, y: Any, a: Any, slopes: Sequence[Any] = ()) -> Any:
     """The vectors have length one, and nothing fixes their phase."""
-    (gw, gv), (w, v) = ct, y
+    (gw, _), (w, v) = ct, y
     vh = adjoint(v)
-    turn = vh @ gv
-    lengths = (vh @ v) * np.real(np.diagonal(turn, axis1=-2, axis2=-1))[..., None, :]
-    inner = conj(reciprocal_gaps(w)) * (turn - lengths)
-    inner = inner + eye(w, w.shape[-1], dtype=real_dtype(w.dtype)) * gw[..., None, :]
+    products = vh @ v
+    turns = [_at_length_one(vh @ gv, products) for _, gv in (ct, *slopes)]
+    inner = turned(turns, w) + eye(w, w.shape[-1], dtype=real_dtype(w.dtype)) * gw[..., None, :]
     return (np.linalg.solve(vh, inner @ vh),)
+
+
+def _at_length_one(turn: Any, products: Any) -> Any:
+    return turn - products * np.real(np.diagonal(turn, axis1=-2, axis2=-1))[..., None, :]
 
 
 def _as_complex(name: str) -> Any:
@@ -231,6 +277,7 @@ EIG = define(
     vjp=_eig_vjp,
     batch=_eig_batch,
     source=_as_complex("eig"),
+    facts={"spectrum": Spectrum(0, {1: -1})},
     sample=both(_general(3, 3), _general(2, 2, 2)),
     numpy=np.linalg.eig,
 )
@@ -250,6 +297,7 @@ EIGVALS = define(
     vjp=_eigvals_vjp,
     batch=_eigvals_batch,
     source=_as_complex("eigvals"),
+    facts={"values_of": (0, "eig", ())},
     sample=both(_general(3, 3), _spin, _general(2, 2, 2), _general(3, 3, complex=True)),
     numpy=np.linalg.eigvals,
 )

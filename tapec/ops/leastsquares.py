@@ -146,6 +146,7 @@ LSTSQ = define(
     multi=True,
     vjp=_lstsq_vjp,
     source=lambda args, node: f"np.linalg.lstsq({args[0]}, {args[1]}{_rcond(node.param('rcond'))})",
+    facts={"values_of": (3, "svd", (("full_matrices", False),))},
     sample=_lstsq_sample,
     numpy=np.linalg.lstsq,
 )

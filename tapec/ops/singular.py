@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define, ndim_of
-from tapec.ops.eigen import Spectrum, along_columns, scaled_columns, turned
+from tapec.ops.eigen import Spectrum, directions, quotient, scaled_columns, skew, turned
 from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, regular, result_class, stacked
 from tapec.ops.samples import Case
 
@@ -25,46 +26,32 @@ def _svd_rule(t: Type, full_matrices: bool) -> Any:
     return Type((*rest, m, rows), dtype), Type((*rest, k), real_dtype(dtype)), Type((*rest, columns, n), dtype)
 
 
-def _svd_vjp(ct: Any, y: Any, a: Any, full_matrices: bool, slopes: Any = None) -> Any:
+def _svd_vjp(ct: Any, y: Any, a: Any, full_matrices: bool, slopes: Sequence[Any] = ()) -> Any:
     """With u and v moved by skew matrices p and q: what turns both alike goes by gaps, one against the other by sums.
 
     (p s_k + s_j q) / (s_k² - s_j²) = (p + q) / (s_k - s_j) / 2 + (p - q) / (s_k + s_j) / 2
     """
-    (gu, gs, gvh), (u, s, vh) = ct, y
-    v, gv = adjoint(vh), adjoint(gvh)
+    (_, gs, _), (u, s, vh) = ct, y
     m, n = a.shape[-2:]
     k = s.shape[-1]
-    u1, v1 = u[..., :k], v[..., :k]
-    turn_u, turn_v = _turn(u1, gu), _turn(v1, gv)
-    slope: Any = None
-    against: Any = 0.0
-    out_u: Any = 0.0
-    out_v: Any = 0.0
-    if slopes is not None:
-        su, sv = slopes[0], adjoint(slopes[2])
-        slope_u, slope_v = _turn(u1, su), _turn(v1, sv)
-        slope, against = slope_u + slope_v, 0.5 * _against(slope_u, slope_v)
-        out_u, out_v = _outside(u, su, slope_u), _outside(v, sv, slope_v)
-        gs = gs - along_columns(u1, su) - along_columns(v1, sv)
-    inner = turned(turn_u + turn_v, slope, s)
-    inner = inner + _over(_against(turn_u, turn_v), s[..., None, :] + s[..., None], against)
+    v, u1, v1h = adjoint(vh), u[..., :k], vh[..., :k, :]
+    speeds = directions(k).astype(s.dtype)
+    moves = [_moves(u, v, gu, adjoint(gvh), k) for gu, _, gvh in (ct, *slopes)]
+    alike, against, out_u, out_v = zip(*moves, strict=True)
+    inner = turned(alike, s) + _over(against, s[..., None, :] + s[..., None], speeds + speeds[:, None], s)
     g = scaled_columns(u1, gs) + u1 @ inner
     if m > k:
-        g = g + _over(_outside(u, gu, turn_u), s[..., None, :], out_u)
-    g = g @ adjoint(v1)
+        g = g + _over(out_u, s[..., None, :], speeds, s)
+    g = g @ v1h
     if n > k:
-        g = g + u1 @ adjoint(_over(_outside(v, gv, turn_v), s[..., None, :], out_v))
+        g = g + u1 @ adjoint(_over(out_v, s[..., None, :], speeds, s))
     return (g,)
 
 
-def _turn(u1: Any, gu: Any) -> Any:
-    """The part of a cotangent that turns the first vectors among themselves."""
-    return adjoint(u1) @ gu[..., : u1.shape[-1]]
-
-
-def _against(turn_u: Any, turn_v: Any) -> Any:
-    turn = turn_u - turn_v
-    return 0.5 * (turn - adjoint(turn))
+def _moves(u: Any, v: Any, gu: Any, gv: Any, k: int) -> tuple[Any, Any, Any, Any]:
+    """Cotangents that turn the first vectors of both kinds alike, against each other, and out of their space."""
+    turn_u, turn_v = [adjoint(x[..., :k]) @ g[..., :k] for x, g in ((u, gu), (v, gv))]
+    return skew(turn_u + turn_v), skew(turn_u - turn_v), _outside(u, gu, turn_u), _outside(v, gv, turn_v)
 
 
 def _outside(u: Any, gu: Any, turn: Any) -> Any:
@@ -76,9 +63,12 @@ def _outside(u: Any, gu: Any, turn: Any) -> Any:
     return u2 @ (adjoint(u2) @ gu1 - adjoint(gu2) @ u1)
 
 
-def _over(x: Any, s: Any, limit: Any) -> Any:
-    """x / s, its limit where s vanishes."""
-    return np.where(s > 0, x / np.where(s > 0, s, 1.0), limit)
+def _over(xs: Sequence[Any], sums: Any, speeds: Any, s: Any) -> Any:
+    """x by sums of values s; what its slopes tell, or zero, where they vanish, as far as rounding lets them."""
+    if len(xs) == 1:
+        return np.where(sums > 0, xs[0] / np.where(sums > 0, sums, 1.0), 0.0)
+    rounded = 8 * s.shape[-1] * float(np.finfo(s.dtype).eps) * s[..., None, :1]  # the first is the largest
+    return quotient(xs, sums, speeds, sums <= rounded)
 
 
 def _spread_out(*shape: int, complex: bool = False, **params: Any) -> Any:
@@ -128,7 +118,7 @@ SVDVALS = define(
     "linalg",
     vjp=svdvals_vjp,
     batch=lambda batched, a: np.linalg.svd(a, compute_uv=False),
-    facts={"values_of": ("svd", (("full_matrices", False),))},
+    facts={"values_of": (0, "svd", (("full_matrices", False),))},
     source="np.linalg.svd({0}, compute_uv=False)",
     sample=both(_spread_out(3, 3), _spread_out(2, 2, 3), _spread_out(3, 2, complex=True)),
     numpy=np.linalg.svdvals,

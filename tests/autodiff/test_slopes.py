@@ -7,7 +7,6 @@ import pytest
 import scipy.linalg
 
 import tapec
-from tapec.autodiff.slopes import Slopes
 from tests.ops.derivatives import check
 
 RNG = np.random.default_rng(11)
@@ -66,6 +65,13 @@ def on_the_diagonal(w, v):
     e = v @ d @ v.T
     e[i, i] = (v @ np.pad(np.diag(f(w[1:])), ((1, 0), (1, 0))) @ v.T)[i, i] + f(w[0]) * v[:, 0] ** 2
     return e
+
+
+def place_by_place(w, v):
+    d = np.zeros_like(v)
+    for k in range(N):
+        d[k, k] = f(w[k])
+    return v @ d @ v.T
 
 
 def two_written_diagonals(w, v):
@@ -127,6 +133,17 @@ FORMS = {
     "relative": lambda w, v: (v * (f(w) / w[-1])) @ v.T * w[-1],
     "shares": lambda w, v: (v * (f(w) / np.sum(w))) @ v.T * np.trace((v * w) @ v.T),
     "by singular values": by_singular_values,
+    "place by place": place_by_place,
+    "beside the last": lambda w, v: (
+        sum((f(w[k]) + w[-1]) * np.outer(v[:, k], v[:, k]) for k in range(N)) - w[-1] * v @ v.T
+    ),
+    "by a matrix of ones and zeros": lambda w, v: v @ (ONES * (f(w)[:, None] + f(w)) / 2) @ v.T,
+    "running sums": lambda w, v: (v * np.diff(np.cumsum(f(w)), prepend=0.0)) @ v.T,
+    "convolved": lambda w, v: (v * np.convolve(f(w), [1.0])) @ v.T,
+    "decomposed": lambda w, v: (lambda q, r: q @ r)(*np.linalg.qr(v * f(w))) @ v.T,
+    "in a part of its own": lambda w, v: (v * tapec.checkpoint(f)(w)) @ v.T,
+    "vectors inverted": lambda w, v: (v * f(w)) @ np.linalg.inv(v),
+    "vectors solved": lambda w, v: np.linalg.solve(v.T, f(w)[:, None] * v.T),
 }
 if hasattr(np, "matvec"):  # from NumPy 2.2 on
     FORMS["matvec"] = lambda w, v: np.matvec(v, f(w) * v)
@@ -203,11 +220,11 @@ def test_numbers(name):
         np.testing.assert_allclose(slope(MATRICES[matrix]), want, rtol=1e-7, atol=1e-7, err_msg=matrix)
 
 
-GAPS = [0.0, *[10.0**-k for k in range(1, 17)], 1.4e-8, 1.6e-8]
+GAPS = [0.0, *[10.0**-k for k in range(1, 17)], 2e-6, 5e-6, 7e-6]
 
 
 def test_every_gap():
-    """At the middle of rounding and limit the quotient has half of all digits; nowhere fewer."""
+    """Between rounding and limit the quotient has two thirds of all digits; nowhere fewer."""
     slope = tapec.grad(lambda a: (lambda w, v: np.sum(C * ((v * np.exp(w)) @ v.T)))(*np.linalg.eigh(a)))
     for gap, size in itertools.product(GAPS, (1.0, -1.0, 30.0)):
         w = size * np.array([1.0, 1.0 + gap, 2.0, 1.5])
@@ -216,7 +233,7 @@ def test_every_gap():
             quotients = np.exp(w[:, None]) * np.where(apart == 0, 1.0, np.expm1(apart) / apart)
         want = Q @ (quotients * (Q.T @ (C + C.T) @ Q)) @ Q.T
         want = np.tril(want) - np.diag(np.diag(want)) / 2
-        np.testing.assert_allclose(slope(of(Q, w)), want, rtol=0, atol=2e-7 * np.abs(want).max())
+        np.testing.assert_allclose(slope(of(Q, w)), want, rtol=0, atol=1e-10 * np.abs(want).max())
 
 
 # -- other functions of the same values -------------------------------------------------------------------------------
@@ -263,6 +280,10 @@ LOSSES = {
         lambda w, v: np.sum(C * (np.hstack([v[:, :1] * f(w)[:1], v[:, 1:] * f(w)[1:]]) @ v.T)) * np.sum(shares(w))
     )(*np.linalg.eigh(a)),
     "values alone": lambda a: np.sum(f(np.linalg.eigvalsh(a))),
+    "product of values": lambda a: np.prod(np.linalg.eigvalsh(a)),
+    "not by values alone": lambda a: (lambda b: np.sum(C * (b @ np.triu(C) @ b)) * b[0, 1])(put_together("columns", a)),
+    "vectors inverted": lambda a: np.sum(C * put_together("vectors inverted", a)),
+    "in a part of its own": lambda a: np.sum(C * put_together("in a part of its own", a)),
     "values alone, vectors alone": lambda a: (lambda w, v: np.sum(C * ((v * f(w)) @ v.T)))(
         np.linalg.eigvalsh(a), np.linalg.eigh(a)[1]
     ),
@@ -271,6 +292,7 @@ LOSSES = {
     "singular values beside all vectors": lambda a: (
         np.sum(np.linalg.svdvals(a) ** 4) + np.sum(np.linalg.svd(a)[1] ** 4)
     ),
+    "values that least squares have": lambda a: np.sum(np.linalg.lstsq(a, X)[3] ** 3),
     "and of a stack": lambda a: np.sum(np.cosh(np.linalg.svd(np.stack([a, 2 * a.T]), compute_uv=False) / 2)),
 }
 
@@ -286,11 +308,14 @@ def test_higher_orders(name):
         "hvp": lambda a: hvp(a, B),
         "hessian": lambda a: np.tensordot(hessian(a), B),
         "jacfwd": lambda a: np.tensordot(jacobian(a), B),
+        "reverse over forward": tapec.grad(lambda a: tapec.jvp(loss, (a,), (B,))[1]),
     }
+    both = tapec.compile(lambda a: tapec.jvp(lambda a: tapec.jvp(loss, (a,), (B,))[1], (a,), (X * B,))[1])
     for name, matrix in MATRICES.items():
         want = differences(lambda a: np.sum(slope(a) * B), matrix)
         for way, found in ways.items():
             np.testing.assert_allclose(found(matrix), want, rtol=1e-6, atol=1e-6, err_msg=f"{way}, {name}")
+        np.testing.assert_allclose(both(matrix), np.sum(want * X * B), rtol=1e-6, atol=1e-6, err_msg=name)
     third = tapec.grad(lambda a: np.sum(slope(a) * tapec.jvp(slope, (a,), (B,))[1]))
     assert np.isfinite(third(np.eye(N))).all()  # a number, where the limit of third order is another
 
@@ -360,6 +385,42 @@ def test_tapes_and_checkpoints():
     np.testing.assert_allclose(tapec.grad(kept)(a), want, rtol=1e-7)
 
 
+# -- matrices that are not symmetric ----------------------------------------------------------------------------------
+def expm_slope(a, b, c):
+    """The slope along b of the gradient of the sum of c times the exponential, at a: a block of a larger one."""
+    zero = np.zeros_like(a)
+
+    def one(x, y):
+        return scipy.linalg.expm(np.block([[a.T, x, zero], [zero, a.T, y], [zero, zero, a.T]]))[:N, -N:]
+
+    return one(c, b.T) + one(b.T, c)
+
+
+SKEW = C + 3.0 * np.eye(N)
+ANY = {
+    **{name: MATRICES[name] for name in ("identity", "two pairs", "apart")},
+    "two pairs of skew vectors": (SKEW * np.array([1, 1, 2, 2])) @ np.linalg.inv(SKEW),
+    "three and one": (SKEW * np.array([1, 1, 1, 3])) @ np.linalg.inv(SKEW),
+    "turns": np.kron(np.eye(2), [[1.0, -1.0], [1.0, 1.0]]),
+}
+
+
+@pytest.mark.parametrize("name", ANY)
+def test_vectors_of_any_matrix(name):
+    def put(a):
+        w, v = np.linalg.eig(a)
+        return np.sum(C * np.real((v * np.exp(w)) @ np.linalg.inv(v)))
+
+    a = ANY[name]
+    for loss, c in ((put, C), (lambda a: np.real(np.sum(np.exp(np.linalg.eigvals(a)))), np.eye(N))):
+        slope = tapec.grad(loss)
+        want = scipy.linalg.expm_frechet(a.T, c)[1]
+        np.testing.assert_allclose(slope(a), want, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(tapec.jvp(loss, (a,), (B,))[1], np.sum(want * B), rtol=1e-10)
+        for second in (tapec.hvp(loss)(a, B), tapec.jvp(slope, (a,), (B,))[1]):
+            np.testing.assert_allclose(second, expm_slope(a, B, c), rtol=0, atol=1e-9)
+
+
 # -- singular values --------------------------------------------------------------------------------------------------
 SINGULAR = {"ones": [1, 1, 1], "a pair": [2, 1, 1], "close": [2, 1 + 1e-12, 1], "apart": [3, 2, 1]}
 VANISHING = {"zeros": [0, 0, 0], "two zeros": [1, 0, 0], "one zero": [1, 1, 0]}
@@ -411,7 +472,7 @@ def test_singular_vectors(shape, full, complex):
                 u, s, vh = np.linalg.svd(a, full_matrices=full)
                 return function(u[:, :k], s, vh[:k])
 
-            check(of_matrix, of(u, values, v), order=1 if name in VANISHING else 2, rtol=1e-7)
+            check(of_matrix, of(u, values, v), rtol=1e-7)
 
 
 def test_the_matrix_itself_at_zero():
@@ -426,24 +487,18 @@ def test_the_matrix_itself_at_zero():
         np.testing.assert_allclose(tapec.grad(loss)(np.zeros(shape)), weights, atol=1e-14)
 
 
-# -- what is not followed ---------------------------------------------------------------------------------------------
-UNKNOWN = {
-    "mixed": lambda w, v: (v * np.diff(np.cumsum(f(w)), prepend=0.0)) @ v.T,
-    "convolved": lambda w, v: (v * np.convolve(f(w), [1.0])) @ v.T,
-    "decomposed": lambda w, v: (lambda q, r: q @ r)(*np.linalg.qr(v * f(w))) @ v.T,
-    "in a part of its own": lambda w, v: (v * tapec.checkpoint(f)(w)) @ v.T,
-    "vectors inverted": lambda w, v: (v * f(w)) @ np.linalg.inv(v),
-    "vectors solved": lambda w, v: np.linalg.solve(v.T, f(w)[:, None] * v.T),
-    "by a matrix of ones and zeros": lambda w, v: v @ (ONES * f(w)) @ v.T,
-}
+# -- what has no limit ------------------------------------------------------------------------------------------------
+@tapec.custom_gradient
+def clipped(x):
+    return x * 1.0, lambda ct: np.clip(ct, -1e3, 1e3)
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
-def test_half_of_a_slope_is_none(name):
+def test_functions_without_tangents():
     """The quotient is taken, as without slopes: right where values are apart."""
 
     def loss(a):
-        return np.sum(C * UNKNOWN[name](*np.linalg.eigh(a)))
+        w, v = np.linalg.eigh(a)
+        return np.sum(C * ((v * clipped(f(w))) @ v.T))
 
     slope = tapec.grad(loss)
     np.testing.assert_allclose(slope(MATRICES["apart"]), WANT["apart"], rtol=1e-7, atol=1e-7)
@@ -451,6 +506,12 @@ def test_half_of_a_slope_is_none(name):
     np.testing.assert_allclose(slope(near), differences(lambda a: np.sum(C * whole(a)), near), rtol=0, atol=1e-6)
     assert "less_equal" not in ops_of(loss)
     assert np.isfinite(slope(np.eye(N))).all()
+
+
+def test_second_slopes_that_are_infinite():
+    """They tell how the limit changes, which has a value all the same."""
+    slope = tapec.grad(lambda a: (lambda w, v: np.sum(C * ((v * w**1.5) @ v.T)))(*np.linalg.eigh(a)))
+    np.testing.assert_array_equal(slope(np.zeros((N, N))), 0)
 
 
 def test_sums_over_all_are_no_loss():
@@ -501,21 +562,12 @@ def gathered(a, n):
 
 
 @pytest.mark.parametrize("loss", [by_last, gathered])
-def test_routes_are_short(loss, monkeypatch):
-    steps = []
-    of = Slopes.of
-
-    def counted(self, node, cts):
-        found = of(self, node, cts)
-        steps.append(sum(map(len, self.routes.values())))
-        return found
-
-    monkeypatch.setattr(Slopes, "of", counted)
+def test_long_programs_have_short_slopes(loss):
     counts = []
     for n in (10, 20, 40):
-        steps.clear()
-        assert np.isfinite(tapec.grad(lambda a, n=n: loss(a, n))(MATRICES["apart"])).all()
-        counts.append(steps[-1])
+        slope = tapec.grad(lambda a, n=n: loss(a, n))
+        assert np.isfinite(slope(MATRICES["apart"])).all()
+        counts.append(len(slope.ir(MATRICES["apart"], stage="gradient").nodes))
     assert counts[2] - counts[1] <= 2.2 * (counts[1] - counts[0])
 
 
