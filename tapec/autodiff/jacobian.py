@@ -14,7 +14,7 @@ from tapec.autodiff.inline import copy_into
 from tapec.autodiff.parts import Part, taken_apart
 from tapec.autodiff.reverse import backward, plain, value_and_grad_graph
 from tapec.autodiff.zeros import Zero
-from tapec.ir import Builder, Graph, Node, Type, input_node, prune
+from tapec.ir import CT, Builder, Graph, Node, Type, input_node, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing import SCATTER
@@ -59,6 +59,7 @@ def hessian_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
             blocks[i, j] = block
             if mirrored and i != j:
                 blocks[j, i] = _columns_last(basis, block)
+    builder.role = CT  # blocks of zeros add nothing
     wholes = [_assembled(graph, blocks, parts, w, v).node for w in wrt for v in wrt]
     return prune(builder.graph(graph.inputs, wholes, graph.name))
 

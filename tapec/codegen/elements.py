@@ -210,9 +210,15 @@ def _is(x: Any, value: float) -> bool:
     return type(x) in (float, int) and x == value
 
 
+def _is_nothing(b: Elements, x: Any) -> bool:
+    """Is it a structural zero? Among cotangents all zeros are, those of a constant that was put among zeros, too."""
+    return x is ZERO or (b.role is not None and _is(x, 0.0))
+
+
 def _add(b: Elements, x: Any, y: Any) -> Any:
-    if x is ZERO or y is ZERO:
-        return b.as_float(y if x is ZERO else x)
+    if x.__class__ is not Node or y.__class__ is not Node:
+        if _is_nothing(b, x) or _is_nothing(b, y):
+            return b.as_float(y if _is_nothing(b, x) else x)
     if is_bool(x) and is_bool(y):
         return b.apply("logical_or", x, y)
     if x is y and x.__class__ is Node:
@@ -225,8 +231,9 @@ def _add(b: Elements, x: Any, y: Any) -> Any:
 
 
 def _subtract(b: Elements, x: Any, y: Any) -> Any:
-    if x is ZERO or y is ZERO:
-        return b.as_float(x) if y is ZERO else b.apply("negative", b.as_float(y))
+    if x.__class__ is not Node or y.__class__ is not Node:
+        if _is_nothing(b, x) or _is_nothing(b, y):
+            return b.as_float(x) if _is_nothing(b, y) else b.apply("negative", b.as_float(y))
     more = _unsigned(b, y)
     return b.apply("add", x, more) if more is not None else None
 

@@ -24,8 +24,8 @@ def _clip_partials(y: Any, x: Any, low: Any, high: Any) -> Any:
     above = x > high
     if number_of(low) is None or number_of(high) is None:
         above = above | (low > high)
-    below = (x < low) & ~above
-    return ~(above | below), below, above
+    below = x < low
+    return ~(above | below), below & ~above, above
 
 
 _TWO = (any_real, any_real)

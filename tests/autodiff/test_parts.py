@@ -117,3 +117,16 @@ def test_a_stated_gradient_is_not_taken_to_be_symmetric(within: Any) -> None:
     expected = tapec.jacobian(tapec.grad(loss))(np.array([0.3, 0.5]))
     np.testing.assert_allclose(found, expected.T, rtol=1e-14)
     assert abs(found[0, 1] - found[1, 0]) > 1e-3
+
+
+def test_blocks_of_zeros_are_not_added() -> None:
+    """Of a pendulum's energy: the angle and the speed know nothing of each other."""
+    hessian = tapec.hessian(lambda x: 0.5 * x[1] ** 2 + 9.81 * (1.0 - np.cos(x[0])))
+    assert hessian(np.array([0.0, 2.0])).tolist() == [[9.81, 0.0], [0.0, 1.0]]
+    floats, _, arrays = hessian.source(np.zeros(2)).partition("_arrays(th)")
+    assert "np.array([[math.cos(x0) * 9.81, 0.0], [0.0, 1.0]])" in floats and "0.0" not in arrays.partition("def ")[2]
+
+
+def test_constant_blocks_stand_beside_the_others() -> None:
+    hessian = tapec.hessian(lambda x: 100.0 * (x[1] - x[0] ** 2) ** 2)
+    assert "[g, 200.0]]" in hessian.source(np.ones(2)) and "0.0 - " not in hessian.source(np.ones(2))
