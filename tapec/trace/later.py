@@ -7,7 +7,8 @@ are `Later` tensors, and NumPy's operations on them give such tensors again, rec
 `Tensor` from then on. A first call so costs no more arrays than the calls after it.
 
 Computed at once is whatever could turn out otherwise later: operations that may fail, whose shapes hang on values, or
-that take plain arrays, which change without notice; all, where NumPy is told to raise errors. Before the first change
+that take plain arrays, which change without notice; all, where NumPy is told to raise errors, or the function tells it
+what to do about them. Before the first change
 in place of anything, and for who keeps a tensor beyond the run, all that is pending is computed.
 """
 
@@ -25,6 +26,7 @@ from tapec.ops.array import METHODS, ArrayLike
 from tapec.ops.define import as_operand
 from tapec.ops.indexing import GETITEM
 from tapec.trace.links import base_of, share
+from tapec.trace.quiet import says_anything
 from tapec.trace.recorder import CURRENT, Recorder
 from tapec.trace.snapshot import WHOLE
 from tapec.trace.tensor import (
@@ -138,6 +140,9 @@ def large_input(tensor: Tensor, pending: list[Any]) -> Tensor:
 def _type_of_result(op: Op, inputs: tuple[Any, ...], params: Any, rec: Recorder) -> Type | None:
     """The type of an operation that is sure to succeed; None for others."""
     if (op.kind not in _SAFE and op is not GETITEM) or op.multi or "raise" in np.geterr().values():
+        return None
+    captures = rec.trace.captures  # type: ignore[union-attr]
+    if captures is not None and says_anything(captures.clones.codes):
         return None
     types = []
     for x in inputs:

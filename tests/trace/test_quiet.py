@@ -37,6 +37,15 @@ def test_what_is_silenced_stays_so(x):
     assert "with np.errstate(divide='ignore', invalid='ignore'):" in gradient.source(x)
 
 
+def test_what_is_looked_at_later_is_silenced_too(x):
+    def f(x):
+        y = logarithms(x)
+        return np.sum(y * x if np.sum(y) < 0.0 else y)
+
+    with np.errstate(divide="raise"):
+        np.testing.assert_allclose(tapec.compile(f)(x), f(x), rtol=1e-12)
+
+
 def test_all_kinds(x):
     def f(x):
         with np.errstate(all="ignore"):
@@ -48,11 +57,31 @@ def test_all_kinds(x):
             np.testing.assert_array_equal(value(x), f(x))
 
 
-def test_what_is_asked_for_is_raised_at_each_call(x):
-    gradient = tapec.grad(strict)
+def test_warnings_that_are_caught(x):
+    def f(x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.exp(x * 1000.0) / np.exp(x * 1000.0)
+
+    value = tapec.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            np.testing.assert_array_equal(value(x), f(x))
+
+
+def warned(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        return np.sum(np.log(x))
+
+
+@pytest.mark.parametrize("f, kind", [(strict, FloatingPointError), (warned, RuntimeWarning)])
+def test_what_is_asked_for_is_raised_at_each_call(f, kind, x):
+    gradient = tapec.grad(f)
     for _ in range(2):
         np.testing.assert_allclose(gradient(x + 1.0), 1.0 / (x + 1.0), rtol=1e-12)
-        with pytest.raises(FloatingPointError, match="divide by zero encountered in log"):
+        with pytest.raises(kind, match="divide by zero encountered in log"):
             gradient(x)
 
 
