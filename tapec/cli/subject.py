@@ -96,7 +96,12 @@ class FunctionSubject(Subject):
         return self._call(lambda: self.compiled.explain(*self.args, **self.kwargs))
 
     def export(self, path: str) -> None:
-        self._call(lambda: self.compiled.export(path, *self.args, **self.kwargs))
+        try:
+            self._call(lambda: self.compiled.export(path, *self.args, **self.kwargs))
+        except OSError as error:
+            if error.filename != path:  # one of the user's own
+                raise
+            raise Problem(f"{path}: {error.strerror}") from None
 
     def _call(self, call: Callable[[], Any]) -> Any:
         with working(f"tracing and compiling {self.name}"):

@@ -125,6 +125,11 @@ def test_an_exported_module_runs_without_tapec(tapec, model):
     assert np.allclose(eval(run.stdout), module.grad(user.loss)(*user.loss.example_args))
 
 
+def test_a_module_that_cannot_be_written_is_told_without_a_line_of_the_function(tapec, model):
+    result = tapec("export", "model.py:loss", "-o", "missing/shipped.py")
+    assert result.code == 2 and result.err == "tapec export: missing/shipped.py: No such file or directory\n"
+
+
 def test_export_of_graph_text(tapec, model):
     from tests.cli.test_look import GRAPH
 
