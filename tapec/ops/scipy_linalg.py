@@ -207,7 +207,7 @@ def _of_matrix(name: str, sample: Any, **derivative: Any) -> Any:
         return np.asarray(y, lapack_dtype(Type(a.shape, a.dtype)))
 
     def source(args: tuple[str, ...], node: Any) -> str:
-        exact = f".astype(np.{node.type.dtype})" if node.type.dtype.kind == "c" else ""  # some give more
+        exact = f".astype(np.{node.type.dtype})" if node.type.dtype != np.dtype(float) else ""  # some give more
         return f"scipy.linalg.{name}({args[0]}){exact}"
 
     return define(

@@ -281,6 +281,17 @@ def test_random_vectors_of_scipy_are_no_draws():
     assert f.cache_info().misses == 1
 
 
+@pytest.mark.filterwarnings("ignore:logm result may be inaccurate")
+@pytest.mark.parametrize("name", ["expm", "logm", "sqrtm"])
+def test_functions_of_matrices_in_single_precision(name):
+    """SciPy's logarithm of them has double precision."""
+    f = getattr(linalg, name)
+    a = SPD.astype(np.float32)
+    values, slopes = tapec.compile(f)(a), tapec.grad(lambda a: np.sum(f(a)))(a)
+    assert values.dtype == slopes.dtype == np.float32
+    np.testing.assert_allclose(slopes, tapec.grad(lambda a: np.sum(f(a)))(SPD), rtol=1e-4)
+
+
 def test_exponentials_of_stacked_matrices():
     a = np.random.default_rng(2).standard_normal((2, 1, 3, 3))
     np.testing.assert_allclose(tapec.compile(linalg.expm)(a), scipy.linalg.expm(a))
