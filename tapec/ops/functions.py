@@ -120,5 +120,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     n = x.shape[0] if N is None else operator.index(N)
     if n < 0:
         raise ValueError("negative dimensions are not allowed")
-    powers = np.arange(n) if increasing else np.arange(n)[::-1]
-    return x[:, None] ** powers
+    x = np.astype(x, np.promote_types(x.dtype, int))
+    powers = [np.ones_like(x), x][:n]
+    while len(powers) < n:
+        powers.append(powers[-1] * x)
+    return np.stack(powers if increasing else powers[::-1], axis=1) if n else x[:, None][:, :0]

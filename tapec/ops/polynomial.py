@@ -11,7 +11,7 @@ from tapec.ir import Type
 from tapec.ops.array import apply, implements
 from tapec.ops.define import conj, define, ndim_of, shape_of, ufunc_dtypes
 from tapec.ops.eigen import all_real
-from tapec.ops.kit import as_array, both, drawn, real_dtype
+from tapec.ops.kit import as_array, both, drawn
 from tapec.ops.symbol import differs, holds, is_symbol
 
 __all__ = ["POLYVAL"]
@@ -23,12 +23,14 @@ def _polyval_rule(p: Type, x: Type) -> Type:
 
 
 def _polyval_vjp(ct: Any, y: Any, p: Any, x: Any) -> Any:
-    """The derivative polynomial in x; the powers of x in the coefficients."""
+    """The derivative polynomial in x; the powers of x in the coefficients, each made of the one before."""
     n = p.shape[0]
     slope = p[:-1] * np.arange(n - 1, 0, -1).astype(p.dtype) if n > 1 else None
     gx = None if slope is None else ct * conj(np.polyval(slope, x))
-    powers = np.arange(n - 1, -1, -1).astype(real_dtype(x.dtype))
-    return np.ravel(ct) @ conj(np.ravel(x)[:, None] ** powers), gx
+    parts, base = [ct], conj(x)
+    for _ in range(n - 1):
+        parts.append(parts[-1] * base)
+    return np.stack([np.sum(part) for part in reversed(parts)]) if n else np.sum(ct) * p, gx
 
 
 def _polyval_batch(batched: tuple[bool, ...], p: Any, x: Any) -> Any:

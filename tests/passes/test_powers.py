@@ -18,15 +18,17 @@ CASES = {
         X, [("power %x, 0.0", "full {shape=(3,), value=1.0, dtype=f64}")], ["power 0.0, %x"], [(INT, "power %n, 0")]
     ),
     "power-1": Case(X, [("power %x, 1.0", "%x"), ("power %x, 1", "%x")], ["power %x, %y"], [(INT, "power %n, 1.0")]),
-    "power-2-3-4": Case(
+    "power-product": Case(
         X,
         [
             ("power %x, 2", "multiply %x, %x"),
             ("power %x, 3.0", "multiply %x, %x; multiply %0, %x"),
             ("power %x, 4", "multiply %x, %x; multiply %0, %0"),
+            ("power %x, 5", "multiply %x, %x; multiply %0, %0; multiply %1, %x"),
+            ("power %x, 12.0", "multiply %x, %x; multiply %0, %0; multiply %1, %1; multiply %2, %1"),
         ],
-        ["power %x, 2.5", "power %x, 5", "power 2.0, %x"],
-        [(INT, "power %n, 3"), ("%z: c128[3]", "power %z, 2")],
+        ["power %x, 2.5", "power %x, 13", "power %x, inf", "power %x, nan", "power 2.0, %x"],
+        [(INT, "power %n, 3"), ("%z: c128[3]", "power %z, 2"), (SCALAR, "power %x, 5")],
     ),
     "integer-power-2": Case(INT, [("power %n, 2", "multiply %n, %n")], ["power %n, 3"], [(X, "power %x, 2")]),
     "power-minus-1": Case(
@@ -35,13 +37,13 @@ CASES = {
         ["power -1.0, %x"],
         [("%h: f32[3]", "constant {value=-1.0}; power %h, %0")],
     ),
-    "power-minus-2-3-4": Case(
+    "power-minus-product": Case(
         X,
         [
             ("power %x, -2.0", "divide 1.0, %x; multiply %0, %0"),
             ("power %x, -3", "divide 1.0, %x; multiply %0, %0; multiply %1, %0"),
         ],
-        ["power %x, -2.5", "power %x, -5"],
+        ["power %x, -2.5", "power %x, -13", "power %x, -inf"],
     ),
     "power-half": Case(
         X,

@@ -16,12 +16,24 @@ __all__ = ["POWERS"]
 
 (x,) = variables("x")
 k = number("k")
+FEW, MOST = 4, 12  # exponents up to which powers are products: of numbers, for which one call is cheap, and of arrays
 
 
 def _product(x: Any, k: float) -> Any:
-    """x ** k for k = 2, 3, 4: where x * x overflows or underflows, so does the higher power."""
-    square = x * x
-    return square if k == 2 else square * x if k == 3 else square * square
+    """x ** k for whole k: where x * x overflows or underflows, so does the higher power."""
+    total, left = None, int(k)
+    while True:
+        if left % 2:
+            total = x if total is None else x * total
+        left //= 2
+        if not left:
+            return total
+        x = x * x
+
+
+def _is_product(y: Node, k: Any) -> bool:
+    """Is it a power that few products make? NumPy's own takes a hundred times as long where a base is negative."""
+    return type(k) in (int, float) and k % 1 == 0 and 2 <= k <= (MOST if y.type.shape else FEW)
 
 
 def _half_integer(y: Node, x: Node) -> bool:
@@ -42,14 +54,14 @@ def root_of_squares(y: Symbol) -> Any:
 POWERS = (
     Rule("power-0", x**0, lambda y: np.ones_like(y), kinds="f"),
     Rule("power-1", x**1, x, kinds="fi"),
-    Rule("power-2-3-4", x**k, lambda x, k: _product(x, k), guard=lambda k: k in (2, 3, 4), changes="rounding"),
+    Rule("power-product", x**k, lambda x, k: _product(x, k), guard=_is_product, changes="rounding"),
     Rule("integer-power-2", x**2, x * x, kinds="iu"),
     Rule("power-minus-1", x**-1, 1.0 / x, changes="rounding"),
     Rule(
-        "power-minus-2-3-4",
+        "power-minus-product",
         x**k,
         lambda x, k: _product(1.0 / x, -k),
-        guard=lambda k: k in (-2, -3, -4),
+        guard=lambda y, k: _is_product(y, -k),
         changes="rounding",
     ),
     Rule("power-half", x**0.5, np.sqrt(x), guard=lambda y, x: _half_integer(y, x), changes="rounding"),
