@@ -13,7 +13,7 @@ from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.parts import Part, taken_apart
 from tapec.autodiff.reverse import backward, plain, value_and_grad_graph
-from tapec.autodiff.zeros import Zero
+from tapec.autodiff.zeros import Zero, matched
 from tapec.ir import CT, Builder, Graph, Node, Type, input_node, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
@@ -110,15 +110,15 @@ def _rows_of(builder: Builder, graph: Graph, wrt: Sequence[int], k: int, holomor
     parts = []
     for w, is_connected in zip(wrt, connected, strict=True):
         s = plain(graph.inputs[w].type)
-        part = _whole(basis, next(found), s.shape) if is_connected else Zero(Type(t.shape + s.shape, s.dtype), builder)
+        part = _whole(basis, next(found), s) if is_connected else Zero(Type(t.shape + s.shape, s.dtype), builder)
         parts.append(np.conjugate(part) if holomorphic and is_connected else part)
     return parts
 
 
-def _whole(basis: Basis, value: Any, shape: tuple[int, ...]) -> Any:
-    if isinstance(value, Rows):
-        return basis.full(value)
-    return np.broadcast_to(value, (*basis.shape, *shape))
+def _whole(basis: Basis, value: Any, t: Type) -> Any:
+    shape = (*basis.shape, *t.shape)
+    x: Any = basis.full(value) if isinstance(value, Rows) else np.broadcast_to(value, shape)
+    return matched(x, Type(shape, t.dtype)) if x.weak else x  # a number, of 0-d by 0-d
 
 
 def _pullback_of(graph: Graph, wrt: Sequence[int], k: int) -> tuple[Graph, list[bool]]:
@@ -166,7 +166,7 @@ def _tangents_along(
     seed = Rows(seed.data * scale, seed.pairs) if scale != 1 else seed
     given = given or [Symbol(i, builder) for i in graph.inputs]
     found = along_basis(basis, push, [*given, seed])
-    return basis, [_whole(basis, f, o.type.shape) for f, o in zip(found, push.outputs, strict=True)]
+    return basis, [_whole(basis, f, plain(o.type)) for f, o in zip(found, push.outputs, strict=True)]
 
 
 def _columns_last(basis: Basis, x: Any) -> Any:

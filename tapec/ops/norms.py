@@ -23,11 +23,11 @@ def _rule(t: Type, ord: float, axis: tuple[int, ...], keepdims: bool) -> Type:
 
 
 def _vjp(ct: Any, y: Any, x: Any, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """x/|x| for the 2-norm, sign(x) (|x|/norm)^(p-1) in general, and zero where x or the norm is zero."""
+    """x/|x| for the 2-norm, sign(x) (|x|/norm)^(p-1) in general; zero, at every order, where x or the norm is zero."""
     whole = spread(y, x, axis, keepdims)
     ct = spread(ct, x, axis, keepdims)
     if ord == 2:
-        return (ct * x / np.where(whole == 0, 1.0, whole),)
+        return (ct * x / np.where(whole == 0, np.inf, whole),)
     size = np.abs(x)
     if ord < 0:
         some = np.where(size == 0, 1.0, size)

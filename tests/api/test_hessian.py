@@ -30,6 +30,14 @@ def test_rosenbrock() -> None:
     np.testing.assert_array_equal(found, found.T)
 
 
+@pytest.mark.parametrize("f", [lambda x: x[0] ** 2 + x[1] * x[0], lambda x: x[0] * x[0], lambda x: 3 * x[1] ** 2])
+def test_constant_blocks_have_the_dtype(f: Any) -> None:
+    """Second derivatives by single elements that are numbers."""
+    x = X.astype(np.float32)
+    assert tapec.hessian(f)(x).dtype == np.float32
+    np.testing.assert_allclose(tapec.hessian(f)(x), tapec.jacrev(tapec.grad(f))(x))
+
+
 def test_structures() -> None:
     def loss(p: Any, q: Any) -> Any:
         return p["a"] ** 2 * p["b"] * np.sum(q)

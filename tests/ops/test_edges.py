@@ -267,6 +267,7 @@ def test_second_derivatives():
     assert grads(lambda x: 3 * x, two, order=2) == [None]
     np.testing.assert_allclose(grads(np.sinc, zero, order=2), [[-(np.pi**2) / 3]])
     assert grads(np.hypot, zero, zero, order=2) == [[0.0], [0.0]]
+    assert grads(lambda x: np.linalg.norm(np.stack([x, x])), zero, order=2) == [[0.0]]
     assert grads(lambda x: np.prod(x), np.array([0.0, 0.0, 4.0]), order=2) == [[4.0, 4.0, 0.0]]
     assert grads(np.cumprod, np.array([0.0, 3.0]), order=2) == [[1.0, 1.0]]
 
