@@ -257,7 +257,8 @@ class CompiledFunction(Copied):
 
     def _add(self, entry: Entry, program: Program, recorded: Recorded) -> Program:
         """The program with one more path, which takes its place."""
-        self._why = entry.reason(program, self._entries.values())
+        with self._lock:
+            self._why = entry.reason(program, self._entries.values())
         grown = program.copy()
         self._compile(entry, grown, recorded)
         if program in entry.programs:
