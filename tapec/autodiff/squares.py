@@ -75,8 +75,12 @@ def _factors(node: Node) -> tuple[Node, Node | None] | None:
 
 def _place(product: Node, factor: Node) -> int | None:
     """Where a product, or a quotient, has this factor."""
-    count = {"multiply": 2, "divide": 1}.get(product.op.name, 0)
-    return next((k for k, i in enumerate(product.inputs[:count]) if same(i, factor)), None)
+    count = {"multiply": 2, "divide": 1}.get(product.op.name)
+    if count is not None:
+        for k, i in enumerate(product.inputs[:count]):
+            if same(i, factor):
+                return k
+    return None
 
 
 def same(a: Node, b: Node) -> bool:
