@@ -127,7 +127,7 @@ class Captures:
             return types.MethodType(self.function_of(value.__func__), owner)
         if kind is partial:
             return self._partial(value, path)
-        if kind is weakref.ref:
+        if kind is weakref.ref or kind is weakref.WeakMethod:
             held = Path(f"{path.label}()", f"{path.source}()", path.names, lambda: path.get()())
             return lambda: self.read(value(), held)
         if is_container(value):

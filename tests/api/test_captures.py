@@ -484,6 +484,9 @@ def test_what_a_weak_reference_holds_is_read_at_each_call():
     class Holder:
         w = 1.0
 
+        def doubled(self):
+            return 2.0 * self.w
+
     held = Holder()
     held.w = 2.0
     seen = weakref.ref(held)
@@ -491,6 +494,11 @@ def test_what_a_weak_reference_holds_is_read_at_each_call():
     assert f(1.0) == 2.0
     held.w = 3.0
     assert f(1.0) == 3.0 and f.cache_info().compilations == 1
+    method = weakref.WeakMethod(held.doubled)
+    f = tapec.grad(lambda x: x * method()())
+    assert f(1.0) == 6.0
+    held.w = 4.0
+    assert f(1.0) == 8.0
 
 
 def test_heaps():
