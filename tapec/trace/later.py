@@ -142,7 +142,7 @@ def _type_of_result(op: Op, inputs: tuple[Any, ...], params: Any, rec: Recorder)
     if (op.kind not in _SAFE and op is not GETITEM) or op.multi or "raise" in np.geterr().values():
         return None
     captures = rec.trace.captures  # type: ignore[union-attr]
-    if captures is not None and says_anything(captures.clones.codes):
+    if captures is not None and says_anything(captures.clones.words):
         return None
     types = []
     for x in inputs:

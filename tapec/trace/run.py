@@ -14,7 +14,7 @@ from tapec.ops.define import fold_objects
 from tapec.trace.adapter import Adapter
 from tapec.trace.capture import Captures, Path
 from tapec.trace.later import Later, compute_all
-from tapec.trace.quiet import asks_for_errors
+from tapec.trace.quiet import asks_for_more
 from tapec.trace.structure import flatten, map_leaves, unflatten
 from tapec.trace.tensor import Tensor
 from tapec.trace.trace import Trace
@@ -72,7 +72,7 @@ def run_traced(
         finally:
             captures.write_back()
             captures.settle()
-        if asks_for_errors(captures.clones.codes):
+        if asks_for_more(captures.clones.codes):
             trace.unsettle("it tells NumPy what to do about floating point errors")
         out = map_leaves(lambda x: settle(x, captures), out)
     results: list[Any] = []

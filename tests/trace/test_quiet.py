@@ -76,6 +76,23 @@ def warned(x):
         return np.sum(np.log(x))
 
 
+def test_what_is_not_spelled_out_is_asked_at_each_call(x):
+    mode = {"divide": "ignore"}
+
+    def f(x):
+        with np.errstate(**mode):
+            return np.log(x)
+
+    value = tapec.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            np.testing.assert_allclose(value(x)[1:], np.log(x[1:]), rtol=1e-12)
+    mode["divide"] = "raise"
+    with pytest.raises(FloatingPointError, match="divide by zero"):
+        value(x)
+
+
 @pytest.mark.parametrize("f, kind", [(strict, FloatingPointError), (warned, RuntimeWarning)])
 def test_what_is_asked_for_is_raised_at_each_call(f, kind, x):
     gradient = tapec.grad(f)
