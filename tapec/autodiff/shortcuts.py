@@ -284,8 +284,10 @@ def _pushed_through(program: WrittenOut, ts: Sequence[Any], xs: tuple[Any, ...])
     from tapec.autodiff.forward import push  # likewise
 
     moving = {i: t for i, t in zip(program.given, ts, strict=True) if t is not None}
+    lift = _within(program, xs)
     for node in program.nodes:
-        push(xs[0].builder, node, moving, (), _within(program, xs))
+        if any([i in moving for i in node.inputs]):
+            push(xs[0].builder, node, moving, (), lift)
     return moving.get(program.result)
 
 

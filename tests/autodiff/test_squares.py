@@ -118,12 +118,16 @@ def test_factors_have_derivatives_too():
     for f in (
         lambda x, s: np.sum((NORM(x, axis=1) / s) ** 2 * [1.0, 2.0]),
         lambda x, s: np.sum((s * NORM(x, axis=1)) ** 2),
+        lambda x, s: np.sum((NORM(x, axis=1) / 3.0 * s) ** 2),
         lambda x, s: np.sum(s * np.hypot(x, 2.0) * np.hypot(x, 2.0)),
         lambda x, s: np.sum(np.hypot(x, s) / s * np.hypot(x, s)),
         lambda x, s: np.sum((NORM(x, axis=1)[:, None] * s / 3.0)[:, ::-1] ** 2),
         lambda x, s: np.sum(np.hypot(x, np.array([3, 4])) ** 2 / s),
     ):
         tapec.check_grads(f, (x, scale), order=2)
+        for k in (0, 1):  # the other stands still
+            slope = tapec.grad(f, argnums=k)(x, scale)
+            np.testing.assert_allclose(tapec.jacfwd(f, argnums=k)(x, scale), slope, rtol=1e-12)
 
 
 def test_no_root_in_the_gradient():
