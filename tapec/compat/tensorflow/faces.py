@@ -6,8 +6,6 @@ result.
 
 from __future__ import annotations
 
-import functools
-import math
 import operator
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,7 +17,8 @@ from tapec.api.slices import IndexedSlices as PlainSlices
 from tapec.api.variable import Variable as PlainVariable
 from tapec.api.variable import same
 from tapec.compat.tensorflow.through import OF_TENSORS, are_static, behind, behind_arguments, is_static
-from tapec.errors import TapecError, at_user_line, user_line
+from tapec.compat.tensorflow.values import InvalidArgumentError, TensorShape, converted, default_dtype, mixed, refusing
+from tapec.errors import at_user_line
 from tapec.ops import FUNCTIONS, ArrayLike
 from tapec.ops.array import apply
 from tapec.trace.structure import map_leaves
@@ -30,9 +29,7 @@ __all__ = [
     "STRAIGHT",
     "Face",
     "IndexedSlices",
-    "InvalidArgumentError",
     "Tensor",
-    "TensorShape",
     "Variable",
     "constant",
     "face",
@@ -41,66 +38,6 @@ __all__ = [
     "renewed",
     "straight",
 ]
-
-
-class InvalidArgumentError(TapecError, TypeError, ValueError):
-    """Operands that TensorFlow does not take together, shapes that do not fit, places that are not there."""
-
-
-def refusing(method: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy's errors become TensorFlow's, with the user's line; tapec's own stay what they are."""
-
-    @functools.wraps(method)
-    def call(*args: Any) -> Any:
-        try:
-            return method(*args)
-        except TapecError:
-            raise
-        except (ValueError, IndexError) as error:
-            text, line = str(error), user_line()
-            raise InvalidArgumentError(text if not line or text.startswith(line) else f"{line}: {text}") from error
-
-    return call
-
-
-class TensorShape(tuple):
-    """The shape of a tensor: a tuple that says what TensorFlow's says."""
-
-    __slots__ = ()
-
-    def as_list(self) -> list[int]:
-        return list(self)
-
-    @property
-    def rank(self) -> int:
-        return len(self)
-
-    ndims = rank
-
-    def num_elements(self) -> int:
-        return math.prod(self)
-
-    def __eq__(self, other: object) -> bool:
-        return tuple.__eq__(self, tuple(other)) if isinstance(other, (tuple, list)) else NotImplemented
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    __hash__ = tuple.__hash__
-    __str__ = tuple.__repr__
-
-    def __repr__(self) -> str:
-        return f"TensorShape({list(self)})"
-
-    def __getitem__(self, key: Any) -> Any:
-        part = tuple.__getitem__(self, key)
-        return TensorShape(part) if isinstance(key, slice) else part
-
-    def __add__(self, other: Any) -> TensorShape:
-        return TensorShape((*self, *other))
-
-    def __radd__(self, other: Any) -> TensorShape:
-        return TensorShape((*other, *self))
 
 
 class Face(ArrayLike):
@@ -246,7 +183,7 @@ class Variable(Face):
     def _given(self, value: Any) -> Any:
         if isinstance(value, Face):
             if value.dtype != self.dtype:
-                raise _mixed(self.dtype, value.dtype)
+                raise mixed(self.dtype, value.dtype)
             return value._inner
         return constant(value, self.dtype)._inner
 
@@ -399,7 +336,7 @@ def lowered(op: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         for x in checked:
             if isinstance(x, Face):
                 if dtype is not None and x.dtype != dtype:
-                    raise _mixed(dtype, x.dtype)
+                    raise mixed(dtype, x.dtype)
                 dtype = x.dtype
     if dtype is None:
         return tuple([x._inner if isinstance(x, Face) else x for x in inputs])
@@ -414,13 +351,7 @@ def _operand(x: Any, dtype: Any) -> Any:
         return x
     if type(x) in (int, bool, float, complex) and (dtype.kind in "fc" or type(x) in (int, bool)):
         return x  # weak: it takes the dtype by itself
-    return _converted(x, dtype)
-
-
-def _mixed(first: np.dtype, second: np.dtype) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        at_user_line(f"tensors of dtype {first} and {second} do not go together. Mend: tf.cast one of them")
-    )
+    return converted(x, dtype)
 
 
 # -- constants -------------------------------------------------------------------------------------------------------
@@ -435,7 +366,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None)
     if isinstance(value, (list, tuple)) and any(isinstance(x, Face) for x in value):
         dtypes = [x.dtype for x in value if isinstance(x, Face)]
         return FUNCTIONS[np.stack]([constant(x, dtype or dtypes[0]) for x in value])
-    array = _converted(value, np.dtype(dtype or _default(value)))
+    array = converted(value, np.dtype(dtype or default_dtype(value)))
     if shape is not None:
         array = np.reshape(array, shape) if np.size(array) != 1 else np.full(shape, array, np.asarray(array).dtype)
     return Tensor(PlainTensor(array))
@@ -447,44 +378,6 @@ def _kept(value: Face, dtype: Any) -> Any:
             at_user_line(f"a tensor of dtype {value.dtype} where one of {np.dtype(dtype)} is asked for. Mend: tf.cast")
         )
     return Tensor(value._inner._tapec_read()) if isinstance(value, (Variable, IndexedSlices)) else value
-
-
-def _default(value: Any) -> Any:
-    """The dtype that TensorFlow gives a value."""
-    if isinstance(value, (list, tuple)):
-        array = np.asarray(value)
-        plain_numbers = not any(isinstance(x, np.generic) for x in _items(value))
-    else:
-        array = np.asarray(value)
-        plain_numbers = not isinstance(value, (np.ndarray, np.generic))
-    if plain_numbers and array.dtype == np.float64:
-        return np.float32
-    if plain_numbers and array.dtype == np.int64:
-        return np.int32
-    return array.dtype
-
-
-def _items(value: Any) -> Any:
-    for x in value:
-        if isinstance(x, (list, tuple)):
-            yield from _items(x)
-        elif isinstance(x, np.ndarray):
-            yield from x.ravel()[:1]
-        else:
-            yield x
-
-
-def _converted(value: Any, dtype: np.dtype) -> Any:
-    """A value as an array of a dtype, if nothing but precision is lost."""
-    array = np.asarray(value)
-    if array.dtype.kind not in "fciub":
-        raise InvalidArgumentError(at_user_line(f"a tensor holds numbers; this is of dtype {array.dtype}: {value!r}"))
-    order = "biufc"
-    if order.index(array.dtype.kind.replace("u", "i")) > order.index(dtype.kind.replace("u", "i")):
-        raise InvalidArgumentError(
-            at_user_line(f"Cannot convert {value!r} to a tensor of dtype {dtype}. Mend: tf.cast, or a wider dtype")
-        )
-    return array.astype(dtype)
 
 
 def _shown(value: Any) -> str:

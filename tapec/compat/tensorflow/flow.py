@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tapec.compat.tensorflow.faces import InvalidArgumentError, constant
+from tapec.compat.tensorflow.faces import constant
+from tapec.compat.tensorflow.values import InvalidArgumentError
 from tapec.errors import at_user_line
 from tapec.trace.structure import LEAF, flatten, unflatten
 

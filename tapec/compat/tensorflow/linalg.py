@@ -8,8 +8,9 @@ import numpy as np
 
 from tapec.compat.tensorflow.arrays import eye
 from tapec.compat.tensorflow.elementwise import pair
-from tapec.compat.tensorflow.faces import InvalidArgumentError, constant
+from tapec.compat.tensorflow.faces import constant
 from tapec.compat.tensorflow.nn import l2_normalize
+from tapec.compat.tensorflow.values import InvalidArgumentError
 from tapec.errors import at_user_line
 
 __all__ = [
