@@ -87,7 +87,7 @@ def _sigmoid_by_sides(above: Node, below: Node, e: Node) -> Shortcut | None:
 
     return Shortcut(
         inputs=(u, e, below),
-        inner=(above, below, e, *_between(e), sides[small], *_between(sides[small])),
+        inner=(above, below, e, *_between(e), sides[small], *_between(sides[small]), *_twin(again, u)),
         vjp=lambda ct, y, u, e, below: (scaled(ct, e, below), None, None),
         jvp=lambda ts, y, u, e, below: scaled(ts[0], e, below),
     )
@@ -119,6 +119,11 @@ def _one_plus_exp(node: Node) -> Node | None:
     return None
 
 
+def _twin(again: Node, u: Node) -> tuple[Node, ...]:
+    """What was computed once more gets no cotangent of its own."""
+    return () if again is u else (again,)
+
+
 def _is_one(node: Node) -> bool:
     return is_literal(node) and node.value == 1
 
@@ -142,11 +147,12 @@ def _softplus(node: Node) -> Shortcut | None:
         u = None if e is None else _of_size(e)
         if e is None or u is None:
             continue
-        ramp = next((ramp for s, ramp, of in ramps if s == sign and same(of, u)), None)
+        ramp, of = next(((ramp, of) for s, ramp, of in ramps if s == sign and same(of, u)), (None, u))
         if ramp is not None and u.type == term.type == ramp.type:
             rest = [(s, t) for s, t in terms if t is not term and t is not ramp]
             if len(rest) == len(terms) - 2:  # each of them once
-                return _with_softplus(sign, u, e, rest, (*inner, ramp, term, *term.inputs, e, *_between(e)))
+                between = (*inner, ramp, term, *term.inputs, e, *_between(e), *_twin(of, u))
+                return _with_softplus(sign, u, e, rest, between)
     return None
 
 

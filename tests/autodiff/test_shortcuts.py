@@ -143,6 +143,26 @@ def test_smooth_though_its_parts_are_not(table, name, optimize):
             np.testing.assert_allclose(way(f)(x), np.diag(second), atol=1e-15)
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda u, v: np.maximum(u, 0) + np.log1p(np.exp(-np.abs(v))),
+        lambda u, v: np.where(u >= 0, 1, np.exp(-np.abs(v))) / (1 + np.exp(-np.abs(u))),
+    ],
+)
+def test_what_was_computed_twice_is_asked_for_twice(f):
+    """Each of the two has the part of the slope that goes through it."""
+    x = tapec.constant([0.5, -0.3])
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        u, v = x * 1.0, x * 1.0
+        y = f(u, v)
+    for k, found in enumerate(tape.gradient(y, [u, v])):
+        values = [u.numpy(), v.numpy()]
+        want = tapec.grad(lambda a, b: np.sum(f(a, b)), argnums=k)(*values)
+        np.testing.assert_allclose(found.numpy(), want, rtol=1e-12)
+
+
 def test_a_loss_of_logits_is_their_share_less_the_label():
     f = lambda x, y: np.mean(np.maximum(x, 0) - x * y + np.log1p(np.exp(-np.abs(x))))
     g = tapec.grad(f)
