@@ -205,13 +205,21 @@ def _put(b: Elements, node: Node, whole: Values, parts: Values, numbers: Sequenc
     if choices is None or node.type.dtype.kind != "f":
         return None
     sizes, groups = choices
+    values = _one_each(parts, len(groups[0]))
+    if values is None:
+        return None
     place = b.place(sizes, [n[0] for n in numbers])
     out = list(whole)
     for k, group in enumerate(groups):
         here = b.apply("equal", place, k)
-        for p, part in zip(group, parts if len(parts) == len(group) else parts * len(group)):
-            out[p] = b.apply("where", here, part, out[p])
+        for p, value in zip(group, values):
+            out[p] = b.apply("where", here, value, out[p])
     return out
+
+
+def _one_each(values: Values, count: int) -> Values | None:
+    """What is put at so many places, if it is one for each, or one for all."""
+    return values if len(values) == count else values * count if len(values) == 1 else None
 
 
 def _diag(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
@@ -235,10 +243,10 @@ def _setitem(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
         return _put(b, node, xs[0], xs[1], xs[2:])
     where = _rearranged(_GETITEM, (("index", node.param("index")),), (node.type.shape,))
     out = list(xs[0])
-    value = xs[1] if len(xs[1]) == len(where) else xs[1] * len(where) if len(xs[1]) == 1 else None
-    if value is None:
+    values = _one_each(xs[1], len(where))
+    if values is None:
         return None
-    for k, v in zip(where, value):
+    for k, v in zip(where, values):
         out[k] = v
     return _as_floats(b, node, out)
 

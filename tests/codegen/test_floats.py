@@ -449,6 +449,17 @@ def test_places_that_there_are_not():
         slope(P, np.int64(-4))
 
 
+@pytest.mark.parametrize("k", [0, 1, -1])
+def test_columns_that_are_put_at_a_place_are_spread(k):
+    def f(x, m, k):
+        m = m * np.sin(np.exp(x[0]))
+        m[k] = x[:, None]
+        return np.sum(m * np.arange(12.0).reshape(2, 3, 2)) * np.cos(x[1]) * np.tanh(x[2])
+
+    x, m, k = np.array([0.3, 0.7, 0.9]), np.arange(12.0).reshape(2, 3, 2), np.int64(k)
+    assert tapec.compile(f)(x, m, k) == pytest.approx(f(x, m, k), rel=1e-14)
+
+
 def test_many_places_stay_on_arrays():
     p = np.linspace(0.1, 1.0, 40)
     g = tapec.value_and_grad(chosen, argnums=(0, 1))
