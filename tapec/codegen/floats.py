@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["FloatProgram", "as_floats", "float_function", "to_python", "with_arrays"]
 
 MATRIX = 16  # columns of a matrix that may be read by rows
-LEAST = 100  # operations that loops must spare: fewer are as easily read, and written out up to a fifth faster
+LEAST = 200  # operations that loops must spare: fewer are as easily read, and written out up to a third faster
 TRACED = 40  # operations of a program that may have loops: of fewer, what repeats are elements, and not steps
 STEPS = 4096  # arithmetic that one operation may take
 
