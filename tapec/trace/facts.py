@@ -23,7 +23,6 @@ from tapec.errors import INSTALLED, is_user_file
 __all__ = [
     "ATOMS",
     "CHECKED",
-    "HEAP_TYPE",
     "LOST",
     "SCALARS",
     "Path",
@@ -46,7 +45,6 @@ CHECKED = (int, bool, str, bytes, type(None), np.integer, np.bool_)
 ATOMS = frozenset({int, bool, str, bytes, type(None), types.BuiltinFunctionType, type, np.ufunc})
 LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError)  # of a path that leads nowhere now
 _RECORDS = ("SimpleNamespace", "Namespace")
-HEAP_TYPE = 1 << 9  # a class that is made while a program runs
 _DEPTH = 4  # how far into an object we look
 _MANY = 1000  # parts of one container that are looked at
 _CODE = (types.FunctionType, types.MethodType, type, partial)
@@ -117,14 +115,21 @@ def is_own_code(filename: str) -> bool:
 
 def module_file(module: Any) -> str:
     """The file of a module; `<made>` where there is none, since it was typed in, or made by hand."""
-    return getattr(module, "__file__", None) or ("" if getattr(module, "__spec__", None) else "<made>")
+    return getattr(module, "__file__", None) or ("" if getattr(module, "__spec__", None) else _MADE)
+
+
+_MADE = "<made>"
 
 
 def class_file(kind: type) -> str:
-    """The file that a class comes from; `<made>` where it was typed in, or `exec` has run it."""
-    if kind.__module__ == "builtins":
-        return "<made>" if kind.__flags__ & HEAP_TYPE else ""  # of code whose globals have no `__name__`
-    return module_file(sys.modules.get(kind.__module__))
+    """The file that a class comes from: its module's, or that of its functions where `exec` has run it.
+
+    Then it is of no module, or is said to be of `builtins`. So are classes of compiled extensions, without functions.
+    """
+    file = module_file(sys.modules.get(kind.__module__))
+    if file and (file != _MADE or kind.__module__ == "__main__"):
+        return file
+    return next((f.__code__.co_filename for f in vars(kind).values() if isinstance(f, types.FunctionType)), "")
 
 
 @cache

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from tapec.trace.clones import CACHE_KEY
-from tapec.trace.facts import HEAP_TYPE, Path, class_file, is_own_code, note_parts, words_of
+from tapec.trace.facts import Path, class_file, is_own_code, note_parts, words_of
 from tapec.trace.tensor import Tensor
 
 __all__ = ["is_own_class", "module_proxy", "object_proxy"]
 
 _ABSENT = object()
 _DATA = (float, complex, int, str, np.number, np.ndarray, Tensor)
+_HEAP_TYPE = 1 << 9
 _OWN_CLASS: dict[type, bool] = {}
 _RECORDS = {("argparse", "Namespace"), *[("collections", name) for name in ("UserDict", "UserList", "ChainMap")]}
 _LIFE = {"__new__", "__init__", "__del__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__"}
@@ -40,7 +41,7 @@ def is_own_class(kind: type) -> bool:
     if own is None:
         own = _OWN_CLASS[kind] = kind is types.SimpleNamespace or (
             (is_own_code(class_file(kind)) or (kind.__module__, kind.__name__) in _RECORDS)
-            and all(c.__flags__ & HEAP_TYPE for c in kind.__mro__[:-1])
+            and all(c.__flags__ & _HEAP_TYPE for c in kind.__mro__[:-1])
             and not issubclass(kind, Enum)
         )
     return own

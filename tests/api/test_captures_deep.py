@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.trace.standins import is_own_class
 
 X = np.array([1.0, 2.0, 3.0])
 SCALE = 2.0
@@ -858,3 +859,12 @@ def test_classes_and_modules_that_no_file_holds(space, monkeypatch):
     slope, model = tapec.grad(space["f"]), space["model"]
     for model.w, space["config"].rate in ((0.75, 2.0), (0.5, 2.0), (0.5, 3.0)):
         assert slope(1.0) == model.w * space["config"].rate
+
+
+def test_functions_of_compiled_extensions_are_called_as_they_are():
+    """Their class is said to be of a module that nobody has written."""
+    make = np.random.default_rng
+    assert not is_own_class(type(make))
+    f = tapec.compile(lambda x: x * make(5).standard_normal())
+    for _ in range(2):
+        assert f(2.0) == 2.0 * make(5).standard_normal()
