@@ -262,14 +262,12 @@ class Buffers:
             dead = root in self.owned and self.last[root] == here
             if name is None or leaf in victims or (name in self.names.fixed and not dead):
                 continue
-            if root is not leaf:
-                self.alive -= copied(leaf)
             if dead and leaf in self.lent and self.until[self.lent[leaf]] <= here:
                 self.release(name)  # the array belongs to the value that is kept from now on
             elif dead and self.is_spent(root.type, viewed=root is not leaf):
                 self.spent.append(self.names_like(name))
                 self.release(name)
-                self.alive -= root.type.nbytes
+                self.alive -= root.type.nbytes + (copied(leaf) if root is not leaf else 0)
                 self.owned.discard(root)  # more than one view may be over
             elif root is not leaf:
                 self.release(name)

@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 from tapec.codegen.plan import is_view
 from tapec.ir import CONSTANT, Graph, Node
 from tapec.ir.flops import flops
+from tapec.ir.index import Slice
+from tapec.ir.types import Type
+from tapec.ops.indexing import FULL_SLICE
 
 __all__ = ["Cost", "bytes_of", "copied", "cost_text", "flops_of", "workspace"]
 
@@ -47,11 +50,26 @@ def workspace(node: Node) -> int:
 
 
 def copied(view: Node) -> int:
-    """The bytes of a view that is none, as NumPy's `reshape` copies what lies in another order."""
-    source = view
-    while is_view(source) and source.op.name != "transpose" and view.op.name == "reshape":
+    """The bytes of a view that is none, as NumPy's `reshape` copies what does not lie in order."""
+    source = view.inputs[0]
+    if view.op.name != "reshape" or _without_ones(view.type) == _without_ones(source.type):
+        return 0
+    while is_view(source) and _lies_in_order(source):
         source = source.inputs[0]
-    return bytes_of((view,)) if source.op.name == "transpose" and source is not view else 0
+    return bytes_of((view,)) if is_view(source) else 0
+
+
+def _without_ones(t: Type) -> list[int]:
+    return [n for n in t.shape if n != 1]
+
+
+def _lies_in_order(view: Node) -> bool:
+    """Do the elements of a view follow one another as those of what it looks into? Those of whole rows do."""
+    if view.op.name != "getitem":
+        return view.op.name in ("reshape", "real", "imag")
+    index = view.param("index")
+    rows = all([type(p) is int or (type(p) is Slice and p.step in (None, 1)) for p in index[:1]])
+    return rows and set(index[1:]) <= {FULL_SLICE}
 
 
 _TRANSFORMS = frozenset({"fftn", "ifftn", "rfftn", "irfftn"})

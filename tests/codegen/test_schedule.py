@@ -320,6 +320,12 @@ def test_what_all_of_fits_in_one_block_is_no_loop():
         (lambda x: np.reshape(np.broadcast_to(np.exp(x)[:, None], (300, 4, 300)), (1200, 300)) * 2.0, (M,)),
         (lambda x: np.sin(np.reshape(np.exp(x).T, -1)), (M,)),  # in another order, and so copied
         (lambda x: np.reshape(np.swapaxes(np.reshape(x, (6, 50, 300)), 0, 1) @ x, (50, -1)), (M,)),
+        (lambda x: np.sin(np.reshape(x[:, :200], -1)), (M,)),  # likewise
+        (lambda x: np.sin(np.reshape(np.exp(x)[::-1], -1)), (M,)),
+        (lambda x: np.sin(np.reshape(x[10:290], -1)), (M,)),
+        (lambda x: np.sin(np.reshape(np.real(np.exp(1j * x)), -1)), (M,)),
+        (lambda x: np.sin(np.broadcast_to(x, (4, 300, 300)).reshape(-1)), (M,)),
+        (lambda x: np.sin(np.swapaxes(np.reshape(x, (6, 50, 300)), 0, 1).reshape(50, -1)), (M,)),
         (lambda x: np.sort(x, axis=0) * x, (M,)),  # whose gradient is `d_x[order, c] += g`
     ],
 )
