@@ -33,8 +33,11 @@ def container(captures: Any, value: Any, path: Path) -> Any:
         return value
     kind = type(value)
     parts = list(value.values() if isinstance(value, dict) else value)
-    heap = kind is list and not _HEAP.isdisjoint(captures.clones.words)
-    if heap or (len(parts) > _MANY and all(isinstance(p, (*SCALARS, *CHECKED)) for p in parts)):
+    if kind is list and not _HEAP.isdisjoint(captures.clones.words):
+        whole = all(map(_is_plain, parts))
+    else:
+        whole = len(parts) > _MANY and all(isinstance(p, _PLAIN) for p in parts)
+    if whole:
         return _as_a_fact(captures, value, path)
     captures.open.add(id(value))
     try:
@@ -48,6 +51,14 @@ def container(captures: Any, value: Any, path: Path) -> Any:
 _HEAP = {"heapify", "heappop", "heappush", "heappushpop", "heapreplace"}  # they change lists past all methods
 _MADE = frozenset({list, tuple, dict})  # those that a run makes
 _MANY = 100  # numbers and strings of one container that are captured one by one
+
+
+def _is_plain(x: Any) -> bool:
+    """Is it a number or a string, or a tuple of such, which is equal to another one only if it means the same?"""
+    return isinstance(x, _PLAIN) or (type(x) is tuple and all(map(_is_plain, x)))
+
+
+_PLAIN = (*SCALARS, *CHECKED)
 
 
 def _as_a_fact(captures: Any, value: Any, path: Path) -> Any:

@@ -508,3 +508,25 @@ def test_heaps():
         return [float(f(2.0)) for _ in range(4)], heap
 
     assert run(tapec.compile) == run(lambda f: f) == ([2.0, 8.0, 12.0, 14.0], [7.0, 7.0, 7.0])
+
+
+def test_other_lists_of_a_function_with_a_heap():
+    """What is in them is read as ever: arrays, and lists that may get other items."""
+    roads, weights = [[(1, 1.0), (2, 4.0)], [(2, 2.0)], []], [np.ones(3)]
+
+    def shortest(x):
+        queue, found = [(0.0, 0)], {}
+        while queue:
+            length, place = heapq.heappop(queue)
+            if place not in found:
+                found[place] = length
+                for other, cost in roads[place]:
+                    heapq.heappush(queue, (length + cost * x[other], other))
+        return found[2] * (weights[0] @ x)
+
+    f, x = tapec.compile(shortest), np.ones(3)
+    assert f(x) == f(x) == 9.0
+    weights[0] = np.full(3, 2.0)
+    assert f(x) == 18.0 and f.cache_info().compilations == 1
+    roads[0][1] = (2, 0.5)
+    assert f(x) == 3.0
