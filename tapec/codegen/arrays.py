@@ -77,7 +77,8 @@ def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list
 
 def with_errors(quiet: tuple[str, ...], size: int | None, body: list[Any]) -> list[Any]:
     """The same without a word about these kinds of errors, and with buffers of another size, until its end."""
-    silent = ", ".join([f"{kind}='ignore'" for kind in quiet])
+    kinds = ("all",) if len(quiet) == 4 else quiet  # NumPy knows four
+    silent = ", ".join([f"{kind}='ignore'" for kind in kinds])
     setting = Do(Expr(parse_template(f"np.setbufsize({size})", 0), ()), note="so rows are not copied to be broadcast")
     return [With(Expr(parse_template(f"np.errstate({silent})", 0), ()), [setting, *body] if size else body)]
 

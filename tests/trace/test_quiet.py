@@ -55,6 +55,7 @@ def test_all_kinds(x):
     with np.errstate(all="raise"):
         for _ in range(2):
             np.testing.assert_array_equal(value(x), f(x))
+    assert "with np.errstate(all='ignore'):" in value.source(x)
 
 
 def test_warnings_that_are_caught(x):
