@@ -112,4 +112,5 @@ _RULES: dict[str, Rule] = {
     "reshape": _moved(_reshaped),
     "getitem": _moved(_taken),
     "diag": _diag,
+    "norm": _reduction,
 }

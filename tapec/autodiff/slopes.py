@@ -40,6 +40,7 @@ class Slopes:
         self.given = lift
         self.stands: dict[Node, Node] = {}  # for what is in the builder: the forward value that it stands for
         self.axes: dict[Node, dict[Node, Axes]] = {}  # along the values of which decompositions
+        self.whole: set[Node] = set()  # functions of a whole matrix: no derivative of several operations skips them
         self.order: dict[Node, int] = {}
         self.seen = len(builder.nodes)
         self.decompositions = decompositions(nodes)
@@ -106,6 +107,8 @@ class Slopes:
         if start is not None:
             self.order.setdefault(start, len(self.order))
             found[start] = frozenset([_own_axis(start, result)])
+        if not all(found.values()):
+            self.whole.add(node)
         found = {s: axes for s, axes in found.items() if axes}
         if found:
             self.axes[node] = found
@@ -124,7 +127,7 @@ class Slopes:
             of, result = self._start(node)
             if of is not start:
                 if carries(node) and any([i in moving for i in node.inputs]):
-                    push(self.builder, node, moving, (), lift)
+                    push(self.builder, node, moving, self.whole, lift)
             elif result == start.op.facts["spectrum"].values:
                 ones = filled(self.builder, plain(node.type), 1.0)
                 moving[node] = ones * directions(node.type.shape[-1]).astype(node.type.dtype)

@@ -131,6 +131,9 @@ FORMS = {
     "written": written,
     "on the diagonal": on_the_diagonal,
     "relative": lambda w, v: (v * (f(w) / w[-1])) @ v.T * w[-1],
+    "by a length, twice": lambda w, v: (
+        (np.linalg.norm(w) * (v * f(w)) * np.linalg.norm(w)) @ v.T / np.trace((v * w**2) @ v.T)
+    ),
     "shares": lambda w, v: (v * (f(w) / np.sum(w))) @ v.T * np.trace((v * w) @ v.T),
     "by singular values": by_singular_values,
     "place by place": place_by_place,
