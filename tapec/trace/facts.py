@@ -122,14 +122,24 @@ _MADE = "<made>"
 
 
 def class_file(kind: type) -> str:
-    """The file that a class comes from: its module's, or that of its functions where `exec` has run it.
+    """The file that a class comes from; `<made>` where it was typed in, or `exec` has run it.
 
-    Then it is of no module, or is said to be of `builtins`. So are classes of compiled extensions, without functions.
+    Then it is of no module, or is said to be of `builtins`. So are some of compiled extensions, which are told by what
+    their objects hold beside a `__dict__`, without functions of Python.
     """
     file = module_file(sys.modules.get(kind.__module__))
-    if file and (file != _MADE or kind.__module__ == "__main__"):
+    if kind.__module__ != "builtins" and (file != _MADE or kind.__module__ == "__main__"):
         return file
-    return next((f.__code__.co_filename for f in vars(kind).values() if isinstance(f, types.FunctionType)), "")
+    own = _layout(kind) == _layout(_Plain) or any(isinstance(v, types.FunctionType) for v in vars(kind).values())
+    return _MADE if own else ""
+
+
+class _Plain:
+    """A class as one writes it."""
+
+
+def _layout(kind: type) -> tuple[int, int, int]:
+    return kind.__basicsize__, kind.__dictoffset__, kind.__weakrefoffset__
 
 
 @cache

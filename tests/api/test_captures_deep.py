@@ -845,20 +845,27 @@ def test_classes_and_modules_that_no_file_holds(space, monkeypatch):
     monkeypatch.setitem(sys.modules, "made", types.ModuleType("made"))
     exec(
         "import types\n"
+        "class Bare:\n"
+        "    offset = 1.0\n"
         "class Model:\n"
         "    def __init__(self):\n"
         "        self.w = 0.75\n"
         "    def gain(self, t):\n"
         "        return self.w * t\n"
-        "model, config = Model(), types.ModuleType('config')\n"
+        "model, bare, config = Model(), Bare(), types.ModuleType('config')\n"
         "config.rate = 2.0\n"
         "def f(x):\n"
-        "    return x * model.gain(config.rate)\n",
+        "    return x * (model.gain(config.rate) + bare.offset)\n",
         space,
     )
-    slope, model = tapec.grad(space["f"]), space["model"]
-    for model.w, space["config"].rate in ((0.75, 2.0), (0.5, 2.0), (0.5, 3.0)):
-        assert slope(1.0) == model.w * space["config"].rate
+    slope, model, bare = tapec.grad(space["f"]), space["model"], space["bare"]
+    for model.w, space["config"].rate, bare.offset in (
+        (0.75, 2.0, 1.0),
+        (0.5, 2.0, 1.0),
+        (0.5, 3.0, 1.0),
+        (0.5, 3.0, 4.0),
+    ):
+        assert slope(1.0) == model.w * space["config"].rate + bare.offset
 
 
 def test_functions_of_compiled_extensions_are_called_as_they_are():
