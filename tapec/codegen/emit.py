@@ -7,6 +7,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tapec.codegen.arrays import array_function
 from tapec.codegen.branches import given_first, leaves_of, tests_of
 from tapec.codegen.cost import Cost
@@ -23,6 +25,7 @@ from tapec.ops.loop import repeated
 
 __all__ = ["WATCHERS", "Compiled", "compile_graph"]
 
+PLAIN = {np.dtype(t).char for t in (np.float64, np.int64, bool)}  # what floats, whole numbers and bools stand for
 SMALL = 256  # elements of an array that is taken apart
 LONG = 4096  # elements of one that is only read element by element, as loops do
 FEWEST = 16  # elements that such a loop reads
@@ -111,7 +114,7 @@ def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
         return None
     types = [n.type for n in (*graph.inputs, *graph.nodes) if not n.op.multi] + [t for n in several for t in n.type]
     kinds = {(t.shape, t.dtype.char, t.weak) for t in types}
-    if any(dtype not in "dl?" and not weak for _, dtype, weak in kinds):
+    if any(dtype not in PLAIN and not weak for _, dtype, weak in kinds):
         return None
     shapes = {shape for shape, *_ in kinds if shape}
     sizes = [math.prod(shape) for shape in shapes]
