@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -34,8 +34,6 @@ from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
 
 __all__ = ["Program", "Source", "is_number_like"]
-
-P = TypeVar("P", bound="Program")
 
 
 class Source(NamedTuple):
@@ -72,7 +70,7 @@ class Program:
         self.lost = ""  # the captured fact that held no longer when last looked at
 
     # -- adding a path ----------------------------------------------------------------------------------------------
-    def copy(self: P) -> P:
+    def copy(self) -> Self:
         """The same, to add a path to: who runs this one in another thread, or after an error, finds it as it was."""
         other = copy(self)
         other.sources, other.checks = dict(self.sources), dict(self.checks)
