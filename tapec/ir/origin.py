@@ -15,7 +15,7 @@ from itertools import islice
 from types import CodeType
 from typing import Any, NamedTuple
 
-__all__ = ["Place", "line_of", "place_of", "variable_for", "variable_of"]
+__all__ = ["Place", "line_of", "place_of", "positions_of", "variable_for", "variable_of"]
 
 Origin = tuple[CodeType, int]
 
@@ -36,19 +36,21 @@ class Place(NamedTuple):
 @lru_cache(maxsize=4096)
 def line_of(origin: Origin) -> int:
     """The line number; 0 when there is none."""
-    return _positions(origin)[0] or 0
+    return positions_of(origin)[0] or 0
 
 
 @lru_cache(maxsize=4096)
 def place_of(origin: Origin) -> Place:
     """Everything known about an origin."""
     code, _ = origin
-    line, end_line, column, end_column = _positions(origin)
+    line, end_line, column, end_column = positions_of(origin)
     text = _excerpt(code.co_filename, line, end_line, column, end_column) if line else ""
     return Place(code.co_filename, line or 0, text)
 
 
-def _positions(origin: Origin) -> tuple[Any, ...]:
+@lru_cache(maxsize=4096)
+def positions_of(origin: Origin) -> tuple[Any, ...]:
+    """First and last line, first and last column of an instruction: offsets vary, as Python adapts what often runs."""
     code, offset = origin
     return next(islice(code.co_positions(), offset // 2, None), (None, None, None, None))
 

@@ -20,7 +20,7 @@ import numpy as np
 from tapec.config import CODE_SETTINGS, settings
 from tapec.ir import CONSTANT, Graph, Node, Op, prune
 from tapec.ir.index import Slice, Slot
-from tapec.ir.origin import place_of
+from tapec.ir.origin import place_of, positions_of
 from tapec.ir.tree import Branch, Tree
 from tapec.passes.guards import multiplies_with_nothing
 
@@ -135,10 +135,10 @@ class _Digest:
         return self.ops[op]
 
     def origin(self, origin: tuple[CodeType, int]) -> str:
-        code, offset = origin
+        code, _ = origin
         if code.co_name == "<module>":
             self.places[origin] = None
-        return f"{self.codes.setdefault(code, len(self.codes))}:{offset}"
+        return f"{self.codes.setdefault(code, len(self.codes))}:{positions_of(origin)}"
 
     def params(self, node: Node) -> str:
         if node.op is CONSTANT:
