@@ -101,6 +101,23 @@ CASES = {
         ["broadcast_to %v {shape=(3, 4)}; reshape %0 {shape=(12,)}"],
         [("%t: float", "broadcast_to %t {shape=(1, 4)}; reshape %0 {shape=(4,)}")],
     ),
+    "transpose-of-broadcast": Case(
+        "%c: f64[5,1,3], %m: f64[5,3], %t: float",
+        [
+            (
+                "broadcast_to %c {shape=(5, 4, 3)}; transpose %0 {axes=(2, 1, 0)}",
+                "transpose %c {axes=(2, 1, 0)}; broadcast_to %0 {shape=(3, 4, 5)}",
+            ),
+            (
+                "broadcast_to %m {shape=(4, 5, 3)}; transpose %0 {axes=(0, 2, 1)}",
+                "reshape %m {shape=(1, 5, 3)}; transpose %0 {axes=(0, 2, 1)}; broadcast_to %1 {shape=(4, 3, 5)}",
+            ),
+        ],
+        [
+            "broadcast_to %t {shape=(4, 5)}; transpose %0 {axes=(1, 0)}; return %1, %0",
+            "transpose %c {axes=(2, 1, 0)}; broadcast_to %0 {shape=(3, 4, 5)}",
+        ],
+    ),
     "reshape-of-broadcast": Case(
         "%c: f64[5,1], %r: f64[4], %t: float",
         [
@@ -540,10 +557,14 @@ CASES = {
         [
             (f"transpose %x {{axes=(1, 0, 2)}}; {SUM('%0', '0,', False)}", SUM("%x", "1,", False)),
             (f"transpose %x {{axes=(2, 0, 1)}}; {SUM('%0', '0, 1', False)}", SUM("%x", "0, 2", False)),
+            (
+                f"transpose %x {{axes=(1, 0, 2)}}; {SUM('%0', '0,', True)}",
+                f"{SUM('%x', '1,', False)}; reshape %0 {{shape=(1, 2, 4)}}",
+            ),
         ],
         [
             f"transpose %x {{axes=(2, 1, 0)}}; {SUM('%0', '0,', False)}",
-            f"transpose %x {{axes=(1, 0, 2)}}; {SUM('%0', '0,', True)}",
+            f"transpose %x {{axes=(2, 1, 0)}}; {SUM('%0', '0,', True)}",
         ],
     ),
     "sum-with-ones-in-front": Case(

@@ -215,6 +215,12 @@ def transpose_of_transpose(y: Symbol, x: Symbol) -> Any:
     return np.transpose(x, [inner[k] for k in outer])
 
 
+def spread_transposed(y: Symbol, x: Symbol) -> Any:
+    """What is spread out is transposed before."""
+    whole = np.reshape(x, (1,) * (y.ndim - x.ndim) + x.shape)
+    return np.broadcast_to(np.transpose(whole, y.node.param("axes")), y.shape)
+
+
 def _layout(name: str, pattern: Any, replacement: Any, guard: Any = None, **more: Any) -> Rule:
     return Rule(name, pattern, replacement, guard, kinds="fciub", **more)
 
@@ -226,6 +232,7 @@ RESHAPED_SPREAD = np.reshape(np.broadcast_to(x, params), params)
 REDUCED = Some("reshape")
 RESHAPE_TWICE = np.reshape(np.reshape(x, params), params)
 MULTIPLE_RESHAPED = np.reshape(np.reshape(x, params) * b, params)
+SPREAD_TRANSPOSED = np.transpose(np.broadcast_to(x, params))
 RESHAPE_TRANSPOSED = np.reshape(np.transpose(x), params)
 BROADCAST_TWICE = np.broadcast_to(np.broadcast_to(x, params), params)
 BROADCAST_RESHAPED = np.broadcast_to(np.reshape(x, params), params)
@@ -237,6 +244,7 @@ LAYOUT = (
     _layout("reshape-there-and-back", MULTIPLE_RESHAPED, x * b, _comes_back, once=True),
     _layout("transpose-to-itself", np.transpose(x), x, _keeps_order),
     _layout("transpose-of-transpose", np.transpose(np.transpose(x)), transpose_of_transpose),
+    _layout("transpose-of-broadcast", SPREAD_TRANSPOSED, spread_transposed, lambda x: not x.type.weak),
     _layout("reshape-of-full", np.reshape(k, params), lambda y, k: np.full_like(y, k), _is_full),
     _layout("reshape-of-spread-number", RESHAPED_SPREAD, spread_again, _is_one_number),
     _layout("ones-dropped-before-transpose", RESHAPE_TRANSPOSED, transposed_without, _drops_transposed_ones),

@@ -129,11 +129,11 @@ def _leaves_order(y: Node) -> bool:
     """Do the axes that are left stand in the order that they had?"""
     added = _added_axes(y)
     left = [k for k in y.inputs[0].param("axes") if k not in added]
-    return left == sorted(left) and not y.param("keepdims")
+    return left == sorted(left)
 
 
 def sum_untransposed(y: Symbol, x: Symbol) -> Any:
-    return np.sum(x, axis=tuple(_added_axes(y.node)))
+    return np.reshape(np.sum(x, axis=tuple(_added_axes(y.node))), y.shape)
 
 
 def _ones_in_front(y: Node, x: Node) -> int:
