@@ -93,7 +93,7 @@ _TOLD_TEXT = {
     # what gets tensors in through their elements, or through other functions
     "composite": """
         array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray full full_like row_stack frompyfunc
-        vectorize c_ r_""",
+        vectorize c_ r_ broadcast ndenumerate poly1d""",
 }
 _TOLD = {name: kind for kind, names in _TOLD_TEXT.items() for name in names.split()}
 REFUSED = {
@@ -109,11 +109,8 @@ REFUSED = {
     "from_dlpack": "another library's array is taken in by tapec.constant(np.from_dlpack(x))",
     "nested_iters": "loops in C are not recorded; index the tensor",
     "nditer": "loops in C are not recorded; index the tensor",
-    "ndenumerate": "loops in C are not recorded; use enumerate",
     "flatiter": "loops in C are not recorded; use np.ravel",
-    "broadcast": "loops in C are not recorded; use np.broadcast_arrays",
     "memmap": "a file is no tensor; read it with tapec.constant",
-    "poly1d": "a class of its own; np.polyval and the other functions take coefficients as arrays",
     "recarray": "a tensor has no fields",
     "record": "a tensor has no fields",
     "as_strided": "looks at memory by bytes; use np.lib.stride_tricks.sliding_window_view, or an index array",

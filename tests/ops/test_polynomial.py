@@ -124,11 +124,20 @@ def test_numpy_polynomial_passes_through():
     check(lambda x: np.polynomial.hermite.hermval(x, U), X)
 
 
+def test_poly1d_of_coefficients_that_are_recorded():
+    check(lambda x, c: np.poly1d(c)(x), X, U)
+    check(lambda x, c: (np.poly1d(c).deriv() * np.poly1d([1.0, 2.0]) + np.poly1d(c).integ(k=2.0) ** 2)(x), X, U)
+    check(lambda c: np.poly1d([1.0, 2.0])(np.poly1d(c))(0.3) * np.poly1d(c)[1], U)
+    check(lambda c: np.poly1d(c).coeffs ** 2, U)
+
+
 def test_functions_of_slices_and_elements():
     check(lambda x: np.apply_along_axis(lambda v: np.cumsum(v) * v[0], 1, x), X)
     check(lambda x: np.apply_along_axis(np.sum, 0, x), X)
     check(lambda x: np.apply_over_axes(np.sum, x, [0, 1]), X)
     check(lambda x: np.vectorize(lambda a, b: a * b + 1.0)(x, 2.0), X)
+    check(lambda x: sum([v * v * (i[0] + i[1]) for i, v in np.ndenumerate(x)]), X)
+    check(lambda x: sum([a * b for a, b in np.broadcast(x, x[:, :1])]), X)
 
 
 def test_strides_are_refused():
