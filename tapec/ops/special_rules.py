@@ -218,11 +218,16 @@ def _xlog1py_partials(y: Any, a: Any, b: Any) -> Any:
     return np.log1p(base), a / (1 + base)
 
 
+def _entr_partials(y: Any, x: Any) -> Any:
+    """Zero at zero, as that of xlogy(x, x): a share that underflows has no part in what is made of all of them."""
+    nothing = x == 0
+    return (np.where(nothing, 0, -np.log(np.where(nothing, 1, x)) - 1),)
+
+
 def _entropy_slopes(a: Any, b: Any) -> Any:
-    """log(a / b) and a / b; zero where both are zero."""
-    nothing = (a == 0) & (b == 0)
-    base = np.where(nothing, 1, b)
-    return np.log(np.where(nothing, 1, a) / base), a / base
+    """log(a / b), zero where a is, and a / b, zero where both are."""
+    ratio = a / np.where((a == 0) & (b == 0), 1, b)
+    return np.log(np.where(a == 0, 1, ratio)), ratio
 
 
 def _rel_entr_partials(y: Any, a: Any, b: Any) -> Any:
@@ -237,7 +242,7 @@ def _kl_div_partials(y: Any, a: Any, b: Any) -> Any:
 
 rule("xlogy", nonzero, positive, partials=_xlogy_partials)
 rule("xlog1py", nonzero, unit, partials=_xlog1py_partials)
-rule("entr", positive, partials=lambda y, x: (-np.log(x) - 1,))
+rule("entr", positive, partials=_entr_partials)
 rule("rel_entr", positive, positive, partials=_rel_entr_partials)
 rule("kl_div", positive, positive, partials=_kl_div_partials)
 rule(

@@ -84,8 +84,10 @@ CONVENTIONS = {
     "Entropies and exponentials": [
         Row("special.xlogy(x, y)", {"x": [0.0, 2.0], "y": [0.0, 1.0]}, [[0, 0], [0, 2]], "0 log 0 is 0, and flat"),
         Row("special.xlog1py(x, y)", {"x": [0.0], "y": [-1.0]}, [[0], [0]]),
-        Row("special.rel_entr(x, y)", {"x": [0.0, 1.0], "y": [0.0, 1.0]}, [[1, 1], [0, -1]]),
-        Row("special.kl_div(x, y)", {"x": [0.0, 1.0], "y": [0.0, 1.0]}, [[0, 0], [1, 0]]),
+        Row("special.entr(x)", {"x": [0.0, 1.0]}, [[0, -1]], "likewise, though infinitely steep beside it"),
+        Row("special.entr(special.softmax(x))", {"x": [800.0, 0.0]}, [[0, 0]], "a share that underflows"),
+        Row("special.rel_entr(x, y)", {"x": [0.0, 1.0, 0.0], "y": [0.0, 1.0, 2.0]}, [[1, 1, 1], [0, -1, 0]]),
+        Row("special.kl_div(x, y)", {"x": [0.0, 1.0, 0.0], "y": [0.0, 1.0, 2.0]}, [[0, 0, 0], [1, 0, 1]]),
         Row("special.logsumexp(x)", {"x": [-inf, 1.0]}, [[0, 1]]),
         Row("special.logsumexp(x)", {"x": [-inf, -inf]}, [[0, 0]]),
         Row("special.logsumexp(x)", {"x": [inf, 1.0]}, [[1, 0]]),

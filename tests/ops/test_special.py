@@ -63,6 +63,31 @@ def test_finite_at_the_edges():
     assert (grad(lambda x: np.sum(special.xlog1py(x, x - 1)), zero).numpy() == 0).all()
 
 
+SHARES = {
+    "entr": lambda p, q: special.entr(p),
+    "rel_entr": special.rel_entr,
+    "kl_div": special.kl_div,
+    "mixed": lambda p, q: special.rel_entr(p, (p + q) / 2) + special.rel_entr(q, (p + q) / 2),
+    "of one and the rest": lambda p, q: special.entr(p) + special.entr(1 - p) + special.xlog1py(1 - p, -p),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", SHARES)
+@pytest.mark.parametrize("share", [tapec.scipy.special.softmax, special.expit])
+def test_entropies_of_shares_that_underflow(share, name):
+    """Derivatives are the limits."""
+    q = np.array([0.2, 0.3, 0.5])
+
+    def f(x):
+        return np.sum(SHARES[name](share(x), q))
+
+    near, far = np.array([-30.0, 30.0, -31.0]), np.array([-800.0, 800.0, -801.0])
+    np.testing.assert_allclose(tapec.grad(f)(far), tapec.grad(f)(near), atol=1e-11)
+    for second in (tapec.hessian(f), tapec.jacfwd(tapec.jacfwd(f))):
+        np.testing.assert_allclose(second(far), second(near), atol=1e-11)
+
+
 def test_exact_where_a_formula_would_cancel():
     assert tapec.grad(special.ellipk)(0.0) == pytest.approx(np.pi / 8, rel=1e-15)
     assert tapec.grad(special.ellipe)(0.0) == pytest.approx(-np.pi / 8, rel=1e-15)
