@@ -223,5 +223,6 @@ def surface(error: BaseException) -> None:
     if isinstance(error, (TypeError, AttributeError)) and _is_about_objects(error):
         error.add_note(
             "If this is an object array that np.array made of recorded tensors: np.stack([...]) makes one tensor, "
-            "and so does np.array([...], like=x) with x among them."
+            "and so does np.array([...], like=x) with x among them. If a function of SciPy made it: "
+            "tapec.scipy.special.softmax and others of tapec.scipy take tensors."
         )

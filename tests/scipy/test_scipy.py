@@ -391,6 +391,13 @@ def test_such_a_function_may_be_all_that_is_differentiated(transform):
         transform(scipy.special.logsumexp)(K)
 
 
+def test_what_scipy_made_objects_of_is_told_where_it_is_refused():
+    """Its softmax is one that NumPy can compute, element by element; its ufuncs take no objects."""
+    with pytest.raises(TypeError, match="entr") as caught:
+        tapec.grad(lambda x: np.sum(scipy.special.entr(scipy.special.softmax(x))))(K)
+    assert "tapec.scipy.special.softmax" in "".join(caught.value.__notes__)
+
+
 def test_ufuncs_of_scipys_that_have_names_of_numpys():
     for f in (scipy.special.expm1, scipy.special.log1p, scipy.special.cbrt, scipy.special.exp2):
         check(f, P)
