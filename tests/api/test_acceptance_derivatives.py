@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tests.ops.derivatives import by_tape
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -363,17 +364,6 @@ def wave(v):
 
 def third(v):
     return 6 * np.cos(v) - 6 * v * np.sin(v) - v**2 * np.cos(v)
-
-
-def by_tape(h):
-    def derivative(v):
-        v = tapec.convert_to_tensor(v)
-        with tapec.GradientTape() as tape:
-            tape.watch(v)
-            y = h(v)
-        return tape.gradient(y, v)
-
-    return derivative
 
 
 DERIVATIVES = {

@@ -1,8 +1,5 @@
 """The generated code of a call: what it takes, what it hands on, and what is counted."""
 
-import sys
-import threading
-
 import numpy as np
 import pytest
 
@@ -170,46 +167,3 @@ def test_functions_go_when_nobody_holds_them():
     del f
     gc.collect()
     assert gone() is None
-
-
-def test_calls_from_threads_while_roads_change():
-    f = tapec.compile(lambda x: x.sum())
-    wrong = []
-
-    def work(k):
-        for turn in range(200):
-            n = 1 + (k + turn) % 7
-            if f(np.ones(n)) != n:
-                wrong.append(n)
-
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not wrong
-
-
-def test_many_signatures_that_are_met_in_threads():
-    """Why one of them is compiled is told from the others, of which there are ever more."""
-    errors, before = [], sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        for _ in range(15):
-            f = tapec.compile(lambda x: x * 2.0)
-
-            def work(columns, f=f):
-                try:
-                    for rows in range(12):
-                        f(np.ones((rows, columns)))
-                except RuntimeError as error:
-                    errors.append(error)
-
-            threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
-    finally:
-        sys.setswitchinterval(before)
-    assert errors == []

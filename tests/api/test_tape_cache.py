@@ -2,7 +2,6 @@
 
 import gc
 import math
-import threading
 import tracemalloc
 import weakref
 
@@ -11,6 +10,8 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable, constant
+from tests.api.test_threads import together
+from tests.ops.derivatives import by_tape
 
 
 @pytest.fixture(autouse=True)
@@ -20,13 +21,6 @@ def fresh():
 
 def compilations():
     return tapec.cache_info().compilations
-
-
-def slope(f, x, *more):
-    with GradientTape() as tape:
-        tape.watch(x)
-        y = f(x, *more)
-    return tape.gradient(y, x)
 
 
 def test_the_second_step_compiles_nothing():
@@ -42,7 +36,7 @@ def test_the_second_step_compiles_nothing():
 
 def test_other_values_are_no_other_structure():
     for value in (1.0, 2.0, np.inf, np.nan):
-        slope(lambda x: x * x, constant(value))
+        by_tape(lambda x: x * x)(constant(value))
     assert compilations() == 1
 
 
@@ -56,7 +50,7 @@ def test_other_values_are_no_other_structure():
 )
 def test_another_shape_or_dtype_is_another_structure(xs):
     for x in xs:
-        slope(lambda x: x * x, x)
+        by_tape(lambda x: x * x)(x)
     assert compilations() == 2
 
 
@@ -81,7 +75,7 @@ def test_another_operation_parameter_or_source_is_another_structure():
 def test_a_number_that_changes_each_step_becomes_an_input():
     x = constant(3.0)
     for k in range(10):
-        found = slope(lambda x, k: x * x * (0.1 * k), x, k)
+        found = by_tape(lambda x, k: x * x * (0.1 * k))(x, k)
         assert found.numpy() == pytest.approx(0.6 * k, rel=1e-15)
     assert compilations() == 2
 
@@ -112,7 +106,7 @@ def test_numbers_that_change_one_after_the_other():
     for k in range(12):
         values[k % 3] += 1.0
         a, b, c = values
-        found = slope(lambda x, a, b, c: x * x * a + x * b + np.sin(x) * c, x, *values)
+        found = by_tape(lambda x, a, b, c: x * x * a + x * b + np.sin(x) * c)(x, *values)
         assert found.numpy() == pytest.approx(a + b + c * np.cos(0.5), rel=1e-15)
     assert compilations() <= 4
 
@@ -120,7 +114,7 @@ def test_numbers_that_change_one_after_the_other():
 def test_integer_numbers_that_change():
     x = constant(2.0)
     for n in range(1, 8):
-        found = slope(lambda x, n: x**n, x, n)
+        found = by_tape(lambda x, n: x**n)(x, n)
         assert found.numpy() == pytest.approx(n * 2.0 ** (n - 1), rel=1e-14)
     assert compilations() == 2
 
@@ -139,7 +133,7 @@ def test_numbers_that_change_take_the_dtype_of_what_they_meet():
 def test_the_kind_of_a_number_belongs_to_the_structure():
     x = constant(np.float32(2.0))
     for number in (2, 2.0, np.float64(2.0), True, 2 + 0j):
-        found = slope(lambda x, number: x * number, x, number)
+        found = by_tape(lambda x, number: x * number)(x, number)
         assert found.dtype == np.float32
         assert found.numpy() == (1.0 if number is True else 2.0)
 
@@ -147,22 +141,22 @@ def test_the_kind_of_a_number_belongs_to_the_structure():
 def test_nan_as_a_number():
     x = constant(2.0)
     for number in (1.0, math.nan, float("nan"), 2.0, math.inf, math.nan):
-        found = slope(lambda x, number: x * x * number, x, number).numpy()
+        found = by_tape(lambda x, number: x * x * number)(x, number).numpy()
         assert np.isnan(found) if np.isnan(number) else found == 4.0 * number
     assert compilations() == 2
 
 
 def test_a_negative_zero_is_not_a_zero():
     x = constant(2.0)
-    assert math.copysign(1.0, slope(lambda x: x * 0.0, x).numpy()) == 1.0
-    assert math.copysign(1.0, slope(lambda x: x * -0.0, x).numpy()) == -1.0
-    assert math.copysign(1.0, slope(lambda x: x * 0.0, x).numpy()) == 1.0
+    assert math.copysign(1.0, by_tape(lambda x: x * 0.0)(x).numpy()) == 1.0
+    assert math.copysign(1.0, by_tape(lambda x: x * -0.0)(x).numpy()) == -1.0
+    assert math.copysign(1.0, by_tape(lambda x: x * 0.0)(x).numpy()) == 1.0
 
 
 def test_a_complex_negative_zero_is_not_a_zero():
     z = constant(2.0 + 1.0j)
     for zero in (complex(0.0, 3.0), complex(-0.0, 3.0), complex(0.0, 3.0)):
-        assert slope(lambda z, a: z * a, z, zero).numpy() == np.conj(zero)
+        assert by_tape(lambda z, a: z * a)(z, zero).numpy() == np.conj(zero)
     assert compilations() == 2
 
 
@@ -179,82 +173,67 @@ def test_the_cache_is_bounded():
 
     with tapec.settings(cache_size=4):
         for n in range(1, 12):
-            slope(chain(n), x)
+            by_tape(chain(n))(x)
             assert tapec.cache_info().size <= 4
         assert tapec.cache_info().maxsize == 4
         before = compilations()
-        slope(chain(11), x)
+        by_tape(chain(11))(x)
         assert compilations() == before
-        slope(chain(1), x)
+        by_tape(chain(1))(x)
         assert compilations() == before + 1
 
 
 def test_what_is_used_stays():
     x = constant(np.ones(3))
     with tapec.settings(cache_size=3):
-        slope(np.sin, x)
+        by_tape(np.sin)(x)
         for f in (np.cos, np.tan, np.exp, np.sqrt, np.square):
-            slope(f, x)
+            by_tape(f)(x)
             before = compilations()
-            slope(np.sin, x)
+            by_tape(np.sin)(x)
             assert compilations() == before
 
 
 def test_settings_that_change_the_code_are_part_of_the_structure():
     x = constant(np.ones(3))
-    slope(np.sin, x)
+    by_tape(np.sin)(x)
     with tapec.settings(fast_math=True):
-        slope(np.sin, x)
+        by_tape(np.sin)(x)
     assert compilations() == 2
-    slope(np.sin, x)
+    by_tape(np.sin)(x)
     assert compilations() == 2
 
 
 def test_clearing():
     x = constant(3.0)
-    slope(np.sin, x)
+    by_tape(np.sin)(x)
     tapec.cache_clear()
     assert tapec.cache_info()[:4] == (0, 0, 0, 0)
-    slope(np.sin, x)
+    by_tape(np.sin)(x)
     assert compilations() == 1
 
 
 def test_threads_compile_once():
     x = constant(np.ones(5))
-    barrier = threading.Barrier(8)
-    found = []
+    slope = np.exp(np.sin(1.0)) * (np.cos(1.0) + np.sin(1.0))
 
-    def work():
-        barrier.wait()
+    def work(k):
         for _ in range(20):
-            found.append(slope(lambda x: np.exp(np.sin(x) * x), x).numpy())
+            np.testing.assert_allclose(by_tape(lambda x: np.exp(np.sin(x) * x))(x).numpy(), slope, rtol=1e-14)
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert len(found) == 160 and all(np.array_equal(g, found[0]) for g in found)
+    together(work)
     assert compilations() == 1
 
 
 def test_threads_with_structures_and_numbers_of_their_own():
-    failures = []
-
     def work(k):
         x = constant(np.full(k + 1, 0.5))
         for n in range(30):
-            found = slope(lambda x, a: np.sin(x) * a, x, n + k).numpy()
-            if not np.allclose(found, np.cos(0.5) * (n + k), rtol=1e-14):
-                failures.append((k, n))
+            found = by_tape(lambda x, a: np.sin(x) * a)(x, n + k).numpy()
+            np.testing.assert_allclose(found, np.cos(0.5) * (n + k), rtol=1e-14)
 
     with tapec.settings(cache_size=3):
-        threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-    assert failures == []
+        together(work)
 
 
 # -- memory ----------------------------------------------------------------------------------------------------------
@@ -373,7 +352,7 @@ def test_ever_new_structures_leave_memory_bounded():
 
     def steps(start, n):
         for k in range(start, start + n):
-            slope(lambda x, k: x * np.ones(k), x, k)
+            by_tape(lambda x, k: x * np.ones(k))(x, k)
 
     with tapec.settings(cache_size=5):
         steps(1, 40)

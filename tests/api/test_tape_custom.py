@@ -8,6 +8,7 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable, constant, custom_gradient
+from tests.ops.derivatives import by_tape
 
 
 @custom_gradient
@@ -24,34 +25,27 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-def slope(f, x):
-    with GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    return tape.gradient(y, x)
-
-
 # -- on a tape -------------------------------------------------------------------------------------------------------
 def test_the_gradient_function_gives_the_gradient():
-    assert slope(log1pexp, constant(100.0)).numpy() == 1.0
-    assert slope(log1pexp, constant(0.3)).numpy() == pytest.approx(sigmoid(0.3), rel=1e-15)
+    assert by_tape(log1pexp)(constant(100.0)).numpy() == 1.0
+    assert by_tape(log1pexp)(constant(0.3)).numpy() == pytest.approx(sigmoid(0.3), rel=1e-15)
 
 
 def test_it_is_part_of_a_program():
-    found = slope(lambda x: np.sin(log1pexp(x * 2.0) * 3.0), constant(0.3))
+    found = by_tape(lambda x: np.sin(log1pexp(x * 2.0) * 3.0))(constant(0.3))
     inner = np.log1p(np.exp(0.6))
     assert found.numpy() == pytest.approx(np.cos(3 * inner) * 3 * sigmoid(0.6) * 2, rel=1e-14)
 
 
 def test_one_after_another():
-    found = slope(lambda x: log1pexp(log1pexp(log1pexp(x))), constant(0.3))
+    found = by_tape(lambda x: log1pexp(log1pexp(log1pexp(x))))(constant(0.3))
     a = np.log1p(np.exp(0.3))
     b = np.log1p(np.exp(a))
     assert found.numpy() == pytest.approx(sigmoid(0.3) * sigmoid(a) * sigmoid(b), rel=1e-14)
 
 
 def test_paths_around_it_and_through_it():
-    found = slope(lambda x: log1pexp(x) * x + log1pexp(x * x), constant(0.3))
+    found = by_tape(lambda x: log1pexp(x) * x + log1pexp(x * x))(constant(0.3))
     expected = sigmoid(0.3) * 0.3 + np.log1p(np.exp(0.3)) + sigmoid(0.09) * 0.6
     assert found.numpy() == pytest.approx(expected, rel=1e-14)
 
@@ -59,13 +53,13 @@ def test_paths_around_it_and_through_it():
 def test_second_order():
     x = constant(0.3)
     s = sigmoid(0.3)
-    assert slope(lambda x: slope(log1pexp, x), x).numpy() == pytest.approx(s * (1 - s), rel=1e-14)
+    assert by_tape(by_tape(log1pexp))(x).numpy() == pytest.approx(s * (1 - s), rel=1e-14)
 
 
 def test_third_order():
     x = constant(0.3)
     s = sigmoid(0.3)
-    found = slope(lambda x: slope(lambda x: slope(log1pexp, x), x), x)
+    found = by_tape(by_tape(by_tape(log1pexp)))(x)
     assert found.numpy() == pytest.approx(s * (1 - s) * (1 - 2 * s), rel=1e-13)
 
 
@@ -84,7 +78,7 @@ def test_it_may_state_anything():
     def f(x):
         return x * x, lambda dy: 100.0 * dy
 
-    assert slope(f, constant(3.0)).numpy() == 100.0
+    assert by_tape(f)(constant(3.0)).numpy() == 100.0
 
 
 def test_the_value_of_the_gradient_is_known():
@@ -98,8 +92,8 @@ def test_the_value_of_the_gradient_is_known():
 
         return x * 1.0, gradient
 
-    assert slope(lambda x: clipped(x) * 3.0, constant(1.0)).numpy() == 3.0
-    assert slope(lambda x: clipped(x) * 30.0, constant(1.0)).numpy() == 5.0
+    assert by_tape(lambda x: clipped(x) * 3.0)(constant(1.0)).numpy() == 3.0
+    assert by_tape(lambda x: clipped(x) * 30.0)(constant(1.0)).numpy() == 5.0
     assert seen == [3.0, 30.0]
 
 
@@ -192,7 +186,7 @@ def test_a_gradient_of_another_shape_is_a_value_error():
         return x * 2.0, lambda dy: np.ones((2, 3))
 
     with pytest.raises(ValueError, match=r"returned a gradient of shape \(2, 3\) for an argument of shape \(3,\)"):
-        slope(f, constant(np.ones(3)))
+        by_tape(f)(constant(np.ones(3)))
 
 
 def test_the_gradient_function_is_not_called_when_nothing_is_watched():
@@ -311,10 +305,10 @@ def test_another_closure_is_no_new_compilation():
         return f
 
     x = constant(3.0)
-    assert slope(lambda x: times(2.0)(x) * 3.0, x).numpy() == 60.0
-    assert slope(lambda x: times(5.0)(x) * 3.0, x).numpy() == 150.0
+    assert by_tape(lambda x: times(2.0)(x) * 3.0)(x).numpy() == 60.0
+    assert by_tape(lambda x: times(5.0)(x) * 3.0)(x).numpy() == 150.0
     before = tapec.cache_info().compilations
-    assert slope(lambda x: times(7.0)(x) * 3.0, x).numpy() == 210.0
+    assert by_tape(lambda x: times(7.0)(x) * 3.0)(x).numpy() == 210.0
     assert tapec.cache_info().compilations == before
 
 
@@ -328,8 +322,8 @@ def test_arguments_that_are_no_tensors():
     def f(x, mode, k=2.0):
         return x * k, lambda dy: (dy * (100.0 if mode == "much" else 1.0), None)
 
-    assert slope(lambda x: f(x, "much", k=3.0), constant(1.0)).numpy() == 100.0
-    assert slope(lambda x: f(x, "little"), constant(1.0)).numpy() == 1.0
+    assert by_tape(lambda x: f(x, "much", k=3.0))(constant(1.0)).numpy() == 100.0
+    assert by_tape(lambda x: f(x, "little"))(constant(1.0)).numpy() == 1.0
 
 
 def test_methods():
@@ -349,9 +343,9 @@ def test_methods():
             return x * y, lambda dy: (dy * 2.0, dy * 3.0)
 
     layer = Layer()
-    assert slope(layer.double, constant(1.0)).numpy() == 30.0
-    assert slope(layer.treble, constant(1.0)).numpy() == 90.0  # as TensorFlow has it
-    assert slope(lambda x: layer.weigh(x, x), constant(1.0)).numpy() == 5.0
+    assert by_tape(layer.double)(constant(1.0)).numpy() == 30.0
+    assert by_tape(layer.treble)(constant(1.0)).numpy() == 90.0  # as TensorFlow has it
+    assert by_tape(lambda x: layer.weigh(x, x))(constant(1.0)).numpy() == 5.0
     assert tapec.grad(layer.treble)(1.0) == 90.0
     assert tapec.grad(lambda x: layer.weigh(x, 2.0))(1.0) == 2.0
 
@@ -383,7 +377,7 @@ def test_gradients_take_the_dtype_of_the_argument():
     def f(x):
         return x * 2.0, lambda dy: dy.numpy().astype(np.float64) * 3
 
-    found = slope(f, constant(np.float32(1.0)))
+    found = by_tape(f)(constant(np.float32(1.0)))
     assert found.dtype == np.float32 and found.numpy() == 3.0
 
 
@@ -455,7 +449,7 @@ def test_a_variable_that_is_not_trainable_is_no_variable_used():
     def f(x):
         return w * x, lambda dy: dy * 7.0
 
-    assert slope(f, constant(3.0)).numpy() == 7.0
+    assert by_tape(f)(constant(3.0)).numpy() == 7.0
 
 
 def test_a_wrong_number_of_variable_gradients():
@@ -635,8 +629,8 @@ def test_a_tape_inside_a_traced_function():
 
 # -- stop_gradient ---------------------------------------------------------------------------------------------------
 def test_stop_gradient_on_a_tape():
-    assert slope(lambda x: x * tapec.stop_gradient(x), constant(3.0)).numpy() == 3.0
-    assert slope(tapec.stop_gradient, constant(3.0)) is None
+    assert by_tape(lambda x: x * tapec.stop_gradient(x))(constant(3.0)).numpy() == 3.0
+    assert by_tape(tapec.stop_gradient)(constant(3.0)) is None
 
 
 def test_stop_gradient_of_a_variable():

@@ -9,6 +9,7 @@ import pytest
 import tapec
 from tapec import GradientTape, Variable, constant
 from tapec.trace.recorder import CURRENT
+from tests.api.test_threads import together
 
 
 def square_of(x, **options):
@@ -417,43 +418,28 @@ def test_a_finished_tape_may_be_asked_from_another_thread():
 
 def test_tapes_of_several_threads_watch_the_same_variable():
     v = Variable(np.arange(1.0, 5.0))
-    failures = []
 
     def work(k):
         for _ in range(200):
             with GradientTape() as tape:
                 y = np.sum(v * v * float(k))
-            gradient = tape.gradient(y, v)
-            if gradient is None or not np.array_equal(gradient.numpy(), 2.0 * k * np.arange(1.0, 5.0)):
-                failures.append(k)
+            assert np.array_equal(tape.gradient(y, v).numpy(), 2.0 * k * np.arange(1.0, 5.0))
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 9)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert failures == []
+    together(work)
 
 
 def test_one_finished_persistent_tape_serves_several_threads():
     x = constant(np.arange(1.0, 5.0))
-    failures = []
     with GradientTape(persistent=True) as tape:
         tape.watch(x)
         y = np.sum(np.sin(x) * x)
     expected = np.cos(x.numpy()) * x.numpy() + np.sin(x.numpy())
 
-    def work():
+    def work(_):
         for _ in range(100):
-            if not np.allclose(tape.gradient(y, x).numpy(), expected, rtol=1e-15):
-                failures.append(1)
+            np.testing.assert_allclose(tape.gradient(y, x).numpy(), expected, rtol=1e-13)
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert failures == []
+    together(work)
 
 
 def test_a_tape_asked_from_inside_its_own_gradient_function():

@@ -1,5 +1,6 @@
 """Threads that call and first-compile the same and different functions."""
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -46,6 +47,29 @@ def test_signatures_and_paths_are_compiled_once_each():
         for n, sign, g in results:
             np.testing.assert_array_equal(g, np.full(n, 2.0 if sign > 0 else 1.0))
     assert f.cache_info().compilations == 6
+
+
+def test_calls_while_roads_change():
+    f = tapec.compile(lambda x: x.sum())
+
+    def work(k):
+        for turn in range(200):
+            n = 1 + (k + turn) % 7
+            assert f(np.ones(n)) == n
+
+    together(work)
+
+
+def test_many_signatures_at_once():
+    """Why one of them is compiled is told from the others, of which there are ever more."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(15):
+            f = tapec.compile(lambda x: x * 2.0)
+            together(lambda k, f=f: [f(np.ones((rows, k))) for rows in range(12)])
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_different_functions_at_once():

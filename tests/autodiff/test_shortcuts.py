@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tests.ops.derivatives import by_tape
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(4, 3))
@@ -115,17 +116,6 @@ SHARES = {  # its slope
 }
 
 
-def on_a_tape(f):
-    def slope(x):
-        t = tapec.constant(x)
-        with tapec.GradientTape() as tape:
-            tape.watch(t)
-            y = f(t)
-        return tape.gradient(y, t).numpy()
-
-    return slope
-
-
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("table, name", [(t, name) for t in (SIZES, SHARES) for name in t])
 def test_smooth_though_its_parts_are_not(table, name, optimize):
@@ -136,7 +126,7 @@ def test_smooth_though_its_parts_are_not(table, name, optimize):
     first, second = (share, slope) if table is SIZES else (slope, slope * (1 - 2 * share))
     f = lambda x: np.sum(table[name](x))
     with tapec.settings(optimize=optimize):
-        for way in (tapec.grad, tapec.jacfwd, on_a_tape):
+        for way in (tapec.grad, tapec.jacfwd, by_tape):
             np.testing.assert_allclose(way(f)(x), first, atol=1e-15)
         assert tapec.grad(f)(x.astype(np.float32)).dtype == np.float32
         for way in (tapec.hessian, lambda f: tapec.jacrev(tapec.grad(f)), lambda f: tapec.jacrev(tapec.jacfwd(f))):

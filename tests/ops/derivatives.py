@@ -65,6 +65,19 @@ def check_second(gradient: Any, arrays: Any, moving: Any, rng: Any, rtol: float)
     assert_close(slope, difference(flat, arrays, moving, directions), 10 * rtol)
 
 
+def by_tape(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The gradient of f by its first argument, as `tapec.grad` gives it, by a tape; None where nothing leads to it."""
+
+    def gradient(x: Any, *more: Any) -> Any:
+        x = tapec.convert_to_tensor(x)
+        with tapec.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x, *more)
+        return tape.gradient(y, x)
+
+    return gradient
+
+
 def difference(loss: Any, arrays: Any, moving: Any, directions: Any) -> float:
     """The slope of a loss along directions, by central differences of fourth order."""
 

@@ -7,6 +7,7 @@ import pytest
 
 import tapec
 from tests.ops.conventions import CONVENTIONS
+from tests.ops.derivatives import by_tape
 
 
 def grads(f, *xs, order=1):
@@ -193,17 +194,6 @@ PAIRS = {  # masks made of parts, which a tape has recorded
 WILD = {"1 / x": lambda x: 1 / x, "sqrt": np.sqrt, "log": np.log, "x / x": lambda x: x * x / x}
 
 
-def on_a_tape(f):
-    def slope(x):
-        x = tapec.convert_to_tensor(x)
-        with tapec.GradientTape() as tape:
-            tape.watch(x)
-            y = f(x)
-        return tape.gradient(y, x)
-
-    return slope
-
-
 def by_pullback(f):
     return lambda x: tapec.vjp(f, x)[1](1.0)
 
@@ -213,7 +203,7 @@ def by_tangents(f):
 
 
 @pytest.mark.parametrize("optimize", [True, False])
-@pytest.mark.parametrize("way", [on_a_tape, by_pullback, by_tangents])
+@pytest.mark.parametrize("way", [by_tape, by_pullback, by_tangents])
 @pytest.mark.parametrize("mask", PAIRS)
 @pytest.mark.parametrize("name", WILD)
 def test_masks_made_of_parts(name, mask, way, optimize):
@@ -228,7 +218,7 @@ def test_masks_made_of_parts(name, mask, way, optimize):
         expected = tapec.grad(f)(x)
         assert np.isfinite(expected).all() and expected[0] == 0
         np.testing.assert_allclose(way(f)(x), expected, rtol=1e-14)
-        if way is on_a_tape:
+        if way is by_tape:
             np.testing.assert_allclose(tapec.jacrev(way(f))(x), tapec.hessian(f)(x), rtol=1e-13)
 
 

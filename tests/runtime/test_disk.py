@@ -16,6 +16,7 @@ import tapec
 from tapec.ir import Graph, parse
 from tapec.runtime import disk, entry, key
 from tapec.runtime.build import Build
+from tests.ops.derivatives import by_tape
 from tests.passes.support import text
 
 POSIX = hasattr(os, "getuid")
@@ -231,11 +232,7 @@ def test_errors_name_the_line_of_the_user(folder):
 def test_tapes_load(folder):
     def slope():
         tapec.cache_clear()
-        x = tapec.constant(X)
-        with tapec.GradientTape() as tape:
-            tape.watch(x)
-            y = np.sum(np.tanh(x) ** 2 * np.arange(3.0))
-        return tape.gradient(y, x).numpy()
+        return by_tape(lambda x: np.sum(np.tanh(x) ** 2 * np.arange(3.0)))(X)
 
     first = slope()
     assert tapec.cache_info().loaded == 0
