@@ -17,10 +17,12 @@ import numpy as np
 
 from tapec.ir import Op
 from tapec.ir.index import Slice
+from tapec.ir.types import NUMBERS
 from tapec.ops.array import ArrayLike
 from tapec.ops.control import WHERE
 from tapec.ops.copying import COPY
 from tapec.ops.indexing import FULL_SLICE, GETITEM, real_index
+from tapec.ops.layout import BROADCAST_TO
 from tapec.ops.setitem import SETITEM
 from tapec.trace.links import Views
 from tapec.trace.parts import BY_PLACES, SLOTS, encoded
@@ -180,7 +182,7 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
         params, arrays = BY_PLACES, (rec.log.seen(index),)
     elif static is None:
         if is_whole(index):
-            return _replace(rec, t, COPY, x)
+            return _replace(rec, t, x)
         found = None if not is_mask and _holds_mask(index) else encoded(t, index)
         if found is None or found[0] is not GETITEM or not found[1]:
             return False
@@ -300,32 +302,37 @@ def _static_index(index: Any) -> tuple[Any, ...] | None:
     return tuple(static) or None
 
 
-def replaced(t: Tensor, op: Op, x: Any) -> bool:
+def replaced(t: Tensor, x: Any) -> bool:
     """All of it by the elements of another tensor, or of a plain array, of the same dtype, or by one number."""
     rec = recorder_of(t)
     x = _operand(x, rec) if rec is not None and _may_change(t, rec) else None
-    return x is not None and _replace(rec, t, op, x)  # type: ignore[arg-type]
+    return x is not None and _replace(rec, t, x)  # type: ignore[arg-type]
 
 
-def _replace(rec: Recorder, t: Tensor, op: Op, x: Any) -> bool:
+def _replace(rec: Recorder, t: Tensor, x: Any) -> bool:
     if x is t:
         return True
     value, given = t._value, x._value if type(x) is Tensor else x
+    if (type(x) not in _REAL or value.dtype.kind not in "fc") if type(given) in NUMBERS else given.dtype != value.dtype:
+        return False
     new = np.empty_like(value)
     try:
-        if type(given) is not _ndarray:
-            if type(x) is not float or value.dtype != float:
-                return False
-            x = new  # a number as it comes to all elements
-        elif given.dtype != value.dtype:
-            return False
-        elif given.shape != value.shape:
-            x = np.broadcast_to(x, value.shape) if type(x) is Tensor else new
         new[...] = given
-    except ValueError:  # another shape: the long way knows what may be left out of it, and what is wrong
+    except (ArithmeticError, ValueError):  # the long way knows what may be left out of a shape, and what is wrong
         return False
-    _renew(rec, t, op, (x,), (), new, 4)
+    op: Op = COPY
+    params: Any = ()
+    if type(x) is not Tensor:
+        x = x if type(x) is _ndarray and x.shape == value.shape else new  # as it comes to all elements
+    elif given.shape != value.shape:
+        if given.ndim > value.ndim:
+            return False
+        op, params = BROADCAST_TO, (("shape", value.shape),)
+    _renew(rec, t, op, (x,), params, new, 4)
     return True
+
+
+_REAL = frozenset({int, float})
 
 
 # -- what need not be kept --------------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ def assign(self: Tensor, result: Any, casting: str = "same_kind") -> Tensor:
     """`out=t`: the elements of a result, as far as NumPy would cast and broadcast them."""
     t = self._tapec_read()
     r = as_operand(result)
-    if r is t or (type(r) in (Tensor, float, np.ndarray) and replaced(t, COPY, r)):
+    if r is t or (casting != "equiv" and replaced(t, r)):
         return self
     check_writable(t)
     dtype = np.result_type(r) if type(r) in NUMBERS else r.dtype

@@ -891,6 +891,9 @@ def test_storing_in_a_statement():
         (IndexError, lambda y: y.put([100], [1.0])),
         (ValueError, lambda y: np.fill_diagonal(y[0], 1.0)),
         (TypeError, lambda y: np.copyto(y, 1j * np.ones(2))),
+        (TypeError, lambda y: np.copyto(y, 2, casting="equiv")),
+        (OverflowError, lambda y: y.__setitem__(..., 10**400)),
+        (ValueError, lambda y: y.__setitem__(..., np.ones((3, 1, 2)))),
     ],
 )
 def test_errors_are_numpys_and_leave_everything_as_it_was(error, change):
