@@ -130,6 +130,7 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
 
 
 _OF_OBJECTS = ("dtype('O')", "loop of ufunc", "for the input types", "object", "ObjectDType")
+_OF_ANYTHING = ("' object ", "object of type '")  # Python's own: 'int' object is not iterable
 
 
 def _is_about_objects(error: BaseException) -> bool:
@@ -220,7 +221,8 @@ def surface(error: BaseException) -> None:
         )
     if "REFS_OK" in str(error):
         error.add_note("np.nditer loops in C, which records nothing. Mend: index the tensor, or loop over np.ravel(x).")
-    if isinstance(error, (TypeError, AttributeError)) and _is_about_objects(error):
+    known = any([words in str(error) for words in _OF_ANYTHING])
+    if isinstance(error, (TypeError, AttributeError)) and _is_about_objects(error) and not known:
         error.add_note(
             "If this is an object array that np.array made of recorded tensors: np.stack([...]) makes one tensor, "
             "and so does np.array([...], like=x) with x among them. If a function of SciPy made it: "

@@ -444,6 +444,13 @@ def test_what_numpy_cannot_do_with_object_arrays_says_how_to_mend_it():
         assert "np.stack" in caught.value.__notes__[-1] and "like=x" in caught.value.__notes__[-1]
 
 
+@pytest.mark.parametrize("call", [lambda x: x.what, lambda x: x(), lambda x: len(3) * x, lambda x: iter(3)])
+def test_errors_that_have_nothing_to_do_with_object_arrays_are_as_they_were(call):
+    with pytest.raises((TypeError, AttributeError)) as caught:
+        tapec.grad(call)(1.0)
+    assert not getattr(caught.value, "__notes__", [])
+
+
 def test_an_error_leaves_tape_cache_and_variables_as_they_were():
     v = tapec.Variable([1.0, 2.0])
     with tapec.GradientTape() as tape:
