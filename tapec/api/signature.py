@@ -115,7 +115,10 @@ class Binder:
             return args, kwargs
         if not kwargs and self.variadic and self.plain and len(args) >= len(self.names):
             return args, kwargs
-        bound = self.signature.bind(*args, **kwargs)
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(at_user_line(str(error))) from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
@@ -131,8 +134,8 @@ class Binder:
             raise TypeError(at_user_line(f"argnums is a position, a name, or a tuple of these, not {which!r}"))
         k = which + n_args if which < 0 else which
         if not 0 <= k < n_args:
-            found = f"there are {n_args} positional arguments"
-            raise ValueError(at_user_line(f"argument {which} was asked for, but {found}"))
+            found = f"only {n_args} came by position"
+            raise ValueError(at_user_line(f"argument {which} was asked for (the first is 0), but {found}"))
         return k
 
     def is_static(self, key: int | str) -> bool:

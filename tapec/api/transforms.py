@@ -131,15 +131,17 @@ def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph, kind: 
         )
     static = info.statics[0]
     if static is not LEAF and not isinstance(static, (bool, int)):
-        raise TypeError(at_user_line(f"{what}: the function returned {static!r}, which is no number"))
+        said = f"{what}: the function returned {static!r}, which is no number. Mend: return the loss."
+        raise TypeError(at_user_line(said))
     t = forward.outputs[0].type if static is LEAF else type_of(static)
     if t.size != 1 or t.dtype.kind != kind:
+        by_kind = {"c": "take np.real or np.abs of it", "f": "leave holomorphic=True out"}
+        mend = "reduce it (np.sum, np.mean)" if t.size != 1 else by_kind.get(t.dtype.kind, "compute it in floats")
         raise TypeError(
             at_user_line(
                 f"{what}: the loss has shape {t.shape} and dtype {t.dtype.name}; "
                 f"a loss is one {'real' if kind == 'f' else 'complex'} number. "
-                f"Mend: reduce it (np.sum, np.mean), or use tapec.jacobian for all derivatives or tapec.vjp for a "
-                f"cotangent of your own."
+                f"Mend: {mend}, or use tapec.jacobian for all derivatives or tapec.vjp for a cotangent of your own."
             )
         )
 

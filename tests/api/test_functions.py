@@ -130,10 +130,32 @@ def test_argnums_of_keywords_defaults_and_variadic():
 
 
 def test_argnums_that_do_not_exist():
-    with pytest.raises(ValueError, match="argument 2 was asked for, but there are 1"):
+    with pytest.raises(ValueError, match=r"argument 2 was asked for \(the first is 0\), but only 1 came"):
         tapec.grad(lambda x: x, argnums=2)(1.0)
     with pytest.raises(ValueError, match="no argument 'w'; the arguments are x"):
         tapec.grad(lambda x: x, argnums="w")(1.0)
+
+
+def test_arguments_that_a_function_does_not_take():
+    f = tapec.grad(lambda x, y: x * y)
+    for args, message in (((1.0,), "missing a required argument: 'y'"), ((1.0, 2.0, 3.0), "too many positional")):
+        with pytest.raises(TypeError, match=rf"test_functions.py:\d+: {message}"):
+            f(*args)
+
+
+@pytest.mark.parametrize(
+    ("loss", "mend"),
+    [
+        (lambda x: x * 2.0, "reduce it"),
+        (lambda x: np.sum(x) * 1j, "take np.real or np.abs of it"),
+        (lambda x: np.argmax(x), "compute it in floats"),
+        (lambda x: None, "return the loss"),
+    ],
+)
+def test_each_kind_of_loss_that_is_none_has_its_mend(loss, mend):
+    for transform in (tapec.grad, tapec.hessian):
+        with pytest.raises(TypeError, match=f"test_functions.py:.*Mend: {mend}"):
+            transform(loss)(np.ones(3))
 
 
 Point = namedtuple("Point", "x y")

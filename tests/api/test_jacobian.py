@@ -139,7 +139,7 @@ def test_holomorphic_grad() -> None:
     np.testing.assert_allclose([value, slope], [np.exp(1j * z), 1j * np.exp(1j * z)], rtol=1e-15)
     twice = tapec.grad(tapec.grad(lambda z: z**3, holomorphic=True), holomorphic=True)
     np.testing.assert_allclose(twice(z), 6 * z, rtol=1e-15)
-    with pytest.raises(TypeError, match="a loss is one complex number"):
+    with pytest.raises(TypeError, match="a loss is one complex number. Mend: leave holomorphic=True out"):
         tapec.grad(lambda z: np.abs(z), holomorphic=True)(z)
     with pytest.raises(TypeError, match="complex numbers alone"):
         tapec.grad(lambda z: z * z, holomorphic=True)(1.0)
