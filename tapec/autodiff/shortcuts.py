@@ -136,40 +136,61 @@ def _is_zero(node: Node) -> bool:
 TERMS = 8
 
 
+class Softplus(NamedTuple):
+    """One of u where `side` is 1, else of -u, which is added or taken away."""
+
+    sign: int
+    side: int
+    u: Node
+    e: Node  # exp(-abs(u))
+
+    def scaled(self, t: Any, u: Any, e: Any) -> Any:
+        slope = t * (np.where(u >= 0 if self.side == 1 else u <= 0, 1, e) / (1 + e))
+        return slope if self.sign == self.side else -slope
+
+
 def _softplus(node: Node) -> Shortcut | None:
     """Smooth, though at zero each of its parts has a slope by its own convention."""
-    if all([_of_ramp(i) is None and _log_of_size(i) is None for i in node.inputs]):
+    if all([_ramp(i) is None and _log_of_size(i) is None for i in node.inputs]):
         return None
-    inner, terms = _terms(node)
-    ramps = [(sign, term, of) for sign, term in terms if (of := _of_ramp(term)) is not None]
-    for sign, term in terms:
+    inner, rest = _terms(node)
+    ramps = [(sign, term, *found) for sign, term in rest if (found := _ramp(term)) is not None]
+    smooth = []
+    for sign, term in tuple(rest):
         e = _log_of_size(term)
         u = None if e is None else _of_size(e)
         if e is None or u is None:
             continue
-        ramp, of = next(((ramp, of) for s, ramp, of in ramps if s == sign and same(of, u)), (None, u))
-        if ramp is not None and u.type == term.type == ramp.type:
-            rest = [(s, t) for s, t in terms if t is not term and t is not ramp]
-            if len(rest) == len(terms) - 2:  # each of them once
-                between = (*inner, ramp, term, *term.inputs, e, *_between(e), *_twin(of, u))
-                return _with_softplus(sign, u, e, rest, between)
-    return None
+        for s, ramp, bound, of in ramps:
+            turn, skipped = _turn(of, u)
+            left = [(s, t) for s, t in rest if t is not term and t is not ramp]
+            once = len(left) == len(rest) - 2
+            if once and turn and s * bound == sign and _alike(u, term) and _alike(u, ramp):
+                rest = left
+                smooth.append(Softplus(sign, bound * turn, u, e))
+                inner += [ramp, term, *term.inputs, e, *_between(e), *skipped]
+                break
+    return _with_softplus(smooth, rest, inner) if smooth else None
 
 
-def _with_softplus(sign: int, u: Node, e: Node, rest: Sequence[tuple[int, Node]], inner: tuple[Node, ...]) -> Shortcut:
-    def scaled(t: Any, u: Any, e: Any) -> Any:
-        slope = t * (np.where(u >= 0, 1, e) / (1 + e))
-        return slope if sign == 1 else -slope
+def _alike(a: Node, b: Node) -> bool:
+    return a.type.shape == b.type.shape and a.type.dtype == b.type.dtype
 
-    def vjp(ct: Any, y: Any, u: Any, e: Any, *others: Any) -> tuple[Any, ...]:
-        return (scaled(ct, u, e), None, *[ct if s == 1 else -ct for s, _ in rest])
 
-    def jvp(ts: Any, y: Any, u: Any, e: Any, *others: Any) -> Any:
-        moved = [] if ts[0] is None else [scaled(ts[0], u, e)]
-        moved += [t if s == 1 else -t for (s, _), t in zip(rest, ts[2:], strict=True) if t is not None]
+def _with_softplus(smooth: Sequence[Softplus], rest: Sequence[tuple[int, Node]], inner: Sequence[Node]) -> Shortcut:
+    n = len(smooth)
+
+    def vjp(ct: Any, y: Any, *xs: Any) -> tuple[Any, ...]:
+        slopes = [s.scaled(ct, u, e) for s, u, e in zip(smooth, xs, xs[n:])]
+        return (*slopes, *[None] * n, *[ct if sign == 1 else -ct for sign, _ in rest])
+
+    def jvp(ts: Any, y: Any, *xs: Any) -> Any:
+        moved = [s.scaled(t, u, e) for s, t, u, e in zip(smooth, ts, xs, xs[n:]) if t is not None]
+        moved += [t if sign == 1 else -t for (sign, _), t in zip(rest, ts[2 * n :], strict=True) if t is not None]
         return sum(moved[1:], moved[0])
 
-    return Shortcut((u, e, *[t for _, t in rest]), inner, vjp, jvp)
+    inputs = (*[s.u for s in smooth], *[s.e for s in smooth], *[t for _, t in rest])
+    return Shortcut(inputs, tuple(inner), vjp, jvp)
 
 
 def _terms(node: Node) -> tuple[list[Node], list[tuple[int, Node]]]:
@@ -196,16 +217,29 @@ def _log_of_size(node: Node) -> Node | None:
     return e if e is not None and _of_size(e) is not None else None
 
 
-def _of_ramp(node: Node) -> Node | None:
-    """The u of max(u, 0), or of where(u > 0, u, 0)."""
-    if node.op.name == "maximum":
+def _ramp(node: Node) -> tuple[int, Node] | None:
+    """1 and u of max(u, 0), or of where(u > 0, u, 0); -1 and u of min(u, 0), or of where(u < 0, u, 0)."""
+    name = node.op.name
+    if name in ("maximum", "minimum"):
         a, b = node.inputs
-        return a if _is_zero(b) else b if _is_zero(a) else None
-    if node.op.name == "where":
+        u = a if _is_zero(b) else b if _is_zero(a) else None
+        return None if u is None else (1 if name == "maximum" else -1, u)
+    if name == "where":
         condition, u, zero = node.inputs
-        if _is_zero(zero) and _side(condition, u) == 1:
-            return u
+        if _is_zero(zero) and (side := _side(condition, u)):
+            return side, u
     return None
+
+
+def _turn(of: Node, u: Node) -> tuple[int, tuple[Node, ...]]:
+    """1 if they are the same, -1 if one is the negative of the other, else 0; and what lies between them."""
+    if same(of, u):
+        return 1, _twin(of, u)
+    if of.op.name == "negative" and same(of.inputs[0], u):
+        return -1, (of, *_twin(of.inputs[0], u))
+    if u.op.name == "negative" and same(of, u.inputs[0]):
+        return -1, _twin(of, u.inputs[0])
+    return 0, ()
 
 
 # -- log(abs(u)), log(cosh(u)) ----------------------------------------------------------------------------------------

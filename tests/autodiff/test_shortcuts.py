@@ -106,6 +106,17 @@ SIZES = {  # softplus, from both sides of zero
     "logarithm": lambda x: np.log(1 + np.exp(-np.fabs(x))) + np.where(x > 0, x, 0),
     "among others": lambda x: np.maximum(x, 0) - 0.0 * x + np.log1p(np.exp(-np.abs(x))) - 1.0,
     "negative": lambda x: -1.0 * (0.0 - np.maximum(x, 0) - np.log1p(np.exp(-np.abs(x)))),
+    "minimum": lambda x: x - (np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))),
+    "of the other side": lambda x: x + np.maximum(-x, 0) + np.log1p(np.exp(-np.abs(x))),
+    "below": lambda x: x - np.where(x < 0, x, 0) + np.log(1 + np.exp(-np.abs(x))),
+    "of the negative's size": lambda x: np.log1p(np.exp(-np.abs(-x))) + np.maximum(x, 0),
+    "two": lambda x: (
+        np.maximum(x, 0)
+        + np.maximum(-x, 0)
+        + np.log1p(np.exp(-np.abs(x)))
+        + np.log1p(np.exp(-np.abs(-x)))
+        - np.logaddexp(0, -x)
+    ),
     "computed twice": lambda x: np.maximum(x * 1.0, 0) + np.log1p(np.exp(-np.abs(x * 1.0))),
 }
 SHARES = {  # its slope
@@ -129,6 +140,7 @@ def test_smooth_though_its_parts_are_not(table, name, optimize):
         for way in (tapec.grad, tapec.jacfwd, by_tape):
             np.testing.assert_allclose(way(f)(x), first, atol=1e-15)
         assert tapec.grad(f)(x.astype(np.float32)).dtype == np.float32
+        assert tapec.grad(table[name])(0.0) == pytest.approx(first[0])  # a number of Python's
         for way in (tapec.hessian, lambda f: tapec.jacrev(tapec.grad(f)), lambda f: tapec.jacrev(tapec.jacfwd(f))):
             np.testing.assert_allclose(way(f)(x), np.diag(second), atol=1e-15)
 
@@ -137,6 +149,7 @@ def test_smooth_though_its_parts_are_not(table, name, optimize):
     "f",
     [
         lambda u, v: np.maximum(u, 0) + np.log1p(np.exp(-np.abs(v))),
+        lambda u, v: np.minimum(-u, 0) - np.log1p(np.exp(-np.abs(v))),
         lambda u, v: np.where(u >= 0, 1, np.exp(-np.abs(v))) / (1 + np.exp(-np.abs(u))),
     ],
 )
@@ -178,6 +191,7 @@ def test_what_is_no_softplus_keeps_the_conventions_of_its_parts():
         (lambda x: np.maximum(x, 1) + np.log1p(np.exp(-np.abs(x))), 0.0),
         (lambda x: np.where(x > 0, x, 1) + np.log1p(np.exp(-np.abs(x))), 0.0),
         (lambda x: np.where(x < 0, x, 0) + np.log1p(np.exp(-np.abs(x))), 0.0),
+        (lambda x: np.maximum(-x, 0) - np.log1p(np.exp(-np.abs(x))), -1.0),
         (lambda x: np.where(x >= 1, 1, np.exp(-np.abs(x))) / (1 + np.exp(-np.abs(x))), 0.0),
     ):
         assert np.array_equal(tapec.grad(lambda x, f=f: np.sum(f(x)))(x), np.full(3, slope))

@@ -58,6 +58,7 @@ CONVENTIONS = {
         Row("np.logaddexp2(x, y)", {"x": [-inf], "y": [inf]}, [[0], [1]]),
         Row("special.softplus(x)", {"x": [0.0, inf]}, [[0.5, 1]]),
         Row("np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))", {"x": [0.0]}, [[0.5]], "smooth at zero"),
+        Row("np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))", {"x": [0.0]}, [[0.5]]),
         Row("np.where(x > 0, np.sqrt(x), 0)", {"x": [0.0, 4.0]}, [[0, 0.25]], "the branch not taken is silent"),
         Row("np.where(x > 0, np.log(x), x)", {"x": [-1.0, 4.0]}, [[1, 0.25]]),
         Row("np.where(x != 0, 1 / x, 0)", {"x": [0.0, 2.0]}, [[0, -0.25]]),
