@@ -33,6 +33,7 @@ from tapec.trace.recorder import CURRENT, in_batch
 from tapec.trace.run import Recorded, run_traced
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
+from tapec.trace.trace import LOOKED
 from tapec.trace.variants import Variants
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class CompiledFunction(Copied):
         self._why = ""
         self._hits = self._misses = self._compilations = self._loaded = 0
         self._bound: dict[int, CompiledFunction] = {}
+        self._making: bool | None = None  # does it run as `trace.making` has it? None: not known if it should
 
     # -- calling ----------------------------------------------------------------------------------------------------
     def _any_call(self, *args: Any, **kwargs: Any) -> Any:
@@ -228,11 +230,15 @@ class CompiledFunction(Copied):
             recorded = self._record(entry, call, objects)
             at_the_end.callback(recorded.let_go)
             self._misses += 1
-            if recorded.trace.volatile is not None:
-                self._transform.refuse(recorded.trace.volatile)
-                entry.volatile = recorded.trace.volatile
+            why = recorded.trace.volatile
+            if why is not None:
+                self._transform.refuse(why)
+                if why != LOOKED or self._making is not None:
+                    entry.volatile = why
+                if why == LOOKED:  # in the next run it may look no more; if it does, that is not tried again
+                    self._making = self._making is None
             entry.once = recorded.trace.once
-            if entry.anew is None:
+            if why is None and entry.anew is None:
                 program = entry.program_now(objects) or self._new(Program, entry)
                 entry.limit(program, self._name)
                 if entry.volatile is None:
@@ -249,7 +255,15 @@ class CompiledFunction(Copied):
         values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
         batched = self._transform.batched(values, entry.plan)
         values = self._transform.examples(values, entry.plan)
-        return run_traced(self._function, call.tree, values, call.dynamic, entry.info.names, batched)
+        about = self._function, call.tree, values, call.dynamic, entry.info.names, batched
+        if self._making or (batched and self._making is None):  # in a batch nothing may be looked at
+            try:
+                return run_traced(*about, making=True)
+            except Exception:  # what the function does with its arrays may be nothing that tensors do: then without
+                recorded = run_traced(*about)
+                self._making = False
+                return recorded
+        return run_traced(*about)
 
     def _new(self, kind: type[P], entry: Entry) -> P:
         transform, plan = self._transform, entry.plan

@@ -39,6 +39,7 @@ from tapec.trace.facts import (
     module_file,
     note_parts,
 )
+from tapec.trace.making import making
 from tapec.trace.remarks import name_in, only_noted
 from tapec.trace.standins import is_own_class, module_proxy, object_proxy
 from tapec.trace.structure import STANDS_FOR
@@ -84,6 +85,8 @@ class Captures:
     def read(self, value: Any, path: Path) -> Any:
         """The stand-in for a captured value."""
         kind = type(value)
+        if self.trace.making and making(value) is not value:
+            return making(value)
         if kind in ATOMS:
             self.checks.setdefault(path.source, (path, value))
             if kind is type and is_own_code(class_file(value)):

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from tapec.trace.facts import ATOMS, SCALARS, Path, cell_path, global_path, is_own_code, module_file, words_of
+from tapec.trace.making import making
 
 __all__ = ["CACHE_KEY", "Clones"]
 
@@ -93,7 +94,7 @@ class Clones:
         """`import` inside a function: the user's own modules are read as captured ones are."""
         module = find(*args, **kwargs)
         if not is_own_code(module_file(module)):
-            return module
+            return making(module) if self.captures.trace.making else module
         key = f"_module_{id(module)}"
         return self.captures.read(module, Path(module.__name__, key, {key: module}, lambda: module))
 

@@ -46,12 +46,13 @@ def run_traced(
     dynamic: list[bool],
     names: list[str],
     batched: Sequence[bool] = (),
+    making: bool = False,
 ) -> Recorded:
     """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs).
 
-    `batched` says which leaves are one example of many.
+    `batched` says which leaves are one example of many, `making` that arrays which the run makes are tensors.
     """
-    trace = Trace()
+    trace = Trace(making)
     captures = Captures(trace)
     with trace.recording():
         arguments: list[Tensor] = []

@@ -19,19 +19,22 @@ from tapec.trace.mends import surface
 from tapec.trace.recorder import CURRENT, Mark, Recorder, Token
 from tapec.trace.tensor import LAID_OUT, Tensor, user_frame, wrap
 
-__all__ = ["Trace"]
+__all__ = ["LOOKED", "Trace"]
+
+LOOKED = "it looks at the values of an integer or boolean array"
 
 
 class Trace:
     """Records every operation on its tensors, and the facts about values that the run relied on.
 
     `volatile` says why the function must be recorded anew at each call, `once` why this run stands for no other;
-    `variables` are those that were read.
+    `variables` are those that were read. `making` tells that the arrays which the run makes are tensors.
     """
 
     is_trace = True
 
-    def __init__(self) -> None:
+    def __init__(self, making: bool = False) -> None:
+        self.making = making
         self.token = Token()
         self.log = Log()
         self.volatile: str | None = None
@@ -130,7 +133,7 @@ class Trace:
     def observe(self, tensor: Tensor) -> None:
         """The values of an integer or boolean array were looked at: no guard is small enough for that."""
         if self.watches(tensor):
-            self.volatile = "it looks at the values of an integer or boolean array"
+            self.volatile = LOOKED
 
 
 def _random_state() -> Any:

@@ -114,8 +114,9 @@ def test_values_of_integer_arrays() -> None:
 
 @pytest.mark.parametrize("ravel", [np.ravel, tapec.compile(np.ravel, static_argnames="order")])
 def test_values_of_integer_arrays_and_how_they_lie(ravel) -> None:
+    places = np.array([[0, 1], [2, 3]])
     with pytest.raises(tapec.UnsupportedError, match="integer or boolean array"):
-        tapec.vmap(lambda k, x: ravel(np.eye(4)[k] * x, order="K"))(np.array([[0, 1], [2, 3]]), np.ones((2, 2, 4)))
+        tapec.vmap(lambda k, x: ravel(np.eye(4)[k.tolist()] * x, order="K"))(places, np.ones((2, 2, 4)))
 
 
 def test_what_only_has_random_in_its_name() -> None:

@@ -1,0 +1,50 @@
+"""NumPy's functions that make arrays, where a traced function picks from what they made by a tensor of integers.
+
+`np.eye(10)[labels]` asks `labels` for plain numbers, and what NumPy picks by them is of this run alone. So the next
+run of such a function is one in which they make tensors, as they do with `like=`: nothing records these, so that they
+are as good as arrays, and to pick from a tensor is an op.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any
+
+import numpy as np
+
+from tapec.ops.array import LIKE
+from tapec.trace.tensor import Tensor
+
+__all__ = ["making"]
+
+_WITHOUT_LIKE = "bartlett blackman geomspace hamming hanning indices kaiser linspace logspace"
+
+
+def making(value: Any) -> Any:
+    """What stands for NumPy, or for one of these functions, in such a run; anything else as it is."""
+    return _stand_ins().get(id(value), value)
+
+
+@cache
+def _stand_ins() -> dict[int, Any]:
+    module = types.ModuleType(np.__name__)
+    module.__dict__.update(np.__dict__)
+    found: dict[int, Any] = {id(np): module}
+    for function in (*LIKE, *[getattr(np, name) for name in _WITHOUT_LIKE.split()]):
+        found[id(function)] = module.__dict__[function.__name__] = _maker(function)
+    return found
+
+
+def _maker(function: Callable[..., Any]) -> Callable[..., Any]:
+    any_tensor = Tensor(0.0)
+
+    @wraps(function)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        if function in LIKE:
+            return function(*args, **{"like": any_tensor, **kwargs})
+        made = function(*args, **kwargs)
+        return Tensor(made) if type(made) is np.ndarray else made
+
+    return make
