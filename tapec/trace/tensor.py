@@ -189,7 +189,7 @@ class Tensor(ArrayLike):
         return rich("tensor_html", self)
 
     def __reduce__(self) -> Any:
-        return Tensor, (self._value,)
+        return Tensor, (self.numpy(),)
 
     def __copy__(self) -> Tensor:
         return self.copy()

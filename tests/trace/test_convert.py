@@ -387,6 +387,7 @@ TRACED = {
     "item": (lambda x: x[0].item(), r"\.item\(\)"),
     "numpy": (lambda x: x.numpy(), r"\.numpy\(\)"),
     "isnan": (lambda x: math.isnan(x[0]), "np.isnan"),
+    "pickle": (lambda x: pickle.loads(pickle.dumps(x)) * x, r"pickle.dumps\(\)"),
     "percent": (lambda x: FORM % x[0], r'formatting by %.*Mend: f"{x:.3f}" writes'),
     "percent of several": (lambda x: FORM % (x[0],), r'formatting by %.*Mend: f"{x:.3f}" writes'),
 }
