@@ -37,7 +37,7 @@ class Target(NamedTuple):
 def load_target(word: str) -> Target:
     """What the word stands for; `Problem` when nothing."""
     if word == "-" or (":" not in word and Path(word).suffix != ".py"):
-        graph = read_graph(word)
+        graph = read_graph(word, ". A function is written FILE.py:NAME or MODULE:NAME")
         return Target(word, GraphFunction(graph), {}, graph)
     return load_function(word)
 
@@ -60,16 +60,15 @@ def load_function(word: str) -> Target:
     return Target(word, found, vars(module))
 
 
-def read_graph(word: str) -> Graph:
-    """The graph in a file, or on stdin."""
+def read_graph(word: str, instead: str = "") -> Graph:
+    """The graph in a file, or on stdin; `instead` is said where there is no such file."""
     from tapec.ir.reader import parse
     from tapec.ir.verify import verify
 
     try:
         text = sys.stdin.read() if word == "-" else Path(word).read_text(encoding="utf-8")
     except OSError as e:
-        hint = "" if os.path.exists(word) else ". A function is written FILE.py:NAME or MODULE:NAME"
-        raise Problem(f"{word}: {e.strerror}{hint}") from e
+        raise Problem(f"{word}: {e.strerror}{'' if os.path.exists(word) else instead}") from e
     except UnicodeDecodeError as e:
         raise Problem(f"{word} is no text: {e}") from e
     try:

@@ -81,7 +81,8 @@ def snapshot(version: Version, options: Namespace) -> Snapshot:
             check=False,
         )
         if run.returncode:
-            raise Problem(f"{version}: {run.stderr.strip()}")
+            said = run.stderr.strip()
+            raise Problem(said if said.startswith(f"{version}") else f"{version}: {said}")
         return Snapshot(*pickle.loads(out.read_bytes()))
 
 
