@@ -323,13 +323,15 @@ def _permuted(part: Empty, places: dict[int, int], old: int, new: int) -> Empty:
 
 
 def _getitem(node: Node, given: Given) -> Empty | None:
-    """A slice along the axis of which places are known, or some other part."""
+    """A slice along the axis of which places are known, or one of them, or some other part."""
     part, shape = given[0], node.inputs[0].type.shape
     if part is None:
         return None
     picked = _picked(node, shape) if part.filled else None
     if picked is not None and list(picked) == [part.axis + len(shape)]:
         [(k, at)] = picked.items()
+        if type(at) is int and part.axes == 1 << k and part.filled >> at % shape[k] & 1:
+            return None
         if type(at) is Slice:
             places = range(*slice(*at).indices(shape[k]))
             if places.step == 1:

@@ -38,6 +38,10 @@ FIRES = {
         "getitem %5 {index=(:, 0)} !ct",
         6,
     ),
+    "the line that was overwritten": (
+        "multiply %s, 2.0 !ct; setitem %2, 0.0 {index=(0,)} !ct; getitem %3 {index=(-3,)} !ct",
+        4,
+    ),
     "a unit vector": ("eye {n=3, m=3, k=0, dtype=f64} !ct; getitem %2 {index=(0,)} !ct", 3),
 }
 STAYS = {
@@ -67,6 +71,9 @@ STAYS = {
     "what is left of what was overwritten": (
         "multiply %x, 2.0 !ct; setitem %2, 0.0 {index=(0,)} !ct; getitem %3 {index=(1:,)} !ct; "
         "getitem %1 {index=(1:,)}; multiply %4, %5 !ct"
+    ),
+    "a line of what was overwritten": (
+        "multiply %s, 2.0 !ct; setitem %2, 0.0 {index=(0,)} !ct; getitem %3 {index=(-1,)} !ct; multiply %4, %1 !ct"
     ),
     "a rectifier before a matrix": (
         "greater %s, 0 !ct; where %2, %s, 0 !ct; matmul %3, %s !ct; getitem %4 {index=(:, 0)} !ct; multiply %5, %1 !ct"
