@@ -100,6 +100,7 @@ class Plan:
         self.nodes = [n for n in nodes if n in self.uses]
         self._inner = inner_nodes(self.nodes)
         self._place = {n: k for k, n in enumerate(self.nodes)}
+        self._written = {n.inputs[0] for n in self.nodes if is_write(n)}
         for node in self.nodes:
             self._settle(node)
 
@@ -167,8 +168,11 @@ class Plan:
         return not any(map(self._is_freed, self.leaves[i])) or self._next_line(i, reader)
 
     def _is_freed(self, leaf: Node) -> bool:
-        """Is it a big array whose memory is free after its last line? Inputs are there to the end, but for a loop's."""
-        return self.is_big(leaf.type) and (self.in_loop or leaf.op is not INPUT)
+        """Is it a big array whose memory is free after its last line, or does it look into one that may be written then?
+        Inputs are there to the end, but for a loop's."""
+        if self.is_big(leaf.type) and (self.in_loop or leaf.op is not INPUT):
+            return True
+        return bool(self._written) and is_view(leaf) and leaf.inputs[0] in self._written
 
     def _is_addend(self, i: Node, reader: Node) -> bool:
         """Is a big value made of inputs alone, to be added at once to another that dies then: `d_w += w * 0.2`?

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tapec.codegen.plan import is_big, is_view
-from tapec.ir import CONSTANT, INPUT, ITEM, Node
+from tapec.codegen.scatter import is_write
+from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
 
 __all__ = ["early_ends", "put_off", "scheduled"]
 
@@ -85,10 +86,13 @@ def _views_of(node: Node) -> list[Node]:
 
 
 def late_starts(nodes: Sequence[Node]) -> list[Node]:
-    """The same with what gradients make out of inputs alone, by elements, moved to where it is first read."""
+    """The same with what gradients make out of inputs alone, by elements, moved to where it is first read; and with the
+    numbers that they write into an array, so that what stood there has been read, and nobody needs a copy."""
     late: set[Node] = set()
     for n in nodes:
-        if n.role is not None and n.op.kind == "elementwise" and is_big(n.type):
+        if n.role is not None and is_write(n) and is_literal(n.inputs[1]):
+            late.add(n)
+        elif n.role is not None and n.op.kind == "elementwise" and is_big(n.type):
             if all([i.op is INPUT or i.op is CONSTANT or i in late for i in n.inputs]):
                 late.add(n)
     return put_off(nodes, late) if late else list(nodes)

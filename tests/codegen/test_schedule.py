@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import tapec
 from tapec.codegen.schedule import late_starts
 from tapec.ir import Node, get_op, input_node, type_of
 from tests.codegen.kit import check, gradient_of, graph_of
@@ -204,6 +205,26 @@ def test_slopes_stay_where_they_are_read_too():
     w, x = rng.normal(size=(64, 64)) * 0.1, rng.normal(size=(2048, 64))
     check(graph_of(f, w, x), w, x)
     check(gradient_of(lambda w, x: f(w, x)[1], w, x), w, x)
+
+
+def test_numbers_are_written_when_what_stood_there_has_been_read():
+    """One copy at most, of what the user has."""
+
+    def f(x):
+        y = np.zeros_like(x)
+        for k in range(5):
+            y[k] = np.sin(x[k])
+        return np.sum(y * x)
+
+    def slope(x):
+        first = np.arange(len(x))[:, None] < 5
+        return np.where(first, np.sin(x) + x * np.cos(x), 0.0)
+
+    x = rng.normal(size=(300, 40))
+    for copies, g, wanted in ((1, f, slope(x)), (0, lambda x: f(x + 1.0), slope(x + 1.0))):
+        grad = tapec.grad(g)
+        np.testing.assert_allclose(grad(x), wanted, rtol=1e-12)
+        assert grad.source().count(".copy()") == copies
 
 
 # -- what is dead ------------------------------------------------------------------------------------------------------
