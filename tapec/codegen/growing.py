@@ -3,7 +3,7 @@ program."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 from tapec.codegen.lifted import FIRST, exchanged
 from tapec.codegen.pattern import CARRIED, OWN, SAME, Carried, Source, Walk
 from tapec.codegen.plan import is_view
-from tapec.codegen.scatter import is_line
+from tapec.codegen.scatter import is_line, is_scatter
 from tapec.ir import CONSTANT, Node, constant, get_op, is_literal
 from tapec.ir.flops import flops
 from tapec.ir.index import Slice
@@ -130,8 +130,9 @@ class Growing:
                 self.steps.append(made)
                 self.exact = False
 
-    def ends_before(self, step: list[Node], places: Iterable[int]) -> bool:
-        """Without this step, is a value a result of the loop that stands at one of these places?"""
+    def ends_before(self, step: list[Node], dead: Mapping[int, Node]) -> bool:
+        """Without this step, is a value a result of the loop that stands at one of these places? Or do these add to an
+        array that is a result of this step, of which each step would need a copy?"""
         own = set(chain.from_iterable([*self.steps, step]))
 
         readers = self.program.readers()
@@ -141,7 +142,10 @@ class Growing:
 
         if len(self.steps) < 2:
             return True
-        return any([is_read(self.steps[-1][p]) and not is_read(self.steps[-2][p]) for p in places])
+        changed = {i for n in dead.values() if any(map(is_scatter, n.inputs)) for i in n.inputs}
+        if any(map(is_read, changed.intersection(step))):
+            return True
+        return any([is_read(self.steps[-1][p]) and not is_read(self.steps[-2][p]) for p in dead])
 
     def backward(self, period: int) -> Iterator[list[Node]]:
         k = -1

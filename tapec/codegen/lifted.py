@@ -78,8 +78,7 @@ def settle(nodes: Iterable[Node]) -> None:
 
 def _kind(node: Node) -> Any:
     """What stays the same where only numbers in the index differ."""
-    base = node.inputs[0] if node.op.name == "getitem" else None
-    return node.op, node.type, base, len(node.param("index"))
+    return node.op, node.type, node.inputs[0].type, len(node.param("index"))
 
 
 def exchanged(index: tuple[Any, ...], numbers: list[int], places: Sequence[Any] = ()) -> tuple[Any, ...]:

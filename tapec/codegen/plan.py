@@ -168,8 +168,10 @@ class Plan:
         return not any(map(self._is_freed, self.leaves[i])) or self._next_line(i, reader)
 
     def _is_freed(self, leaf: Node) -> bool:
-        """Is it a big array whose memory is free after its last line, or does it look into one that may be written then?
-        Inputs are there to the end, but for a loop's."""
+        """Is it a big array whose memory is free after its last line? Or what looks into one, which is written then?
+
+        Inputs are there to the end, but for a loop's.
+        """
         if self.is_big(leaf.type) and (self.in_loop or leaf.op is not INPUT):
             return True
         return bool(self._written) and is_view(leaf) and leaf.inputs[0] in self._written

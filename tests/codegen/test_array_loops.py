@@ -694,3 +694,23 @@ def test_views_and_numbers_stand_before_what_reads_them(shape):
     with tapec.settings(optimize=False):
         plain = tapec.jacfwd(f)(x, b)
     np.testing.assert_allclose(plain, tapec.jacrev(f)(x, b), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("line", [lambda k: k, lambda k: (slice(None), k)], ids=["rows", "columns"])
+def test_lines_written_one_by_one(line):
+    """Each step reads another version of the array, and no version is a copy."""
+
+    def f(x):
+        y = np.zeros_like(x)
+        y[line(0)] = x[line(0)]
+        for k in range(1, 40):
+            y[line(k)] = 0.9 * y[line(k - 1)] + np.tanh(x[line(k)])
+        return np.sum(y * y)
+
+    x = np.random.default_rng(0).normal(size=(40, 40))
+    compiled, slope = tapec.compile(f), tapec.grad(f)
+    assert compiled(x) == pytest.approx(f(x), rel=1e-14) and compiled.source().count("    for ") == 1
+    with tapec.settings(optimize=False):
+        wanted = tapec.grad(f)(x)
+    np.testing.assert_allclose(slope(x), wanted, rtol=1e-12)
+    assert slope.source().count("    for ") == 2 and slope.source().count(".copy()") == 1  # after both
