@@ -104,29 +104,28 @@ def _take(row: Any, key: list[Any], operands: list[Any], values: list[Any]) -> b
         value = a
         if kind is Tensor:
             value = a._value
-            if type(value) is not _ndarray and not isinstance(value, _generic):  # Python's numbers are weak
-                return False
         elif kind in STATIC:
             key.append((kind, a))
             continue
         elif kind is not _ndarray:
-            rows = kind is list or kind is tuple
-            held = rows and a and type(a[0]) in HOLDING
-            word = None if held else word_of(a)
+            word = word_of(a)
             if word is not None:
                 key.append(word)
                 continue
-            if rows:
+            if kind is list or kind is tuple:
                 key += (kind, len(a))
-                if (len(a) > _LONG and not held) or not _take(a, key, operands, values):
+                if (len(a) > _LONG and type(a[0]) not in HOLDING) or not _take(a, key, operands, values):
                     return False
                 continue
             if isinstance(a, ArrayLike):  # a Variable
                 a = a._operand()
                 value = a._value if type(a) is Tensor else None
-            if not isinstance(value, (_ndarray, _generic)):
-                return False
-        key.append((value.shape, value.dtype) if type(value) is _ndarray else value.dtype)
+        if type(value) is _ndarray:
+            key.append((value.shape, value.dtype))
+        elif isinstance(value, _generic):
+            key.append(value.dtype)
+        else:  # Python's numbers are weak, and arrays of other classes may be refused
+            return False
         operands.append(a)
         values.append(value)
     return True

@@ -636,3 +636,20 @@ def test_an_own_kind_of_array_has_a_shape():
     for x in (2.0, 3.0, 4.0):
         assert f(x, w) == (3.0 * x + 2.0, 3.0)
         assert tapec.grad(lambda x: np.sum(np.sum(w) * x))(x) == 3.0
+
+
+def test_an_own_kind_of_array_may_have_another_shape_each_time():
+    x = tapec.constant(V)
+    for n in (3, 3, 3, 5):
+        own = np.arange(float(n)).view(OwnKind)
+        np.testing.assert_array_equal(np.asarray(np.kron(x, own)), np.kron(V, own))
+        np.testing.assert_array_equal(np.asarray(np.meshgrid(x, own)[1]), np.meshgrid(V, own)[1])
+
+
+@pytest.mark.parametrize("bad", [np.ma.masked_array(V, V > 0), np.asmatrix(V)])
+def test_arrays_with_rules_of_their_own_are_refused_each_time(bad):
+    x = tapec.constant(V)
+    for f in (lambda: np.stack([x, bad]), lambda: np.kron(x, bad), lambda: np.sum(x, where=bad > 0)):
+        for _ in range(4):
+            with pytest.raises(tapec.UnsupportedError, match="not supported. Mend: "):
+                f()
