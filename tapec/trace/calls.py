@@ -185,7 +185,7 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
         kind = type(args[1])
         if kind is Tensor or kind is _ndarray:  # np.interp(x, points, heights)
             key, operands, values = _row((ours,), args)
-        elif kind is list and ours is take:
+        elif kind is list and (ours is take or type(args[2]) in HOLDING):  # np.einsum(x, [0, 1], y, [1, 2])
             return call(ours, args, kwargs)
         elif words := _words(args[1:]):  # np.swapaxes(x, 0, 1)
             operands, count = (x,), 1

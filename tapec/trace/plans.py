@@ -67,13 +67,15 @@ def word_of(a: Any) -> Any:
     if kind is float:
         return dumps(a, _NO_REFERENCES)
     if kind is list or kind is tuple:
-        if a and type(a[0]) in HOLDING:
-            return None
         if kind is tuple and INTS.issuperset(map(type, a)):
             return a
         if len(a) > _LONG:
             return None
-        if _SIMPLE.issuperset(map(type, a)) or all([type(x) in _SIMPLE or _is_simple_row(x) for x in a]):
+        if _SIMPLE.issuperset(map(type, a)):
+            return dumps(a, _NO_REFERENCES)
+        if type(a[0]) in HOLDING:
+            return None
+        if all([type(x) in _SIMPLE or _is_simple_row(x) for x in a]):
             return dumps(a, _NO_REFERENCES)
         words: list[Any] = [kind]
         for x in a:
