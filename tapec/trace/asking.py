@@ -16,6 +16,7 @@ from tapec.ops.copying import COPY
 from tapec.ops.symbol import Question
 from tapec.trace.own import own_function
 from tapec.trace.steps import Answer, Notes, Plan, plan_of
+from tapec.trace.tensor import Tensor
 
 __all__ = ["SMALL", "answer", "is_operand", "may_decide", "plan_for"]
 
@@ -42,6 +43,7 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shown: bool
     builder = Notes()
     inputs: list[Node] = []
     plain: list[Node] = []
+    unwatched: list[Node] = []
 
     def asked(a: Any) -> Any:
         if type(a) in (list, tuple):
@@ -51,6 +53,8 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shown: bool
         inputs.append(input_node(f"x{len(inputs)}", Type(a.shape, a.dtype)))
         if not isinstance(a, ArrayLike):
             plain.append(inputs[-1])
+        elif type(a) is Tensor and a._mark is None:
+            unwatched.append(inputs[-1])
         return builder.show(a.copy(), inputs[-1]) if shown and may_decide(a) else Question(inputs[-1], builder)
 
     try:
@@ -60,6 +64,8 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shown: bool
             result = result._apply(COPY, (result,), ())
     except Exception:  # the call itself raises it again
         return None
+    if len(plain) + len(unwatched) < len(inputs):
+        plain += unwatched
     return _taken_down(builder, inputs, plain, result)
 
 

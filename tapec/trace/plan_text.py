@@ -176,7 +176,8 @@ def _at_once(word: str, text: Text) -> Iterator[str]:
     """On one tape, where all that moves is watched."""
     plain = _beside(text)[0]
     groups = _groups(text, [k for k in range(text.operands) if k not in plain])
-    asked = ["rec.append is not None", _watched(text, groups), *[f"type(a{k}) is not Tensor" for k in plain]]
+    asked = ["rec.append is not None", _watched(text, groups)]
+    asked += [f"(type(a{k}) is not Tensor or a{k}._mark is None)" for k in plain]
     yield f"{word} {' and '.join(asked)}:"
     for statement in _appending(text, groups, text.depth):
         yield "    " + statement

@@ -44,7 +44,7 @@ def test_what_hangs_on_no_operand_is_not_recorded():
 def test_what_hangs_on_plain_operands_is_not_recorded_unless_they_are_tensors():
     lines = (Line((1,), (2,), (), (), False, False), Line((0, 2), (3,), (), (), False, True))
     made = text(2, 0, (), lines, (3,), (None,), False)
-    assert "(type(a0) is Tensor and a0._mark is mark) and type(a1) is not Tensor:" in made
+    assert "(type(a0) is Tensor and a0._mark is mark) and (type(a1) is not Tensor or a1._mark is None):" in made
     beside, both = made.split("elif ")
     assert "if type(v2) is ndarray and v2.base is not None: v2 = v2.copy()" in beside
     assert "o0" not in beside and "append((o1, (a0, v2), p1, x3, code, lasti))" in beside
