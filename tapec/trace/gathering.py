@@ -13,7 +13,7 @@ from tapec.ir.types import NUMBERS
 from tapec.ops.array import UFUNCS
 from tapec.ops.indexing import GETITEM, SCATTER
 from tapec.trace.at_once import recorder_of, update
-from tapec.trace.parts import encoded
+from tapec.trace.parts import SLOTS, encoded
 from tapec.trace.tensor import NUMERIC, PLAIN, Tensor, record, wrap
 
 __all__ = ["gathered"]
@@ -41,15 +41,24 @@ def gathered(t: Tensor, ufunc: Any, index: Any, x: Any) -> bool:
         return False
     _, params, arrays, real, _ = found
     try:
-        if type(x) is Tensor or type(v) is _ndarray:
-            if v.shape != value[real].shape:
-                return False  # it is spread out before
         whole: Any = np.empty(value.shape, value.dtype if type(v) in NUMBERS else v.dtype)
         whole.fill(neutral)
         together.at(whole, real, v)
         if type(x) is Tensor:
+            shape = _part_shape(value, real, params[0][1], arrays)
+            if v.shape != shape:
+                x = np.broadcast_to(x, shape)
             whole = wrap(whole)
-            record(rec, SCATTER, (x, *arrays), (("shape", value.shape), *params), whole)
+            record(rec, SCATTER, (x, *arrays), (("shape", value.shape), *params), whole, 4)
     except Exception:  # whatever refuses: the long way raises it again with the user's line
         return False
     return update(rec, t, UFUNCS[ufunc], ufunc, whole, 5)
+
+
+def _part_shape(value: np.ndarray, index: Any, static: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[int, ...]:
+    """The shape of `value[index]`, which need not be taken where the index is arrays of one shape."""
+    if arrays and static == SLOTS[: len(arrays)]:
+        shapes = {a.shape for a in arrays}
+        if len(shapes) == 1:
+            return (*shapes.pop(), *value.shape[len(arrays) :])
+    return value[index].shape

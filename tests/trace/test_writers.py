@@ -39,6 +39,8 @@ SHORTER = {  # what is one change there, and several records on the long way
     "add.at": lambda y, x: np.add.at(y, ROWS, 1.0),
     "add.at of values": lambda y, x: np.add.at(y, ROWS, x),
     "add.at of a row": lambda y, x: np.add.at(y, ROWS, x[0]),
+    "add.at of one element": lambda y, x: np.add.at(y, (ROWS, COLUMNS), x[0, 1]),
+    "add.at of an array that repeats": lambda y, x: np.add.at(y, ROWS, np.arange(4.0)),
     "add.at of an array": lambda y, x: np.add.at(y, (ROWS, COLUMNS), np.arange(3)),
     "add.at by a mask": lambda y, x: np.add.at(y, MASK, 0.5),
     "add.at by slices": lambda y, x: np.add.at(y, (slice(1, None), 2), x[:2, 0]),
