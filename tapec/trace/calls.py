@@ -150,7 +150,9 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
         out = kwargs.pop("out")
         return _into(out, _function(self, func, types, args, kwargs), func)
     ours = _PLANNED.get(func)
-    if ours is None:
+    if ours is None and type(func) is partial:  # a ufunc's method
+        ours = func
+    elif ours is None:
         if func in _ALONE:
             return _alone(FUNCTIONS[func], args, kwargs)
         if func in _OF_THREE and len(args) == 3 and not kwargs:
@@ -167,20 +169,22 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     if count == 2:
         y = args[1]
         kind = type(y)
-        if kind is list and ours is take:
-            if INTS.issuperset(map(type, y)):
-                y = _places(y)
-                args = operands = x, y
+        if kind is list and ours is take and INTS.issuperset(map(type, y)):
+            y, kind = _places(y), Tensor
+            args = operands = x, y
+        if kind is Tensor or kind is _ndarray:
+            v, w = x._value if type(x) is Tensor else x, y._value if kind is Tensor else y
+            if type(v) is _ndarray and type(w) is _ndarray:
+                key, values = (ours, (v.shape, v.dtype), (w.shape, w.dtype)), [v, w]
         elif kind in PLACED:  # np.sum(x, 0)
             operands, words, count = (x,), (y,), 1
-        elif kind is not Tensor and kind is not _ndarray:
-            if (kind is list or kind is tuple) and y and type(y[0]) in HOLDING:  # np.choose(places, [a, b])
-                key, operands, values = _row((ours, kind), (x, *y))
-            else:
-                word = word_of(y)
-                if word is None:
-                    return call(ours, args, kwargs)
-                operands, words, count = (x,), (word,), 1
+        elif (kind is list or kind is tuple) and y and type(y[0]) in HOLDING:  # np.choose(places, [a, b])
+            key, operands, values = _row((ours, kind), (x, *y))
+        else:
+            word = word_of(y)
+            if word is None or (kind is list and ours is take):
+                return call(ours, args, kwargs)
+            operands, words, count = (x,), (word,), 1
     elif count > 2:
         kind = type(args[1])
         if kind is Tensor or kind is _ndarray:  # np.interp(x, points, heights)
@@ -204,21 +208,19 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
                 key, values = (ours, kind, 2, (v.shape, v.dtype), (w.shape, w.dtype)), [v, w]
         elif kind is list or kind is tuple:
             key, operands, values = _row((ours, kind, len(x)), x)
-    elif count == 2:
-        v, w = x._value if type(x) is Tensor else x, y._value if type(y) is Tensor else y
-        if type(v) is _ndarray and type(w) is _ndarray:
-            key, values = (ours, (v.shape, v.dtype), (w.shape, w.dtype)), [v, w]
     if not key:
         return call(ours, args, kwargs)
     if words:
         key += words
     if kwargs:
+        named: Any
         for named in kwargs.items():
             if type(named[1]) not in STATIC:
                 name, a = named
                 v = a._value if type(a) is Tensor else a
                 if type(v) is _ndarray:
-                    operands, named = (*operands, a), (name, (v.shape, v.dtype))
+                    operands += (a,)
+                    named = name, v.shape, v.dtype
                     values.append(v)
                 else:
                     named = name, word_of(a)
@@ -271,7 +273,7 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
             return None
         return ufunc_method(self, ufunc, method, inputs, kwargs)
     if "out" not in kwargs:
-        return _bound(ufunc, method)(*inputs, **kwargs)
+        return _function(self, _bound(ufunc, method), (), inputs, kwargs)
     outs = kwargs["out"]
     if method == "__call__" and len(outs) == 1 and type(held := outs[0]) is Tensor:
         if len(kwargs) == 1:
@@ -283,7 +285,7 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
 
 @lru_cache(maxsize=1024)
 def _bound(ufunc: np.ufunc, method: str) -> Any:
-    return planned(method, partial(_call_ufunc, ufunc, method))
+    return partial(_call_ufunc, ufunc, method)
 
 
 @lru_cache(maxsize=1024)

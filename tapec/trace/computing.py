@@ -66,7 +66,7 @@ def _accumulate(ufunc: np.ufunc) -> Callable[[Node, dict[str, Any]], Any]:
 
 def _segment_sums(node: Node, params: dict[str, Any]) -> Any:
     run, axis = np.add.reduceat, params["axis"]
-    return lambda x, starts: run(x, starts, axis)
+    return (lambda x, starts: run(x, starts, axis)) if axis else run
 
 
 def _choose(node: Node, params: dict[str, Any]) -> Any:

@@ -219,7 +219,7 @@ def _appending(text: Text, groups: list[set[int]], depth: int) -> Iterator[str]:
     yield "lasti = frame.f_lasti"
     yield "append = rec.append"
     for k in text.own:
-        yield f"h{k} = own(v{k})"
+        yield f"h{k} = v{k}.copy() if type(v{k}) is ndarray else own(v{k})"
     plain = len(text.lines) == 1 and text.operands == 1 and text.lines[0].picks == (0,)
     for n, line in enumerate(text.lines):
         for k in line.flags:
