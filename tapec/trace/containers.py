@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
+from functools import cached_property
+from marshal import dumps
 from typing import Any
 
 from tapec.trace.clones import CACHE_KEY
@@ -63,12 +65,30 @@ _PLAIN = (*SCALARS, *CHECKED)
 
 def _as_a_fact(captures: Any, value: Any, path: Path) -> Any:
     """What is compared as a whole: many numbers or strings."""
+    names = {**path.names, "_exactly": _Exactly}
     if isinstance(value, dict):
-        whole = Path(path.label, f"tuple({path.source}.items())", path.names, lambda: tuple(path.get().items()))
+        whole = Path(path.label, f"_exactly({path.source}.items())", names, lambda: _Exactly(path.get().items()))
     else:
-        whole = Path(path.label, f"tuple({path.source})", path.names, lambda: tuple(path.get()))
+        whole = Path(path.label, f"_exactly({path.source})", names, lambda: _Exactly(path.get()))
     captures.checks.setdefault(whole.source, (whole, whole.get()))
     return value
+
+
+class _Exactly(tuple[Any, ...]):
+    """Is equal to what means the same: as numbers 2 and 2.0 are equal, and 0.0 and -0.0."""
+
+    @cached_property
+    def told(self) -> bytes | str:
+        try:
+            return dumps([*self], 2)  # in this version of `marshal` types and signs of zeros are told apart
+        except ValueError:  # numbers and strings of classes of one's own
+            return repr(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Exactly) and self.told == other.told
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
 
 def _sequence(captures: Any, real: Any, path: Path) -> Any:

@@ -5,6 +5,7 @@ import collections
 import ctypes
 import heapq
 import os
+import signal
 import types
 import weakref
 from contextvars import ContextVar
@@ -508,6 +509,24 @@ def test_heaps():
         return [float(f(2.0)) for _ in range(4)], heap
 
     assert run(tapec.compile) == run(lambda f: f) == ([2.0, 8.0, 12.0, 14.0], [7.0, 7.0, 7.0])
+
+
+@pytest.mark.parametrize("kept", [list(range(101)), dict.fromkeys(range(101), 1), [(0, 1)]])
+def test_what_is_compared_as_a_whole_is_told_from_what_is_equal(kept):
+    def put(item):
+        kept[0] = (0, item) if len(kept) == 1 else item
+
+    def read():
+        return min(kept, key=repr)[1] if len(kept) == 1 else kept[0]
+
+    def f(x):
+        heapq.heapify([])
+        return x * len(repr(read()))
+
+    f = tapec.compile(f)
+    for item in (1, 1.0, True, -0.0, 0.0, np.float64(0.0), signal.SIGHUP, 1):
+        put(item)
+        assert f(2.0) == 2.0 * len(repr(item))
 
 
 def test_other_lists_of_a_function_with_a_heap():
