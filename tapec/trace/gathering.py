@@ -12,6 +12,7 @@ import numpy as np
 from tapec.ir.types import NUMBERS
 from tapec.ops.array import UFUNCS
 from tapec.ops.indexing import GETITEM, SCATTER
+from tapec.ops.layout import BROADCAST_TO
 from tapec.trace.at_once import recorder_of, update
 from tapec.trace.parts import SLOTS, encoded
 from tapec.trace.tensor import NUMERIC, PLAIN, Tensor, record, wrap
@@ -47,7 +48,10 @@ def gathered(t: Tensor, ufunc: Any, index: Any, x: Any) -> bool:
         if type(x) is Tensor:
             shape = _part_shape(value, real, params[0][1], arrays)
             if v.shape != shape:
-                x = np.broadcast_to(x, shape)
+                wide = wrap(np.empty(shape, v.dtype))
+                wide._value[...] = v
+                record(rec, BROADCAST_TO, (x,), (("shape", shape),), wide, 4)
+                x = wide
             whole = wrap(whole)
             record(rec, SCATTER, (x, *arrays), (("shape", value.shape), *params), whole, 4)
     except Exception:  # whatever refuses: the long way raises it again with the user's line
