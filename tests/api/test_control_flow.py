@@ -94,6 +94,18 @@ def test_a_loop_whose_number_of_steps_is_an_argument():
         assert f(x, v)[0] == value
 
 
+def test_paths_of_one_line_have_comments_of_their_own():
+    @tapec.grad
+    def f(x):
+        y = np.sin(x) if x < 1.0 else np.exp(-x * x)
+        return y * y
+
+    f(0.5), f(2.0)
+    floats = str(f.source(0.5)).partition("\n\n")[0].splitlines()
+    told = [line.split("   ")[-1] for line in floats if "test_control_flow.py" in line]
+    assert told == ["np.sin(x)", "np.exp(-x * x)"]
+
+
 def test_max_of_a_list_and_sorting():
     @tapec.grad
     def f(x):
