@@ -21,6 +21,7 @@ from tapec.ir.tree import Tree
 from tapec.ir.types import NUMBERS
 from tapec.ops.casting import CAST
 from tapec.ops.creation import FULL
+from tapec.ops.define import as_data
 from tapec.runtime.build import Build
 from tapec.runtime.collector import resting_collector
 from tapec.runtime.notes import annotate
@@ -307,9 +308,9 @@ def _made_here(builder: Builder, x: Any) -> Node:
 def _fits(x: Any, node: Node) -> bool:
     """Is a captured value still of the type that was compiled for?"""
     value = x._value if type(x) is Tensor else x
-    if isinstance(value, (np.ndarray, np.generic)) or type(value) in NUMBERS:
-        return type_of(value) == node.type
-    return False
+    if isinstance(value, np.ndarray):
+        return type_of(as_data(value)) == node.type
+    return (isinstance(value, np.generic) or type(value) in NUMBERS) and type_of(value) == node.type
 
 
 def _identifier(label: str) -> str:

@@ -511,6 +511,16 @@ def test_heaps():
     assert run(tapec.compile) == run(lambda f: f) == ([2.0, 8.0, 12.0, 14.0], [7.0, 7.0, 7.0])
 
 
+@pytest.mark.parametrize("other", [np.ma.masked_array(np.eye(3), np.eye(3)), np.eye(3).view(np.matrix)])
+def test_arrays_with_rules_of_their_own_are_refused_in_the_place_of_others(other):
+    kept = {"w": np.eye(3)}
+    f = tapec.grad(lambda x: np.sum(x * kept["w"]))
+    assert f(np.ones((3, 3))).tolist() == np.eye(3).tolist()
+    kept["w"] = other
+    with pytest.raises(tapec.UnsupportedError, match=r"test_captures.py:\d+: .*not supported. Mend: "):
+        f(np.ones((3, 3)))
+
+
 @pytest.mark.parametrize("kept", [list(range(101)), dict.fromkeys(range(101), 1), [(0, 1)]])
 def test_what_is_compared_as_a_whole_is_told_from_what_is_equal(kept):
     def put(item):

@@ -647,7 +647,7 @@ def test_an_own_kind_of_array_may_have_another_shape_each_time():
         np.testing.assert_array_equal(np.asarray(np.meshgrid(x, own)[1]), np.meshgrid(V, own)[1])
 
 
-@pytest.mark.parametrize("bad", [np.ma.masked_array(V, V > 0), np.asmatrix(V)])
+@pytest.mark.parametrize("bad", [np.ma.masked_array(V, V > 0), V.view(np.matrix)])
 def test_arrays_with_rules_of_their_own_are_refused_each_time(bad):
     x = tapec.constant(V)
     for f in (lambda: np.stack([x, bad]), lambda: np.kron(x, bad), lambda: np.sum(x, where=bad > 0)):
