@@ -57,6 +57,43 @@ CASES = {
         [("where %c, 0, %x !ct; where %c, 0, %y !ct; subtract %0, %1 !ct", "subtract %x, %y !ct; where %c, 0, %0 !ct")],
         ["where %c, 0, %x; where %c, 0, %y; subtract %0, %1"],
     ),
+    "selected-then-then": Case(
+        X + ", %k: bool[2,1], %l: bool[2,1], %i: i64[3]",
+        [
+            ("where %d, %x, 0 !ct; where %c, %0, 0 !ct", "bitwise_and %c, %d !ct; where %0, %x, 0 !ct"),
+            ("where %l, %x, 0 !ct; where %k, %0, 0 !ct", "bitwise_and %k, %l !ct; where %0, %x, 0 !ct"),
+        ],
+        [
+            "where %d, %x, 0; where %c, %0, 0",  # the user's own
+            "where %d, %x, 0 !ct; where %c, %0, 1.0 !ct",
+            "where %d, %x, 0 !ct; where %c, %0, 0 !ct; multiply %0, %1 !ct",
+            "where %d, %x, 0 !ct; where %k, %0, 0 !ct",  # the mask would be as large as what is selected
+            "where %i, %x, 0 !ct; where %c, %0, 0 !ct",
+        ],
+    ),
+    "selected-then-else": Case(
+        X,
+        [("where %d, 0, %x !ct; where %c, %0, 0 !ct", "invert %d !ct; bitwise_and %c, %0 !ct; where %1, %x, 0 !ct")],
+        ["where %d, 0, %x; where %c, %0, 0"],
+    ),
+    "selected-else-then": Case(
+        X,
+        [("where %d, %x, 0 !ct; where %c, 0, %0 !ct", "invert %c !ct; bitwise_and %0, %d !ct; where %1, %x, 0 !ct")],
+        ["where %d, %x, 0; where %c, 0, %0"],
+    ),
+    "selected-else-else": Case(
+        X,
+        [("where %d, 0, %x !ct; where %c, 0.0, %0 !ct", "bitwise_or %c, %d !ct; where %0, 0, %x !ct")],
+        ["where %d, 0, %x; where %c, 0, %0"],
+    ),
+    "mask-again": Case(
+        X,
+        [
+            ("bitwise_and %c, %d; bitwise_and %c, %0", "bitwise_and %c, %d"),
+            ("bitwise_and %d, %c; bitwise_and %0, %c", "bitwise_and %d, %c"),
+        ],
+        ["bitwise_and %c, %d; bitwise_or %c, %0"],
+    ),
     "sum-of-negatives-selected": Case(
         X,
         [

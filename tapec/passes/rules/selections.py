@@ -6,6 +6,7 @@ The slope of Huber's loss, x where abs(x) <= k and k * sign(x) elsewhere, is x c
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +17,12 @@ from tapec.passes.facts import is_zero, uniform_value
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
 from tapec.passes.rules.masks import EITHER, SUMS, both
+from tapec.passes.rules.masks import SELECTIONS as SIDES
 from tapec.passes.rules.scales import is_mild
 
 __all__ = ["SELECTIONS"]
 
-a, b, c, w, x, z = variables("a b c w x z")
+a, b, c, d, w, x, z = variables("a b c d w x z")
 EXACT = 4 * np.finfo(float).eps  # by which products of the same numbers may differ
 
 
@@ -68,6 +70,28 @@ def negative_sum(y: Symbol) -> Any:
     return -apply(y.node.op, (np.where(c, *bare),), y.node.params)
 
 
+# -- what is selected from a selection --------------------------------------------------------------------------------
+def _nested() -> Iterator[Rule]:
+    """One selection, by both conditions."""
+    for outer, select in SIDES.items():
+        for inner, select_inner in SIDES.items():
+            name, pattern = f"selected-{outer}-{inner}", select(c, select_inner(d, a, z), w)
+            replacement = _by_both(outer == "then", inner == "then")
+            yield Rule(name, pattern, replacement, _are_alike, "cotangents", once=True, changes="zeros", kinds="fcb")
+
+
+def _by_both(outer: bool, inner: bool) -> Any:
+    if not (outer or inner):
+        return lambda c, d, a: np.where(c | d, 0, a)
+    return lambda c, d, a: np.where((c if outer else ~c) & (d if inner else ~d), a, 0)
+
+
+def _are_alike(y: Node, a: Node, c: Node, d: Node, w: Node, z: Node) -> bool:
+    """Are they masks of one shape, and is the rest zero, without another shape or dtype?"""
+    whole = np.broadcast_shapes(a.type.shape, c.type.shape) == y.type.shape and a.type.dtype == y.type.dtype
+    return whole and c.type == d.type and c.type.dtype == bool and is_zero(w) and is_zero(z)
+
+
 # -- the rules --------------------------------------------------------------------------------------------------------
 def _sum(name: str, pattern: Any, replacement: Any) -> Rule:
     """Of two selections by one condition, the second has zeros on one side."""
@@ -81,6 +105,8 @@ def _negatives(name: str, selection: Any) -> Rule:
 
 
 SELECTIONS = (
+    *_nested(),
+    Rule("mask-again", np.bitwise_and(c, np.bitwise_and(c, d)), np.bitwise_and(c, d), kinds="b"),
     # as in `masks`, where they keep infinities out; here they save work, when the selections are needed for this alone
     EITHER,
     *[rule.alone() for rule in SUMS],
