@@ -63,6 +63,7 @@ class ArrayRepeats(Repeating):
                 self.called[name] = len(self.out)
             else:
                 self.allocate(before.type)
+                self.moved += self.traffic(first)
                 if first.op.name == "full" and not first.param("value"):
                     self.filled[before] = Filled(0, bytearray(), 0, self.out, len(self.out))
             self.out.append(Assign(name, value))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
-from tapec.codegen.branches import parted, segments_of
+from tapec.codegen.branches import Segment, parted, segments_of
 from tapec.codegen.cost import Cost, bytes_of
 from tapec.codegen.element_rules import MOVES, ON_NUMBERS, RULES
 from tapec.codegen.elements import Elements, element_type, spelled
@@ -190,7 +190,7 @@ def float_function(
         segments = segments_of(tree, own.outputs)
     plan = FloatPlan(own.nodes, read_at_ends(own, segments))
     body += FloatLowering(plan, names, called, space).block(items_for(plan, own, segments))
-    return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays)
+    return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays, segments)
 
 
 def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Arranged | None:
@@ -205,11 +205,19 @@ def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Ar
 
 
 def with_arrays(
-    graph: Graph, name: str, params: tuple[str, ...], body: list[Any], flops: int, risky: tuple[str, ...], arrays: str
+    graph: Graph,
+    name: str,
+    params: tuple[str, ...],
+    body: list[Any],
+    flops: int,
+    risky: tuple[str, ...],
+    arrays: str,
+    segments: Sequence[Segment] | None = None,
 ) -> Function:
     """The function; where it may raise, the one on arrays takes over."""
-    results = bytes_of(graph.outputs)
-    cost = Cost(flops, bytes_of(graph.inputs) + results, results)
+    ends = [graph.outputs] if segments is None else [s.read for s in segments if s.test is None]
+    results = [bytes_of(end) for end in ends]
+    cost = Cost(flops, bytes_of(graph.inputs) + sum(results), max(results))
     if not risky:
         return Function(name, params, body, cost=cost)
     again = [Expr(AS_SCALAR[i.type.dtype.kind], (p,)) if _is_scalar(i) else p for i, p in zip(graph.inputs, params)]

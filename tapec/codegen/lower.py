@@ -96,8 +96,7 @@ class Lowering(Buffers):
         given: set[Node] = set()
         nodes = item.nodes or ()
         computed = [n for n in nodes if n in self.plan.nested]
-        if computed:
-            self.moved += bytes_of([i for i in item.leaves if i not in nodes]) + bytes_of(computed)
+        self.moved += sum([self.traffic(n) for n in computed])
         values = None if item.nodes is None else tuple([result(self, n, given) for n in item.nodes])
         self.peak = max(self.peak, self.alive + max([max(self.on_the_way(n)) for n in computed], default=0))
         self.out.append(Return(values, self.common_origin(item.nodes or ())))
@@ -111,7 +110,7 @@ class Lowering(Buffers):
     # -- values -----------------------------------------------------------------------------------------------------
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         """One or a few lines that compute a value."""
-        self.moved += bytes_of(leaves) + bytes_of((node,))
+        self.moved += self.traffic(node)
         before, self.beside = self.on_the_way(node)
         self.peak = max(self.peak, self.alive + max(before, self.beside))
         if node.op.multi:
@@ -129,6 +128,31 @@ class Lowering(Buffers):
             write(self, node, leaves)
         elif not self.overwrite(node, leaves):
             self.assign(node, leaves)
+
+    def traffic(self, node: Node) -> int:
+        """The bytes that a line reads and writes: of an array that it changes, the places where it does."""
+        if is_view(node):
+            return 2 * copied(node)
+        part = node.inputs[self.plan.fused[node]] if node in self.plan.fused else node
+        if part is node and not is_write(node):
+            return bytes_of((node,)) + self.bytes_read(node, node.inputs)
+        values = part.inputs[is_write(part) :]
+        return bytes_of(values[:1]) * (1 if is_write(part) else 2) + self.bytes_read(part, values)
+
+    def bytes_read(self, node: Node, inputs: Sequence[Node]) -> int:
+        """What is read of these operands: of what is looked into, or picked from, the parts."""
+        found = 0
+        for i in inputs:
+            whole = i
+            while whole in self.plan.nested and is_view(whole):
+                whole = whole.inputs[0]
+            if whole in self.plan.nested:
+                found += self.bytes_read(whole, whole.inputs)
+            elif node.op.name == "getitem" and i is node.inputs[0]:
+                found += min(bytes_of((i,)), bytes_of((whole,)), bytes_of((node,)))
+            else:
+                found += bytes_of((i,)) if whole is i else min(bytes_of((i,)), bytes_of((whole,)))
+        return found
 
     def on_the_way(self, node: Node) -> tuple[int, int]:
         """The most bytes in use until all operands inside a line are computed, and then beside the result."""

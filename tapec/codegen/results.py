@@ -42,6 +42,7 @@ def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
     if not fresh or node in low.plan.nested:
         low.allocate(t)  # here, in the line of the return
     if not fresh:
+        low.moved += 2 * t.nbytes
         return Expr(COPY, (value,))
     given.add(root)
     return value

@@ -183,6 +183,7 @@ def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: 
         value = Expr(COPY, (value,))
     target = low.call(node)
     low.out.append(Assign(target, value, node.origin))
+    low.moved += 2 * node.type.nbytes
     _put(low, target, op, part)
     low.own(node)
     low.bury(leaves)

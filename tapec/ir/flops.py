@@ -13,16 +13,22 @@ __all__ = ["flops"]
 
 def flops(node: Node) -> int:
     """Multiplications and additions; every elementwise operation counts as one, however hard it is."""
-    if node.op.kind == "elementwise":
-        return _size(node.type)
     known = _FLOPS.get(node.op.name)
     if known is not None:
         return int(known(node))
+    if node.op.kind == "elementwise":
+        return _size(node.type)
     return sum(_size(i.type) for i in node.inputs) if node.op.kind in ("reduction", "cumulative") else 0
 
 
 def _size(t: Any) -> int:
     return sum(part.size for part in (t if isinstance(t, tuple) else (t,)))
+
+
+def _sum(node: Node) -> int:
+    """What stands in some places only is added there alone."""
+    placed = [i.inputs[0] for i in node.inputs if i.op.name == "scatter"]
+    return _size(placed[0].type if placed else node.type)
 
 
 def _product(node: Node) -> float:
@@ -50,6 +56,7 @@ def _fft(node: Node) -> float:
 
 
 _FLOPS: dict[str, Callable[[Node], float]] = {
+    **dict.fromkeys(("add", "subtract"), _sum),
     **dict.fromkeys(("matmul", "vecdot", "matvec", "vecmat"), _product),
     **dict.fromkeys(("einsum", "tensordot"), _contraction),
     "cholesky": _cubic(1 / 3),

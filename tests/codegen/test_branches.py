@@ -49,3 +49,11 @@ def test_what_an_unknown_path_may_not_need_is_computed_when_it_has_been_asked_fo
     with np.errstate(all="raise"):
         assert f(-x, np.float64(2.0)) is None and f(-x, np.float64(-2.0)) is None
         np.testing.assert_array_equal(f(x, np.float64(2.0))[0], np.log(x) + 1.0)
+
+
+def test_one_path_gives_its_results_alone():
+    """The memory stated is what the largest needs; tests take none."""
+    x = np.linspace(1.0, 2.0, 2)
+    graph = graph_of(lambda x, k: (k > 0.0, np.exp(np.sin(x * k)), np.cos(x + k), k * 2.0), x, np.float64(2.0))
+    compiled = compile_graph(graph, "f", tree=Branch(0, ((True, Leaf((1, 3))), (False, Leaf((2,))))))
+    assert "tolist" in compiled.source and compiled.cost.peak == 16 + 8

@@ -295,6 +295,29 @@ def test_what_a_return_computes_is_read_and_written():
         assert check(graph_of(f, x), x).cost.moved == 2 * x.nbytes
 
 
+def test_results_that_other_results_are_computed_from_are_read():
+    x = rng.normal(size=(40, 50))
+    assert check(graph_of(lambda x: (np.sum(x), x), x), x).cost.moved == 3 * x.nbytes + 8
+    assert check(graph_of(lambda x: (x, x), x), x).cost.moved == 4 * x.nbytes
+
+
+def test_what_is_looked_into_or_changed_in_places_is_counted_there():
+    """Header figures had been those of the whole array, for each of these."""
+    x = rng.normal(size=10_000)
+
+    def ends(x):
+        total = 0.0
+        for k in range(8):
+            total = total + np.sin(x[k]) * x[-1 - k]
+        return total
+
+    cost = check(gradient_of(ends, x), x).cost
+    assert x.nbytes < cost.moved < 1.1 * x.nbytes and cost.flops < 100
+    rows = np.arange(5)
+    cost = check(graph_of(lambda x: (x[rows], x.reshape(100, 100).T[:3]), x), x).cost
+    assert 10 * 8 + 2 * 2400 <= cost.moved < 200 + 2 * 2400
+
+
 def test_what_a_value_is_computed_from_is_counted_with_it():
     """`x = x @ w` needs both, and what `_` stands for stays."""
     x, w = rng.normal(size=(40, 30)), rng.normal(size=(30, 30))
