@@ -44,9 +44,11 @@ def main():
     spread = np.sqrt(np.maximum(scale**2 - np.sum(cross * np.linalg.solve(k, cross.T).T, axis=1), 0.0))
 
     def draw(axes):
-        axes.fill_between(grid, mean - 2 * spread, mean + 2 * spread, alpha=0.2)
-        axes.plot(grid, mean)
-        axes.plot(x, y, "k.", markersize=4)
+        axes.fill_between(grid, mean - 2 * spread, mean + 2 * spread, alpha=0.2, label="± 2 deviations")
+        axes.plot(grid, mean, label="mean")
+        axes.plot(x, y, "k.", markersize=4, label="data")
+        axes.set(xlabel="x", ylabel="f(x), without noise")
+        axes.legend(loc="upper center", ncols=3)
 
     save_plot("gaussian_process.png", draw)
 

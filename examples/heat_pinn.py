@@ -55,7 +55,9 @@ def main():
     def draw(axes):
         for time in (0.0, 0.3, 0.7, 1.0):
             axes.plot(grid, network(found.x, grid, np.full(101, time)), label=f"t = {time}")
-            axes.plot(grid, np.exp(-DIFFUSION * np.pi**2 * time) * np.sin(np.pi * grid), "k:", linewidth=1)
+            truth = np.exp(-DIFFUSION * np.pi**2 * time) * np.sin(np.pi * grid)
+            axes.plot(grid, truth, "k:", linewidth=1, label="exact" if time == 1.0 else None)
+        axes.set(xlabel="place", ylabel="temperature")
         axes.legend()
 
     save_plot("heat_pinn.png", draw)

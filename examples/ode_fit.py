@@ -60,6 +60,7 @@ def main():
         for k, name in enumerate(("prey", "predators")):
             axes.plot(times, fit[:, k], label=name)
             axes.plot(times, data[:, k], "k.", markersize=4)
+        axes.set(xlabel="time", ylabel="animals")
         axes.legend()
 
     save_plot("ode_fit.png", draw)

@@ -39,10 +39,10 @@ def main():
         )
 
     def draw(axes):
-        axes.plot(x, data, ".", color="0.7", markersize=3)
+        axes.plot(x, data, ".", color="0.7", markersize=3, label="data")
         axes.plot(x, plain.x, label="plain")
         axes.plot(x, found.x, label="robust")
-        axes.set_ylim(-2, 2)
+        axes.set(xlabel="x", ylim=(-2, 2))  # some of the data lie outside
         axes.legend()
 
     save_plot("robust_curve_fit.png", draw)
