@@ -18,6 +18,7 @@ import numpy as np
 
 import tapec
 from tapec import GradientTape, Variable, constant
+from tests.benchmarks.bench_functions import twenty
 from tests.benchmarks.kinds import IN_PLACE, ONE, SEVERAL, arrays, function_of
 from tests.benchmarks.timing import best, in_turn, once, row
 
@@ -167,13 +168,6 @@ def peers() -> dict[str, Callable[[], Any]]:
 
 
 # -- compiling -------------------------------------------------------------------------------------------------------
-def twenty(x: Any) -> Any:
-    y = np.sin(x)
-    for _ in range(6):
-        y = np.tanh(y) * x + np.exp(-y)
-    return np.sum(y)
-
-
 def first_gradient(f: Callable[[Any], Any], x: Any) -> float:
     """Milliseconds from recording to gradient when the structure is not known."""
     tapec.cache_clear()

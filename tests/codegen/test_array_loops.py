@@ -2,8 +2,6 @@
 would write."""
 
 import ast
-import cProfile
-import pstats
 import random
 
 import numpy as np
@@ -13,7 +11,7 @@ import tapec
 from tapec.codegen import arrays, compile_graph
 from tapec.codegen.lifted import lifted, settle
 from tapec.ir import parse
-from tests.codegen.kit import check, gradient_of, graph_of, same_bits
+from tests.codegen.kit import check, counted, gradient_of, graph_of, same_bits
 
 RNG = np.random.default_rng(0)
 
@@ -625,10 +623,9 @@ def test_work_grows_with_the_program():
                 total = total + r.choice([np.sin, np.cos, np.tanh])(x[k : k + 200]) * r.random()
             return np.sum(total)
 
-        graph = gradient_of(f, np.linspace(0.1, 0.9, 1300))
-        profile = cProfile.Profile()
-        assert profile.runcall(compile_graph, graph).source.count("    for ") > count // 50
-        return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+        compiled, made = counted(compile_graph, gradient_of(f, np.linspace(0.1, 0.9, 1300)))
+        assert loops(compiled) > count // 50
+        return made
 
     assert calls(1000) < 2.2 * calls(500)
 

@@ -1,7 +1,5 @@
 """Loops over blocks: what goes into them, what they look like, and that threads change nothing."""
 
-import cProfile
-import pstats
 import re
 import threading
 
@@ -12,7 +10,7 @@ import tapec
 from tapec.codegen import compile_graph
 from tapec.codegen.helpers import in_threads
 from tapec.codegen.regions import find_regions
-from tests.codegen.kit import check, gradient_of, graph_of
+from tests.codegen.kit import check, counted, gradient_of, graph_of
 
 rng = np.random.default_rng(1)
 LARGE = rng.normal(size=200_000)
@@ -378,8 +376,8 @@ def test_many_loops_are_found_in_linear_time():
                 total = total + np.sum(np.sin(x + total) * np.cos(x * total) * (k + 1.0))
             return total
 
-        graph, profile = gradient_of(f, np.linspace(-1.0, 1.0, 200_000)), cProfile.Profile()
-        assert len(profile.runcall(find_regions, graph, None)[1]) >= count
-        return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+        found, made = counted(find_regions, gradient_of(f, np.linspace(-1.0, 1.0, 200_000)), None)
+        assert len(found[1]) >= count
+        return made
 
     assert calls(80) < 2.1 * calls(40)
