@@ -38,6 +38,7 @@ from tapec.trace.facts import (
     is_own_code,
     module_file,
     note_parts,
+    strings_of,
 )
 from tapec.trace.making import making
 from tapec.trace.remarks import name_in, only_noted
@@ -77,7 +78,7 @@ class Captures:
         self.filled: list[tuple[Any, bool]] = []  # stand-ins for containers that got others which the run has made
         self._aliases: set[str] = set()  # names of containers that have several
         self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
-        self._named: list[tuple[Path, Tensor]] = []  # of `arrays`, those that are no items of a container
+        self._items: set[int] = set()  # those of `arrays` that are items of a container
         self.generators: list[tuple[Any, Any]] = []
         self.classes: list[tuple[type, type, set[str]]] = []  # with their stand-ins, and what those have from the start
 
@@ -217,8 +218,8 @@ class Captures:
         if type(value) is Tensor and self.trace.captured_differs(value):
             self.trace.varying.add(id(tensor))
         self.arrays[id(tensor)] = (path, tensor)
-        if not self.open:
-            self._named.append((path, tensor))
+        if self.open:
+            self._items.add(id(tensor))
         return tensor
 
     def argument(self, value: Any, name: str) -> Any:
@@ -316,12 +317,19 @@ class Captures:
                     self.trace.once = f"it changes {path.label}, which it reads"
 
     def _check_types(self, used: set[int]) -> None:
-        """What nothing is computed with may have been asked for its length or class: those are facts."""
-        for path, tensor in self._named:
-            if id(tensor) not in used:
+        """What nothing is computed with may have been asked for its length or class: those are facts.
+
+        Of items of containers they are where functions spell out the key.
+        """
+        for path, tensor in self.arrays.values():
+            if id(tensor) not in used and (id(tensor) not in self._items or self._is_spelled(path)):
                 value = self.originals[id(tensor)]
                 fact = path.kind() if isinstance(value, SCALARS) else path.layout()
                 self.checks.setdefault(fact.source, (fact, fact.get()))
+
+    def _is_spelled(self, path: Path) -> bool:
+        key = path.label.rpartition("['")[2].removesuffix("']")
+        return any([key in strings_of(code) for code in self.clones.codes])
 
     def _check_contents(self, used: set[int]) -> None:
         """Arrays that functions spell out and that NumPy computed with past us: what they hold is a fact.

@@ -37,6 +37,7 @@ __all__ = [
     "is_own_code",
     "module_file",
     "note_parts",
+    "strings_of",
     "words_of",
 ]
 
@@ -147,6 +148,13 @@ def words_of(code: types.CodeType) -> frozenset[str]:
     """The names of globals and attributes that a function's code spells out, its inner functions included."""
     inner = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
     return frozenset(code.co_names).union(*inner)
+
+
+@cache
+def strings_of(code: types.CodeType) -> frozenset[str]:
+    """The strings and local names that a function's code spells out, its inner functions included: keys of mappings."""
+    inner = [strings_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
+    return frozenset([c for c in code.co_consts if type(c) is str]).union(code.co_varnames, *inner)
 
 
 # ---------------------------------------------------------------------------------------------------------------

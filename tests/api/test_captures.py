@@ -169,6 +169,24 @@ def test_what_is_only_asked_for_its_length_or_class_may_be_another(monkeypatch):
     assert f.cache_info().compilations == 4
 
 
+def test_items_that_are_only_asked_for_their_length_or_class_may_be_others():
+    held = {"limit": 1.0, "data": np.ones(3), "deep": {"limit": np.ones(2)}, "other": np.ones(2)}
+
+    def inner(x, limit=None, **more):
+        return x if limit is None else 2.0 * x
+
+    f = tapec.compile(lambda x: inner(x, **held) * (len(held.get("data")) + (held["deep"]["limit"] is None)))
+    assert f(1.0) == 6.0
+    held["data"] = np.ones(4)
+    assert f(1.0) == 8.0
+    held["deep"]["limit"] = None
+    assert f(1.0) == 10.0
+    held["limit"] = None
+    assert f(1.0) == 5.0 and f.cache_info().compilations == 4
+    held["other"] = np.ones(7)  # which the function does not name
+    assert f(1.0) == 5.0 and f.cache_info().compilations == 4
+
+
 @pytest.mark.parametrize(
     "held",
     [collections.Counter(a=1), bytearray(b"a"), array.array("d", [1.0]), types.MappingProxyType(PROXIED := {"a": 1})],
