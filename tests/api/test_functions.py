@@ -11,21 +11,12 @@ import numpy as np
 import pytest
 
 import tapec
+from tests.ops.derivatives import differences
 
 
 def rosenbrock(x):
     """A valley."""
     return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
-
-
-def differences(f, x, h=1e-6):
-    x = np.asarray(x, float)
-    out = np.zeros_like(x)
-    for i in np.ndindex(x.shape):
-        e = np.zeros_like(x)
-        e[i] = h
-        out[i] = (f(x + e) - f(x - e)) / (2 * h)
-    return out
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable, constant
+from tests.ops.derivatives import differences
 
 WAYS = {
     "all at once": {},
@@ -20,18 +21,6 @@ def recorded(f, *xs):
         tape.watch(list(xs))
         y = f(*xs)
     return tape, y
-
-
-def differences(f, x, step=1e-6):
-    """The Jacobian by central differences."""
-    columns = []
-    for i in np.ndindex(x.shape):
-        up, down = x.copy(), x.copy()
-        up[i] += step
-        down[i] -= step
-        columns.append((f(constant(up)).numpy() - f(constant(down)).numpy()) / (2 * step))
-    out = np.stack(columns, axis=-1) if columns else np.zeros((*np.shape(f(constant(x)).numpy()), 0))
-    return out.reshape(*out.shape[:-1], *x.shape)
 
 
 FUNCTIONS = {

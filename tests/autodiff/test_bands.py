@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tests.ops.derivatives import differences
 
 N = 7
 X = np.random.default_rng(0).standard_normal(N) + 0.1
@@ -24,10 +25,6 @@ MAPS = {
     "one element": lambda x: x[1:2] * x[2:3],
     "broadcast": lambda x: x[1:2] * x[2:],
 }
-
-
-def differences(f, x, h=1e-6):
-    return np.stack([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(len(x))], axis=-1)
 
 
 @pytest.mark.parametrize("name", MAPS)

@@ -7,7 +7,7 @@ import pytest
 import scipy.linalg
 
 import tapec
-from tests.ops.derivatives import check
+from tests.ops.derivatives import check, differences
 
 RNG = np.random.default_rng(11)
 N = 4
@@ -161,16 +161,6 @@ def whole(a):
     """The same by SciPy, of the triangle that `eigh` reads."""
     a = np.tril(a) + np.tril(a, -1).T
     return scipy.linalg.expm(a / 2) + np.linalg.inv(a)
-
-
-def differences(loss, a, step=2e-3):
-    """The gradient of a loss by differences of sixth order."""
-    found = np.zeros(a.shape)
-    for k in np.ndindex(a.shape):
-        d = np.zeros(a.shape)
-        d[k] = step
-        found[k] = sum(c * (loss(a + n * d) - loss(a - n * d)) for n, c in ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60)))
-    return found / step
 
 
 def gradient_of(weights):

@@ -78,6 +78,14 @@ def by_tape(f: Callable[..., Any]) -> Callable[..., Any]:
     return gradient
 
 
+def differences(f: Callable[..., Any], x: Any, step: float = 1e-3) -> Any:
+    """All derivatives of f by an array, by differences of sixth order: the axes of the result, then those of x."""
+    moves = step * np.eye(x.size).reshape(x.size, *x.shape)
+    weights = enumerate((3 / 4, -3 / 20, 1 / 60), 1)
+    slopes = sum(c / step * np.array([f(x + n * d) - f(x - n * d) for d in moves]) for n, c in weights)
+    return np.moveaxis(slopes, 0, -1).reshape(*slopes.shape[1:], *x.shape)
+
+
 def difference(loss: Any, arrays: Any, moving: Any, directions: Any) -> float:
     """The slope of a loss along directions, by central differences of fourth order."""
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tests.ops.derivatives import differences
 
 A = np.arange(9.0).reshape(3, 3) + np.eye(3)
 X = np.array([1.0, 2.0, 3.0])
@@ -31,10 +32,6 @@ HOLDER = Holder()
 def weigh(y):
     """A number from an array of any size, in which every element counts differently."""
     return np.sum(y * W[: math.prod(np.shape(y))].reshape(np.shape(y)))
-
-
-def numeric(f, x, h=1e-5):
-    return np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(len(x))])
 
 
 def both(f, x):
@@ -120,7 +117,7 @@ def _halved(v):
 @pytest.mark.parametrize("name", CALLS)
 def test_values_and_gradients(name):
     f = CALLS[name]
-    value, gradient = f(X), numeric(f, X)
+    value, gradient = f(X), differences(f, X)
     if name == "constant":
         value, gradient = 1.0 + 2 * 4.0, np.array([1.0 + 1.0 + 8.0, 8.0, 0.0])
     for got, g in both(f, X):
