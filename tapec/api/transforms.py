@@ -56,13 +56,14 @@ def wrt_plan(what: str, argnums: Any, binder: Binder, info: Arguments, args: Any
 
 def _no_leaf(what: str, name: str, info: Arguments, key: Any) -> str:
     kinds = [info.types[p] for leaf in info.spans[key] if (p := info.position[leaf]) is not None]
-    shown = f"is {kinds[0]}" if len(info.spans[key]) == 1 and kinds else "holds no real or complex number"
+    one = len(info.spans[key]) == 1 and kinds
+    shown = f"is {kinds[0]}, which has" if one else "holds no real or complex number, and has"
     foreign = [type(x).__name__ for k in info.spans[key] if is_foreign_array(x := info.leaves[k])]
     if foreign:
         return f"{what}: argument {name!r} is a {foreign[0]}, no array of NumPy. Mend: np.asarray({name})."
     integer = any(k.dtype.kind in "iu" for k in kinds)
     mend = f"pass a float ({name}=2.0, {name}.astype(float))" if integer else "choose another argument with argnums"
-    return f"{what}: argument {name!r} {shown}, which has no gradient. Mend: {mend}."
+    return f"{what}: argument {name!r} {shown} no gradient. Mend: {mend}."
 
 
 class Grad(Transform):
