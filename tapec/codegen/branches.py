@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tapec.codegen.items import UNKNOWN, Fork, Results
-from tapec.codegen.plan import Plan
+from tapec.codegen.plan import Plan, is_view
 from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node
 from tapec.ir.tree import Branch, Leaf, Tree
 
@@ -126,7 +126,8 @@ def parted(graph: Graph, tree: Tree, tests: Sequence[Node] | None = None) -> tup
             needed.setdefault(node, []).append(s.number)
     for node in reversed(graph.nodes):
         if node in needed:
-            needed[node] = places = [0] if node.op is CONSTANT else _places(needed[node], segments)
+            together = not is_view(node)  # a view costs nothing, and is best read where it is made
+            needed[node] = places = [0] if node.op is CONSTANT else _places(needed[node], segments, together)
             for i in node.inputs:
                 needed.setdefault(i, []).extend(places)
     made: dict[Node, list[Node]] = {}
@@ -153,17 +154,17 @@ def parted(graph: Graph, tree: Tree, tests: Sequence[Node] | None = None) -> tup
     return Graph(graph.inputs, [n for nodes in own for n in nodes], outputs, graph.name), trees[segments[0]]
 
 
-def _places(needed: Iterable[int], segments: list[Segment]) -> list[int]:
+def _places(needed: Iterable[int], segments: list[Segment], together: bool) -> list[int]:
     """The segments that compute what these need, none of which comes after another.
 
-    What all that follows a test needs is computed before it.
+    Together means that what all that follows a test needs is computed before it.
     """
     found: list[Segment] = []
     for k in sorted(set(needed)):
         if found and k <= found[-1].last:
             continue  # it is there
         found.append(s := segments[k])
-        while len(found) > 1 and (p := s.parent) is not None and found[-2].parent is p and p.complete:
+        while together and len(found) > 1 and (p := s.parent) is not None and found[-2].parent is p and p.complete:
             found[-2:] = [s := p]
     return [s.number for s in found]
 

@@ -43,6 +43,13 @@ def test_what_all_paths_need_is_computed_once(x):
         assert len(f(x, np.float64(k))) == count
 
 
+def test_views_that_all_paths_need_stand_in_the_lines_that_read_them():
+    x = np.ones((40, 30))
+    graph = graph_of(lambda x, k: (k > 0.0, np.exp(x) @ x.T, np.sin(x) @ x.T), x, np.float64(2.0))
+    source = compile_graph(graph, "f", tree=Branch(0, ((True, Leaf((1,))), (False, Leaf((2,)))))).source
+    assert source.count("(x.T)") + source.count("@ x.T") == 2
+
+
 def test_what_an_unknown_path_may_not_need_is_computed_when_it_has_been_asked_for(x):
     f, source = source_of(Branch(0, ((True, Branch(KNOWN, ONE)), (False, Branch(KNOWN, ONE)))), x)
     assert "log(" not in source.partition("if ")[0]
