@@ -359,6 +359,7 @@ PLAIN = {
     "lfilter": (lambda x: scipy.signal.lfilter([1.0], [1.0, 0.5], x), "tapec.custom_gradient"),
     "fft": (lambda x: scipy.fft.fft(x), "np.fft.fft takes tensors"),
     "brentq": (lambda x: scipy.optimize.brentq(lambda z: z - x[1], 0, 3), "tapec.custom_root differentiates solutions"),
+    "fsolve": (lambda x: scipy.optimize.fsolve(lambda z: z - x[1], 1.0), "tapec.custom_root differentiates solutions"),
     "interp1d": (lambda x: scipy.interpolate.interp1d(K, x)(0.5), "np.interp takes tensors"),
     "solve_ivp": (
         lambda x: scipy.integrate.solve_ivp(lambda t, y: -x * y, (0, 1), K),
