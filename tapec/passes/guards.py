@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import CT, Builder, Graph, Node, is_literal, prune
+from tapec.ir.index import Slot
 from tapec.ops import Symbol
+from tapec.ops.indexing import FULL_SLICE, GETITEM
 from tapec.ops.named_axes import axis_names
 from tapec.passes.empty import SOURCES, Empty, may_be_empty
 from tapec.passes.facts import is_zero
@@ -148,7 +150,8 @@ class Walk(Builder):
     def contraction(self, node: Node) -> Node | None:
         """A sum of products of which one factor may be empty along axes that both have.
 
-        The user's arrays count only where that is all there is to it: then the mask is a vector, and costs nothing.
+        The user's arrays count only where that is all there is to it: then the mask is a vector, and costs nothing. Of
+        lines among zeros no mask is needed: they are multiplied with the lines that they meet, which is less work.
         """
         found = axis_names(node)
         if found is None:
@@ -161,9 +164,28 @@ class Walk(Builder):
                 continue
             shared = [name in others for i, name in enumerate(own) if empty.axes >> i & 1]
             if any(shared) and (other in self.wild or (other in self.data and all(shared))):
-                kept = self.kept_along(part, other, own, others)
+                if self.is_line(part) and own[0] in others:
+                    part, kept = part.inputs[0], self.lines(other, others.index(own[0]), part.inputs[1])
+                else:
+                    kept = self.kept_along(part, other, own, others)
                 return node.with_inputs((part, kept) if k == 0 else (kept, part))
         return None
+
+    def is_line(self, part: Node) -> bool:
+        """Are these lines of an array, no more than it has, among zeros?"""
+        if part.op.name != "scatter" or part.param("index") != (Slot(0),):
+            return False
+        lines, places = part.inputs
+        return places.type.ndim == 1 and lines.type.shape[0] <= part.type.shape[0]
+
+    def lines(self, other: Node, axis: int, places: Node) -> Node:
+        """What they meet: the same lines, of a transposed array before that is transposed."""
+        if other.op.name == "transpose":
+            axes = other.param("axes")
+            turned: Any = np.transpose(Symbol(self.lines(other.inputs[0], axes[axis], places), self), axes)
+            return turned.node
+        index = (*(FULL_SLICE,) * axis, Slot(0))
+        return self.emit(GETITEM, (other, places), (("index", index),))
 
     # -- how ----------------------------------------------------------------------------------------------------------
     def flows(self, part: Node) -> Any:

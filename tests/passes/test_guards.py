@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tapec.ir import Graph, interpret, parse, verify
+from tapec.ir import Graph, interpret, parse, prune, verify
 from tapec.passes.empty import Empty, may_be_empty
 from tapec.passes.guards import Walk, guards
 from tapec.passes.wild import may_be_wild
@@ -270,6 +270,48 @@ def test_rows_that_a_contraction_does_not_need():
     assert np.isfinite(interpret(after, *values)[0]).all()
     elementwise = graph_of("greater %s, 0; where %2, %s, 0 !ct; transpose %s {axes=(1, 0)} !ct; matmul %4, %3 !ct")
     assert guards(elementwise) is elementwise  # to look at every element would cost what the product costs
+
+
+LINES = "scatter %v, %p {shape=(3,), index=($0,)} !ct; "
+ROWS = "scatter %w, %p {shape=(3, 2), index=($0,), unique=True} !ct; "
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (LINES + "matmul %0, %s !ct", "getitem %s, %p {index=($0,)} !ct; matmul %v, %0 !ct"),
+        (
+            LINES + "transpose %s {axes=(1, 0)}; matmul %1, %0 !ct",
+            "getitem %s, %p {index=($0,)} !ct; transpose %0 {axes=(1, 0)} !ct; matmul %1, %v !ct",
+        ),
+        (
+            ROWS + "transpose %s {axes=(1, 0)}; matmul %1, %0 !ct",
+            "getitem %s, %p {index=($0,)} !ct; transpose %0 {axes=(1, 0)} !ct; matmul %1, %w !ct",
+        ),
+        (
+            ROWS + "einsum %s, %0 {subscripts='ki,il->lk'} !ct",
+            "getitem %s, %p {index=(:, $0)} !ct; einsum %0, %w {subscripts='ki,il->lk'} !ct",
+        ),
+    ],
+)
+def test_lines_are_multiplied_with_the_lines_that_they_meet(before, after):
+    """(X @ w)[c] of data with a nan in a row that nobody reads: neither rows nor a mask are made."""
+    inputs = "%p: i64[2], %s: f64[3,3], %v: f64[2], %w: f64[2,2]"
+    start, end = parse(text(inputs, before)), parse(text(inputs, after))
+    found = verify(prune(guards(start)))
+    assert ordered(found) == ordered(end)
+    values = [np.array([2, 0]), np.arange(9.0).reshape(3, 3), np.array([2.0, -1.0]), np.eye(2) + 1]
+    np.testing.assert_allclose(interpret(found, *values)[0], interpret(start, *values)[0])
+    values[1][1] = values[1][:, 1] = np.nan
+    assert np.isfinite(interpret(found, *values)[0]).any()
+
+
+def test_lines_of_another_axis_or_more_than_there_are_keep_their_mask():
+    more = "constant {value=[0, 1, 1, 0]}; scatter %v, %0 {shape=(3,), index=($0,)} !ct; matmul %1, %s !ct"
+    columns = "constant {value=[0, 1]}; scatter %w, %0 {shape=(2, 3), index=(:, $0)} !ct; matmul %1, %s !ct"
+    for body in (more, columns):
+        after = guards(parse(text("%s: f64[3,3], %v: f64[4], %w: f64[2,2]", body)))
+        assert {"where", "scatter"} <= {n.op.name for n in after.nodes}
 
 
 def test_what_is_multiplied_with_itself_is_kept_on_one_side():
