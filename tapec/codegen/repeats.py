@@ -119,16 +119,17 @@ class _Finder:
         return len(found) > known
 
     def turns(self, start: int, stop: int, period: int) -> int:
-        """What goes along several loops by turns repeats after so many times; else it may be two, who change places."""
+        """What reads several values, or goes along several loops, by turns repeats after so many times; else it may be
+        two, who change places."""
         middle = start + (stop - start) // 2
         for at in range(middle, min(middle + min(period, FAR), stop)):
-            for k, i in enumerate(self.nodes[at].inputs):
-                base = self.place[i][0] if i in self.place else None
-                if base is not None:
-                    ahead = self.nodes[at + period : min(stop, at + (MOST + 1) * period) : period]
-                    others = [n.inputs[k] for n in ahead if len(n.inputs) > k]
-                    bases = [self.place.get(other, (None, 0))[0] for other in others]
-                    return bases.index(base) + 1 if base in bases[1:] and bases[0] != base else 2
+            for k, read in enumerate(self.nodes[at].inputs):
+                ahead = self.nodes[at + period : min(stop, at + (MOST + 1) * period) : period]
+                others = [n.inputs[k] for n in ahead if len(n.inputs) > k]
+                along = [self.place.get(i, (None, 0))[0] for i in (read, *others)]
+                for what, *later in ((read, *others), along):
+                    if what is not None and what in later[1:] and later[0] != what:
+                        return later.index(what) + 1
         return 2
 
     def keys(self) -> list[int]:

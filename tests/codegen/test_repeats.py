@@ -182,6 +182,27 @@ def test_numbers_that_change():
     assert max(map(len, compiled.source.splitlines())) <= 120
 
 
+@pytest.mark.parametrize("count", range(60, 64))
+def test_the_same_operations_on_several_values_by_turns(count):
+    """A product and a difference, three times a step: which of them stands in the middle hangs on the length."""
+
+    def residuals(p, y):
+        e = np.zeros_like(y * p[0])
+        for t in range(2, len(y)):
+            e[t] = y[t] - p[0] * y[t - 1] - p[1] * e[t - 1] - p[2] * e[t - 2]
+        return np.sum(e**2)
+
+    p, y = np.array([0.3, 0.2, 0.1]), np.random.default_rng(5).standard_normal(count)
+    gradient = tapec.value_and_grad(residuals)
+    value, d_p = gradient(p, y)
+    with tapec.settings(optimize=False):
+        expected = tapec.grad(residuals)(p, y)
+    np.testing.assert_allclose(value, residuals(p, y), rtol=1e-13)
+    np.testing.assert_allclose(d_p, expected, rtol=1e-11)
+    source = gradient.source()
+    assert source.count("    for ") == 2 and len(source.splitlines()) < 45
+
+
 def test_values_that_change_places():
     """What a step leaves is read two steps later, or under another name."""
 
