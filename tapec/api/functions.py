@@ -233,10 +233,11 @@ class CompiledFunction(Copied):
             why = recorded.trace.volatile
             if why is not None:
                 self._transform.refuse(why)
-                if why != LOOKED or self._making is not None:
-                    entry.volatile = why
+                again = why == LOOKED and not recorded.trace.making and self._making is not False
                 if why == LOOKED:  # in the next run it may look no more; if it does, that is not tried again
-                    self._making = self._making is None
+                    self._making = again
+                if not again:
+                    entry.volatile = why
             entry.once = recorded.trace.once
             if why is None and entry.anew is None:
                 program = entry.program_now(objects) or self._new(Program, entry)
