@@ -48,6 +48,7 @@ from tapec.trace.tensor import Tensor
 
 __all__ = ["Captures", "Path"]
 
+_FEW = 16  # items of lists and tuples that are asked for their class at each call
 SMALL = 256  # elements of an array that may be compared at each call
 COMPARED = 1 << 16  # elements up to which what NumPy computed with past us is compared at each call all the same
 _ABSENT = object()
@@ -319,17 +320,17 @@ class Captures:
     def _check_types(self, used: set[int]) -> None:
         """What nothing is computed with may have been asked for its length or class: those are facts.
 
-        Of items of containers they are where functions spell out the key.
+        Of items of containers they are where functions spell out the key, or a few have none.
         """
-        for path, tensor in self.arrays.values():
-            if id(tensor) not in used and (id(tensor) not in self._items or self._is_spelled(path)):
+        idle = [(path, tensor) for path, tensor in self.arrays.values() if id(tensor) not in used]
+        strings = frozenset().union(*map(strings_of, self.clones.codes)) if idle else ()
+        for path, tensor in idle:
+            key = path.label.rpartition("[")[2][:-1]
+            is_named = key[1:-1] in strings if key[:1] in "'\"" else len(idle) <= _FEW
+            if id(tensor) not in self._items or is_named:
                 value = self.originals[id(tensor)]
                 fact = path.kind() if isinstance(value, SCALARS) else path.layout()
                 self.checks.setdefault(fact.source, (fact, fact.get()))
-
-    def _is_spelled(self, path: Path) -> bool:
-        key = path.label.rpartition("['")[2].removesuffix("']")
-        return any([key in strings_of(code) for code in self.clones.codes])
 
     def _check_contents(self, used: set[int]) -> None:
         """Arrays that functions spell out and that NumPy computed with past us: what they hold is a fact.

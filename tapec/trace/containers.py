@@ -44,6 +44,8 @@ def container(captures: Any, value: Any, path: Path) -> Any:
     captures.open.add(id(value))
     try:
         if kind is tuple:
+            length = path.length()
+            captures.checks.setdefault(length.source, (length, len(value)))
             return tuple([captures.read(v, path.item(i)) for i, v in enumerate(value)])
         return (_mapping if isinstance(value, dict) else _sequence)(captures, value, path)
     finally:
@@ -93,7 +95,7 @@ class _Exactly(tuple[Any, ...]):
 
 def _sequence(captures: Any, real: Any, path: Path) -> Any:
     items = [captures.read(v, path.item(i)) for i, v in enumerate(real)]
-    length = Path(f"len({path.label})", f"len({path.source})", path.names, lambda: len(path.get()))
+    length = path.length()
     captures.checks.setdefault(length.source, (length, len(real)))
     made: Any = _List(items) if type(real) is list else _Deque(items, real.maxlen)
     made._real, made._captures = real, captures

@@ -78,6 +78,10 @@ class Path:
         get = self.get
         return Path(f"type of {self.label}", f"type({self.source})", self.names, lambda: type(get()))
 
+    def length(self) -> Path:
+        get = self.get
+        return Path(f"len({self.label})", f"len({self.source})", self.names, lambda: len(get()))
+
     def layout(self) -> Path:
         """The shape and dtype of an array."""
         get, text = self.get, f"({self.source}.shape, {self.source}.dtype)"

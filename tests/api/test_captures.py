@@ -187,6 +187,23 @@ def test_items_that_are_only_asked_for_their_length_or_class_may_be_others():
     assert f(1.0) == 5.0 and f.cache_info().compilations == 4
 
 
+@pytest.mark.parametrize("inside", [lambda t: {0: t}, lambda t: [t], lambda t: (t,)])
+@pytest.mark.parametrize(
+    "f, others",
+    [
+        (lambda x, t: x * sum(t), [(1.0, 2.0, 4.0), (1.0,), (3.0, 4.0)]),
+        (lambda x, t: x * len(t), [(1.0, 2.0, 4.0), (), [1.0]]),
+        (lambda x, t: x * (2.0 if t[0] is None else 3.0), [(None, 2.0), (1.0, 2.0)]),
+    ],
+)
+def test_tuples_may_be_others(f, others, inside):
+    held = types.SimpleNamespace()
+    g = tapec.compile(lambda x: f(x, held.row[0]))
+    for t in [(1.0, 2.0), (1.0, 2.0), *others, (1.0, 2.0)]:
+        held.row = inside(t)
+        assert g(2.0) == f(2.0, t)
+
+
 @pytest.mark.parametrize(
     "held",
     [collections.Counter(a=1), bytearray(b"a"), array.array("d", [1.0]), types.MappingProxyType(PROXIED := {"a": 1})],
