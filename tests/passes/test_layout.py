@@ -286,7 +286,7 @@ CASES = {
     ),
     "index-of-scatter": Case(
         X,
-        [("scatter %v {shape=(3, 4), index=(1,)}; getitem %0 {index=(1,)}", "%v")],
+        [(f"scatter %v {{shape=(3, 4), index=(1,)}}; getitem %0 {{index=({k},)}}", "%v") for k in (1, -2)],
         ["scatter %v {shape=(3, 4), index=(1,)}; getitem %0 {index=(0,)}"],
         [
             (
@@ -308,6 +308,26 @@ CASES = {
             "scatter %v {shape=(3, 4), index=(1,)}; getitem %0 {index=(:, 2)}",
         ],
         [("%x: f64[3,4], %n: i64[]", "scatter %n {shape=(2,), index=(1,)}; getitem %x, %0 {index=(1, $0)}")],
+    ),
+    "index-of-write": Case(
+        X,
+        [
+            *[(f"setitem %x, %v {{index=(1,)}}; getitem %0 {{index=({k},)}}", "%v") for k in (1, -2)],
+            ("setitem %x, %p {index=(:2, 1:)}; getitem %0 {index=(:2, 1:)}", "%p"),
+        ],
+        [
+            "setitem %x, %v {index=(1,)}; getitem %0 {index=(0,)}",
+            "setitem %x, %v {index=(:2,)}; getitem %0 {index=(:2,)}",  # both lines are
+            "setitem %x, %s {index=(1,)}; getitem %0 {index=(1,)}",
+        ],
+        [
+            ("%x: f64[3,4], %h: f32[4]", "setitem %x, %h {index=(1,)}; getitem %0 {index=(1,)}"),
+            (
+                "%x: f64[3], %v: f64[2]",
+                "constant {value=[0, 0]}; setitem %x, %v, %0 {index=($0,)}; getitem %1, %0 {index=($0,)}",
+            ),
+            ("%x: f64[3,4], %n: i64[2]", "setitem %n, 1 {index=(0,)}; getitem %x, %0 {index=(1, $0)}"),
+        ],
     ),
     "scatter-of-everything": Case(
         X,

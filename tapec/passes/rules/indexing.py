@@ -25,6 +25,7 @@ TURNED = Slice(None, None, -1)
 OF_BROADCAST = Some("getitem", of=("broadcast_to",))
 OF_SCATTER = Some("getitem", of=("scatter",))
 OF_STACK = Some("getitem", of=("stack",))
+OF_WRITE = Some("getitem", of=("setitem",))
 SUM_OF_SCATTER = Some("sum", of=("scatter",))
 SCATTER = Some("scatter")
 ANY_INDEX = Some("getitem")
@@ -67,7 +68,22 @@ def index_of_stack(y: Symbol) -> Any:
 
 def _same_place(y: Node) -> bool:
     """Is it read where it was written? Index arrays may name a place twice."""
-    return _is_basic(y) and y.inputs[0].param("index") == y.param("index")
+    return _is_basic(y) and _from_start(y.inputs[0]) == _from_start(y)
+
+
+def _from_start(node: Node) -> tuple[Any, ...]:
+    """An index whose first number is counted from the beginning."""
+    index, shape = node.param("index"), (node if node.op.name == "scatter" else node.inputs[0]).type.shape
+    return (index[0] % shape[0], *index[1:]) if index and type(index[0]) is int else index
+
+
+def _reads_value(y: Node) -> bool:
+    """Is it what was written last? A value may have been spread out, or cast."""
+    return _same_place(y) and len(y.inputs[0].inputs) == 2 and y.inputs[0].inputs[1].type == y.type
+
+
+def value_written(y: Symbol) -> Symbol:
+    return Symbol(y.node.inputs[0].inputs[1], y.builder)
 
 
 def _other_place(y: Node) -> bool:
@@ -220,6 +236,7 @@ INDEXING = (
     Rule("index-of-stack", OF_STACK, index_of_stack, _takes_one, kinds="fciub"),
     Rule("index-of-scatter", OF_SCATTER, lambda y: _written(y), _same_place, kinds="fc"),
     Rule("index-beside-scatter", OF_SCATTER, lambda y: np.zeros_like(y), _other_place, kinds="fc"),
+    Rule("index-of-write", OF_WRITE, value_written, _reads_value, kinds="fciub"),
     Rule("scatter-of-everything", SCATTER, lambda y: np.reshape(_values(y), y.shape), takes_everything, kinds="fc"),
     Rule(
         "picks-of-columns",
