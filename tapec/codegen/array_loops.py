@@ -12,6 +12,7 @@ from tapec.codegen.expressions import Expr
 from tapec.codegen.feeds import Block, Feed
 from tapec.codegen.lifted import lifted, settle
 from tapec.codegen.loops import workspace_lines
+from tapec.codegen.names import identifier
 from tapec.codegen.pattern import Carried
 from tapec.codegen.plan import BIG, TIMES, Plan, is_big, is_view
 from tapec.codegen.repeat_lines import DIGITS, Repeat, Repeating, repeat_items, repeat_plan
@@ -57,7 +58,10 @@ class ArrayRepeats(Repeating):
         elif not inside and self.ends_here(first):
             self.take_over(before, first, self.called_like(key[0]))
         else:
-            name = self.name[before] = self.names.take(self.called_like(key[0]))
+            wish = self.called_like(key[0])
+            if len(wish) == 1:
+                wish = identifier(self.plan.wishes.get(first, wish))
+            name = self.name[before] = self.names.take(wish)
             value = self.operand(first)
             if type(value) is str:
                 self.called[name] = len(self.out)

@@ -707,6 +707,7 @@ def test_lines_written_one_by_one(line):
     x = np.random.default_rng(0).normal(size=(40, 40))
     compiled, slope = tapec.compile(f), tapec.grad(f)
     assert compiled(x) == pytest.approx(f(x), rel=1e-14) and compiled.source().count("    for ") == 1
+    assert "    y = np.zeros(" in compiled.source()
     with tapec.settings(optimize=False):
         wanted = tapec.grad(f)(x)
     np.testing.assert_allclose(slope(x), wanted, rtol=1e-12)
