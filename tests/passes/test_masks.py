@@ -162,6 +162,12 @@ CASES["select-whole"] = Case(
         "where %p, %x, 1 !ct; matmul %s, %0 !ct",
         "where %c, %x, 0 !ct; cumsum %0 {axis=0} !ct",
     ],
+    [
+        (
+            "%p: bool[], %v: f64[], %i: i64[]",
+            "where %p, %i, 0 !ct; scatter %v, %0 {shape=(5,), index=($0,)} !ct",  # a place, which is 0 or another
+        )
+    ],
 )
 
 

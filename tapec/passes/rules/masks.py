@@ -151,8 +151,11 @@ def _outside_sum(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
 
 # -- all or nothing ---------------------------------------------------------------------------------------------------
 def _selected(y: Node) -> tuple[int, int] | None:
-    """Which operand is selected as a whole, or is zero, and which operand of that selection it then is."""
-    for k, part in enumerate(y.inputs):
+    """Which operand is selected as a whole, or is zero, and which operand of that selection it then is.
+
+    Not one of a scatter's places: in these it is not linear.
+    """
+    for k, part in enumerate(y.inputs[:1] if y.op.name == "scatter" else y.inputs):
         if part.op.name == "where" and part.role is not None and not part.inputs[0].type.shape:
             for side in (1, 2):
                 if is_zero(part.inputs[3 - side]):
