@@ -15,6 +15,8 @@ __all__ = ["is_identity", "is_nonnegative", "is_positive", "is_power_of_two", "i
 
 def uniform_value(node: Node) -> Any:
     """The number that a node is everywhere: a Python number, a scalar constant, or a `full`. None for anything else."""
+    if node.inputs:
+        return None
     op = node.op
     if op is CONSTANT:
         value = node.params[0][1]

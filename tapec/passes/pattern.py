@@ -42,6 +42,7 @@ class Pattern:
     """Base of all patterns; knows the operators."""
 
     __hash__ = object.__hash__
+    heads: tuple[str, ...] = ()  # ops that it may begin with: their names, and their kinds
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Call:
         return call(ufunc.__name__, *args)
@@ -105,6 +106,10 @@ class Pattern:
         """Could a node of this op match?"""
         return True
 
+    def fits_operands(self, ops: tuple[Op, ...]) -> bool:
+        """And one whose operands, the first three, are of these ops?"""
+        raise NotImplementedError
+
     def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
         """Does the node match? Then `found` holds what the variables stand for, `inner` the nodes of the pattern."""
         raise NotImplementedError
@@ -151,6 +156,7 @@ class Call(Pattern):
     def __init__(self, name: str, args: tuple[Pattern, ...]):
         self.name = name
         self.args = args
+        self.heads = (name,)
 
     def variants(self) -> Iterator[Pattern]:
         op = OPS.get(self.name)
@@ -162,6 +168,14 @@ class Call(Pattern):
 
     def fits(self, op: Op) -> bool:
         return op.name == self.name
+
+    def fits_operands(self, ops: tuple[Op, ...]) -> bool:
+        if len(ops) != len(self.args):
+            return False
+        for part, op in zip(self.args, ops):  # noqa: SIM110  # a generator takes longer, and first calls ask it often
+            if not part.fits(op):
+                return False
+        return True
 
     def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
         inputs, args = node.inputs, self.args
@@ -182,6 +196,7 @@ class Some(Pattern):
     def __init__(self, *ops: str, kinds: tuple[str, ...] = (), of: tuple[str, ...] = (), every: bool = False):
         self.ops = ops
         self.kinds = kinds
+        self.heads = ops + kinds
         self.of = of
         self.every = every
 
@@ -193,8 +208,10 @@ class Some(Pattern):
         return True
 
     def fits_operands(self, ops: tuple[Op, ...]) -> bool:
+        if not self.of:
+            return True
         hits = [op.name in self.of for op in ops]
-        return not self.of or (bool(hits) and all(hits) if self.every else any(hits))
+        return bool(hits) and all(hits) if self.every else any(hits)
 
     def __repr__(self) -> str:
         return f"{'|'.join(self.ops + self.kinds)}({'|'.join(self.of)} ...)"
@@ -219,29 +236,44 @@ def call(name: str, *args: Any) -> Call:
     return Call(_OP_NAMES.get(name, name), tuple(parts))
 
 
-Look = Callable[[Node], bool]
+Look = Callable[[Node, Any], bool]  # at a node, in a walk
 
 
 def looks_below(pattern: Pattern) -> tuple[Look, ...]:
     """Quick looks at a node whose op and whose operands' ops fit: which match can be ruled out at once?
 
-    Two operands that should be the same, and ops of operands of operands.
+    Operands that should be the same, or among the operands of another; and ops of operands of operands.
     """
     if not isinstance(pattern, Call):
         return ()
     looks: list[Look] = []
-    names = [a.name for a in pattern.args if type(a) is Variable]
-    if len(names) == len(pattern.args) == 2 and names[0] == names[1]:
-        looks.append(lambda node: node.inputs[0] is node.inputs[1])
+    places: dict[str, int] = {}
+    for k, part in enumerate(pattern.args):
+        if type(part) is Variable and places.setdefault(part.name, k) != k:
+            looks.append(_same(places[part.name], k))
     for i, part in enumerate(pattern.args):
         for k, below in enumerate(part.args if isinstance(part, Call) else ()):
             if type(below) is not Variable:
                 looks.append(_look(i, k, below.fits))
+            elif below.name in places:
+                looks.append(_same_below(i, k, places[below.name]))
     return tuple(looks)
 
 
+def _same(j: int, k: int) -> Look:
+    return lambda node, walk: node.inputs[j] is node.inputs[k]
+
+
+def _same_below(i: int, k: int, j: int) -> Look:
+    def look(node: Node, walk: Any) -> bool:
+        below = node.inputs[i].inputs
+        return k < len(below) and below[k] is node.inputs[j]
+
+    return look
+
+
 def _look(i: int, k: int, fits: Callable[[Op], bool]) -> Look:
-    def look(node: Node) -> bool:
+    def look(node: Node, walk: Any) -> bool:
         below = node.inputs[i].inputs
         return k < len(below) and fits(below[k].op)
 

@@ -39,7 +39,8 @@ class Rewrite(NamedTuple):
     after: Node
 
 
-Variants = tuple[tuple[Rule, Pattern, tuple[Look, ...]], ...]
+Variant = tuple[Rule, Pattern, tuple[Look, ...]]
+Variants = tuple[Variant, ...]
 
 
 class RuleSet:
@@ -52,7 +53,11 @@ class RuleSet:
         self.__doc__ = about
         self.needs = needs
         self.rules = tuple([rule for group in groups for rule in group])
-        self._by_op: dict[Op, Variants] = {}
+        self._by_head: dict[str, list[int]] = {}  # their places, by the ops that they begin with
+        for k, rule in enumerate(self.rules):
+            for head in rule.pattern.heads:
+                self._by_head.setdefault(head, []).append(k)
+        self._by_op: dict[Op, list[Rule]] = {}
         self.indices: dict[tuple[bool, bool], dict[Any, Variants]] = {}  # by fast math, and whether among cotangents
         if len({rule.name for rule in self.rules}) != len(self.rules):
             raise ValueError("two rules of one name")
@@ -78,41 +83,39 @@ class RuleSet:
         known = self.index(fast, cotangent).get(key)
         if known is not None:
             return known
-        of_op = self._by_op.get(key[0])
+        op, ops = key[0], key[1:]
+        of_op = self._by_op.get(op)
         if of_op is None:
-            rules = [rule for rule in self.rules if rule.pattern.fits(key[0])]
-            of_op = self._by_op[key[0]] = tuple([v for rule in rules for v in variants(rule)])
-        found = []
-        for variant in of_op:
-            rule, pattern, _ = variant
+            places = sorted({*self._by_head.get(op.name, ()), *self._by_head.get(op.kind, ())})
+            of_op = self._by_op[op] = [self.rules[k] for k in places if self.rules[k].pattern.fits(op)]
+        found: list[Variant] = []
+        for rule in of_op:
             if (fast or rule.changes != "fast-math") and (cotangent or rule.only is None):
-                if _operands_fit(pattern, key):
-                    found.append(variant)
+                fits = rule.pattern.fits_operands
+                if fits(ops) or (op.commutative and fits(ops[::-1])):
+                    found += [variant for variant in variants(rule) if variant[1].fits_operands(ops)]
         made = self.index(fast, cotangent)[key] = tuple(found)
         return made
 
 
 @cache
 def variants(rule: Rule) -> Variants:
-    first: tuple[Look, ...] = (lambda node: node.type.size >= rule.least,) if rule.least else ()
+    first: tuple[Look, ...] = (lambda node, walk: node.type.size >= rule.least,) if rule.least else ()
     if asks_alone(rule):
         guard: Any = rule.guard
         kinds = rule.kinds
-        first += (lambda node: node.type.dtype.kind in kinds and guard(node),)
+        if len(parameters(guard)) == 1:
+            first += (lambda node, walk: node.type.dtype.kind in kinds and guard(node),)
+        else:
+            first += (lambda node, walk: node.type.dtype.kind in kinds and guard(node, walk.uses.of),)
     return tuple([(rule, pattern, first + looks_below(pattern)) for pattern in rule.pattern.variants()])
 
 
 def asks_alone(rule: Rule) -> bool:
-    """May the guard be asked before the pattern is matched? It takes the node alone, and the pattern has one op."""
+    """May the guard be asked before the pattern is matched? The pattern has one op, and the guard takes no operands."""
     pattern = rule.pattern
     flat = type(pattern) is Some or (type(pattern) is Call and all([type(a) is Variable for a in pattern.args]))
-    return flat and rule.guard is not None and parameters(rule.guard) == ("y",)
-
-
-def _operands_fit(pattern: Any, key: tuple[Op, ...]) -> bool:
-    if type(pattern) is Some:
-        return pattern.fits_operands(key[1:])
-    return len(key) - 1 == len(pattern.args) and all(part.fits(op) for part, op in zip(pattern.args, key[1:]))
+    return flat and rule.guard is not None and parameters(rule.guard) in (("y",), ("y", "uses"))
 
 
 class Rewriter(Builder):
@@ -254,7 +257,7 @@ class Rewriter(Builder):
         """Does a rule match, whatever comes of it?"""
         for rule, pattern, looks in variants:
             for look in looks:
-                if not look(node):
+                if not look(node, self):
                     break
             else:
                 found: dict[str, Any] = {}
@@ -279,7 +282,7 @@ class Rewriter(Builder):
             found = self.rules.candidates(key, self.fast, cotangent)
         for rule, pattern, looks in found:
             for look in looks:
-                if not look(node):
+                if not look(node, self):
                     break
             else:
                 result = self.applied(rule, pattern, node)

@@ -54,6 +54,14 @@ def test_rules_are_tried_in_their_order():
     expect("sin %x", "cos %x", Rule("one", np.sin(x), np.cos(x)), Rule("two", np.sin(x), np.tan(x)))
 
 
+def test_rules_of_names_and_of_kinds_are_tried_in_one_order():
+    named = Rule("name", np.sin(x), np.tan(x))
+    operand = lambda y: -Symbol(y.node.inputs[0], y.builder)
+    kind = Rule("kind", Some(kinds=("elementwise",)), operand, lambda y: y.op.name == "sin")
+    expect("sin %x", "tan %x", named, kind)
+    expect("sin %x", "negative %x", kind, named)
+
+
 @pytest.mark.parametrize(
     "pattern, op", [(x > 0.0, "greater"), (x >= 0.0, "greater_equal"), (x < 0.0, "less"), (x <= 0.0, "less_equal")]
 )

@@ -54,6 +54,8 @@ def number_and_rest(product: Node) -> tuple[Any, Node]:
 def without_signs(number: float, factors: tuple[Node, ...]) -> Term:
     """The factors of which some are negatives, and the number with their signs."""
     signs = [f.op.name == "negative" and f.role is not None for f in factors]
+    if True not in signs:
+        return Term(number, factors)
     bare = tuple([f.inputs[0] if sign else f for f, sign in zip(factors, signs, strict=True)])
     return Term(-number if sum(signs) % 2 else number, bare)
 
