@@ -11,8 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
+
+import numpy as np
 
 from tapec.codegen.growing import Growing, Program
 from tapec.codegen.joined import joined
@@ -54,8 +56,7 @@ class _Finder:
         self.readers = cache(partial(readers_of, self.nodes))  # most loops end without a look at them
         self.kinds = kinds_of(self.nodes)
         self.known = {(kind, n.inputs): n for n, kind in self.kinds.items()}
-        literals = {i for n in self.nodes for i in n.inputs if i.op is CONSTANT}
-        self.whole = {i.value: i for i in literals if is_literal(i) and type(i.value) is int}
+        self.whole = {n.value: n for n in nodes if n.op is CONSTANT and type(n.value) is int}
         self.sequences: dict[Any, Sequence[Node | None]] = dict(enumerate(groups))
         self.place: dict[Node, tuple[Any, int]] = {}  # which element of which sequence
         self.used: set[Node] = set()
@@ -312,18 +313,22 @@ def _is_number(node: Node) -> bool:
 
 def _repeating(keys: list[int], width: int) -> Iterator[Stretch]:
     """Stretches (start, stop, period) in which each key is the one `period` places before, for `width` and more."""
-    keys = list(keys)  # those of operations that a loop has taken change meanwhile
-    last: dict[int, int] = {}
-    base, modulus = 1_000_003, (1 << 61) - 1
-    leaving = pow(base, width, modulus)
-    digest, run, since = 0, 0, 0
-    for j, key in enumerate(keys):
-        digest = (digest * base + key - (keys[j - width] * leaving if j >= width else 0)) % modulus
-        distance = j - last.get(digest, j)
-        last[digest] = j
-        if distance != run:
-            if run:
-                yield max(0, since - width + 1 - run), j, run
-            run, since = distance, j
-    if run:
-        yield max(0, since - width + 1 - run), len(keys), run
+    windows = _digests(np.array(keys), width)
+    order = np.argsort(windows, kind="stable")
+    ahead = np.diff(order) * (np.diff(windows[order]) == 0)
+    distance = np.zeros(len(windows), int)
+    distance[order[1:]] = ahead  # to the last window that is equal
+    edges = np.flatnonzero(np.diff(distance, prepend=0, append=0)).tolist()
+    for start, stop in pairwise(edges):
+        period = int(distance[start])
+        if period:
+            yield max(0, start - period), stop + width - 1, period
+
+
+def _digests(keys: Any, width: int) -> Any:
+    """Numbers for all stretches of so many keys, equal ones for equal stretches: polynomials, modulo 2 ** 64."""
+    base, count = 0x9E3779B97F4A7C15, len(keys) - width + 1
+    powers = np.cumprod(np.full(len(keys), base, np.uint64))
+    sums = np.cumsum(keys.astype(np.uint64) * powers)
+    ahead = np.cumprod(np.full(count, pow(base, -1, 1 << 64), np.uint64))
+    return (sums[width - 1 :] - np.append(np.uint64(0), sums[: count - 1])) * ahead

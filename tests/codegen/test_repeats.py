@@ -10,7 +10,7 @@ import pytest
 import tapec
 from tapec.codegen import arrange, floats
 from tapec.codegen.elements import FLOAT, OPS
-from tapec.codegen.repeats import find_loops
+from tapec.codegen.repeats import _repeating, find_loops
 from tapec.ir import Graph, Node, input_node
 from tests.codegen.kit import check, counted, gradient_of, graph_of, same_bits
 
@@ -486,6 +486,21 @@ def test_work_grows_with_the_program(kinds, reach):
         return counted(find_loops, Graph([x], nodes, nodes[-1:]), [[x]])[1]
 
     assert calls(8000) < 60 * 8000 and calls(8000) < 3 * calls(4000)
+
+
+@pytest.mark.parametrize("width", [1, 3, 12])
+def test_stretches_in_which_keys_repeat(width):
+    r = random.Random(width)
+    keys = [r.choice([0, 0, 1, -5]) for _ in range(40)] + [0, 1, 2, 1, 1] * 7 + [3] * 20 + [r.choice([7, 8])]
+    windows = [tuple(keys[k : k + width]) for k in range(len(keys) - width + 1)]
+    ago = [next((d for d in range(1, k + 1) if windows[k - d] == w), 0) for k, w in enumerate(windows)]
+    expected, begin = [], 0
+    for k, (one, other) in enumerate(pairwise([*ago, 0]), 1):
+        if one != other:
+            if one:
+                expected.append((begin - one, k + width - 1, one))
+            begin = k
+    assert list(_repeating(keys, width)) == expected
 
 
 def test_what_was_looked_through_is_free_at_once():
