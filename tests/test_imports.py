@@ -76,6 +76,9 @@ def test_a_first_call_imports_what_it_needs_alone():
             loss = np.mean(np.tanh(x @ w) ** 2)
         tape.gradient(loss, w)
         assert not {"tapec.trace.capture", "tapec.trace.program", "tapec.codegen.floats"} & set(sys.modules)
+        masked, labels = "numpy.ma" in sys.modules, np.arange(16) % 8
+        tapec.grad(lambda x: np.sum(x[np.arange(16), labels] ** 2))(x)
+        assert ("numpy.ma" in sys.modules) == masked
     """
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

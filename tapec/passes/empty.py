@@ -173,10 +173,15 @@ def _touched(node: Node, picked: dict[int, Any]) -> tuple[int, ...]:
 
 def _names_all(node: Node, part: Any, axis: int) -> bool:
     """Is it a constant array that names every place of an axis?"""
-    if type(part) is not Slot or node.inputs[1 + part.k].op is not CONSTANT:
+    if type(part) is not Slot:
         return False
-    n = node.type.shape[axis]
-    return len(np.unique(node.inputs[1 + part.k].value % n)) == n
+    array, n = node.inputs[1 + part.k], node.type.shape[axis]
+    return array.op is CONSTANT and array.type.size >= n and bool(np.all(_counts(array, n)))
+
+
+def _counts(array: Node, n: int) -> Any:
+    """How often a constant array names each of n places."""
+    return np.bincount(np.ravel(array.value % n).astype(int), minlength=n)
 
 
 def _places(node: Node, part: Any, n: int) -> int:
@@ -190,7 +195,7 @@ def _places(node: Node, part: Any, n: int) -> int:
     if type(part) is Slice:
         return sum([1 << i for i in range(*slice(*part).indices(n))])
     array = node.inputs[-1]
-    return sum([1 << i for i in np.unique(array.value % n).tolist()]) if array.op is CONSTANT else 0
+    return sum([1 << i for i in np.flatnonzero(_counts(array, n)).tolist()]) if array.op is CONSTANT else 0
 
 
 def _run(part: Slice, n: int) -> int:
