@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type, broadcast_shapes
-from tapec.ir.types import NUMBERS, several
+from tapec.ir.types import NUMBERS, array_type, several
 from tapec.ops.array import ArrayLike, apply, implements
 from tapec.ops.checks import checked
 from tapec.ops.define import as_operand, define, dtype_of, ndim_of, shape_of
@@ -34,7 +34,7 @@ def _full_source(args: tuple[str, ...], node: Any) -> str:
 FULL = define(
     "full",
     lambda shape, value, dtype: np.full(shape, value, dtype)[()],
-    lambda shape, value, dtype: Type(shape, dtype),
+    lambda shape, value, dtype: array_type(shape, dtype),
     "creation",
     source=_full_source,
     numpy=np.full,

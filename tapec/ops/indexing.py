@@ -14,6 +14,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir import CONSTANT, Node, Type, broadcast_shapes
 from tapec.ir.index import Slice, Slot
+from tapec.ir.types import array_type
 from tapec.ops.array import apply
 from tapec.ops.define import define, dtype_of, shape_of
 from tapec.ops.kit import both, constants, drawn
@@ -194,7 +195,7 @@ def _getitem_run(x: Any, *arrays: Any, index: tuple[Any, ...], unique: bool = Fa
 
 
 def _getitem_rule(t: Type, *arrays: Type, index: tuple[Any, ...], unique: bool = False) -> Type:
-    return Type(index_layout(t.shape, index, tuple([a.shape for a in arrays])).shape, t.dtype)
+    return array_type(index_layout(t.shape, index, tuple([a.shape for a in arrays])).shape, t.dtype)
 
 
 def _getitem_vjp(ct: Any, y: Any, x: Any, *arrays: Any, index: tuple[Any, ...], unique: bool = False) -> Any:
@@ -338,7 +339,7 @@ GETITEM = define(
 SCATTER = define(
     "scatter",
     _scatter_run,
-    lambda t, *arrays, shape, index, unique=False: Type(shape, t.dtype),
+    lambda t, *arrays, shape, index, unique=False: array_type(shape, t.dtype),
     "indexing",
     vjp=_scatter_vjp,
     linear=(0,),
