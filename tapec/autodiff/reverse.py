@@ -49,7 +49,7 @@ def dependents(nodes: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
     """The nodes through which a derivative with respect to the sources can flow, sources included."""
     active = set(sources)
     for node in nodes:
-        if any(i in active for i in node.inputs) and carries(node):
+        if not active.isdisjoint(node.inputs) and carries(node):
             active.add(node)
     return active
 
@@ -83,6 +83,7 @@ def backward(
     `nodes` is the forward program in order; `lift` gives the node that stands for a forward value in `builder`.
     """
     active = dependents(nodes, sources)
+    ends = {source for source in sources if not (source.inputs and carries(source))}
     shifts = cancelling_shifts(nodes, targets, sources)
     slopes = _slopes(builder, nodes, active, lift)
     lift = lift if slopes is None else slopes.lift
@@ -94,7 +95,7 @@ def backward(
     builder.role = CT
     origin: Any = None
     for node in reversed(nodes):
-        if node in pending and node in active and node.inputs and carries(node):
+        if node in pending and node in active and node not in ends:
             if node.op.partials is None or node.op.vjp is not None:
                 pending[node] = settled(pending[node], node.op.kind in ("reduction", "layout"))
             if node.origin is not origin:  # of several operations in one call, the last is what the user named
@@ -248,10 +249,13 @@ def scaled(ct: Any, partial: Any) -> Any:
             return ct * partial
         return Minus(ct) if type(ct) is Symbol else -ct
     if isinstance(partial, Symbol):
-        if partial.dtype == bool:
+        kind = partial.dtype.kind
+        if kind == "b":
             return np.where(partial, ct, 0)
         if partial.node.op.name == "negative":
             return Minus(scaled(ct, Symbol(partial.node.inputs[0], partial.builder)))
+        if kind != "c":
+            return product(ct, partial)
     elif isinstance(partial, Missing):
         return partial
     return product(ct, conj(partial))
@@ -261,11 +265,11 @@ def _fit_signed(builder: Builder, part: Any, minus: bool, t: Type) -> Any:
     """`fit` for a cotangent, negated if it came from one that was; the sign stays apart where the type is right."""
     while type(part) is Minus:  # a sign of each of several factors
         part, minus = part.value, not minus
-    if type(part) is Uniform and part.type != t:
-        part = part.symbol
     if type(part) is Uniform:
-        number: Any = part  # its operators are made at import, unknown to type checkers
-        return -number if minus else number
+        if part.type == t:
+            number: Any = part  # its operators are made at import, unknown to type checkers
+            return -number if minus else number
+        part = part.symbol
     if not minus or is_zero(part):
         return fit(builder, part, t)
     return Minus(part) if isinstance(part, Symbol) and part.node.type == t else fit(builder, -part, t)

@@ -32,6 +32,7 @@ ROOTS: dict[str, Callable[..., Any]] = {
 }  # and from these
 LAYOUT = frozenset({"getitem", "reshape", "transpose", "broadcast_to"})
 LINEAR = LAYOUT | {"multiply", "divide", "negative"}
+FACTORS = {"multiply": 2, "divide": 1}  # how many operands of a product, or a quotient, are factors of it
 
 
 class WrittenOut(NamedTuple):
@@ -75,11 +76,9 @@ def _factors(node: Node) -> tuple[Node, Node | None] | None:
 
 def _place(product: Node, factor: Node) -> int | None:
     """Where a product, or a quotient, has this factor."""
-    count = {"multiply": 2, "divide": 1}.get(product.op.name)
-    if count is not None:
-        for k, i in enumerate(product.inputs[:count]):
-            if same(i, factor):
-                return k
+    for k, i in enumerate(product.inputs[: FACTORS.get(product.op.name, 0)]):
+        if same(i, factor):
+            return k
     return None
 
 
