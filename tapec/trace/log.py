@@ -261,17 +261,15 @@ class Log:
                 if guard is not None:
                     guard(ins[0], params[0][1], params[1][1], (code, lasti))
                 continue
-            outs = out if type(out) is tuple else (out,)
             if op is CALL:
                 made = copy_into(builder, dict(params)["graph"], tuple(ins), merge=False)
             else:
-                types = tuple([self.type_of(slot + j) for j in range(len(outs))])
-                node = builder.append(Node(op, tuple(ins), params, types if op.multi else types[0], (code, lasti)))
+                types = tuple([self.type_of(slot + j) for j in range(len(out))]) if op.multi else self.type_of(slot)
+                node = builder.append(Node(op, tuple(ins), params, types, (code, lasti)))
                 made = list(builder.items(node)) if op.multi else [node]
                 if op.kind == "dynamic" and guard is not None:
                     self._guard_lengths(builder, node, made, guard)
-            for k, node in zip(range(slot, slot + len(outs)), made):
-                nodes[k] = node
+            nodes[slot : slot + len(made)] = made
         return nodes
 
     def steps(self) -> Iterator[tuple[tuple[Any, ...], list[int], int]]:
