@@ -154,8 +154,11 @@ class Elements:
             made.append(self.make(OPS[name], TYPES[name], *args) if found is None else found)
         return made
 
-    def make(self, op: Op, type: Type, *args: Any) -> Any:
-        inputs = tuple([a if a.__class__ is Node else self.number(spelled(a)) for a in args])
+    def make(self, op: Op, type: Type, *inputs: Any) -> Any:
+        for a in inputs:
+            if a.__class__ is not Node:
+                inputs = tuple([a if a.__class__ is Node else self.number(spelled(a)) for a in inputs])
+                break
         key = (op, inputs)
         node = self.known.get(key)
         if node is None and op.commutative:
