@@ -77,7 +77,7 @@ def batch_node(builder: Builder, node: Node, xs: list[Any], flags: tuple[bool, .
         y = apply(op, tuple(aligned), node.params)
     elif op.kind == "reduction" and len(xs) == 1:
         y = apply(op, tuple(xs), _behind_batch(node.params))
-    elif op.kind == "dynamic":
+    elif op.kind == "dynamic" and (flags[0] or not _is_as_asked(node)):
         raise UnsupportedError(
             f"the shape of {op.name}'s result depends on values, which differ from example to example under vmap. "
             f"Mend: use np.where with a condition instead of selecting, or a loop over the examples."
@@ -87,6 +87,11 @@ def batch_node(builder: Builder, node: Node, xs: list[Any], flags: tuple[bool, .
     if op.multi:
         return tuple([_checked(builder, node, p, t, size) for p, t in zip(y, node.type, strict=True)])
     return _checked(builder, node, y, node.type, size)
+
+
+def _is_as_asked(node: Node) -> bool:
+    """Has it the shape that its parameters ask for, as counts of places in bins have, whatever their weights are?"""
+    return node.op.rule(*[i.type for i in node.inputs], **dict(node.params)) == node.type
 
 
 def _aligned(x: Symbol, rank: int) -> Any:

@@ -331,6 +331,14 @@ def test_counted_by_known_places_under_vmap():
     w = np.stack([V, W])
     found = tapec.vmap(lambda w: np.bincount([0, 2, 2, 1, 0], w))(w)
     np.testing.assert_allclose(found, [np.bincount([0, 2, 2, 1, 0], row) for row in w])
+    counted = tapec.vmap(lambda x, w: np.bincount(x, w, 4), in_axes=(None, 0))
+    for x in ([0, 2, 2, 1, 0], [3, 3, 0, 0, 1]):
+        np.testing.assert_allclose(counted(np.array(x), w), [np.bincount(x, row, 4) for row in w])
+    with pytest.raises(ValueError, match="negative"):
+        counted(np.array([0, 2, 2, 1, -1]), w)
+    for places, axes in ((np.array([0, 2, 2, 1, 0]), (None, 0)), (np.zeros((len(w), 5), int), 0)):
+        with pytest.raises(tapec.UnsupportedError, match="depends on"):
+            tapec.vmap(np.bincount, in_axes=axes)(places, w)
 
 
 SETS = {
