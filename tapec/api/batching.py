@@ -41,6 +41,7 @@ class Vmap(Transform):
     """The function for a whole batch. It is traced with the first example."""
 
     name = "vmap"
+    maps = True
 
     def __init__(self, in_axes: Any, out_axes: Any):
         self.in_axes = in_axes

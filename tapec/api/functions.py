@@ -19,7 +19,7 @@ from tapec.api.methods import Copied, bound, dress, hashable, is_class_method
 from tapec.api.outputs import recorded_outputs
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.config import code_settings, in_force, settings
-from tapec.errors import TapecError, hangs_on_values
+from tapec.errors import TapecError, UnsupportedError, hangs_on_values
 from tapec.ir import Graph, Op
 from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
@@ -29,7 +29,7 @@ from tapec.runtime.collector import resting_collector
 from tapec.trace.anew import RecordedProgram
 from tapec.trace.paths import TracedPath
 from tapec.trace.program import Program
-from tapec.trace.recorder import CURRENT, in_batch
+from tapec.trace.recorder import CURRENT, in_batch, in_making_batch
 from tapec.trace.run import Recorded, run_traced
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
@@ -53,6 +53,7 @@ class Transform:
     """
 
     name = ""
+    maps = False  # over examples, so that a function may look at no values
 
     def prepare(self, binder: Binder, info: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return None
@@ -190,7 +191,7 @@ class CompiledFunction(Copied):
         call = self._binder.take_apart(args, kwargs)
         call = call._replace(key=(call.key, code_settings(in_force())))
         if in_batch():  # where nothing may hang on values, the program may be another
-            call = call._replace(key=(call.key, tuple(map(differs, call.leaves))))
+            call = call._replace(key=(call.key, tuple(map(differs, call.leaves)), in_making_batch()))
         entry = self._entries.get(call.key)
         if entry is None:
             with self._lock:
@@ -221,6 +222,19 @@ class CompiledFunction(Copied):
 
     def _trace(self, entry: Entry, call: Call, objects: list[Any], as_tensors: bool) -> Any:
         """Record a path that is not known, compile it, and run it."""
+        try:
+            return self._traced(entry, call, objects, as_tensors)
+        except UnsupportedError:
+            if not self._transform.maps or self._making is not None:
+                raise
+            self._making = True  # examples may pick for themselves from arrays that the function makes
+            try:
+                return self._traced(entry, call, objects, as_tensors)
+            except Exception:  # it was something else
+                self._making = False
+            raise
+
+    def _traced(self, entry: Entry, call: Call, objects: list[Any], as_tensors: bool) -> Any:
         with entry.lock, resting_collector(), ExitStack() as at_the_end:
             if entry.volatile is None:
                 for program in entry.programs:  # another thread may have been here
@@ -257,7 +271,7 @@ class CompiledFunction(Copied):
         batched = self._transform.batched(values, entry.plan)
         values = self._transform.examples(values, entry.plan)
         about = self._function, call.tree, values, call.dynamic, entry.info.names, batched
-        if self._making or (batched and self._making is None):  # in a batch nothing may be looked at
+        if self._making or in_making_batch():
             try:
                 return run_traced(*about, making=True)
             except Exception:  # what the function does with its arrays may be nothing that tensors do: then without

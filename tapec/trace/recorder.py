@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["CURRENT", "Mark", "Recorder", "Token", "in_batch", "pop", "push", "recordings", "traces"]
+__all__ = ["CURRENT", "Mark", "Recorder", "Token", "in_batch", "in_making_batch", "pop", "push", "recordings", "traces"]
 
 
 class Token:
@@ -93,6 +93,12 @@ def in_batch() -> bool:
     """Is a function traced with one example of a batch?"""
     rec = CURRENT.get()
     return rec is not None and rec.trace is not None and any([getattr(t, "varying", None) for t in rec.tapes])
+
+
+def in_making_batch() -> bool:
+    """Is it, and are the arrays that the run makes tensors?"""
+    rec = CURRENT.get()
+    return rec is not None and rec.trace is not None and rec.trace.making and in_batch()
 
 
 def push(tape: Any) -> None:

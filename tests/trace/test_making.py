@@ -144,6 +144,19 @@ def test_examples_of_a_batch_pick_for_themselves():
     np.testing.assert_allclose(values, [loss(W, x, k) for x, k in zip(X, LABELS[0])])
 
 
+def test_examples_that_pick_nothing_have_plain_arrays():
+    def scaled(x):
+        table = np.linspace(1.0, 2.0, 3)
+        return x * {1.0: 2.0}[table[0]] if type(table) is np.ndarray else None
+
+    np.testing.assert_array_equal(tapec.vmap(scaled)(X), 2 * X)
+
+
+def test_an_error_under_vmap_is_that_of_plain_arrays():
+    with pytest.raises(tapec.UnsupportedError, match="vmap: it looks at the values of an integer"):
+        tapec.vmap(lambda k: np.eye(3)[k.tolist()])(np.zeros((2, 2), int))
+
+
 def test_who_calls_such_a_function_is_compiled_too():
     inner = tapec.compile(lambda w, y: np.eye(3)[y] * w)
     outer = tapec.hessian(lambda w, y: np.sum(inner(w, y) ** 3))
