@@ -151,7 +151,8 @@ class Walk(Builder):
         """A sum of products of which one factor may be empty along axes that both have.
 
         The user's arrays count only where that is all there is to it: then the mask is a vector, and costs nothing. Of
-        lines among zeros no mask is needed: they are multiplied with the lines that they meet, which is less work.
+        lines among zeros no mask is needed: they are multiplied with the lines that they meet, which is less work. Some
+        of these may be empty, too.
         """
         found = axis_names(node)
         if found is None:
@@ -164,10 +165,11 @@ class Walk(Builder):
                 continue
             shared = [name in others for i, name in enumerate(own) if empty.axes >> i & 1]
             if any(shared) and (other in self.wild or (other in self.data and all(shared))):
-                if self.is_line(part) and own[0] in others:
+                if self.is_line(part) and own[0] in others and own[0] not in found[1]:
                     part, kept = part.inputs[0], self.lines(other, others.index(own[0]), part.inputs[1])
-                else:
-                    kept = self.kept_along(part, other, own, others)
+                    less = node.with_inputs((part, kept) if k == 0 else (kept, part))
+                    return self.contraction(less) or less
+                kept = self.kept_along(part, other, own, others)
                 return node.with_inputs((part, kept) if k == 0 else (kept, part))
         return None
 
@@ -183,9 +185,11 @@ class Walk(Builder):
         if other.op.name == "transpose":
             axes = other.param("axes")
             turned: Any = np.transpose(Symbol(self.lines(other.inputs[0], axes[axis], places), self), axes)
-            return turned.node
-        index = (*(FULL_SLICE,) * axis, Slot(0))
-        return self.emit(GETITEM, (other, places), (("index", index),))
+            met: Node = turned.node
+        else:
+            met = self.emit(GETITEM, (other, places), (("index", (*(FULL_SLICE,) * axis, Slot(0))),))
+        self.learn(met)
+        return met
 
     # -- how ----------------------------------------------------------------------------------------------------------
     def flows(self, part: Node) -> Any:

@@ -292,6 +292,11 @@ ROWS = "scatter %w, %p {shape=(3, 2), index=($0,), unique=True} !ct; "
             ROWS + "einsum %s, %0 {subscripts='ki,il->lk'} !ct",
             "getitem %s, %p {index=(:, $0)} !ct; einsum %0, %w {subscripts='ki,il->lk'} !ct",
         ),
+        (
+            "less %p, 1; where %0, %v, 0 !ct; scatter %1, %p {shape=(3,), index=($0,)} !ct; matmul %2, %s !ct",
+            "less %p, 1; where %0, %v, 0 !ct; reshape %0 {shape=(2, 1)} !ct; getitem %s, %p {index=($0,)} !ct; "
+            "where %2, %3, 0 !ct; matmul %1, %4 !ct",
+        ),
     ],
 )
 def test_lines_are_multiplied_with_the_lines_that_they_meet(before, after):
@@ -306,11 +311,12 @@ def test_lines_are_multiplied_with_the_lines_that_they_meet(before, after):
     assert np.isfinite(interpret(found, *values)[0]).any()
 
 
-def test_lines_of_another_axis_or_more_than_there_are_keep_their_mask():
+def test_lines_that_stay_or_of_another_axis_or_more_than_there_are_keep_their_mask():
+    stay = "scatter %w, %p {shape=(3, 2), index=($0,)} !ct; einsum %0, %b {subscripts='nk,nkd->nd'} !ct"
     more = "constant {value=[0, 1, 1, 0]}; scatter %v, %0 {shape=(3,), index=($0,)} !ct; matmul %1, %s !ct"
     columns = "constant {value=[0, 1]}; scatter %w, %0 {shape=(2, 3), index=(:, $0)} !ct; matmul %1, %s !ct"
-    for body in (more, columns):
-        after = guards(parse(text("%s: f64[3,3], %v: f64[4], %w: f64[2,2]", body)))
+    for body in (stay, more, columns):
+        after = verify(guards(parse(text("%s: f64[3,3], %v: f64[4], %w: f64[2,2], %p: i64[2], %b: f64[3,2,4]", body))))
         assert {"where", "scatter"} <= {n.op.name for n in after.nodes}
 
 
