@@ -98,7 +98,7 @@ def in_batch() -> bool:
 def in_making_batch() -> bool:
     """Is it, and are the arrays that the run makes tensors?"""
     rec = CURRENT.get()
-    return rec is not None and rec.trace is not None and rec.trace.making and in_batch()
+    return rec is not None and in_batch() and getattr(rec.trace, "making", False)
 
 
 def push(tape: Any) -> None:
