@@ -9,7 +9,8 @@ from __future__ import annotations
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -125,7 +126,7 @@ class CompiledFunction(Copied):
         self._why = ""
         self._hits = self._misses = self._compilations = self._loaded = 0
         self._bound: dict[int, CompiledFunction] = {}
-        self._making: bool | None = None  # does it run as `trace.making` has it? None: not known if it should
+        self._making = True  # may it run as `trace.making` has it?
 
     # -- calling ----------------------------------------------------------------------------------------------------
     def _any_call(self, *args: Any, **kwargs: Any) -> Any:
@@ -225,35 +226,29 @@ class CompiledFunction(Copied):
         try:
             return self._traced(entry, call, objects, as_tensors)
         except UnsupportedError:
-            if not self._transform.maps or self._making is not None:
+            if not self._transform.maps or not self._making:
                 raise
-            self._making = True  # examples may pick for themselves from arrays that the function makes
-            try:
-                return self._traced(entry, call, objects, as_tensors)
-            except Exception:  # it was something else
-                self._making = False
+            with suppress(Exception):  # examples may pick for themselves from arrays that the function makes
+                return self._traced(entry, call, objects, as_tensors, refused=True)
+            self._making = False  # it was something else
             raise
 
-    def _traced(self, entry: Entry, call: Call, objects: list[Any], as_tensors: bool) -> Any:
+    def _traced(self, entry: Entry, call: Call, objects: list[Any], as_tensors: bool, refused: bool = False) -> Any:
         with entry.lock, resting_collector(), ExitStack() as at_the_end:
             if entry.volatile is None:
                 for program in entry.programs:  # another thread may have been here
                     found = self._try(program, objects, as_tensors)
                     if found is not MISS:
                         return found
-            recorded = self._record(entry, call, objects)
+            recorded = self._record(entry, call, objects, refused)
             at_the_end.callback(recorded.let_go)
             self._misses += 1
-            why = recorded.trace.volatile
-            if why is not None:
-                self._transform.refuse(why)
-                again = why == LOOKED and not recorded.trace.making and self._making is not False
-                if why == LOOKED:  # in the next run it may look no more; if it does, that is not tried again
-                    self._making = again
-                if not again:
-                    entry.volatile = why
+            if recorded.trace.volatile is not None:
+                self._transform.refuse(recorded.trace.volatile)
+                if recorded.trace.volatile != LOOKED or recorded.trace.once is None:
+                    entry.volatile = recorded.trace.volatile
             entry.once = recorded.trace.once
-            if why is None and entry.anew is None:
+            if entry.anew is None:
                 program = entry.program_now(objects) or self._new(Program, entry)
                 entry.limit(program, self._name)
                 if entry.volatile is None:
@@ -264,21 +259,35 @@ class CompiledFunction(Copied):
                     entry.volatile = "what it relied on held no longer when it had been compiled"
             return self._run_recorded(entry, recorded, objects, as_tensors)
 
-    def _record(self, entry: Entry, call: Call, objects: list[Any]) -> Recorded:
-        """Run the user's function, to see what it does."""
+    def _record(self, entry: Entry, call: Call, objects: list[Any], refused: bool = False) -> Recorded:
+        """Run the user's function, to see what it does; if it looks at integers, or was refused as a batch, once more
+        as `trace.making` has it, which counts where it comes to the same: who asks for classes may go another way.
+        """
         leaves = iter(objects)
         values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
         batched = self._transform.batched(values, entry.plan)
         values = self._transform.examples(values, entry.plan)
-        about = self._function, call.tree, values, call.dynamic, entry.info.names, batched
-        if self._making or in_making_batch():
+        run = partial(run_traced, self._function, call.tree, values, call.dynamic, entry.info.names)
+        if in_making_batch():
             try:
-                return run_traced(*about, making=True)
+                return run(batched, making=True)
             except Exception:  # what the function does with its arrays may be nothing that tensors do: then without
-                recorded = run_traced(*about)
-                self._making = False
-                return recorded
-        return run_traced(*about)
+                return run(batched)
+        recorded = run(() if refused else batched)
+        only_looked = recorded.trace.volatile == LOOKED and recorded.trace.once is None
+        if not refused and not (self._making and only_looked):
+            return recorded
+        try:
+            made = run(batched, making=True)
+            if made.trace.volatile is None and made.agrees(recorded):
+                recorded.let_go()
+                return made
+        except Exception:  # likewise
+            pass
+        if refused:
+            raise UnsupportedError("it does another thing with tensors")
+        self._making = False
+        return recorded
 
     def _new(self, kind: type[P], entry: Entry) -> P:
         transform, plan = self._transform, entry.plan

@@ -270,8 +270,8 @@ class Captures:
         Whoever stores what was computed wants it stored at each call: the function is recorded anew.
         """
         kind = type(x)
-        if isinstance(x, Tensor) and self.trace.watches(x):
-            if remark:
+        if isinstance(x, Tensor) and (self.trace.making or self.trace.watches(x)):
+            if remark and self.trace.watches(x):
                 self.trace.unsettle("it stores what it computes in captured state")
             return self.originals.get(id(x), x._value)
         if kind is list or kind is tuple:

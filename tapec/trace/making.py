@@ -1,8 +1,9 @@
 """NumPy's functions that make arrays, where a traced function picks from what they made by a tensor of integers.
 
-`np.eye(10)[labels]` asks `labels` for plain numbers, and what NumPy picks by them is of this run alone. So the next
-run of such a function is one in which they make tensors, as they do with `like=`: nothing records these, so that they
-are as good as arrays, and to pick from a tensor is an op.
+`np.eye(10)[labels]` asks `labels` for plain numbers, and what NumPy picks by them is of this run alone. So such a
+function runs once more, and there they make tensors, as they do with `like=`: nothing records these, so that they are
+as good as arrays, and to pick from a tensor is an op. The first run tells whether they were as good: a function that
+asks for classes, or catches what tensors refuse, may come to something else.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class Trace:
 
     def observe(self, tensor: Tensor) -> None:
         """The values of an integer or boolean array were looked at: no guard is small enough for that."""
-        if self.watches(tensor):
+        if self.watches(tensor) and self.volatile in (None, LAID_OUT):
             self.volatile = LOOKED
 
 

@@ -82,7 +82,35 @@ def listed(w, x, y):
     return sum([np.sum(w[:, k] ** 2) for k in y.tolist()])
 
 
-LOOKED_AT = [keys_of_a_dict, asked_for_its_class, listed]
+def double_of_arrays(a):
+    return 2 * a if isinstance(a, np.ndarray) else 3 * a
+
+
+def goes_by_class(w, x, y):
+    return np.sum(double_of_arrays(np.eye(3))[y] * (x @ w) ** 2)
+
+
+def goes_by_class_of_an_item(w, x, y):
+    steps = [1.0 if isinstance(k, (int, np.integer)) else 5.0 for k in np.arange(3)]
+    return np.sum(np.eye(3)[y] * (x @ w) ** 2) * sum(steps)
+
+
+def goes_by_text(w, x, y):
+    known = {"w1": 2.0}
+    return np.sum(np.eye(3)[y] * (x @ w) ** 2) * sum([known.get(f"w{k}", 1.0) for k in np.arange(3)])
+
+
+def catches_what_tensors_refuse(w, x, y):
+    scale = np.eye(3)
+    try:
+        scale.setflags(write=False)
+    except Exception:
+        scale = scale * 100
+    return np.sum(scale[y] * (x @ w) ** 2)
+
+
+LOOKED_AT = [keys_of_a_dict, asked_for_its_class, listed, goes_by_class, goes_by_class_of_an_item, goes_by_text]
+LOOKED_AT += [catches_what_tensors_refuse]
 
 
 def agrees(f, gradient):
@@ -103,7 +131,7 @@ def test_what_only_arrays_can_do_is_recorded_anew(f):
     assert "looks at the values of an integer" in agrees(f, tapec.value_and_grad(f))
 
 
-def test_the_function_runs_once_a_call_until_it_is_compiled():
+def test_the_function_runs_twice_in_the_first_call_and_is_compiled():
     calls = []
 
     @tapec.grad
@@ -113,7 +141,29 @@ def test_the_function_runs_once_a_call_until_it_is_compiled():
 
     for y in (*LABELS, *LABELS):
         np.testing.assert_array_equal(loss(X[:, :3], y), np.eye(3)[y])
-    assert len(calls) == 2
+        assert len(calls) == 2
+
+
+def test_what_is_kept_is_kept_once_and_is_an_array():
+    kept, known = [], {}
+
+    @tapec.grad
+    def loss(w, y):
+        if "hot" not in known:
+            known["hot"] = np.eye(3)
+            kept.append("made")
+        kept.append(np.arange(2))
+        return np.sum(known["hot"][y] * w * np.ones(3)[y][:, None])
+
+    for y in LABELS:
+        np.testing.assert_array_equal(loss(X[:, :3], y), np.eye(3)[y])
+    assert kept[0] == "made" and {type(a) for a in (known["hot"], *kept[1:])} == {np.ndarray}
+    assert loss.explain(X[:, :3], LABELS[0]).recorded_anew is None
+
+
+def test_examples_that_go_by_class_are_refused():
+    with pytest.raises(tapec.UnsupportedError, match="vmap: the program depends on int"):
+        tapec.vmap(lambda k: double_of_arrays(np.eye(3))[k])(np.arange(3))
 
 
 def test_an_error_of_the_function_is_its_own_and_changes_nothing():
