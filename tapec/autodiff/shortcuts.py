@@ -134,6 +134,7 @@ def _is_zero(node: Node) -> bool:
 
 # -- max(u, 0) + log(1 + exp(-abs(u))), among other terms -------------------------------------------------------------
 TERMS = 8
+_SIGNS = {"add": (1, 1), "subtract": (1, -1), "negative": (-1,)}
 
 
 class Softplus(NamedTuple):
@@ -194,15 +195,15 @@ def _with_softplus(smooth: Sequence[Softplus], rest: Sequence[tuple[int, Node]],
 
 
 def _terms(node: Node) -> tuple[list[Node], list[tuple[int, Node]]]:
-    """The sums and differences within a sum, and its terms with their signs."""
+    """The sums, differences and negatives within a sum, and its terms with their signs."""
     inner: list[Node] = []
     terms = [(1, node)]
     k = 0
     while k < len(terms) and len(terms) < TERMS:
         sign, term = terms[k]
-        if term.op.name in ("add", "subtract") and term.type == node.type:
-            a, b = term.inputs
-            terms[k : k + 1] = [(sign, a), (sign if term.op.name == "add" else -sign, b)]
+        signs = _SIGNS.get(term.op.name, ())
+        if signs and term.type == node.type:
+            terms[k : k + 1] = [(sign * s, i) for s, i in zip(signs, term.inputs, strict=True)]
             inner.append(term)
         else:
             k += 1

@@ -109,6 +109,7 @@ SIZES = {  # softplus, from both sides of zero
     "minimum": lambda x: x - (np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))),
     "of the other side": lambda x: x + np.maximum(-x, 0) + np.log1p(np.exp(-np.abs(x))),
     "below": lambda x: x - np.where(x < 0, x, 0) + np.log(1 + np.exp(-np.abs(x))),
+    "the negative's logarithm": lambda x: -1.0 * (-np.maximum(x, 0) - np.log1p(np.exp(-np.abs(x)))),
     "of the negative's size": lambda x: np.log1p(np.exp(-np.abs(-x))) + np.maximum(x, 0),
     "two": lambda x: (
         np.maximum(x, 0)
