@@ -48,7 +48,7 @@ from tapec.trace.tensor import Tensor
 
 __all__ = ["Captures", "Path"]
 
-_FEW = 16  # items of lists and tuples that are asked for their class at each call
+_FEW = 16  # items of containers that are asked for their class at each call
 SMALL = 256  # elements of an array that may be compared at each call
 COMPARED = 1 << 16  # elements up to which what NumPy computed with past us is compared at each call all the same
 _ABSENT = object()
@@ -320,16 +320,19 @@ class Captures:
     def _check_types(self, used: set[int]) -> None:
         """What nothing is computed with may have been asked for its length or class: those are facts.
 
-        Of items of containers they are where functions spell out the key, or a few have none.
+        Of items of containers they are where functions spell out the key, or there are few; of arrays by another key
+        it is their class alone, as they may be others at each call.
         """
         idle = [(path, tensor) for path, tensor in self.arrays.values() if id(tensor) not in used]
         strings = frozenset().union(*map(strings_of, self.clones.codes)) if idle else ()
         for path, tensor in idle:
             key = path.label.rpartition("[")[2][:-1]
-            is_named = key[1:-1] in strings if key[:1] in "'\"" else len(idle) <= _FEW
-            if id(tensor) not in self._items or is_named:
+            is_place = key[:1] not in "'\""
+            is_named = id(tensor) not in self._items or key[1:-1] in strings
+            if is_named or len(idle) <= _FEW:
                 value = self.originals[id(tensor)]
-                fact = path.kind() if isinstance(value, SCALARS) else path.layout()
+                has_layout = not isinstance(value, SCALARS) and (is_named or is_place)
+                fact = path.layout() if has_layout else path.kind()
                 self.checks.setdefault(fact.source, (fact, fact.get()))
 
     def _check_contents(self, used: set[int]) -> None:

@@ -187,6 +187,18 @@ def test_items_that_are_only_asked_for_their_length_or_class_may_be_others():
     assert f(1.0) == 5.0 and f.cache_info().compilations == 4
 
 
+@pytest.mark.parametrize("find", [lambda held: held["_limit"[1:]], lambda held: {**held}[min(held)]])
+def test_items_whose_keys_are_computed_may_be_of_another_class(find):
+    held = {"limit": 1.0, "other": np.ones(2)}
+    f = tapec.compile(lambda x: x if find(held) is None else 2.0 * x)
+    for limit, expected in [(1.0, 2.0), (None, 1.0), (np.ones(2), 2.0), (3.0, 2.0)]:
+        held["limit"] = limit
+        assert f(1.0) == expected
+    compilations = f.cache_info().compilations
+    held["other"] = np.ones(7)
+    assert f(1.0) == 2.0 and f.cache_info().compilations == compilations
+
+
 @pytest.mark.parametrize("inside", [lambda t: {0: t}, lambda t: [t], lambda t: (t,)])
 @pytest.mark.parametrize(
     "f, others",
