@@ -261,7 +261,7 @@ class CompiledFunction(Copied):
 
     def _record(self, entry: Entry, call: Call, objects: list[Any], refused: bool = False) -> Recorded:
         """Run the user's function, to see what it does; if it looks at integers, or was refused as a batch, once more
-        as `trace.making` has it, which counts where it comes to the same: who asks for classes may go another way.
+        as `trace.making` has it.
         """
         leaves = iter(objects)
         values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
@@ -275,18 +275,14 @@ class CompiledFunction(Copied):
                 return run(batched)
         recorded = run(() if refused else batched)
         only_looked = recorded.trace.volatile == LOOKED and recorded.trace.once is None
-        if not refused and not (self._making and only_looked):
-            return recorded
-        try:
-            made = run(batched, making=True)
-            if made.trace.volatile is None and made.agrees(recorded):
+        if refused or (only_looked and self._making):
+            made = _as_good(partial(run, batched, making=True), recorded)
+            if made is not None:
                 recorded.let_go()
                 return made
-        except Exception:  # likewise
-            pass
-        if refused:
-            raise UnsupportedError("it does another thing with tensors")
-        self._making = False
+            if refused:
+                raise UnsupportedError("it does another thing with tensors")  # `_trace` tells the first refusal
+            self._making = False
         return recorded
 
     def _new(self, kind: type[P], entry: Entry) -> P:
@@ -451,3 +447,12 @@ class CompiledFunction(Copied):
     def __repr__(self) -> str:
         own = getattr(self._function, "__qualname__", getattr(self._function, "__name__", self._function))
         return f"<tapec {self._transform.name or 'compile'} of {own}>"
+
+
+def _as_good(run: Callable[[], Recorded], plain: Recorded) -> Recorded | None:
+    """A run that makes tensors, where it comes to the same as with arrays: who asks for classes may go another way."""
+    try:
+        made = run()
+        return made if made.trace.volatile is None and made.agrees(plain) else None
+    except Exception:  # what the function does with its arrays may be nothing that tensors do
+        return None

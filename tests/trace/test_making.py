@@ -104,7 +104,7 @@ def catches_what_tensors_refuse(w, x, y):
     scale = np.eye(3)
     try:
         scale.setflags(write=False)
-    except Exception:
+    except Exception:  # as programs do that run with several libraries' arrays
         scale = scale * 100
     return np.sum(scale[y] * (x @ w) ** 2)
 
