@@ -79,7 +79,7 @@ _FAR = 40  # instructions to look at; a value that travels farther has no name w
 def variable_for(node: Any) -> str | None:
     """The variable that the user stored a node's value to: also by `q, r = np.linalg.qr(a)` and by `u, v = y`."""
     origin = node.origin
-    if origin is None:
+    if origin is None or node.op.name == "length":  # how long a value is, and not the value
         return None
     if node.op.name == "item":
         return variable_of(origin, node.param("index"))

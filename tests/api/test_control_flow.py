@@ -483,3 +483,15 @@ def test_known_paths_are_there_while_another_is_compiled(monkeypatch):
         np.testing.assert_array_equal(y, x * 2.0)
     np.testing.assert_array_equal(f(x, -1.0)[0], x + 5.0)
     np.testing.assert_array_equal(f(x, 1.0)[0], x * 2.0)
+
+
+def test_how_many_there_are_is_not_called_as_what_is_picked():
+    @tapec.grad
+    def loss(w, x, seen):
+        r = (x @ w)[seen]
+        return np.mean(r**2)
+
+    x, seen = np.arange(15.0).reshape(5, 3), np.array([True, False, True, True, False])
+    np.testing.assert_allclose(loss(np.ones(3), x, seen), 2 / 3 * (x @ np.ones(3))[seen] @ x[seen])
+    source = loss.source()
+    assert "if np.count_nonzero(seen) != 3:" in source and "r = x.dot(w)[t]" in source
