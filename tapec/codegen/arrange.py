@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tapec.codegen.collected import JOINING, LIST, SEVERAL, Collector
+from tapec.codegen.collected import JOINING, LIST, SEVERAL, Collector, Home
 from tapec.codegen.counting import counted, seen_again
 from tapec.codegen.elements import FLOAT
 from tapec.codegen.feeds import CHEAP, Block, Feed, Pick, aligned, computed_again, text_op
@@ -88,7 +88,16 @@ class _Arranger(Collector):
     ):
         self.graph = graph
         self.blocks = {loop: Block(loop) for loop in loops}
-        self.home = {n: (loop, k, p) for loop in loops for k, step in enumerate(loop.steps) for p, n in enumerate(step)}
+        self.home: dict[Node, Home] = {}
+        for loop in loops:
+            for k, step in enumerate(loop.steps):
+                for p, node in enumerate(step):
+                    self.home.setdefault(node, (loop, k, p))  # what a sum begins with is the addend, as in other steps
+        self.gathered: dict[Loop, set[int]] = {}  # places of steps that arrays are made of
+        for node in graph.nodes:
+            if node.op.name in JOINING:
+                for loop, _, p in [self.home[i] for i in node.inputs if i in self.home]:
+                    self.gathered.setdefault(loop, set()).add(p)
         self.groups = groups
         self.given = given
         walks = [w for loop in loops for w in loop.walks if type(w.base) is int]
@@ -169,7 +178,7 @@ class _Arranger(Collector):
                 else:
                     walking[w] = seen
         for other, ws in steps.items():
-            groups = aligned(other, [(w, loop.walks[w]) for w in ws], len(loop.steps))
+            groups = aligned(other, [(w, loop.walks[w]) for w in ws], len(loop.steps), self.gathered.get(other, ()))
             if groups is None:
                 self.lost.add(loop)
                 walking.update({w: input_node("", other.pattern[loop.walks[w].base[1]].type) for w in ws})

@@ -13,7 +13,7 @@ from tapec.codegen.plan import is_view
 from tapec.ir import Graph, Node
 from tapec.ir.types import Type
 
-__all__ = ["JOINING", "LIST", "SEVERAL", "Collector"]
+__all__ = ["JOINING", "LIST", "SEVERAL", "Collector", "Home"]
 
 JOINING = {"stack", "concatenate"}
 LIST = Type((1,), np.dtype(object))  # what a list is to emission: no number, and nothing to write into

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 from tapec.codegen.elements import OPS
@@ -89,10 +90,11 @@ def computed_again(elements: list[Node], producer: Block, block: Block) -> dict[
     return made
 
 
-def aligned(other: Loop, walks: list[tuple[int, Walk]], count: int) -> list[Any] | None:
+def aligned(other: Loop, walks: list[tuple[int, Walk]], count: int, listed: Container[int] = ()) -> list[Any] | None:
     """Walks along another loop, in groups that read the same of its steps at once: which step first, and the distance;
     and of each walk its number, its place, and whether it reads what that step finds. None where one reads both what
-    the first step finds and what the last one makes."""
+    the first step finds and what the last one makes. Of places that are `listed`, there is a list of what steps make.
+    """
     steps = len(other.steps)
     rest: dict[int, dict[tuple[int, int], tuple[int, int, bool]]] = {}
     for w, walk in walks:
@@ -101,7 +103,8 @@ def aligned(other: Loop, walks: list[tuple[int, Walk]], count: int) -> list[Any]
         if (p, 1) not in other.first or most < steps:
             ways[walk.start, walk.stride] = (w, p, (p, 1) in other.first)
         if (p, 1) in other.first and least >= 1:
-            ways[walk.start - 1, walk.stride] = (w, p, False)
+            made = {(walk.start - 1, walk.stride): (w, p, False)}
+            ways = {**made, **ways} if p in listed else {**ways, **made}
         if not ways:
             return None
         rest[w] = ways
@@ -119,7 +122,7 @@ def slice_text(text: str, length: int, start: int, stride: int, count: int) -> s
     whole = start == (0 if stride > 0 else length - 1)
     begin = "" if whole else str(start if start < length / 2 else start - length)
     beyond = last + (1 if stride > 0 else -1)
-    end = "" if beyond < 0 or beyond >= length else f"{beyond}"
+    end = "" if beyond < 0 or beyond >= length else str(beyond if beyond < length / 2 else beyond - length)
     if stride == 1 and not begin and not end:
         return text
     return f"{text}[{begin}:{end}{'' if stride == 1 else f':{stride}'}]"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.ir import Builder, Graph, Node, prune
+from tapec.ir import CONSTANT, Builder, Graph, Node, prune
 from tapec.ops import Symbol
 
 __all__ = ["batched"]
@@ -157,6 +157,7 @@ class Batching(Builder):
         self.sums = sums
         self.rows = rows
         self.new: dict[Node, Node] = {}
+        self.place = {n: k for k, n in enumerate(graph.nodes)}
 
     def run(self) -> Graph:
         new = self.new
@@ -168,6 +169,8 @@ class Batching(Builder):
                 new[node] = self.total(*self.sums[node])
             elif node in self.rows:
                 self.split(*self.rows[node])
+            elif node.op is CONSTANT:
+                new[node] = self.add(node)
             else:
                 inputs = tuple([new.get(i, i) for i in node.inputs])
                 if inputs != node.inputs:
@@ -181,12 +184,21 @@ class Batching(Builder):
 
     def total(self, outers: list[Node], rest: list[Node]) -> Node:
         pairs = [(bare(u), bare(v)) for pair in map(column_and_row, outers) if pair is not None for u, v in [pair]]
-        if rows_of_one([v for _, v in pairs]):
-            pairs.sort(key=lambda pair: number_of(pair[1]))
+        self.sort(pairs)
         total: Any = np.transpose(self.stacked([u for u, _ in pairs])) @ self.stacked([v for _, v in pairs])
         for node in rest:
             total = total + Symbol(self.new.get(node, node), self)
         return total.node
+
+    def sort(self, pairs: list[tuple[Node, Node]]) -> None:
+        """As the rows of one matrix follow each other, or as the program computes the earlier factors: sums over the
+        same steps have the same rows.
+        """
+        for side in (1, 0):
+            if rows_of_one([pair[side] for pair in pairs]):
+                pairs.sort(key=lambda pair: number_of(pair[side]))
+                return
+        pairs.sort(key=lambda pair: min([self.place[v] if v.inputs else -1 for v in pair]))
 
     def stacked(self, vectors: list[Node]) -> Any:
         """Vectors as the rows of a matrix; rows of one that follow one another are a slice of it."""
@@ -194,8 +206,13 @@ class Batching(Builder):
             numbers = [number_of(v) for v in vectors]
             if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
                 return self.slice(vectors[0].inputs[0], numbers[0], len(numbers))
-        found: list[Any] = [Symbol(self.new.get(v, v), self) for v in vectors]
-        return np.stack([v if v.ndim == 1 else np.reshape(v, (-1,)) for v in found])
+        return np.stack(list(map(self.vector, vectors)))
+
+    def vector(self, v: Node) -> Any:
+        if v.op is CONSTANT and v.type.ndim > 1:
+            return Symbol(self.constant(v.value.ravel()), self)
+        found: Any = Symbol(self.new.get(v, v), self)
+        return found if found.ndim == 1 else np.reshape(found, (-1,))
 
     def slice(self, x: Node, first: int, count: int) -> Any:
         whole: Any = Symbol(self.new.get(x, x), self)

@@ -101,6 +101,38 @@ def test_rows_of_a_matrix_that_steps_make_by_turns():
     assert "*[part for step in steps for part in step]]).reshape((24, 4))" in source
 
 
-def test_factors_that_loops_make_by_turns():
+def test_factors_that_loops_make_one_after_the_other():
     source = tapec.hvp(rnn).source(MATRIX, VECTOR)
-    assert "*[part for step in zip(" in source
+    assert "np.array([c, *ss[:-1], *steps4[-2::-1], g3])" in source
+
+
+def test_rows_that_loops_make_by_turns(written_out):
+    def rows(x, y):
+        xs, ys = [], []
+        for _ in range(30):
+            x = np.tanh(x) * 0.9
+            xs.append(x)
+        for _ in range(30):
+            y = np.sin(y) - 0.1
+            ys.append(y)
+        return np.stack([row for pair in zip(xs, ys, strict=True) for row in pair])
+
+    function = tapec.compile(rows)
+    assert "*[part for step in zip(" in function.source(VECTOR, MATRIX)
+    np.testing.assert_array_equal(function(VECTOR, MATRIX), rows(VECTOR, MATRIX))
+
+
+def test_sums_whose_addends_are_kept_are_made_in_place():
+    """What the sum is after the first step is an addend like the others."""
+
+    def loss(w, b, xs):
+        h = np.zeros(5)
+        for t in range(40):
+            h = np.tanh(w @ h + xs[t] + b)
+        return np.sum(h * h)
+
+    args = MATRIX, MATRIX[0], np.concatenate([STATES] * 4)
+    gradient = tapec.grad(loss, argnums=(0, 1))
+    source = gradient.source(*args)
+    assert "    d_b += " in source and source.count(".append(") == 2
+    tapec.check_grads(loss, args)

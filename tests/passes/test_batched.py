@@ -49,6 +49,47 @@ def test_outer_products_are_added_up_by_one_product():
     assert names(made) == ["getitem", "transpose", "getitem", "matmul"]
 
 
+def total(pairs, lines=()):
+    """A sum of outer products of these vectors; the last line is it."""
+    lines = list(lines)
+    sums = []
+    for u, v in pairs:
+        column = f"%{len(lines)}"
+        lines += [f"reshape {u} {{shape=(7, 1)}} !ct", f"multiply {column}, {v} !ct"]
+        sums = [*sums, f"%{len(lines) - 1}"]
+        if len(sums) > 1:
+            lines.append(f"add {', '.join(sums)} !ct")
+            sums = [f"%{len(lines) - 1}"]
+    return lines
+
+
+LONG, SHORT = (", ".join([f"%{name}{k}: f64[{n}]" for k in range(6)]) for name, n in (("a", 7), ("b", 3)))
+ROWS_OF_U, ROWS_OF_X = ([f"getitem {x} {{index=({k},)}} !ct" for k in range(6)] for x in ("%u", "%x"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "pair", "names_of_others"),
+    [(ROWS_OF_U, "%{0} %b{0}", "b"), (ROWS_OF_X, "%a{0} %{0}", "a")],
+)
+def test_rows_are_put_in_their_order_whichever_factor_has_them(rows, pair, names_of_others):
+    pairs = [pair.format(k).split() for k in reversed(range(6))]
+    _, made = run("; ".join(total(pairs, rows)), ", ".join([INPUTS, LONG, SHORT]))
+    [stack] = [n for n in made.nodes if n.op.name == "stack"]
+    assert [i.name for i in stack.inputs] == [f"{names_of_others}{k}" for k in range(6)]
+    assert "getitem" not in names(made)
+
+
+def test_sums_over_the_same_steps_share_their_rows():
+    """One goes through them backward, as gradients do."""
+    steps = [f"sin %a{k} !ct" for k in range(6)] + [f"cos %b{k} !ct" for k in range(6)]
+    lines = total([(f"%{k}", f"%b{k}") for k in range(6)], steps)
+    first = len(lines) - 1
+    lines = total([(f"%{k}", f"%{6 + k}") for k in reversed(range(6))], lines)
+    _, made = run("; ".join([*lines, f"return %{first}, %{len(lines) - 1}"]), f"{LONG}, {SHORT}")
+    stacks = [[i.op.name for i in n.inputs] for n in made.nodes if n.op.name == "stack"]
+    assert sorted(map(set, stacks), key=str) == [{"cos"}, {"input"}, {"sin"}]
+
+
 def test_other_vectors_are_stacked_and_other_summands_added():
     lines = outers(5)
     lines[0] = "getitem %u {index=(5,)} !ct"
@@ -117,3 +158,16 @@ def test_a_small_recurrent_net():
     assert abs(slope - (ends[0] - ends[1]) / 2e-5) < 1e-6 * abs(slope)
     source = gradient.source(*args)
     assert "xs.dot(w.T)" in source and "[:, None] *" not in source
+
+
+def test_what_a_recurrent_net_begins_with_is_its_first_row():
+    def loss(w, u, xs):
+        h = np.zeros(5)
+        for t in range(40):
+            h = np.tanh(w @ xs[t] + u @ h)
+        return np.sum(h**2)
+
+    args = 0.3 * RNG.standard_normal((5, 4)), 0.3 * RNG.standard_normal((5, 5)), RNG.standard_normal((40, 4))
+    body = tapec.grad(loss, argnums=(0, 1)).source(*args).partition("def ")[2]
+    assert body.count("np.array(") == 2  # of the states, and of their cotangents, which both sums share
+    assert "np.array([c, *hs[:-1]])" in body
