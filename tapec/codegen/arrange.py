@@ -286,6 +286,10 @@ class _Arranger(Collector):
         if self.is_found_outside(node):
             return self.found[node]
         made = self.kept_value(node)
+        if made is None and is_view(node):  # of what is kept, rather than kept itself
+            made = self.found[node] = node.with_inputs(tuple(map(self.resolve, node.inputs)))
+            self.seen.append(made)
+            return made
         if made is None:
             made = self.item(k, self.keep(block, (block.body[p],)), (1, 0), node)
         self.single.setdefault(loop, set()).add((k, p))

@@ -212,6 +212,10 @@ class Growing:
     def adds_up(self, q: int) -> bool:
         return self.swaps[q] and {kind for kind, _ in self.sources[q]} == {OWN, CARRIED}
 
+    def goes_on(self, q: int) -> bool:
+        """Is it what it was before, and something more or less? So it may begin with a number."""
+        return self.adds_up(q) or [self.seed[q].op.name, *self.sources[q]][:2] == ["subtract", (CARRIED, (q, 1))]
+
     def is_open(self, q: int, node: Node, made: list[Node | None]) -> bool:
         """Is it a sum of which nobody can tell yet what is carried, and what is new?"""
         if not self.adds_up(q):
@@ -264,7 +268,7 @@ class Growing:
     def fits(self, key: Carried) -> bool:
         """Is what the first step finds like what the others find?"""
         node, wanted = self.first[key], self.seed[key[0]].type
-        return node.type == wanted or (node.op is CONSTANT and not wanted.shape and self.adds_up(key[0]))
+        return node.type == wanted or (node.op is CONSTANT and not wanted.shape and self.goes_on(key[0]))
 
     def drop_first(self) -> None:
         """The first step is none of the loop."""

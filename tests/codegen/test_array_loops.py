@@ -712,3 +712,36 @@ def test_lines_written_one_by_one(line):
         wanted = tapec.grad(f)(x)
     np.testing.assert_allclose(slope(x), wanted, rtol=1e-12)
     assert slope.source().count("    for ") == 2 and slope.source().count(".copy()") == 1  # after both
+
+
+def test_what_is_taken_away_from_begins_with_a_number(monkeypatch):
+    """As sums do: the first step is a step like the others."""
+
+    def value(x, w):
+        left = 1.0
+        for _ in range(14):
+            x = np.tanh(w @ x)
+            left = left - np.sum(x * x)
+        return left, x
+
+    for dtype in (np.float64, np.float32):
+        values = drawn(40).astype(dtype), drawn(40, 40).astype(dtype)
+        compiled = as_written_out(graph_of(value, *values), values, monkeypatch)
+        assert "range(14)" in compiled.source and compiled.source.count("np.tanh") == 1
+
+
+def test_a_view_of_what_is_kept_is_not_kept_itself(monkeypatch):
+    """The last line reads the transpose of one step."""
+
+    def value(x, w):
+        seen, turned = [], []
+        for _ in range(14):
+            x = np.tanh(w @ x) + 1.0
+            seen.append(x)
+            turned.append(x.T)
+            x = x - np.cos(w @ turned[-1])
+        return np.sum(np.stack(seen), axis=0) + turned[3] * x
+
+    values = drawn(20, 20), drawn(20, 20)
+    compiled = as_written_out(graph_of(value, *values), values, monkeypatch)
+    assert compiled.source.count(".append(") == 1
