@@ -122,4 +122,4 @@ def has_repeats(node: Node) -> bool:
         return False
     sources = {a.inputs[0] if a.op is ITEM else None for a in arrays}
     whole = sources.pop() if len(sources) == 1 else None
-    return whole is None or whole.op.name != "nonzero" or len(arrays) < len(whole.type)
+    return whole is None or whole.op.name != "nonzero" or len({a.param("index") for a in arrays}) < len(whole.type)

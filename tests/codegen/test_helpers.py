@@ -53,6 +53,23 @@ def test_places_that_come_twice_in_generated_code():
     np.testing.assert_allclose(h, other)
 
 
+def test_places_of_a_mask_are_distinct_together_alone():
+    mask = np.array([[True, True, False], [False, True, True], [True, False, True]])
+    x, weights = np.arange(1.0, 10.0).reshape(3, 3), np.arange(1.0, 7.0)
+
+    def f(x, which):
+        places = np.nonzero(mask)
+        return np.sum(x[places[which[0]], places[which[1]]] ** 2 * weights)
+
+    for which in ((0, 0), (1, 1), (0, 1), (1, 0)):
+        places = tuple([np.nonzero(mask)[k] for k in which])
+        wanted = np.zeros((3, 3))
+        np.add.at(wanted, places, 2 * x[places] * weights)
+        gradient = tapec.grad(lambda x, which=which: f(x, which))
+        np.testing.assert_allclose(gradient(x), wanted)
+        assert ("add" in gradient.source(x)) == (which[0] == which[1])
+
+
 def test_a_wrong_index_is_an_error():
     with pytest.raises(IndexError, match="out of bounds"):
         add_at(np.zeros((5, 3)), np.array([5]), np.ones((1, 3)))
