@@ -10,6 +10,7 @@ import numpy as np
 from tapec.autodiff.basis import Basis, Rows, along_basis
 from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.forward import jvp_graph
+from tapec.autodiff.fronts import hessian_by_rows
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.parts import Part, taken_apart
 from tapec.autodiff.reverse import backward, plain, value_and_grad_graph
@@ -40,6 +41,10 @@ def hessian_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
     The gradient by x_j along the unit vectors of x_i has the shape x_i + x_j: by symmetry the block wanted, and with
     its axes exchanged that of x_j and x_i. Inputs that are read in parts have a block for each pair of these.
     """
+    if len(wrt) == 1:
+        by_rows = hessian_by_rows(graph, wrt[0])
+        if by_rows is not None:
+            return by_rows
     apart, parts = taken_apart(graph, wrt)
     n = len(graph.inputs)
     own = range(n, n + len(parts))
