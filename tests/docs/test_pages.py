@@ -94,6 +94,9 @@ def test_runner_can_write_the_real_output(tmp_path):
         ("1.5e-07", "1.52e-07", True),
         ("1.5e-07", "1.62e-07", False),
         ("x1.5", "x1.6", False),
+        ("3.5e-16", "5.3e-16", True),
+        ("3.5e-16", "5.3e-11", False),
+        ("0.0", "5.3e-11", True),
     ],
 )
 def test_runner_compares_numbers_to_the_digits_shown(expected, got, same):
