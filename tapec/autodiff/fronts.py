@@ -89,13 +89,14 @@ def hessian_by_rows(graph: Graph, w: int) -> Graph | None:
     x = graph.inputs[w]
     if x.type.dtype.kind != "f" or x.type.size < 2 or any([n.op.kind in ("custom", "call") for n in graph.nodes]):
         return None
-    graph = prune(Graph(graph.inputs, graph.nodes, graph.outputs[:1], graph.name))
+    graph = picked_early(prune(Graph(graph.inputs, graph.nodes, graph.outputs[:1], graph.name)))
+    if not any([f.own for f in _fronts(graph, x)]):
+        return None
     merged = Builder()
     graph = merged.graph(graph.inputs, copy_into(merged, graph, graph.inputs), graph.name)
-    graph = picked_early(graph)
     fronts = list(_fronts(graph, x))
-    widths = [math.prod(f.lengths(f.rest)) for f in fronts if f.own]
-    if not widths or len(fronts) > MOST or sum(widths) >= x.type.size:
+    width = sum([math.prod(f.lengths(f.rest)) for f in fronts if f.own])
+    if len(fronts) > MOST or width >= x.type.size:
         return None
     return _Assembly(graph, x, fronts).graph()
 
