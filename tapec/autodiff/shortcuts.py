@@ -1,10 +1,10 @@
 """Derivatives of several operations taken as one, where the whole has a simpler one than its parts in turn.
 
 1 / (1 + exp(-x)) has y * (1 - y), and so has the derivative of logaddexp, and what is put together from both sides of
-zero with exp(-abs(x)), which is smooth there though its parts are not. The logarithm of exp(x) / s, even of some of
-its elements, needs no quotient and cannot divide by one that is zero. log(abs(x)) has 1 / x, and log(cosh(x)) tanh(x),
-which does not overflow. The square of a length has 2 * x, without a root. Values between that have other uses get their
-cotangents from those.
+zero with exp(-abs(x)), which is smooth there though its parts are not. Logarithms and roots of exp(x) / s, even of some
+of its elements, need no quotient and cannot divide by one that is zero; nor does what is over an exponential multiply
+by one that is infinite. log(abs(x)) has 1 / x, and log(cosh(x)) tanh(x), which does not overflow. The square of a
+length has 2 * x, without a root. Values between that have other uses get their cotangents from those.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.autodiff.squares import WrittenOut, same, square_of
+from tapec.autodiff.cotangents import settled
+from tapec.autodiff.logarithms import is_one, logarithm_of, one_plus_exp
+from tapec.autodiff.squares import same, square_of
+from tapec.autodiff.written import back_through, pushed_through
 from tapec.ir import Node, is_literal
-from tapec.ops import apply
+from tapec.ops.layout import unbroadcast
 
 __all__ = ["Shortcut", "shortcut"]
 
@@ -42,13 +45,17 @@ def shortcut(node: Node, apart: Collection[Node]) -> Shortcut | None:
 
 # -- 1 / (1 + exp(u)), exp(u) / (1 + exp(u)) --------------------------------------------------------------------------
 def _quotient(node: Node) -> Shortcut | None:
+    return _logistic(node) or (_over_shifted(node) if node.op.name == "divide" else None) or _over_product(node)
+
+
+def _logistic(node: Node) -> Shortcut | None:
     above, below = node.inputs if node.op.name == "divide" else (None, node.inputs[0])
-    e = _one_plus_exp(below)
+    e = one_plus_exp(below)
     if e is None or e.type != node.type:
         return None
     if above is e:
         return _sigmoid(1, *e.inputs, below, e)
-    if above is None or _is_one(above):
+    if above is None or is_one(above):
         return _sigmoid(-1, *e.inputs, below, e)
     if above.op.name == "where":
         return _sigmoid_by_sides(above, below, e)
@@ -72,7 +79,7 @@ def _sigmoid_by_sides(above: Node, below: Node, e: Node) -> Shortcut | None:
     """where(u >= 0, 1, e) / (1 + e) with e = exp(-abs(u)), or the other way round: smooth, though its parts are not."""
     u = _of_size(e)
     condition, *sides = above.inputs
-    small = next((k for k in (0, 1) if _is_one(sides[1 - k])), None)
+    small = next((k for k in (0, 1) if is_one(sides[1 - k])), None)
     if u is None or small is None:
         return None
     again = _of_size(sides[small])  # computed once more, perhaps
@@ -109,27 +116,51 @@ def _between(e: Node) -> tuple[Node, Node]:
     return e.inputs[0], e.inputs[0].inputs[0]
 
 
-def _one_plus_exp(node: Node) -> Node | None:
-    """The exp(u) of 1 + exp(u)."""
-    if node.op.name != "add":
-        return None
-    for one, e in (node.inputs, node.inputs[::-1]):
-        if _is_one(one) and e.op.name == "exp":
-            return e
-    return None
-
-
 def _twin(again: Node, u: Node) -> tuple[Node, ...]:
     """What was computed once more gets no cotangent of its own."""
     return () if again is u else (again,)
 
 
-def _is_one(node: Node) -> bool:
-    return is_literal(node) and node.value == 1
-
-
 def _is_zero(node: Node) -> bool:
     return is_literal(node) and node.value == 0
+
+
+# -- a / (exp(u) + c) -------------------------------------------------------------------------------------------------
+def _over_shifted(node: Node) -> Shortcut | None:
+    """The slope of log(exp(u) + c) is 1 - c / (exp(u) + c): no product with an exponential that may be infinite."""
+    below = node.inputs[1]
+    found = _shifted_exp(below)
+    if found is None or below.type.dtype != node.type.dtype:
+        return None
+    c, u, inner = found
+
+    def vjp(ct: Any, y: Any, a: Any, u: Any, below: Any) -> tuple[Any, ...]:
+        ct_a = ct / below
+        if below.shape == y.shape:
+            return ct_a, y * (c * ct_a - ct), None
+        return ct_a, unbroadcast(ct * y, below.shape) * (c / below - 1), None
+
+    def jvp(ts: Any, y: Any, a: Any, u: Any, below: Any) -> Any:
+        t_a, t_u, _ = ts
+        if t_u is None:
+            return t_a / below
+        t = y * t_u
+        return (c * t if t_a is None else t_a + c * t) / below - t
+
+    return Shortcut((node.inputs[0], u, below), (below, *inner), vjp, jvp)
+
+
+def _shifted_exp(node: Node) -> tuple[float, Node, tuple[Node, ...]] | None:
+    """The c and u of exp(u) + c, and what lies between."""
+    if node.op.name == "expm1":
+        return -1, node.inputs[0], ()
+    if node.op.name not in ("add", "subtract"):
+        return None
+    a, b = node.inputs
+    for e, c in ((a, b), (b, a)) if node.op.name == "add" else ((a, b),):
+        if e.op.name == "exp" and is_literal(c):
+            return (c.value if node.op.name == "add" else -c.value), e.inputs[0], (e,)
+    return None
 
 
 # -- max(u, 0) + log(1 + exp(-abs(u))), among other terms -------------------------------------------------------------
@@ -214,7 +245,7 @@ def _log_of_size(node: Node) -> Node | None:
     """The e of log(1 + e) with e = exp(-abs(u))."""
     if node.op.name not in ("log1p", "log"):
         return None
-    e = node.inputs[0] if node.op.name == "log1p" else _one_plus_exp(node.inputs[0])
+    e = node.inputs[0] if node.op.name == "log1p" else one_plus_exp(node.inputs[0])
     return e if e is not None and _of_size(e) is not None else None
 
 
@@ -251,7 +282,7 @@ def _log(node: Node) -> Shortcut | None:
     (value,) = node.inputs
     slope = _SLOPES.get(value.op.name)
     if slope is None or value.inputs[0].type.dtype.kind != "f":
-        return _log_of_share(node)
+        return _logarithm(node)
     return Shortcut(
         inputs=value.inputs,
         inner=(value,),
@@ -260,39 +291,77 @@ def _log(node: Node) -> Shortcut | None:
     )
 
 
-# -- log(exp(u) / s), and of what is read from it ---------------------------------------------------------------------
-def _log_of_share(node: Node) -> Shortcut | None:
-    (value,) = node.inputs
-    reading = value if value.op.name in ("getitem", "take_along_axis") else None
-    quotient = value if reading is None else reading.inputs[0]
-    if quotient.op.name != "divide":
+# -- functions of exp(u) / s, and of other products with exponentials -------------------------------------------------
+Slope = Callable[..., Any]  # from y and the operands: the derivative along the logarithm of one of these
+_ROOTS: dict[str, Slope] = {
+    "sqrt": lambda y, x: y * 0.5,
+    "cbrt": lambda y, x: y * (1 / 3),
+    **dict.fromkeys(["power", "float_power"], lambda y, x, n: y * n),
+}
+_LOGARITHMS: dict[str, Slope] = {
+    "log": lambda y, x: 1,
+    "log2": lambda y, x: 1 / math.log(2.0),
+    "log10": lambda y, x: 1 / math.log(10.0),
+    "scipy.special.xlogy": lambda y, a, x: a,
+    "scipy.special.rel_entr": lambda y, a, x: -a,
+}
+_QUOTIENTS: dict[str, Slope] = {"divide": lambda y, a, x: -y, "reciprocal": lambda y, x: -y}
+
+
+def _root(node: Node) -> Shortcut | None:
+    return _along_logarithm(node, 0, _ROOTS[node.op.name], shares=True)
+
+
+def _logarithm(node: Node) -> Shortcut | None:
+    return _along_logarithm(node, len(node.inputs) - 1, _LOGARITHMS[node.op.name])
+
+
+def _over_product(node: Node) -> Shortcut | None:
+    return _along_logarithm(node, len(node.inputs) - 1, _QUOTIENTS[node.op.name])
+
+
+def _along_logarithm(node: Node, operand: int, slope: Slope, shares: bool = False) -> Shortcut | None:
+    """A function of a product, by the logarithm of that."""
+    found = logarithm_of(node.inputs[operand], shares)
+    if found is None:
         return None
-    e, s = quotient.inputs
-    if e.op.name != "exp" or e.type != quotient.type or s.type.weak:
-        return None
+    n = len(node.inputs)
+    others = [k != operand and not is_literal(i) for k, i in enumerate(node.inputs)]
 
-    def vjp(ct: Any, y: Any, u: Any, s: Any, *places: Any) -> tuple[Any, ...]:
-        if reading is not None:
-            rule = reading.op.vjp
-            assert rule is not None
-            ct = rule(ct, y, u, *places, **dict(reading.params))[0]
-        return (ct, -ct / s, *[None] * len(places))
+    def vjp(ct: Any, y: Any, *xs: Any) -> tuple[Any, ...]:
+        from tapec.autodiff.reverse import scaled, signed_cotangents  # which asks for shortcuts
 
-    def jvp(ts: Any, y: Any, u: Any, s: Any, *places: Any) -> Any:
-        t_u, t_s = ts[:2]
-        t = t_u if t_s is None else -(t_s / s) if t_u is None else t_u - t_s / s
-        t = np.broadcast_to(t, e.type.shape)
-        return t if reading is None else apply(reading.op, (t, *places), reading.params)
+        parts = signed_cotangents(node, ct, y, xs[:n], others) if any(others) else (None,) * n
+        parts = [part if other else None for part, other in zip(parts, others, strict=True)]
+        return (*parts, *back_through(found, settled(scaled(ct, slope(y, *xs[:n]))), xs[n:]))
 
-    places = () if reading is None else reading.inputs[1:]
-    inner = (quotient, e) if reading is None else (value, quotient, e)
-    return Shortcut((e.inputs[0], s, *places), inner, vjp, jvp)
+    def jvp(ts: Any, y: Any, *xs: Any) -> Any:
+        from tapec.autodiff.forward import summed, tangent  # likewise
+
+        moving = [t if other else None for t, other in zip(ts, others)]
+        known = {node: y.node, **{i: x.node for i, x in zip(node.inputs, xs)}}
+        parts = [tangent(y.builder, node, moving, known.__getitem__)] if any([t is not None for t in moving]) else []
+        along = pushed_through(found, ts[n:], xs[n:])
+        return summed([*parts, None if along is None else along * slope(y, *xs[:n])])
+
+    return Shortcut((*node.inputs, *found.inputs), found.inner, vjp, jvp)
 
 
 # -- norm(x) ** 2 and the like ----------------------------------------------------------------------------------------
 def _power(node: Node) -> Shortcut | None:
     exponent = node.inputs[1]
-    return _quotient(node) if is_literal(exponent) and exponent.value == -1 else _square(node)
+    k = exponent.value if is_literal(exponent) else None
+    if k == -1:
+        return _logistic(node) or _root(node)
+    return _square(node) if _is_whole(k) else _root(node)
+
+
+def _is_whole(k: Any) -> bool:
+    return type(k) in (int, float) and k >= 0 and k % 1 == 0
+
+
+def _product(node: Node) -> Shortcut | None:
+    return _square(node) or _times_own_root(node)
 
 
 def _square(node: Node) -> Shortcut | None:
@@ -309,39 +378,23 @@ def _square(node: Node) -> Shortcut | None:
     return Shortcut(
         inputs=found.inputs,
         inner=found.inner,
-        vjp=lambda ct, y, *xs: _back_through(found, ct, xs),
-        jvp=lambda ts, y, *xs: _pushed_through(found, ts, xs),
+        vjp=lambda ct, y, *xs: back_through(found, ct, xs),
+        jvp=lambda ts, y, *xs: pushed_through(found, ts, xs),
     )
 
 
-def _back_through(program: WrittenOut, ct: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
-    from tapec.autodiff.reverse import backward  # which asks for shortcuts
-
-    lift = _within(program, xs)
-    return tuple(backward(xs[0].builder, program.nodes, [program.result], [ct], program.given, lift))
-
-
-def _pushed_through(program: WrittenOut, ts: Sequence[Any], xs: tuple[Any, ...]) -> Any:
-    from tapec.autodiff.forward import push  # likewise
-
-    moving = {i: t for i, t in zip(program.given, ts, strict=True) if t is not None}
-    lift = _within(program, xs)
-    for node in program.nodes:
-        if any([i in moving for i in node.inputs]):
-            push(xs[0].builder, node, moving, (), lift)
-    return moving.get(program.result)
-
-
-def _within(program: WrittenOut, xs: tuple[Any, ...]) -> Callable[[Node], Node]:
-    """Gives the node that stands for a value of the program where its inputs are these."""
-    known = {i: x.node for i, x in zip(program.given, xs, strict=True)}
-
-    def lift(node: Node) -> Node:
-        if node not in known:
-            known[node] = xs[0].builder.add(node.with_inputs(tuple(map(lift, node.inputs))))
-        return known[node]
-
-    return lift
+# -- x * sqrt(x) ------------------------------------------------------------------------------------------------------
+def _times_own_root(node: Node) -> Shortcut | None:
+    """It has no slope at zero, though the root has an infinite one."""
+    for x, root in (node.inputs, node.inputs[::-1]):
+        if root.op.name == "sqrt" and root.inputs[0] is x:
+            return Shortcut(
+                inputs=(x, root),
+                inner=(root,),
+                vjp=lambda ct, y, x, root: (ct * (root * 1.5), None),
+                jvp=lambda ts, y, x, root: ts[0] * (root * 1.5),
+            )
+    return None
 
 
 # -- min(exp(b - logaddexp(a, b)), 1) ---------------------------------------------------------------------------------
@@ -351,7 +404,7 @@ _SCALES = {"exp": ("logaddexp", 1.0), "exp2": ("logaddexp2", math.log(2.0))}
 def _share(node: Node) -> Shortcut | None:
     """The share of exp(b) in exp(a) + exp(b), with bounds for infinities, as in the derivative of logaddexp."""
     e, most = node.inputs
-    if not (_is_one(most) or most.op.name == "where") or e.op.name not in _SCALES or e.inputs[0].op.name != "subtract":
+    if not (is_one(most) or most.op.name == "where") or e.op.name not in _SCALES or e.inputs[0].op.name != "subtract":
         return None
     name, scale = _SCALES[e.op.name]
     b, bounded = e.inputs[0].inputs
@@ -380,8 +433,11 @@ _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
     **dict.fromkeys(["add", "subtract"], _softplus),
     "divide": _quotient,
     "reciprocal": _quotient,
+    **dict.fromkeys(_LOGARITHMS, _logarithm),
     "log": _log,
+    **dict.fromkeys(["sqrt", "cbrt"], _root),
     **dict.fromkeys(["power", "float_power"], _power),
-    **dict.fromkeys(["square", "multiply"], _square),
+    "square": _square,
+    "multiply": _product,
     "minimum": _share,
 }

@@ -7,15 +7,16 @@ the square is written, and also that of a length which was scaled, negated, laid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from tapec.ir import CT, Builder, Node, input_node, is_literal
+from tapec.autodiff.written import Writer, WrittenOut
+from tapec.ir import Node, is_literal
 from tapec.ops import Symbol, apply
 
-__all__ = ["WrittenOut", "same", "square_of"]
+__all__ = ["same", "square_of"]
 
 FAR = 8  # operations between a length and its square
 
@@ -35,16 +36,6 @@ LINEAR = LAYOUT | {"multiply", "divide", "negative"}
 FACTORS = {"multiply": 2, "divide": 1}  # how many operands of a product, or a quotient, are factors of it
 
 
-class WrittenOut(NamedTuple):
-    """The value of a node by a program of its own."""
-
-    inputs: tuple[Node, ...]  # of the user's program
-    inner: tuple[Node, ...]  # the values between
-    given: tuple[Node, ...]  # what stands for the inputs
-    nodes: Sequence[Node]
-    result: Node
-
-
 def square_of(node: Node) -> WrittenOut | None:
     """The square of a length, if a node is one, or a multiple of it."""
     factors = _factors(node)
@@ -55,10 +46,7 @@ def square_of(node: Node) -> WrittenOut | None:
         return None
     walk = _Walk(node, length)
     square = walk.square(length, FAR)
-    result = square if product is None else walk.multiple(product, length, square)
-    if result.dtype != node.type.dtype:
-        result = result.astype(node.type.dtype)
-    return WrittenOut(tuple(walk.given), tuple(walk.inner), tuple(walk.given.values()), walk.builder.nodes, result.node)
+    return walk.written(node, square if product is None else walk.multiple(product, length, square))
 
 
 def _factors(node: Node) -> tuple[Node, Node | None] | None:
@@ -116,23 +104,13 @@ def _step(node: Node) -> int | None:
     return next(iter([*lengths, *[k for k, i in enumerate(node.inputs) if i.op.name in LINEAR]]), None)
 
 
-class _Walk:
+class _Walk(Writer):
     """The program, as it is written down."""
 
     def __init__(self, node: Node, length: Node):
-        self.builder = Builder()
-        self.builder.origin = node.origin
-        self.builder.role = CT
+        super().__init__(node)
         self.dtype = length.type.dtype
-        self.given: dict[Node, Node] = {}
-        self.inner: dict[Node, None] = {i: None for i in node.inputs if not is_literal(i)}
-
-    def value(self, node: Node) -> Any:
-        if is_literal(node):
-            return node.value
-        if node not in self.given:
-            self.given[node] = input_node(node.name, node.type, node.origin)
-        return Symbol(self.given[node], self.builder)
+        self.inner |= {i: None for i in node.inputs if not is_literal(i)}
 
     def multiple(self, product: Node, length: Node, square: Any) -> Any:
         """The square in place of one factor of a product."""

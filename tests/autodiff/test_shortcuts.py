@@ -73,7 +73,13 @@ def log_of_cosh(x):
     return np.sum(np.log(np.cosh(x)) ** 2)
 
 
+def times_own_root(x):
+    s = x * x + 0.1
+    return np.sum(s * np.sqrt(s) + np.sqrt(s) * s * x)
+
+
 FUNCTIONS = [
+    times_own_root,
     log_of_absolute,
     log_of_cosh,
     sigmoid,
@@ -309,3 +315,14 @@ def test_shares_of_infinities(f, optimize):
         second = tapec.grad(lambda a, b: np.sum(first(a, b)[0]), argnums=(0, 1))
         slope = np.log(2) / 4 if f is np.logaddexp2 else 1 / 4  # where they are equal, as for equal numbers
         assert np.allclose(second(a, b), [[0, 0, 0, 0, np.nan, slope], [0, 0, 0, 0, np.nan, -slope]], equal_nan=True)
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_a_number_times_its_root_is_flat_at_zero(optimize):
+    x = np.array([0.0, 4.0])
+    with tapec.settings(optimize=optimize), np.errstate(divide="ignore"):
+        for way in (tapec.grad, tapec.jacfwd, by_tape):
+            np.testing.assert_array_equal(way(lambda x: np.sum(x * np.sqrt(x)))(x), [0, 3])
+        np.testing.assert_array_equal(tapec.grad(lambda x: np.sum(x * np.sqrt(x * 1.0)))(x)[1], 3)
+        second = tapec.jacrev(tapec.grad(lambda x: np.sum(x * np.sqrt(x))))(x)
+    np.testing.assert_array_equal(np.diag(second), [np.inf, 0.375])

@@ -97,6 +97,10 @@ CONVENTIONS = {
         Row("special.softmax(x) * [1, 0]", {"x": [-inf, 0.0]}, [[0, 0]]),
         Row("special.log_softmax(x) * [1, 0]", {"x": [1000.0, 1000.0]}, [[0.5, -0.5]]),
         Row("special.expit(x)", {"x": [-1000.0, 1000.0]}, [[0, 0]]),
+        Row("np.sqrt(special.softmax(x))", {"x": [800.0, 0.0]}, [[0, 0]], "roots of what underflows"),
+        Row("(np.exp(x) / np.sum(np.exp(x)))**0.3", {"x": [1.0, -800.0]}, [[0, 0]]),
+        Row("x / np.cosh(x)", {"x": [-800.0, 0.0]}, [[0, 1]], "and what is over something infinite"),
+        Row("x / (1 + np.exp(-x))", {"x": [-800.0, 0.0]}, [[0, 0.5]]),
     ],
     "Matrices": [
         Row("np.linalg.det(a)", {"a": [[1.0, 2.0], [2.0, 4.0]]}, [[[4, -2], [-2, 1]]], "cofactors, singular or not"),

@@ -1,0 +1,117 @@
+"""Logarithms of products with exponentials among their factors, written out as the sums that they are.
+
+log(exp(u) / s) is u - log(s), whose derivative divides by no share that underflows, and multiplies by no exponential
+that overflows. So the root of such a share, or a power of it, y, has k * y times that derivative, and what is divided
+by such a product has -y times that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapec.autodiff.written import Writer, WrittenOut
+from tapec.ir import Node, is_literal
+from tapec.ops import apply
+
+__all__ = ["is_one", "logarithm_of", "one_plus_exp"]
+
+FAR = 8  # operations between a product and an exponential in it
+LAYOUT = frozenset({"getitem", "take_along_axis", "reshape", "transpose", "broadcast_to"})
+FACTORS = {"multiply": (1, 1), "divide": (1, -1), "reciprocal": (-1,), "sqrt": (0.5,), "square": (2,)}  # and powers
+
+EXPONENTIALS: dict[str, Callable[[Any], Any]] = {  # their logarithms
+    "exp": lambda u: u,
+    "exp2": lambda u: u * math.log(2.0),
+    "cosh": lambda u: np.log(np.cosh(u)),  # for which there is a shortcut
+}
+
+
+def logarithm_of(node: Node, shares: bool = False) -> WrittenOut | None:
+    """The logarithm of a product, up to a constant, if an exponential is in it; sigmoids count if `shares`."""
+    if not _leads(node, shares, FAR):
+        return None
+    walk = _Walk(node, shares)
+    result = walk.log(node, FAR)
+    return walk.written(node, result if result.shape == node.type.shape else np.broadcast_to(result, node.type.shape))
+
+
+def _leads(node: Node, shares: bool, far: int) -> bool:
+    """Does it lead to an exponential?"""
+    if node.type.dtype.kind != "f":
+        return False
+    if (shares and _sigmoid(node) is not None) or node.op.name in EXPONENTIALS:
+        return True
+    return far > 0 and any([_leads(i, shares, far - 1) for _, i in _factors(node)])
+
+
+def _factors(node: Node) -> list[tuple[float, Node]]:
+    """What a node is a product of, with exponents; one factor in another layout, or many in one array, count too."""
+    name, inputs = node.op.name, node.inputs
+    if name in LAYOUT or name == "prod":
+        return [(1, inputs[0])]
+    if name == "power":
+        return [(inputs[1].value, inputs[0])] if is_literal(inputs[1]) else []
+    return list(zip(FACTORS.get(name, ()), inputs, strict=False))
+
+
+# -- 1 / (1 + exp(u)) -------------------------------------------------------------------------------------------------
+def one_plus_exp(node: Node) -> Node | None:
+    """The exp(u) of 1 + exp(u)."""
+    if node.op.name != "add":
+        return None
+    for one, e in (node.inputs, node.inputs[::-1]):
+        if is_one(one) and e.op.name == "exp":
+            return e
+    return None
+
+
+def is_one(node: Node) -> bool:
+    return is_literal(node) and node.value == 1
+
+
+def _sigmoid(node: Node) -> tuple[int, Node] | None:
+    """1 and u of 1 / (1 + exp(-u)), -1 and u of 1 / (1 + exp(u)); of one less such a share, too."""
+    name, inputs = node.op.name, node.inputs
+    if name in ("scipy.special.expit", "sigmoid"):
+        return 1, inputs[0]
+    if name == "reciprocal" or (name == "divide" and is_one(inputs[0])):
+        e = one_plus_exp(inputs[-1])
+        return None if e is None else (-1, e.inputs[0])
+    if name == "subtract" and is_one(inputs[0]):
+        found = _sigmoid(inputs[1])
+        return None if found is None else (-found[0], found[1])
+    return None
+
+
+# -- written out ------------------------------------------------------------------------------------------------------
+class _Walk(Writer):
+    """The program, as it is written down."""
+
+    def __init__(self, node: Node, shares: bool):
+        super().__init__(node)
+        self.shares = shares
+
+    def log(self, node: Node, far: int) -> Any:
+        """The logarithm of what leads to an exponential."""
+        self.inner[node] = None
+        name = node.op.name
+        if name in EXPONENTIALS:
+            return EXPONENTIALS[name](self.value(node.inputs[0]))
+        found = _sigmoid(node) if self.shares else None
+        if found is not None:
+            side, u = found
+            return -np.logaddexp(0.0, -side * self.value(u))
+        if name in LAYOUT:
+            below, *places = node.inputs
+            return apply(node.op, (self.log(below, far - 1), *map(self.value, places)), node.params)
+        if name == "prod":
+            return np.sum(self.log(node.inputs[0], far - 1), **dict(node.params))
+        terms = [k * self.factor(i, far - 1) for k, i in _factors(node) if not is_literal(i)]
+        return sum(terms[1:], terms[0])
+
+    def factor(self, node: Node, far: int) -> Any:
+        return self.log(node, far) if _leads(node, self.shares, far) else np.log(self.value(node))

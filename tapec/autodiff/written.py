@@ -1,0 +1,79 @@
+"""A value of the user's program, written out by another program that is better differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tapec.ir import CT, Builder, Node, input_node, is_literal
+from tapec.ops import Symbol
+
+__all__ = ["Writer", "WrittenOut", "back_through", "pushed_through"]
+
+
+class WrittenOut(NamedTuple):
+    """The value of a node by a program of its own."""
+
+    inputs: tuple[Node, ...]  # of the user's program
+    inner: tuple[Node, ...]  # the values between
+    given: tuple[Node, ...]  # what stands for the inputs
+    nodes: Sequence[Node]
+    result: Node
+
+
+class Writer:
+    """The program, as it is written down."""
+
+    def __init__(self, node: Node):
+        self.builder = Builder()
+        self.builder.origin = node.origin
+        self.builder.role = CT
+        self.given: dict[Node, Node] = {}
+        self.inner: dict[Node, None] = {}
+
+    def value(self, node: Node) -> Any:
+        """A number, or what stands for a value of the user's program."""
+        if is_literal(node):
+            return node.value
+        if node not in self.given:
+            self.given[node] = input_node(node.name, node.type, node.origin)
+        return Symbol(self.given[node], self.builder)
+
+    def written(self, node: Node, result: Any) -> WrittenOut:
+        """The program, which gives a result for a node."""
+        if result.dtype != node.type.dtype:
+            result = result.astype(node.type.dtype)
+        given = tuple(self.given.values())
+        return WrittenOut(tuple(self.given), tuple(self.inner), given, self.builder.nodes, result.node)
+
+
+def back_through(program: WrittenOut, ct: Any, xs: Sequence[Any]) -> tuple[Any, ...]:
+    """Cotangents of the inputs, whose values are xs."""
+    from tapec.autodiff.reverse import backward  # which asks for shortcuts
+
+    lift = _within(program, xs)
+    return tuple(backward(xs[0].builder, program.nodes, [program.result], [ct], program.given, lift))
+
+
+def pushed_through(program: WrittenOut, ts: Sequence[Any], xs: Sequence[Any]) -> Any:
+    """The tangent of the result; None where no input moves."""
+    from tapec.autodiff.forward import push  # likewise
+
+    moving = {i: t for i, t in zip(program.given, ts, strict=True) if t is not None}
+    lift = _within(program, xs)
+    for node in program.nodes:
+        if any([i in moving for i in node.inputs]):
+            push(xs[0].builder, node, moving, (), lift)
+    return moving.get(program.result)
+
+
+def _within(program: WrittenOut, xs: Sequence[Any]) -> Callable[[Node], Node]:
+    """Gives the node that stands for a value of the program where its inputs are these."""
+    known = {i: x.node for i, x in zip(program.given, xs, strict=True)}
+
+    def lift(node: Node) -> Node:
+        if node not in known:
+            known[node] = xs[0].builder.add(node.with_inputs(tuple(map(lift, node.inputs))))
+        return known[node]
+
+    return lift

@@ -1,0 +1,167 @@
+"""Functions of products with exponentials: the right derivatives, which are finite where these vanish or overflow."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+import tapec
+from tapec.autodiff.logarithms import logarithm_of
+from tapec.ir import parse
+from tests.ops.derivatives import by_tape
+from tests.passes.support import text
+
+Q = np.array([0.2, 0.3, 0.5])
+
+
+def share(z):
+    e = np.exp(z - z.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+
+VANISHING = {  # of what is far below zero
+    "root": lambda z: np.sqrt(share(z)),
+    "SciPy's softmax": lambda z: np.sqrt(tapec.scipy.special.softmax(z)),
+    "power": lambda z: share(z) ** 0.5 + share(z) ** 0.3,
+    "np.float_power": lambda z: np.float_power(share(z), 1.5),
+    "powers": lambda z: share(z) ** Q,
+    "cube root": lambda z: np.cbrt(share(z)),
+    "Hellinger": lambda z: (np.sqrt(share(z)) - np.sqrt(Q)) ** 2,
+    "Hellinger's distance": lambda z: np.linalg.norm(np.sqrt(share(z)) - np.sqrt(Q)),
+    "Bhattacharyya": lambda z: np.log(np.sum(np.sqrt(share(z) * Q))),
+    "of two": lambda z: np.sqrt(share(z) * share(z[::-1])),
+    "Tsallis": lambda z: (1 - np.sum(share(z) ** 0.7)) / (0.7 - 1),
+    "other uses": lambda z: np.sqrt(p := share(z)) * np.sin(z) + p * p,
+    "laid out": lambda z: np.sqrt(share(np.stack([z, -z])).T[1:, :1]) * np.arange(3.0),
+    "picked": lambda z: np.sqrt(share(z)[np.array([0, 1, 1])]) * Q,
+    "exponential": lambda z: np.sqrt(np.exp(z)),
+    "of base 2": lambda z: np.exp2(z) ** 0.3,
+    "density": lambda z: np.sqrt(np.exp(-0.5 * z * z)),
+    "root of a root": lambda z: np.sqrt(np.sqrt(share(z))),
+    "square": lambda z: np.sqrt(np.square(share(z)) * Q),
+    "geometric mean": lambda z: np.prod(share(z)) ** (1 / 3),
+    "sigmoid": lambda z: np.sqrt(sigmoid(z)),
+    "its rest": lambda z: (1 - sigmoid(-z)) ** 0.3,
+    "expit": lambda z: special.expit(z) ** 0.3,
+    "deviation": lambda z: np.sqrt(special.expit(z) * (1 - special.expit(z))),
+}
+OVERFLOWING = {  # of what is far above zero
+    "over": lambda z: z / np.exp(z),
+    "over a power": lambda z: Q / np.exp(0.5 * z) ** 2,
+    "reciprocal": lambda z: np.reciprocal(np.exp(z)),
+    "power": lambda z: np.exp(z) ** -1 + np.exp(z) ** -0.5,
+    "hyperbolic": lambda z: np.tanh(z) / np.cosh(z) + 1 / np.cosh(z) ** 2,
+    "swish": lambda z: -z / (1 + np.exp(z)),
+    "growth": lambda z: 3 / (np.exp(z) + 1) - Q,
+    "Planck": lambda z: z**3 / (np.exp(z) - 1),
+    "np.expm1": lambda z: z**3 / np.expm1(z),
+    "Fermi": lambda z: z**0.5 / (np.exp(z - 3) + 1.0),
+    "pairs": lambda z: Q[:, None] / (2 + np.exp(z)),
+}
+WAYS = {
+    "reverse": (tapec.grad, tapec.hessian),
+    "forward": (tapec.jacfwd, lambda f: tapec.jacfwd(tapec.jacfwd(f))),
+    "on a tape": (by_tape, lambda f: tapec.jacrev(tapec.grad(f))),
+}
+CASES = [(table, name) for table in (VANISHING, OVERFLOWING) for name in table]
+
+
+@pytest.mark.parametrize("table, name", CASES)
+def test_derivatives(table, name):
+    f = lambda z: np.sum(table[name](z))
+    z = np.array([0.4, 1.3, 0.8])
+    tapec.check_grads(f, (z,), order=2)
+    g = tapec.grad(f)(z.astype(np.float32))
+    assert g.dtype == np.float32
+    np.testing.assert_allclose(g, tapec.grad(f)(z), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("table, name", CASES)
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:divide by zero", "ignore:underflow")
+def test_far_out_derivatives_are_the_limits(table, name, way, optimize):
+    sign = -1 if table is VANISHING else 1
+    near, far = (np.array([0.4, sign * z, 0.8]) for z in (250.0, 2000.0))
+    f = lambda z: np.sum(table[name](z))
+    with tapec.settings(optimize=optimize):
+        for derivative in WAYS[way]:
+            np.testing.assert_allclose(derivative(f)(far), derivative(f)(near), rtol=1e-12, atol=1e-15)
+
+
+def test_the_root_of_a_share_in_closed_form():
+    z = np.array([0.0, -800.0, 1.0])
+    p = share(z)
+    r = np.sqrt(p)
+    np.testing.assert_allclose(tapec.jacrev(lambda z: np.sqrt(share(z)))(z), 0.5 * r[:, None] * (np.eye(3) - p))
+    np.testing.assert_allclose(tapec.jacfwd(lambda z: np.sqrt(share(z)))(z), 0.5 * r[:, None] * (np.eye(3) - p))
+
+
+@pytest.mark.parametrize("f", [special.xlogy, special.rel_entr, lambda q, p: q * np.log2(p * Q) * np.log(2)])
+def test_logarithms_of_shares_whose_reciprocal_is_infinite(f):
+    z = np.array([0.0, -715.0, 1.0])
+    sign = -1 if f is special.rel_entr else 1
+    for way in (tapec.grad, tapec.jacfwd, by_tape):
+        slope = way(lambda z: np.sum(f(Q, share(z))))(z)
+        np.testing.assert_allclose(slope, sign * (Q - share(z)), rtol=1e-12)
+
+
+def test_both_operands_may_move():
+    f = lambda a, z: np.sum(special.xlogy(a, share(z)) + share(z) ** a + a / np.exp(z * a))
+    a, z = np.array([0.4, 1.2, 2.0]), np.array([0.5, -0.3, 1.0])
+    tapec.check_grads(f, (a, z), order=2)
+    tapec.check_grads(lambda z: f(z, z), (a,), order=2)
+
+
+def test_the_share_itself_has_the_infinite_slope():
+    z = tapec.constant([0.0, -800.0, 1.0])
+    with tapec.GradientTape() as tape:
+        tape.watch(z)
+        p = share(z)
+        y = np.sum(np.sqrt(p))
+    np.testing.assert_array_equal(tape.gradient(y, p).numpy()[1], np.inf)
+
+
+def test_slopes_of_logistic_growth():
+    """With what is larger, or smaller, than the exponential."""
+    x, t = np.linspace(-1, 1, 6).reshape(2, 3), np.array([0.1, -0.2, 800.0])
+    f = lambda x, t: np.sum(x * x / (1 + np.exp(t)))
+    with np.errstate(over="ignore"):
+        rest = 1 / (1 + np.exp(t))
+        np.testing.assert_allclose(tapec.grad(f, argnums=1)(x, t), -np.sum(x * x, axis=0) * rest * (1 - rest))
+        np.testing.assert_allclose(tapec.grad(f)(x, t), 2 * x * rest)
+
+
+def test_nothing_is_divided_by_the_root():
+    z = np.linspace(-1, 1, 1000).reshape(100, 10)
+    g = tapec.grad(lambda z: np.sum((np.sqrt(share(z)) - 0.3) ** 2))
+    g(z)
+    assert "/= r" not in g.source(z) and "/ r" not in g.source(z)
+
+
+OTHERS = {  # no exponential among the factors, or what is none
+    "no exponential": "multiply %x, %y",
+    "sum": "exp %x; add %0, %y",
+    "sum of all": "exp %x; sum %0 {axis=(0,), keepdims=False}",
+    "sine": "exp %x; sin %0",
+    "negative": "exp %x; negative %0",
+    "power of any exponent": "exp %x; power %0, %y",
+    "sigmoid, where none is asked for": "sigmoid %x",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_has_no_such_logarithm(name):
+    graph = parse(text("%x: f64[3], %y: f64[3]", OTHERS[name]))
+    assert logarithm_of(graph.outputs[0]) is None
+
+
+def test_logarithms_are_written_out():
+    graph = parse(text("%x: f64[3], %y: f64[3]", "exp %x; multiply %0, 2.0; divide %1, %y; sqrt %2"))
+    found = logarithm_of(graph.outputs[0])
+    assert set(found.inputs) == set(graph.inputs)
+    assert {node.op.name for node in found.inner} == {"exp", "multiply", "divide", "sqrt"}
+    assert logarithm_of(parse(text("%x: f64[3]", "sigmoid %x")).outputs[0], shares=True) is not None
