@@ -14,7 +14,7 @@ from tapec.ops.loop import repeated
 from tapec.ops.named_axes import axis_names
 from tapec.passes.facts import is_zero
 
-__all__ = ["SOURCES", "Empty", "may_be_empty"]
+__all__ = ["SOURCES", "Empty", "is_chosen", "may_be_empty"]
 
 SOURCES = frozenset({"where", "scatter", "tril", "triu", "diag", "eye", "setitem"})  # without these nothing is empty
 WHOLE = Slice(None, None, None)
@@ -27,7 +27,8 @@ class Empty(NamedTuple):
     The rest are by derivative rules and by the unit vectors of Jacobians. Where constant indices chose along one axis
     (counted from the last), `filled` are the places that are not empty. Where they chose along several, `touched` are
     those at each place of which, together, something was chosen: of `x[rows, labels]`, with all rows, the first.
-    Along `lines`, places were chosen whatever is chosen along others: both axes of `x[1:, 1:]`.
+    Along `lines`, places were chosen whatever is chosen along others: both axes of `x[1:, 1:]`. An axis that several
+    became is `merged`: which it is, their sizes, and along which of them there were lines.
     """
 
     axes: int
@@ -36,6 +37,7 @@ class Empty(NamedTuple):
     filled: int = 0
     touched: tuple[int, ...] = ()
     lines: int = 0
+    merged: tuple[int, tuple[int, ...], int] | None = None
 
 
 Given = Sequence[Empty | None]
@@ -87,7 +89,7 @@ def _laid(node: Node, k: int, part: Empty | None) -> Empty | None:
         return part
     touched = tuple([axes << shift for axes in part.touched])
     return part._replace(
-        axes=part.axes << shift, chosen=part.chosen << shift, touched=touched, lines=part.lines << shift
+        axes=part.axes << shift, chosen=part.chosen << shift, touched=touched, lines=part.lines << shift, merged=None
     )
 
 
@@ -103,7 +105,7 @@ def _where(node: Node, given: Given) -> Empty | None:
     if is_zero(a) or is_zero(b):
         ndim = node.type.ndim
         axes = _varies(condition, ndim)
-        by_user = _is_chosen(condition)
+        by_user = is_chosen(condition)
         parts.append(Empty(axes, axes, lines=_lines(condition, ndim)) if by_user else Empty(axes, 0))
     return _joined(parts)
 
@@ -117,14 +119,14 @@ def _lines(condition: Node, ndim: int, depth: int = 8) -> int:
     return axes if axes.bit_count() == 1 else 0
 
 
-def _is_chosen(condition: Node, depth: int = 8) -> bool:
+def is_chosen(condition: Node, depth: int = 8) -> bool:
     """Is it the user's, as it is or in another layout, or of integers? Derivative rules compare numbers.
 
     Nor did the user choose the unit vectors along which Jacobians are taken.
     """
     if condition.type.dtype.kind not in "biu" or condition.op.name == "eye" or not depth:
         return False
-    return condition.role is None or all([_is_chosen(i, depth - 1) for i in condition.inputs])
+    return condition.role is None or all([is_chosen(i, depth - 1) for i in condition.inputs])
 
 
 def _scatter(node: Node, given: Given) -> Empty | None:
@@ -133,9 +135,16 @@ def _scatter(node: Node, given: Given) -> Empty | None:
         return found
     axes = _all_axes(node)
     if inner.chosen:
-        return Empty(axes, axes)
+        lines = inner.lines if found is None else found.lines | inner.lines
+        return Empty(axes, axes, lines=lines if _keeps_axes(node) else 0)
     in_pairs = len(set(node.inputs[1:])) > 1  # not a diagonal: those of a pairwise distance, say, and each has some
     return Empty(axes, 0) if in_pairs or found is None else found._replace(axes=axes)
+
+
+def _keeps_axes(node: Node) -> bool:
+    """Is every axis that of one axis of what is written?"""
+    slots = [array.type.ndim for array in node.inputs[1:]]
+    return slots in ([], [1]) and all([type(part) in (Slice, Slot) for part in node.param("index")])
 
 
 def _scattered(node: Node) -> Empty | None:
@@ -272,13 +281,38 @@ def _reshape(node: Node, given: Given) -> Empty | None:
         return None
     old, new = node.inputs[0].type.shape, node.type.shape
     here, there = _by_step(old), _by_step(new)
-    parted, made = [k for at, k in here.items() if at not in there], [k for at, k in there.items() if at not in here]
-    if any([part.chosen >> k & 1 for k in parted]):
-        return _split(part, old, new) or _moved(part, _all_axes(node))
+    parted, made = (sorted([k for at, k in a.items() if at not in b]) for a, b in ((here, there), (there, here)))
     left = _permuted(part, {k: there[at] for at, k in here.items() if at in there}, len(old), len(new))
+    if any([part.chosen >> k & 1 for k in parted]):
+        return _split(part, old, new) or _unmerged(part, old, new) or _merged(part, left, parted, made, node)
     if any([part.axes >> k & 1 for k in parted]):
         return left._replace(axes=left.axes | sum([1 << k for k in made]))
     return left
+
+
+def _merged(part: Empty, left: Empty, parted: Sequence[int], made: Sequence[int], node: Node) -> Empty:
+    """What is left of it where several axes become one: a line along one of them is some of that."""
+    axes = _all_axes(node)
+    lines = sum([1 << k - parted[0] for k in parted if part.lines >> k & 1])
+    if len(made) != 1 or not lines:
+        return Empty(axes, axes, lines=left.lines)
+    old = node.inputs[0].type.shape
+    return Empty(axes, axes, lines=left.lines | 1 << made[0], merged=(made[0], old[parted[0] : parted[-1] + 1], lines))
+
+
+def _unmerged(part: Empty, old: tuple[int, ...], new: tuple[int, ...]) -> Empty | None:
+    """The several axes again, around what was summed over or multiplied with others meanwhile."""
+    if part.merged is None:
+        return None
+    k, sizes, lines = part.merged
+    if new != (*old[:k], *sizes, *old[k + 1 :]):
+        return None
+
+    def bits(axes: int, among: int) -> int:
+        return axes & (1 << k) - 1 | among << k | axes >> k + 1 << k + len(sizes)
+
+    axes, chosen = bits(part.axes, (1 << len(sizes)) - 1), bits(part.chosen, lines)
+    return Empty(axes, chosen, lines=bits(part.lines, lines))
 
 
 def _by_step(shape: tuple[int, ...]) -> dict[tuple[int, int], int]:
@@ -324,7 +358,10 @@ def _permuted(part: Empty, places: dict[int, int], old: int, new: int) -> Empty:
 
     axis = places.get(part.axis + old) if part.filled else None
     placed = (0, 0) if axis is None else (axis - new, part.filled)
-    return Empty(bits(part.axes), bits(part.chosen), *placed, lines=bits(part.lines))
+    merged = part.merged
+    if merged is not None:
+        merged = (places[merged[0]], *merged[1:]) if merged[0] in places else None
+    return Empty(bits(part.axes), bits(part.chosen), *placed, lines=bits(part.lines), merged=merged)
 
 
 def _getitem(node: Node, given: Given) -> Empty | None:

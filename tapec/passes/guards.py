@@ -10,23 +10,26 @@ Derivatives are all taken by then, so it is enough that the values are right.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tapec.ir import CT, Builder, Graph, Node, is_literal, prune
-from tapec.ir.index import Slot
+from tapec.ir.index import Slice, Slot
 from tapec.ops import Symbol
 from tapec.ops.indexing import FULL_SLICE, GETITEM
 from tapec.ops.named_axes import axis_names
-from tapec.passes.empty import SOURCES, Empty, may_be_empty
+from tapec.ops.setitem import setitem
+from tapec.passes.empty import SOURCES, Empty, is_chosen, may_be_empty
 from tapec.passes.facts import is_zero
 from tapec.passes.wild import may_be_wild
 
 __all__ = ["guards", "multiplies_with_nothing"]
 
 PRODUCTS = frozenset({"multiply", "divide", "matmul", "einsum", "tensordot"})
+ELEMENTWISE = frozenset({"multiply", "divide", "negative", "where", "cast", "broadcast_to"})
 
 
 def guards(graph: Graph) -> Graph:
@@ -150,9 +153,9 @@ class Walk(Builder):
     def contraction(self, node: Node) -> Node | None:
         """A sum of products of which one factor may be empty along axes that both have.
 
-        The user's arrays count only where that is all there is to it: then the mask is a vector, and costs nothing. Of
-        lines among zeros no mask is needed: they are multiplied with the lines that they meet, which is less work. Some
-        of these may be empty, too.
+        The user's arrays count only where that is all there is to it, or where lines were chosen: then the mask is a
+        vector, and costs nothing. Of lines among zeros no mask is needed: they are multiplied with the lines that they
+        meet, which is less work; so are the lines of a slice. Some of these may be empty, too.
         """
         found = axis_names(node)
         if found is None:
@@ -163,22 +166,30 @@ class Walk(Builder):
             empty = self.empty.get(part)
             if empty is None or not empty.chosen:
                 continue
-            shared = [name in others for i, name in enumerate(own) if empty.axes >> i & 1]
-            if any(shared) and (other in self.wild or (other in self.data and all(shared))):
-                if self.is_line(part) and own[0] in others and own[0] not in found[1]:
-                    part, kept = part.inputs[0], self.lines(other, others.index(own[0]), part.inputs[1])
-                    less = node.with_inputs((part, kept) if k == 0 else (kept, part))
+            shared = [i for i, name in enumerate(own) if empty.axes >> i & 1 and name in others]
+            whole = other in self.wild or len(shared) == empty.axes.bit_count()
+            met = [(i, others.index(own[i])) for i in shared if self.has_chosen_lines(part, i)]
+            if not shared or not (other in self.wild or (other in self.data and (whole or met))):
+                continue
+            axis = written_lines(part)
+            if axis is not None and own[axis] in others and own[axis] not in found[1]:
+                part, kept = part.inputs[0], self.lines(other, others.index(own[axis]), part.inputs[1])
+                less = node.with_inputs((part, kept) if k == 0 else (kept, part))
+                return self.contraction(less) or less
+            for i, j in met:
+                lines = self.slice_of_lines(part, i)
+                if lines is not None and own[i] not in found[1]:
+                    part, other = self.flowing_slice(part, i, lines), self.sliced(other, j, lines)
+                    less = node.with_inputs((part, other) if k == 0 else (other, part))
                     return self.contraction(less) or less
-                kept = self.kept_along(part, other, own, others)
-                return node.with_inputs((part, kept) if k == 0 else (kept, part))
+            kept = self.kept_along(part, other, own, others) if whole else self.kept_lines(part, other, met)
+            return node.with_inputs((part, kept) if k == 0 else (kept, part))
         return None
 
-    def is_line(self, part: Node) -> bool:
-        """Are these lines of an array, no more than it has, among zeros?"""
-        if part.op.name != "scatter" or part.param("index") != (Slot(0),):
-            return False
-        lines, places = part.inputs
-        return places.type.ndim == 1 and lines.type.shape[0] <= part.type.shape[0]
+    def has_chosen_lines(self, part: Node, axis: int) -> bool:
+        """Did the user choose among whole lines along this axis?"""
+        empty = self.empty.get(part)
+        return empty is not None and bool(empty.lines & empty.chosen & 1 << axis)
 
     def lines(self, other: Node, axis: int, places: Node) -> Node:
         """What they meet: the same lines, of a transposed array before that is transposed."""
@@ -234,3 +245,101 @@ class Walk(Builder):
         flows = np.transpose(flows, [left.index(name) for name in order])
         sizes = dict(zip(order, flows.shape, strict=True))
         return self.chosen(np.reshape(flows, [sizes.get(name, 1) for name in others]), other, 0)
+
+    def kept_lines(self, part: Node, other: Node, met: Sequence[tuple[int, int]]) -> Node:
+        """The same where whole lines were chosen along axes: of the one, and of the other."""
+        for own, axis in met:
+            flows = np.reshape(self.flowing_lines(part, own), (-1,) + (1,) * (other.type.ndim - 1 - axis))
+            other = self.chosen(flows, other, 0)
+        return other
+
+    def flowing_lines(self, part: Node, axis: int) -> Any:
+        """Along an axis, where anything flows: where the user's conditions hold, or at the places that were written."""
+        *_, (start, k) = chain = self.line_chain(part, axis)
+        conditions = [found for node, axis in chain if (found := line_condition(node, axis)) is not None]
+        masks: list[Any] = [np.reshape(Symbol(c, self), (-1,)) for c in conditions]
+        if start.op.name == "scatter" and places_along(start, k) == Slot(0) and start.inputs[1].type.ndim == 1:
+            blank = np.zeros_like(Symbol(start, self), dtype=bool, shape=start.type.shape[k])
+            masks.append(setitem(blank, True, (Slot(0),), (Symbol(start.inputs[1], self),)))
+        elif line_condition(start, k) is None:
+            masks.append(np.any(Symbol(start, self) != 0, axis=tuple([i for i in range(start.type.ndim) if i != k])))
+        return functools.reduce(np.logical_and, masks)
+
+    def slice_of_lines(self, part: Node, axis: int) -> Slice | None:
+        """The slice of lines in which something flows, if the user chose by nothing else."""
+        *chain, (start, k) = self.line_chain(part, axis)
+        places = places_along(start, k) if start.op.name == "scatter" else None
+        alone = all([line_condition(node, axis) is None for node, axis in chain])
+        return places if type(places) is Slice and places != FULL_SLICE and alone else None
+
+    def flowing_slice(self, part: Node, axis: int, lines: Slice) -> Node:
+        """These lines, none of which is empty because the user left it out."""
+        found, empty = self.sliced(part, axis, lines), self.empty[part]
+        left = ~(1 << axis)
+        axes, chosen = empty.axes & left, empty.chosen & left
+        if axes:
+            self.empty[found] = Empty(axes, chosen, lines=empty.lines & left)
+        else:
+            self.empty.pop(found, None)
+        return found
+
+    def sliced(self, node: Node, axis: int, lines: Slice) -> Node:
+        found = self.emit(GETITEM, (node,), (("index", (*(FULL_SLICE,) * axis, lines)),))
+        self.learn(found)
+        return found
+
+    def line_chain(self, part: Node, axis: int) -> list[tuple[Node, int]]:
+        """A value and what it is made of, as far as lines of it are empty because those of an operand are."""
+        chain = [(part, axis)]
+        while (before := self.line_before(*chain[-1])) is not None:
+            chain.append(before)
+        return chain
+
+    def line_before(self, part: Node, axis: int) -> tuple[Node, int] | None:
+        """The operand because of which lines of a value are empty, and along which axis of its own."""
+        name, inputs = part.op.name, part.inputs
+        places: list[tuple[Node, int]] = []
+        if name in ELEMENTWISE:
+            places = [(i, axis - part.type.ndim + i.type.ndim) for i in inputs]
+        elif name == "transpose":
+            places = [(inputs[0], part.param("axes")[axis])]
+        elif name == "getitem" and places_along(part, axis) == FULL_SLICE and len(inputs) == 1:
+            places = [(inputs[0], axis)]
+        elif name in PRODUCTS:
+            names = axis_names(part)
+            if names is not None:
+                operands, out = names
+                places = [(i, own.index(out[axis])) for i, own in zip(inputs, operands) if out[axis] in own]
+        for i, k in places:
+            if k >= 0 and i.type.shape[k] == part.type.shape[axis] and self.has_chosen_lines(i, k):
+                return i, k
+        return None
+
+
+def written_lines(part: Node) -> int | None:
+    """The axis along which these are lines of an array, no more than it has, among zeros."""
+    if part.op.name != "scatter":
+        return None
+    index, (lines, *places) = part.param("index"), part.inputs
+    axis = len(index) - 1
+    if index != (FULL_SLICE,) * axis + (Slot(0),) or places[0].type.ndim != 1:
+        return None
+    return axis if lines.type.shape[axis] <= part.type.shape[axis] else None
+
+
+def places_along(node: Node, axis: int) -> Any:
+    """What an index of slices and at most one array of places says of an axis; False where another one does."""
+    index = node.param("index")
+    if len(node.inputs) > 2 or not all([type(p) is Slice or p == Slot(0) for p in index]):
+        return False
+    return index[axis] if axis < len(index) else FULL_SLICE
+
+
+def line_condition(part: Node, axis: int) -> Node | None:
+    """The user's condition by which lines along an axis were chosen here."""
+    if part.op.name != "where" or not is_zero(part.inputs[2]):
+        return None
+    condition = part.inputs[0]
+    k = axis - part.type.ndim + condition.type.ndim
+    alone = k >= 0 and condition.type.size == condition.type.shape[k] == part.type.shape[axis]
+    return condition if alone and condition.type.dtype == bool and is_chosen(condition) else None

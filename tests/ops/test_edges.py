@@ -166,6 +166,50 @@ BESIDE_NAN = {  # some of the data is nan or infinite, and left out: the second 
 }
 
 
+READ = np.array([True, False, True, False])
+PICKED = np.flatnonzero(READ)
+TABLE = np.array([[1.0, 2.0], [np.nan, 3.0], [4.0, 5.0], [6.0, -np.inf]])
+OF_SOME_ROWS = {  # of a table with nan and infinities in the rows that are not read
+    "rows": lambda x, w: (x @ w)[PICKED],
+    "mask": lambda x, w: (x @ w)[READ],
+    "one vector": lambda x, w: (x @ w[:, 0])[READ],
+    "slices": lambda x, w: (x @ w)[::2][:, 1:],
+    "blocks": lambda x, w: (x @ w).reshape(2, 2, 3)[:, 0],
+    "transposed": lambda x, w: (w.T @ x.T)[:, PICKED],
+    "einsum": lambda x, w: np.einsum("ij,jk->ik", x, w)[READ],
+    "rectified": lambda x, w: np.maximum(x @ w, 0)[READ],
+    "selected": lambda x, w: np.where(READ[:, None], np.maximum(x @ w, 0), 0),
+    "sums": lambda x, w: np.where(READ, np.sum(np.maximum(x @ w, 0), axis=1), 0),
+    "layers": lambda x, w: np.tanh(np.maximum(x @ w, 0) @ w.T)[READ],
+    "selected between layers": lambda x, w: np.where(READ[:, None], np.maximum(x @ w, 0), 0) @ w.T,
+    "logarithms of sums": lambda x, w: np.log(np.sum(np.exp(x @ w), axis=1))[PICKED],
+    "logistic": lambda x, w: np.logaddexp(0, x @ w)[READ],
+}
+TO_SOME_ROWS = {
+    "tape": lambda f: by_tape(lambda w: np.sum(f(w) ** 2)),
+    "grad": lambda f: tapec.grad(lambda w: np.sum(f(w) ** 2)),
+    "jacrev": tapec.jacrev,
+    "jacfwd": tapec.jacfwd,
+    "hessian": lambda f: tapec.hessian(lambda w: np.sum(f(w) ** 2)),
+    "reverse over reverse": lambda f: tapec.jacrev(tapec.grad(lambda w: np.sum(f(w) ** 2))),
+    "reverse over forward": lambda f: tapec.jacrev(tapec.jacfwd(lambda w: np.sum(f(w) ** 2))),
+    "of all": lambda f: tapec.jacrev(tapec.jacrev(f)),
+}
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("way", TO_SOME_ROWS)
+@pytest.mark.parametrize("name", OF_SOME_ROWS)
+@pytest.mark.filterwarnings("ignore:invalid value", "ignore:overflow")
+def test_rows_that_are_not_read_may_be_nan(name, way, optimize):
+    """Derivatives are what they are for other rows in their place."""
+    f, w = OF_SOME_ROWS[name], np.array([[0.3, -0.2, 0.1], [0.5, 0.4, -0.6]])
+    filled = np.where(READ[:, None], TABLE, 7.0)
+    with tapec.settings(optimize=optimize):
+        found, expected = (TO_SOME_ROWS[way](lambda w, x=x: f(x, w))(w) for x in (TABLE, filled))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
 def overwritten(y):
     y = np.copy(y)
     y[0] = 0.0

@@ -293,6 +293,10 @@ ROWS = "scatter %w, %p {shape=(3, 2), index=($0,), unique=True} !ct; "
             "getitem %s, %p {index=(:, $0)} !ct; einsum %0, %w {subscripts='ki,il->lk'} !ct",
         ),
         (
+            "scatter %w, %p {shape=(2, 3), index=(:, $0)} !ct; matmul %0, %s !ct",
+            "getitem %s, %p {index=($0,)} !ct; matmul %w, %0 !ct",
+        ),
+        (
             "less %p, 1; where %0, %v, 0 !ct; scatter %1, %p {shape=(3,), index=($0,)} !ct; matmul %2, %s !ct",
             "less %p, 1; where %0, %v, 0 !ct; reshape %0 {shape=(2, 1)} !ct; getitem %s, %p {index=($0,)} !ct; "
             "where %2, %3, 0 !ct; matmul %1, %4 !ct",
@@ -311,13 +315,88 @@ def test_lines_are_multiplied_with_the_lines_that_they_meet(before, after):
     assert np.isfinite(interpret(found, *values)[0]).any()
 
 
-def test_lines_that_stay_or_of_another_axis_or_more_than_there_are_keep_their_mask():
+def test_lines_that_stay_or_more_than_there_are_keep_their_mask():
     stay = "scatter %w, %p {shape=(3, 2), index=($0,)} !ct; einsum %0, %b {subscripts='nk,nkd->nd'} !ct"
     more = "constant {value=[0, 1, 1, 0]}; scatter %v, %0 {shape=(3,), index=($0,)} !ct; matmul %1, %s !ct"
-    columns = "constant {value=[0, 1]}; scatter %w, %0 {shape=(2, 3), index=(:, $0)} !ct; matmul %1, %s !ct"
-    for body in (stay, more, columns):
+    for body in (stay, more):
         after = verify(guards(parse(text("%s: f64[3,3], %v: f64[4], %w: f64[2,2], %p: i64[2], %b: f64[3,2,4]", body))))
         assert {"where", "scatter"} <= {n.op.name for n in after.nodes}
+
+
+STEP = "greater_equal %t, 0 !ct; "
+GRID = "scatter %w {shape=(3, 3), index=(:2, 1:)} !ct; "
+AMONG_ELEMENTS = {  # chosen lines of a cotangent that is empty in elements of its own, too: by rectifiers, unit vectors
+    "a condition": (
+        "reshape %c {shape=(3, 1)}; where %0, %t, 0 !ct; " + STEP + "where %2, %1, 0 !ct; matmul %s, %3 !ct",
+        "reshape %c {shape=(3, 1)}; where %0, %t, 0 !ct; " + STEP + "where %2, %1, 0 !ct; "
+        "reshape %0 {shape=(3,)} !ct; where %4, %s, 0 !ct; matmul %5, %3 !ct",
+    ),
+    "another layer": (
+        "reshape %c {shape=(3, 1)}; where %0, %t, 0 !ct; matmul %1, %t !ct; " + STEP + "where %3, %2, 0 !ct; "
+        "transpose %4 {axes=(1, 0)} !ct; matmul %5, %s !ct",
+        None,
+    ),
+    "lines that a list names": (
+        "scatter %v, %p {shape=(3, 3), index=($0,)} !ct; matmul %0, %t !ct; " + STEP + "where %2, %1, 0 !ct; "
+        "matmul %s, %3 !ct",
+        None,
+    ),
+    "a slice": (
+        "scatter %v {shape=(3, 3), index=(:2,)} !ct; " + STEP + "where %1, %0, 0 !ct; matmul %s, %2 !ct",
+        "scatter %v {shape=(3, 3), index=(:2,)} !ct; " + STEP + "where %1, %0, 0 !ct; "
+        "getitem %2 {index=(:2,)} !ct; getitem %s {index=(:, :2)} !ct; matmul %4, %3 !ct",
+    ),
+    "a slice of rows and columns": (
+        GRID + "matmul %s, %0 !ct",
+        GRID + "getitem %0 {index=(:2,)} !ct; getitem %s {index=(:, :2)} !ct; matmul %2, %1 !ct",
+    ),
+    "unit vectors": (
+        "eye {n=3, m=3, k=0, dtype=f64} !ct; where %c, %0, 0 !ct; matmul %1, %s !ct",
+        "eye {n=3, m=3, k=0, dtype=f64} !ct; where %c, %0, 0 !ct; reshape %c {shape=(3, 1)} !ct; "
+        "where %2, %s, 0 !ct; matmul %1, %3 !ct",
+    ),
+    "axes that become one, and several again": (
+        "reshape %c {shape=(3, 1)}; reshape %t {shape=(1, 3, 3)}; where %0, %1, 0 !ct; reshape %2 {shape=(3, 3)} !ct; "
+        "matmul %3, %t !ct; reshape %4 {shape=(1, 3, 3)} !ct; greater_equal %t, 0 !ct; where %6, %5, 0 !ct; "
+        "reshape %7 {shape=(3, 3)} !ct; matmul %s, %8 !ct",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AMONG_ELEMENTS)
+def test_chosen_lines_are_kept_apart_whatever_else_is_empty(name):
+    """Rows of data that nobody reads have a nan, which must not meet the zeros of a rectifier either."""
+    inputs = "%c: bool[3], %p: i64[2], %s: f64[3,3], %t: f64[3,3], %v: f64[2,3], %w: f64[2,2]"
+    before, expected = AMONG_ELEMENTS[name]
+    start = parse(text(inputs, before))
+    found = verify(prune(guards(start)))
+    if expected is not None:
+        assert ordered(found) == ordered(parse(text(inputs, expected)))
+    assert len([n for n in found.nodes if n.op.name == "any"]) == (name == "axes that become one, and several again")
+    data = np.arange(9.0).reshape(3, 3)
+    v = np.array([[2.0, -1.0, 3.0], [1.0, 4.0, 0.5]])
+    values = [np.array([True, True, False]), np.array([1, 0]), data, data - 4, v, np.eye(2) + 1]
+    np.testing.assert_allclose(interpret(found, *values)[0], interpret(start, *values)[0])
+    values[2] = np.where([[False, False, True]], np.nan, data)
+    if name in ("another layer", "unit vectors"):
+        values[2] = values[2].T
+    assert np.isnan(interpret(start, *values)[0]).any()
+    assert np.isfinite(interpret(found, *values)[0]).all()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "eye {n=3, m=3, k=0, dtype=f64} !ct; " + STEP + "where %1, %0, 0 !ct; matmul %2, %s !ct",  # not the user's
+        STEP + "where %0, %t, 0 !ct; matmul %s, %1 !ct",
+        "greater %t, 0; where %0, %t, 0 !ct; matmul %s, %1 !ct",  # elements, not lines
+        "reshape %c {shape=(1, 3)}; where %0, %t, 0 !ct; " + STEP + "where %2, %1, 0 !ct; matmul %s, %3 !ct",  # stays
+    ],
+)
+def test_where_no_lines_were_chosen_nothing_is_kept_apart(body):
+    graph = parse(text("%c: bool[3], %s: f64[3,3], %t: f64[3,3]", body))
+    assert guards(graph) is graph
 
 
 def test_what_is_multiplied_with_itself_is_kept_on_one_side():
