@@ -21,14 +21,23 @@ WHOLE = Slice(None, None, None)
 SHORT, LONG = 64, 1 << 24  # axes along which any places are told apart, and only runs of them
 
 
+class Merged(NamedTuple):
+    """Which axis it is that several became, their sizes, along which of them there were lines; and if one of them was
+    such an axis itself, that, counted from the first of them."""
+
+    axis: int
+    sizes: tuple[int, ...]
+    lines: int
+    within: Any = None  # Merged | None
+
+
 class Empty(NamedTuple):
     """Along which axes that differs, as bits from the first, and along which of them because the user chose places.
 
     The rest are by derivative rules and by the unit vectors of Jacobians. Where constant indices chose along one axis
     (counted from the last), `filled` are the places that are not empty. Where they chose along several, `touched` are
     those at each place of which, together, something was chosen: of `x[rows, labels]`, with all rows, the first.
-    Along `lines`, places were chosen whatever is chosen along others: both axes of `x[1:, 1:]`. An axis that several
-    became is `merged`: which it is, their sizes, and along which of them there were lines.
+    Along `lines`, places were chosen whatever is chosen along others: both axes of `x[1:, 1:]`.
     """
 
     axes: int
@@ -37,7 +46,7 @@ class Empty(NamedTuple):
     filled: int = 0
     touched: tuple[int, ...] = ()
     lines: int = 0
-    merged: tuple[int, tuple[int, ...], int] | None = None
+    merged: Merged | None = None
 
 
 Given = Sequence[Empty | None]
@@ -120,13 +129,18 @@ def _lines(condition: Node, ndim: int, depth: int = 8) -> int:
 
 
 def is_chosen(condition: Node, depth: int = 8) -> bool:
-    """Is it the user's, as it is or in another layout, or of integers? Derivative rules compare numbers.
+    """Is it the user's, as it is or in another layout, or of integers? Derivative rules compare numbers, except where
+    the user left out what is none.
 
     Nor did the user choose the unit vectors along which Jacobians are taken.
     """
     if condition.type.dtype.kind not in "biu" or condition.op.name == "eye" or not depth:
         return False
-    return condition.role is None or all([is_chosen(i, depth - 1) for i in condition.inputs])
+    return (
+        condition.role is None
+        or condition.op.name in ("isfinite", "isnan")
+        or all([is_chosen(i, depth - 1) for i in condition.inputs])
+    )
 
 
 def _scatter(node: Node, given: Given) -> Empty | None:
@@ -296,15 +310,17 @@ def _merged(part: Empty, left: Empty, parted: Sequence[int], made: Sequence[int]
     lines = sum([1 << k - parted[0] for k in parted if part.lines >> k & 1])
     if len(made) != 1 or not lines:
         return Empty(axes, axes, lines=left.lines)
-    old = node.inputs[0].type.shape
-    return Empty(axes, axes, lines=left.lines | 1 << made[0], merged=(made[0], old[parted[0] : parted[-1] + 1], lines))
+    sizes, within = node.inputs[0].type.shape[parted[0] : parted[-1] + 1], part.merged
+    if within is not None:
+        within = within._replace(axis=within.axis - parted[0]) if within.axis in parted else None
+    return Empty(axes, axes, lines=left.lines | 1 << made[0], merged=Merged(made[0], sizes, lines, within))
 
 
 def _unmerged(part: Empty, old: tuple[int, ...], new: tuple[int, ...]) -> Empty | None:
     """The several axes again, around what was summed over or multiplied with others meanwhile."""
     if part.merged is None:
         return None
-    k, sizes, lines = part.merged
+    k, sizes, lines, within = part.merged
     if new != (*old[:k], *sizes, *old[k + 1 :]):
         return None
 
@@ -312,7 +328,8 @@ def _unmerged(part: Empty, old: tuple[int, ...], new: tuple[int, ...]) -> Empty 
         return axes & (1 << k) - 1 | among << k | axes >> k + 1 << k + len(sizes)
 
     axes, chosen = bits(part.axes, (1 << len(sizes)) - 1), bits(part.chosen, lines)
-    return Empty(axes, chosen, lines=bits(part.lines, lines))
+    within = within and within._replace(axis=within.axis + k)
+    return Empty(axes, chosen, lines=bits(part.lines, lines), merged=within)
 
 
 def _by_step(shape: tuple[int, ...]) -> dict[tuple[int, int], int]:
@@ -360,7 +377,7 @@ def _permuted(part: Empty, places: dict[int, int], old: int, new: int) -> Empty:
     placed = (0, 0) if axis is None else (axis - new, part.filled)
     merged = part.merged
     if merged is not None:
-        merged = (places[merged[0]], *merged[1:]) if merged[0] in places else None
+        merged = merged._replace(axis=places[merged.axis]) if merged.axis in places else None
     return Empty(bits(part.axes), bits(part.chosen), *placed, lines=bits(part.lines), merged=merged)
 
 

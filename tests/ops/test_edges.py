@@ -210,6 +210,53 @@ def test_rows_that_are_not_read_may_be_nan(name, way, optimize):
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
+SIGHT = np.array([[1, 1, 0, 0], [0, 0, 0, 0], [1, 0, 1, 1], [0, 1, 1, 0]], bool)
+SEEN = SIGHT.any(axis=1)
+NUMBERS = np.array([[0.1, -0.4], [0.7, 0.6], [0.4, -1.0], [0.6, 0.3]])
+
+
+def shares(s):
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+ATTENTION = {  # of scores s and values v, among pairs; one row has none
+    "selected": lambda s, v, m: np.where(SEEN[:, None], shares(np.where(m, s, -np.inf)) @ v, 0),
+    "added": lambda s, v, m: np.where(SEEN[:, None], shares(s + np.where(m, 0, -np.inf)) @ NUMBERS, 0),
+    "read": lambda s, v, m: (shares(np.where(m, s, -np.inf)) @ v)[SEEN],
+    "shares": lambda s, v, m: np.where(SEEN[:, None], shares(np.where(m, s, -np.inf)), 0) @ v,
+    "rectified": lambda s, v, m: np.where(SEEN[:, None], np.maximum(shares(np.where(m, s, -np.inf)) @ v, 0) @ v.T, 0),
+    "logarithms": lambda s, v, m: np.where(SEEN, np.log(np.sum(np.exp(np.where(m, s, -np.inf)), axis=1)), 0),
+}
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("way", TO_SOME_ROWS)
+@pytest.mark.parametrize("name", ATTENTION)
+@pytest.mark.filterwarnings("ignore:invalid value", "ignore:divide by zero")
+def test_rows_of_a_softmax_that_are_masked_as_a_whole(name, way, optimize):
+    """Derivatives are what they are for rows with some pairs in their place."""
+    w = np.array([[0.3, -0.2, 0.1], [0.5, 0.4, -0.6]])
+    f = lambda w, m: ATTENTION[name]((v := NUMBERS @ w) @ v.T, v, m)
+    with tapec.settings(optimize=optimize):
+        found, expected = (TO_SOME_ROWS[way](lambda w, m=m: f(w, m))(w) for m in (SIGHT, SIGHT | ~SEEN[:, None]))
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_what_nan_to_num_left_out_stays_out_of_products():
+    w = np.array([[0.3, -0.2, 0.1], [0.5, 0.4, -0.6]])
+
+    def f(w, left_out):
+        v = NUMBERS @ w
+        return np.sum(left_out(shares(np.where(SIGHT, v @ v.T, -np.inf)) @ v) ** 2)
+
+    by_rows = lambda x: np.where(SEEN[:, None], x, 0)
+    for way in (tapec.grad, tapec.hessian, lambda f: tapec.jacrev(tapec.jacfwd(f))):
+        found, expected = (way(lambda w, by=by: f(w, by))(w) for by in (np.nan_to_num, by_rows))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def overwritten(y):
     y = np.copy(y)
     y[0] = 0.0
