@@ -30,11 +30,14 @@ EXPONENTIALS: dict[str, Callable[[Any], Any]] = {  # their logarithms
 }
 
 
-def logarithm_of(node: Node, shares: bool = False) -> WrittenOut | None:
-    """The logarithm of a product, up to a constant, if an exponential is in it; sigmoids count if `shares`."""
+def logarithm_of(node: Node, end: Node, shares: bool = False) -> WrittenOut | None:
+    """The logarithm of a product, up to a constant, if an exponential is in it; sigmoids count if `shares`.
+
+    `end` is what is made of the product.
+    """
     if not _leads(node, shares, FAR):
         return None
-    walk = _Walk(node, shares)
+    walk = _Walk(end, shares)
     result = walk.log(node, FAR)
     return walk.written(node, result if result.shape == node.type.shape else np.broadcast_to(result, node.type.shape))
 
@@ -43,7 +46,7 @@ def _leads(node: Node, shares: bool, far: int) -> bool:
     """Does it lead to an exponential?"""
     if node.type.dtype.kind != "f":
         return False
-    if (shares and _sigmoid(node) is not None) or node.op.name in EXPONENTIALS:
+    if (shares and _sigmoid(_rest(node) or node) is not None) or node.op.name in EXPONENTIALS:
         return True
     return far > 0 and any([_leads(i, shares, far - 1) for _, i in _factors(node)])
 
@@ -74,25 +77,29 @@ def is_one(node: Node) -> bool:
 
 
 def _sigmoid(node: Node) -> tuple[int, Node] | None:
-    """1 and u of 1 / (1 + exp(-u)), -1 and u of 1 / (1 + exp(u)); of one less such a share, too."""
+    """1 and u of 1 / (1 + exp(-u)), -1 and u of 1 / (1 + exp(u))."""
     name, inputs = node.op.name, node.inputs
     if name in ("scipy.special.expit", "sigmoid"):
         return 1, inputs[0]
     if name == "reciprocal" or (name == "divide" and is_one(inputs[0])):
         e = one_plus_exp(inputs[-1])
         return None if e is None else (-1, e.inputs[0])
-    if name == "subtract" and is_one(inputs[0]):
-        found = _sigmoid(inputs[1])
-        return None if found is None else (-found[0], found[1])
     return None
+
+
+def _rest(node: Node) -> Node | None:
+    """The sigmoid that is taken away from one."""
+    if node.op.name != "subtract" or not is_one(node.inputs[0]) or _sigmoid(node.inputs[1]) is None:
+        return None
+    return node.inputs[1]
 
 
 # -- written out ------------------------------------------------------------------------------------------------------
 class _Walk(Writer):
     """The program, as it is written down."""
 
-    def __init__(self, node: Node, shares: bool):
-        super().__init__(node)
+    def __init__(self, end: Node, shares: bool):
+        super().__init__(end)
         self.shares = shares
 
     def log(self, node: Node, far: int) -> Any:
@@ -101,10 +108,12 @@ class _Walk(Writer):
         name = node.op.name
         if name in EXPONENTIALS:
             return EXPONENTIALS[name](self.value(node.inputs[0]))
-        found = _sigmoid(node) if self.shares else None
+        rest = _rest(node) if self.shares else None
+        found = _sigmoid(rest or node) if self.shares else None
         if found is not None:
             side, u = found
-            return -np.logaddexp(0.0, -side * self.value(u))
+            slope = 1 - self.held(node) if rest is None else -self.held(rest)
+            return self.value(u) * (slope * side)  # not its value, but its derivative
         if name in LAYOUT:
             below, *places = node.inputs
             return apply(node.op, (self.log(below, far - 1), *map(self.value, places)), node.params)

@@ -322,7 +322,7 @@ def _over_product(node: Node) -> Shortcut | None:
 
 def _along_logarithm(node: Node, operand: int, slope: Slope, shares: bool = False) -> Shortcut | None:
     """A function of a product, by the logarithm of that."""
-    found = logarithm_of(node.inputs[operand], shares)
+    found = logarithm_of(node.inputs[operand], node, shares)
     if found is None:
         return None
     n = len(node.inputs)

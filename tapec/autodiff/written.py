@@ -14,52 +14,63 @@ __all__ = ["Writer", "WrittenOut", "back_through", "pushed_through"]
 class WrittenOut(NamedTuple):
     """The value of a node by a program of its own."""
 
-    inputs: tuple[Node, ...]  # of the user's program
+    inputs: tuple[Node, ...]  # of the user's program; the last are held, and nothing flows to them
     inner: tuple[Node, ...]  # the values between
     given: tuple[Node, ...]  # what stands for the inputs
     nodes: Sequence[Node]
     result: Node
+    held: int
 
 
 class Writer:
     """The program, as it is written down."""
 
-    def __init__(self, node: Node):
+    def __init__(self, end: Node):
         self.builder = Builder()
-        self.builder.origin = node.origin
+        self.builder.origin = end.origin
         self.builder.role = CT
         self.given: dict[Node, Node] = {}
+        self.kept: dict[Node, Node] = {}
         self.inner: dict[Node, None] = {}
 
     def value(self, node: Node) -> Any:
         """A number, or what stands for a value of the user's program."""
         if is_literal(node):
             return node.value
-        if node not in self.given:
-            self.given[node] = input_node(node.name, node.type, node.origin)
-        return Symbol(self.given[node], self.builder)
+        return self.symbol(node, self.given)
+
+    def held(self, node: Node) -> Any:
+        """The same, where a derivative is made of it, and does not flow to it."""
+        return self.symbol(node, self.kept)
+
+    def symbol(self, node: Node, among: dict[Node, Node]) -> Symbol:
+        if node not in among:
+            among[node] = input_node(node.name, node.type, node.origin)
+        return Symbol(among[node], self.builder)
 
     def written(self, node: Node, result: Any) -> WrittenOut:
         """The program, which gives a result for a node."""
         if result.dtype != node.type.dtype:
             result = result.astype(node.type.dtype)
-        given = tuple(self.given.values())
-        return WrittenOut(tuple(self.given), tuple(self.inner), given, self.builder.nodes, result.node)
+        inputs, given = (*self.given, *self.kept), (*self.given.values(), *self.kept.values())
+        return WrittenOut(inputs, tuple(self.inner), given, self.builder.nodes, result.node, len(self.kept))
 
 
 def back_through(program: WrittenOut, ct: Any, xs: Sequence[Any]) -> tuple[Any, ...]:
     """Cotangents of the inputs, whose values are xs."""
     from tapec.autodiff.reverse import backward  # which asks for shortcuts
 
-    lift = _within(program, xs)
-    return tuple(backward(xs[0].builder, program.nodes, [program.result], [ct], program.given, lift))
+    lift, n = _within(program, xs), len(program.given) - program.held
+    found = backward(xs[0].builder, program.nodes, [program.result], [ct], program.given[:n], lift)
+    return (*found, *[None] * program.held)
 
 
 def pushed_through(program: WrittenOut, ts: Sequence[Any], xs: Sequence[Any]) -> Any:
     """The tangent of the result; None where no input moves."""
     from tapec.autodiff.forward import push  # likewise
 
-    moving = {i: t for i, t in zip(program.given, ts, strict=True) if t is not None}
+    n = len(program.given) - program.held
+    moving = {i: t for i, t in zip(program.given[:n], ts[:n], strict=True) if t is not None}
     lift = _within(program, xs)
     for node in program.nodes:
         if any([i in moving for i in node.inputs]):
