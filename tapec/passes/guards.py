@@ -169,6 +169,7 @@ class Walk(Builder):
             shared = [i for i, name in enumerate(own) if empty.axes >> i & 1 and name in others]
             whole = other in self.wild or len(shared) == empty.axes.bit_count()
             met = [(i, others.index(own[i])) for i in shared if self.has_chosen_lines(part, i)]
+            met = [(i, j) for i, j in met if part.type.shape[i] == other.type.shape[j]]
             if not shared or not (other in self.wild or (other in self.data and (whole or met))):
                 continue
             axis = written_lines(part)
