@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,14 +76,21 @@ def is_one(node: Node) -> bool:
     return is_literal(node) and node.value == 1
 
 
-def _sigmoid(node: Node) -> tuple[int, Node] | None:
-    """1 and u of 1 / (1 + exp(-u)), -1 and u of 1 / (1 + exp(u))."""
+class Sigmoid(NamedTuple):
+    """1 / (1 + exp(-side * u)), and what lies between."""
+
+    side: int
+    u: Node
+    inner: tuple[Node, ...]
+
+
+def _sigmoid(node: Node) -> Sigmoid | None:
     name, inputs = node.op.name, node.inputs
     if name in ("scipy.special.expit", "sigmoid"):
-        return 1, inputs[0]
+        return Sigmoid(1, inputs[0], (node,))
     if name == "reciprocal" or (name == "divide" and is_one(inputs[0])):
         e = one_plus_exp(inputs[-1])
-        return None if e is None else (-1, e.inputs[0])
+        return None if e is None else Sigmoid(-1, e.inputs[0], (node, inputs[-1], e))
     return None
 
 
@@ -111,9 +118,9 @@ class _Walk(Writer):
         rest = _rest(node) if self.shares else None
         found = _sigmoid(rest or node) if self.shares else None
         if found is not None:
-            side, u = found
+            self.inner |= dict.fromkeys(found.inner)
             slope = 1 - self.held(node) if rest is None else -self.held(rest)
-            return self.value(u) * (slope * side)  # not its value, but its derivative
+            return self.value(found.u) * (slope * found.side)  # not its value, but its derivative
         if name in LAYOUT:
             below, *places = node.inputs
             return apply(node.op, (self.log(below, far - 1), *map(self.value, places)), node.params)

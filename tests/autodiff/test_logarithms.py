@@ -125,6 +125,18 @@ def test_the_share_itself_has_the_infinite_slope():
     np.testing.assert_array_equal(tape.gradient(y, p).numpy()[1], np.inf)
 
 
+@pytest.mark.parametrize("root", [lambda e: np.sqrt(1 / (1 + e)), lambda e: np.sqrt(1 - 1 / (1 + e)), np.sqrt])
+def test_what_lies_between_has_a_cotangent_of_its_own(root):
+    z = tapec.constant([0.5, -0.3])
+    with tapec.GradientTape() as tape:
+        tape.watch(z)
+        e = np.exp(z)
+        y = np.sum(root(e))
+    of_e, of_z = tape.gradient(y, [e, z])
+    np.testing.assert_allclose(of_e.numpy(), tapec.grad(lambda e: np.sum(root(e)))(e.numpy()), rtol=1e-14)
+    np.testing.assert_allclose(of_z.numpy(), of_e.numpy() * e.numpy(), rtol=1e-14)
+
+
 def test_slopes_of_logistic_growth():
     """With what is larger, or smaller, than the exponential."""
     x, t = np.linspace(-1, 1, 6).reshape(2, 3), np.array([0.1, -0.2, 800.0])
