@@ -22,8 +22,10 @@ SHORT, LONG = 64, 1 << 24  # axes along which any places are told apart, and onl
 
 
 class Merged(NamedTuple):
-    """Which axis it is that several became, their sizes, along which of them there were lines; and if one of them was
-    such an axis itself, that, counted from the first of them."""
+    """Which axis it is that several became, their sizes, and along which of them there were lines.
+
+    If one of them was such an axis itself, that is `within`, counted from the first of them.
+    """
 
     axis: int
     sizes: tuple[int, ...]
@@ -327,7 +329,8 @@ def _unmerged(part: Empty, old: tuple[int, ...], new: tuple[int, ...]) -> Empty 
     def bits(axes: int, among: int) -> int:
         return axes & (1 << k) - 1 | among << k | axes >> k + 1 << k + len(sizes)
 
-    axes, chosen = bits(part.axes, (1 << len(sizes)) - 1), bits(part.chosen, lines)
+    wide = sum([1 << i for i, n in enumerate(sizes) if n != 1])
+    axes, chosen = bits(part.axes, wide), bits(part.chosen, lines)
     within = within and within._replace(axis=within.axis + k)
     return Empty(axes, chosen, lines=bits(part.lines, lines), merged=within)
 
