@@ -78,12 +78,18 @@ class Arguments(NamedTuple):
     integers: Any = None
 
 
+def _static_call(function: Any) -> Any:
+    """The `__call__` of an object, if static: before Python 3.13 `inspect` takes its first parameter for `self`."""
+    found = inspect.getattr_static(type(function), "__call__", None)
+    return found.__func__ if isinstance(found, staticmethod) else None
+
+
 class Binder:
     """Binds calls of one function to canonical (args, kwargs)."""
 
     def __init__(self, function: Callable[..., Any], static_argnums: Any = (), static_argnames: Any = ()):
         try:
-            self.signature: inspect.Signature | None = inspect.signature(function)
+            self.signature: inspect.Signature | None = inspect.signature(_static_call(function) or function)
         except (TypeError, ValueError):
             self.signature = None
         parameters = list(self.signature.parameters.values()) if self.signature else []

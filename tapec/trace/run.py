@@ -15,6 +15,7 @@ from tapec.trace.adapter import Adapter
 from tapec.trace.capture import Captures, Path
 from tapec.trace.later import Later, compute_all
 from tapec.trace.quiet import asks_for_more
+from tapec.trace.standins import looked_up
 from tapec.trace.structure import flatten, map_leaves, unflatten
 from tapec.trace.tensor import Tensor, unwrap
 from tapec.trace.trace import Trace
@@ -113,8 +114,10 @@ def prepared(function: Any, captures: Captures, name: str = "function") -> Calla
     if hasattr(function, "__code__"):
         captures.clones.given.append(function)
         return captures.function_of(function)
-    call = type(function).__dict__.get("__call__")
-    if call is not None and hasattr(call, "__code__"):
+    call = looked_up(type(function), "__call__")
+    if isinstance(call, staticmethod):
+        return prepared(call.__func__, captures, name)
+    if hasattr(call, "__code__"):
         owner = captures.read(function, Path("self", key, {key: function}, lambda: function))
         captures.clones.given.append(call)
         clone = captures.function_of(call)

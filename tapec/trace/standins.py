@@ -21,7 +21,7 @@ from tapec.trace.clones import CACHE_KEY
 from tapec.trace.facts import Path, class_file, is_own_code, note_parts, words_of
 from tapec.trace.tensor import Tensor
 
-__all__ = ["is_own_class", "module_proxy", "object_proxy"]
+__all__ = ["is_own_class", "looked_up", "module_proxy", "object_proxy"]
 
 _ABSENT = object()
 _DATA = (float, complex, int, str, np.number, np.ndarray, Tensor)
@@ -47,8 +47,8 @@ def is_own_class(kind: type) -> bool:
     return own
 
 
-def _lookup(kind: type, name: str) -> Any:
-    """What the class says of a name."""
+def looked_up(kind: type, name: str) -> Any:
+    """What a class, or one that it inherits from, says of a name."""
     for c in kind.__mro__:
         if name in c.__dict__:
             return c.__dict__[name]
@@ -75,7 +75,7 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
             answer = original(self, name)
             if type(answer) is not types.MethodType:
                 return captures.read(answer, path.attribute(name))
-        found = _lookup(kind, name)
+        found = looked_up(kind, name)
         if type(found) is property and type(found.fget) is types.FunctionType:
             return captures.function_of(found.fget)(self)
         held = name in state or type(found) is types.MemberDescriptorType
@@ -112,7 +112,7 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
         return answer
 
     def __setattr__(self: Any, name: str, new: Any) -> None:
-        found = _lookup(kind, name)
+        found = looked_up(kind, name)
         if self is not proxy:
             return object.__setattr__(self, name, new)
         if type(found) is not types.MemberDescriptorType and hasattr(type(found), "__set__"):
@@ -121,7 +121,7 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
         written[name] = True
 
     def __delattr__(self: Any, name: str) -> None:
-        found = _lookup(kind, name)
+        found = looked_up(kind, name)
         if self is not proxy or (type(found) is not types.MemberDescriptorType and hasattr(type(found), "__delete__")):
             return object.__delattr__(self, name)
         delattr(value, name)
