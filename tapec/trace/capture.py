@@ -30,6 +30,7 @@ from tapec.trace.facts import (
     SCALARS,
     Path,
     class_file,
+    class_path,
     contents,
     generator_state,
     holds,
@@ -250,11 +251,20 @@ class Captures:
 
         self.checks.setdefault(text, (Path(how.format(path.label, name), text, path.names, has), False))
 
-    def check_method(self, path: Path, method: types.MethodType) -> None:
-        """Which function a method is."""
-        function = path.attribute("__func__")
-        if isinstance(method.__func__, types.FunctionType) and is_own_code(method.__func__.__code__.co_filename):
-            self.checks.setdefault(function.source, (function, method.__func__))
+    def check_method(self, path: Path, method: Any) -> None:
+        """Which function a method is: a fact, as the object or its class may be given another one."""
+        if isinstance(method, types.MethodType):
+            path, method = path.attribute("__func__"), method.__func__
+        self._check_function(path, method, method)
+
+    def check_of_class(self, kind: type, name: str, found: Any) -> None:
+        """Which operator or property a class has by this name: Python looks for these there alone."""
+        if getattr(kind, name, None) is found:  # a metaclass may have an answer of its own
+            self._check_function(class_path(kind).attribute(name), found, getattr(found, "fget", found))
+
+    def _check_function(self, path: Path, value: Any, function: Any) -> None:
+        if isinstance(function, types.FunctionType) and is_own_code(function.__code__.co_filename):
+            self.checks.setdefault(path.source, (path, value))
 
     def watch_generator(self, generator: Any) -> None:
         self.generators.append((generator, generator_state(generator)))

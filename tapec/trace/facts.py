@@ -28,6 +28,7 @@ __all__ = [
     "Path",
     "cell_path",
     "class_file",
+    "class_path",
     "contents",
     "generator_state",
     "global_path",
@@ -48,7 +49,8 @@ LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError) 
 _RECORDS = ("SimpleNamespace", "Namespace")
 _DEPTH = 4  # how far into an object we look
 _MANY = 1000  # parts of one container that are looked at
-_CODE = (types.FunctionType, types.MethodType, type, partial)
+_FUNCTIONS = (types.FunctionType, types.MethodType, partial)
+_CODE = (*_FUNCTIONS, type)
 
 
 class Path:
@@ -98,6 +100,12 @@ def cell_path(cell: types.CellType, name: str) -> Path:
     """A variable of an enclosing function."""
     key = f"_cell_{name}_{id(cell)}"
     return Path(name, f"{key}.cell_contents", {key: cell}, lambda: cell.cell_contents)
+
+
+def class_path(kind: type) -> Path:
+    """A class, wherever it was found."""
+    key = f"_class_{id(kind)}"
+    return Path(kind.__name__, key, {key: kind}, lambda: kind)
 
 
 def holds(now: Any, value: Any) -> bool:
@@ -276,10 +284,12 @@ def _at(path: Path, key: Any) -> Path:
 
 
 def _attributes(x: Any, path: Path, words: set[str] | None) -> Iterator[tuple[Any, Path]]:
-    """The attributes of an object: all, or those that are spelled out somewhere."""
+    """The attributes of an object: all, or those that are spelled out somewhere, and functions, which it may call."""
     slots = [n for c in type(x).__mro__ for n in _as_names(c.__dict__.get("__slots__", ()))]
-    for name in [*getattr(x, "__dict__", ()), *slots]:
-        if not name.startswith("__") and (words is None or name in words) and hasattr(x, name):
+    held = getattr(x, "__dict__", {})
+    for name in [*held, *slots]:
+        asked = words is None or name in words or isinstance(held.get(name), _FUNCTIONS)
+        if asked and not name.startswith("__") and hasattr(x, name):
             yield getattr(x, name), path.attribute(name)
     if words is not None:
         yield from _properties(x, path, words)
@@ -302,16 +312,26 @@ def _as_names(slots: Any) -> Any:
 
 
 def _of_class(kind: type, path: Path) -> Iterator[tuple[Any, Path]]:
-    """The attributes of a class, and what its methods read."""
+    """The attributes of a class and its methods, which may be replaced."""
     for c in kind.__mro__[:-1]:
         if not is_own_code(class_file(c)):
             continue
         for name, value in list(c.__dict__.items()):
-            f = getattr(value, "__func__", None) or getattr(value, "fget", None) or getattr(value, "func", value)
-            if isinstance(f, types.FunctionType):
+            where = class_path(c).attribute(name)
+            wrapped = next((w for w in ("__func__", "fget", "func") if hasattr(value, w)), None)
+            f = value if wrapped is None else getattr(value, wrapped)
+            if isinstance(f, types.FunctionType) and _is_written(f):
+                yield f, where if f is value or isinstance(value, staticmethod) else where.attribute(str(wrapped))
+            elif isinstance(f, types.FunctionType):
                 yield from _read_by(f)
             elif not name.startswith("__"):
                 yield value, path.attribute(name)
+
+
+def _is_written(f: types.FunctionType) -> bool:
+    """By the user, and not made of a text, as `dataclass` and `namedtuple` make theirs."""
+    code = f.__code__
+    return is_own_code(code.co_filename) and (code.co_filename != "<string>" or code.co_qualname == f.__qualname__)
 
 
 def _read_by(f: types.FunctionType) -> Iterator[tuple[Any, Path]]:

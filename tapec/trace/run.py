@@ -119,6 +119,7 @@ def prepared(function: Any, captures: Captures, name: str = "function") -> Calla
         return prepared(call.__func__, captures, name)
     if hasattr(call, "__code__"):
         owner = captures.read(function, Path("self", key, {key: function}, lambda: function))
+        captures.check_of_class(type(function), "__call__", call)
         captures.clones.given.append(call)
         clone = captures.function_of(call)
         return lambda *a, **k: clone(owner, *a, **k)

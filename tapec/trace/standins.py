@@ -12,13 +12,13 @@ import sys
 import types
 from collections.abc import Callable
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, partial, partialmethod
 from typing import Any
 
 import numpy as np
 
 from tapec.trace.clones import CACHE_KEY
-from tapec.trace.facts import Path, class_file, is_own_code, note_parts, words_of
+from tapec.trace.facts import Path, class_file, class_path, is_own_code, note_parts, words_of
 from tapec.trace.tensor import Tensor
 
 __all__ = ["is_own_class", "looked_up", "module_proxy", "object_proxy"]
@@ -55,6 +55,12 @@ def looked_up(kind: type, name: str) -> Any:
     return _ABSENT
 
 
+def _raw_path(kind: type, name: str) -> Path:
+    """A descriptor as the class holds it, which `getattr` would ask for its answer."""
+    owner = next(c for c in kind.__mro__ if name in c.__dict__)
+    return class_path(owner).attribute("__dict__").item(name)
+
+
 def object_proxy(captures: Any, value: Any, path: Path) -> Any:
     """An instance of a subclass that shares the object's state and answers reads of it through us."""
     kind: Any = type(value)
@@ -77,6 +83,7 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
                 return captures.read(answer, path.attribute(name))
         found = looked_up(kind, name)
         if type(found) is property and type(found.fget) is types.FunctionType:
+            captures.check_of_class(kind, name, found)
             return captures.function_of(found.fget)(self)
         held = name in state or type(found) is types.MemberDescriptorType
         if name in written and held:
@@ -92,6 +99,12 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
             state[name] = captures.function_of(found.func)(self)
             written[name] = False
             return state[name]
+        getter = looked_up(type(found), "__get__")
+        if type(getter) is types.FunctionType and is_own_class(type(found)):
+            return captures.function_of(getter)(captures.read(found, _raw_path(kind, name)), self, kind)
+        if type(found) is partialmethod and type(found.func) is types.FunctionType:
+            method = types.MethodType(captures.function_of(found.func), self)
+            return partial(method, *found.args, **found.keywords)
         if type(found).__module__.startswith("tapec.") and hasattr(found, "__get__"):
             again = getattr(type(found), "_tapec_wrap_again", None)
             if again is None:
@@ -106,6 +119,7 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
             captures.check_method(path.attribute(name), answer)
             return types.MethodType(captures.function_of(answer.__func__), answer.__self__)
         if type(answer) is types.FunctionType:
+            captures.check_method(path.attribute(name), answer)
             return captures.function_of(answer)
         if isinstance(answer, _DATA) and answer is found:
             return captures.read(answer, path.attribute(name))  # an attribute of the class
@@ -199,12 +213,13 @@ def _operators(captures: Any, kind: type) -> dict[str, Any]:
     for c in reversed(kind.__mro__[:-1]):
         for name, f in c.__dict__.items():
             if name.startswith("__") and name not in _LIFE and type(f) is types.FunctionType:
-                found[name] = _operator(captures, f)
+                found[name] = _operator(captures, kind, name, f)
     return found
 
 
-def _operator(captures: Any, f: types.FunctionType) -> Callable[..., Any]:
+def _operator(captures: Any, kind: type, name: str, f: types.FunctionType) -> Callable[..., Any]:
     def operator(*args: Any, **kwargs: Any) -> Any:
+        captures.check_of_class(kind, name, f)
         return captures.function_of(f)(*args, **kwargs)
 
     return operator
