@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from types import CodeType
 from typing import Any
 
 from tapec.autodiff.reasons import ancestors, dead_ends
@@ -128,7 +129,8 @@ def explanation(
         elif s.kind == "kept":
             what = f"an array of unknown origin: {s.node.type}"
             out.captured.append(f"{what} (changes in place are seen, rebinding is not)")
-    out.captured += [f"{p.label} = {_short(v)} (checked)" for p, v in program.checks.values()]
+    facts = [(p, v) for p, v in program.checks.values() if not isinstance(v, CodeType)]
+    out.captured += [f"{p.label} = {_short(v)} (checked)" for p, v in facts]
     out.literals = literals(path.forward)
     if wrt is not None:
         out.gradients = gradient_states(path.forward, wrt, info.names)

@@ -60,6 +60,9 @@ class Clones:
                 plain = name.startswith("_") or name == EXAMPLES
                 new.__dict__[name] = value if plain else self.captures.read(value, _root(f).attribute(name))
         self._attributes.append((f, new, dict(new.__dict__)))
+        if _has_its_name(f):
+            path = _root(f).code()
+            self.captures.checks.setdefault(path.source, (path, f.__code__))
         self.words |= words_of(f.__code__)
         self.codes.add(f.__code__)
         for name, cell, fresh in unread:
@@ -152,6 +155,14 @@ class _Globals(dict):
 
 
 _OWN_KEYS = ("__builtins__", "__name__", "__package__", "__spec__", "__file__", "__loader__")
+
+
+def _has_its_name(f: types.FunctionType) -> bool:
+    """Does its module have it by its name? Then a notebook that loads the module anew gives it other code in place."""
+    found: Any = f.__globals__
+    for name in f.__qualname__.split("."):
+        found = (found if isinstance(found, dict) else getattr(found, "__dict__", {})).get(name)
+    return any(getattr(found, wrapped, found) is f for wrapped in ("__func__", "fget"))
 
 
 def _root(f: types.FunctionType) -> Path:

@@ -80,6 +80,10 @@ class Path:
         get = self.get
         return Path(f"type of {self.label}", f"type({self.source})", self.names, lambda: type(get()))
 
+    def code(self) -> Path:
+        get = self.get
+        return Path(f"code of {self.label}", f"{self.source}.__code__", self.names, lambda: get().__code__)
+
     def length(self) -> Path:
         get = self.get
         return Path(f"len({self.label})", f"len({self.source})", self.names, lambda: len(get()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from types import CodeType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -264,7 +265,8 @@ class Program:
                 self.lost = f"{path.label} is gone"
                 return None
             if now is not value and not holds(now, value):
-                self.lost = f"{path.label} is {now!r}, was {value!r}"
+                changed = "is another" if isinstance(value, CodeType) else f"is {now!r}, was {value!r}"
+                self.lost = f"{path.label} {changed}"
                 return None
         out = []
         for s in self.sources.values():

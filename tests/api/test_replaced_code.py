@@ -181,3 +181,46 @@ def test_a_helper_that_is_defined_again():
     np.testing.assert_array_equal(space["f"](X), np.ones(3))
     exec("def helper(v): return np.sum(v * v)", space)
     np.testing.assert_array_equal(space["f"](X), 2.0 * X)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# other code for the same function, as IPython's autoreload gives it
+# ---------------------------------------------------------------------------------------------------------------
+def helper(v):
+    return np.sum(v)
+
+
+class Held:
+    def method(self, v):
+        return np.sum(v)
+
+    @property
+    def weight(self):
+        return 2.0
+
+
+held = Held()
+CODES = {
+    "helper": (tapec.compile(lambda v: helper(v)), helper, lambda v: np.sum(v * v), 6.0, 14.0),
+    "itself": (tapec.compile(helper), helper, lambda v: np.sum(v * v), 6.0, 14.0),
+    "method": (tapec.compile(lambda v: held.method(v)), Held.method, lambda self, v: np.sum(v * v), 6.0, 14.0),
+    "bound": (tapec.compile(held.method), Held.method, lambda self, v: np.sum(v * v), 6.0, 14.0),
+    "property": (tapec.compile(lambda v: held.weight * v[0]), Held.weight.fget, lambda self: 5.0, 2.0, 5.0),
+}
+
+
+@pytest.mark.parametrize("way", CODES)
+def test_other_code_in_place(way, monkeypatch):
+    f, function, new, before, after = CODES[way]
+    assert f(X) == before
+    monkeypatch.setattr(function, "__code__", new.__code__)
+    assert f(X) == after
+    because = f"  last compiled because captured state changed: code of {function.__name__} is another"
+    assert because in str(f.explain(X)).splitlines()
+    monkeypatch.undo()
+    assert f(X) == before
+
+
+def test_explanations_say_nothing_of_code_that_is_as_it_was():
+    f = tapec.compile(lambda v: helper(v))
+    assert "code of" not in str(f.explain(X))
