@@ -82,6 +82,18 @@ def test_bench(tapec, model):
     assert found["generated"]["memory"] >= np.zeros((4, 2)).nbytes
 
 
+def test_bench_measures_the_same_call_without_the_optimiser(tapec, model, monkeypatch):
+    """Taking arguments apart is no work of the optimiser's."""
+    from tapec.cli.commands import bench
+    from tapec.config import settings
+
+    asked = []
+    monkeypatch.setattr(bench, "warm_time", lambda call, seconds: asked.append((call, settings.optimize)) or 1.0)
+    tapec("bench", "model.py:loss", "--seconds", "0.01")
+    (generated, optimised), (unoptimised, plain), _ = asked
+    assert generated is unoptimised and optimised and not plain
+
+
 def test_bench_of_a_graph(tapec, model):
     from tests.cli.test_look import GRAPH
 

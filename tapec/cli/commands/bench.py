@@ -54,32 +54,31 @@ def run(options: argparse.Namespace) -> None:
 
 
 def measurements(subject: Subject, seconds: float) -> dict[str, dict[str, Any]]:
+    if isinstance(subject, FunctionSubject):
+        return of_function(subject, seconds)
     from tapec.codegen import compile_graph
-    from tapec.passes.pipeline import optimize
 
     code, _, values = subject.generated()
-    gradient, optimized = subject.gradient, subject.optimized
-    inputs = values[: len(gradient.inputs)]
-    plain = compile_graph(gradient, subject.name).function
-    plain_cold = least_time(lambda: compile_graph(gradient, subject.name).function(*inputs), seconds)
-    found = {}
-    forward: Callable[[], Any] | None = None
-    if isinstance(subject, FunctionSubject):
-        compiled, args, kwargs = subject.compiled, subject.args, subject.kwargs
-        call = lambda: compiled(*args, **kwargs)
-        cold = cold_time(compiled, call, seconds)
-        skipped = least_time(lambda: (optimize(gradient), compile_graph(optimized, subject.name)), seconds)
-        plain_cold += max(cold - skipped, 0.0)  # tracing and differentiation are the same
-        found["generated"] = measured(call, seconds, cold)
-        function = subject.function
-        if not hasattr(function, "_transform"):
-            forward = lambda: function(*args, **kwargs)
-    else:
-        found["generated"] = measured(lambda: code(*values), seconds, None)
-    found["unoptimised"] = measured(lambda: plain(*inputs), seconds, plain_cold)
-    if forward is not None:
-        found["the function itself"] = measured(forward, seconds, None)
-        numbers = sum(o.type.size for o in subject.gradient.outputs)
+    plain = compile_graph(subject.gradient, subject.name).function
+    cold = least_time(lambda: compile_graph(subject.gradient, subject.name).function(*values), seconds)
+    return {
+        "generated": measured(lambda: code(*values), seconds, None),
+        "unoptimised": measured(lambda: plain(*values), seconds, cold),
+    }
+
+
+def of_function(subject: FunctionSubject, seconds: float) -> dict[str, dict[str, Any]]:
+    """The same call with the optimiser and without, so that both have its overhead."""
+    from tapec.config import settings
+
+    compiled, function, args, kwargs = subject.compiled, subject.function, subject.args, subject.kwargs
+    call = lambda: compiled(*args, **kwargs)
+    numbers = sum(o.type.size for o in subject.gradient.outputs)
+    found = {"generated": measured(call, seconds, cold_time(compiled, call, seconds))}
+    with settings(optimize=False):
+        found["unoptimised"] = measured(call, seconds, cold_time(compiled, call, seconds))
+    if not hasattr(function, "_transform"):
+        found["the function itself"] = measured(lambda: function(*args, **kwargs), seconds, None)
         one = found["the function itself"]["warm"]
         found[f"differences ({2 * numbers} calls)"] = {"cold": None, "warm": 2 * numbers * one, "memory": None}
     return found
