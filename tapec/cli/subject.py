@@ -167,13 +167,21 @@ def arguments_of(target: Target, words: list[str] | None) -> tuple[tuple[Any, ..
             signature = "(...)"
         if signature == "()":
             return (), {}
-        name = getattr(target.function, "__name__", "function")
+        name = target.word.rpartition(":")[2].rpartition(".")[2]
         raise Problem(
             f"{target.word} is {name}{signature}: which arguments? Give types or values, --args 'f64[3]' 'np.eye(3)', "
-            f"or set {name}.example_args = (...) in its file"
+            f"or set {_place_of(target)}.example_args = (...) in its file"
         )
     found = example() if callable(example) else example
     return (tuple(found), {}) if isinstance(found, (tuple, list)) else ((found,), {})
+
+
+def _place_of(target: Target) -> str:
+    """The name by which the function's file can give it an attribute, which bound methods do not take."""
+    name: str = target.word.rpartition(":")[2]
+    if not inspect.ismethod(target.function):
+        return name
+    return f"{name}.__func__" if isinstance(target.function.__self__, type) else target.function.__func__.__qualname__
 
 
 def function_subject(

@@ -178,3 +178,45 @@ def test_an_error_that_names_a_line_is_given_no_other(tapec, model):
 
 def test_a_function_of_numpys_stands_for_its_line(tapec, model):
     assert "# sum:1" in tapec("source", "numpy:sum", "--args", "f64[300]").out
+
+
+WAYS_TO_SAY = """
+class Model:
+    def energy(self, x):
+        return np.sum(x)
+
+    @staticmethod
+    def alone(x):
+        return np.sum(x)
+
+    @classmethod
+    def of_class(cls, x):
+        return np.sum(x)
+
+
+held = Model()
+square = lambda x: np.sum(x * x)
+part = __import__("functools").partial(lambda k, x: np.sum(k * x), 2.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("word", "shown", "place"),
+    [
+        ("held.energy", "energy(x)", "Model.energy"),
+        ("held.alone", "alone(x)", "held.alone"),
+        ("Model.alone", "alone(x)", "Model.alone"),
+        ("Model.of_class", "of_class(x)", "Model.of_class.__func__"),
+        ("square", "square(x)", "square"),
+        ("part", "part(x)", "part"),
+    ],
+)
+def test_where_the_arguments_may_be_given(tapec, model, word, shown, place):
+    """What the message says to write can be written, and is what the command looks for."""
+    text = model.read_text() + WAYS_TO_SAY
+    model.write_text(text)
+    error = tapec("source", f"model.py:{word}").err
+    assert f"model.py:{word} is {shown}: which arguments?" in error
+    assert error.rstrip().endswith(f"or set {place}.example_args = (...) in its file")
+    model.write_text(f"{text}\n{place}.example_args = (np.ones(3),)\n")
+    assert tapec("source", f"model.py:{word}").code == 0
