@@ -15,7 +15,7 @@ from tapec.errors import InPlaceError, UnsupportedError, at_user_line, note_user
 from tapec.ir import Op
 
 __all__ = ["FUNCTIONS", "LIKE", "METHODS", "UFUNCS", "ArrayLike", "apply", "deliver", "gives_views", "has_out"]
-__all__ += ["OPERATORS", "check_fit", "defers", "implements", "like", "method"]
+__all__ += ["OPERATORS", "check_fit", "defers", "implements", "like", "method", "without_op"]
 
 # NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...);
 # NumPy function that makes arrays -> our function of (the stand-in given as `like=`, ...)
@@ -244,7 +244,7 @@ class ArrayLike:
             return run(maker, (self, *args), kwargs)
         ours = FUNCTIONS.get(func)
         if ours is None:
-            raise UnsupportedError(at_user_line(_no_op(func)))
+            raise without_op(_full_name(func))
         return run(ours, args, kwargs)
 
     # -- shape and type -------------------------------------------------------------------------------------------
@@ -303,16 +303,22 @@ class ArrayLike:
         return METHODS["__getitem__"](self, index)
 
 
-def _no_op(func: Any) -> str:
+def without_op(name: str) -> UnsupportedError:
+    """What is raised for a function that has no op."""
+    return UnsupportedError(
+        at_user_line(
+            f"{name} has no op, so its result would lose the gradient. Mend: write it with functions that have one "
+            f"(`tapec support` lists them), make it an op of your own (docs/adding-an-op.md), or, on a tape, call it "
+            f"on `x.numpy()` where no gradient is meant to flow."
+        )
+    )
+
+
+def _full_name(func: Any) -> str:
     module = getattr(func, "__module__", "") or ""
     name = getattr(func, "__name__", str(func))
     full = f"{module}.{name}" if module else name
-    full = "np." + full.removeprefix("numpy.") if full.startswith("numpy") else full
-    return (
-        f"{full} has no op, so its result would lose the gradient. "
-        f"Mend: write it with functions that have one (`tapec support` lists them), give it a tapec.custom_gradient, "
-        f"or call it on `x.numpy()` when no gradient is meant to flow."
-    )
+    return "np." + full.removeprefix("numpy.") if full.startswith("numpy") else full
 
 
 def defers(other: Any) -> bool:

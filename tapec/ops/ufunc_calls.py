@@ -9,7 +9,7 @@ import numpy as np
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op
 from tapec.ir.types import NUMBERS, WEAK_NUMBERS
-from tapec.ops.array import FUNCTIONS, UFUNCS, apply
+from tapec.ops.array import FUNCTIONS, UFUNCS, apply, without_op
 from tapec.ops.define import as_operand, dtype_of
 from tapec.ops.kit import truths
 
@@ -36,16 +36,8 @@ def plain(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
         return apply(op, inputs)
     if ufunc in FUNCTIONS:  # put together from other functions
         return FUNCTIONS[ufunc](*inputs)
-    raise UnsupportedError(at_user_line(_no_op(ufunc)))
-
-
-def _no_op(ufunc: np.ufunc) -> str:
     home = "np." if getattr(np, ufunc.__name__, None) is ufunc else ""
-    return (
-        f"the ufunc {home}{ufunc.__name__} has no op, so its result would lose the gradient. "
-        f"Mend: write it with functions that have one (`tapec support` lists them), give it a tapec.custom_gradient, "
-        f"or call it on `x.numpy()` when no gradient is meant to flow."
-    )
+    raise without_op(f"the ufunc {home}{ufunc.__name__}")
 
 
 # -- keywords of the call ---------------------------------------------------------------------------------------------

@@ -248,6 +248,28 @@ def test_a_ufunc_without_an_op_is_named_with_the_line():
     assert "isnat" in str(caught.value)
 
 
+MEND = (
+    "Mend: write it with functions that have one (`tapec support` lists them), make it an op of your own "
+    "(docs/adding-an-op.md), or, on a tape, call it on `x.numpy()` where no gradient is meant to flow."
+)
+
+
+def test_what_is_to_do_without_an_op():
+    """In a function there is no plain value to be had, so that the message sends nobody there for one."""
+    from scipy.special import pdtri
+
+    for f in (lambda x: pdtri(2, x), lambda x: np.sum(np.busday_count(x, x))):
+        with pytest.raises(tapec.UnsupportedError) as caught:
+            tapec.grad(f)(0.3)
+        assert str(caught.value).endswith(MEND)
+    with pytest.raises(tapec.DetachError):
+        tapec.grad(lambda x: x * pdtri(2, x.numpy()))(0.3)
+    v = tapec.Variable(0.3)
+    with tapec.GradientTape() as tape:
+        y = v * pdtri(2, v.numpy())
+    assert tape.gradient(y, v).numpy() == pdtri(2, 0.3)
+
+
 def test_scipys_functions():
     from scipy import special
 
