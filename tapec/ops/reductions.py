@@ -125,7 +125,7 @@ MEAN = reduction(
     "mean",
     np.mean,
     mean_dtype,
-    lambda ct, y, x, axis, keepdims: (spread(ct / count(x, axis), x, axis, keepdims),),
+    lambda ct, y, x, axis, keepdims: (spread(ct / (count(x, axis) or 1), x, axis, keepdims),),  # of none: to none
     run=_mean,
     linear=(0,),
     out=True,

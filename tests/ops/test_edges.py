@@ -1,5 +1,6 @@
 """Gradients at the edges: finite where mathematics allows, TensorFlow's conventions at ties."""
 
+import warnings
 from importlib import import_module
 
 import numpy as np
@@ -383,3 +384,20 @@ def test_dtypes_stay(dtype):
             tape.watch(t)
             y = f(t)
         assert y.dtype == f(x).dtype and tape.gradient(y, t).dtype == dtype
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value encountered in scalar divide")
+def test_the_gradient_of_an_empty_mean_divides_by_nothing():
+    """An empty batch gives nan, as NumPy has it and says so, and adds nothing to a gradient, which says no more."""
+    v = tapec.Variable(np.ones(3))
+    with tapec.GradientTape() as tape:
+        y = np.mean(np.zeros((0, 3)) @ v)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = tape.gradient(y, v)
+    assert np.isnan(y.numpy())
+    np.testing.assert_array_equal(found.numpy(), np.zeros(3))
+    of_columns = tapec.vjp(lambda w: np.mean(np.zeros((0, 3)) * w, axis=0), np.ones(3))[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(of_columns(np.ones(3)), np.zeros(3))
