@@ -20,6 +20,7 @@ from tapec.api.signature import value_of
 from tapec.codegen import compile_graph, helper_text
 from tapec.errors import TapecError, at_user_line
 from tapec.ir.types import NUMBERS, Type
+from tapec.ops.kit import spelled
 from tapec.trace.structure import LEAF, in_order
 
 __all__ = ["Text", "by_path", "constant_text", "export_module", "module_text", "result_text", "write_module"]
@@ -213,7 +214,7 @@ def _parameters(function: Any, entry: Any, module: _Module) -> tuple[str, dict[i
                 star = True
             default = defaults.get(label, inspect.Parameter.empty)
             variable = label
-            words.append(f"{label}={_literal(default)}" if _is_plain(default) else label)
+            words.append(f"{label}={spelled(default)}" if _is_plain(default) else label)
             module.taken.add(label)
         _unpack(tree, variable, label, leaves, info, variables, module)
     for axis, first in module.free.items():
@@ -233,7 +234,7 @@ def _is_text(text: str, value: Any) -> str:
     """A test for a plain value."""
     if value is None or type(value) is bool:
         return f"{text} is {value}"
-    return f"{text} != {text}" if value != value else f"{text} == {_literal(value)}"
+    return f"{text} != {text}" if value != value else f"{text} == {spelled(value)}"
 
 
 def _unpack(
@@ -298,10 +299,10 @@ def _baked(source: Any, module: _Module) -> str:
 def constant_text(value: Any) -> str:
     """A number or array as source: written out when it is small, as bytes when it is not."""
     if type(value) in NUMBERS:
-        return _literal(value)
+        return spelled(value)
     array = np.asarray(value)
     if array.ndim == 0:
-        return f"np.{array.dtype.name}({_literal(array.item())})"
+        return f"np.{array.dtype.name}({spelled(array.item())})"
     if (array.size <= 64 and array.dtype.itemsize <= 8) or array.size <= 8:
         usual = array.dtype in (np.dtype(float), np.dtype(int), np.dtype(bool))
         dtype = "" if usual else f", {array.dtype.name!r}"
@@ -312,18 +313,7 @@ def constant_text(value: Any) -> str:
 
 
 def _list_text(x: Any) -> str:
-    return f"[{', '.join(map(_list_text, x))}]" if isinstance(x, list) else _literal(x)
-
-
-def _literal(x: Any) -> str:
-    """The source of a plain value or number."""
-    if type(x) is tuple:
-        return f"({', '.join(map(_literal, x))}{',' * (len(x) == 1)})"
-    if isinstance(x, float) and not np.isfinite(x):
-        return "np.nan" if np.isnan(x) else "np.inf" if x > 0 else "-np.inf"
-    if isinstance(x, complex) and not np.isfinite(x):
-        return f"complex({_literal(x.real)}, {_literal(x.imag)})"
-    return repr(x)
+    return f"[{', '.join(map(_list_text, x))}]" if isinstance(x, list) else spelled(x)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -360,7 +350,7 @@ def result_text(tree: Any, leaves: Any, function: Any, entry: Any) -> str:
             if type(leaf) is Text:
                 return str(leaf)
             if _is_plain(leaf):
-                return _literal(leaf)
+                return spelled(leaf)
             raise _foreign("a result", type(leaf))
         parts = [text(c) for c in t.children]
         if t.kind is tuple:

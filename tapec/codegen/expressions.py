@@ -24,6 +24,7 @@ from tapec.codegen.syntax import (
     placed_ast,
     stored_name_ast,
 )
+from tapec.ops.kit import spelled
 
 __all__ = ["Expr", "Expression", "Template", "literal", "parse_template", "slots", "to_ast", "width"]
 
@@ -187,8 +188,7 @@ def literal(value: Any) -> Expression:
             return Expr(parse_template(f"{value.imag!r}j", 0), ())  # a sign before it is that of the zero, too
         return Expr(parse_template("complex(_0, _1)", 2), (value.real, value.imag))
     if type(value) is float and not math.isfinite(value):
-        text = "np.nan" if value != value else "np.inf" if value > 0 else "-np.inf"
-        return Expr(parse_template(text, 0), ())
+        return Expr(parse_template(spelled(value), 0), ())
     return value
 
 

@@ -14,6 +14,7 @@ from tapec.codegen.expressions import Template, parse_template, slots
 from tapec.codegen.helpers import chosen, masked, stable_order
 from tapec.codegen.sums import LONG, sum_text
 from tapec.ir import Node, is_literal
+from tapec.ops.kit import spelled
 
 __all__ = [
     "BIT_BY_BIT",
@@ -102,8 +103,8 @@ def python_template(node: Node) -> Template:
 
 
 def filled(source: str, node: Node) -> str:
-    params = dict(node.params)
-    listed = "".join(f", {k}={v!r}" for k, v in node.params)
+    params = {k: spelled(v) for k, v in node.params}
+    listed = "".join(f", {k}={v}" for k, v in params.items())
     return source.format(*slots(len(node.inputs)), name=node.name, params=listed, **params)
 
 

@@ -12,7 +12,7 @@ from tapec.ir.types import NUMBERS, array_type, several
 from tapec.ops.array import ArrayLike, apply, implements
 from tapec.ops.checks import checked
 from tapec.ops.define import as_operand, define, dtype_of, ndim_of, shape_of
-from tapec.ops.kit import as_array, lined_up, real_dtype
+from tapec.ops.kit import as_array, lined_up, real_dtype, spelled
 from tapec.ops.samples import Case
 
 
@@ -23,12 +23,12 @@ def _full_source(args: tuple[str, ...], node: Any) -> str:
     written = shape[0] if len(shape) == 1 else shape
     tail = "" if dtype == np.dtype(float) else f", dtype={dtype_source(dtype)}"
     if not shape:
-        return f"np.{dtype.name}({value!r})"
+        return f"np.{dtype.name}({spelled(value)})"
     if value == 0 and "-" not in repr(value):
         return f"np.zeros({written}{tail})"
     if value == 1:
         return f"np.ones({written}{tail})"
-    return f"np.full({written}, {value!r}{tail})"
+    return f"np.full({written}, {spelled(value)}{tail})"
 
 
 FULL = define(

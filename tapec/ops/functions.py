@@ -12,7 +12,7 @@ from tapec.ir import Type
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements
 from tapec.ops.define import as_operand, define
-from tapec.ops.kit import as_array, both, drawn, plain_number, rolled
+from tapec.ops.kit import as_array, both, drawn, plain_number, rolled, spelled
 from tapec.ops.samples import any_real
 
 __all__ = ["I0", "SINC", "UNWRAP", "i0", "sinc", "unwrap", "vander"]
@@ -82,11 +82,11 @@ def i0(x: Any) -> Any:
 def _unwrap_source(args: tuple[str, ...], node: Any) -> str:
     text = args[0]
     if node.param("discont") is not None:
-        text += f", discont={node.param('discont')!r}"
+        text += f", discont={spelled(node.param('discont'))}"
     if node.param("axis") != node.inputs[0].type.ndim - 1:
         text += f", axis={node.param('axis')}"
     if node.param("period") != 2 * math.pi:
-        text += f", period={node.param('period')!r}"
+        text += f", period={spelled(node.param('period'))}"
     return f"np.unwrap({text})"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cmath
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -36,6 +38,7 @@ __all__ = [
     "result_class",
     "rolled",
     "same_type",
+    "spelled",
     "stacked",
     "truths",
     "weak",
@@ -126,6 +129,18 @@ def present(*names: str) -> list[Any]:
 def along(axis: int, part: Any) -> tuple[Any, ...]:
     """The index of a part along one axis."""
     return (ALL,) * axis + (part,)
+
+
+# -- source -----------------------------------------------------------------------------------------------------------
+def spelled(x: Any) -> str:
+    """The source of a plain value: as Python prints it, where that is read as the same."""
+    if type(x) is tuple:
+        return f"({', '.join(map(spelled, x))}{',' * (len(x) == 1)})"
+    if isinstance(x, float) and not math.isfinite(x):
+        return "np.nan" if x != x else "np.inf" if x > 0 else "-np.inf"
+    if isinstance(x, complex) and (not cmath.isfinite(x) or ("-" in repr(x) and not (x.real and x.imag))):
+        return f"complex({spelled(x.real)}, {spelled(x.imag)})"  # -1j is -(0+1j), and 1-0j is 1+0j
+    return repr(x)
 
 
 # -- types ------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from tapec.ops.array import apply, implements
 from tapec.ops.define import define
 from tapec.ops.diagonals import eye
 from tapec.ops.eigen import onto_triangle
-from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, regular, stacked
+from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, regular, spelled, stacked
 from tapec.ops.samples import Case
 from tapec.ops.singular import svdvals_vjp
 
@@ -44,9 +44,8 @@ def _pinv_run(a: Any, rcond: float | None, hermitian: bool) -> Any:
 
 
 def _pinv_source(args: tuple[str, ...], node: Any) -> str:
-    rcond = node.param("rcond")
-    tail = ("" if rcond is None else f", rcond={rcond!r}") + (", hermitian=True" if node.param("hermitian") else "")
-    return f"np.linalg.pinv({args[0]}{tail})"
+    tail = ", hermitian=True" if node.param("hermitian") else ""
+    return f"np.linalg.pinv({args[0]}{_rcond(node.param('rcond'))}{tail})"
 
 
 PINV = define(
@@ -153,7 +152,7 @@ LSTSQ = define(
 
 
 def _rcond(value: float | None) -> str:
-    return "" if value is None else f", rcond={value!r}"
+    return "" if value is None else f", rcond={spelled(value)}"
 
 
 @implements(np.linalg.lstsq)

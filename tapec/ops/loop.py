@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.ir import Node, Op, Type, get_op, input_node
 from tapec.ops.define import define
+from tapec.ops.kit import spelled
 
 __all__ = ["MAP", "MAPS", "repeated"]
 
@@ -65,8 +66,9 @@ def _inner_source(node: Node, args: list[str]) -> str | None:
         return op.source(tuple(args), Node(op, inputs, params, op.rule(*rows, **dict(params))))
     if op.source is None:
         return None
-    listed = "".join(f", {k}={v!r}" for k, v in params)
-    return op.source.format(*args, params=listed, **dict(params))
+    written = {k: spelled(v) for k, v in params}
+    listed = "".join(f", {k}={v}" for k, v in written.items())
+    return op.source.format(*args, params=listed, **written)
 
 
 MAP = define("map", _run, _rule, "loop", gradient="yes", source=_source, sample=None)

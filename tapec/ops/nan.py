@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Type
 from tapec.ops.array import apply, deliver, implements
 from tapec.ops.define import define, dtype_of
-from tapec.ops.kit import as_array, plain_number, truths
+from tapec.ops.kit import as_array, plain_number, spelled, truths
 from tapec.ops.samples import Case
 
 __all__ = ["NAN_TO_NUM", "nan_to_num", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
@@ -99,7 +99,7 @@ def _kept(t: Any, x: Any) -> Any:
 
 
 def _source(args: tuple[str, ...], node: Any) -> str:
-    named = [f", {k}={v!r}" for k, v in node.params if v is not None and (k, v) != ("nan", 0.0)]
+    named = [f", {k}={spelled(v)}" for k, v in node.params if v is not None and (k, v) != ("nan", 0.0)]
     return f"np.nan_to_num({args[0]}{''.join(named)})"
 
 

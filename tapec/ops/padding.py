@@ -12,7 +12,7 @@ from tapec.ir.index import Slice, Slot
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define, holds_stand_in, ndim_of, shape_of
 from tapec.ops.indexing import FULL_SLICE, SCATTER
-from tapec.ops.kit import along, as_array, both, drawn
+from tapec.ops.kit import along, as_array, both, drawn, spelled
 
 __all__ = ["PAD"]
 
@@ -73,7 +73,9 @@ def _source(args: tuple[str, ...], node: Any) -> str:
     if len(set(width)) == 1:
         written = width[0][0] if width[0][0] == width[0][1] else width[0]
     value = next((v for k, v in node.params if k == "value" and v), None)
-    tail = f", constant_values={value!r}" if value is not None else f", mode={mode!r}" if mode != "constant" else ""
+    tail = "" if mode == "constant" else f", mode={mode!r}"
+    if value is not None:
+        tail = f", constant_values={spelled(value)}"
     return f"np.pad({args[0]}, {written}{tail})"
 
 

@@ -11,7 +11,7 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, axes_param, conj, define, lanes_param, reduced_shape, spread
-from tapec.ops.kit import as_array, real_dtype, truths, weak
+from tapec.ops.kit import as_array, real_dtype, spelled, truths, weak
 from tapec.ops.samples import Case
 
 __all__ = ["MAX", "MEAN", "MIN", "PROD", "SUM", "count", "reduction", "reduction_cases"]
@@ -28,7 +28,7 @@ def reduction_source(name: str, *more: str) -> Any:
             text += f", axis={axis[0] if len(axis) == 1 else axis}"
         for key in more:
             if node.param(key):
-                text += f", {key}={node.param(key)!r}"
+                text += f", {key}={spelled(node.param(key))}"
         if keepdims:
             text += ", keepdims=True"
         return f"np.{name}({text})"

@@ -13,7 +13,7 @@ from tapec.ops.array import ArrayLike, apply, implements, method
 from tapec.ops.checks import checked
 from tapec.ops.define import as_operand, define, ndim_of, shape_of
 from tapec.ops.indexing import SCATTER
-from tapec.ops.kit import as_array, flat, weak
+from tapec.ops.kit import as_array, flat, spelled, weak
 from tapec.ops.samples import Case
 from tapec.ops.symbol import differs
 
@@ -196,7 +196,7 @@ def _interp_cases(rng: np.random.Generator) -> list[Case]:
 
 
 def _interp_source(args: tuple[str, ...], node: Any) -> str:
-    ends = "".join(f", {k}={node.param(k)!r}" for k in ("left", "right") if node.param(k) is not None)
+    ends = "".join(f", {k}={spelled(node.param(k))}" for k in ("left", "right") if node.param(k) is not None)
     return f"np.interp({', '.join(args)}{ends})"
 
 

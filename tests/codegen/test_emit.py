@@ -147,6 +147,39 @@ def test_imaginary_numbers_are_written_as_in_python():
         assert f"x * {text}" in compiled.source, compiled.source
 
 
+WITHOUT_A_LITERAL = {
+    "full_like": lambda x: np.full_like(x, -np.inf),
+    "full_like of nan": lambda x: np.full_like(x, np.nan, dtype=np.float32),
+    "full_like of complex": lambda x: np.full_like(x, complex(-0.0, np.inf), dtype=complex),
+    "maximum.at": lambda x: filled(np.full_like(x, -np.inf, shape=3), x),
+    "pad": lambda x: np.pad(x, 1, constant_values=-np.inf),
+    "interp": lambda x: np.interp(x, np.arange(3.0), np.arange(3.0) ** 2, left=np.nan, right=np.inf),
+    "nan_to_num": lambda x: np.nan_to_num(x, nan=np.inf, posinf=np.nan),
+    "unwrap": lambda x: np.unwrap(x, discont=np.inf),
+    "max": lambda x: np.max(x, initial=-np.inf),
+    "pinv": lambda x: np.linalg.pinv(x[:6].reshape(2, 3), rcond=np.inf),
+    "matrix_rank": lambda x: np.linalg.matrix_rank(x[:6].reshape(2, 3), tol=np.inf) * x,
+}
+
+
+def filled(y, x):
+    np.maximum.at(y, [0, 2, 0], x[:3])
+    return y
+
+
+@pytest.mark.parametrize("f", WITHOUT_A_LITERAL.values(), ids=WITHOUT_A_LITERAL)
+@pytest.mark.parametrize("x", [SMALL, LARGE], ids=["small", "large"])
+def test_parameters_without_a_literal_are_spelled(tmp_path, f, x):
+    """`inf` and `nan` are no names in the code."""
+    compiled = tapec.compile(f)
+    assert compiled(x).tobytes() == f(x).tobytes()
+    assert tapec.vmap(f)(x[None])[0].tobytes() == f(x).tobytes()
+    compiled.export(tmp_path / "spelled.py", x)
+    space = {}
+    exec((tmp_path / "spelled.py").read_text(), space)
+    assert space["function"](x).tobytes() == f(x).tobytes()
+
+
 def test_a_python_number_becomes_an_array_scalar_by_its_class():
     for dtype in (np.float64, np.float32):
         gradient = tapec.grad(lambda x, k: k * np.sum(x))
