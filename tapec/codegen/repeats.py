@@ -198,7 +198,8 @@ class _Finder:
         if any([walk.is_whole(len(grown.steps)) for walk in along]):
             grown.drop_first()
             along = grown_along(grown)
-        if len(grown.steps) < FEWEST or len(grown.steps) * period < WIDTHS[-1]:
+        alone = all([walk.loop is None for walk in along])  # else what the other loop computes would be read one by one
+        if len(grown.steps) < FEWEST or (alone and len(grown.steps) * period < WIDTHS[-1]):
             return None
         return Loop(grown.steps, sources, along, grown.first, grown.exact)
 

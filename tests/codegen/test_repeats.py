@@ -367,6 +367,22 @@ def test_two_loops_one_after_the_other():
     assert loops(compiled) >= 4
 
 
+def test_what_two_short_loops_compute_is_read_by_loops():
+    """One operation in each of ten steps is a loop where it goes along one: else both were written out for its sake."""
+
+    def epidemic(p, data):
+        s, i, infected = 0.99, 0.01, []
+        for day in range(20):
+            rate = p[0] * (0.4 if day >= 10 else 1.0)
+            s, i = s - rate * s * i, i + rate * s * i - p[1] * i
+            infected.append(i)
+        return np.sum((np.stack(infected) - data) ** 2)
+
+    data = np.random.default_rng(0).random(20)
+    compiled = check(gradient_of(epidemic, P, data), P, data)
+    assert loops(compiled) >= 6 and len(compiled.source.split("\n\n\ndef")[0].splitlines()) < 80
+
+
 def test_what_nothing_reads_is_no_loop():
     def f(p):
         x, unread = p[0], p[1]
