@@ -64,6 +64,8 @@ _FLOPS: dict[str, Callable[[Node], float]] = {
     "cofactors": _cubic(8 / 3),
     "inv_lower": _cubic(1 / 3),
     "segment_sums": lambda node: _size(node.inputs[0].type),
+    "maximum_at": lambda node: _size(node.inputs[1].type),
+    "minimum_at": lambda node: _size(node.inputs[1].type),
     "solve_lower": lambda node: _size(node.inputs[0].type) * (_size(node.type) // node.type.shape[0]),
     **dict.fromkeys(("inv", "qr"), _cubic(2.0)),
     **dict.fromkeys(("eigh", "eigvalsh", "eig", "eigvals"), _cubic(9.0)),

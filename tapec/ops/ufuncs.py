@@ -17,6 +17,7 @@ from tapec.ops.array import FUNCTIONS, ArrayLike, apply, check_fit, deliver
 from tapec.ops.define import as_operand, dtype_of, ndim_of, shape_of
 from tapec.ops.encoding import encode_index
 from tapec.ops.exponentials import log_sum_exp
+from tapec.ops.extremes_at import EXTREMES_AT, extremes_at
 from tapec.ops.indexing import SCATTER, index_layout, real_index
 from tapec.ops.kit import truths
 from tapec.ops.running import RUNNING, running
@@ -196,6 +197,8 @@ def _changed(ufunc: np.ufunc, array: Any, indices: Any, operand: tuple[Any, ...]
     shape = shape_of(array)
     if ufunc in (np.add, np.subtract):
         return ufunc(array, _spread(array, indices, *operand))
+    if ufunc in EXTREMES_AT and dtype_of(array).kind in "fiu":
+        return extremes_at(ufunc, array, indices, *operand)
     places = np.arange(array.size).reshape(shape)[_plain_index(array, indices)]
     flat = np.ravel(array)
     operands = [np.ravel(np.broadcast_to(as_operand(b), places.shape)) for b in operand]
