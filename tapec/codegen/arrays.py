@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import Any
 
 from tapec.codegen.axes import short_axes_moved
 from tapec.codegen.blocks import in_blocks
-from tapec.codegen.branches import Segment, items_of, parted, results_of, segments_of
+from tapec.codegen.branches import NO_RESTS, Rests, Segment, items_of, parted, results_of, segments_of
 from tapec.codegen.constants import name_constants
 from tapec.codegen.contract import contracted
 from tapec.codegen.cost import Cost, flops_of
 from tapec.codegen.expand import expanded
 from tapec.codegen.expressions import Expr, parse_template
-from tapec.codegen.items import Results
+from tapec.codegen.items import Rest, Results
 from tapec.codegen.load import Space
 from tapec.codegen.lower import CheckedLowering, Lowering
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier
 from tapec.codegen.plan import Plan
+from tapec.codegen.rests import rests_of
 from tapec.codegen.schedule import scheduled
 from tapec.codegen.spread import factored
 from tapec.codegen.statements import Do, With
@@ -49,8 +51,9 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space, qui
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
     names.fixed.update(params)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
-    kind, plan, items = planned(graph, tree)
-    constants = name_constants(plan.nodes, names, called)
+    kind, plan, items, rests = planned(graph, tree)
+    known = dict.fromkeys(chain(plan.nodes, *[rest.plan.nodes for rest in rests]))
+    constants = name_constants(known, names, called)
     space.constants.update(constants)
     space.names.update(constants)
     lowering = kind(plan, names, called, space)
@@ -61,18 +64,27 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space, qui
     return Function(name, params, body, constants, Cost(flops_of(whole), lowering.moved, lowering.peak))
 
 
-def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list[Any]]:
-    """What makes statements of a program, by which plan, and from what: from its loops, where it has some."""
+def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list[Any], Collection[Rest]]:
+    """What makes statements of a program, by which plan, and from what: from its loops, where it has some. The last are
+    the programs in which its paths end that have loops."""
     checked = settings.check_nan
-    if tree is None and not checked and len(graph.nodes) > LEAST:
-        from tapec.codegen.array_loops import in_loops  # short programs do without
-
-        looped = in_loops(graph, LEAST)
-        if looped is not None:
-            return looped
+    looped = None if checked or tree is not None else with_loops(graph)
+    if looped is not None:
+        return *looped, ()
     segments = None if tree is None else segments_of(tree, graph.outputs)
-    plan = Plan(graph.nodes, read_at_ends(graph, segments), nesting=not checked)
-    return CheckedLowering if checked else Lowering, plan, items_for(plan, graph, segments)
+    ends = lambda g: with_loops(Graph(g.inputs, scheduled(g.nodes), g.outputs, g.name))
+    rests = {} if checked or segments is None else rests_of(graph, segments, LEAST, ends)
+    plan = Plan(graph.nodes, read_at_ends(graph, segments, rests), nesting=not checked)
+    return CheckedLowering if checked else Lowering, plan, items_for(plan, graph, segments, rests), rests.values()
+
+
+def with_loops(graph: Graph) -> tuple[type[Lowering], Plan, list[Any]] | None:
+    """The same of a program on one path; None where it is short, or has no loops."""
+    if len(graph.nodes) <= LEAST:
+        return None
+    from tapec.codegen.array_loops import in_loops  # short programs do without
+
+    return in_loops(graph, LEAST)
 
 
 def with_errors(quiet: tuple[str, ...], size: int | None, body: list[Any]) -> list[Any]:
@@ -83,15 +95,15 @@ def with_errors(quiet: tuple[str, ...], size: int | None, body: list[Any]) -> li
     return [With(Expr(parse_template(f"np.errstate({silent})", 0), ()), [setting, *body] if size else body)]
 
 
-def read_at_ends(graph: Graph, segments: list[Segment] | None) -> Sequence[Node]:
+def read_at_ends(graph: Graph, segments: list[Segment] | None, rests: Rests = NO_RESTS) -> Sequence[Node]:
     """What returns and branches read, as often as they do; `segments` are those of a decision tree, if there is one."""
-    return graph.outputs if segments is None else results_of(segments)
+    return graph.outputs if segments is None else results_of(segments, rests)
 
 
-def items_for(plan: Plan, graph: Graph, segments: list[Segment] | None) -> list[Any]:
+def items_for(plan: Plan, graph: Graph, segments: list[Segment] | None, rests: Rests = NO_RESTS) -> list[Any]:
     """What is to be lowered, in order."""
     if segments is not None:
-        return items_of(graph, plan, segments)
+        return items_of(graph, plan, segments, rests)
     results = Results(graph.outputs, plan.nest_results(graph.outputs))
     items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
     return [*items, results]

@@ -11,20 +11,24 @@ nesting is never deeper than the logarithm of the number of paths.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-from tapec.codegen.items import UNKNOWN, Fork, Results
+from tapec.codegen.items import UNKNOWN, Fork, Rest, Results
 from tapec.codegen.plan import Plan, is_view
 from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node
 from tapec.ir.tree import Branch, Leaf, Tree
 
 __all__ = [
+    "NO_RESTS",
+    "Rests",
     "Segment",
     "given_first",
     "items_of",
     "leaves_of",
     "parted",
+    "placement",
     "places_of",
     "results_of",
     "segments_of",
@@ -55,6 +59,10 @@ class Segment:
     def complete(self) -> bool:
         """Do the cases cover all values?"""
         return {v for v, _ in self.cases if type(v) is bool} == {True, False}
+
+
+Rests = Mapping[Segment, Rest]  # the leaves that are programs of their own
+NO_RESTS: Rests = MappingProxyType({})
 
 
 def segments_of(tree: Tree, outputs: Sequence[Node], tests: Sequence[Node] | None = None) -> list[Segment]:
@@ -196,21 +204,23 @@ def _parts(tree: Tree) -> list[Any]:
     return found
 
 
-def results_of(segments: list[Segment]) -> list[Node]:
+def results_of(segments: list[Segment], rests: Rests) -> list[Node]:
     """Everything that leaves and tests read, as often as the code will read it."""
     read: list[Node] = []
     for s in segments:
-        read.extend(s.read * (1 if s.test is None else len(s.cases) - s.complete))
+        end = rests[s].leaves if s in rests else s.read
+        read.extend(end * (1 if s.test is None else len(s.cases) - s.complete))
     return read
 
 
-def items_of(graph: Graph, plan: Plan, segments: list[Segment]) -> list[Any]:
+def items_of(graph: Graph, plan: Plan, segments: list[Segment], rests: Rests) -> list[Any]:
     """The items of the whole function for `Lowering.block`."""
-    place = _placement(graph, segments)
+    place = placement(graph, segments)
     for s in segments:
         if s.test is not None:
             plan.nest_test(s.test)
-    results = {s: Results(s.read, plan.nest_results(s.read)) for s in segments if s.test is None}
+    leaves = [s for s in segments if s.test is None]
+    results = {s: rests.get(s) or Results(s.read, plan.nest_results(s.read)) for s in leaves}
     for node in plan.nodes:
         place[node].nodes.append(node)
     return _items(segments[0], plan, results)
@@ -220,12 +230,12 @@ def places_of(graph: Graph, tree: Tree | None) -> dict[Node, int]:
     """The number of the segment in which each value is computed; 0 for all where there is no tree."""
     place = dict.fromkeys(graph.nodes, 0)
     if tree is not None:
-        found = _placement(graph, segments_of(tree, graph.outputs))
+        found = placement(graph, segments_of(tree, graph.outputs))
         place.update((n, s.number) for n, s in found.items())
     return place
 
 
-def _placement(graph: Graph, segments: list[Segment]) -> dict[Node, Segment]:
+def placement(graph: Graph, segments: list[Segment]) -> dict[Node, Segment]:
     """The segment in which each value is computed, of a program that is parted already."""
     place: dict[Node, Segment] = {}
 
@@ -254,7 +264,7 @@ def _common(a: Segment, b: Segment) -> Segment:
     return a
 
 
-def _items(segment: Segment, plan: Plan, results: dict[Segment, Results]) -> list[Any]:
+def _items(segment: Segment, plan: Plan, results: dict[Segment, Results | Rest]) -> list[Any]:
     items: list[Any] = []
     while True:
         items += [n for n in segment.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]

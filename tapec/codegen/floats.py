@@ -6,14 +6,15 @@ mostly computes many elements at once is NumPy's business; loops over `x[i]` may
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
-from tapec.codegen.branches import Segment, parted, segments_of
+from tapec.codegen.branches import NO_RESTS, Rests, Segment, parted, segments_of
 from tapec.codegen.cost import Cost, bytes_of
 from tapec.codegen.element_rules import MOVES, ON_NUMBERS, RULES
 from tapec.codegen.elements import Elements, element_type, spelled
@@ -24,7 +25,8 @@ from tapec.codegen.items import no_run
 from tapec.codegen.load import Space
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier, wished_name
-from tapec.codegen.plan import inner_nodes
+from tapec.codegen.plan import Plan, inner_nodes
+from tapec.codegen.rests import rests_of
 from tapec.codegen.statements import Assign, Return, Try
 from tapec.codegen.worth import GAIN, LEAN, numpy_costs_more, packing_cost
 from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node, is_literal
@@ -35,6 +37,8 @@ from tapec.ir.types import Type
 
 if TYPE_CHECKING:
     from tapec.codegen.arrange import Arranged
+    from tapec.codegen.lower import Lowering
+    from tapec.codegen.repeat_lines import RepeatLowering
 
 __all__ = ["FloatProgram", "as_floats", "float_function", "to_python", "with_arrays"]
 
@@ -177,20 +181,40 @@ def float_function(
     looped = with_loops(program, graph, params) if tree is None else None
     body = unpack(program, graph, params, names, called, looped)
     if looped is not None:
-        from tapec.codegen.repeat_lines import RepeatLowering, repeat_items, repeat_plan
-
-        whole = repeat_plan(looped)
-        lowering = RepeatLowering(whole, names, called, space)
-        lowering.kept_names = frozenset(params)
-        body += lowering.block(repeat_items(whole, looped))
+        kind, plan, items = repeated(looped, params)
+        body += kind(plan, names, called, space).block(items)
         return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays)
     own, segments = program.graph, None
+    rests: Rests = NO_RESTS
     if tree is not None:
         own, tree = parted(own, tree, program.tests)
         segments = segments_of(tree, own.outputs)
-    plan = FloatPlan(own.nodes, read_at_ends(own, segments))
-    body += FloatLowering(plan, names, called, space).block(items_for(plan, own, segments))
+        if len(graph.nodes) >= TRACED:
+            rests = rests_of(own, segments, LEAST, partial(end_with_loops, params=params))
+    plan = FloatPlan(own.nodes, read_at_ends(own, segments, rests))
+    body += FloatLowering(plan, names, called, space).block(items_for(plan, own, segments, rests))
     return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays, segments)
+
+
+def repeated(found: Arranged, params: Sequence[str]) -> tuple[Callable[..., Lowering], Plan, list[Any]]:
+    """How a program with loops is lowered, by which plan, and from what; parameters keep their names."""
+    from tapec.codegen.repeat_lines import RepeatLowering, repeat_items, repeat_plan
+
+    def lowering(*given: Any) -> RepeatLowering:
+        made = RepeatLowering(*given)
+        made.kept_names = frozenset(params)
+        return made
+
+    plan = repeat_plan(found)
+    return lowering, plan, repeat_items(plan, found)
+
+
+def end_with_loops(graph: Graph, params: Sequence[str]) -> tuple[Callable[..., Lowering], Plan, list[Any]] | None:
+    """The same of the end of a path, whose inputs are numbers that have names."""
+    from tapec.codegen.arrange import arranged
+
+    found = arranged(graph, LEAST)
+    return None if found is None else repeated(found, params)
 
 
 def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Arranged | None:

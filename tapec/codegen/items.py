@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tapec.ir import Node
 
-__all__ = ["UNKNOWN", "AddUp", "Fork", "Results", "no_run"]
+__all__ = ["UNKNOWN", "AddUp", "Fork", "Rest", "Results", "no_run"]
 
 
 class Results(NamedTuple):
@@ -26,6 +26,17 @@ class Fork(NamedTuple):
     value: Any
     negated: bool
     items: list[Any]
+    leaves: tuple[Node, ...]
+
+
+class Rest(NamedTuple):
+    """The path goes on to its end as a program of its own: what lowers it, by which plan, and from what. `given` tells
+    for its inputs what they are here."""
+
+    kind: Any
+    plan: Any
+    items: list[Any]
+    given: dict[Node, Node]
     leaves: tuple[Node, ...]
 
 

@@ -16,7 +16,7 @@ from tapec.codegen.checks import check_of, finite
 from tapec.codegen.cost import bytes_of, copied, workspace
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.idioms import BIT_BY_BIT, BY_DOT, HELPED, is_weak, out_template
-from tapec.codegen.items import UNKNOWN, AddUp, Fork, Results
+from tapec.codegen.items import UNKNOWN, AddUp, Fork, Rest, Results
 from tapec.codegen.load import Space
 from tapec.codegen.loops import lower_loop
 from tapec.codegen.names import Names
@@ -63,6 +63,8 @@ class Lowering(Buffers):
                 kept = Assign(item.target, value) if item.later else Augment(item.target, "+", value, item.node.origin)
                 self.out.append(kept)
                 self.bury(item.leaves)
+            elif kind is Rest:
+                self.rest(item)
             else:
                 self.results(item)
             if self.spent:
@@ -90,6 +92,14 @@ class Lowering(Buffers):
             self.out.append(If(condition, inner.block(fork.items), fork.test.origin))
             self.count(inner, 0)
         self.bury(fork.leaves)
+
+    def rest(self, item: Rest) -> None:
+        """What was computed so far stays what it is, as the function's own inputs do."""
+        given = {inner: self.name[node] for inner, node in item.given.items()}
+        self.names.fixed.update(given.values())
+        inner = item.kind(item.plan, self.names, {**self.name, **given}, self.space)
+        self.out += inner.block(item.items)
+        self.count(inner, self.alive)
 
     def results(self, item: Results) -> None:
         """`return (a, b)`: fresh arrays, none of which shares memory with another or with an input."""

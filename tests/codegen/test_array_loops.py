@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen import arrays, compile_graph
+from tapec.codegen import arrays, compile_graph, floats
 from tapec.codegen.lifted import lifted, settle
 from tapec.ir import parse
 from tests.codegen.kit import check, counted, gradient_of, graph_of, same_bits
@@ -179,6 +179,34 @@ def test_programs(function, values, monkeypatch):
 def test_single_precision(function, values, monkeypatch):
     values = [v.astype(np.float32) for v in values]
     assert loops(as_written_out(gradient_of(function, *values), values, monkeypatch)) >= 2
+
+
+@pytest.mark.parametrize(("function", "values"), [p for p in PROGRAMS if p[0] is not determinants])
+def test_programs_after_tests(function, values, monkeypatch):
+    """The end of each path is a program of its own, in which what was computed before stays as it is."""
+
+    def tested(*values):
+        first = np.sort(values[0], axis=0)
+        if np.sum(first) > 1e9:
+            return 0.0
+        scale = np.sum(np.cos(first))
+        if scale > 0.0:
+            return function(*values) * scale, first
+        return function(*[2.0 * v for v in values]) - scale, first * 1.0
+
+    def run():
+        f = tapec.grad(tested, argnums=tuple(range(len(values))), has_aux=True)
+        results = [f(*values), f(values[0] + 2.0, *values[1:]), f(*values)]
+        return results, str(f.source(*values)).split("\n\n\ndef")[0]
+
+    results, source = run()
+    monkeypatch.setattr(arrays, "LEAST", 10**9)
+    monkeypatch.setattr(floats, "LEAST", 10**9)
+    expected, written = run()
+    for found, wanted in zip(results, expected, strict=True):
+        for a, b in zip((*found[0], found[1]), (*wanted[0], wanted[1]), strict=True):
+            assert a.tobytes() == b.tobytes()
+    assert source.count("for ") >= 4 and len(source.splitlines()) < 0.6 * len(written.splitlines()), source
 
 
 def test_what_a_person_writes():
