@@ -124,7 +124,9 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
         mend = f"`x{cast}` casts a tensor, `np.stack([...]){cast}` makes one of a list of tensors"
         return f"{name}()" if name else "an array of forced dtype", mend
     what, mend = _MENDS[asked]
-    if asked == "float" and _package_of(function) == "numpy":
+    if function is np.arange:
+        mend = "`start + step * np.arange(n)` with an int n, or np.linspace; data may be named in static_argnames"
+    elif asked == "float" and _package_of(function) == "numpy":
         mend = "np.stack([...]) makes one tensor of a list of tensors"
     return f"{name}()" if name and asked != "out" else what, mend
 

@@ -356,6 +356,7 @@ DETACHING = {
     "statistics.mean": (lambda x: statistics.mean(x), r"statistics.mean\(\).*Mend: np.mean"),
     "statistics.stdev": (lambda x: statistics.stdev(x), r"Mend: np.std\(x, ddof=1\)"),
     "cmath.exp": (lambda x: cmath.exp(x[0]), "Mend: np.exp"),
+    "arange": (lambda x: np.arange(0.0, x[0] + 1.0, 0.5), r"np.arange\(\).*Mend: .*start \+ step .*static_argnames"),
     "fromiter": (lambda x: np.fromiter([x[0], x[1]], float), r"np.fromiter\(\).*np.stack"),
     "normal": (lambda x: np.random.default_rng(0).normal(x[0], 1.0), "standard_normal"),
     "normal of vectors": (lambda x: np.random.default_rng(0).normal(x, 1.0), "standard_normal"),
