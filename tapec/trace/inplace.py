@@ -271,10 +271,13 @@ def update(t: Tensor, ufunc: np.ufunc, other: Any) -> None:
 
 
 def write_into(self: Tensor, array: np.ndarray, casting: str = "same_kind") -> np.ndarray:
-    """A result into a plain array: only where nothing records it."""
+    """A result into a plain array: only where nothing records it, or element by element into an array of objects."""
     t = self._tapec_read()
     if recordings(t) and t.dtype.kind in "fc":
-        raise detach_error(t, "out")
+        if array.dtype != object:
+            raise detach_error(t, "out")
+        array[...] = np.asarray(t)
+        return array
     np.copyto(array, t._value, casting=casting)  # type: ignore[arg-type]
     return array
 

@@ -1162,3 +1162,24 @@ def test_numbers_are_no_views():
 
     for _ in range(3):
         check(f, (3,))
+
+
+def test_arrays_of_tensors_take_results_in_place():
+    """np.array of tensors holds them one by one, and so may hold what is computed of them."""
+
+    def f(x):
+        q = np.array([1.0, x[0] * x[1], x[1]])
+        same = q
+        q /= np.linalg.norm(q)
+        q += x[0]
+        np.multiply(q, np.sin(x[:1]), out=q)
+        return same @ np.array([1.0, 2.0, 3.0])
+
+    x = np.array([0.3, 0.8])
+    assert tapec.compile(f)(x) == f(x)
+    tapec.check_grads(f, (x,), order=2)
+    with tapec.GradientTape() as tape:
+        v = tapec.constant(x)
+        tape.watch(v)
+        y = f(v)
+    np.testing.assert_allclose(tape.gradient(y, v), tapec.grad(f)(x))
