@@ -11,9 +11,10 @@ from tapec.ir.op import FAMILIES, OPS
 __all__: list[str] = []
 
 
-def _family(module: str) -> Any:
+def _family(*modules: str) -> Any:
     def find(name: str) -> Op | None:
-        import_module(module)
+        for module in modules:
+            import_module(module)
         return OPS.get(name)
 
     return find
@@ -27,5 +28,5 @@ def _special(name: str) -> Op | None:
 
 FAMILIES["scipy.special."] = _special
 FAMILIES["scipy.sparse."] = _family("tapec.ops.scipy_sparse")
-FAMILIES["scipy.linalg."] = _family("tapec.ops.scipy_linalg")
+FAMILIES["scipy.linalg."] = _family("tapec.ops.scipy_linalg", "tapec.ops.scipy_lu")
 FAMILIES["scipy.signal."] = _family("tapec.ops.scipy_signal")

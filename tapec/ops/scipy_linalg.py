@@ -10,10 +10,10 @@ from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply
 from tapec.ops.define import conj, define
-from tapec.ops.kit import adjoint, as_array, both, drawn, lapack_dtype, regular
+from tapec.ops.kit import adjoint, as_array, both, drawn, lapack_dtype, real_dtype, regular
 from tapec.ops.samples import Case
 
-__all__ = ["EXPM", "LOGM", "SOLVE_BANDED", "SOLVE_SYLVESTER", "SOLVE_TRIANGULAR", "SQRTM"]
+__all__ = ["EXPM", "LOGM", "SOLVEH_BANDED", "SOLVE_BANDED", "SOLVE_SYLVESTER", "SOLVE_TRIANGULAR", "SQRTM"]
 
 FACTS = {"imports": "scipy.linalg"}
 
@@ -89,7 +89,15 @@ SOLVE_TRIANGULAR = define(
 )
 
 
-def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: Any = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
     trans = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
     params = (("trans", int(trans)), ("lower", bool(lower)), ("unit_diagonal", bool(unit_diagonal)))
     return apply(SOLVE_TRIANGULAR, (as_array(a), as_array(b)), params)
@@ -150,9 +158,65 @@ SOLVE_BANDED = define(
 )
 
 
-def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
+def solve_banded(
+    l_and_u: Any, ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, check_finite: bool = True
+) -> Any:
     lower, upper = l_and_u
     return apply(SOLVE_BANDED, (as_array(ab), as_array(b)), (("l_and_u", (int(lower), int(upper))),))
+
+
+# -- Hermitian ones, from half of the bands ---------------------------------------------------------------------------
+def _hermitian_banded_rule(ab: Type, b: Type, lower: bool) -> Type:
+    if ab.ndim != 2 or b.ndim not in (1, 2) or ab.shape[-1] != b.shape[0]:
+        raise ValueError("shapes of ab and b are not compatible.")
+    return Type(b.shape, lapack_dtype(ab, b))
+
+
+def _hermitian_banded_vjp(ct: Any, y: Any, ab: Any, b: Any, lower: bool) -> Any:
+    """An element beside the diagonal stands for itself and, conjugated, for the one across."""
+    gb = solveh_banded(ab, ct, lower=lower)
+    above = ab.shape[0] - 1
+    rows, there = _bands((above, 0) if lower else (0, above), ab.shape[1])
+    met = gb[rows] * conj(y) + y[rows] * conj(gb)
+    met = met if y.ndim == 1 else np.sum(met, axis=-1)
+    shares = np.where(rows == np.arange(ab.shape[1]), 0.5, 1.0).astype(real_dtype(ab.dtype))
+    return np.where(there, -met * shares, 0), gb
+
+
+def _hermitian_banded_source(args: tuple[str, ...], node: Any) -> str:
+    return f"scipy.linalg.solveh_banded({args[0]}, {args[1]}{', lower=True' if node.param('lower') else ''})"
+
+
+def _hermitian_banded_cases(rng: np.random.Generator) -> list[Case]:
+    two, three = rng.standard_normal((2, 4)) + [[0.0], [5.0]], rng.standard_normal((3, 4)) + [[7.0], [0.0], [0.0]]
+    turned = 1j * rng.standard_normal((3, 4)) * [[0.0], [1.0], [1.0]]
+    b = rng.standard_normal((4, 2))
+    cases = [Case((two, b[:, 0]), {"lower": False}), Case((two[::-1], b), {"lower": True})]
+    cases += [Case((three, b), {"lower": True}), Case((three[::-1], b[:, 1]), {"lower": False})]
+    return [*cases, Case((three + turned, b + 1j), {"lower": True})]
+
+
+SOLVEH_BANDED = define(
+    "scipy.linalg.solveh_banded",
+    lambda ab, b, lower: _linalg("solveh_banded")(ab, b, lower=lower),
+    _hermitian_banded_rule,
+    "linalg",
+    vjp=_hermitian_banded_vjp,
+    source=_hermitian_banded_source,
+    sample=_hermitian_banded_cases,
+    facts=FACTS,
+)
+
+
+def solveh_banded(
+    ab: Any,
+    b: Any,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    lower: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    return apply(SOLVEH_BANDED, (as_array(ab), as_array(b)), (("lower", bool(lower)),))
 
 
 # -- Sylvester's equation -----------------------------------------------------------------------------------------

@@ -7,26 +7,37 @@ from typing import Any
 import numpy as np
 from scipy import linalg as _linalg
 
+from tapec.errors import UnsupportedError, at_user_line
 from tapec.ops.define import conj
-from tapec.ops.kit import adjoint, as_array, inexact
-from tapec.ops.scipy_linalg import expm, logm, solve_banded, solve_sylvester, solve_triangular, sqrtm
+from tapec.ops.kit import adjoint, as_array, inexact, real_dtype
+from tapec.ops.scipy_linalg import expm, logm, solve_banded, solve_sylvester, solve_triangular, solveh_banded, sqrtm
+from tapec.ops.scipy_lu import factors, swapped
+from tapec.ops.scipy_lu import lu_factor as _lu_factor
 
 __all__ = [
     "block_diag",
     "cho_factor",
     "cho_solve",
     "cholesky",
+    "circulant",
     "det",
     "eigh",
+    "eigvalsh",
     "expm",
+    "hankel",
     "inv",
     "logm",
+    "lu",
+    "lu_factor",
+    "lu_solve",
     "norm",
     "pinv",
+    "qr",
     "solve",
     "solve_banded",
     "solve_sylvester",
     "solve_triangular",
+    "solveh_banded",
     "sqrtm",
     "svd",
     "svdvals",
@@ -66,13 +77,22 @@ def solve(
 ) -> Any:
     """As np.linalg.solve; a matrix said to be symmetric or Hermitian is taken from one of its triangles."""
     a = as_array(a)
-    if assume_a in ("sym", "her", "pos", "symmetric", "hermitian", "positive definite"):
-        half, diagonal = np.tril(a, -1) if lower else np.triu(a, 1), np.diagonal(a)
-        if assume_a in ("sym", "symmetric"):
-            a = half + np.transpose(half) + np.diag(diagonal)
-        else:
-            a = half + adjoint(half) + np.diag(np.real(diagonal))
+    if assume_a in ("sym", "symmetric"):
+        half = _beside_diagonal(a, lower)
+        a = half + np.transpose(half) + np.diag(np.diagonal(a))
+    elif assume_a in ("her", "pos", "hermitian", "positive definite"):
+        a = _hermitian(a, lower)
     return np.linalg.solve(np.transpose(a) if transposed else a, as_array(b))
+
+
+def _beside_diagonal(a: Any, lower: bool) -> Any:
+    return np.tril(a, -1) if lower else np.triu(a, 1)
+
+
+def _hermitian(a: Any, lower: bool) -> Any:
+    """The Hermitian matrix of which one triangle is given."""
+    half = _beside_diagonal(a, lower)
+    return half + adjoint(half) + np.diag(np.real(np.diagonal(a)))
 
 
 def pinv(a: Any, *, rtol: Any = None, check_finite: bool = True) -> Any:
@@ -96,11 +116,127 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
     return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
 
 
-def eigh(
-    a: Any, *, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False, check_finite: bool = True
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """Both factors in one matrix, and the row that each row changes places with."""
+    return _lu_factor(a)
+
+
+def lu_solve(
+    lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
+    """Two triangular systems, and rows that change places: before them, or after those of the transpose."""
+    factor, piv = map(as_array, lu_and_piv)
+    b = as_array(b)
+    if trans not in (0, 1, 2):
+        raise ValueError(at_user_line(f"trans is 0, 1 or 2, got {trans!r}"))
+    if b.ndim not in (1, 2) or factor.shape[0] != b.shape[0]:
+        raise ValueError(at_user_line(f"Shapes of lu {factor.shape} and b {b.shape} are incompatible"))
+    x = b[:, None] if b.ndim == 1 else b
+    if not trans:
+        x = solve_triangular(factor, swapped(x, piv), lower=True, unit_diagonal=True)
+        x = solve_triangular(factor, x)
+    else:
+        x = solve_triangular(factor, x, trans)
+        x = swapped(solve_triangular(factor, x, trans, True, True), piv, back=True)
+    return x[:, 0] if b.ndim == 1 else x
+
+
+def lu(
+    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False
+) -> tuple[Any, ...]:
+    """a = p l u; or the factors p l and u; or, for `p_indices`, a = l[p] u."""
+    both, piv = _lu_factor(a)
+    l, u = factors(both)
+    if permute_l:
+        return swapped(l, piv, back=True), u
+    m, dtype = both.shape[0], real_dtype(both.dtype)
+    if p_indices:
+        rows = swapped(np.arange(m, dtype=dtype)[:, None], piv, back=True)
+        return rows[:, 0].astype(np.int32), l, u
+    return swapped(np.eye(m, dtype=dtype), piv, back=True), l, u
+
+
+_MODES: dict[str, Any] = {"full": "complete", "qr": "complete", "economic": "reduced", "r": "r"}
+
+
+def qr(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> tuple[Any, ...]:
+    """As np.linalg.qr, with SciPy's names for what it gives: for "r" that one factor, with rows of zeros."""
+    if pivoting or mode == "raw":
+        what = "pivoting" if pivoting else 'mode="raw"'
+        raise UnsupportedError(at_user_line(f"qr of tensors takes no {what}. Mend: leave that out."))
+    if mode not in _MODES:
+        raise ValueError(at_user_line("Mode argument should be one of ['full', 'r', 'economic', 'raw']"))
+    found: Any = np.linalg.qr(a, _MODES[mode])
+    if mode != "r":
+        return tuple(found)
+    missing = np.shape(a)[0] - found.shape[0]
+    return (np.pad(found, ((0, missing), (0, 0))) if missing else found,)
+
+
+def eigh(
+    a: Any,
+    b: Any = None,
+    *,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    type: int = 1,
+    check_finite: bool = True,
+    subset_by_index: Any = None,
+    driver: str | None = None,
+) -> Any:
+    """As np.linalg.eigh; with b, which is positive definite, a v = w b v, or as `type` has it."""
+    a = as_array(a)
     uplo: Any = "L" if lower else "U"
-    return np.linalg.eigvalsh(a, uplo) if eigvals_only else tuple(np.linalg.eigh(a, uplo))
+    factor = None
+    if b is not None:
+        a, factor, uplo = *_reduced(a, as_array(b), lower, type), "L"
+    chosen = _chosen(subset_by_index, a.shape[-1])
+    if eigvals_only:
+        return np.linalg.eigvalsh(a, uplo)[chosen]
+    w, v = np.linalg.eigh(a, uplo)
+    w, v = w[chosen], v[:, chosen]
+    if factor is not None:
+        v = factor @ v if type == 3 else solve_triangular(factor, v, 2, lower=True)
+    return w, v
+
+
+def _reduced(a: Any, b: Any, lower: bool, type: int) -> tuple[Any, Any]:
+    """The Hermitian matrix with the eigenvalues of the pair, and the factor of b that leads back to its vectors."""
+    if b.shape != a.shape:
+        raise ValueError(at_user_line(f"wrong b dimensions {b.shape}, should be {a.shape}"))
+    if type not in (1, 2, 3):
+        raise ValueError(at_user_line('"type" keyword only accepts 1, 2, and 3.'))
+    factor = np.linalg.cholesky(b) if lower else adjoint(np.linalg.cholesky(b, upper=True))
+    a = _hermitian(a, lower)
+    if type > 1:
+        return adjoint(factor) @ a @ factor, factor
+    half = solve_triangular(factor, a, lower=True)
+    return adjoint(solve_triangular(factor, adjoint(half), lower=True)), factor
+
+
+def _chosen(subset: Any, n: int) -> slice:
+    """The eigenvalues from one index to another."""
+    if subset is None:
+        return slice(None)
+    low, high = map(int, subset)
+    if not 0 <= low <= high < n:
+        message = f"Valid range is [0, {n - 1}] and start <= end, but start={low}, end={high} is given"
+        raise ValueError(at_user_line(f"Requested eigenvalue indices are not valid. {message}"))
+    return slice(low, high + 1)
+
+
+def eigvalsh(a: Any, b: Any = None, **more: Any) -> Any:
+    """The values that `eigh` gives; it takes the same."""
+    return eigh(a, b, **more, eigvals_only=True)
 
 
 def svd(
@@ -134,3 +270,18 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     line = np.concatenate([c[::-1], r[1:]])
     n, m = c.shape[0], r.shape[0]
     return line[n - 1 - np.arange(n)[:, None] + np.arange(m)]
+
+
+def circulant(c: Any) -> Any:
+    """Each column is the one before it, turned by one place; c is the first."""
+    c = np.atleast_1d(as_array(c))
+    k = np.arange(c.shape[-1])
+    return c[..., (k[:, None] - k) % len(k)]
+
+
+def hankel(c: Any, r: Any = None) -> Any:
+    """Constant diagonals that rise: c is the first column, r the last row; zeros beyond where there is no r."""
+    c = np.ravel(as_array(c))
+    r = np.zeros_like(c) if r is None else np.ravel(as_array(r))
+    line = np.concatenate([c, r[1:]])
+    return line[np.arange(c.shape[0])[:, None] + np.arange(r.shape[0])]
