@@ -10,7 +10,7 @@ from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ops.array import apply
 from tapec.ops.define import conj, define
-from tapec.ops.kit import adjoint, as_array, both, drawn, lapack_dtype, real_dtype, regular
+from tapec.ops.kit import adjoint, as_array, both, drawn, lapack_dtype, plain_number, real_dtype, regular
 from tapec.ops.samples import Case
 
 __all__ = ["EXPM", "LOGM", "SOLVEH_BANDED", "SOLVE_BANDED", "SOLVE_SYLVESTER", "SOLVE_TRIANGULAR", "SQRTM"]
@@ -98,6 +98,7 @@ def solve_triangular(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Any:
+    trans = plain_number(trans)
     trans = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
     params = (("trans", int(trans)), ("lower", bool(lower)), ("unit_diagonal", bool(unit_diagonal)))
     return apply(SOLVE_TRIANGULAR, (as_array(a), as_array(b)), params)

@@ -9,7 +9,7 @@ from scipy import linalg as _linalg
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ops.define import conj
-from tapec.ops.kit import adjoint, as_array, inexact, real_dtype
+from tapec.ops.kit import adjoint, as_array, inexact, plain_number, real_dtype
 from tapec.ops.scipy_linalg import expm, logm, solve_banded, solve_sylvester, solve_triangular, solveh_banded, sqrtm
 from tapec.ops.scipy_lu import factors, swapped
 from tapec.ops.scipy_lu import lu_factor as _lu_factor
@@ -126,7 +126,7 @@ def lu_solve(
 ) -> Any:
     """Two triangular systems, and rows that change places: before them, or after those of the transpose."""
     factor, piv = map(as_array, lu_and_piv)
-    b = as_array(b)
+    b, trans = as_array(b), plain_number(trans)
     if trans not in (0, 1, 2):
         raise ValueError(at_user_line(f"trans is 0, 1 or 2, got {trans!r}"))
     if b.ndim not in (1, 2) or factor.shape[0] != b.shape[0]:

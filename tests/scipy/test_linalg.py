@@ -113,6 +113,14 @@ def test_a_factor_solves_for_many_right_hand_sides():
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("k", [0, 1, 2])
+def test_numbers_that_a_function_closes_over(k):
+    f = tapec.compile(lambda a: [linalg.lu_solve(linalg.lu_factor(a), B, k), linalg.solve_triangular(a, B, k)])
+    np.testing.assert_allclose(f(A), [np.linalg.solve(a.T if k else a, B) for a in (A, np.triu(A))], rtol=1e-9)
+    f = tapec.compile(lambda a: linalg.eigh(a, SPD, type=k + 1, subset_by_index=(0, k))[0])
+    np.testing.assert_allclose(f(SYM), scipy.linalg.eigh(SYM, SPD, type=k + 1)[0][: k + 1], rtol=1e-9)
+
+
 def test_logarithm_of_a_determinant_by_its_factors():
     f = lambda a: np.sum(np.log(np.abs(np.diagonal(linalg.lu_factor(a)[0]))))
     np.testing.assert_allclose(tapec.grad(f)(A), np.linalg.inv(A).T, rtol=1e-9)
