@@ -28,5 +28,6 @@ def _special(name: str) -> Op | None:
 
 FAMILIES["scipy.special."] = _special
 FAMILIES["scipy.sparse."] = _family("tapec.ops.scipy_sparse")
+FAMILIES["scipy.fft."] = _family("tapec.ops.scipy_fft")
 FAMILIES["scipy.linalg."] = _family("tapec.ops.scipy_linalg", "tapec.ops.scipy_lu")
 FAMILIES["scipy.signal."] = _family("tapec.ops.scipy_signal")

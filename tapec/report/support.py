@@ -64,7 +64,7 @@ def scipy_functions() -> dict[str, list[str]]:
 
     import tapec.scipy
 
-    modules = [import_module(f"tapec.scipy.{name}") for name in tapec.scipy.__all__]
+    modules = [import_module(f"tapec.scipy.{name}") for name in tapec.scipy.MODULES]
     return {m.__name__: sorted(n for n in m.__all__ if not n.isupper()) for m in modules}
 
 

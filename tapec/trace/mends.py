@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from importlib import import_module
 from typing import Any
@@ -166,7 +167,6 @@ def _taken_apart(package: str, name: str, full_name: str) -> str:
 
 _ELSEWHERE = {  # what does it, of SciPy's functions that nothing in tapec.scipy stands for
     "interp1d": "np.interp takes tensors",
-    "cdist": "np.linalg.norm(a[:, None] - b, axis=-1) takes tensors",
     "minimize": "tapec.custom_root, with the gradient that is zero there, differentiates solutions",
     "minimize_scalar": "tapec.custom_root, with the slope that is zero there, differentiates solutions",
     "quad": "np.sum(weights * f(points)) takes tensors, with those of np.polynomial.legendre.leggauss",
@@ -174,18 +174,16 @@ _ELSEWHERE = {  # what does it, of SciPy's functions that nothing in tapec.scipy
 
 
 def _elsewhere(package: str, name: str) -> str:
-    if package == "fft" and hasattr(np.fft, name):
-        return f"np.fft.{name} takes tensors"
     if package == "optimize" and name not in _ELSEWHERE:
         return "tapec.custom_root differentiates solutions, whatever finds them"
     return _ELSEWHERE.get(name, "give it a tapec.custom_gradient, or plain numbers")
 
 
 def _package(function: Any, filename: str) -> str:
-    """`special`, `linalg`, ...: where the function is at home, or else its file."""
+    """`special`, `linalg`, `spatial.distance`, ...: where the function is at home, or else its file."""
     module = (getattr(function, "__module__", None) or "").split(".")
     if module[0] == "scipy" and len(module) > 1:
-        return module[1]
+        return ".".join(itertools.takewhile(lambda part: not part.startswith("_"), module[1:]))
     return scipy_package(filename)
 
 

@@ -12,7 +12,14 @@ from tapec.ops.samples import Case, Domain
 from tapec.ops.special import define_all
 
 # ops of SciPy come with their modules; here all are there, whatever ran before
-for module in ("ops.scipy_linalg", "ops.scipy_lu", "ops.scipy_signal", "ops.scipy_sparse", "scipy.ode"):
+for module in (
+    "ops.scipy_fft",
+    "ops.scipy_linalg",
+    "ops.scipy_lu",
+    "ops.scipy_signal",
+    "ops.scipy_sparse",
+    "scipy.ode",
+):
     import_module(f"tapec.{module}")
 SPECIAL = {op.name for op in define_all()}
 OF_SCIPY = {name for name in OPS if name.startswith("scipy.")} | {"odeint"}

@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import tapec
+import tapec.ops.scipy_fft
 import tapec.ops.scipy_linalg
 import tapec.ops.scipy_signal
 from tapec.ir import OPS

@@ -10,8 +10,10 @@ import scipy.interpolate
 import scipy.linalg
 import scipy.optimize
 import scipy.signal
+import scipy.spatial
 import scipy.special
 import scipy.stats
+from scipy.spatial.distance import pdist
 
 import tapec
 import tapec.scipy.linalg as linalg
@@ -349,7 +351,14 @@ PLAIN = {
     "norm": (lambda x: scipy.stats.norm.logpdf(x), "tapec.scipy.stats.norm.logpdf takes tensors"),
     "odeint": (lambda x: scipy.integrate.odeint(lambda y, t: -y, x, [0, 1]), "tapec.scipy.integrate.odeint takes"),
     "lfilter": (lambda x: scipy.signal.lfilter([1.0], [1.0, 0.5], x), "tapec.custom_gradient"),
-    "fft": (lambda x: scipy.fft.fft(x), "np.fft.fft takes tensors"),
+    "fft": (lambda x: scipy.fft.fft(x), "tapec.scipy.fft.fft takes tensors"),
+    "dctn": (lambda x: scipy.fft.dctn(x), "tapec.scipy.fft.dctn takes tensors"),
+    "lu_factor": (lambda x: scipy.linalg.lu_factor(x + np.eye(3)), "tapec.scipy.linalg.lu_factor takes tensors"),
+    "cdist": (
+        lambda x: scipy.spatial.distance.cdist(x[None], x[None]),
+        "tapec.scipy.spatial.distance.cdist takes tensors",
+    ),
+    "pdist": (lambda x: pdist(x[:, None]), "tapec.scipy.spatial.distance.pdist takes tensors"),
     "brentq": (lambda x: scipy.optimize.brentq(lambda z: z - x[1], 0, 3), "tapec.custom_root differentiates solutions"),
     "fsolve": (lambda x: scipy.optimize.fsolve(lambda z: z - x[1], 1.0), "tapec.custom_root differentiates solutions"),
     "interp1d": (lambda x: scipy.interpolate.interp1d(K, x)(0.5), "np.interp takes tensors"),

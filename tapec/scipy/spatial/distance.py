@@ -1,0 +1,185 @@
+"""scipy.spatial.distance on tensors: distances of all pairs of rows, by the metrics that have derivatives.
+
+Where rows coincide, or have numbers in common, what has no slope there has the slope zero, as norms have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.spatial import distance as _distance
+
+from tapec.errors import UnsupportedError, at_user_line
+from tapec.ops import ArrayLike
+from tapec.ops.kit import as_array, plain_number
+from tapec.ops.symbol import holds
+
+__all__ = ["cdist", "pdist", "squareform"]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_distance, name)
+
+
+# -- metrics, of differences ------------------------------------------------------------------------------------------
+def _flat_power(x: Any, p: Any) -> Any:
+    """The power of what is not negative, flat at zero."""
+    none = x == 0
+    return np.where(none, 0, np.where(none, 1, x) ** p)
+
+
+def _minkowski(d: Any, w: Any, p: Any) -> Any:
+    p = plain_number(p)
+    if not p > 0:
+        raise ValueError(at_user_line("p must be greater than 0"))
+    if w is None or p == math.inf:
+        return np.linalg.norm(d if w is None else np.where(w > 0, d, 0), p, axis=-1)
+    return _flat_power(np.sum(w * _flat_power(np.abs(d), p), axis=-1), 1 / p)
+
+
+def _euclidean(d: Any, w: Any) -> Any:
+    return np.linalg.norm(d, axis=-1) if w is None else _flat_power(_sqeuclidean(d, w), 0.5)
+
+
+def _sqeuclidean(d: Any, w: Any) -> Any:
+    return np.sum(d * d if w is None else w * d * d, axis=-1)
+
+
+METRICS: dict[str, Callable[..., Any]] = {
+    "chebyshev": lambda d, w: _minkowski(d, w, math.inf),
+    "cityblock": lambda d, w: _minkowski(d, w, 1),
+    "euclidean": _euclidean,
+    "minkowski": lambda d, w, p=2.0: _minkowski(d, w, p),
+    "sqeuclidean": _sqeuclidean,
+}
+_SHORT = {
+    "chebyshev": "chebychev cheby cheb ch",
+    "cityblock": "cblock cb c",
+    "cosine": "cos",
+    "euclidean": "euclid eu e",
+    "minkowski": "mi m pnorm",
+    "sqeuclidean": "sqe sqeuclid",
+}
+NAMES = {alias: name for name, short in _SHORT.items() for alias in (name, *short.split())}
+
+
+def _cosine(a: Any, b: Any, w: Any) -> Any:
+    """One less the cosine of the angle between each row of a and each of b."""
+    weighted = a if w is None else w * a
+    lengths = np.sqrt(np.sum(weighted * a, axis=-1))[:, None] * np.sqrt(_sqeuclidean(b, w))
+    return 1 - (weighted @ b.T) / lengths
+
+
+# -- rows and weights -------------------------------------------------------------------------------------------------
+def _rows(x: Any, name: str) -> Any:
+    """In double precision, as SciPy has it, or better."""
+    x = as_array(x)
+    if x.ndim != 2:
+        raise ValueError(at_user_line(f"{name} must be a 2-dimensional array, got one of shape {x.shape}"))
+    if x.dtype.kind == "c":
+        raise ValueError(at_user_line(f"Unsupported dtype {x.dtype}"))
+    dtype = np.result_type(x.dtype, float)
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
+def _weights(w: Any, n: int) -> Any:
+    if w is None:
+        return None
+    w = as_array(w)
+    if w.ndim != 1:
+        raise ValueError(at_user_line("Weights must be a vector (ndim = 1)"))
+    if w.shape[0] != n:
+        raise ValueError(at_user_line(f"Weights must have same size as input vector. {w.shape[0]} vs. {n}."))
+    if holds(np.any(w < 0)):
+        raise ValueError(at_user_line("Input weights should be all non-negative"))
+    return w
+
+
+def _known(metric: Any, *xs: Any, out: Any) -> str | None:
+    """The name of a metric that is ours; none for another of plain arrays, which is SciPy's business."""
+    name = NAMES.get(metric.lower()) if isinstance(metric, str) else None
+    recorded = any([isinstance(x, ArrayLike) for x in xs])
+    if name and out is not None:
+        if recorded:
+            raise UnsupportedError(at_user_line("distances of tensors take no out=. Mend: use the result"))
+        return None
+    if name or not recorded:
+        return name
+    mend = f"one of {', '.join(sorted(_SHORT))}"
+    if callable(metric):
+        mend = "tapec.vmap(tapec.vmap(metric, (None, 0)), (0, None))(XA, XB), or " + mend
+    raise UnsupportedError(at_user_line(f"distances of tensors by {metric!r} are not known. Mend: {mend}"))
+
+
+# -- all pairs --------------------------------------------------------------------------------------------------------
+def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, w: Any = None, **kwargs: Any) -> Any:
+    """The distances of each row of XA to each of XB: euclidean, sqeuclidean, cityblock, chebyshev, cosine, minkowski.
+
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy.spatial.distance import cdist
+    >>> tapec.grad(lambda a: np.sum(cdist(a, [[0.0, 0.0]])))(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    name = _known(metric, XA, XB, w, out=out)
+    if name is None:
+        return _distance.cdist(XA, XB, metric, out=out, **({} if w is None else {"w": w}), **kwargs)
+    a, b = _rows(XA, "XA"), _rows(XB, "XB")
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(at_user_line("XA and XB must have the same number of columns (i.e. feature dimension.)"))
+    w = _weights(w, a.shape[1])
+    if name == "cosine":
+        return _cosine(a, b, w, **kwargs)
+    return METRICS[name](a[:, None] - b, w, **kwargs)
+
+
+def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, w: Any = None, **kwargs: Any) -> Any:
+    """The distances of each row to those below it, one after the other."""
+    name = _known(metric, X, w, out=out)
+    if name is None:
+        return _distance.pdist(X, metric, out=out, **({} if w is None else {"w": w}), **kwargs)
+    x = _rows(X, "X")
+    w = _weights(w, x.shape[1])
+    i, j = np.triu_indices(x.shape[0], 1)
+    if name == "cosine":
+        return _cosine(x, x, w, **kwargs)[i, j]
+    return METRICS[name](x[i] - x[j], w, **kwargs)
+
+
+def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
+    """The symmetric matrix of the distances that `pdist` gives; of such a matrix, those above its diagonal."""
+    x = as_array(X)
+    wanted = {"tomatrix": (1, "vector"), "tovector": (2, "matrix")}.get(force.lower())
+    if wanted and x.ndim != wanted[0]:
+        raise ValueError(at_user_line(f"Forcing '{force.lower()}' but input X is not a distance {wanted[1]}."))
+    if x.ndim == 1:
+        return _to_matrix(x)
+    if x.ndim != 2:
+        message = (
+            f"The first argument must be one or two dimensional array. A {x.ndim}-dimensional array is not permitted"
+        )
+        raise ValueError(at_user_line(message))
+    if x.shape[0] != x.shape[1]:
+        raise ValueError(at_user_line("The matrix argument must be square."))
+    if checks and holds(np.any(x != x.T)):
+        raise ValueError(at_user_line("Distance matrix 'X' must be symmetric."))
+    if checks and holds(np.any(np.diagonal(x) != 0)):
+        raise ValueError(at_user_line("Distance matrix 'X' diagonal must be zero."))
+    return x[np.triu_indices(x.shape[0], 1)]
+
+
+def _to_matrix(v: Any) -> Any:
+    count = v.shape[0]
+    n = math.isqrt(2 * count) + 1
+    if n * (n - 1) != 2 * count:
+        message = "It must be a binomial coefficient n choose 2 for some integer n >= 2."
+        raise ValueError(at_user_line(f"Incompatible vector size. {message}"))
+    if not count:
+        return np.zeros((1, 1), v.dtype)
+    i, j = np.triu_indices(n, 1)
+    places = np.zeros((n, n), int)
+    places[i, j] = places[j, i] = np.arange(count)
+    return np.where(np.eye(n, dtype=bool), np.zeros((), v.dtype), v[places])
