@@ -30,4 +30,4 @@ FAMILIES["scipy.special."] = _special
 FAMILIES["scipy.sparse."] = _family("tapec.ops.scipy_sparse")
 FAMILIES["scipy.fft."] = _family("tapec.ops.scipy_fft")
 FAMILIES["scipy.linalg."] = _family("tapec.ops.scipy_linalg", "tapec.ops.scipy_lu")
-FAMILIES["scipy.signal."] = _family("tapec.ops.scipy_signal")
+FAMILIES["scipy.signal."] = _family("tapec.ops.scipy_signal", "tapec.ops.scipy_filter")

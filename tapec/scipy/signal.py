@@ -1,21 +1,40 @@
-"""scipy.signal on tensors."""
+"""scipy.signal on tensors: convolution and filters, whose coefficients have gradients too."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
+import numpy as np
+from numpy.polynomial import legendre
 from scipy import signal as _signal
 
-from tapec.ops.kit import inexact
+from tapec.errors import at_user_line
+from tapec.ir.types import normalize_axis
+from tapec.ops.define import conj
+from tapec.ops.kit import as_array, inexact, plain_number, real_dtype
+from tapec.ops.scipy_filter import lfilter as _lfilter
 from tapec.ops.scipy_signal import convolve, correlate
 
-__all__ = ["convolve", "correlate", "fftconvolve", "oaconvolve"]
+__all__ = [
+    "convolve",
+    "convolve2d",
+    "correlate",
+    "correlate2d",
+    "detrend",
+    "fftconvolve",
+    "hilbert",
+    "lfilter",
+    "oaconvolve",
+    "savgol_filter",
+]
 
 
 def __getattr__(name: str) -> Any:
     return getattr(_signal, name)
 
 
+# -- convolution ------------------------------------------------------------------------------------------------------
 def fftconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
     """Products of integers by transforms are floats, unlike those of `convolve`, which rounds them."""
     return convolve(inexact(in1), inexact(in2), mode, "fft")
@@ -23,3 +42,192 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
 
 def oaconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
     return fftconvolve(in1, in2, mode)
+
+
+_BOUNDARIES: dict[str, Any] = {
+    "fill": "constant",
+    "wrap": "wrap",
+    "circular": "wrap",
+    "symm": "symmetric",
+    "symmetric": "symmetric",
+}
+
+
+def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
+    """As `convolve`, with what lies around in1: a number, in1 again, or in1 mirrored."""
+    x, v = _two("convolve2d", in1, in2)
+    if mode == "same":
+        return _middle(_bounded(x, v, "full", boundary, fillvalue), x, [(m - 1) // 2 for m in v.shape])
+    return _bounded(x, v, mode, boundary, fillvalue)
+
+
+def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
+    """Convolution with in2 turned round; "same" is the other middle where in2 has an even number of rows or columns."""
+    x, v = _two("correlate2d", in1, in2)
+    turned = conj(v)[::-1, ::-1]
+    if mode == "same":
+        return _middle(_bounded(x, turned, "full", boundary, fillvalue), x, [m // 2 for m in v.shape])
+    return _bounded(x, turned, mode, boundary, fillvalue)
+
+
+def _two(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
+    x, v = as_array(in1), as_array(in2)
+    if not x.ndim == v.ndim == 2:
+        raise ValueError(at_user_line(f"{name} inputs must both be 2-D arrays"))
+    return x, v
+
+
+def _middle(y: Any, x: Any, start: list[int]) -> Any:
+    return y[tuple([slice(k, k + n) for k, n in zip(start, x.shape)])]
+
+
+def _bounded(x: Any, v: Any, mode: str, boundary: str, fillvalue: Any) -> Any:
+    if boundary not in _BOUNDARIES:
+        flags = "'fill', 'circular' (or 'wrap'), and 'symmetric' (or 'symm')"
+        raise ValueError(at_user_line(f"Acceptable boundary flags are {flags}."))
+    nothing = type(fillvalue) in (int, float) and fillvalue == 0
+    if mode != "full" or (boundary == "fill" and nothing):
+        return convolve(x, v, mode, "direct")
+    more: Any = {"constant_values": fillvalue} if boundary == "fill" else {}
+    padded = np.pad(x, [(m - 1, m - 1) for m in v.shape], _BOUNDARIES[boundary], **more)
+    return convolve(padded, v, "valid", "direct")
+
+
+# -- filters ----------------------------------------------------------------------------------------------------------
+def _axis_of(x: Any, axis: int) -> int:
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError(at_user_line("selected axis is out of range"))
+    return axis % x.ndim
+
+
+def _taps(c: Any, name: str) -> Any:
+    c = np.atleast_1d(as_array(c))
+    if c.ndim != 1 or not c.shape[0]:
+        raise ValueError(at_user_line(f"Parameter {name} is not a non-empty 1d array, since {name}.shape={c.shape}!"))
+    return c
+
+
+def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+    """The filter whose taps are b over x, and a over its result; from rest, or from a state, with the last one.
+
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> def total(decay):
+    ...     return np.sum(signal.lfilter([1.0], np.stack([1.0, -decay]), np.array([1.0, 0.0, 0.0])))
+    >>> tapec.grad(total)(0.5)
+    np.float64(2.0)
+    """
+    b, a, x = _taps(b, "b"), _taps(a, "a"), as_array(x)
+    axis = _axis_of(x, axis)
+    y = _lfilter(b, a, x, axis)
+    return y if zi is None else _from_state(b, a, x, y, axis, as_array(zi))
+
+
+def _from_state(b: Any, a: Any, x: Any, y: Any, axis: int, state: Any) -> tuple[Any, Any]:
+    """A state is what comes in from the past, and what is left of the present is the next one."""
+    order, n = max(a.shape[0], b.shape[0]) - 1, x.shape[axis]
+    wanted = tuple([order if k == axis else m for k, m in enumerate(x.shape)])
+    if state.ndim != x.ndim or state.shape[axis] != order:
+        raise ValueError(at_user_line(f"Unexpected shape for zi: expected {wanted}, found {state.shape}."))
+    state = np.moveaxis(np.broadcast_to(state, wanted), axis, -1)
+    b, a, x, y = b / a[0], a / a[0], np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)
+    past = state[..., :n] if n < order else np.pad(state, [(0, 0)] * (x.ndim - 1) + [(0, n - order)])
+    y = y + _lfilter(np.ones(1, a.dtype), a, past, x.ndim - 1)
+    left = _beyond(x, b, order) - _beyond(y, a, order)
+    if n < order:
+        left = left + np.pad(state[..., n:], [(0, 0)] * (x.ndim - 1) + [(0, n)])
+    return np.moveaxis(y, -1, axis), np.moveaxis(left, -1, axis)
+
+
+def _beyond(x: Any, taps: Any, order: int) -> Any:
+    """What taps have of x after its end."""
+    taps = np.reshape(np.pad(taps, (0, order + 1 - taps.shape[0])), (1,) * (x.ndim - 1) + (order + 1,))
+    return convolve(x, taps, "full", "direct")[..., x.shape[-1] :]
+
+
+def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
+    """The analytic signal: no negative frequencies, and twice the positive ones."""
+    x = as_array(x)
+    if x.dtype.kind == "c":
+        raise ValueError(at_user_line("x must be real."))
+    axis = normalize_axis(axis, x.ndim)
+    n = x.shape[axis] if N is None else int(plain_number(N))
+    if n <= 0:
+        raise ValueError(at_user_line("N must be positive."))
+    spectrum = np.fft.fft(x, n, axis)
+    weights = np.zeros(n, real_dtype(spectrum.dtype))
+    weights[1 : (n + 1) // 2] = 2
+    weights[[0, n // 2] if n % 2 == 0 else 0] = 1
+    return np.fft.ifft(spectrum * weights.reshape((-1,) + (1,) * (x.ndim - 1 - axis)), axis=axis)
+
+
+def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
+    """The data less their mean, or less the line of least squares between each two breakpoints."""
+    if type not in ("linear", "l", "constant", "c"):
+        raise ValueError(at_user_line("Trend type must be 'linear' or 'constant'."))
+    data = as_array(data)
+    data = data if data.dtype.char in "fdFD" else data.astype(float)
+    if type in ("constant", "c"):
+        return data - np.mean(data, axis, keepdims=True)
+    axis = normalize_axis(axis, data.ndim)
+    n = data.shape[axis]
+    points = sorted({0, n, *np.atleast_1d(np.asarray(bp)).tolist()})
+    if points[-1] > n or points[0] < 0:
+        raise ValueError(at_user_line("Breakpoints must be less than length of data along given axis."))
+    data = np.moveaxis(data, axis, -1)
+    parts = [_less_line(data[..., start:stop]) for start, stop in itertools.pairwise(points)]
+    return np.moveaxis(np.concatenate(parts, data.ndim - 1) if len(parts) > 1 else parts[0], -1, axis)
+
+
+def _less_line(x: Any) -> Any:
+    n = x.shape[-1]
+    lines = np.linalg.qr(np.stack([np.arange(1.0, n + 1) / n, np.ones(n)], 1))[0].astype(real_dtype(x.dtype))
+    return x - (x @ lines) @ lines.T
+
+
+_PADS: dict[str, Any] = {"mirror": "reflect", "constant": "constant", "nearest": "edge", "wrap": "wrap"}
+
+
+def savgol_filter(
+    x: Any,
+    window_length: int,
+    polyorder: int,
+    deriv: int = 0,
+    delta: float = 1.0,
+    axis: int = -1,
+    mode: str = "interp",
+    cval: Any = 0.0,
+) -> Any:
+    """Each number, or derivative, from the polynomial that fits the window around it."""
+    if mode not in (*_PADS, "interp"):
+        raise ValueError(at_user_line("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'."))
+    window, order, deriv = [int(plain_number(k)) for k in (window_length, polyorder, deriv)]
+    delta = plain_number(delta)
+    x = as_array(x)
+    x = x if x.dtype.char in "fd" else x.astype(float)
+    axis = normalize_axis(axis, x.ndim)
+    taps = _signal.savgol_coeffs(window, order, deriv=deriv, delta=delta).astype(x.dtype)
+    taps = taps.reshape((1,) * (x.ndim - 1) + (window,))
+    x = np.moveaxis(x, axis, -1)
+    before, after = (window - 1) // 2, window // 2
+    if mode != "interp":
+        more: Any = {"constant_values": cval} if mode == "constant" else {}
+        padded = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)], _PADS[mode], **more)
+        return np.moveaxis(convolve(padded, taps, "valid", "direct"), -1, axis)
+    if window > x.shape[-1]:
+        message = "If mode is 'interp', window_length must be less than or equal to the size of x."
+        raise ValueError(at_user_line(message))
+    fit = _fit(window, order, deriv, delta).astype(x.dtype)
+    middle = convolve(x, taps, "valid", "direct")[..., after - before :]
+    first, last = x[..., :window] @ fit[:after].T, x[..., x.shape[-1] - window :] @ fit[window - after :].T
+    return np.moveaxis(np.concatenate([first, middle, last], x.ndim - 1), -1, axis)
+
+
+def _fit(window: int, order: int, deriv: int, delta: float) -> np.ndarray:
+    """The matrix from the numbers in a window to the derivative, at each of them, of the polynomial that fits."""
+    if deriv > order:
+        return np.zeros((window, window))
+    half = max(window - 1, 1) / 2
+    t = np.arange(window) / half - 1
+    slopes = legendre.legvander(t, order - deriv) @ legendre.legder(np.eye(order + 1), deriv)
+    return slopes @ np.linalg.pinv(legendre.legvander(t, order)) / (half * delta) ** deriv

@@ -14,6 +14,7 @@ from tapec.ops.special import define_all
 # ops of SciPy come with their modules; here all are there, whatever ran before
 for module in (
     "ops.scipy_fft",
+    "ops.scipy_filter",
     "ops.scipy_linalg",
     "ops.scipy_lu",
     "ops.scipy_signal",

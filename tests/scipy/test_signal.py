@@ -1,0 +1,161 @@
+"""tapec.scipy.signal's filters against SciPy's: their taps and states, edges and boundaries."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.signal
+
+import tapec
+import tapec.scipy.signal as signal
+from tests.ops.derivatives import check
+from tests.scipy.against import compare
+
+RNG = np.random.default_rng(11)
+X = RNG.standard_normal((3, 8))
+Z = X + 1j * RNG.standard_normal((3, 8))
+B, A = np.array([0.4, 0.3, -0.2]), np.array([2.0, 0.5, 0.3, -0.1])
+C = RNG.standard_normal((2, 3))
+STATE = RNG.standard_normal((3, 3))
+
+CASES = {
+    "lfilter": (lambda s: lambda x: [s.lfilter(B, A, x), s.lfilter(B, A, x, 0), s.lfilter([1.0], A, x[0])], X),
+    "lfilter without feedback": (lambda s: lambda x: [s.lfilter(B, [2.0], x), s.lfilter(0.5, 2.0, x)], X),
+    "lfilter b": (lambda s: lambda b: [s.lfilter(b[0, :3], A, X), s.lfilter(b[0], A[:2], X, axis=0)], X),
+    "lfilter a": (lambda s: lambda a: [s.lfilter(B, a[0, :3] + A[:3], X), s.lfilter(B, 2 + a[0, :1], X)], 0.2 * X),
+    "lfilter complex": (lambda s: lambda x: s.lfilter(B + 0.1j, A - 0.2j, x), Z),
+    "lfilter state": (lambda s: lambda x: [*s.lfilter(B, A, x, zi=STATE), *s.lfilter(B, A, x.T, 0, STATE.T)], X),
+    "lfilter one state": (lambda s: lambda z: s.lfilter(B, A, X, zi=z[:1, :3]), X),
+    "lfilter few": (
+        lambda s: lambda x: [*s.lfilter(B, A, x[:, :2], zi=STATE), *s.lfilter(B, [2.0], x, zi=x[:, :2])],
+        X,
+    ),
+    "hilbert": (lambda s: lambda x: [s.hilbert(x), s.hilbert(x, 5), s.hilbert(x, 10, axis=0), s.hilbert(x[0, :7])], X),
+    "detrend": (lambda s: lambda x: [s.detrend(x), s.detrend(x, 0), s.detrend(x, type="constant")], X),
+    "detrend between": (
+        lambda s: lambda x: [s.detrend(x, bp=3), s.detrend(x.T, axis=0, bp=[1, 5]), s.detrend(x[:, :1])],
+        X,
+    ),
+    "detrend complex": (lambda s: lambda x: [s.detrend(x), s.detrend(x, 0, "c")], Z),
+    "savgol": (lambda s: lambda x: [s.savgol_filter(x, w, 2) for w in (3, 4, 5, 8)], X),
+    "savgol derivatives": (lambda s: lambda x: [s.savgol_filter(x, 5, 3, d, 0.5) for d in (1, 2, 3, 4)], X),
+    "savgol axis": (lambda s: lambda x: [s.savgol_filter(x, 3, 1, axis=0, deriv=1), s.savgol_filter(x[0], 7, 4)], X),
+    "savgol modes": (
+        lambda s: (
+            lambda x: [
+                s.savgol_filter(x, w, 2, mode=m, cval=1.5)
+                for w, m in itertools.product((4, 7, 9), ("mirror", "constant", "nearest", "wrap"))
+            ]
+        ),
+        X,
+    ),
+    "convolve2d": (
+        lambda s: (
+            lambda x: [
+                s.convolve2d(x, C, mode, boundary, 1.5)
+                for mode, boundary in itertools.product(("full", "same", "valid"), ("fill", "wrap", "symm"))
+            ]
+        ),
+        X,
+    ),
+    "correlate2d": (
+        lambda s: (
+            lambda x: [
+                s.correlate2d(x, C, mode, boundary)
+                for mode, boundary in itertools.product(("full", "same", "valid"), ("fill", "circular", "symmetric"))
+            ]
+        ),
+        X,
+    ),
+    "wide kernels": (
+        lambda s: (
+            lambda v: (
+                [s.convolve2d(C, v, m, "symm") for m in ("full", "same", "valid")]
+                + [s.correlate2d(C, v, m, "wrap") for m in ("full", "same", "valid")]
+            )
+        ),
+        X,
+    ),
+    "complex kernels": (
+        lambda s: lambda v: [s.convolve2d(X, v[:2, :2]), s.correlate2d(X, v[:2, :3], "same", "wrap")],
+        Z,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_against_scipy(name):
+    compare(*CASES[name], signal, scipy.signal)
+
+
+def test_all_of_a_filter_moves():
+    check(lambda b, a, x: signal.lfilter(b, a + 1.0, x), B, 0.2 * A, X)
+    check(lambda b, a, x, z: signal.lfilter(b, a + 1.0, x, zi=z), B, 0.2 * A, X, STATE)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_filters_that_people_design(seed):
+    rng = np.random.default_rng(seed)
+    b, a = scipy.signal.butter(int(rng.integers(1, 5)), rng.uniform(0.1, 0.9))
+    compare(lambda s: lambda x: s.lfilter(b, a, x), rng.standard_normal(50), signal, scipy.signal)
+
+
+SINGLE = {
+    "lfilter": lambda s, x: s.lfilter(B.astype(x.dtype), A.astype(x.dtype), x, zi=STATE.astype(x.dtype)),
+    "hilbert": lambda s, x: [s.hilbert(x)],
+    "detrend": lambda s, x: [s.detrend(x), s.detrend(x, type="c")],
+    "savgol": lambda s, x: [s.savgol_filter(x, 5, 2), s.savgol_filter(x, 5, 2, mode="wrap")],
+    "convolve2d": lambda s, x: [s.convolve2d(x, C.astype(x.dtype), boundary="wrap")],
+}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_single_precision(name):
+    f, x = SINGLE[name], X.astype(np.float32)
+    for found, wanted in zip(tapec.compile(lambda x: f(signal, x))(x), f(scipy.signal, x), strict=True):
+        assert found.dtype == wanted.dtype and found.real.dtype == np.float32
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    assert tapec.grad(lambda x: sum(np.sum(np.abs(y)) for y in f(signal, x)))(x).dtype == np.float32
+
+
+def test_batches_of_signals_and_of_filters():
+    bs = np.stack([B, 2 * B[::-1]])
+    found = tapec.vmap(lambda x: signal.lfilter(B, A, x))(X)
+    np.testing.assert_allclose(found, scipy.signal.lfilter(B, A, X))
+    found = tapec.vmap(lambda b: signal.lfilter(b, A, X))(bs)
+    np.testing.assert_allclose(found, [scipy.signal.lfilter(b, A, X) for b in bs])
+
+
+def test_a_gradient_is_a_filter():
+    source = str(tapec.grad(lambda x: np.sum(signal.lfilter(B, A, x) ** 2)).source(X[0]))
+    assert source.count("scipy.signal.lfilter(") == 2 and "scipy.signal.convolve(" not in source
+
+
+BAD = {
+    "no taps": (lambda s, x: s.lfilter(B, [], x), ValueError),
+    "taps of two axes": (lambda s, x: s.lfilter([B, B], A, x), ValueError),
+    "nothing over the result": (lambda s, x: s.lfilter(B, [0.0, 1.0], x), ValueError),
+    "axis": (lambda s, x: s.lfilter(B, A, x, 2), ValueError),
+    "state": (lambda s, x: s.lfilter(B, A, x, zi=STATE[:, :2]), ValueError),
+    "state of one axis": (lambda s, x: s.lfilter(B, A, x, zi=STATE[0]), ValueError),
+    "integers": (lambda s, x: s.lfilter([1, 2], [1, 1], x.astype(int)), NotImplementedError),
+    "hilbert": (lambda s, x: s.hilbert(x + 1j), ValueError),
+    "hilbert of none": (lambda s, x: s.hilbert(x, 0), ValueError),
+    "trend": (lambda s, x: s.detrend(x, type="square"), ValueError),
+    "breakpoint": (lambda s, x: s.detrend(x, bp=9), ValueError),
+    "window": (lambda s, x: s.savgol_filter(x, 9, 2), ValueError),
+    "order": (lambda s, x: s.savgol_filter(x, 3, 3), ValueError),
+    "mode of savgol": (lambda s, x: s.savgol_filter(x, 3, 2, mode="reflect"), ValueError),
+    "mode": (lambda s, x: s.convolve2d(x, C, "all"), ValueError),
+    "boundary": (lambda s, x: s.correlate2d(x, C, boundary="none"), ValueError),
+    "axes": (lambda s, x: s.convolve2d(x, B), ValueError),
+    "valid": (lambda s, x: s.convolve2d(x, X.T, "valid", "wrap"), ValueError),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_arguments_that_scipy_refuses(name):
+    call, error = BAD[name]
+    for s, x in ((scipy.signal, X), (signal, X), (signal, tapec.constant(X))):
+        with pytest.raises(error):
+            call(s, x)
