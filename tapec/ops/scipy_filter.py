@@ -44,8 +44,8 @@ def _vjp(ct: Any, y: Any, b: Any, a: Any, x: Any, axis: int) -> Any:
 
 def _lags(u: Any, x: Any, count: int, axis: int) -> Any:
     """The sums of u[n] conj(x[n - k]) for the first k."""
-    later = [(0, count - 1 if k == axis else 0) for k in range(x.ndim)]
-    return np.reshape(correlate(np.pad(u, later), x, "valid", "direct"), (count,))
+    u, x = [np.reshape(np.moveaxis(z, axis, -1), (-1, z.shape[axis])) for z in (u, x)]
+    return correlate(np.pad(u, ((0, 0), (0, count - 1))), x, "valid", "direct")[0]
 
 
 def _batch(batched: tuple[bool, ...], b: Any, a: Any, x: Any, axis: int) -> Any:

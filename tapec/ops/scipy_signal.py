@@ -11,12 +11,19 @@ from tapec.ops.array import apply
 from tapec.ops.define import conj, define, ufunc_dtypes
 from tapec.ops.kit import as_array, both, drawn
 
-__all__ = ["CONVOLVE", "convolve", "correlate"]
+__all__ = ["CONVOLVE", "convolve", "convolve_rows", "correlate"]
+
+
+def _in_plane(t: Type, method: str) -> bool:
+    """SciPy's loop over a plane, which not all dtypes have, takes a fifth of the time of that over any axes."""
+    return method == "direct" and t.ndim == 2 and t.dtype.char in "bBhHiIlLqQfdgFDG"
 
 
 def _run(a: Any, v: Any, mode: str, method: str) -> Any:
     import scipy.signal
 
+    if _in_plane(Type(a.shape, np.result_type(a, v)), method):
+        return scipy.signal.convolve2d(a, v, mode)
     return scipy.signal.convolve(a, v, mode, method)
 
 
@@ -53,6 +60,8 @@ def _vjp(ct: Any, y: Any, a: Any, v: Any, mode: str, method: str) -> Any:
 
 def _source(args: tuple[str, ...], node: Any) -> str:
     mode, method = node.param("mode"), node.param("method")
+    if _in_plane(node.type, method):
+        return f"scipy.signal.convolve2d({args[0]}, {args[1]}, {mode!r})"
     more = "" if method == "auto" else f", method={method!r}"
     return f"scipy.signal.convolve({args[0]}, {args[1]}, {mode!r}{more})"
 
@@ -81,6 +90,13 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> An
     if mode not in ("full", "same", "valid"):
         raise ValueError("Acceptable mode flags are 'valid', 'same', or 'full'.")
     return apply(CONVOLVE, (as_array(in1), as_array(in2)), (("mode", mode), ("method", method)))
+
+
+def convolve_rows(x: Any, taps: Any, mode: str) -> Any:
+    """The convolution of all that lies along the last axis with one row of taps."""
+    rows = np.reshape(x, (-1, x.shape[-1])) if x.ndim != 2 else x
+    y = convolve(rows, taps[None], mode, "direct")
+    return np.reshape(y, (*x.shape[:-1], y.shape[-1])) if x.ndim != 2 else y
 
 
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:

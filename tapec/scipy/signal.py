@@ -14,7 +14,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops.define import conj
 from tapec.ops.kit import as_array, inexact, plain_number, real_dtype
 from tapec.ops.scipy_filter import lfilter as _lfilter
-from tapec.ops.scipy_signal import convolve, correlate
+from tapec.ops.scipy_signal import convolve, convolve_rows, correlate
 
 __all__ = [
     "convolve",
@@ -141,8 +141,7 @@ def _from_state(b: Any, a: Any, x: Any, y: Any, axis: int, state: Any) -> tuple[
 
 def _beyond(x: Any, taps: Any, order: int) -> Any:
     """What taps have of x after its end."""
-    taps = np.reshape(np.pad(taps, (0, order + 1 - taps.shape[0])), (1,) * (x.ndim - 1) + (order + 1,))
-    return convolve(x, taps, "full", "direct")[..., x.shape[-1] :]
+    return convolve_rows(x, np.pad(taps, (0, order + 1 - taps.shape[0])), "full")[..., x.shape[-1] :]
 
 
 def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
@@ -207,18 +206,17 @@ def savgol_filter(
     x = x if x.dtype.char in "fd" else x.astype(float)
     axis = normalize_axis(axis, x.ndim)
     taps = _signal.savgol_coeffs(window, order, deriv=deriv, delta=delta).astype(x.dtype)
-    taps = taps.reshape((1,) * (x.ndim - 1) + (window,))
     x = np.moveaxis(x, axis, -1)
     before, after = (window - 1) // 2, window // 2
     if mode != "interp":
         more: Any = {"constant_values": cval} if mode == "constant" else {}
         padded = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)], _PADS[mode], **more)
-        return np.moveaxis(convolve(padded, taps, "valid", "direct"), -1, axis)
+        return np.moveaxis(convolve_rows(padded, taps, "valid"), -1, axis)
     if window > x.shape[-1]:
         message = "If mode is 'interp', window_length must be less than or equal to the size of x."
         raise ValueError(at_user_line(message))
     fit = _fit(window, order, deriv, delta).astype(x.dtype)
-    middle = convolve(x, taps, "valid", "direct")[..., after - before :]
+    middle = convolve_rows(x, taps, "valid")[..., after - before :]
     first, last = x[..., :window] @ fit[:after].T, x[..., x.shape[-1] - window :] @ fit[window - after :].T
     return np.moveaxis(np.concatenate([first, middle, last], x.ndim - 1), -1, axis)
 

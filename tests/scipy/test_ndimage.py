@@ -1,0 +1,158 @@
+"""tapec.scipy.ndimage's filters against SciPy's: every mode at the edges, windows of any size, and sigma."""
+
+import numpy as np
+import pytest
+import scipy.ndimage
+
+import tapec
+import tapec.scipy.ndimage as ndimage
+from tapec.errors import UnsupportedError
+from tests.ops.derivatives import check
+from tests.scipy.against import compare
+
+RNG = np.random.default_rng(12)
+X = RNG.standard_normal((5, 6))
+CUBE = RNG.standard_normal((3, 4, 3))
+W, K = np.array([0.5, -0.2, 0.9, 0.4]), RNG.standard_normal((3, 2))
+MODES = ("reflect", "constant", "nearest", "mirror", "wrap", "grid-mirror", "grid-constant", "grid-wrap")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_modes(mode):
+    def make(s):
+        return lambda x: [
+            s.correlate1d(x, W, mode=mode, cval=1.5),
+            s.convolve1d(x, W, 0, mode=mode, cval=1.5),
+            s.correlate1d(x, np.arange(15.0), mode=mode),
+            s.correlate(x, K, mode=mode, cval=-1.0),
+            s.convolve(x, K, mode=mode, cval=-1.0),
+            s.gaussian_filter(x, 0.7, mode=mode, cval=2.0),
+            s.gaussian_filter1d(x, 2.5, mode=mode),
+            s.uniform_filter1d(x, 4, 0, mode=mode),
+            s.uniform_filter(x, mode=mode),
+        ]
+
+    compare(make, X, ndimage, scipy.ndimage)
+
+
+CASES = {
+    "origins": (
+        lambda s: (
+            lambda x: [
+                *[s.correlate1d(x, W, origin=o) for o in (-2, -1, 1)],
+                *[s.convolve1d(x, W[:3], 0, origin=o) for o in (-1, 1)],
+                s.correlate(x, K, origin=(1, -1)),
+                s.convolve(x, K, origin=-1),
+                s.uniform_filter1d(x, 3, origin=1),
+                s.uniform_filter(x, (2, 3), origin=(-1, 0)),
+            ]
+        ),
+        X,
+    ),
+    "weights": (lambda s: lambda w: [s.correlate1d(X, w[0]), s.convolve(X, w[:3], mode="wrap")], X),
+    "cube": (
+        lambda s: lambda x: [s.gaussian_filter(x, (0.5, 0, 1.0)), s.convolve(x, CUBE[:2]), s.correlate1d(x, W, 1)],
+        CUBE,
+    ),
+    "one axis": (
+        lambda s: lambda x: [s.gaussian_filter(x[0], 1.0), s.correlate(x[0], W), s.uniform_filter(x[0], 5)],
+        X,
+    ),
+    "derivatives of Gaussians": (lambda s: lambda x: [s.gaussian_filter1d(x, 1.2, order=k) for k in range(5)], X),
+    "Gaussians": (
+        lambda s: (
+            lambda x: [
+                s.gaussian_filter(x, [0.8, 1.5], order=(1, 0), mode=["wrap", "nearest"]),
+                s.gaussian_filter(x, 1.0, truncate=2.0),
+                s.gaussian_filter(x, 1.0, radius=3),
+                s.gaussian_filter(x, 1.0, axes=0),
+                s.gaussian_filter(x, 0.0),
+                s.gaussian_filter1d(x, 0.3, 0),
+            ]
+        ),
+        X,
+    ),
+    "sigma": (
+        lambda s: lambda c: [s.gaussian_filter1d(X, c, order=k, radius=4) for k in (0, 1, 2)],
+        np.array(1.1),
+    ),
+    "complex": (
+        lambda s: lambda z: [s.gaussian_filter(z, 0.8), s.correlate1d(z, W), s.convolve(z, K), s.convolve1d(z, W)],
+        X + 1j * X[::-1],
+    ),
+    "complex weights": (
+        lambda s: lambda w: [f(X + 1j, w, mode="wrap") for f in (s.correlate1d, s.convolve1d)],
+        W + 1j * W[::-1],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_against_scipy(name):
+    compare(*CASES[name], ndimage, scipy.ndimage)
+
+
+def test_sigma_whose_reach_follows_from_it():
+    f = lambda c: ndimage.gaussian_filter(X, c)
+    check(f, np.array(0.9))
+    compiled = tapec.compile(f)
+    for c in (0.9, 2.0, 0.0):
+        np.testing.assert_allclose(compiled(c), scipy.ndimage.gaussian_filter(X, c), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i4", "u1", "F"])
+def test_precisions(dtype):
+    x = (20 * np.abs(X)).astype(dtype)
+
+    def filters(s, x):
+        return [
+            s.uniform_filter1d(x, 4),
+            s.correlate(x, np.ones((2, 3))),
+            s.gaussian_filter(x, 1.0),
+            s.convolve1d(x, W),
+        ]
+
+    for found, wanted in zip(tapec.compile(lambda x: filters(ndimage, x))(x), filters(scipy.ndimage, x), strict=True):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    if dtype == "f4":
+        slope = tapec.grad(lambda x: sum(np.sum(y * y) for y in filters(ndimage, x)))
+        assert slope(x).dtype == np.float32
+        np.testing.assert_allclose(slope(x), slope(x.astype(float)), rtol=1e-4)
+
+
+def test_batches():
+    f = lambda x: ndimage.gaussian_filter(x, 0.8, mode="nearest")
+    np.testing.assert_allclose(
+        tapec.vmap(f)(CUBE), [scipy.ndimage.gaussian_filter(x, 0.8, mode="nearest") for x in CUBE]
+    )
+
+
+BAD = {
+    "mode": (lambda s, x: s.correlate1d(x, W, mode="around"), RuntimeError),
+    "mode of an axis": (lambda s, x: s.gaussian_filter(x, 1.0, mode=["wrap", "around"]), RuntimeError),
+    "origin": (lambda s, x: s.correlate1d(x, W, origin=2), ValueError),
+    "origin of a mean": (lambda s, x: s.uniform_filter1d(x, 3, origin=2), ValueError),
+    "no weights": (lambda s, x: s.correlate1d(x, []), RuntimeError),
+    "axes of weights": (lambda s, x: s.convolve(x, W), RuntimeError),
+    "size": (lambda s, x: s.uniform_filter1d(x, 0), RuntimeError),
+    "sigmas": (lambda s, x: s.gaussian_filter(x, (1.0, 2.0, 3.0)), RuntimeError),
+    "sigma below zero": (lambda s, x: s.gaussian_filter1d(x, -1.0), ValueError),
+    "radius": (lambda s, x: s.gaussian_filter1d(x, 1.0, radius=-1), ValueError),
+    "order": (lambda s, x: s.gaussian_filter1d(x, 1.0, order=-1), ValueError),
+    "axis": (lambda s, x: s.correlate1d(x, W, 2), ValueError),
+    "precision": (lambda s, x: s.gaussian_filter(x.astype(np.longdouble), 1.0), RuntimeError),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_arguments_that_scipy_refuses(name):
+    call, error = BAD[name]
+    for s, x in ((scipy.ndimage, X), (ndimage, X), (ndimage, tapec.constant(X))):
+        with pytest.raises(error):
+            call(s, x)
+
+
+def test_outputs():
+    with pytest.raises(UnsupportedError, match=r"test_ndimage.py:\d+: filters of tensors take no output="):
+        ndimage.gaussian_filter(tapec.constant(X), 1.0, output=np.empty_like(X))
