@@ -1,10 +1,13 @@
-"""scipy.ndimage on tensors: filters, by convolution of arrays that are padded as their mode has it.
+"""scipy.ndimage on tensors: filters, by convolution of arrays that are padded as their mode has it; and interpolation.
 
-Differentiable in the input, in weights, and in the sigma of a Gaussian.
+Differentiable in the input, in weights, in the sigma of a Gaussian, and in the coordinates of points between pixels.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
+import operator
 from typing import Any
 
 import numpy as np
@@ -12,10 +15,11 @@ from scipy import ndimage as _ndimage
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir.types import normalize_axis
+from tapec.ops import ArrayLike
 from tapec.ops.define import conj
 from tapec.ops.kit import as_array, plain_number
-from tapec.ops.scipy_signal import convolve as _convolve
 from tapec.ops.scipy_signal import convolve_rows
+from tapec.scipy.signal import convolve as _convolve  # and with it SciPy's: not first in a recording
 
 __all__ = [
     "convolve",
@@ -24,6 +28,7 @@ __all__ = [
     "correlate1d",
     "gaussian_filter",
     "gaussian_filter1d",
+    "map_coordinates",
     "uniform_filter",
     "uniform_filter1d",
 ]
@@ -80,7 +85,7 @@ def _before(size: int, origin: int) -> int:
 
 def _exactly(y: Any, x: Any) -> Any:
     """The result in the dtype of the input: of whole numbers, what is beyond the point is cut off."""
-    return y if y.dtype == x.dtype or y.dtype.kind == "c" else y.astype(x.dtype)
+    return y if y.dtype == x.dtype or (y.dtype.kind == "c" and x.dtype.kind != "c") else y.astype(x.dtype)
 
 
 def _each(given: Any, count: int) -> list[Any]:
@@ -256,3 +261,87 @@ def convolve(
     w = as_array(weights)
     origins = [_turned(n, o) for n, o in zip(w.shape, _each(origin, w.ndim))]
     return correlate(input, conj(w)[(slice(None, None, -1),) * w.ndim], output, mode, cval, origins)
+
+
+# -- between pixels ---------------------------------------------------------------------------------------------------
+def map_coordinates(
+    input: Any,
+    coordinates: Any,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: Any = 0.0,
+    prefilter: bool = True,
+) -> Any:
+    """The pixel nearest to each point (order 0), or what lies between those around it (order 1).
+
+    At a pixel itself the slope is that to the next one; at the last, that from the one before.
+    """
+    order = plain_number(order)
+    if order not in (0, 1):
+        if not any([isinstance(x, ArrayLike) for x in (input, coordinates, cval)]):
+            return _ndimage.map_coordinates(input, coordinates, output, order, mode, cval, prefilter)
+        raise UnsupportedError(at_user_line("map_coordinates of tensors has the orders 0 and 1. Mend: order=1"))
+    x, points = _input(input, output), as_array(coordinates)
+    if points.dtype.kind == "c":
+        raise TypeError(at_user_line("Complex type not supported"))
+    if x.ndim < 1 or points.ndim < 2:
+        raise RuntimeError(at_user_line("input and output rank must be > 0"))
+    if points.shape[0] != x.ndim:
+        raise RuntimeError(at_user_line("invalid shape for coordinate array"))
+    if mode not in _PADS:
+        raise RuntimeError(at_user_line("boundary mode not supported"))
+    points = points if points.dtype == np.float64 else points.astype(float)
+    y = _interpolated(x, [points[k] for k in range(x.ndim)], order, mode, cval)
+    if mode == "constant":
+        within = [(points[k] >= 0) & (points[k] <= n - 1) for k, n in enumerate(x.shape)]
+        y = np.where(functools.reduce(operator.and_, within), y, cval)
+    return _exactly(np.trunc(y + np.copysign(0.5, y)) if x.dtype.kind in "iu" else y, x)
+
+
+def _interpolated(x: Any, points: list[Any], order: int, mode: str, cval: Any) -> Any:
+    """The sum over the corners of the cell around each point, of the pixel there times its share."""
+    corners = [_corners(_folded(p, n, mode), n, order, mode) for p, n in zip(points, x.shape)]
+    pixels_in_a_row, total = np.reshape(x, -1), 0
+    for corner in itertools.product(*corners):
+        places, shares = zip(*corner)
+        place: Any = 0
+        for p, n in zip(places, x.shape):
+            place = place * n + np.clip(p, 0, n - 1)
+        pixels: Any = np.take(pixels_in_a_row, place)
+        if mode == "grid-constant":
+            there = [(p >= 0) & (p < n) for p, n in zip(places, x.shape)]
+            pixels = np.where(functools.reduce(operator.and_, there), pixels, cval)
+        for share in shares:
+            pixels = pixels if share is None else pixels * share
+        total = total + pixels
+    return total
+
+
+def _folded(p: Any, n: int, mode: str) -> Any:
+    """Where a coordinate lies between the first pixel and the last, as a mode continues them."""
+    last = n - 1
+    if mode == "grid-constant":
+        return p
+    if mode == "grid-wrap":
+        return p % n
+    if mode == "mirror" and last:
+        return last - np.abs(p % (2 * last) - last)
+    if mode == "wrap" and last:
+        below = p + last * (np.floor(-p / last) + 1)
+        return np.where(p < 0, below, np.where(p > last, p - last * np.floor(p / last), p))
+    if mode in ("reflect", "grid-mirror"):
+        p = n - np.abs((p + 0.5) % (2 * n) - n) - 0.5
+    return np.clip(p, 0, last)
+
+
+def _corners(p: Any, n: int, order: int, mode: str) -> list[tuple[Any, Any]]:
+    """The pixels along one axis, with their shares."""
+    if order == 0:
+        nearest = np.floor(p + 0.5).astype(int)
+        return [(nearest % n if mode == "grid-wrap" else nearest, None)]
+    first = np.floor(p)
+    if not mode.startswith("grid-") or mode == "grid-mirror":
+        first = np.clip(first, 0, max(n - 2, 0))  # the last pixel is the end of the last cell
+    share, place = p - first, first.astype(int)
+    return [(place, 1 - share), ((place + 1) % n if mode == "grid-wrap" else place + 1, share)]

@@ -1,5 +1,8 @@
 """tapec.scipy.ndimage's filters against SciPy's: every mode at the edges, windows of any size, and sigma."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.ndimage
@@ -121,6 +124,67 @@ def test_precisions(dtype):
         np.testing.assert_allclose(slope(x), slope(x.astype(float)), rtol=1e-4)
 
 
+INSIDE = RNG.uniform(0.1, 3.9, (2, 7))
+INSIDE[1] += 0.02  # no point is a pixel
+AROUND = np.concatenate([INSIDE, INSIDE - 7.33, INSIDE + 6.21], axis=1)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("mode", MODES)
+def test_points_between_pixels(mode, order):
+    more = {"order": order, "mode": mode, "cval": 1.5}
+    compare(lambda s: lambda x: s.map_coordinates(x, AROUND, **more), X, ndimage, scipy.ndimage)
+    if order:
+        compare(lambda s: lambda p: s.map_coordinates(X, p, **more), AROUND, ndimage, scipy.ndimage)
+    line, points = RNG.standard_normal(1), np.array([[-1.3, 0.0, 0.4, 2.2]])
+    compare(lambda s: lambda x: s.map_coordinates(x, points, **more), line, ndimage, scipy.ndimage)
+    compare(lambda s: lambda x: s.map_coordinates(x + 1j, AROUND[:, :, None], **more), X, ndimage, scipy.ndimage)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("mode", MODES)
+def test_points_at_pixels(mode, order):
+    line = RNG.standard_normal(4)
+    points = np.arange(-9.0, 13.0)[None]
+    found = ndimage.map_coordinates(line, points, order=order, mode=mode)
+    np.testing.assert_allclose(found, scipy.ndimage.map_coordinates(line, points, order=order, mode=mode), atol=1e-12)
+
+
+def test_points_move_in_compiled_code():
+    line = np.arange(6.0) ** 2
+    f = tapec.value_and_grad(lambda p: np.sum(ndimage.map_coordinates(line, p[None], order=1)))
+    g = tapec.compile(lambda p: ndimage.map_coordinates(line, p[None], order=0))
+    for p in (np.array([0.5, 2.2]), np.array([4.1, 1.7])):
+        value, slope = f(p)
+        np.testing.assert_allclose(value, scipy.ndimage.map_coordinates(line, p[None], order=1).sum())
+        np.testing.assert_allclose(slope, 2 * np.floor(p) + 1)
+        np.testing.assert_array_equal(g(p), scipy.ndimage.map_coordinates(line, p[None], order=0))
+    assert f.cache_info().misses == g.cache_info().misses == 1
+
+
+def test_slopes_at_pixels_are_those_to_the_next():
+    line = np.array([1.0, 2.0, 4.0, 8.0])
+    slope = tapec.grad(lambda p: np.sum(ndimage.map_coordinates(line, p[None], order=1)))
+    np.testing.assert_array_equal(slope(np.arange(4.0)), [1, 2, 4, 4])
+    np.testing.assert_array_equal(slope(np.array([-0.5, 3.5])), [0, 0])
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i4", "u1", "F"])
+def test_precisions_between_pixels(dtype):
+    x = (20 * np.abs(X)).astype(dtype)
+    for points in (AROUND, AROUND.astype(np.float32), AROUND.astype(int)):
+        found = ndimage.map_coordinates(tapec.constant(x), points, order=1, mode="nearest").numpy()
+        wanted = scipy.ndimage.map_coordinates(x, points, order=1, mode="nearest")
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_splines_are_scipys():
+    np.testing.assert_array_equal(ndimage.map_coordinates(X, AROUND), scipy.ndimage.map_coordinates(X, AROUND))
+    with pytest.raises(UnsupportedError, match=r"test_ndimage.py:\d+: map_coordinates .* Mend: order=1"):
+        ndimage.map_coordinates(tapec.constant(X), AROUND)
+
+
 def test_batches():
     f = lambda x: ndimage.gaussian_filter(x, 0.8, mode="nearest")
     np.testing.assert_allclose(
@@ -141,6 +205,10 @@ BAD = {
     "radius": (lambda s, x: s.gaussian_filter1d(x, 1.0, radius=-1), ValueError),
     "order": (lambda s, x: s.gaussian_filter1d(x, 1.0, order=-1), ValueError),
     "axis": (lambda s, x: s.correlate1d(x, W, 2), ValueError),
+    "points": (lambda s, x: s.map_coordinates(x, AROUND[:1], order=1), RuntimeError),
+    "a point": (lambda s, x: s.map_coordinates(x, AROUND[:, 0], order=1), RuntimeError),
+    "complex points": (lambda s, x: s.map_coordinates(x, AROUND + 1j, order=1), TypeError),
+    "mode of points": (lambda s, x: s.map_coordinates(x, AROUND, order=1, mode="around"), RuntimeError),
     "precision": (lambda s, x: s.gaussian_filter(x.astype(np.longdouble), 1.0), RuntimeError),
 }
 
@@ -156,3 +224,18 @@ def test_arguments_that_scipy_refuses(name):
 def test_outputs():
     with pytest.raises(UnsupportedError, match=r"test_ndimage.py:\d+: filters of tensors take no output="):
         ndimage.gaussian_filter(tapec.constant(X), 1.0, output=np.empty_like(X))
+
+
+def test_what_a_filter_needs_is_imported_before_a_recording():
+    """scipy.signal brings generators of random numbers, which would pass for draws of the user's."""
+    code = """if True:
+        import numpy as np
+        import tapec
+        from tapec.scipy import ndimage
+
+        f = tapec.compile(lambda x: ndimage.gaussian_filter(x, 1.0))
+        f(np.eye(4)), f(np.eye(4))
+        assert f.cache_info().misses == 1
+    """
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
