@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+import tapec
 from tests.ops.derivatives import check
 
 
 def compare(make: Callable[[Any], Callable[..., Any]], x: Any, ours: Any, scipys: Any) -> None:
-    """Values of plain arrays and of tensors, which have SciPy's dtypes; derivatives to order two."""
+    """Values of plain arrays and of tensors, which have SciPy's dtypes; derivatives to order two, in both modes."""
     f, expected = make(ours), make(scipys)(x)
     found = f(x)
     many = isinstance(expected, (list, tuple))
@@ -19,3 +20,4 @@ def compare(make: Callable[[Any], Callable[..., Any]], x: Any, ours: Any, scipys
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
     with np.errstate(all="ignore"):
         check(f, x)
+        tapec.check_grads(f, (x,), order=2, modes=("forward",), directions=1)
