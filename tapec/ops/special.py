@@ -1,11 +1,12 @@
 """Ufuncs of scipy.special, each defined as an op when the first call on a stand-in meets it; SciPy is there by then.
 
-The rules stand in `tapec.ops.special_rules`; this module only turns them into ops.
+The rules stand in modules beside this one (`_FAMILIES`), which only turns them into ops.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from threading import Lock
 from typing import Any
 
@@ -15,18 +16,25 @@ from tapec.ir import Op
 from tapec.ops.array import UFUNCS
 from tapec.ops.define import elementwise
 
-__all__ = ["define", "define_all", "face", "find"]
+__all__ = ["define", "define_all", "face", "find", "takes_tensors"]
 
 HOME = "scipy.special."
 _DEFINING = Lock()
+_FAMILIES = ("rules", "polynomials", "waves", "elliptic", "distributions")
 
-# ufuncs behind functions of other names
+# ufuncs behind functions of other names, and behind functions that ask first where a tensor lies
 _FACES = {"_zeta": "zeta", "_riemann_zeta": "zeta", "_lambertw": "lambertw"}
+_ASKING = {f"_spherical_{kind}n": f"spherical_{kind}n" for kind in "jyik"}
 
 
 def face(name: str) -> str:
     """What people call a ufunc of scipy.special."""
-    return _FACES.get(name, name)
+    return _FACES.get(name) or _ASKING.get(name, name)
+
+
+def takes_tensors(name: str) -> bool:
+    """Does what people call so hand tensors on to the ufunc? In place of others, `tapec.scipy.special` has some."""
+    return name not in _ASKING
 
 
 def define(ufunc: np.ufunc) -> Op | None:
@@ -35,9 +43,7 @@ def define(ufunc: np.ufunc) -> Op | None:
     name = ufunc.__name__
     if special is None or not _is_home(special, ufunc):
         return None
-    from tapec.ops.special_rules import RULES
-
-    rule = RULES.get(name)
+    rule = _rules().get(name)
     if rule is None:
         return None
     slots = ", ".join(f"{{{i}}}" for i in range(ufunc.nin))
@@ -51,6 +57,15 @@ def define(ufunc: np.ufunc) -> Op | None:
             facts={"imports": "scipy.special", **rule.facts},
             **rule.derivative,
         )
+
+
+def _rules() -> dict[str, Any]:
+    """All rules by the names of their ufuncs; the modules in which they stand are imported for them."""
+    for family in _FAMILIES:
+        import_module(f"tapec.ops.special_{family}")
+    from tapec.ops.special_kit import RULES
+
+    return RULES
 
 
 def _is_home(special: Any, ufunc: np.ufunc) -> bool:
@@ -71,7 +86,5 @@ def find(name: str) -> Op | None:
 
 def define_all() -> list[Op]:
     """Everything there is a rule for, for tests and the support table; an older SciPy has fewer."""
-    from tapec.ops.special_rules import RULES
-
-    found = [find(HOME + name) for name in RULES]
+    found = [find(HOME + name) for name in _rules()]
     return [op for op in found if op is not None]

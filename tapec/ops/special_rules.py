@@ -1,63 +1,21 @@
-"""Derivatives of the ufuncs of scipy.special, written with them."""
+"""Derivatives of the ufuncs of scipy.special, written with them.
+
+Polynomials, waves, elliptic integrals and distributions of more than one kind have modules of their own.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tapec.ops.define import Missing, conj
-from tapec.ops.kit import weak
 from tapec.ops.samples import Domain, any_real, nonzero, positive, unit
+from tapec.ops.special_kit import ROOT_2PI, ROOT_PI, half_open, order, rule, shape, small, sp, together, typed, unknown
 
-__all__ = ["RULES", "Rule"]
-
-
-class _Special:
-    """scipy.special, imported when a rule runs: never before SciPy is there."""
-
-    def __getattr__(self, name: str) -> Any:
-        module = import_module("scipy.special")
-        return getattr(module, name) if hasattr(module, name) else getattr(module._ufuncs, name)
-
-
-sp = _Special()
-
-
-class Rule(NamedTuple):
-    """What `elementwise` is given for a ufunc, and where its samples lie."""
-
-    derivative: dict[str, Any]
-    sample: tuple[Domain, ...]
-    facts: dict[str, Any]
-
-
-RULES: dict[str, Rule] = {}
-
-
-def rule(name: str, *sample: Domain, complex: bool = True, **derivative: Any) -> None:
-    """`complex=False`: derivatives are known for real numbers alone, though NumPy's loop takes complex ones."""
-    RULES[name] = Rule(derivative, sample, {} if complex else {"complex": False})
-
-
-half_open = Domain(0.1, 0.9)  # probabilities
-order = Domain(0, 3, kind="i")
-small = Domain(0.5, 3.0)
-shape = Domain(1, 3, kind="i")  # parameters without a derivative
-ROOT_PI, ROOT_2PI = math.sqrt(math.pi), math.sqrt(2 * math.pi)
-
-
-def unknown(name: str) -> Missing:
-    return Missing(f"scipy.special.{name}")
-
-
-def together(slopes: Callable[..., Any]) -> Callable[..., Any]:
-    """The vjp of a ufunc with several results of one operand, from the derivative of each."""
-    return lambda ct, y, x: (sum(c * conj(s) for c, s in zip(ct, slopes(y, x))),)
+__all__ = ["beta_density", "boxcox", "gamma_density"]
 
 
 # -- gamma and its kin --------------------------------------------------------------------------------------------
@@ -141,35 +99,30 @@ rule("binom", Domain(3.0, 5.0), Domain(0.5, 2.5), partials=_binom_partials)
 
 
 # -- incomplete gamma and beta ------------------------------------------------------------------------------------
-def _typed(a: Any, x: Any) -> Any:
-    """A Python number in the precision of x: SciPy's loops would take it for a double."""
-    return np.asarray(a)[()].astype(x.dtype) if type(a) in (int, float) else a.astype(x.dtype) if weak(a) else a
-
-
-def _gamma_density(a: Any, x: Any) -> Any:
-    a = _typed(a, x)
+def gamma_density(a: Any, x: Any) -> Any:
+    a = typed(a, x)
     return np.exp(sp.xlogy(a - 1, x) - x - sp.gammaln(a))
 
 
-def _beta_density(a: Any, b: Any, x: Any) -> Any:
-    a, b = _typed(a, x), _typed(b, x)
+def beta_density(a: Any, b: Any, x: Any) -> Any:
+    a, b = typed(a, x), typed(b, x)
     return np.exp(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b))
 
 
-rule("gammainc", shape, small, partials=lambda y, a, x: (unknown("gammainc in a"), _gamma_density(a, x)))
-rule("gammaincc", shape, small, partials=lambda y, a, x: (unknown("gammaincc in a"), -_gamma_density(a, x)))
-rule("gammaincinv", shape, half_open, partials=lambda y, a, p: (unknown("gammaincinv in a"), 1 / _gamma_density(a, y)))
+rule("gammainc", shape, small, partials=lambda y, a, x: (unknown("gammainc in a"), gamma_density(a, x)))
+rule("gammaincc", shape, small, partials=lambda y, a, x: (unknown("gammaincc in a"), -gamma_density(a, x)))
+rule("gammaincinv", shape, half_open, partials=lambda y, a, p: (unknown("gammaincinv in a"), 1 / gamma_density(a, y)))
 rule(
-    "gammainccinv", shape, half_open, partials=lambda y, a, p: (unknown("gammainccinv in a"), -1 / _gamma_density(a, y))
+    "gammainccinv", shape, half_open, partials=lambda y, a, p: (unknown("gammainccinv in a"), -1 / gamma_density(a, y))
 )
 
 
 def _betainc(name: str, sign: int) -> Any:
-    return lambda y, a, b, x: (unknown(f"{name} in a"), unknown(f"{name} in b"), sign * _beta_density(a, b, x))
+    return lambda y, a, b, x: (unknown(f"{name} in a"), unknown(f"{name} in b"), sign * beta_density(a, b, x))
 
 
 def _betaincinv(name: str, sign: int) -> Any:
-    return lambda y, a, b, p: (unknown(f"{name} in a"), unknown(f"{name} in b"), sign / _beta_density(a, b, y))
+    return lambda y, a, b, p: (unknown(f"{name} in a"), unknown(f"{name} in b"), sign / beta_density(a, b, y))
 
 
 rule("betainc", shape, shape, half_open, partials=_betainc("betainc", 1))
@@ -271,7 +224,7 @@ def _exprel_partials(y: Any, x: Any) -> Any:
     return (np.where(near, series, (np.exp(x) - y) / np.where(near, 1, x)),)
 
 
-def _boxcox(log: Callable[[Any], Any], shift: int) -> Any:
+def boxcox(log: Callable[[Any], Any], shift: int) -> Any:
     """(e^(c t) - 1) / c = t exprel(c t), where t is the log of x, or of 1 + x; -1 / c where that is -inf."""
 
     def partials(y: Any, x: Any, c: Any) -> Any:
@@ -297,8 +250,8 @@ def _inv_boxcox(shift: int) -> Any:
     return partials
 
 
-rule("boxcox", positive, nonzero, partials=_boxcox(np.log, 0))
-rule("boxcox1p", unit, nonzero, partials=_boxcox(np.log1p, 1))
+rule("boxcox", positive, nonzero, partials=boxcox(np.log, 0))
+rule("boxcox1p", unit, nonzero, partials=boxcox(np.log1p, 1))
 rule("inv_boxcox", Domain(0.1, 1.0), positive, partials=_inv_boxcox(0))
 rule("inv_boxcox1p", Domain(0.1, 1.0), positive, partials=_inv_boxcox(1))
 rule("exprel", nonzero, partials=_exprel_partials)
@@ -337,9 +290,6 @@ def _spence_partials(y: Any, x: Any) -> Any:
 
 
 rule("spence", Domain(0.2, 0.8), partials=_spence_partials)
-# (E - K) / 2m and (E / (1 - m) - K) / 2m, but exact at and near zero
-rule("ellipe", half_open, partials=lambda y, m: (-math.pi / 8 * sp.hyp2f1(0.5, 1.5, 2.0, m),))
-rule("ellipk", half_open, partials=lambda y, m: (math.pi / 8 * sp.hyp2f1(1.5, 1.5, 2.0, m),))
 
 
 def _owens_t_partials(y: Any, h: Any, a: Any) -> Any:
@@ -406,17 +356,17 @@ rule("airy", any_real, vjp=together(lambda y, x: (y[1], x * y[0], y[3], x * y[2]
 
 # -- distributions, and hypergeometric functions: shape parameters have no closed form ---------------------------
 def _student_density(df: Any, t: Any) -> Any:
-    df = _typed(df, t)
+    df = typed(df, t)
     log_scale = sp.gammaln(0.5 * (df + 1)) - sp.gammaln(0.5 * df) - 0.5 * np.log(math.pi * df)
     return np.exp(log_scale - 0.5 * (df + 1) * np.log1p(t * t / df))
 
 
 rule("stdtr", shape, any_real, partials=lambda y, v, t: (unknown("stdtr in df"), _student_density(v, t)))
 rule("stdtrit", shape, half_open, partials=lambda y, v, p: (unknown("stdtrit in df"), 1 / _student_density(v, y)))
-rule("chdtr", shape, small, partials=lambda y, v, x: (unknown("chdtr in v"), 0.5 * _gamma_density(0.5 * v, 0.5 * x)))
-rule("chdtrc", shape, small, partials=lambda y, v, x: (unknown("chdtrc in v"), -0.5 * _gamma_density(0.5 * v, 0.5 * x)))
-rule("pdtr", order, small, partials=lambda y, k, m: (unknown("pdtr in k"), -_gamma_density(np.floor(k) + 1, m)))
-rule("pdtrc", order, small, partials=lambda y, k, m: (unknown("pdtrc in k"), _gamma_density(np.floor(k) + 1, m)))
+rule("chdtr", shape, small, partials=lambda y, v, x: (unknown("chdtr in v"), 0.5 * gamma_density(0.5 * v, 0.5 * x)))
+rule("chdtrc", shape, small, partials=lambda y, v, x: (unknown("chdtrc in v"), -0.5 * gamma_density(0.5 * v, 0.5 * x)))
+rule("pdtr", order, small, partials=lambda y, k, m: (unknown("pdtr in k"), -gamma_density(np.floor(k) + 1, m)))
+rule("pdtrc", order, small, partials=lambda y, k, m: (unknown("pdtrc in k"), gamma_density(np.floor(k) + 1, m)))
 
 
 def _hyp1f1_partials(y: Any, a: Any, b: Any, x: Any) -> Any:
