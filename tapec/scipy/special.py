@@ -11,8 +11,26 @@ from scipy import special as _special
 from tapec.ops.custom import stop_gradient
 from tapec.ops.exponentials import exponentials, log_of_sum
 from tapec.ops.kit import as_array, inexact
+from tapec.ops.special_kit import chosen
+from tapec.ops.special_waves import spherical_slope
 
-__all__ = ["log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax", "softplus", "zeta"]
+__all__ = [
+    "comb",
+    "factorial",
+    "log_softmax",
+    "logsumexp",
+    "multigammaln",
+    "perm",
+    "polygamma",
+    "softmax",
+    "softplus",
+    "sph_harm_y",
+    "spherical_in",
+    "spherical_jn",
+    "spherical_kn",
+    "spherical_yn",
+    "zeta",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -74,3 +92,96 @@ def multigammaln(a: Any, d: int) -> Any:
     a = as_array(a)
     steps = 0.5 * np.arange(d)
     return d * (d - 1) * 0.25 * math.log(math.pi) + np.sum(_special.gammaln(a[..., None] - steps), axis=-1)
+
+
+# -- counting -----------------------------------------------------------------------------------------------------
+def factorial(n: Any, exact: bool = False) -> Any:
+    """gamma(n + 1), and zero left of zero."""
+    if exact:
+        return _special.factorial(n, exact=True)
+    n = inexact(n)
+    return np.where(n < 0, 0, _special.gamma(np.where(n < 0, 0, n) + 1))
+
+
+def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
+    """How many ways there are to choose k of N; numbers in between are interpolated by the gamma function."""
+    if exact:
+        return _special.comb(N, k, exact=True, repetition=repetition)
+    N, k = inexact(N), inexact(k)
+    if repetition:
+        return np.where((k == 0) & (N >= 0), 1, _special.binom(N + k - 1, k))
+    return np.where(_countable(N, k), _special.binom(N, k), 0)
+
+
+def perm(N: Any, k: Any, exact: bool = False) -> Any:
+    """The same in order."""
+    if exact:
+        return _special.perm(N, k, exact=True)
+    N, k = inexact(N), inexact(k)
+    return np.where(_countable(N, k), _special.poch(N - k + 1, k), 0)
+
+
+def _countable(N: Any, k: Any) -> Any:
+    return (k <= N) & (N >= 0) & (k >= 0)
+
+
+# -- on spheres ---------------------------------------------------------------------------------------------------
+def spherical_jn(n: Any, z: Any, derivative: bool = False) -> Any:
+    return _spherical("jn", n, z, derivative)
+
+
+def spherical_yn(n: Any, z: Any, derivative: bool = False) -> Any:
+    return _spherical("yn", n, z, derivative)
+
+
+def spherical_in(n: Any, z: Any, derivative: bool = False) -> Any:
+    return _spherical("in", n, z, derivative)
+
+
+def spherical_kn(n: Any, z: Any, derivative: bool = False) -> Any:
+    return _spherical("kn", n, z, derivative)
+
+
+def _spherical(kind: str, n: Any, z: Any, derivative: bool) -> Any:
+    n, z = _whole(n), inexact(z)
+
+    def f(n: Any, z: Any) -> Any:
+        return getattr(_special._ufuncs, f"_spherical_{kind}")(n, z)
+
+    def everywhere(n: Any, z: Any) -> Any:
+        """Negative real numbers are mirrored, which SciPy does in double precision for all but k."""
+        if z.dtype.kind == "c":
+            return f(n, z)
+        if kind != "kn":
+            z = _double(z)
+            side = np.copysign(1, z)
+            return chosen(n % 2 == (kind == "yn"), 1, side) * f(n, side * z)
+        left, y = z < 0, f(n, np.abs(z))
+        beside = _special._ufuncs._spherical_in(n, _double(np.where(left, -z, 0)))
+        return np.where(left, (-math.pi * beside - (-1.0) ** n * y).astype(y.dtype), y)
+
+    return spherical_slope(kind, everywhere, n, z) if derivative else everywhere(n, z)
+
+
+def _double(z: Any) -> Any:
+    return z if z.dtype == float else z.astype(float)
+
+
+def _whole(n: Any) -> Any:
+    """Integers that say which function is meant, as SciPy's loops take them."""
+    return np.asarray(n, dtype=np.dtype("long"))[()]
+
+
+def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any) -> Any:
+    """The spherical harmonic of degree n and order m, which are integers, at a polar angle and an azimuth."""
+    n, m = _whole(n), _whole(m)
+    size = np.abs(m)
+    rest = n - size
+    log_scale = 0.5 * (
+        np.log((2 * n + 1) / (4 * math.pi)) + _special.gammaln(rest + 1) + _special.gammaln(n + size + 1)
+    )
+    scale = np.exp(log_scale - size * math.log(2) - _special.gammaln(n + 1))
+    scale = np.where(rest < 0, 0, np.where(m < 0, 1, (-1.0) ** size) * scale)[()]
+    theta, phi = inexact(theta), inexact(phi)
+    zonal = np.sin(theta) ** size * _special.eval_jacobi(np.maximum(rest, 0), size, size, np.cos(theta))
+    return scale * zonal * np.exp(1j * m * phi)

@@ -24,8 +24,8 @@ _NAMES = {  # where NumPy's or SciPy's name is not that of `math`
     "erfc": "scipy.special.erfc",
     "gamma": "scipy.special.gamma",
     "lgamma": "scipy.special.gammaln",
-    "perm": "scipy.special.perm",
-    "comb": "scipy.special.comb",
+    "perm": "tapec.scipy.special.perm",
+    "comb": "tapec.scipy.special.comb",
     "phase": "np.angle",
 }
 _STATISTICS = {

@@ -32,6 +32,11 @@ M = RNG.standard_normal((3, 3))
 SPD = M @ M.T + 2 * np.eye(3)
 K = np.array([0.0, 1.0, 4.0])
 
+
+def spherical(s):
+    return s.spherical_jn, s.spherical_yn, s.spherical_in, s.spherical_kn
+
+
 SPECIAL = {
     "logsumexp": (lambda s: lambda x: s.logsumexp(x), X),
     "logsumexp axis": (lambda s: lambda x: s.logsumexp(x, axis=1, keepdims=True), X),
@@ -44,6 +49,16 @@ SPECIAL = {
     "multigammaln": (lambda s: lambda x: s.multigammaln(x + 2.0, 3), P),
     "zeta": (lambda s: lambda x: s.zeta(2.0, x), P),
     "ufunc": (lambda s: lambda x: s.erf(x) + s.expit(x), X),
+    "factorial": (lambda s: lambda x: s.factorial(x), P),
+    "comb": (
+        lambda s: lambda x: [s.comb(4.5 + x, 2), s.comb(7.5, x), s.comb(x, x + 1), s.comb(x, 2, repetition=True)],
+        P,
+    ),
+    "perm": (lambda s: lambda x: [s.perm(4.5 + x, 2), s.perm(7.5, x), s.perm(x, x + 1)], P),
+    "spherical": (lambda s: lambda x: [f(n, x) for f in spherical(s) for n in range(4)], X),
+    "spherical of many": (lambda s: lambda x: [f(np.array([0, 2, 5]), x) for f in spherical(s)], X),
+    "spherical slopes": (lambda s: lambda x: [f(n, x, derivative=True) for f in spherical(s) for n in range(3)], X),
+    "spherical complex": (lambda s: lambda x: [f(2, x, True) + f(1, x) for f in spherical(s)], P + 0.3j),
 }
 LINALG = {
     "solve_triangular": (lambda s: lambda a: s.solve_triangular(a, K, lower=True), SPD),
@@ -116,6 +131,48 @@ def run(table, name, ours, scipys):
 @pytest.mark.parametrize("name", SPECIAL)
 def test_special(name):
     run(SPECIAL, name, special, scipy.special)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_spherical_functions_at_the_centre(sign):
+    """j_n, and with the other sign i_n, is z^n / (2n + 1)!! (1 + sign z² / (4n + 6) + ...)."""
+    f = special.spherical_jn if sign < 0 else special.spherical_in
+    for n, slopes in enumerate([(0, sign / 3), (1 / 3, 0), (0, 2 / 15), (0, 0)]):
+        first, forward = tapec.grad(lambda z, n=n: f(n, z)), tapec.jacfwd(lambda z, n=n: f(n, z))
+        assert [first(0.0), tapec.grad(first)(0.0)] == pytest.approx(slopes, abs=1e-15)
+        assert [forward(0.0), tapec.jacfwd(forward)(0.0)] == pytest.approx(slopes, abs=1e-15)
+
+
+HARMONICS = {  # in coordinates of the sphere: written out, without the factor √(1 / π)
+    (0, 0): lambda x, y, z: 0.5 + 0 * x,
+    (1, 0): lambda x, y, z: 0.75**0.5 * z,
+    (1, -1): lambda x, y, z: 0.375**0.5 * (x - 1j * y),
+    (2, 1): lambda x, y, z: -(1.875**0.5) * (x + 1j * y) * z,
+    (2, -2): lambda x, y, z: (15 / 32) ** 0.5 * (x - 1j * y) ** 2,
+    (3, 0): lambda x, y, z: 0.25 * 7**0.5 * (5 * z**3 - 3 * z),
+    (3, 2): lambda x, y, z: (105 / 32) ** 0.5 * (x + 1j * y) ** 2 * z,
+    (1, 2): lambda x, y, z: 0 * x,
+}
+
+
+@pytest.mark.parametrize("n, m", HARMONICS)
+def test_spherical_harmonics(n, m):
+    """Values and derivatives of first and second order, at the poles too."""
+
+    def written(angles):
+        theta, phi = angles
+        x, y = np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi)
+        return HARMONICS[n, m](x, y, np.cos(theta)) / np.pi**0.5
+
+    def found(angles):
+        return special.sph_harm_y(n, m, angles[0], angles[1])
+
+    for angles in np.array([[0.0, 0.7], [0.4, -2.0], [1.9, 3.0], [np.pi, 0.7]]):
+        for part in (np.real, np.imag):
+            f, g = (lambda a, h=h, part=part: part(h(a) + 0j) for h in (found, written))
+            np.testing.assert_allclose(f(angles), g(angles), atol=1e-14)
+            np.testing.assert_allclose(tapec.grad(f)(angles), tapec.grad(g)(angles), atol=1e-13)
+            np.testing.assert_allclose(tapec.hessian(f)(angles), tapec.hessian(g)(angles), atol=1e-13)
 
 
 @pytest.mark.parametrize("name", LINALG)
@@ -347,6 +404,7 @@ PLAIN = {
     "logsumexp": (lambda x: scipy.special.logsumexp(x), "tapec.scipy.special.logsumexp takes tensors"),
     "polygamma": (lambda x: scipy.special.polygamma(1, x), "tapec.scipy.special.polygamma takes tensors"),
     "multigammaln": (lambda x: scipy.special.multigammaln(x + 3, 2), "tapec.scipy.special.multigammaln takes tensors"),
+    "comb": (lambda x: scipy.special.comb(x, 2), "tapec.scipy.special.comb takes tensors"),
     "inv": (lambda x: scipy.linalg.inv(x + np.eye(3)), "tapec.scipy.linalg.inv takes tensors"),
     "norm": (lambda x: scipy.stats.norm.logpdf(x), "tapec.scipy.stats.norm.logpdf takes tensors"),
     "odeint": (lambda x: scipy.integrate.odeint(lambda y, t: -y, x, [0, 1]), "tapec.scipy.integrate.odeint takes"),
