@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,27 +36,36 @@ def special_rows() -> list[Row]:
     """The ufuncs of scipy.special under all their names; SciPy has to be there."""
     from scipy import special
 
-    from tapec.ops.special import HOME, define_all, face
+    from tapec.ops.special import HOME, define_all, face, takes_tensors
 
     ops = {op.numpy: op for op in define_all()}
     names = {name: getattr(special, name) for name in dir(special)}
     found = {name: ops[value] for name, value in names.items() if isinstance(value, np.ufunc) and value in ops}
-    found |= {face(op.name.removeprefix(HOME)): op for op in ops.values() if op.name.startswith(HOME)}
-    return [
-        row_of(Entry(HOME + name, "no gradient" if op.gradient == "none" else "differentiable", op, unknown_slopes(op)))
-        for name, op in sorted(found.items())
-    ]
+    # of two behind one function, that with more arguments tells which of them have no gradient
+    called = {op.name.removeprefix(HOME): op for op in sorted(ops.values(), key=lambda op: op.numpy.nin)}
+    found |= {face(name): op for name, op in called.items() if op.name != name and takes_tensors(name)}
+    return [row_of(special_entry(HOME + name, op)) for name, op in sorted(found.items())]
 
 
-def unknown_slopes(op: Op) -> str:
+def special_entry(name: str, op: Op) -> Entry:
+    fixed = unknown_slopes(op)
+    if len(fixed) == len(op.sample):
+        return Entry(name, "refused", op, "the gradient alone, of which no closed form is known")
+    note = f"refused by argument{'s' * (len(fixed) > 1)} {', '.join(map(str, fixed))}" if fixed else ""
+    return Entry(name, "no gradient" if op.gradient == "none" else "differentiable", op, note)
+
+
+def unknown_slopes(op: Op) -> list[int]:
     """By which arguments a derivative is refused, as the rule itself answers in the middle of its domain."""
-    if op.partials is None:
-        return ""
     xs = [(np.int64 if d.kind == "i" else np.float64)((d.low + d.high) / 2) for d in op.sample]
+    slopes: Sequence[Any] = ()
     with np.errstate(all="ignore"):
-        slopes = op.partials(np.asarray(op.run(*xs))[()], *xs)
-    fixed = [str(k) for k, slope in enumerate(slopes, 1) if isinstance(slope, Missing)]
-    return f"refused by argument{'s' * (len(fixed) > 1)} {', '.join(fixed)}" if fixed else ""
+        y = op.run(*xs)
+        if op.partials is not None:
+            slopes = op.partials(np.asarray(y)[()], *xs)
+        elif op.vjp is not None:
+            slopes = op.vjp([1.0] * len(y), y, *xs)
+    return [k for k, slope in enumerate(slopes, 1) if isinstance(slope, Missing)]
 
 
 def scipy_functions() -> dict[str, list[str]]:

@@ -256,6 +256,18 @@ def test_support_names_methods_of_distributions(tapec, name):
     assert tapec("support", name + "s").code == 2
 
 
+def test_support_tells_by_which_arguments_gradients_are_refused(tapec):
+    found = {name: json.loads(tapec("support", f"scipy.special.{name}", "--json").out)[0] for name in ("pbdv", "zetac")}
+    assert (found["pbdv"]["kind"], found["pbdv"]["note"]) == ("differentiable", "refused by argument 1")
+    assert found["zetac"]["kind"] == "refused" and "no closed form" in found["zetac"]["note"]
+    [row] = json.loads(tapec("support", "scipy.special.airye", "--json").out)
+    assert (row["forward"], row["complex"]) == ("transposed", "")
+
+
+def test_support_names_what_takes_tensors_in_place_of_functions_of_ufuncs(tapec):
+    assert tapec("support", "spherical_jn").out.startswith("tapec.scipy.special.spherical_jn takes tensors")
+
+
 @pytest.mark.parametrize("name", ["logsumexp", "special.logsumexp", "scipy.special.logsumexp"])
 def test_support_names_what_tapec_has_in_place_of_scipys(tapec, name):
     result = tapec("support", name)
