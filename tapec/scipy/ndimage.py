@@ -179,7 +179,7 @@ def gaussian_filter1d(
     >>> def peak(sigma):
     ...     return ndimage.gaussian_filter1d(np.eye(1, 9, 4)[0], sigma, radius=4)[4]
     >>> tapec.grad(peak)(1.0).round(4)
-    np.float64(-0.3977)
+    np.float64(-0.3989)
     """
     x, order = _input(input, output), int(plain_number(order))
     reach = int(truncate * sigma + 0.5) if radius is None else plain_number(radius)
