@@ -164,6 +164,12 @@ def _extreme(name: str) -> Callable[[Node], str]:
     return text
 
 
+def _clip(node: Node) -> str | None:
+    """By the method: the function asks twice who shall do it, which costs more than clipping a small array."""
+    x = node.inputs[0].type
+    return "_0.clip(_1, _2)" if x.shape and x.shape == node.type.shape else None
+
+
 def _mean(node: Node) -> str:
     """`x.sum() / n` does what `x.mean()` does, in half the time when there is little to add up."""
     t = node.inputs[0].type
@@ -279,6 +285,8 @@ IDIOMS: dict[str, Callable[[Node], str | Template | None]] = {
     "any": _method("any"),
     "all": _method("all"),
     "mean": _mean,
+    "clip": _clip,
+    "capped": _clip,
     "matmul": _matmul,
     "multiply": _multiply,
     "reshape": _reshape,

@@ -154,3 +154,11 @@ def test_one_of_two_numbers_is_taken_by_python(dtype, norm):
 def test_numbers_of_other_types_are_numpys_business():
     values = np.linspace(-1, 1, 300), np.float32(2.0), np.float64(3.0)
     assert "np.where" in check(graph_of(lambda x, r, s: (x, np.where(r < 0, r, s)), *values), *values).source
+
+
+def test_small_arrays_are_clipped_by_the_method():
+    x = rng.normal(size=7)
+    compiled = check(graph_of(lambda x: np.sum(np.clip(x * x, 0.5, 1.5)), x), x)
+    assert ".clip(0.5, 1.5)" in compiled.source
+    low = rng.normal(size=(3, 1))  # a result of another shape than the array's is left to the function
+    assert "np.clip(" in check(graph_of(lambda x, low: np.clip(np.sin(x), low, 2.0), x, low), x, low).source
