@@ -2,7 +2,8 @@
 
 log(exp(u) / s) is u - log(s), whose derivative divides by no share that underflows, and multiplies by no exponential
 that overflows. So the root of such a share, or a power of it, y, has k * y times that derivative, and what is divided
-by such a product has -y times that.
+by such a product has -y times that. Where another factor above the line is zero, and y with it, no quotient tells the
+derivative along that: there it is left to the product itself.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tapec.autodiff.written import Writer, WrittenOut
 from tapec.ir import Node, is_literal
 from tapec.ops import apply
 
-__all__ = ["is_one", "logarithm_of", "one_plus_exp"]
+__all__ = ["Logarithm", "is_one", "logarithm_of", "one_plus_exp"]
 
 FAR = 8  # operations between a product and an exponential in it
 LAYOUT = frozenset({"getitem", "take_along_axis", "reshape", "transpose", "broadcast_to"})
@@ -30,25 +31,37 @@ EXPONENTIALS: dict[str, Callable[[Any], Any]] = {  # their logarithms
 }
 
 
-def logarithm_of(node: Node, end: Node, shares: bool = False) -> WrittenOut | None:
-    """The logarithm of a product, up to a constant, if an exponential is in it; sigmoids count if `shares`.
+class Logarithm(NamedTuple):
+    """A product by its logarithm, up to a constant, and by itself where the former leaves factors out."""
 
-    `end` is what is made of the product.
+    log: WrittenOut
+    direct: WrittenOut | None
+
+
+def logarithm_of(node: Node, end: Node, shares: bool = False, split: bool = False) -> Logarithm | None:
+    """The logarithm of a product, if an exponential is in it; sigmoids count if `shares`.
+
+    `end` is what is made of the product; if `split`, other factors above the line are left out where they are zero.
     """
     if not _leads(node, shares, FAR):
         return None
-    walk = _Walk(end, shares)
+    walk = _Walk(end, shares, split)
     result = walk.log(node, FAR)
-    return walk.written(node, result if result.shape == node.type.shape else np.broadcast_to(result, node.type.shape))
+    log = walk.written(node, result if result.shape == node.type.shape else np.broadcast_to(result, node.type.shape))
+    return Logarithm(log, _Direct(end, shares).all_of(node) if walk.left_out else None)
 
 
 def _leads(node: Node, shares: bool, far: int) -> bool:
     """Does it lead to an exponential?"""
     if node.type.dtype.kind != "f":
         return False
-    if (shares and _sigmoid(_rest(node) or node) is not None) or node.op.name in EXPONENTIALS:
+    if _is_exponential(node, shares):
         return True
     return far > 0 and any([_leads(i, shares, far - 1) for _, i in _factors(node)])
+
+
+def _is_exponential(node: Node, shares: bool) -> bool:
+    return (shares and _sigmoid(_rest(node) or node) is not None) or node.op.name in EXPONENTIALS
 
 
 def _factors(node: Node) -> list[tuple[float, Node]]:
@@ -105,12 +118,14 @@ def _rest(node: Node) -> Node | None:
 class _Walk(Writer):
     """The program, as it is written down."""
 
-    def __init__(self, end: Node, shares: bool):
+    def __init__(self, end: Node, shares: bool, split: bool):
         super().__init__(end)
         self.shares = shares
+        self.split = split
+        self.left_out = False
 
-    def log(self, node: Node, far: int) -> Any:
-        """The logarithm of what leads to an exponential."""
+    def log(self, node: Node, far: int, sign: int = 1) -> Any:
+        """The logarithm of what leads to an exponential; `sign` is -1 below the line."""
         self.inner[node] = None
         name = node.op.name
         if name in EXPONENTIALS:
@@ -123,11 +138,44 @@ class _Walk(Writer):
             return self.value(found.u) * (slope * found.side)  # not its value, but its derivative
         if name in LAYOUT:
             below, *places = node.inputs
-            return apply(node.op, (self.log(below, far - 1), *map(self.value, places)), node.params)
+            return apply(node.op, (self.log(below, far - 1, sign), *map(self.value, places)), node.params)
         if name == "prod":
-            return np.sum(self.log(node.inputs[0], far - 1), **dict(node.params))
-        terms = [k * self.factor(i, far - 1) for k, i in _factors(node) if not is_literal(i)]
+            return np.sum(self.log(node.inputs[0], far - 1, sign), **dict(node.params))
+        terms = [k * self.factor(i, far - 1, sign if k > 0 else -sign) for k, i in _factors(node) if not is_literal(i)]
         return sum(terms[1:], terms[0])
 
-    def factor(self, node: Node, far: int) -> Any:
-        return self.log(node, far) if _leads(node, self.shares, far) else np.log(self.value(node))
+    def factor(self, node: Node, far: int, sign: int) -> Any:
+        if _leads(node, self.shares, far):
+            return self.log(node, far, sign)
+        value = self.value(node)
+        if self.split and sign > 0:
+            self.left_out = True
+            value = np.where(self.held(node) == 0, np.inf, value)
+        return np.log(value)
+
+
+class _Direct(Writer):
+    """The product as it is; factors move only where its logarithm leaves them out."""
+
+    def __init__(self, end: Node, shares: bool):
+        super().__init__(end)
+        self.shares = shares
+
+    def all_of(self, node: Node) -> WrittenOut:
+        return self.written(node, self.product(node, FAR))
+
+    def product(self, node: Node, far: int, sign: int = 1) -> Any:
+        if is_literal(node):
+            return node.value
+        if not _leads(node, self.shares, far):
+            return self.moving_at_zero(node) if sign > 0 else self.held(node)
+        if _is_exponential(node, self.shares):
+            return self.held(node)
+        factors = _factors(node)
+        values = [self.product(i, far - 1, sign if k > 0 else -sign) for k, i in factors]
+        others = [i.value if is_literal(i) else self.held(i) for i in node.inputs[len(factors) :]]
+        return apply(node.op, (*values, *others), node.params)
+
+    def moving_at_zero(self, node: Node) -> Any:
+        held = self.held(node)
+        return np.where(held == 0, self.value(node), held)

@@ -309,42 +309,50 @@ _QUOTIENTS: dict[str, Slope] = {"divide": lambda y, a, x: -y, "reciprocal": lamb
 
 
 def _root(node: Node) -> Shortcut | None:
-    return _along_logarithm(node, 0, _ROOTS[node.op.name], shares=True)
+    return _along_logarithm(node, 0, _ROOTS[node.op.name], shares=True, split=True)
 
 
 def _logarithm(node: Node) -> Shortcut | None:
-    return _along_logarithm(node, len(node.inputs) - 1, _LOGARITHMS[node.op.name])
+    weighted = len(node.inputs) == 2  # by a number that may be zero
+    return _along_logarithm(node, len(node.inputs) - 1, _LOGARITHMS[node.op.name], split=weighted)
 
 
 def _over_product(node: Node) -> Shortcut | None:
     return _along_logarithm(node, len(node.inputs) - 1, _QUOTIENTS[node.op.name])
 
 
-def _along_logarithm(node: Node, operand: int, slope: Slope, shares: bool = False) -> Shortcut | None:
-    """A function of a product, by the logarithm of that."""
-    found = logarithm_of(node.inputs[operand], node, shares)
+def _along_logarithm(
+    node: Node, operand: int, slope: Slope, shares: bool = False, split: bool = False
+) -> Shortcut | None:
+    """A function of a product, by the logarithm of that, and by itself where the latter leaves factors out."""
+    found = logarithm_of(node.inputs[operand], node, shares, split)
     if found is None:
         return None
+    log, direct = found
     n = len(node.inputs)
-    others = [k != operand and not is_literal(i) for k, i in enumerate(node.inputs)]
+    m = n + len(log.inputs)
+    asked = [direct is not None if k == operand else not is_literal(i) for k, i in enumerate(node.inputs)]
 
     def vjp(ct: Any, y: Any, *xs: Any) -> tuple[Any, ...]:
         from tapec.autodiff.reverse import scaled, signed_cotangents  # which asks for shortcuts
 
-        parts = signed_cotangents(node, ct, y, xs[:n], others) if any(others) else (None,) * n
-        parts = [part if other else None for part, other in zip(parts, others, strict=True)]
-        return (*parts, *back_through(found, settled(scaled(ct, slope(y, *xs[:n]))), xs[n:]))
+        parts = signed_cotangents(node, ct, y, xs[:n], asked) if any(asked) else (None,) * n
+        others = [part if a and k != operand else None for k, (part, a) in enumerate(zip(parts, asked, strict=True))]
+        along = back_through(log, settled(scaled(ct, slope(y, *xs[:n]))), xs[n:m])
+        return (*others, *along, *(() if direct is None else back_through(direct, parts[operand], xs[m:])))
 
     def jvp(ts: Any, y: Any, *xs: Any) -> Any:
         from tapec.autodiff.forward import summed, tangent  # likewise
 
-        moving = [t if other else None for t, other in zip(ts, others)]
+        moving = [t if a else None for t, a in zip(ts, asked)]
+        moving[operand] = None if direct is None else pushed_through(direct, ts[m:], xs[m:])
         known = {node: y.node, **{i: x.node for i, x in zip(node.inputs, xs)}}
         parts = [tangent(y.builder, node, moving, known.__getitem__)] if any([t is not None for t in moving]) else []
-        along = pushed_through(found, ts[n:], xs[n:])
+        along = pushed_through(log, ts[n:m], xs[n:m])
         return summed([*parts, None if along is None else along * slope(y, *xs[:n])])
 
-    return Shortcut((*node.inputs, *found.inputs), found.inner, vjp, jvp)
+    inputs = (*node.inputs, *log.inputs, *(() if direct is None else direct.inputs))
+    return Shortcut(inputs, log.inner, vjp, jvp)
 
 
 # -- norm(x) ** 2 and the like ----------------------------------------------------------------------------------------

@@ -125,6 +125,40 @@ def test_the_share_itself_has_the_infinite_slope():
     np.testing.assert_array_equal(tape.gradient(y, p).numpy()[1], np.inf)
 
 
+WEIGHTED = {  # with the slope that it has where the weight is zero, from the exponential there
+    "power": (lambda e, w: (e * w) ** 1.5, lambda e: 0 * e),
+    "power of any exponent": (lambda e, w: (e * w) ** np.array([2.0, 1.0, 3.0]), lambda e: np.array([0, e[1], 0])),
+    "weight laid out": (lambda e, w: (e * np.broadcast_to(w[:1] * w[:2, None], (2, 3))).T ** 1.5, lambda e: 0 * e),
+    "root": (lambda e, w: np.sqrt(e * w / 3), lambda e: e * np.inf),
+    "above and below": (lambda e, w: np.sqrt(w / (2 / (e * (w + 1))) / (1 + w)), lambda e: e * np.inf),
+    "product of all": (lambda e, w: np.prod(e * w) ** 1.5, lambda e: 0 * e),
+    "entropy": (lambda e, w: special.xlogy(w, e * w), lambda e: 0 * e),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("way", [tapec.grad, tapec.jacfwd, by_tape])
+def test_weights_of_zero_have_the_slope_of_the_product(name, way):
+    f, at_zero = WEIGHTED[name]
+    z = np.array([0.3, -0.5, 0.9])
+    slope = way(lambda w: np.sum(f(np.exp(z + w), w)))(np.zeros(3))
+    np.testing.assert_allclose(slope, at_zero(np.exp(z)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_other_weights_have_it_by_the_logarithm(name):
+    f, _ = WEIGHTED[name]
+    z, w = np.array([0.3, -0.5, 0.9]), np.array([0.4, 1.2, 2.0])
+    tapec.check_grads(lambda z, w: np.sum(f(np.exp(z), w)), (z, w), order=2)
+
+
+@pytest.mark.parametrize("way", [tapec.grad, tapec.jacfwd])
+def test_weights_of_a_share_that_vanishes(way):
+    z, w = np.array([-900.0, 0.3, 1.0]), np.array([0.4, 1.2, 2.0])
+    slope = way(lambda w: np.sum(np.sqrt(share(z) * w)))(w)
+    np.testing.assert_allclose(slope, 0.5 * np.sqrt(share(z) / w), rtol=1e-12)
+
+
 @pytest.mark.parametrize("root", [lambda e: np.sqrt(1 / (1 + e)), lambda e: np.sqrt(1 - 1 / (1 + e)), np.sqrt])
 def test_what_lies_between_has_a_cotangent_of_its_own(root):
     z = tapec.constant([0.5, -0.3])
@@ -174,7 +208,8 @@ def test_what_has_no_such_logarithm(name):
 def test_logarithms_are_written_out():
     graph = parse(text("%x: f64[3], %y: f64[3]", "exp %x; multiply %0, 2.0; divide %1, %y; sqrt %2"))
     found = logarithm_of(graph.outputs[0], graph.outputs[0])
-    assert set(found.inputs) == set(graph.inputs)
-    assert {node.op.name for node in found.inner} == {"exp", "multiply", "divide", "sqrt"}
+    assert found.direct is None
+    assert set(found.log.inputs) == set(graph.inputs)
+    assert {node.op.name for node in found.log.inner} == {"exp", "multiply", "divide", "sqrt"}
     [sigmoid] = parse(text("%x: f64[3]", "sigmoid %x")).outputs
     assert logarithm_of(sigmoid, sigmoid, shares=True) is not None
