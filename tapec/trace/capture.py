@@ -255,14 +255,15 @@ class Captures:
         """Which function a method is: a fact, as the object or its class may be given another one."""
         if isinstance(method, types.MethodType):
             path, method = path.attribute("__func__"), method.__func__
-        self._check_function(path, method, method)
+        self.check_function(path, method, method)
 
     def check_of_class(self, kind: type, name: str, found: Any) -> None:
         """Which operator or property a class has by this name: Python looks for these there alone."""
         if getattr(kind, name, None) is found:  # a metaclass may have an answer of its own
-            self._check_function(class_path(kind).attribute(name), found, getattr(found, "fget", found))
+            self.check_function(class_path(kind).attribute(name), found, getattr(found, "fget", found))
 
-    def _check_function(self, path: Path, value: Any, function: Any) -> None:
+    def check_function(self, path: Path, value: Any, function: Any) -> None:
+        """What stands at a path, as a fact, if it is a function of the user's, or made of one."""
         if isinstance(function, types.FunctionType) and is_own_code(function.__code__.co_filename):
             self.checks.setdefault(path.source, (path, value))
 

@@ -116,6 +116,7 @@ def prepared(function: Any, captures: Captures, name: str = "function") -> Calla
         return captures.function_of(function)
     call = looked_up(type(function), "__call__")
     if isinstance(call, staticmethod):
+        captures.check_of_class(type(function), "__call__", call.__func__)
         return prepared(call.__func__, captures, name)
     if hasattr(call, "__code__"):
         owner = captures.read(function, Path("self", key, {key: function}, lambda: function))

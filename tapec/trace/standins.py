@@ -94,15 +94,20 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
                 attributes._attributes = written
             return attributes
         if held:
-            return captures.read(getattr(value, name), path.attribute(name))
+            answer = getattr(value, name)
+            if type(answer) is types.MethodType:
+                captures.check_method(path.attribute(name), answer)
+            return captures.read(answer, path.attribute(name))
         if type(found) is cached_property and type(found.func) is types.FunctionType:
             state[name] = captures.function_of(found.func)(self)
             written[name] = False
             return state[name]
         getter = looked_up(type(found), "__get__")
         if type(getter) is types.FunctionType and is_own_class(type(found)):
+            captures.check_of_class(type(found), "__get__", getter)
             return captures.function_of(getter)(captures.read(found, _raw_path(kind, name)), self, kind)
         if type(found) is partialmethod and type(found.func) is types.FunctionType:
+            captures.check_function(_raw_path(kind, name), found, found.func)
             method = types.MethodType(captures.function_of(found.func), self)
             return partial(method, *found.args, **found.keywords)
         if type(found).__module__.startswith("tapec.") and hasattr(found, "__get__"):

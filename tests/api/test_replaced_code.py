@@ -79,6 +79,7 @@ WAYS = {  # what a function asks for, and what takes its place
     "class method": (lambda v, m: m.of_class(v), "of_class", classmethod(other)),
     "static method of the class": (lambda v, m: Model.alone(v), "alone", staticmethod(other)),
     "class method of the class": (lambda v, m: Model.of_class(v), "of_class", classmethod(other)),
+    "partial method": (lambda v, m: m.partly(v), "partly", functools.partialmethod(Model.of_rate, 5.0)),
     "new object": (lambda v, m: Model().method(v), "method", other),
     "new object that inherits": (lambda v, m: Derived().method(v), "method", other),
     "property of a new object": (lambda v, m: Model().weight * np.sum(v), "weight", property(lambda self: 5.0)),
@@ -115,6 +116,39 @@ def test_what_one_object_is_given_is_seen(name):
     assert f(X) == 6.0
     setattr(model, name, other)
     assert f(X) == 14.0
+
+
+def test_an_object_has_a_bound_method_of_its_own():
+    """Of another function each time, and at last the one of its class again."""
+    model = Model()
+    f = tapec.compile(lambda v: model.method(v))
+    for k in (2.0, 3.0):
+        model.method = types.MethodType(lambda self, v, k=k: np.sum(v) * k, model)
+        assert f(X) == 6.0 * k
+    model.method = types.MethodType(other, model)
+    assert f(X) == 14.0
+    del model.method
+    assert f(X) == 6.0
+
+
+def test_another_static_call(monkeypatch):
+    class Static:
+        @staticmethod
+        def __call__(v):
+            return np.sum(v)
+
+    f = tapec.compile(Static())
+    assert f(X) == 6.0
+    monkeypatch.setattr(Static, "__call__", staticmethod(other))
+    assert f(X) == 14.0
+
+
+def test_another_getter_of_a_descriptor(monkeypatch):
+    model = Model()
+    f = tapec.compile(lambda v: np.sum(v) * model.steady)
+    assert f(X) == 24.0
+    monkeypatch.setattr(Doubled, "__get__", lambda self, owner, kind=None: 7.0)
+    assert f(X) == 42.0
 
 
 def test_partial_methods_read_anew():
