@@ -138,6 +138,9 @@ def parted(graph: Graph, tree: Tree, tests: Sequence[Node] | None = None) -> tup
             needed[node] = places = [0] if node.op is CONSTANT else _places(needed[node], segments, together)
             for i in node.inputs:
                 needed.setdefault(i, []).extend(places)
+    for node in graph.nodes:
+        if node.op is ITEM and node in needed:
+            needed[node] = needed[node.inputs[0]]  # where all of them are made, each once
     made: dict[Node, list[Node]] = {}
 
     def seen(node: Node, place: int) -> Node:

@@ -64,3 +64,20 @@ def test_one_path_gives_its_results_alone():
     graph = graph_of(lambda x, k: (k > 0.0, np.exp(np.sin(x * k)), np.cos(x + k), k * 2.0), x, np.float64(2.0))
     compiled = compile_graph(graph, "f", tree=Branch(0, ((True, Leaf((1, 3))), (False, Leaf((2,))))))
     assert "tolist" in compiled.source and compiled.cost.peak == 16 + 8
+
+
+def test_results_of_one_operation_stand_where_it_does():
+    """Two paths that part at different tests read the one, the tests the other."""
+    x = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 1.0], [2.0, 0.0, 1.0]])
+
+    def f(x, k):
+        q, r = np.linalg.qr(x)
+        return r[0, 0] > k, r[1, 1] > k, q + 1.0, q * 2.0, x - 1.0
+
+    tree = Branch(0, ((True, Leaf((2,))), (False, Branch(1, ((True, Leaf((3,))), (False, Leaf((4,))))))))
+    compiled = compile_graph(graph_of(f, x, np.float64(0.0)), "f", tree=tree)
+    q, r = np.linalg.qr(x)
+    bounds = np.sort(np.diag(r)[:2])
+    assert r[0, 0] < r[1, 1] and compiled.source.count("np.linalg.qr") == 1
+    for k, expected in ((bounds[0] - 1.0, q + 1.0), (bounds.mean(), q * 2.0), (bounds[1] + 1.0, x - 1.0)):
+        np.testing.assert_array_equal(compiled.function(x, np.float64(k))[0], expected)
