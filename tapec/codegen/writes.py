@@ -176,7 +176,7 @@ def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: 
         _put(low, target, op, part)
         low.become(node, base, leaves)
         low.name[node] = target
-        low.names.release(old)
+        low.release(old)
         return
     value = low.operand(base)
     if base not in low.plan.nested or is_view(base):

@@ -773,3 +773,29 @@ def test_a_view_of_what_is_kept_is_not_kept_itself(monkeypatch):
     values = drawn(20, 20), drawn(20, 20)
     compiled = as_written_out(graph_of(value, *values), values, monkeypatch)
     assert compiled.source.count(".append(") == 1
+
+
+def test_a_step_that_writes_into_what_it_finds_keeps_the_name():
+    """What it writes has a name of its own; the other still stands for the array after the loop."""
+
+    def value(x, y, w):
+        total = 0.0
+        for _ in range(3):
+            x = x + 0.1 * np.sin(y)
+            x = x - 0.1 * (w.T @ (w @ x - y))
+        y = y.copy()
+        y[0] = 0.5 * x[0]
+        for _ in range(18):
+            y = np.tanh(w @ y) + x * 0.1
+            x = np.concatenate([x[1:], y[:1]]) * 0.95
+            total = total + np.sum(x * y)
+        return total + np.sum(x)
+
+    values = drawn(200), drawn(200), drawn(200, 200) / 20.0
+    gradient = tapec.grad(value, argnums=(0, 1, 2))
+    found = gradient(*values)
+    with tapec.settings(optimize=False):
+        wanted = tapec.grad(value, argnums=(0, 1, 2))(*values)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+    assert gradient.source().count("    for ") == 2
