@@ -20,6 +20,7 @@ from tapec.autodiff.logarithms import is_one, logarithm_of, one_plus_exp
 from tapec.autodiff.squares import same, square_of
 from tapec.autodiff.written import back_through, pushed_through
 from tapec.ir import Node, is_literal
+from tapec.ops.elementwise import largest_number
 from tapec.ops.layout import unbroadcast
 
 __all__ = ["Shortcut", "shortcut"]
@@ -127,39 +128,42 @@ def _is_zero(node: Node) -> bool:
 
 # -- a / (exp(u) + c) -------------------------------------------------------------------------------------------------
 def _over_shifted(node: Node) -> Shortcut | None:
-    """The slope of log(exp(u) + c) is 1 - c / (exp(u) + c): no product with an exponential that may be infinite."""
+    """The slope of log(exp(u) + c) is exp(u) / (exp(u) + c), where the exponential is held to a number: if it is none,
+    the whole is nothing.
+    """
     below = node.inputs[1]
     found = _shifted_exp(below)
     if found is None or below.type.dtype != node.type.dtype:
         return None
-    c, u, inner = found
+    u, e = found
 
-    def vjp(ct: Any, y: Any, a: Any, u: Any, below: Any) -> tuple[Any, ...]:
-        ct_a = ct / below
-        if below.shape == y.shape:
-            return ct_a, y * (c * ct_a - ct), None
-        return ct_a, unbroadcast(ct * y, below.shape) * (c / below - 1), None
+    def share(below: Any, *exp: Any) -> Any:
+        return np.minimum(exp[0], largest_number(below.dtype)) / below if exp else 1 + 1 / below
 
-    def jvp(ts: Any, y: Any, a: Any, u: Any, below: Any) -> Any:
-        t_a, t_u, _ = ts
-        if t_u is None:
-            return t_a / below
-        t = y * t_u
-        return (c * t if t_a is None else t_a + c * t) / below - t
+    def vjp(ct: Any, y: Any, a: Any, u: Any, below: Any, *exp: Any) -> tuple[Any, ...]:
+        ct_u = -unbroadcast(ct * y, below.shape) * share(below, *exp)
+        return ct / below, ct_u, *[None] * (1 + len(exp))
 
-    return Shortcut((node.inputs[0], u, below), (below, *inner), vjp, jvp)
+    def jvp(ts: Any, y: Any, a: Any, u: Any, below: Any, *exp: Any) -> Any:
+        t_a, t_u = ts[:2]
+        moved = [] if t_a is None else [t_a / below]
+        if t_u is not None:
+            moved.append(-(y * t_u) * share(below, *exp))
+        return sum(moved[1:], moved[0])
+
+    return Shortcut((node.inputs[0], u, below, *e), (below, *e), vjp, jvp)
 
 
-def _shifted_exp(node: Node) -> tuple[float, Node, tuple[Node, ...]] | None:
-    """The c and u of exp(u) + c, and what lies between."""
+def _shifted_exp(node: Node) -> tuple[Node, tuple[Node, ...]] | None:
+    """The u of exp(u) + c, with the exponential; or of expm1(u)."""
     if node.op.name == "expm1":
-        return -1, node.inputs[0], ()
+        return node.inputs[0], ()
     if node.op.name not in ("add", "subtract"):
         return None
     a, b = node.inputs
     for e, c in ((a, b), (b, a)) if node.op.name == "add" else ((a, b),):
         if e.op.name == "exp" and is_literal(c):
-            return (c.value if node.op.name == "add" else -c.value), e.inputs[0], (e,)
+            return e.inputs[0], (e,)
     return None
 
 

@@ -9,6 +9,7 @@ ready to compute again with NumPy.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = ["FLOAT", "ZERO", "Elements", "element_type", "is_bool", "spelled"]
 FLOAT = weak_type(float)
 INT = weak_type(int)
 BOOL = weak_type(bool)
+LARGEST = sys.float_info.max
 ZERO: Any = type("Zero", (), {"__repr__": lambda self: "0"})()
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -338,6 +340,8 @@ def _selecting(name: str) -> Callable[..., Any]:
         *test, x, y = args
         if is_bool(x) and is_bool(y):
             return b.make(OPS[name], BOOL, *args)
+        if name == "minimum" and y == LARGEST and isinstance(x, Node) and x.op is OPS["exp"]:
+            return x  # which is no infinity: math.exp raises instead
         return b.make(OPS[name], FLOAT, *test, b.as_float(x), b.as_float(y))
 
     return simpler

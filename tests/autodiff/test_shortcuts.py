@@ -326,3 +326,31 @@ def test_a_number_times_its_root_is_flat_at_zero(optimize):
         np.testing.assert_array_equal(tapec.grad(lambda x: np.sum(x * np.sqrt(x * 1.0)))(x)[1], 3)
         second = tapec.jacrev(tapec.grad(lambda x: np.sum(x * np.sqrt(x))))(x)
     np.testing.assert_array_equal(np.diag(second), [np.inf, 0.375])
+
+
+SHARES = {
+    3.0: lambda u: 2.0 / (np.exp(u) + 3.0),
+    100.0: lambda u: 2.0 / (100.0 + np.exp(u)),
+    -0.5: lambda u: 2.0 / (np.exp(u) - 0.5),
+}
+
+
+@pytest.mark.parametrize("c", SHARES)
+def test_what_is_over_a_shifted_exponential_keeps_its_digits(c):
+    """Where the exponential is next to nothing, and where it is next to all; and is nothing where it overflows."""
+    share = SHARES[c]
+    u = np.array([-600.0, -40.0, -30.0, -5.0, 0.3, 5.0, 40.0, 300.0])
+    slope = -2.0 * np.exp(u) / (np.exp(u) + c) ** 2
+    second = slope * (1 - 2 * np.exp(u) / (np.exp(u) + c))
+    for x, first, other in zip([u, *u], [slope, *slope], [second, *second], strict=True):
+        np.testing.assert_allclose(tapec.grad(lambda u: np.sum(share(u)))(x), first, rtol=1e-13)
+        np.testing.assert_allclose(tapec.jvp(share, (x,), (np.ones_like(x),))[1], first, rtol=1e-13)
+        np.testing.assert_allclose(tapec.hvp(lambda u: np.sum(share(u)))(x, np.ones_like(x)), other, rtol=1e-12)
+    with np.errstate(over="ignore"):
+        assert tapec.grad(share)(800.0) == tapec.grad(tapec.grad(share))(800.0) == 0
+    assert "1.79" not in tapec.grad(share).source(0.5).partition("\n\n\ndef")[0]  # math.exp raises before that
+
+
+def test_roots_of_such_quotients_keep_their_sign():
+    slope = tapec.grad(lambda u: np.sqrt(1 / (np.exp(u) + 3)))
+    np.testing.assert_allclose(slope(-40.0), -0.5 * np.exp(-40.0) / 3**1.5, rtol=1e-13)
