@@ -23,10 +23,11 @@ from tapec.autodiff.basis import Basis, Rows, along_basis
 from tapec.autodiff.basis_rules import spelled_out
 from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.inline import copy_into
+from tapec.autodiff.parts import starting_from
 from tapec.autodiff.picked import picked_early
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.autodiff.zeros import Zero, matched
-from tapec.ir import CT, Builder, Graph, Node, Type, input_node, is_literal, prune
+from tapec.ir import CT, Builder, Graph, Node, Type, is_literal, prune
 from tapec.ir.index import Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing import FULL_SLICE, SCATTER
@@ -219,7 +220,8 @@ class _Assembly:
     def graph(self) -> Graph | None:
         start, fronts, builder = self.start, self.fronts, self.builder
         n = len(start.inputs)
-        joint = value_and_grad_graph(self.apart(), range(n, n + len(fronts)))
+        apart = prune(starting_from(start, [f.node for f in fronts]))
+        joint = value_and_grad_graph(apart, range(n, n + len(fronts)))
         given = [*[Symbol(i, builder) for i in start.inputs], *self.values]
         for i, a in enumerate(fronts):
             gradients = prune(Graph(joint.inputs, joint.nodes, joint.outputs[1 + i :], start.name))
@@ -230,20 +232,6 @@ class _Assembly:
                 if isinstance(found, Rows) and not self.add(basis, found, a, b):
                     return None
         return prune(builder.graph(start.inputs, [self.total().node], start.name))
-
-    def apart(self) -> Graph:
-        """The program from its fronts on, which are inputs after its own ones."""
-        known: dict[Node, Node] = {i: i for i in self.start.inputs}
-        inputs = [input_node(f.node.name, f.node.type, f.node.origin) for f in self.fronts]
-        known |= dict(zip([f.node for f in self.fronts], inputs))
-        nodes = []
-        for node in self.start.nodes:
-            if node not in known:
-                new = tuple([known[i] for i in node.inputs])
-                known[node] = node if new == node.inputs else node.with_inputs(new)
-                nodes.append(known[node])
-        outputs = [known[o] for o in self.start.outputs]
-        return prune(Graph([*self.start.inputs, *inputs], nodes, outputs, self.start.name))
 
     def add(self, basis: Basis, found: Rows, a: Front, b: Front) -> bool:
         """Take in the derivatives by two fronts, if their rows do not mix."""

@@ -16,7 +16,7 @@ from tapec.ir.index import Slice
 from tapec.ops.indexing import FULL_SLICE, GETITEM
 from tapec.ops.layout import RESHAPE
 
-__all__ = ["Part", "taken_apart"]
+__all__ = ["Part", "starting_from", "taken_apart"]
 
 MOST = 8  # parts of a vector: each pair of them has code of its own
 
@@ -56,16 +56,15 @@ def taken_apart(graph: Graph, wrt: Sequence[int]) -> tuple[Graph, list[Part]]:
     last = len(graph.nodes)
     parts = [part for w in dict.fromkeys(wrt) for part in _parts_of(w, graph, users)]
     parts.sort(key=lambda part: users.get(part.chain[-1] if part.chain else graph.inputs[part.of], [last])[0])
-    return _by_parts(graph, parts), parts
+    ends = [part.chain[-1] if part.chain else graph.inputs[part.of] for part in parts]
+    return starting_from(graph, ends), parts
 
 
-def _by_parts(graph: Graph, parts: list[Part]) -> Graph:
+def starting_from(graph: Graph, values: Sequence[Node]) -> Graph:
+    """The program from these values on, which are inputs after its own ones."""
     known: dict[Node, Node] = {i: i for i in graph.inputs}
-    inputs = []
-    for part in parts:
-        end = part.chain[-1] if part.chain else graph.inputs[part.of]
-        known[end] = input_node(end.name, part.type, end.origin)
-        inputs.append(known[end])
+    inputs = [input_node(v.name, v.type, v.origin) for v in values]
+    known |= dict(zip(values, inputs, strict=True))
     nodes = []
     for node in graph.nodes:
         if node not in known:
