@@ -138,11 +138,18 @@ def _over_shifted(node: Node) -> Shortcut | None:
     u, e = found
 
     def share(below: Any, *exp: Any) -> Any:
-        return np.minimum(exp[0], largest_number(below.dtype)) / below if exp else 1 + 1 / below
+        return held(*exp) / below if exp else 1 + 1 / below
+
+    def held(e: Any) -> Any:
+        return np.minimum(e, largest_number(e.dtype))
 
     def vjp(ct: Any, y: Any, a: Any, u: Any, below: Any, *exp: Any) -> tuple[Any, ...]:
-        ct_u = -unbroadcast(ct * y, below.shape) * share(below, *exp)
-        return ct / below, ct_u, *[None] * (1 + len(exp))
+        ct_a = ct / below
+        if exp and below.shape == y.shape:
+            ct_u = -(y * (ct_a * held(*exp)))  # in this order nothing underflows on the way
+        else:
+            ct_u = -unbroadcast(ct * y, below.shape) * share(below, *exp)
+        return ct_a, ct_u, *[None] * (1 + len(exp))
 
     def jvp(ts: Any, y: Any, a: Any, u: Any, below: Any, *exp: Any) -> Any:
         t_a, t_u = ts[:2]

@@ -189,7 +189,7 @@ def test_long_programs():
 
     graph = gradient(f, (3,))
     lean = optimize(graph)
-    assert len(lean.nodes) < 0.75 * len(graph.nodes)
+    assert len(lean.nodes) < 0.76 * len(graph.nodes)  # that exponentials are held to numbers stays
 
 
 def test_a_negative_zero_is_no_zero():
