@@ -137,11 +137,16 @@ CASES = {
         ],
     ),
     "ones-dropped-before-transpose": Case(
-        "%x: f64[1,5,4], %y: f64[3,5,4]",
+        "%x: f64[1,5,4], %y: f64[3,5,4], %p: f64[5,4]",
         [
             (
                 "transpose %x {axes=(2, 1, 0)}; reshape %0 {shape=(4, 5)}",
                 "reshape %x {shape=(5, 4)}; transpose %0 {axes=(1, 0)}",
+            ),
+            (
+                "reshape %p {shape=(1, 1, 5, 4)}; transpose %0 {axes=(0, 3, 2, 1)}; reshape %1 {shape=(4, 5, 1)}",
+                "reshape %p {shape=(1, 1, 5, 4)}; reshape %0 {shape=(5, 4)}; transpose %1 {axes=(1, 0)}; "
+                "reshape %2 {shape=(4, 5, 1)}",
             ),
         ],
         [

@@ -180,16 +180,19 @@ def spread_later(y: Symbol, x: Symbol) -> Any:
 
 
 def _drops_transposed_ones(y: Node, x: Node) -> bool:
-    """Does a reshape do no more than to drop axes of length one?"""
-    shape = y.inputs[0].type.shape
-    return y.type.shape == tuple([shape[k] for k in _long(shape)]) != shape and bool(y.type.shape)
+    """Does a reshape do no more than to drop axes of length one, or to move those that another had put there?"""
+    shape, wanted = y.inputs[0].type.shape, y.type.shape
+    long = tuple([shape[k] for k in _long(shape)])
+    if not 0 < len(long) < len(shape):
+        return False
+    return wanted == long or (x.op.name == "reshape" and long == tuple([wanted[k] for k in _long(wanted)]))
 
 
 def transposed_without(y: Symbol, x: Symbol) -> Any:
     """The transpose of x without those axes."""
     long = _long(x.shape)
     axes = [long.index(k) for k in y.node.inputs[0].param("axes") if k in long]
-    return np.transpose(np.reshape(x, [x.shape[k] for k in long]), axes)
+    return np.reshape(np.transpose(np.reshape(x, [x.shape[k] for k in long]), axes), y.shape)
 
 
 def _drops_ones(y: Node, uses: Any) -> bool:
