@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tapec.codegen.collected import JOINING, LIST, SEVERAL, Collector, Home
+from tapec.codegen.collected import JOINING, LIST, SEVERAL, Collector, homes_of
 from tapec.codegen.counting import counted, seen_again
 from tapec.codegen.elements import FLOAT
 from tapec.codegen.feeds import CHEAP, Block, Feed, Pick, aligned, computed_again, text_op
@@ -88,16 +88,9 @@ class _Arranger(Collector):
     ):
         self.graph = graph
         self.blocks = {loop: Block(loop) for loop in loops}
-        self.home: dict[Node, Home] = {}
-        for loop in loops:
-            for k, step in enumerate(loop.steps):
-                for p, node in enumerate(step):
-                    self.home.setdefault(node, (loop, k, p))  # what a sum begins with is the addend, as in other steps
-        self.gathered: dict[Loop, set[int]] = {}  # places of steps that arrays are made of
-        for node in graph.nodes:
-            if node.op.name in JOINING:
-                for loop, _, p in [self.home[i] for i in node.inputs if i in self.home]:
-                    self.gathered.setdefault(loop, set()).add(p)
+        self.home = homes_of(loops)
+        joined = {i for n in graph.nodes if n.op.name in JOINING for i in n.inputs if i in self.home}
+        self.joined = {(loop, p) for loop, _, p in map(self.home.__getitem__, joined)}  # of these arrays are made
         self.groups = groups
         self.given = given
         walks = [w for loop in loops for w in loop.walks if type(w.base) is int]
@@ -178,7 +171,7 @@ class _Arranger(Collector):
                 else:
                     walking[w] = seen
         for other, ws in steps.items():
-            groups = aligned(other, [(w, loop.walks[w]) for w in ws], len(loop.steps), self.gathered.get(other, ()))
+            groups = aligned(other, [(w, loop.walks[w]) for w in ws], len(loop.steps), self.joined)
             if groups is None:
                 self.lost.add(loop)
                 walking.update({w: input_node("", other.pattern[loop.walks[w].base[1]].type) for w in ws})
@@ -286,11 +279,10 @@ class _Arranger(Collector):
         if self.is_found_outside(node):
             return self.found[node]
         made = self.kept_value(node)
-        if made is None and is_view(node):  # of what is kept, rather than kept itself
-            made = self.found[node] = node.with_inputs(tuple(map(self.resolve, node.inputs)))
-            self.seen.append(made)
-            return made
         if made is None:
+            if is_view(node):  # of what is kept, rather than kept itself
+                self.see(node)
+                return self.found[node]
             made = self.item(k, self.keep(block, (block.body[p],)), (1, 0), node)
         self.single.setdefault(loop, set()).add((k, p))
         return made
@@ -306,9 +298,13 @@ class _Arranger(Collector):
             return False
         for n in reversed(chain):
             if n not in self.found:
-                self.found[n] = n.with_inputs(tuple(map(self.resolve, n.inputs)))
-                self.seen.append(self.found[n])
+                self.see(n)
         return True
+
+    def see(self, node: Node) -> None:
+        """Make a value of a step once more, outside of its loop."""
+        self.found[node] = node.with_inputs(tuple(map(self.resolve, node.inputs)))
+        self.seen.append(self.found[node])
 
     def kept_value(self, node: Node) -> Node | None:
         """A value of a step in the middle, from what is kept anyway."""

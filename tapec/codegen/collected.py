@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,13 +13,23 @@ from tapec.codegen.plan import is_view
 from tapec.ir import Graph, Node
 from tapec.ir.types import Type
 
-__all__ = ["JOINING", "LIST", "SEVERAL", "Collector", "Home"]
+__all__ = ["JOINING", "LIST", "SEVERAL", "Collector", "homes_of"]
 
 JOINING = {"stack", "concatenate"}
 LIST = Type((1,), np.dtype(object))  # what a list is to emission: no number, and nothing to write into
 SEVERAL = 3  # values of one step that have a line for all; steps that are no list yet
 WIDEST = 64  # values before the next one of the same place
 Home = tuple[Loop, int, int]
+
+
+def homes_of(loops: Iterable[Loop]) -> dict[Node, Home]:
+    """Where values are computed. What a sum begins with is an addend, as in the other steps, and no sum."""
+    homes: dict[Node, Home] = {}
+    for loop in loops:
+        for k, step in enumerate(loop.steps):
+            for p, node in enumerate(step):
+                homes.setdefault(node, (loop, k, p))
+    return homes
 
 
 class Run(NamedTuple):

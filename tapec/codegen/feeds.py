@@ -90,10 +90,12 @@ def computed_again(elements: list[Node], producer: Block, block: Block) -> dict[
     return made
 
 
-def aligned(other: Loop, walks: list[tuple[int, Walk]], count: int, listed: Container[int] = ()) -> list[Any] | None:
+def aligned(
+    other: Loop, walks: list[tuple[int, Walk]], count: int, joined: Container[tuple[Loop, int]]
+) -> list[Any] | None:
     """Walks along another loop, in groups that read the same of its steps at once: which step first, and the distance;
     and of each walk its number, its place, and whether it reads what that step finds. None where one reads both what
-    the first step finds and what the last one makes. Of places that are `listed`, there is a list of what steps make.
+    the first step finds and what the last one makes. Of places that are `joined` there is a list of what steps make.
     """
     steps = len(other.steps)
     rest: dict[int, dict[tuple[int, int], tuple[int, int, bool]]] = {}
@@ -104,7 +106,7 @@ def aligned(other: Loop, walks: list[tuple[int, Walk]], count: int, listed: Cont
             ways[walk.start, walk.stride] = (w, p, (p, 1) in other.first)
         if (p, 1) in other.first and least >= 1:
             made = {(walk.start - 1, walk.stride): (w, p, False)}
-            ways = {**made, **ways} if p in listed else {**ways, **made}
+            ways = {**made, **ways} if (other, p) in joined else {**ways, **made}
         if not ways:
             return None
         rest[w] = ways

@@ -214,7 +214,8 @@ class Growing:
 
     def goes_on(self, q: int) -> bool:
         """Is it what it was before, and something more or less? So it may begin with a number."""
-        return self.adds_up(q) or [self.seed[q].op.name, *self.sources[q]][:2] == ["subtract", (CARRIED, (q, 1))]
+        less = self.seed[q].op.name == "subtract" and self.sources[q][0] == (CARRIED, (q, 1))
+        return less or self.adds_up(q)
 
     def is_open(self, q: int, node: Node, made: list[Node | None]) -> bool:
         """Is it a sum of which nobody can tell yet what is carried, and what is new?"""
