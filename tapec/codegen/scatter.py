@@ -6,9 +6,9 @@ A scatter that is only added to something is no array of its own: it is added in
 from __future__ import annotations
 
 from tapec.codegen.expressions import Template, parse_template, slots
-from tapec.ir import ITEM, Node
+from tapec.ir import Node
 from tapec.ir.index import Slot
-from tapec.ops.indexing import FULL_SLICE, are_distinct, index_source
+from tapec.ops.indexing import FULL_SLICE, index_source, may_repeat
 
 __all__ = [
     "fused_operand",
@@ -117,9 +117,4 @@ def parse_index(text: str) -> str:
 
 def has_repeats(node: Node) -> bool:
     """May the same position occur twice?"""
-    arrays = index_arrays(node)
-    if not any([a.type.shape for a in arrays]) or are_distinct(arrays) or dict(node.params).get("unique"):
-        return False
-    sources = {a.inputs[0] if a.op is ITEM else None for a in arrays}
-    whole = sources.pop() if len(sources) == 1 else None
-    return whole is None or whole.op.name != "nonzero" or len({a.param("index") for a in arrays}) < len(whole.type)
+    return may_repeat(index_arrays(node), bool(dict(node.params).get("unique")))

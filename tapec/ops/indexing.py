@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.errors import at_user_line
-from tapec.ir import CONSTANT, Node, Type, broadcast_shapes
+from tapec.ir import CONSTANT, ITEM, Node, Type, broadcast_shapes
 from tapec.ir.index import Slice, Slot
 from tapec.ir.types import array_type
 from tapec.ops.array import apply
@@ -29,6 +29,7 @@ __all__ = [
     "index_layout",
     "index_source",
     "is_diagonal_index",
+    "may_repeat",
     "picks_one",
     "real_index",
 ]
@@ -48,6 +49,15 @@ def are_distinct(arrays: Sequence[Node]) -> bool:
     return bool(shape) and all(
         [n == 1 or any([_is_distinct(a, _line(shape, k)) for a in arrays]) for k, n in enumerate(shape)]
     )
+
+
+def may_repeat(arrays: Sequence[Node], unique: bool = False) -> bool:
+    """May they name a place twice? Those that np.nonzero gives do not, all of them together."""
+    if unique or not any([a.type.shape for a in arrays]) or are_distinct(arrays):
+        return False
+    sources = {a.inputs[0] if a.op is ITEM else None for a in arrays}
+    whole = sources.pop() if len(sources) == 1 else None
+    return whole is None or whole.op.name != "nonzero" or len({a.param("index") for a in arrays}) < len(whole.type)
 
 
 def _line(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ def share(total, x, bound=1.7976931348623157e308):
     return f"{total}; clip %0, -{bound}, {bound} !ct; subtract {x}, %1 !ct; exp %2 !ct; minimum %3, 1.0 !ct"
 
 
+ADDED_UP = "scatter %x, %i {shape=(50,), index=($0,)}"
 CASES = {
     "times-one": Case(
         F,
@@ -65,6 +66,16 @@ CASES = {
     "minus-zero": Case(F, [("subtract %x, 0.0", "%x")], ["subtract %x, -0.0", "subtract 0.0, %x"]),
     "plus-negative-zero": Case(F, [("add %x, -0.0", "%x"), ("add -0.0, %x", "%x")], ["add %x, 0.0"]),
     "plus-integer-zero": Case(INT, [("add %x, 0", "%x")], ["add %x, 1"], [(F, "add %x, 0"), (INT, "add %x, 0.0")]),
+    "plus-zero-added-up": Case(
+        "%x: f64[3], %i: i64[3]",
+        [(f"{ADDED_UP}; add 0.0, %0", ADDED_UP)],
+        [
+            f"{ADDED_UP}; add -0.0, %0",
+            "scatter %x {shape=(5,), index=(1:4,)}; add %0, 0.0",  # where -0.0 may be
+            "scatter %x, %i {shape=(50,), index=($0,), unique=True}; add %0, 0.0",
+            "exp %x; add %0, 0.0",
+        ],
+    ),
     "positive": Case(F, [("positive %x", "%x")], ["negative %x"]),
     "times-minus-one": Case(
         F, [("multiply %x, -1.0", "negative %x")], ["multiply %x, 1.0"], [(COMPLEX, "multiply %x, -1")]

@@ -10,6 +10,7 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ops import Symbol
 from tapec.ops.creation import FULL
+from tapec.ops.indexing import SCATTER, may_repeat
 from tapec.passes.facts import is_nonnegative, is_power_of_two, uniform_value
 from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
@@ -60,6 +61,12 @@ def _is_bool(c: Node) -> bool:
     return c.type.dtype.kind == "b"
 
 
+def _is_added_up(y: Node, x: Node) -> bool:
+    """Is it added up from zero, and so no -0.0? What is only put in places keeps its sign."""
+    scattered = x.op is SCATTER and x.type == y.type
+    return scattered and may_repeat(x.inputs[1:], bool(dict(x.params).get("unique")))
+
+
 def _decides(y: Node, x: Node) -> bool:
     """Is x a Python number, in an operation that has the dtype of the other operand, too?"""
     return x.type.weak and all([i.type.dtype == y.type.dtype for i in y.inputs])
@@ -91,6 +98,7 @@ ALGEBRA = (
     Rule("minus-zero", x - 0, x, kinds="fiu"),
     Rule("plus-negative-zero", x + -0.0, x),
     Rule("plus-integer-zero", x + 0, x, kinds="iu"),
+    Rule("plus-zero-added-up", x + 0.0, x, _is_added_up, kinds="fc"),
     Rule("positive", np.positive(x), x, kinds="fciu"),
     # signs: a negation moves outwards until it meets a sum, a number, or another negation
     Rule("times-minus-one", x * -1, -x, kinds="fi"),
