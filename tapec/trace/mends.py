@@ -132,7 +132,16 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
     return f"{name}()" if name and asked != "out" else what, mend
 
 
-_OF_OBJECTS = ("dtype('O')", "loop of ufunc", "for the input types", "object", "ObjectDType", "proper array of floats")
+_OF_OBJECTS = (
+    "dtype('O')",
+    "loop of ufunc",
+    "for the input types",
+    "object",
+    "ObjectDType",
+    "proper array of floats",
+    "No matching signature found",  # Cython's
+    "Unsupported array type",  # scipy.ndimage's
+)
 _OF_ANYTHING = ("' object ", "object of type '")  # Python's own: 'int' object is not iterable
 
 

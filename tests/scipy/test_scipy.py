@@ -8,6 +8,7 @@ import scipy.fft
 import scipy.integrate
 import scipy.interpolate
 import scipy.linalg
+import scipy.ndimage
 import scipy.optimize
 import scipy.signal
 import scipy.spatial
@@ -410,6 +411,9 @@ PLAIN = {
     "odeint": (lambda x: scipy.integrate.odeint(lambda y, t: -y, x, [0, 1]), "tapec.scipy.integrate.odeint takes"),
     "lfilter": (lambda x: scipy.signal.lfilter([1.0], [1.0, 0.5], x), "tapec.scipy.signal.lfilter takes tensors"),
     "medfilt": (lambda x: scipy.signal.medfilt(x), "tapec.custom_gradient"),
+    "upfirdn": (lambda x: scipy.signal.upfirdn([1.0, 1.0], x), "tapec.custom_gradient"),
+    "sosfilt": (lambda x: scipy.signal.sosfilt([[1.0, 0, 0, 1.0, 0, 0]], x), "tapec.custom_gradient"),
+    "median_filter": (lambda x: scipy.ndimage.median_filter(x, 3), "tapec.custom_gradient"),
     "fft": (lambda x: scipy.fft.fft(x), "tapec.scipy.fft.fft takes tensors"),
     "dctn": (lambda x: scipy.fft.dctn(x), "tapec.scipy.fft.dctn takes tensors"),
     "lu_factor": (lambda x: scipy.linalg.lu_factor(x + np.eye(3)), "tapec.scipy.linalg.lu_factor takes tensors"),
