@@ -11,7 +11,7 @@ from tapec.ops.array import apply
 from tapec.ops.define import conj, define, ufunc_dtypes
 from tapec.ops.kit import as_array, both, drawn
 
-__all__ = ["CONVOLVE", "convolve", "convolve_rows", "correlate"]
+__all__ = ["CONVOLVE", "along_axis", "continued", "convolve", "convolve_rows", "correlate"]
 
 
 def _in_plane(t: Type, method: str) -> bool:
@@ -97,6 +97,21 @@ def convolve_rows(x: Any, taps: Any, mode: str) -> Any:
     rows = np.reshape(x, (-1, x.shape[-1])) if x.ndim != 2 else x
     y = convolve(rows, taps[None], mode, "direct")
     return np.reshape(y, (*x.shape[:-1], y.shape[-1])) if x.ndim != 2 else y
+
+
+def continued(x: Any, around: list[tuple[int, int]], mode: Any, number: Any) -> Any:
+    """np.pad, by a number where the mode is "constant"."""
+    more: Any = {"constant_values": number} if mode == "constant" else {}
+    return np.pad(x, around, mode, **more)
+
+
+def along_axis(x: Any, taps: Any, axis: int, before: int, mode: Any, number: Any) -> Any:
+    """The convolution of x with taps along one axis: as long as x, which a mode of np.pad continues at both ends."""
+    if not x.size:
+        return x * np.sum(taps)  # nothing, of the dtype that a convolution has
+    rows = np.moveaxis(x, axis, -1)
+    rows = continued(rows, [(0, 0)] * (x.ndim - 1) + [(before, taps.shape[0] - 1 - before)], mode, number)
+    return np.moveaxis(convolve_rows(rows, taps, "valid"), -1, axis)
 
 
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops import ArrayLike
 from tapec.ops.define import conj
 from tapec.ops.kit import as_array, plain_number
-from tapec.ops.scipy_signal import convolve_rows
+from tapec.ops.scipy_signal import along_axis, continued
 from tapec.scipy.signal import convolve as _convolve  # and with it SciPy's: not first in a recording
 
 __all__ = [
@@ -60,11 +61,22 @@ def _input(x: Any, output: Any) -> Any:
     return x
 
 
-def _padded(x: Any, around: list[tuple[int, int]], mode: str, cval: Any) -> Any:
+def _pad_mode(mode: str) -> Any:
+    """What np.pad calls a mode; those that SciPy does not know are refused."""
     if mode not in _PADS:
         raise RuntimeError(at_user_line("boundary mode not supported"))
-    more: Any = {"constant_values": cval} if _PADS[mode] == "constant" else {}
-    return np.pad(x if x.dtype.kind in "fc" else x.astype(float), around, _PADS[mode], **more)
+    return _PADS[mode]
+
+
+def _summable(x: Any) -> Any:
+    return x if x.dtype.kind in "fc" else x.astype(float)
+
+
+def _taps(weights: Any) -> Any:
+    w = as_array(weights)
+    if w.ndim != 1 or not w.shape[0]:
+        raise RuntimeError(at_user_line("no filter weights given"))
+    return w
 
 
 def _weights(w: Any, x: Any) -> Any:
@@ -97,14 +109,19 @@ def _each(given: Any, count: int) -> list[Any]:
     return list(given)
 
 
+def _axis_by_axis(x: Any, axes: Any, *given: Any) -> Iterator[tuple[Any, ...]]:
+    """The axes, or all of them, each with its own of what is given for one or for each."""
+    chosen = [normalize_axis(k, x.ndim) for k in (range(x.ndim) if axes is None else np.atleast_1d(axes))]
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(at_user_line("axes must be unique"))
+    return zip(chosen, *[_each(g, len(chosen)) for g in given])
+
+
 # -- along one axis ---------------------------------------------------------------------------------------------------
 def _along(x: Any, w: Any, axis: int, mode: str, cval: Any, origin: int) -> Any:
     """The sums of weights times what is around each number."""
-    axis, size = normalize_axis(axis, x.ndim), w.shape[0]
-    before = _before(size, int(plain_number(origin)))
-    rows = np.moveaxis(x, axis, -1)
-    rows = _padded(rows, [(0, 0)] * (x.ndim - 1) + [(before, size - 1 - before)], mode, cval)
-    return np.moveaxis(convolve_rows(rows, w[::-1], "valid"), -1, axis)
+    before = _before(w.shape[0], int(plain_number(origin)))
+    return along_axis(_summable(x), w[::-1], normalize_axis(axis, x.ndim), before, _pad_mode(mode), cval)
 
 
 def correlate1d(
@@ -117,10 +134,7 @@ def correlate1d(
     origin: int = 0,
 ) -> Any:
     x = _input(input, output)
-    w = _weights(weights, x)
-    if w.ndim != 1 or not w.shape[0]:
-        raise RuntimeError(at_user_line("no filter weights given"))
-    return _exactly(_along(x, w, axis, mode, cval, origin), x)
+    return _exactly(_along(x, _weights(_taps(weights), x), axis, mode, cval, origin), x)
 
 
 def convolve1d(
@@ -133,9 +147,7 @@ def convolve1d(
     origin: int = 0,
 ) -> Any:
     """Correlation with the weights turned round."""
-    w = as_array(weights)
-    if w.ndim != 1 or not w.shape[0]:
-        raise RuntimeError(at_user_line("no filter weights given"))
+    w = _taps(weights)
     return correlate1d(input, conj(w)[::-1], axis, output, mode, cval, _turned(w.shape[0], origin))
 
 
@@ -216,9 +228,7 @@ def gaussian_filter(
 ) -> Any:
     """One axis after the other; those whose sigma is zero stay as they are."""
     x = _input(input, output)
-    chosen = [normalize_axis(int(k), x.ndim) for k in (range(x.ndim) if axes is None else np.atleast_1d(axes))]
-    given = [_each(g, len(chosen)) for g in (sigma, order, mode, radius)]
-    for axis, s, n, m, r in zip(chosen, *given):
+    for axis, s, n, m, r in _axis_by_axis(x, axes, sigma, order, mode, radius):
         if s > 1e-15:
             x = gaussian_filter1d(x, s, axis, n, None, m, cval, truncate, radius=r)
     return x
@@ -236,8 +246,7 @@ def uniform_filter(
 ) -> Any:
     """The mean of a box around each number, one axis after the other."""
     x = _input(input, output)
-    chosen = [normalize_axis(int(k), x.ndim) for k in (range(x.ndim) if axes is None else np.atleast_1d(axes))]
-    for axis, n, m, o in zip(chosen, *[_each(g, len(chosen)) for g in (size, mode, origin)]):
+    for axis, n, m, o in _axis_by_axis(x, axes, size, mode, origin):
         x = uniform_filter1d(x, n, axis, None, m, cval, o) if n > 1 else x
     return x
 
@@ -250,8 +259,11 @@ def correlate(
     if w.ndim != x.ndim:
         raise RuntimeError(at_user_line(f"weights.ndim ({w.ndim}) must match the input's ({x.ndim})"))
     before = [_before(n, int(plain_number(o))) for n, o in zip(w.shape, _each(origin, x.ndim))]
-    padded = _padded(x, [(k, n - 1 - k) for k, n in zip(before, w.shape)], mode, cval)
-    return _exactly(_convolve(padded, w[(slice(None, None, -1),) * x.ndim], "valid", "direct"), x)
+    around, pad = [(k, n - 1 - k) for k, n in zip(before, w.shape)], _pad_mode(mode)
+    if not x.size:
+        return _exactly(x * np.sum(w), x)
+    wide = continued(_summable(x), around, pad, cval)
+    return _exactly(_convolve(wide, w[(slice(None, None, -1),) * x.ndim], "valid", "direct"), x)
 
 
 def convolve(
@@ -289,8 +301,7 @@ def map_coordinates(
         raise RuntimeError(at_user_line("input and output rank must be > 0"))
     if points.shape[0] != x.ndim:
         raise RuntimeError(at_user_line("invalid shape for coordinate array"))
-    if mode not in _PADS:
-        raise RuntimeError(at_user_line("boundary mode not supported"))
+    _pad_mode(mode)
     points = points if points.dtype == np.float64 else points.astype(float)
     y = _interpolated(x, [points[k] for k in range(x.ndim)], order, mode, cval)
     if mode == "constant":

@@ -14,7 +14,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops.define import conj
 from tapec.ops.kit import as_array, inexact, plain_number, real_dtype
 from tapec.ops.scipy_filter import lfilter as _lfilter
-from tapec.ops.scipy_signal import convolve, convolve_rows, correlate
+from tapec.ops.scipy_signal import along_axis, continued, convolve, convolve_rows, correlate
 
 __all__ = [
     "convolve",
@@ -88,9 +88,8 @@ def _bounded(x: Any, v: Any, mode: str, boundary: str, fillvalue: Any) -> Any:
     nothing = type(fillvalue) in (int, float) and fillvalue == 0
     if mode != "full" or (boundary == "fill" and nothing):
         return convolve(x, v, mode, "direct")
-    more: Any = {"constant_values": fillvalue} if boundary == "fill" else {}
-    padded = np.pad(x, [(m - 1, m - 1) for m in v.shape], _BOUNDARIES[boundary], **more)
-    return convolve(padded, v, "valid", "direct")
+    wide = continued(x, [(m - 1, m - 1) for m in v.shape], _BOUNDARIES[boundary], fillvalue)
+    return convolve(wide, v, "valid", "direct")
 
 
 # -- filters ----------------------------------------------------------------------------------------------------------
@@ -206,12 +205,10 @@ def savgol_filter(
     x = x if x.dtype.char in "fd" else x.astype(float)
     axis = normalize_axis(axis, x.ndim)
     taps = _signal.savgol_coeffs(window, order, deriv=deriv, delta=delta).astype(x.dtype)
-    x = np.moveaxis(x, axis, -1)
     before, after = (window - 1) // 2, window // 2
     if mode != "interp":
-        more: Any = {"constant_values": cval} if mode == "constant" else {}
-        padded = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)], _PADS[mode], **more)
-        return np.moveaxis(convolve_rows(padded, taps, "valid"), -1, axis)
+        return along_axis(x, taps, axis, before, _PADS[mode], cval)
+    x = np.moveaxis(x, axis, -1)
     if window > x.shape[-1]:
         message = "If mode is 'interp', window_length must be less than or equal to the size of x."
         raise ValueError(at_user_line(message))

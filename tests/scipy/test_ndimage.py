@@ -124,6 +124,33 @@ def test_precisions(dtype):
         np.testing.assert_allclose(slope(x), slope(x.astype(float)), rtol=1e-4)
 
 
+EMPTY = {
+    "correlate1d": lambda s, x: s.correlate1d(x, W),
+    "complex weights": lambda s, x: s.convolve1d(x, W + 1j, 0, mode="constant"),
+    "uniform_filter1d": lambda s, x: s.uniform_filter1d(x, 3, 0, mode="wrap"),
+    "gaussian_filter": lambda s, x: s.gaussian_filter(x, 1.0),
+    "uniform_filter": lambda s, x: s.uniform_filter(x, mode="constant"),
+    "convolve": lambda s, x: s.convolve(x, K),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i4", "F"])
+@pytest.mark.parametrize("shape", [(0, 6), (3, 0), (0, 0)])
+@pytest.mark.parametrize("name", EMPTY)
+def test_empty_images(name, shape, dtype):
+    f, x = EMPTY[name], np.zeros(shape, dtype)
+    wanted = f(scipy.ndimage, x)
+    for found in (f(ndimage, x), f(ndimage, tapec.constant(x)), tapec.compile(lambda x: f(ndimage, x))(x)):
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    if dtype == "f8":
+        assert tapec.grad(lambda x: np.sum(np.real(f(ndimage, x))))(x).shape == shape
+
+
+def test_weights_that_meet_nothing():
+    slope = tapec.grad(lambda w: np.sum(ndimage.correlate1d(np.zeros((0, 6)), w)))
+    np.testing.assert_array_equal(slope(W), np.zeros(4))
+
+
 INSIDE = RNG.uniform(0.1, 3.9, (2, 7))
 INSIDE[1] += 0.02  # no point is a pixel
 AROUND = np.concatenate([INSIDE, INSIDE - 7.33, INSIDE + 6.21], axis=1)
@@ -205,6 +232,9 @@ BAD = {
     "radius": (lambda s, x: s.gaussian_filter1d(x, 1.0, radius=-1), ValueError),
     "order": (lambda s, x: s.gaussian_filter1d(x, 1.0, order=-1), ValueError),
     "axis": (lambda s, x: s.correlate1d(x, W, 2), ValueError),
+    "axes twice": (lambda s, x: s.gaussian_filter(x, 1.0, axes=(0, -2)), ValueError),
+    "half an axis": (lambda s, x: s.uniform_filter(x, axes=(0.5,)), TypeError),
+    "mode of nothing": (lambda s, x: s.correlate1d(x[:0], W, mode="around"), RuntimeError),
     "points": (lambda s, x: s.map_coordinates(x, AROUND[:1], order=1), RuntimeError),
     "a point": (lambda s, x: s.map_coordinates(x, AROUND[:, 0], order=1), RuntimeError),
     "complex points": (lambda s, x: s.map_coordinates(x, AROUND + 1j, order=1), TypeError),

@@ -131,6 +131,11 @@ def test_a_gradient_is_a_filter():
     assert source.count("scipy.signal.lfilter(") == 2 and "scipy.signal.convolve(" not in source
 
 
+def test_no_signals():
+    for mode in ("mirror", "constant", "nearest", "wrap"):
+        assert signal.savgol_filter(tapec.constant(X[:0]), 5, 2, mode=mode).shape == (0, 8)
+
+
 BAD = {
     "no taps": (lambda s, x: s.lfilter(B, [], x), ValueError),
     "taps of two axes": (lambda s, x: s.lfilter([B, B], A, x), ValueError),
