@@ -82,9 +82,10 @@ def _taps(weights: Any) -> Any:
 def _weights(w: Any, x: Any) -> Any:
     """In the precision of the input, which the result has."""
     w = as_array(w)
+    single = x.dtype.char in "fF"
     if w.dtype.kind == "c":
-        return conj(w)
-    return w.astype(np.float32 if x.dtype.char in "fF" else float)
+        return conj(w.astype(np.complex64 if single else complex))
+    return w.astype(np.float32 if single else float)
 
 
 def _before(size: int, origin: int) -> int:
@@ -97,7 +98,8 @@ def _before(size: int, origin: int) -> int:
 
 def _exactly(y: Any, x: Any) -> Any:
     """The result in the dtype of the input: of whole numbers, what is beyond the point is cut off."""
-    return y if y.dtype == x.dtype or (y.dtype.kind == "c" and x.dtype.kind != "c") else y.astype(x.dtype)
+    dtype = np.result_type(x.dtype, np.complex64) if y.dtype.kind == "c" else x.dtype
+    return y if y.dtype == dtype else y.astype(dtype)
 
 
 def _each(given: Any, count: int) -> list[Any]:
