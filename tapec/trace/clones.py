@@ -158,11 +158,14 @@ _OWN_KEYS = ("__builtins__", "__name__", "__package__", "__spec__", "__file__", 
 
 
 def _has_its_name(f: types.FunctionType) -> bool:
-    """Does its module have it by its name? Then a notebook that loads the module anew gives it other code in place."""
+    """Has its module a function by its name? Then a notebook that loads the module anew gives it other code in place.
+
+    It may be another one: from then on the module has a function of its own, and gives its code to this one, too.
+    """
     found: Any = f.__globals__
     for name in f.__qualname__.split("."):
         found = (found if isinstance(found, dict) else getattr(found, "__dict__", {})).get(name)
-    return any(getattr(found, wrapped, found) is f for wrapped in ("__func__", "fget"))
+    return any(isinstance(getattr(found, wrapped, found), types.FunctionType) for wrapped in ("__func__", "fget"))
 
 
 def _root(f: types.FunctionType) -> Path:

@@ -255,6 +255,21 @@ def test_other_code_in_place(way, monkeypatch):
     assert f(X) == before
 
 
+def test_a_module_that_is_loaded_anew_more_than_once():
+    """Its own functions are new ones each time, and the old ones are given their code."""
+    space = types.ModuleType("loaded").__dict__
+    exec("class Held:\n    def method(self, v): return sum(v)\ndef helper(v): return sum(v)", space)
+    old, held = space["helper"], space["Held"]()
+    f = tapec.compile(lambda v: old(v) + held.method(v))
+    assert f(X) == 12.0
+    for k in (2, 3, 4):
+        exec(f"class Held:\n    def method(self, v): return {k} * sum(v)\ndef helper(v): return {k} * sum(v)", space)
+        old.__code__ = space["helper"].__code__
+        assert f(X) == 6.0 * (k - 1) + 6.0 * k
+        type(held).method.__code__ = space["Held"].method.__code__
+        assert f(X) == 12.0 * k
+
+
 def test_explanations_say_nothing_of_code_that_is_as_it_was():
     f = tapec.compile(lambda v: helper(v))
     assert "code of" not in str(f.explain(X))
