@@ -81,6 +81,7 @@ class Captures:
         self._aliases: set[str] = set()  # names of containers that have several
         self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
         self._items: set[int] = set()  # those of `arrays` that are items of a container
+        self._methods: set[tuple[Any, str]] = set()  # whose and which: those that are among the checks
         self.generators: list[tuple[Any, Any]] = []
         self.classes: list[tuple[type, type, set[str]]] = []  # with their stand-ins, and what those have from the start
 
@@ -251,16 +252,25 @@ class Captures:
 
         self.checks.setdefault(text, (Path(how.format(path.label, name), text, path.names, has), False))
 
-    def check_method(self, path: Path, method: Any) -> None:
+    def check_method(self, owner: Path, name: str, method: Any) -> None:
         """Which function a method is: a fact, as the object or its class may be given another one."""
-        if isinstance(method, types.MethodType):
-            path, method = path.attribute("__func__"), method.__func__
-        self.check_function(path, method, method)
+        if self._is_new(owner.source, name):
+            path = owner.attribute(name)
+            if isinstance(method, types.MethodType):
+                path, method = path.attribute("__func__"), method.__func__
+            self.check_function(path, method, method)
 
     def check_of_class(self, kind: type, name: str, found: Any) -> None:
         """Which operator or property a class has by this name: Python looks for these there alone."""
-        if getattr(kind, name, None) is found:  # a metaclass may have an answer of its own
+        if self._is_new(id(kind), name) and getattr(kind, name, None) is found:  # a metaclass may answer otherwise
             self.check_function(class_path(kind).attribute(name), found, getattr(found, "fget", found))
+
+    def _is_new(self, owner: Any, name: str) -> bool:
+        """Is it asked for the first time? In a run, operators are called over and over."""
+        if (owner, name) in self._methods:
+            return False
+        self._methods.add((owner, name))
+        return True
 
     def check_function(self, path: Path, value: Any, function: Any) -> None:
         """What stands at a path, as a fact, if it is a function of the user's, or made of one."""

@@ -96,14 +96,14 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
         if held:
             answer = getattr(value, name)
             if type(answer) is types.MethodType:
-                captures.check_method(path.attribute(name), answer)
+                captures.check_method(path, name, answer)
             return captures.read(answer, path.attribute(name))
         if type(found) is cached_property and type(found.func) is types.FunctionType:
             state[name] = captures.function_of(found.func)(self)
             written[name] = False
             return state[name]
-        getter = looked_up(type(found), "__get__")
-        if type(getter) is types.FunctionType and is_own_class(type(found)):
+        getter = looked_up(type(found), "__get__") if is_own_class(type(found)) else None
+        if type(getter) is types.FunctionType:
             captures.check_of_class(type(found), "__get__", getter)
             return captures.function_of(getter)(captures.read(found, _raw_path(kind, name)), self, kind)
         if type(found) is partialmethod and type(found.func) is types.FunctionType:
@@ -121,10 +121,10 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
             captures.absent(path, name, kind)
             raise
         if type(answer) is types.MethodType:
-            captures.check_method(path.attribute(name), answer)
+            captures.check_method(path, name, answer)
             return types.MethodType(captures.function_of(answer.__func__), answer.__self__)
         if type(answer) is types.FunctionType:
-            captures.check_method(path.attribute(name), answer)
+            captures.check_method(path, name, answer)
             return captures.function_of(answer)
         if isinstance(answer, _DATA) and answer is found:
             return captures.read(answer, path.attribute(name))  # an attribute of the class
