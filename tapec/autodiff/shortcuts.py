@@ -137,25 +137,20 @@ def _over_shifted(node: Node) -> Shortcut | None:
         return None
     u, e = found
 
-    def share(below: Any, *exp: Any) -> Any:
-        return held(*exp) / below if exp else 1 + 1 / below
-
-    def held(e: Any) -> Any:
-        return np.minimum(e, largest_number(e.dtype))
+    def share_of(t: Any, over: Any, *exp: Any) -> Any:
+        """t * exp(u) / (exp(u) + c), from t / (exp(u) + c): in this order nothing underflows on the way."""
+        return over * np.minimum(exp[0], largest_number(exp[0].dtype)) if exp else t + over
 
     def vjp(ct: Any, y: Any, a: Any, u: Any, below: Any, *exp: Any) -> tuple[Any, ...]:
         ct_a = ct / below
-        if exp and below.shape == y.shape:
-            ct_u = -(y * (ct_a * held(*exp)))  # in this order nothing underflows on the way
-        else:
-            ct_u = -unbroadcast(ct * y, below.shape) * share(below, *exp)
-        return ct_a, ct_u, *[None] * (1 + len(exp))
+        ct_u = -(y * share_of(ct, ct_a, *exp))
+        return ct_a, unbroadcast(ct_u, below.shape), *[None] * (1 + len(exp))
 
     def jvp(ts: Any, y: Any, a: Any, u: Any, below: Any, *exp: Any) -> Any:
         t_a, t_u = ts[:2]
         moved = [] if t_a is None else [t_a / below]
         if t_u is not None:
-            moved.append(-(y * t_u) * share(below, *exp))
+            moved.append(-(y * share_of(t_u, t_u / below, *exp)))
         return sum(moved[1:], moved[0])
 
     return Shortcut((node.inputs[0], u, below, *e), (below, *e), vjp, jvp)
