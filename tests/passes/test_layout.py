@@ -32,15 +32,18 @@ CASES = {
         [("reshape %x {shape=(12,)}; reshape %0 {shape=(4, 3)}", "reshape %x {shape=(4, 3)}")],
         ["transpose %x {axes=(1, 0)}; reshape %0 {shape=(12,)}"],
     ),
-    "reshape-there-and-back": Case(
+    "reshape-of-multiple": Case(
         "%x: f64[3,4], %s: f64[], %r: f64[12]",
         [
             ("reshape %x {shape=(12,)}; multiply %0, %s; reshape %1 {shape=(3, 4)}", "multiply %x, %s"),
             ("reshape %x {shape=(2, 6)}; multiply %0, 2.0; reshape %1 {shape=(3, 4)}", "multiply %x, 2.0"),
+            (
+                "reshape %x {shape=(12,)}; multiply %0, %s; reshape %1 {shape=(4, 3)}",
+                "multiply %x, %s; reshape %0 {shape=(4, 3)}",
+            ),
         ],
         [
             "reshape %x {shape=(12,)}; multiply %0, %r; reshape %1 {shape=(3, 4)}",
-            "reshape %x {shape=(12,)}; multiply %0, %s; reshape %1 {shape=(4, 3)}",
             "reshape %x {shape=(12,)}; multiply %0, %s; reshape %1 {shape=(3, 4)}; return %1, %2",
         ],
     ),

@@ -141,9 +141,13 @@ def reshaped(y: Symbol, x: Symbol) -> Any:
     return np.reshape(x, y.shape)
 
 
-def _comes_back(y: Node, x: Node, b: Node) -> bool:
-    """Has x, multiplied by one number in between, its own shape again?"""
-    return x.type.shape == y.type.shape and not b.type.shape and not x.type.weak
+def _by_one_number(x: Node, b: Node) -> bool:
+    return not b.type.shape and not x.type.weak
+
+
+def multiple_reshaped(y: Symbol, x: Symbol, b: Symbol) -> Any:
+    """The multiple of x, which may have that shape already."""
+    return x * b if x.shape == y.shape else np.reshape(x * b, y.shape)
 
 
 def _is_full(y: Node) -> bool:
@@ -244,7 +248,7 @@ CAST_TWICE = np.astype(np.astype(x, params), params)
 LAYOUT = (
     _layout("reshape-to-itself", np.reshape(x, params), x, _keeps_type),
     _layout("reshape-of-reshape", RESHAPE_TWICE, again),
-    _layout("reshape-there-and-back", MULTIPLE_RESHAPED, x * b, _comes_back, once=True),
+    _layout("reshape-of-multiple", MULTIPLE_RESHAPED, multiple_reshaped, _by_one_number, once=True),
     _layout("transpose-to-itself", np.transpose(x), x, _keeps_order),
     _layout("transpose-of-transpose", np.transpose(np.transpose(x)), transpose_of_transpose),
     _layout("transpose-of-broadcast", SPREAD_TRANSPOSED, spread_transposed, lambda x: not x.type.weak),
