@@ -2,26 +2,27 @@
 
 log(exp(u) / s) is u - log(s), whose derivative divides by no share that underflows, and multiplies by no exponential
 that overflows. So the root of such a share, or a power of it, y, has k * y times that derivative, and what is divided
-by such a product has -y times that. Where another factor above the line is zero, and y with it, no quotient tells the
-derivative along that: there it is left to the product itself.
+by such a product, or by powers of 1 + exp(u), has -y times that. Where another factor above the line is zero, and y
+with it, no quotient tells the derivative along that: there it is left to the product itself.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tapec.autodiff.saturated import LAYOUT, leads_to_exponential, with_held_exponentials
 from tapec.autodiff.written import Writer, WrittenOut
 from tapec.ir import Node, is_literal
 from tapec.ops import apply
 
-__all__ = ["Logarithm", "is_one", "logarithm_of", "one_plus_exp"]
+__all__ = ["Logarithm", "SHARES", "SUMS", "is_one", "logarithm_of", "one_plus_exp"]
 
 FAR = 8  # operations between a product and an exponential in it
-LAYOUT = frozenset({"getitem", "take_along_axis", "reshape", "transpose", "broadcast_to"})
+SHARES, SUMS = "shares", "sums"  # what may count as an exponential: sigmoids; sums with one that are no divisors
 FACTORS = {"multiply": (1, 1), "divide": (1, -1), "reciprocal": (-1,), "sqrt": (0.5,), "square": (2,)}  # and powers
 
 EXPONENTIALS: dict[str, Callable[[Any], Any]] = {  # their logarithms
@@ -36,32 +37,39 @@ class Logarithm(NamedTuple):
 
     log: WrittenOut
     direct: WrittenOut | None
+    sums: bool  # are there such sums in it?
 
 
-def logarithm_of(node: Node, end: Node, shares: bool = False, split: bool = False) -> Logarithm | None:
-    """The logarithm of a product, if an exponential is in it; sigmoids count if `shares`.
+def logarithm_of(node: Node, end: Node, also: Collection[str] = (), split: bool = False) -> Logarithm | None:
+    """The logarithm of a product, if an exponential is in it, or what counts as one `also`.
 
     `end` is what is made of the product; if `split`, other factors above the line are left out where they are zero.
     """
-    if not _leads(node, shares, FAR):
+    if not _leads(node, also, FAR):
         return None
-    walk = _Walk(end, shares, split)
+    walk = _Walk(end, also, split)
     result = walk.log(node, FAR)
     log = walk.written(node, result if result.shape == node.type.shape else np.broadcast_to(result, node.type.shape))
-    return Logarithm(log, _Direct(end, shares).all_of(node) if walk.left_out else None)
+    return Logarithm(log, _Direct(end, also).all_of(node) if walk.left_out else None, walk.sums)
 
 
-def _leads(node: Node, shares: bool, far: int) -> bool:
+def _leads(node: Node, also: Collection[str], far: int, sign: int = 1) -> bool:
     """Does it lead to an exponential?"""
     if node.type.dtype.kind != "f":
         return False
-    if _is_exponential(node, shares):
+    if _is_exponential(node, also, sign):
         return True
-    return far > 0 and any([_leads(i, shares, far - 1) for _, i in _factors(node)])
+    return far > 0 and any([_leads(i, also, far - 1, sign if k > 0 else -sign) for k, i in _factors(node)])
 
 
-def _is_exponential(node: Node, shares: bool) -> bool:
-    return (shares and _sigmoid(_rest(node) or node) is not None) or node.op.name in EXPONENTIALS
+def _is_exponential(node: Node, also: Collection[str], sign: int) -> bool:
+    if node.op.name in EXPONENTIALS or (SUMS in also and sign > 0 and _is_sum(node)):
+        return True
+    return SHARES in also and _sigmoid(_rest(node) or node) is not None
+
+
+def _is_sum(node: Node) -> bool:
+    return node.op.name in ("add", "subtract") and leads_to_exponential(node)
 
 
 def _factors(node: Node) -> list[tuple[float, Node]]:
@@ -118,11 +126,12 @@ def _rest(node: Node) -> Node | None:
 class _Walk(Writer):
     """The program, as it is written down."""
 
-    def __init__(self, end: Node, shares: bool, split: bool):
+    def __init__(self, end: Node, also: Collection[str], split: bool):
         super().__init__(end)
-        self.shares = shares
+        self.also = also
         self.split = split
         self.left_out = False
+        self.sums = False
 
     def log(self, node: Node, far: int, sign: int = 1) -> Any:
         """The logarithm of what leads to an exponential; `sign` is -1 below the line."""
@@ -130,8 +139,11 @@ class _Walk(Writer):
         name = node.op.name
         if name in EXPONENTIALS:
             return EXPONENTIALS[name](self.value(node.inputs[0]))
-        rest = _rest(node) if self.shares else None
-        found = _sigmoid(rest or node) if self.shares else None
+        if SUMS in self.also and sign > 0 and _is_sum(node):
+            self.sums = True
+            return np.log(with_held_exponentials(self, node))
+        rest = _rest(node) if SHARES in self.also else None
+        found = _sigmoid(rest or node) if SHARES in self.also else None
         if found is not None:
             self.inner |= dict.fromkeys(found.inner)
             slope = 1 - self.held(node) if rest is None else -self.held(rest)
@@ -145,7 +157,7 @@ class _Walk(Writer):
         return sum(terms[1:], terms[0])
 
     def factor(self, node: Node, far: int, sign: int) -> Any:
-        if _leads(node, self.shares, far):
+        if _leads(node, self.also, far, sign):
             return self.log(node, far, sign)
         value = self.value(node)
         if self.split and sign > 0:
@@ -157,9 +169,9 @@ class _Walk(Writer):
 class _Direct(Writer):
     """The product as it is; factors move only where its logarithm leaves them out."""
 
-    def __init__(self, end: Node, shares: bool):
+    def __init__(self, end: Node, also: Collection[str]):
         super().__init__(end)
-        self.shares = shares
+        self.also = also
 
     def all_of(self, node: Node) -> WrittenOut:
         return self.written(node, self.product(node, FAR))
@@ -167,9 +179,9 @@ class _Direct(Writer):
     def product(self, node: Node, far: int, sign: int = 1) -> Any:
         if is_literal(node):
             return node.value
-        if not _leads(node, self.shares, far):
+        if not _leads(node, self.also, far, sign):
             return self.moving_at_zero(node) if sign > 0 else self.held(node)
-        if _is_exponential(node, self.shares):
+        if _is_exponential(node, self.also, sign):
             return self.held(node)
         factors = _factors(node)
         values = [self.product(i, far - 1, sign if k > 0 else -sign) for k, i in factors]

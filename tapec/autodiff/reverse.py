@@ -7,7 +7,9 @@ As a map of the real plane that is the transpose of the tangent map, so transpos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,6 +93,7 @@ def backward(
     for target, seed in zip(targets, seeds, strict=True):
         if is_differentiable(target.type):
             accumulate(pending, target, seed)
+    uses = Counter(chain.from_iterable([n.inputs for n in nodes if n.role is None]))
     keep = builder.origin, builder.role
     builder.role = CT
     origin: Any = None
@@ -103,7 +106,7 @@ def backward(
             builder.origin = origin = node.origin
             if node in shifts:
                 pending[node] = Zero(plain(node.type), builder)
-            _step(builder, node, pending, active, sources, lift, slopes)
+            _step(builder, node, pending, active, sources, lift, slopes, uses)
     for source in sources:
         if source in pending:
             pending[source] = settled(pending[source])
@@ -166,6 +169,7 @@ def _step(
     sources: Sequence[Node],
     lift: Callable[[Node], Node],
     slopes: Slopes | None,
+    uses: Mapping[Node, int],
 ) -> None:
     """Carry the cotangent of one node to its inputs."""
     ct = pending[node]
@@ -175,7 +179,7 @@ def _step(
         k = node.param("index")
         slots[k] = ct if slots[k] is None else slots[k] + ct
         return
-    whole = shortcut(node, sources)
+    whole = shortcut(node, sources, uses)
     inputs = node.inputs if whole is None else whole.inputs
     wanted = [i in active for i in inputs]
     if not any(wanted):

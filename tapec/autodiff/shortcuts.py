@@ -3,20 +3,22 @@
 1 / (1 + exp(-x)) has y * (1 - y), and so has the derivative of logaddexp, and what is put together from both sides of
 zero with exp(-abs(x)), which is smooth there though its parts are not. Logarithms and roots of exp(x) / s, even of some
 of its elements, need no quotient and cannot divide by one that is zero; nor does what is over an exponential multiply
-by one that is infinite. log(abs(x)) has 1 / x, and log(cosh(x)) tanh(x), which does not overflow. The square of a
-length has 2 * x, without a root. Values between that have other uses get their cotangents from those.
+by one that is infinite, and what is flat far out holds it to a number. log(abs(x)) has 1 / x, and log(cosh(x)) tanh(x),
+which does not overflow. The square of a length has 2 * x, without a root. Values between that have other uses get their
+cotangents from those.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tapec.autodiff.cotangents import settled
-from tapec.autodiff.logarithms import is_one, logarithm_of, one_plus_exp
+from tapec.autodiff.logarithms import SHARES, SUMS, is_one, logarithm_of, one_plus_exp
+from tapec.autodiff.saturated import FLAT, held_exponentials, is_held, not_exponentials
 from tapec.autodiff.squares import same, square_of
 from tapec.autodiff.written import back_through, pushed_through
 from tapec.ir import Node, is_literal
@@ -33,15 +35,21 @@ class Shortcut(NamedTuple):
     inner: tuple[Node, ...]  # the values between
     vjp: Callable[..., tuple[Any, ...]]  # from ct, y and the inputs
     jvp: Callable[..., Any]  # from the tangents, y and the inputs
+    alone: Sequence[Node] = ()  # values between which should gather cotangents first, if there are other uses
 
 
-def shortcut(node: Node, apart: Collection[Node]) -> Shortcut | None:
-    """The shortcut that ends in this node, if there is one that skips none of the nodes in `apart`."""
+def shortcut(node: Node, apart: Collection[Node], uses: Mapping[Node, int] | None = None) -> Shortcut | None:
+    """The shortcut that ends in this node, if there is one that skips none of the nodes in `apart`.
+
+    `uses` are those of values in the user's program, where it matters.
+    """
     find = _ENDS.get(node.op.name)
     if find is None or node.type.dtype.kind != "f":
         return None
     found = find(node)
-    return None if found is None or any([n in apart for n in found.inner]) else found
+    if found is None or any([n in apart for n in found.inner]):
+        return None
+    return None if uses is not None and any([uses[n] > 1 for n in found.alone]) else found
 
 
 # -- 1 / (1 + exp(u)), exp(u) / (1 + exp(u)) --------------------------------------------------------------------------
@@ -315,7 +323,9 @@ _QUOTIENTS: dict[str, Slope] = {"divide": lambda y, a, x: -y, "reciprocal": lamb
 
 
 def _root(node: Node) -> Shortcut | None:
-    return _along_logarithm(node, 0, _ROOTS[node.op.name], shares=True, split=True)
+    exponent = node.inputs[-1]
+    below = len(node.inputs) == 2 and is_literal(exponent) and exponent.value < 0
+    return _along_logarithm(node, 0, _ROOTS[node.op.name], (SHARES, SUMS) if below else (SHARES,), split=True)
 
 
 def _logarithm(node: Node) -> Shortcut | None:
@@ -324,17 +334,17 @@ def _logarithm(node: Node) -> Shortcut | None:
 
 
 def _over_product(node: Node) -> Shortcut | None:
-    return _along_logarithm(node, len(node.inputs) - 1, _QUOTIENTS[node.op.name])
+    return _along_logarithm(node, len(node.inputs) - 1, _QUOTIENTS[node.op.name], (SUMS,))
 
 
 def _along_logarithm(
-    node: Node, operand: int, slope: Slope, shares: bool = False, split: bool = False
+    node: Node, operand: int, slope: Slope, also: Collection[str] = (), split: bool = False
 ) -> Shortcut | None:
     """A function of a product, by the logarithm of that, and by itself where the latter leaves factors out."""
-    found = logarithm_of(node.inputs[operand], node, shares, split)
+    found = logarithm_of(node.inputs[operand], node, also, split)
     if found is None:
         return None
-    log, direct = found
+    log, direct, sums = found
     n = len(node.inputs)
     m = n + len(log.inputs)
     asked = [direct is not None if k == operand else not is_literal(i) for k, i in enumerate(node.inputs)]
@@ -348,17 +358,49 @@ def _along_logarithm(
         return (*others, *along, *(() if direct is None else back_through(direct, parts[operand], xs[m:])))
 
     def jvp(ts: Any, y: Any, *xs: Any) -> Any:
-        from tapec.autodiff.forward import summed, tangent  # likewise
+        from tapec.autodiff.forward import summed  # likewise
 
         moving = [t if a else None for t, a in zip(ts, asked)]
+        if sums:
+            moving[operand] = _unless_infinite(xs[operand], ts[operand])
+            return _tangent(node, moving, y, xs)
         moving[operand] = None if direct is None else pushed_through(direct, ts[m:], xs[m:])
-        known = {node: y.node, **{i: x.node for i, x in zip(node.inputs, xs)}}
-        parts = [tangent(y.builder, node, moving, known.__getitem__)] if any([t is not None for t in moving]) else []
         along = pushed_through(log, ts[n:m], xs[n:m])
-        return summed([*parts, None if along is None else along * slope(y, *xs[:n])])
+        return summed([_tangent(node, moving, y, xs), None if along is None else along * slope(y, *xs[:n])])
 
     inputs = (*node.inputs, *log.inputs, *(() if direct is None else direct.inputs))
-    return Shortcut(inputs, log.inner, vjp, jvp)
+    return Shortcut(inputs, log.inner, vjp, jvp, not_exponentials(log.inner) if sums else ())
+
+
+# -- tanh(exp(u)) and the like ----------------------------------------------------------------------------------------
+def _flat(node: Node) -> Shortcut | None:
+    """A function that is flat far out, with exponentials that are numbers in what it is made of."""
+    found = held_exponentials(node.inputs[0], node)
+    if found is None:
+        return None
+
+    def vjp(ct: Any, y: Any, x: Any, *xs: Any) -> tuple[Any, ...]:
+        from tapec.autodiff.reverse import signed_cotangents  # which asks for shortcuts
+
+        (part,) = signed_cotangents(node, ct, y, (x,), [True])
+        return None, *back_through(found, settled(part), xs)
+
+    def jvp(ts: Any, y: Any, x: Any, *xs: Any) -> Any:
+        return _tangent(node, [_unless_infinite(x, ts[0])], y, (x,))
+
+    return Shortcut((*node.inputs, *found.inputs), found.inner, vjp, jvp, not_exponentials(found.inner))
+
+
+def _unless_infinite(x: Any, t: Any) -> Any:
+    """Tangents of what is flat there."""
+    return None if t is None else np.where(np.isinf(x), 0, t)
+
+
+def _tangent(node: Node, ts: list[Any], y: Any, xs: Sequence[Any]) -> Any:
+    from tapec.autodiff.forward import tangent  # which asks for shortcuts
+
+    known = {node: y.node, **{i: x.node for i, x in zip(node.inputs, xs)}}
+    return tangent(y.builder, node, ts, known.__getitem__) if any([t is not None for t in ts]) else None
 
 
 # -- norm(x) ** 2 and the like ----------------------------------------------------------------------------------------
@@ -453,5 +495,6 @@ _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
     **dict.fromkeys(["power", "float_power"], _power),
     "square": _square,
     "multiply": _product,
-    "minimum": _share,
+    "minimum": lambda node: _along_logarithm(node, 0, lambda y, e, most: y) if is_held(node) else _share(node),
+    **dict.fromkeys(FLAT, _flat),
 }

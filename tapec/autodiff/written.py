@@ -45,7 +45,7 @@ class Writer:
 
     def symbol(self, node: Node, among: dict[Node, Node]) -> Symbol:
         if node not in among:
-            among[node] = input_node(node.name, node.type, node.origin)
+            among[node] = input_node(None, node.type)  # with no name, as no cotangent of it is the whole
         return Symbol(among[node], self.builder)
 
     def written(self, node: Node, result: Any) -> WrittenOut:

@@ -5,7 +5,7 @@ import pytest
 from scipy import special
 
 import tapec
-from tapec.autodiff.logarithms import logarithm_of
+from tapec.autodiff.logarithms import SHARES, SUMS, logarithm_of
 from tapec.ir import parse
 from tests.ops.derivatives import by_tape
 from tests.passes.support import text
@@ -60,6 +60,19 @@ OVERFLOWING = {  # of what is far above zero
     "np.expm1": lambda z: z**3 / np.expm1(z),
     "Fermi": lambda z: z**0.5 / (np.exp(z - 3) + 1.0),
     "pairs": lambda z: Q[:, None] / (2 + np.exp(z)),
+    "logistic growth": lambda z: Q / (1 + 2.5 * np.exp(z)),
+    "Richards": lambda z: 3 / (1 + Q * np.exp(2 * z)) ** 1.5,
+    "squares": lambda z: 1 / (1 + np.exp(z)) ** 2 + (1 + np.exp2(z)) ** -2,
+    "two sums": lambda z: z / ((1 + np.exp(z)) * (2 + np.exp(-z))),
+    "sums of exponentials": lambda z: np.reciprocal(z + np.exp(z) + Q * np.exp(-z)),
+    "Gumbel": lambda z: np.exp(-np.exp(z)) + np.exp(z - np.exp(z)),
+    "Gompertz": lambda z: 3 * np.exp2(-Q * np.exp2(2 * z)),
+    "complementary log-log": lambda z: Q * np.expm1(-np.exp(z)),
+    "hyperbolic tangent": lambda z: np.tanh(0.1 * np.exp(z)) - np.tanh(3 - np.exp(z)),
+    "angle": lambda z: np.arctan(np.exp(z)[:, None] / Q),
+    "error function": lambda z: special.erf(np.exp(z)) + special.erfc(2 * np.exp(z)),
+    "probabilities": lambda z: special.ndtr(1 - np.exp(z)) + special.expit(-np.exp(z)),
+    "mish": lambda z: z * np.tanh(np.log1p(np.exp(z))) + np.tanh(np.log(1 + np.exp(z))),
 }
 WAYS = {
     "reverse": (tapec.grad, tapec.hessian),
@@ -98,6 +111,51 @@ def test_the_root_of_a_share_in_closed_form():
     r = np.sqrt(p)
     np.testing.assert_allclose(tapec.jacrev(lambda z: np.sqrt(share(z)))(z), 0.5 * r[:, None] * (np.eye(3) - p))
     np.testing.assert_allclose(tapec.jacfwd(lambda z: np.sqrt(share(z)))(z), 0.5 * r[:, None] * (np.eye(3) - p))
+
+
+def test_values_with_other_uses_gather_cotangents_first():
+    def steps(x, n):
+        for _ in range(n):
+            x = np.tanh(x) * x + np.exp(-x)
+        return np.sum(x)
+
+    x = np.array([0.4, 1.2])
+    few, more = [len(tapec.grad(steps).ir(x, n, stage="gradient").nodes) for n in (2, 5)]
+    assert more < 3 * few
+
+
+FLAT = {
+    "Gumbel": lambda x: np.exp(-np.exp(x)),
+    "Richards": lambda x: 3 / (1 + 2.5 * np.exp(x)) ** 1.5,
+    "angles": lambda x: np.tanh(0.1 + np.exp(x)) + np.arctan(3 * np.exp(x)),
+}
+
+
+@pytest.mark.parametrize("name", FLAT)
+@pytest.mark.parametrize("dtype", "efdg")
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:underflow")
+def test_in_each_precision(dtype, name):
+    """An exponential that counts as a number does so where the rest is nothing beside it."""
+    f = FLAT[name]
+    end = float(np.log(np.finfo(dtype).max.astype("g")))
+    x = np.array([0.5, 0.98 * end, end - 0.01, end + 1, 2 * end], dtype)
+    for slope in (
+        tapec.grad(lambda x: np.sum(f(x)))(x),
+        np.diag(tapec.jacfwd(f)(x)),
+        by_tape(lambda x: np.sum(f(x)))(x),
+    ):
+        assert slope.dtype == dtype
+        assert abs(slope[0]) > 0.1
+        np.testing.assert_allclose(slope[1:], 0, atol=np.finfo(dtype).eps)
+    second = np.diag(tapec.hessian(lambda x: np.sum(f(x)))(x))
+    np.testing.assert_allclose(second[1:], 0, atol=np.finfo(dtype).eps)
+
+
+def test_logarithms_of_sums_that_are_nearly_infinite():
+    """Their slope is that of the exponential, of which the other terms are no part."""
+    x = np.array([650.0, 690.0, 708.0])
+    f = lambda x: np.sum(-np.log(1e-9 / (1 + 0.25 * np.exp(x)) ** 1.0001))
+    np.testing.assert_allclose(tapec.grad(f)(x), 1.0001, rtol=1e-12)
 
 
 @pytest.mark.parametrize("f", [special.xlogy, special.rel_entr, lambda q, p: q * np.log2(p * Q) * np.log(2)])
@@ -212,4 +270,16 @@ def test_logarithms_are_written_out():
     assert set(found.log.inputs) == set(graph.inputs)
     assert {node.op.name for node in found.log.inner} == {"exp", "multiply", "divide", "sqrt"}
     [sigmoid] = parse(text("%x: f64[3]", "sigmoid %x")).outputs
-    assert logarithm_of(sigmoid, sigmoid, shares=True) is not None
+    assert logarithm_of(sigmoid, sigmoid, (SHARES,)) is not None
+
+
+def test_sums_with_exponentials_count_where_they_are_no_divisors():
+    graph = parse(
+        text("%x: f64[3], %y: f64[3]", "exp %x; multiply %0, 2.0; add 1, %1; divide %y, %2; square %2; return %3, %4")
+    )
+    below, square = graph.outputs
+    assert logarithm_of(below, below, (SUMS,)) is None
+    assert logarithm_of(square, square) is None
+    found = logarithm_of(square, square, (SUMS,))
+    assert set(found.log.inputs) == {graph.inputs[0]}
+    assert {node.op.name for node in found.log.inner} == {"exp", "multiply", "add", "square"}

@@ -100,6 +100,8 @@ CONVENTIONS = {
         Row("np.sqrt(special.softmax(x))", {"x": [800.0, 0.0]}, [[0, 0]], "roots of what underflows"),
         Row("(np.exp(x) / np.sum(np.exp(x)))**0.3", {"x": [1.0, -800.0]}, [[0, 0]]),
         Row("x / np.cosh(x)", {"x": [-800.0, 0.0]}, [[0, 1]], "and what is over something infinite"),
+        Row("1 / (1 + 2 * np.exp(x)) ** 2", {"x": [-800.0, 800.0]}, [[0, 0]], "and powers of it"),
+        Row("np.exp(-np.exp(x))", {"x": [-800.0, 0.0, 800.0]}, [[0, -np.exp(-1), 0]], "what is flat far out"),
         Row("x / (1 + np.exp(-x))", {"x": [-800.0, 0.0]}, [[0, 0.5]]),
     ],
     "Matrices": [
