@@ -91,14 +91,15 @@ rule("kelvin", positive, vjp=together(lambda y, x: (y[2], y[3], _second_i(x), _s
 
 
 def _struve(name: str, sign: int) -> Any:
-    """Neighbours in the order, and what the recurrence has beside them; by it, order -1 is written with order 1."""
+    """Neighbours in the order, and what the recurrence has beside them; of order 0, that of order -1 is known by it."""
 
     def partials(y: Any, v: Any, x: Any) -> Any:
         f, v = getattr(sp, name), known(v)
         first = v == 0
-        below = chosen(first, 2 / math.pi - sign * f(1, x), f(chosen(first, 1, v) - 1, x))
+        after = sign * f(v + 1, x)
         beside = (0.5 * x) ** v * sp.rgamma(v + 1.5) / ROOT_PI
-        return unknown(f"{name} in its order"), 0.5 * (below - sign * f(v + 1, x) + beside)
+        between = 0.5 * (f(chosen(first, 1, v) - 1, x) - after + beside)
+        return unknown(f"{name} in its order"), chosen(first, 2 / math.pi - after, between)
 
     return partials
 
@@ -116,7 +117,7 @@ def _over(f: Any, x: Any, limit: float) -> Any:
 def _rise(f: Any, x: Any, sign: int) -> Any:
     """(f - 1) / x for J0 and, with sign 1, for I0; its series where that cancels."""
     near = np.abs(x) < 1
-    u = np.where(near, 0.25 * sign * (x * x), 0)
+    u = 0.25 * sign * np.minimum(x * x, 1)
     series: Any = 0
     for k in range(9, 1, -1):
         series = (1 + series) * u / (k * k)
@@ -136,17 +137,15 @@ rule("itstruve0", positive, partials=lambda y, x: (sp.struve(0, x),))
 rule("itmodstruve0", positive, partials=lambda y, x: (sp.modstruve(0, x),))
 rule("it2struve0", positive, partials=lambda y, x: (-_over(sp.struve(0, x), x, 2 / math.pi),))
 rule("itairy", positive, vjp=together(_airy_integrals))
-rule(
-    "besselpoly",
-    positive,
-    shape,
-    order,
-    partials=lambda y, a, p, v: (
-        sp.besselpoly(a, p + 1, v - 1) - sp.besselpoly(a, p + 1, v + 1),
-        unknown("besselpoly in its power"),
-        unknown("besselpoly in its order"),
-    ),
-)
+
+
+def _besselpoly_partials(y: Any, a: Any, power: Any, v: Any) -> Any:
+    power, v = known(power), known(v)
+    slope = sp.besselpoly(a, power + 1, v - 1) - sp.besselpoly(a, power + 1, v + 1)
+    return slope, unknown("besselpoly in its power"), unknown("besselpoly in its order")
+
+
+rule("besselpoly", positive, shape, order, partials=_besselpoly_partials)
 
 
 def _modfresnel_slopes(sign: int) -> Callable[..., Any]:

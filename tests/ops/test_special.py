@@ -104,6 +104,7 @@ def test_transforms_of_box_and_cox_near_the_logarithm(c):
     assert tapec.grad(special.inv_boxcox, argnums=1)(0.7, c) == pytest.approx(expected, rel=1e-11)
 
 
+ORDERS = np.arange(3.0)
 # where a gamma has a pole, or a logarithm, and the function none
 INNER = {
     "rgamma": (special.rgamma, [-3.0, 0.0, -0.7, 0.3, 4.0]),
@@ -149,11 +150,15 @@ INNER = {
     "agm of negatives": (lambda x: special.agm(x, -1.0), [-1.0, -0.2]),
     "ber": (special.ber, [0.0, 1.5]),
     "beip": (special.beip, [0.0, 1.5]),
-    "struve of order 0": (lambda x: special.struve(0, x), [0.0, 1.5]),
-    "struve of order 1": (lambda x: special.struve(1, x), [0.0, 1.5]),
-    "modstruve of order 0": (lambda x: special.modstruve(0, x), [0.0, 1.5]),
-    "it2j0y0": (lambda x: special.it2j0y0(x)[0], [0.0, 1e-3, 1.2]),
-    "it2i0k0": (lambda x: special.it2i0k0(x)[0], [0.0, 1e-3, 1.2]),
+    "struve of order 0": (lambda x: special.struve(0, x), [0.0, 1.5, -0.7]),
+    "struve of order 1": (lambda x: special.struve(1, x), [0.0, 1.5, -0.7]),
+    "struve of a fraction": (lambda x: special.struve(0.3, x), [0.2, 1.5]),
+    "modstruve of order 0": (lambda x: special.modstruve(0, x), [0.0, 1.5, -0.7]),
+    "modstruve of order 1": (lambda x: special.modstruve(1, x), [0.0, 1.5, -0.7]),
+    "struve of several orders": (lambda x: np.sum(special.struve(ORDERS, x)), [0.0, 1.5, -0.7]),
+    "it2j0y0": (lambda x: special.it2j0y0(x)[0], [0.0, 1e-3, 1.0, 1.2]),
+    "it2i0k0": (lambda x: special.it2i0k0(x)[0], [0.0, 1e-3, 1.0, 1.2]),
+    "besselpoly": (lambda a: special.besselpoly(a, 2.0, 1), [0.2, 1.3]),
     "pbdv": (lambda x: special.pbdv(0.5, x)[0] + special.pbdv(0.5, x)[1], [-1.0, 0.0, 1.5]),
     "pbwa": (lambda x: special.pbwa(0.5, x)[0], [-1.0, 1.5]),
     "voigt_profile": (lambda x: special.voigt_profile(x, 0.7, 0.3), [0.0, -1.5, 30.0]),
@@ -177,6 +182,18 @@ def test_derivatives_where_the_function_has_them(name):
         for slope, of in ((first, f), (forward, f), (tapec.grad(first), first), (tapec.jacfwd(forward), forward)):
             wanted = (8 * (of(x + h) - of(x - h)) - of(x + 2 * h) + of(x - 2 * h)) / (12 * h)
             np.testing.assert_allclose(slope(x), wanted, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "f, line",
+    [
+        (lambda x: special.struve(0, x), "return 0.6366197723675814 - scipy.special.struve(1, x),"),
+        (lambda x: special.modstruve(0, x), "return 0.6366197723675814 + scipy.special.modstruve(1, x),"),
+        (lambda x: special.besselpoly(x, 2.0, 1), "return scipy.special.besselpoly(x, 3.0, 0) - g,"),
+    ],
+)
+def test_what_hangs_on_a_known_order_is_decided_before_code_is_made(f, line):
+    assert line in tapec.grad(f).source(1.2)
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
