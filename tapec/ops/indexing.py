@@ -23,11 +23,13 @@ __all__ = [
     "FULL_SLICE",
     "GETITEM",
     "SCATTER",
+    "are_apart",
     "are_distinct",
     "counts_up",
     "fills_all",
     "index_layout",
     "index_source",
+    "is_added_up",
     "is_diagonal_index",
     "may_repeat",
     "picks_one",
@@ -58,6 +60,17 @@ def may_repeat(arrays: Sequence[Node], unique: bool = False) -> bool:
     sources = {a.inputs[0] if a.op is ITEM else None for a in arrays}
     whole = sources.pop() if len(sources) == 1 else None
     return whole is None or whole.op.name != "nonzero" or len({a.param("index") for a in arrays}) < len(whole.type)
+
+
+def is_added_up(scatter: Node) -> bool:
+    """May a scatter write to a place twice?"""
+    return may_repeat(scatter.inputs[1:], bool(dict(scatter.params).get("unique")))
+
+
+def are_apart(arrays: Sequence[Node]) -> bool:
+    """Does each of several index arrays name whole lines, those of np.ix_ or one alone? None shares an axis."""
+    axes = [k - a.type.ndim for a in arrays for k, n in enumerate(a.type.shape) if n != 1]
+    return len(axes) == len(set(axes))
 
 
 def _line(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:

@@ -9,12 +9,12 @@ import numpy as np
 
 from tapec.ir import CONSTANT, Node
 from tapec.ir.index import Slice, Slot
-from tapec.ops.indexing import completed, fills_all, picks_one
+from tapec.ops.indexing import are_apart, completed, fills_all, picks_one
 from tapec.ops.loop import repeated
 from tapec.ops.named_axes import axis_names
 from tapec.passes.facts import is_zero
 
-__all__ = ["SOURCES", "Empty", "is_chosen", "may_be_empty"]
+__all__ = ["SOURCES", "Empty", "is_chosen", "keeps_axes", "may_be_empty"]
 
 SOURCES = frozenset({"where", "scatter", "tril", "triu", "diag", "eye", "setitem"})  # without these nothing is empty
 WHOLE = Slice(None, None, None)
@@ -152,12 +152,13 @@ def _scatter(node: Node, given: Given) -> Empty | None:
     axes = _all_axes(node)
     if inner.chosen:
         lines = inner.lines if found is None else found.lines | inner.lines
-        return Empty(axes, axes, lines=lines if _keeps_axes(node) else 0)
-    in_pairs = len(set(node.inputs[1:])) > 1  # not a diagonal: those of a pairwise distance, say, and each has some
+        return Empty(axes, axes, lines=lines if keeps_axes(node) else 0)
+    arrays = node.inputs[1:]
+    in_pairs = len(set(arrays)) > 1 and not are_apart(arrays)  # those of a pairwise distance, say, and each has some
     return Empty(axes, 0) if in_pairs or found is None else found._replace(axes=axes)
 
 
-def _keeps_axes(node: Node) -> bool:
+def keeps_axes(node: Node) -> bool:
     """Is every axis that of one axis of what is written?"""
     slots = [array.type.ndim for array in node.inputs[1:]]
     return slots in ([], [1]) and all([type(part) in (Slice, Slot) for part in node.param("index")])
@@ -172,7 +173,7 @@ def _scattered(node: Node) -> Empty | None:
         return Empty(_all_axes(node), _all_axes(node))
     axes = sum([1 << k for k in picked])
     if len(picked) != 1:
-        together = len(node.inputs) > 2
+        together = not are_apart(node.inputs[1:])
         lines = sum([1 << k for k, part in picked.items() if not (together and type(part) is Slot)])
         return Empty(axes, axes, touched=_touched(node, picked), lines=lines)
     [(k, part)] = picked.items()

@@ -19,10 +19,10 @@ import numpy as np
 from tapec.ir import CT, Builder, Graph, Node, is_literal, prune
 from tapec.ir.index import Slice, Slot
 from tapec.ops import Symbol
-from tapec.ops.indexing import FULL_SLICE, GETITEM
+from tapec.ops.indexing import FULL_SLICE, GETITEM, are_apart, is_added_up
 from tapec.ops.named_axes import axis_names
 from tapec.ops.setitem import setitem
-from tapec.passes.empty import SOURCES, Empty, is_chosen, may_be_empty
+from tapec.passes.empty import SOURCES, Empty, is_chosen, keeps_axes, may_be_empty
 from tapec.passes.facts import is_zero
 from tapec.passes.wild import may_be_wild
 
@@ -174,13 +174,13 @@ class Walk(Builder):
                 continue
             axis = written_lines(part)
             if axis is not None and own[axis] in others and own[axis] not in found[1]:
-                part, kept = part.inputs[0], self.lines(other, others.index(own[axis]), part.inputs[1])
+                part, kept = part.inputs[0], self.lines(other, others.index(own[axis]), Slot(0), part.inputs[1])
                 less = node.with_inputs((part, kept) if k == 0 else (kept, part))
                 return self.contraction(less) or less
             for i, j in met:
-                lines = self.slice_of_lines(part, i)
-                if lines is not None and own[i] not in found[1]:
-                    part, other = self.flowing_slice(part, i, lines), self.sliced(other, j, lines)
+                places = self.written_places(part, i)
+                if places is not None and own[i] not in found[1]:
+                    part, other = self.written(part, i, *places), self.lines(other, j, *places)
                     less = node.with_inputs((part, other) if k == 0 else (other, part))
                     return self.contraction(less) or less
             kept = self.kept_along(part, other, own, others) if whole else self.kept_lines(part, other, met)
@@ -192,16 +192,16 @@ class Walk(Builder):
         empty = self.empty.get(part)
         return empty is not None and bool(empty.lines & empty.chosen & 1 << axis)
 
-    def lines(self, other: Node, axis: int, places: Node) -> Node:
-        """What they meet: the same lines, of a transposed array before that is transposed."""
-        if other.op.name == "transpose":
-            axes = other.param("axes")
-            turned: Any = np.transpose(Symbol(self.lines(other.inputs[0], axes[axis], places), self), axes)
-            met: Node = turned.node
+    def lines(self, of: Node, axis: int, place: Any, *arrays: Node) -> Node:
+        """Lines of a slice, or of an array of places; of a transposed array before that is transposed."""
+        if of.op.name == "transpose":
+            axes = of.param("axes")
+            turned: Any = np.transpose(Symbol(self.lines(of.inputs[0], axes[axis], place, *arrays), self), axes)
+            found: Node = turned.node
         else:
-            met = self.emit(GETITEM, (other, places), (("index", (*(FULL_SLICE,) * axis, Slot(0))),))
-        self.learn(met)
-        return met
+            found = self.emit(GETITEM, (of, *arrays), (("index", (*(FULL_SLICE,) * axis, place)),))
+        self.learn(found)
+        return found
 
     # -- how ----------------------------------------------------------------------------------------------------------
     def flows(self, part: Node) -> Any:
@@ -259,34 +259,34 @@ class Walk(Builder):
         *_, (start, k) = chain = self.line_chain(part, axis)
         conditions = [found for node, axis in chain if (found := line_condition(node, axis)) is not None]
         masks: list[Any] = [np.reshape(Symbol(c, self), (-1,)) for c in conditions]
-        if start.op.name == "scatter" and places_along(start, k) == Slot(0) and start.inputs[1].type.ndim == 1:
+        place = places_along(start, k) if start.op.name == "scatter" else None
+        if type(place) is Slot:
             blank = np.zeros_like(Symbol(start, self), dtype=bool, shape=start.type.shape[k])
-            masks.append(setitem(blank, True, (Slot(0),), (Symbol(start.inputs[1], self),)))
+            masks.append(setitem(blank, True, (Slot(0),), (np.ravel(Symbol(start.inputs[1 + place.k], self)),)))
         elif line_condition(start, k) is None:
             masks.append(np.any(Symbol(start, self) != 0, axis=tuple([i for i in range(start.type.ndim) if i != k])))
         return functools.reduce(np.logical_and, masks)
 
-    def slice_of_lines(self, part: Node, axis: int) -> Slice | None:
-        """The slice of lines in which something flows, if the user chose by nothing else."""
+    def written_places(self, part: Node, axis: int) -> tuple[Any, ...] | None:
+        """In which lines something flows, if nothing else is chosen: a slice, or an array that names each once."""
         *chain, (start, k) = self.line_chain(part, axis)
-        places = places_along(start, k) if start.op.name == "scatter" else None
-        alone = all([line_condition(node, axis) is None for node, axis in chain])
-        return places if type(places) is Slice and places != FULL_SLICE and alone else None
+        if start.op.name != "scatter" or any([line_condition(node, axis) is not None for node, axis in chain]):
+            return None
+        place = places_along(start, k)
+        if type(place) is Slot and not is_added_up(start):
+            array: Any = np.ravel(Symbol(start.inputs[1 + place.k], self))
+            return Slot(0), array.node
+        return (place,) if type(place) is Slice and place != FULL_SLICE else None
 
-    def flowing_slice(self, part: Node, axis: int, lines: Slice) -> Node:
+    def written(self, part: Node, axis: int, *places: Any) -> Node:
         """These lines, none of which is empty because the user left it out."""
-        found, empty = self.sliced(part, axis, lines), self.empty[part]
+        found, empty = self.lines(part, axis, *places), self.empty[part]
         left = ~(1 << axis)
         axes, chosen = empty.axes & left, empty.chosen & left
         if axes:
             self.empty[found] = Empty(axes, chosen, lines=empty.lines & left)
         else:
             self.empty.pop(found, None)
-        return found
-
-    def sliced(self, node: Node, axis: int, lines: Slice) -> Node:
-        found = self.emit(GETITEM, (node,), (("index", (*(FULL_SLICE,) * axis, lines)),))
-        self.learn(found)
         return found
 
     def line_chain(self, part: Node, axis: int) -> list[tuple[Node, int]]:
@@ -304,7 +304,7 @@ class Walk(Builder):
             places = [(i, axis - part.type.ndim + i.type.ndim) for i in inputs]
         elif name == "transpose":
             places = [(inputs[0], part.param("axes")[axis])]
-        elif name == "getitem" and places_along(part, axis) == FULL_SLICE and len(inputs) == 1:
+        elif name in ("getitem", "scatter") and places_along(part, axis) == FULL_SLICE and keeps_axes(part):
             places = [(inputs[0], axis)]
         elif name in PRODUCTS:
             names = axis_names(part)
@@ -329,10 +329,10 @@ def written_lines(part: Node) -> int | None:
 
 
 def places_along(node: Node, axis: int) -> Any:
-    """What an index of slices and at most one array of places says of an axis; False where another one does."""
+    """What an index of slices and arrays of whole lines says of an axis; None where another one does."""
     index = node.param("index")
-    if len(node.inputs) > 2 or not all([type(p) is Slice or p == Slot(0) for p in index]):
-        return False
+    if not are_apart(node.inputs[1:]) or not all([type(p) in (Slice, Slot) for p in index]):
+        return None
     return index[axis] if axis < len(index) else FULL_SLICE
 
 

@@ -168,7 +168,7 @@ BESIDE_NAN = {  # some of the data is nan or infinite, and left out: the second 
 
 
 READ = np.array([True, False, True, False])
-PICKED = np.flatnonzero(READ)
+PICKED, COLUMNS = np.flatnonzero(READ), np.array([2, 0])
 TABLE = np.array([[1.0, 2.0], [np.nan, 3.0], [4.0, 5.0], [6.0, -np.inf]])
 OF_SOME_ROWS = {  # of a table with nan and infinities in the rows that are not read
     "rows": lambda x, w: (x @ w)[PICKED],
@@ -177,6 +177,12 @@ OF_SOME_ROWS = {  # of a table with nan and infinities in the rows that are not 
     "slices": lambda x, w: (x @ w)[::2][:, 1:],
     "blocks": lambda x, w: (x @ w).reshape(2, 2, 3)[:, 0],
     "transposed": lambda x, w: (w.T @ x.T)[:, PICKED],
+    "rows, then columns": lambda x, w: (x @ w)[PICKED][:, COLUMNS],
+    "rows by columns": lambda x, w: (x @ w)[np.ix_(PICKED, COLUMNS)],
+    "mask by columns": lambda x, w: (x @ w)[np.ix_(READ, COLUMNS)],
+    "rows many times": lambda x, w: np.maximum(x @ w, 0)[np.array([[0, 2], [2, 2]])],
+    "pairs": lambda x, w: ((h := x @ w) @ h.T)[np.ix_(PICKED, PICKED)],
+    "pairs with themselves": lambda x, w: ((h := x @ w) @ h.T)[:3:2, :3:2],
     "einsum": lambda x, w: np.einsum("ij,jk->ik", x, w)[READ],
     "rectified": lambda x, w: np.maximum(x @ w, 0)[READ],
     "selected": lambda x, w: np.where(READ[:, None], np.maximum(x @ w, 0), 0),
@@ -209,6 +215,17 @@ def test_rows_that_are_not_read_may_be_nan(name, way, optimize):
     with tapec.settings(optimize=optimize):
         found, expected = (TO_SOME_ROWS[way](lambda w, x=x: f(x, w))(w) for x in (TABLE, filled))
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("way", TO_SOME_ROWS)
+@pytest.mark.parametrize("unread", [np.nan, np.inf])
+@pytest.mark.parametrize("places", [np.ix_(PICKED, PICKED), np.ix_([2, 0, 2], [0, 2]), (PICKED[:, None], PICKED[::-1])])
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_products_of_rows_that_are_not_read_may_be_nan(places, unread, way):
+    """What is read of a Gram matrix is made of the rows that are named, and of no other."""
+    f = lambda x: (x @ x.T)[places]
+    found, expected = (TO_SOME_ROWS[way](f)(np.where(READ[:, None], TABLE, other)) for other in (unread, 7.0))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 SIGHT = np.array([[1, 1, 0, 0], [0, 0, 0, 0], [1, 0, 1, 1], [0, 1, 1, 0]], bool)

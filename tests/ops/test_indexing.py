@@ -13,7 +13,7 @@ import tapec
 from tapec.ir import constant
 from tapec.ir.index import Slot
 from tapec.ops.encoding import encode_index
-from tapec.ops.indexing import GETITEM, SCATTER, are_distinct, index_layout, picks_one
+from tapec.ops.indexing import GETITEM, SCATTER, are_apart, are_distinct, index_layout, picks_one
 from tests.ops.derivatives import assert_same, check
 
 A, B = np.random.default_rng(2).standard_normal((2, 2, 3, 4))
@@ -316,6 +316,23 @@ def arrays_of(*values):
 )
 def test_index_arrays_that_name_no_place_twice(arrays, distinct):
     assert are_distinct(arrays_of(*arrays)) is distinct
+
+
+@pytest.mark.parametrize(
+    ("arrays", "apart"),
+    [
+        ([[2, 0, 2]], True),
+        ([[[0, 1], [1, 2]]], True),
+        ([[[0], [1]], [0, 1, 2]], True),
+        ([[[0], [1]], [[0, 1, 2]]], True),
+        ([1, [0, 1]], True),
+        ([[0, 1], [0, 1]], False),
+        ([[[0], [1]], [[3, 3, 0], [1, 0, 2]]], False),
+    ],
+)
+def test_index_arrays_that_name_whole_lines(arrays, apart):
+    """Each of one array is met by each of the others."""
+    assert are_apart(arrays_of(*arrays)) is apart
 
 
 @pytest.mark.parametrize(

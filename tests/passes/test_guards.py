@@ -350,6 +350,21 @@ AMONG_ELEMENTS = {  # chosen lines of a cotangent that is empty in elements of i
         GRID + "matmul %s, %0 !ct",
         GRID + "getitem %0 {index=(:2,)} !ct; getitem %s {index=(:, :2)} !ct; matmul %2, %1 !ct",
     ),
+    "lines that an array names once": (
+        "scatter %v, %p {shape=(3, 3), index=($0,), unique=True} !ct; " + STEP + "where %1, %0, 0 !ct; "
+        "matmul %s, %2 !ct",
+        "scatter %v, %p {shape=(3, 3), index=($0,), unique=True} !ct; " + STEP + "where %1, %0, 0 !ct; "
+        "getitem %2, %p {index=($0,)} !ct; getitem %s, %p {index=(:, $0)} !ct; matmul %4, %3 !ct",
+    ),
+    "lines of lines": (
+        "scatter %w, %p {shape=(3, 2), index=($0,)} !ct; scatter %0, %p {shape=(3, 3), index=(:, $0)} !ct; "
+        "matmul %s, %1 !ct",
+        None,
+    ),
+    "rows by columns": (
+        "reshape %p {shape=(2, 1)}; scatter %w, %0, %p {shape=(3, 3), index=($0, $1)} !ct; matmul %s, %1 !ct",
+        None,
+    ),
     "unit vectors": (
         "eye {n=3, m=3, k=0, dtype=f64} !ct; where %c, %0, 0 !ct; matmul %1, %s !ct",
         "eye {n=3, m=3, k=0, dtype=f64} !ct; where %c, %0, 0 !ct; reshape %c {shape=(3, 1)} !ct; "

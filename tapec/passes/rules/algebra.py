@@ -10,7 +10,7 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ops import Symbol
 from tapec.ops.creation import FULL
-from tapec.ops.indexing import SCATTER, may_repeat
+from tapec.ops.indexing import SCATTER, is_added_up
 from tapec.passes.facts import is_nonnegative, is_power_of_two, uniform_value
 from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
@@ -63,8 +63,7 @@ def _is_bool(c: Node) -> bool:
 
 def _is_added_up(y: Node, x: Node) -> bool:
     """Is it added up from zero, and so no -0.0? What is only put in places keeps its sign."""
-    scattered = x.op is SCATTER and x.type == y.type
-    return scattered and may_repeat(x.inputs[1:], bool(dict(x.params).get("unique")))
+    return x.op is SCATTER and x.type == y.type and is_added_up(x)
 
 
 def _decides(y: Node, x: Node) -> bool:
