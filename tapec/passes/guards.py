@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,13 @@ def multiplies_with_nothing(graph: Graph) -> bool:
         if found is not None:
             empty[node] = found
     return False
+
+
+class Written(NamedTuple):
+    """Lines in which something flows, and which they are: a slice, or a slot and the array for it."""
+
+    lines: Node
+    places: tuple[Any, ...]
 
 
 class Walk(Builder):
@@ -172,15 +179,10 @@ class Walk(Builder):
             met = [(i, j) for i, j in met if part.type.shape[i] == other.type.shape[j]]
             if not shared or not (other in self.wild or (other in self.data and (whole or met))):
                 continue
-            axis = written_lines(part)
-            if axis is not None and own[axis] in others and own[axis] not in found[1]:
-                part, kept = part.inputs[0], self.lines(other, others.index(own[axis]), Slot(0), part.inputs[1])
-                less = node.with_inputs((part, kept) if k == 0 else (kept, part))
-                return self.contraction(less) or less
             for i, j in met:
-                places = self.written_places(part, i)
-                if places is not None and own[i] not in found[1]:
-                    part, other = self.written(part, i, *places), self.lines(other, j, *places)
+                written = self.written(part, i) if own[i] not in found[1] else None
+                if written is not None:
+                    part, other = written.lines, self.lines(other, j, *written.places)
                     less = node.with_inputs((part, other) if k == 0 else (other, part))
                     return self.contraction(less) or less
             kept = self.kept_along(part, other, own, others) if whole else self.kept_lines(part, other, met)
@@ -267,19 +269,24 @@ class Walk(Builder):
             masks.append(np.any(Symbol(start, self) != 0, axis=tuple([i for i in range(start.type.ndim) if i != k])))
         return functools.reduce(np.logical_and, masks)
 
-    def written_places(self, part: Node, axis: int) -> tuple[Any, ...] | None:
-        """In which lines something flows, if nothing else is chosen: a slice, or an array that names each once."""
+    def written(self, part: Node, axis: int) -> Written | None:
+        """The lines in which something flows, if nothing else is chosen: of a slice, or of an array of places.
+
+        As they were before they were written, an array may name a place twice; as they are there, each once.
+        """
         *chain, (start, k) = self.line_chain(part, axis)
         if start.op.name != "scatter" or any([line_condition(node, axis) is not None for node, axis in chain]):
             return None
         place = places_along(start, k)
+        if start is part and is_of_lines(part, axis):
+            return Written(part.inputs[0], (place, part.inputs[1]))
         if type(place) is Slot and not is_added_up(start):
             array: Any = np.ravel(Symbol(start.inputs[1 + place.k], self))
-            return Slot(0), array.node
-        return (place,) if type(place) is Slice and place != FULL_SLICE else None
+            return self.read_again(part, axis, Slot(0), array.node)
+        return self.read_again(part, axis, place) if type(place) is Slice and place != FULL_SLICE else None
 
-    def written(self, part: Node, axis: int, *places: Any) -> Node:
-        """These lines, none of which is empty because the user left it out."""
+    def read_again(self, part: Node, axis: int, *places: Any) -> Written:
+        """Lines of what was written, none of which is empty because the user left it out."""
         found, empty = self.lines(part, axis, *places), self.empty[part]
         left = ~(1 << axis)
         axes, chosen = empty.axes & left, empty.chosen & left
@@ -287,7 +294,7 @@ class Walk(Builder):
             self.empty[found] = Empty(axes, chosen, lines=empty.lines & left)
         else:
             self.empty.pop(found, None)
-        return found
+        return Written(found, places)
 
     def line_chain(self, part: Node, axis: int) -> list[tuple[Node, int]]:
         """A value and what it is made of, as far as lines of it are empty because those of an operand are."""
@@ -317,15 +324,12 @@ class Walk(Builder):
         return None
 
 
-def written_lines(part: Node) -> int | None:
-    """The axis along which these are lines of an array, no more than it has, among zeros."""
-    if part.op.name != "scatter":
-        return None
-    index, (lines, *places) = part.param("index"), part.inputs
-    axis = len(index) - 1
+def is_of_lines(scatter: Node, axis: int) -> bool:
+    """Are these the lines of an array along an axis, no more than it has, among zeros?"""
+    index, (lines, *places) = scatter.param("index"), scatter.inputs
     if index != (FULL_SLICE,) * axis + (Slot(0),) or places[0].type.ndim != 1:
-        return None
-    return axis if lines.type.shape[axis] <= part.type.shape[axis] else None
+        return False
+    return bool(lines.type.shape[axis] <= scatter.type.shape[axis])
 
 
 def places_along(node: Node, axis: int) -> Any:
