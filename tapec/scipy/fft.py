@@ -57,13 +57,13 @@ def _axes_of(x: Any, s: Any, axes: Any) -> tuple[int, ...]:
     count = x.ndim if s is None else len(_whole(s))
     if axes is None:
         if count > x.ndim:
-            raise ValueError(at_user_line("shape requires more axes than are present"))
+            raise ValueError(at_user_line(f"{count} lengths are given, the array has {x.ndim} axes"))
         return tuple(range(x.ndim - count, x.ndim))
     chosen = tuple([normalize_axis(k, x.ndim) for k in _whole(axes)])
     if len(set(chosen)) < len(chosen):
-        raise ValueError(at_user_line("all axes must be unique"))
+        raise ValueError(at_user_line(f"an axis is named twice in axes={axes}"))
     if s is not None and count != len(chosen):
-        raise ValueError(at_user_line("when given, axes and shape arguments have to be of the same length"))
+        raise ValueError(at_user_line(f"{count} lengths are given for {len(chosen)} axes"))
     return chosen
 
 
@@ -119,30 +119,26 @@ fftshift, ifftshift = np.fft.fftshift, np.fft.ifftshift
 
 
 # -- cosine and sine transforms ---------------------------------------------------------------------------------------
-def _transformed(
-    name: str, inverse: bool, x: Any, type: int, lengths: list[int], axes: tuple[int, ...], norm: Any, orthogonal: Any
-) -> Any:
-    type = plain_number(type)
+def _transformed(name: str, x: Any, type: int, lengths: dict[int, int], norm: str | None, orthogonal: Any) -> Any:
+    """x transformed along axes, cut or filled up to a length along each; inverses have names with an i in front."""
+    kind, type, norm = name.removeprefix("i")[:3], plain_number(type), "backward" if norm is None else norm
     if type not in INVERSE:
-        raise ValueError(at_user_line(f"invalid {name[:3].upper()} type: there are 1 to 4, got {type!r}"))
-    norm = "backward" if norm is None else norm
+        raise ValueError(at_user_line(f"there is a {kind} of type 1, 2, 3 and 4, got {type!r}"))
     if norm not in SWAPPED:
-        raise ValueError(at_user_line(f'Invalid norm value {norm!r}, should be "backward", "ortho" or "forward"'))
-    if any(n < 1 for n in lengths):
-        raise ValueError(at_user_line(f"invalid number of data points ({lengths}) specified"))
-    if not axes:
+        raise ValueError(at_user_line(f'norm is "backward", "ortho" or "forward", got {norm!r}'))
+    if any([n < 1 for n in lengths.values()]):
+        raise ValueError(at_user_line(f"lengths are at least 1, got {list(lengths.values())}"))
+    if not lengths:
         return x
-    shape = list(x.shape)
-    for k, n in zip(axes, lengths):
-        shape[k] = n
     if orthogonal is None or x.dtype.kind == "c":  # of complex numbers SciPy does not listen either
         orthogonal = norm == "ortho"
-    if inverse:
+    if name.startswith("i"):
         type, norm = INVERSE[type], SWAPPED[norm]
-    return transform(name, fitted(x, tuple(shape)), type, axes, norm, bool(orthogonal))
+    x = fitted(x, tuple([lengths.get(k, n) for k, n in enumerate(x.shape)]))
+    return transform(f"{kind}n", x, type, tuple(lengths), norm, bool(orthogonal))
 
 
-def _along_one(name: str, inverse: bool = False) -> Any:
+def _along_one(name: str) -> Any:
     def call(
         x: Any,
         type: int = 2,
@@ -155,13 +151,13 @@ def _along_one(name: str, inverse: bool = False) -> Any:
     ) -> Any:
         x = as_array(x)
         axis = normalize_axis(axis, x.ndim)
-        length = x.shape[axis] if n is None else operator.index(n)
-        return _transformed(name, inverse, x, type, [length], (axis,), norm, orthogonalize)
+        lengths = {axis: x.shape[axis] if n is None else operator.index(n)}
+        return _transformed(name, x, type, lengths, norm, orthogonalize)
 
-    return _named(call, f"{'i' * inverse}{name[:-1]}")
+    return _named(call, name)
 
 
-def _along_many(name: str, inverse: bool = False) -> Any:
+def _along_many(name: str) -> Any:
     def call(
         x: Any,
         type: int = 2,
@@ -174,13 +170,13 @@ def _along_many(name: str, inverse: bool = False) -> Any:
         orthogonalize: bool | None = None,
     ) -> Any:
         x = as_array(x)
-        chosen = _axes_of(x, s, axes)
-        natural = [x.shape[k] for k in chosen]
-        lengths = natural if s is None else [m if n == -1 else n for n, m in zip(_whole(s), natural)]
-        return _transformed(name, inverse, x, type, lengths, chosen, norm, orthogonalize)
+        lengths = {k: x.shape[k] for k in _axes_of(x, s, axes)}
+        if s is not None:
+            lengths |= {k: n for k, n in zip(lengths, _whole(s)) if n != -1}
+        return _transformed(name, x, type, lengths, norm, orthogonalize)
 
-    return _named(call, f"{'i' * inverse}{name}")
+    return _named(call, name)
 
 
-dct, idct, dctn, idctn = _along_one("dctn"), _along_one("dctn", True), _along_many("dctn"), _along_many("dctn", True)
-dst, idst, dstn, idstn = _along_one("dstn"), _along_one("dstn", True), _along_many("dstn"), _along_many("dstn", True)
+dct, idct, dst, idst = map(_along_one, ("dct", "idct", "dst", "idst"))
+dctn, idctn, dstn, idstn = map(_along_many, ("dctn", "idctn", "dstn", "idstn"))
