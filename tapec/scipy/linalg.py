@@ -130,7 +130,7 @@ def lu_solve(
     if trans not in (0, 1, 2):
         raise ValueError(at_user_line(f"trans is 0, 1 or 2, got {trans!r}"))
     if b.ndim not in (1, 2) or factor.shape[0] != b.shape[0]:
-        raise ValueError(at_user_line(f"Shapes of lu {factor.shape} and b {b.shape} are incompatible"))
+        raise ValueError(at_user_line(f"factors of shape {factor.shape} meet b of shape {b.shape}"))
     x = b[:, None] if b.ndim == 1 else b
     if not trans:
         x = solve_triangular(factor, swapped(x, piv), lower=True, unit_diagonal=True)
@@ -172,7 +172,7 @@ def qr(
         what = "pivoting" if pivoting else 'mode="raw"'
         raise UnsupportedError(at_user_line(f"qr of tensors takes no {what}. Mend: leave that out."))
     if mode not in _MODES:
-        raise ValueError(at_user_line("Mode argument should be one of ['full', 'r', 'economic', 'raw']"))
+        raise ValueError(at_user_line(f"mode is one of {', '.join(map(repr, _MODES))}, got {mode!r}"))
     found: Any = np.linalg.qr(a, _MODES[mode])
     if mode != "r":
         return tuple(found)
@@ -212,9 +212,9 @@ def eigh(
 def _reduced(a: Any, b: Any, lower: bool, type: int) -> tuple[Any, Any]:
     """The Hermitian matrix with the eigenvalues of the pair, and the factor of b that leads back to its vectors."""
     if b.shape != a.shape:
-        raise ValueError(at_user_line(f"wrong b dimensions {b.shape}, should be {a.shape}"))
+        raise ValueError(at_user_line(f"b has the shape {b.shape}, but a has {a.shape}"))
     if type not in (1, 2, 3):
-        raise ValueError(at_user_line('"type" keyword only accepts 1, 2, and 3.'))
+        raise ValueError(at_user_line(f"type is 1, 2 or 3, got {type!r}"))
     factor = np.linalg.cholesky(b) if lower else adjoint(np.linalg.cholesky(b, upper=True))
     a = _hermitian(a, lower)
     if type > 1:
@@ -229,8 +229,8 @@ def _chosen(subset: Any, n: int) -> slice:
         return slice(None)
     low, high = map(int, subset)
     if not 0 <= low <= high < n:
-        message = f"Valid range is [0, {n - 1}] and start <= end, but start={low}, end={high} is given"
-        raise ValueError(at_user_line(f"Requested eigenvalue indices are not valid. {message}"))
+        what = f"the first and the last of {n} eigenvalues, counted from 0"
+        raise ValueError(at_user_line(f"subset_by_index is {what}, got ({low}, {high})"))
     return slice(low, high + 1)
 
 

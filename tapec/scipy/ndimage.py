@@ -57,14 +57,14 @@ def _input(x: Any, output: Any) -> Any:
         raise UnsupportedError(at_user_line("filters of tensors take no output=. Mend: use the result"))
     x = as_array(x)
     if x.dtype.char in "egG":
-        raise RuntimeError(at_user_line(f"array type {x.dtype!r} not supported"))
+        raise RuntimeError(at_user_line(f"filters take no {x.dtype}"))
     return x
 
 
 def _pad_mode(mode: str) -> Any:
     """What np.pad calls a mode; those that SciPy does not know are refused."""
     if mode not in _PADS:
-        raise RuntimeError(at_user_line("boundary mode not supported"))
+        raise RuntimeError(at_user_line(f"mode is one of {', '.join(map(repr, _PADS))}, got {mode!r}"))
     return _PADS[mode]
 
 
@@ -75,7 +75,7 @@ def _summable(x: Any) -> Any:
 def _taps(weights: Any) -> Any:
     w = as_array(weights)
     if w.ndim != 1 or not w.shape[0]:
-        raise RuntimeError(at_user_line("no filter weights given"))
+        raise RuntimeError(at_user_line(f"weights are a vector of one or more, got an array of shape {w.shape}"))
     return w
 
 
@@ -90,9 +90,10 @@ def _weights(w: Any, x: Any) -> Any:
 
 def _before(size: int, origin: int) -> int:
     """How many numbers before its own place a window has."""
+    origin = int(plain_number(origin))
     if not 0 <= size // 2 + origin < size:
-        limits = "-(len(weights) // 2) <= origin <= (len(weights)-1) // 2"
-        raise ValueError(at_user_line(f"Invalid origin; origin must satisfy {limits}"))
+        limits = f"{-(size // 2)} to {(size - 1) // 2}"
+        raise ValueError(at_user_line(f"the origin of a window of {size} is a number from {limits}, got {origin}"))
     return size // 2 + origin
 
 
@@ -107,7 +108,7 @@ def _each(given: Any, count: int) -> list[Any]:
     if isinstance(given, str) or np.ndim(given) == 0:
         return [given] * count
     if len(given) != count:
-        raise RuntimeError(at_user_line("sequence argument must have length equal to input rank"))
+        raise RuntimeError(at_user_line(f"{len(given)} numbers or modes are given for {count} axes"))
     return list(given)
 
 
@@ -115,14 +116,14 @@ def _axis_by_axis(x: Any, axes: Any, *given: Any) -> Iterator[tuple[Any, ...]]:
     """The axes, or all of them, each with its own of what is given for one or for each."""
     chosen = [normalize_axis(k, x.ndim) for k in (range(x.ndim) if axes is None else np.atleast_1d(axes))]
     if len(set(chosen)) < len(chosen):
-        raise ValueError(at_user_line("axes must be unique"))
+        raise ValueError(at_user_line(f"an axis is named twice in axes={axes}"))
     return zip(chosen, *[_each(g, len(chosen)) for g in given])
 
 
 # -- along one axis ---------------------------------------------------------------------------------------------------
 def _along(x: Any, w: Any, axis: int, mode: str, cval: Any, origin: int) -> Any:
     """The sums of weights times what is around each number."""
-    before = _before(w.shape[0], int(plain_number(origin)))
+    before = _before(w.shape[0], origin)
     return along_axis(_summable(x), w[::-1], normalize_axis(axis, x.ndim), before, _pad_mode(mode), cval)
 
 
@@ -155,7 +156,7 @@ def convolve1d(
 
 def _turned(size: int, origin: int) -> int:
     """The origin of a window that is turned round."""
-    return size - 1 - _before(size, int(plain_number(origin))) - size // 2
+    return size - 1 - _before(size, origin) - size // 2
 
 
 def uniform_filter1d(
@@ -170,7 +171,7 @@ def uniform_filter1d(
     """The mean of a window around each number."""
     x, size = _input(input, output), int(plain_number(size))
     if size < 1:
-        raise RuntimeError(at_user_line("incorrect filter size"))
+        raise RuntimeError(at_user_line(f"size is at least 1, got {size}"))
     return _exactly(_along(x, _weights(np.ones(size), x), axis, mode, cval, origin) / size, x)
 
 
@@ -198,9 +199,9 @@ def gaussian_filter1d(
     x, order = _input(input, output), int(plain_number(order))
     reach = int(truncate * sigma + 0.5) if radius is None else plain_number(radius)
     if reach != int(reach) or reach < 0:
-        raise ValueError(at_user_line("Radius must be a nonnegative integer."))
+        raise ValueError(at_user_line(f"radius is an integer from 0 up, got {reach}"))
     if order < 0:
-        raise ValueError(at_user_line("order must be non-negative"))
+        raise ValueError(at_user_line(f"order is an integer from 0 up, got {order}"))
     return correlate1d(x, _gaussian(sigma, order, int(reach))[::-1], axis, None, mode, cval)
 
 
@@ -259,8 +260,8 @@ def correlate(
     x = _input(input, output)
     w = _weights(weights, x)
     if w.ndim != x.ndim:
-        raise RuntimeError(at_user_line(f"weights.ndim ({w.ndim}) must match the input's ({x.ndim})"))
-    before = [_before(n, int(plain_number(o))) for n, o in zip(w.shape, _each(origin, x.ndim))]
+        raise RuntimeError(at_user_line(f"weights have {w.ndim} axes, the input has {x.ndim}"))
+    before = [_before(n, o) for n, o in zip(w.shape, _each(origin, x.ndim))]
     around, pad = [(k, n - 1 - k) for k, n in zip(before, w.shape)], _pad_mode(mode)
     if not x.size:
         return _exactly(x * np.sum(w), x)
@@ -298,11 +299,11 @@ def map_coordinates(
         raise UnsupportedError(at_user_line("map_coordinates of tensors has the orders 0 and 1. Mend: order=1"))
     x, points = _input(input, output), as_array(coordinates)
     if points.dtype.kind == "c":
-        raise TypeError(at_user_line("Complex type not supported"))
+        raise TypeError(at_user_line(f"coordinates are real, got {points.dtype}"))
     if x.ndim < 1 or points.ndim < 2:
-        raise RuntimeError(at_user_line("input and output rank must be > 0"))
+        raise RuntimeError(at_user_line(f"points of shape {points.shape} in an array of shape {x.shape}"))
     if points.shape[0] != x.ndim:
-        raise RuntimeError(at_user_line("invalid shape for coordinate array"))
+        raise RuntimeError(at_user_line(f"{points.shape[0]} coordinates are given for {x.ndim} axes"))
     _pad_mode(mode)
     points = points if points.dtype == np.float64 else points.astype(float)
     y = _interpolated(x, [points[k] for k in range(x.ndim)], order, mode, cval)

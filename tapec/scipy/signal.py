@@ -73,7 +73,7 @@ def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", 
 def _two(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
     x, v = as_array(in1), as_array(in2)
     if not x.ndim == v.ndim == 2:
-        raise ValueError(at_user_line(f"{name} inputs must both be 2-D arrays"))
+        raise ValueError(at_user_line(f"{name} takes two matrices, got arrays of shapes {x.shape} and {v.shape}"))
     return x, v
 
 
@@ -83,8 +83,7 @@ def _middle(y: Any, x: Any, start: list[int]) -> Any:
 
 def _bounded(x: Any, v: Any, mode: str, boundary: str, fillvalue: Any) -> Any:
     if boundary not in _BOUNDARIES:
-        flags = "'fill', 'circular' (or 'wrap'), and 'symmetric' (or 'symm')"
-        raise ValueError(at_user_line(f"Acceptable boundary flags are {flags}."))
+        raise ValueError(at_user_line(f"boundary is one of {', '.join(map(repr, _BOUNDARIES))}, got {boundary!r}"))
     nothing = type(fillvalue) in (int, float) and fillvalue == 0
     if mode != "full" or (boundary == "fill" and nothing):
         return convolve(x, v, mode, "direct")
@@ -93,16 +92,10 @@ def _bounded(x: Any, v: Any, mode: str, boundary: str, fillvalue: Any) -> Any:
 
 
 # -- filters ----------------------------------------------------------------------------------------------------------
-def _axis_of(x: Any, axis: int) -> int:
-    if not -x.ndim <= axis < x.ndim:
-        raise ValueError(at_user_line("selected axis is out of range"))
-    return axis % x.ndim
-
-
 def _taps(c: Any, name: str) -> Any:
     c = np.atleast_1d(as_array(c))
     if c.ndim != 1 or not c.shape[0]:
-        raise ValueError(at_user_line(f"Parameter {name} is not a non-empty 1d array, since {name}.shape={c.shape}!"))
+        raise ValueError(at_user_line(f"{name} is a vector of one or more taps, got an array of shape {c.shape}"))
     return c
 
 
@@ -117,7 +110,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     np.float64(2.0)
     """
     b, a, x = _taps(b, "b"), _taps(a, "a"), as_array(x)
-    axis = _axis_of(x, axis)
+    axis = normalize_axis(axis, x.ndim)
     y = _lfilter(b, a, x, axis)
     return y if zi is None else _from_state(b, a, x, y, axis, as_array(zi))
 
@@ -127,7 +120,7 @@ def _from_state(b: Any, a: Any, x: Any, y: Any, axis: int, state: Any) -> tuple[
     order, n = max(a.shape[0], b.shape[0]) - 1, x.shape[axis]
     wanted = tuple([order if k == axis else m for k, m in enumerate(x.shape)])
     if state.ndim != x.ndim or state.shape[axis] != order:
-        raise ValueError(at_user_line(f"Unexpected shape for zi: expected {wanted}, found {state.shape}."))
+        raise ValueError(at_user_line(f"the state zi has the shape {wanted}, got {state.shape}"))
     state = np.moveaxis(np.broadcast_to(state, wanted), axis, -1)
     b, a, x, y = b / a[0], a / a[0], np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)
     past = state[..., :n] if n < order else np.pad(state, [(0, 0)] * (x.ndim - 1) + [(0, n - order)])
@@ -147,11 +140,11 @@ def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
     """The analytic signal: no negative frequencies, and twice the positive ones."""
     x = as_array(x)
     if x.dtype.kind == "c":
-        raise ValueError(at_user_line("x must be real."))
+        raise ValueError(at_user_line(f"x must be real, got {x.dtype}"))
     axis = normalize_axis(axis, x.ndim)
     n = x.shape[axis] if N is None else int(plain_number(N))
     if n <= 0:
-        raise ValueError(at_user_line("N must be positive."))
+        raise ValueError(at_user_line(f"N must be positive, got {n}"))
     spectrum = np.fft.fft(x, n, axis)
     weights = np.zeros(n, real_dtype(spectrum.dtype))
     weights[1 : (n + 1) // 2] = 2
@@ -162,7 +155,7 @@ def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
     """The data less their mean, or less the line of least squares between each two breakpoints."""
     if type not in ("linear", "l", "constant", "c"):
-        raise ValueError(at_user_line("Trend type must be 'linear' or 'constant'."))
+        raise ValueError(at_user_line(f"type is 'linear' or 'constant', got {type!r}"))
     data = as_array(data)
     data = data if data.dtype.char in "fdFD" else data.astype(float)
     if type in ("constant", "c"):
@@ -171,7 +164,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
     n = data.shape[axis]
     points = sorted({0, n, *np.atleast_1d(np.asarray(bp)).tolist()})
     if points[-1] > n or points[0] < 0:
-        raise ValueError(at_user_line("Breakpoints must be less than length of data along given axis."))
+        raise ValueError(at_user_line(f"breakpoints are numbers from 0 to {n}, got {bp}"))
     data = np.moveaxis(data, axis, -1)
     parts = [_less_line(data[..., start:stop]) for start, stop in itertools.pairwise(points)]
     return np.moveaxis(np.concatenate(parts, data.ndim - 1) if len(parts) > 1 else parts[0], -1, axis)
@@ -198,7 +191,7 @@ def savgol_filter(
 ) -> Any:
     """Each number, or derivative, from the polynomial that fits the window around it."""
     if mode not in (*_PADS, "interp"):
-        raise ValueError(at_user_line("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'."))
+        raise ValueError(at_user_line(f"mode is one of {', '.join(map(repr, _PADS))}, 'interp', got {mode!r}"))
     window, order, deriv = [int(plain_number(k)) for k in (window_length, polyorder, deriv)]
     delta = plain_number(delta)
     x = as_array(x)
@@ -210,8 +203,7 @@ def savgol_filter(
         return along_axis(x, taps, axis, before, _PADS[mode], cval)
     x = np.moveaxis(x, axis, -1)
     if window > x.shape[-1]:
-        message = "If mode is 'interp', window_length must be less than or equal to the size of x."
-        raise ValueError(at_user_line(message))
+        raise ValueError(at_user_line(f"a window of {window} is longer than {x.shape[-1]}. Mend: another mode"))
     fit = _fit(window, order, deriv, delta).astype(x.dtype)
     middle = convolve_rows(x, taps, "valid")[..., after - before :]
     first, last = x[..., :window] @ fit[:after].T, x[..., x.shape[-1] - window :] @ fit[window - after :].T

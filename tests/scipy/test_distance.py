@@ -103,35 +103,38 @@ def test_batches_and_compiled_code():
 
 
 BAD = {
-    "vectors": lambda s, a: s.cdist(a[0], B),
-    "columns": lambda s, a: s.cdist(a, B[:, :2]),
-    "complex": lambda s, a: s.cdist(a + 1j, B),
-    "a vector": lambda s, a: s.pdist(a[0]),
-    "weights below zero": lambda s, a: s.cdist(a, B, w=-W),
-    "too few weights": lambda s, a: s.cdist(a, B, "cosine", w=W[:2]),
-    "weights of two axes": lambda s, a: s.pdist(a, w=W[None]),
-    "unknown argument": lambda s, a: s.cdist(a, B, p=3),
-    "incompatible": lambda s, a: s.squareform(a[0, :2]),
-    "not square": lambda s, a: s.squareform(a),
-    "not symmetric": lambda s, a: s.squareform(a[:3]),
-    "diagonal": lambda s, a: s.squareform(a[:3] + a[:3].T),
-    "three axes": lambda s, a: s.squareform(a[None]),
-    "to matrix": lambda s, a: s.squareform(a, "tomatrix"),
-    "to vector": lambda s, a: s.squareform(a[0], "tovector"),
+    "vectors": (lambda s, a: s.cdist(a[0], B), "XA must be a 2-dimensional array"),
+    "columns": (lambda s, a: s.cdist(a, B[:, :2]), "XA has 3 columns, XB has 2"),
+    "complex": (lambda s, a: s.cdist(a + 1j, B), "XA must be real, got complex128"),
+    "a vector": (lambda s, a: s.pdist(a[0]), "X must be a 2-dimensional array"),
+    "weights below zero": (lambda s, a: s.cdist(a, B, w=-W), "weights must be non-negative"),
+    "too few weights": (lambda s, a: s.cdist(a, B, "cosine", w=W[:2]), "2 weights are given for 3 columns"),
+    "weights of two axes": (lambda s, a: s.pdist(a, w=W[None]), r"w must be a vector, got an array of shape \(1, 3\)"),
+    "unknown argument": (lambda s, a: s.cdist(a, B, p=3), "unexpected keyword"),
+    "incompatible": (lambda s, a: s.squareform(a[0, :2]), "2 distances are not those of all pairs of n rows"),
+    "not square": (lambda s, a: s.squareform(a), "is square, got one of shape"),
+    "not symmetric": (lambda s, a: s.squareform(a[:3]), "is symmetric. Mend"),
+    "diagonal": (lambda s, a: s.squareform(a[:3] + a[:3].T), "has zeros on its diagonal. Mend"),
+    "three axes": (lambda s, a: s.squareform(a[None]), "X is a vector or a matrix of distances"),
+    "to matrix": (lambda s, a: s.squareform(a, "tomatrix"), "force='tomatrix' takes a distance vector, got"),
+    "to vector": (lambda s, a: s.squareform(a[0], "tovector"), "force='tovector' takes a distance matrix, got"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_arguments_that_scipy_refuses(name):
     error = TypeError if name == "unknown argument" else ValueError
-    for s, a in ((scipys, A), (distance, A), (distance, tapec.constant(A))):
-        with pytest.raises(error):
-            BAD[name](s, a)
+    call, message = BAD[name]
+    with pytest.raises(error):
+        call(scipys, A)
+    for a in (A, tapec.constant(A)):
+        with pytest.raises(error, match=message):
+            call(distance, a)
 
 
 def test_powers_that_make_no_distance():
     for p in (0, -1):
-        with pytest.raises(ValueError, match="p must be greater than 0"):
+        with pytest.raises(ValueError, match=f"p must be greater than 0, got {p}"):
             distance.pdist(A, "minkowski", p=p)
 
 

@@ -137,24 +137,38 @@ def test_exported_factors_need_scipy_alone(tmp_path):
 
 
 BAD = {
-    "lu of a vector": (lambda s, a: s.lu(a[0]), ValueError),
-    "lu_solve": (lambda s, a: s.lu_solve(scipy.linalg.lu_factor(A), a[:3]), ValueError),
-    "qr": (lambda s, a: s.qr(a, mode="reduced"), ValueError),
-    "eigh b": (lambda s, a: s.eigh(a, np.eye(3)), ValueError),
-    "eigh type": (lambda s, a: s.eigh(a, SPD, type=4), ValueError),
-    "eigh not definite": (lambda s, a: s.eigh(a, -SPD), np.linalg.LinAlgError),
-    "eigh indices": (lambda s, a: s.eigh(a, subset_by_index=(2, 4)), ValueError),
-    "solveh_banded": (lambda s, a: s.solveh_banded(a[:2], np.ones(3)), ValueError),
-    "solveh_banded not definite": (lambda s, a: s.solveh_banded(-HALF, a), np.linalg.LinAlgError),
+    "lu of a vector": (lambda s, a: s.lu(a[0]), ValueError, r"expected a matrix, got an array of shape \(4,\)"),
+    "lu_solve": (
+        lambda s, a: s.lu_solve(scipy.linalg.lu_factor(A), a[:3]),
+        ValueError,
+        r"factors of shape \(4, 4\) meet b of shape \(3, 4\)",
+    ),
+    "qr": (
+        lambda s, a: s.qr(a, mode="reduced"),
+        ValueError,
+        "mode is one of 'full', 'qr', 'economic', 'r', got 'reduced'",
+    ),
+    "eigh b": (lambda s, a: s.eigh(a, np.eye(3)), ValueError, r"b has the shape \(3, 3\), but a has \(4, 4\)"),
+    "eigh type": (lambda s, a: s.eigh(a, SPD, type=4), ValueError, "type is 1, 2 or 3, got 4"),
+    "eigh not definite": (lambda s, a: s.eigh(a, -SPD), np.linalg.LinAlgError, "positive definite"),
+    "eigh indices": (
+        lambda s, a: s.eigh(a, subset_by_index=(2, 4)),
+        ValueError,
+        r"the first and the last of 4 eigenvalues, counted from 0, got \(2, 4\)",
+    ),
+    "solveh_banded": (lambda s, a: s.solveh_banded(a[:2], np.ones(3)), ValueError, "shapes of ab and b"),
+    "solveh_banded not definite": (lambda s, a: s.solveh_banded(-HALF, a), np.linalg.LinAlgError, "positive definite"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_arguments_that_scipy_refuses(name):
-    call, error = BAD[name]
-    for s, a in ((scipy.linalg, A), (linalg, A), (linalg, tapec.constant(A))):
-        with pytest.raises(error):
-            call(s, a)
+    call, error, message = BAD[name]
+    with pytest.raises(error):
+        call(scipy.linalg, A)
+    for a in (A, tapec.constant(A)):
+        with pytest.raises(error, match=message):
+            call(linalg, a)
 
 
 @pytest.mark.parametrize("more", [{"pivoting": True}, {"mode": "raw"}])

@@ -34,7 +34,7 @@ def _flat_power(x: Any, p: Any) -> Any:
 def _minkowski(d: Any, w: Any, p: Any) -> Any:
     p = plain_number(p)
     if not p > 0:
-        raise ValueError(at_user_line("p must be greater than 0"))
+        raise ValueError(at_user_line(f"p must be greater than 0, got {p}"))
     if w is None or p == math.inf:
         return np.linalg.norm(d if w is None else np.where(w > 0, d, 0), p, axis=-1)
     return _flat_power(np.sum(w * _flat_power(np.abs(d), p), axis=-1), 1 / p)
@@ -80,7 +80,7 @@ def _rows(x: Any, name: str) -> Any:
     if x.ndim != 2:
         raise ValueError(at_user_line(f"{name} must be a 2-dimensional array, got one of shape {x.shape}"))
     if x.dtype.kind == "c":
-        raise ValueError(at_user_line(f"Unsupported dtype {x.dtype}"))
+        raise ValueError(at_user_line(f"{name} must be real, got {x.dtype}"))
     dtype = np.result_type(x.dtype, float)
     return x if x.dtype == dtype else x.astype(dtype)
 
@@ -90,11 +90,11 @@ def _weights(w: Any, n: int) -> Any:
         return None
     w = as_array(w)
     if w.ndim != 1:
-        raise ValueError(at_user_line("Weights must be a vector (ndim = 1)"))
+        raise ValueError(at_user_line(f"w must be a vector, got an array of shape {w.shape}"))
     if w.shape[0] != n:
-        raise ValueError(at_user_line(f"Weights must have same size as input vector. {w.shape[0]} vs. {n}."))
+        raise ValueError(at_user_line(f"{w.shape[0]} weights are given for {n} columns"))
     if holds(np.any(w < 0)):
-        raise ValueError(at_user_line("Input weights should be all non-negative"))
+        raise ValueError(at_user_line("weights must be non-negative"))
     return w
 
 
@@ -129,7 +129,7 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, w: An
         return _distance.cdist(XA, XB, metric, out=out, **({} if w is None else {"w": w}), **kwargs)
     a, b = _rows(XA, "XA"), _rows(XB, "XB")
     if a.shape[1] != b.shape[1]:
-        raise ValueError(at_user_line("XA and XB must have the same number of columns (i.e. feature dimension.)"))
+        raise ValueError(at_user_line(f"XA has {a.shape[1]} columns, XB has {b.shape[1]}"))
     w = _weights(w, a.shape[1])
     if name == "cosine":
         return _cosine(a, b, w, **kwargs)
@@ -154,20 +154,17 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
     x = as_array(X)
     wanted = {"tomatrix": (1, "vector"), "tovector": (2, "matrix")}.get(force.lower())
     if wanted and x.ndim != wanted[0]:
-        raise ValueError(at_user_line(f"Forcing '{force.lower()}' but input X is not a distance {wanted[1]}."))
+        raise ValueError(at_user_line(f"force={force!r} takes a distance {wanted[1]}, got an array of shape {x.shape}"))
     if x.ndim == 1:
         return _to_matrix(x)
     if x.ndim != 2:
-        message = (
-            f"The first argument must be one or two dimensional array. A {x.ndim}-dimensional array is not permitted"
-        )
-        raise ValueError(at_user_line(message))
+        raise ValueError(at_user_line(f"X is a vector or a matrix of distances, got an array of shape {x.shape}"))
     if x.shape[0] != x.shape[1]:
-        raise ValueError(at_user_line("The matrix argument must be square."))
+        raise ValueError(at_user_line(f"a matrix of distances is square, got one of shape {x.shape}"))
     if checks and holds(np.any(x != x.T)):
-        raise ValueError(at_user_line("Distance matrix 'X' must be symmetric."))
+        raise ValueError(at_user_line("a matrix of distances is symmetric. Mend: checks=False takes its upper half"))
     if checks and holds(np.any(np.diagonal(x) != 0)):
-        raise ValueError(at_user_line("Distance matrix 'X' diagonal must be zero."))
+        raise ValueError(at_user_line("a matrix of distances has zeros on its diagonal. Mend: checks=False"))
     return x[np.triu_indices(x.shape[0], 1)]
 
 
@@ -175,8 +172,7 @@ def _to_matrix(v: Any) -> Any:
     count = v.shape[0]
     n = math.isqrt(2 * count) + 1
     if n * (n - 1) != 2 * count:
-        message = "It must be a binomial coefficient n choose 2 for some integer n >= 2."
-        raise ValueError(at_user_line(f"Incompatible vector size. {message}"))
+        raise ValueError(at_user_line(f"{count} distances are not those of all pairs of n rows, for any n"))
     if not count:
         return np.zeros((1, 1), v.dtype)
     i, j = np.triu_indices(n, 1)
