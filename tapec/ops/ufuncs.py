@@ -65,8 +65,8 @@ _REDUCTIONS: dict[Any, Any] = {
     np.logical_and: np.all,
     np.logical_or: np.any,
 }
-LONG, PAIR = 8, 2  # elements from which the logarithm of a sum of exponentials is computed as such; of large arrays,
-SMALL = 16  # which have more elements than that, if there is more to add up than two
+MANY = 8  # terms from which the logarithm of a sum of exponentials is computed as such, and not term by term;
+TINY = 16  # in arrays of more elements than these, already from three terms
 _ACCUMULATIONS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
 
 
@@ -99,7 +99,7 @@ def _is_long(array: Any, axis: Any) -> bool:
     """Are so many floats added up that it is not written out one after the other?"""
     shape = shape_of(array)
     count = math.prod([shape[k] for k in normalize_axes(axis, len(shape))])
-    return dtype_of(array).kind == "f" and (count >= LONG or (count > PAIR and math.prod(shape) > SMALL))
+    return dtype_of(array).kind == "f" and count >= (3 if math.prod(shape) > TINY else MANY)
 
 
 def _fold(ufunc: np.ufunc, array: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
