@@ -255,12 +255,8 @@ def block_diag(*arrs: Any) -> Any:
     """The matrices along the diagonal, zeros elsewhere."""
     blocks = [np.atleast_2d(as_array(a)) for a in arrs]
     columns = [b.shape[1] for b in blocks]
-    rows = []
-    for k, block in enumerate(blocks):
-        before = np.zeros((block.shape[0], sum(columns[:k])), block.dtype)
-        after = np.zeros((block.shape[0], sum(columns[k + 1 :])), block.dtype)
-        rows.append(np.concatenate([before, block, after], axis=1))
-    return np.concatenate(rows, axis=0)
+    around = [(sum(columns[:k]), sum(columns[k + 1 :])) for k in range(len(columns))]
+    return np.concatenate([np.pad(b, ((0, 0), beside)) for b, beside in zip(blocks, around)])
 
 
 def toeplitz(c: Any, r: Any = None) -> Any:

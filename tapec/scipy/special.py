@@ -122,7 +122,7 @@ def perm(N: Any, k: Any, exact: bool = False) -> Any:
 
 
 def _countable(N: Any, k: Any) -> Any:
-    return (k <= N) & (N >= 0) & (k >= 0)
+    return (k >= 0) & (k <= N)
 
 
 # -- on spheres ---------------------------------------------------------------------------------------------------
