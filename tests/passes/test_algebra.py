@@ -35,6 +35,20 @@ CASES = {
             ("%x: bool[3]", "multiply %x, 1"),
         ],
     ),
+    **{
+        f"{op}-{str(value).lower()}": Case(
+            "%c: bool[3], %x: f64[3]",
+            [
+                (f"{op} %c, {value}", "%c"),
+                (f"{op} {value}, %c", "%c"),
+                (f"full {{shape=(2,3), value={value}, dtype=bool}}; {op} %c, %0", "broadcast_to %c {shape=(2, 3)}"),
+            ],
+            [f"{op} %c, {not value}", f"{op} %c, %c"],
+            [("%i: i64[3]", f"{op} %i, {value}")],
+        )
+        for ops, value in ((("logical_and", "bitwise_and"), True), (("logical_or", "bitwise_or"), False))
+        for op in ops
+    },
     "over-one": Case(F, [("divide %x, 1.0", "%x")], ["divide 1.0, %x"], [(INT, "divide %x, 1")]),
     "python-number-times-one": Case(
         NUMBER,

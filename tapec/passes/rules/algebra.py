@@ -66,6 +66,11 @@ def _is_added_up(y: Node, x: Node) -> bool:
     return x.op is SCATTER and x.type == y.type and is_added_up(x)
 
 
+def _neutral(name: str, op: Any, value: bool) -> Rule:
+    """The other operand of a logical operation, where that is a condition."""
+    return Rule(name, op(a, b), a, lambda a, b: _is_bool(a) and uniform_value(b) is value, kinds="b")
+
+
 def _decides(y: Node, x: Node) -> bool:
     """Is x a Python number, in an operation that has the dtype of the other operand, too?"""
     return x.type.weak and all([i.type.dtype == y.type.dtype for i in y.inputs])
@@ -98,6 +103,8 @@ ALGEBRA = (
     Rule("plus-negative-zero", x + -0.0, x),
     Rule("plus-integer-zero", x + 0, x, kinds="iu"),
     Rule("plus-zero-added-up", x + 0.0, x, _is_added_up, kinds="fc"),
+    *[_neutral(f"{op.__name__}-true", op, True) for op in (np.logical_and, np.bitwise_and)],
+    *[_neutral(f"{op.__name__}-false", op, False) for op in (np.logical_or, np.bitwise_or)],
     Rule("positive", np.positive(x), x, kinds="fciu"),
     # signs: a negation moves outwards until it meets a sum, a number, or another negation
     Rule("times-minus-one", x * -1, -x, kinds="fi"),
