@@ -28,7 +28,7 @@ from tapec.autodiff.reverse import (
     result_of,
 )
 from tapec.autodiff.shifts import cancelling_shifts
-from tapec.autodiff.shortcuts import shortcut
+from tapec.autodiff.shortcuts import shortcut, unless_infinite
 from tapec.autodiff.zeros import Zero
 from tapec.errors import GraphError
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, prune
@@ -91,11 +91,15 @@ def push(
     whole = shortcut(node, sources)
     if node.op is ITEM:
         t = moving[node.inputs[0]][node.param("index")]
-    elif whole is not None:
+    elif whole is not None and whole.jvp is not None:
         xs = [Symbol(lift(i), builder) for i in whole.inputs]
         t = whole.jvp([moving.get(i) for i in whole.inputs], Symbol(lift(node), builder), *xs)
     else:
-        t = tangent(builder, node, [moving.get(i) for i in node.inputs], lift)
+        ts = [moving.get(i) for i in node.inputs]
+        if whole is not None and whole.flat in moving:
+            k = node.inputs.index(whole.flat)
+            ts[k] = unless_infinite(Symbol(lift(whole.flat), builder), ts[k])
+        t = tangent(builder, node, ts, lift)
     if isinstance(node.type, tuple):
         if t is not None:
             moving[node] = t

@@ -141,7 +141,7 @@ class _Walk(Writer):
             return EXPONENTIALS[name](self.value(node.inputs[0]))
         if SUMS in self.also and sign > 0 and _is_sum(node):
             self.sums = True
-            return np.log(with_held_exponentials(self, node))
+            return with_held_exponentials(self, node) / self.held(node)  # not its value, but its derivative
         rest = _rest(node) if SHARES in self.also else None
         found = _sigmoid(rest or node) if SHARES in self.also else None
         if found is not None:

@@ -8,7 +8,7 @@ As a map of the real plane that is the transpose of the tangent map, so transpos
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from tapec.autodiff.cotangents import Minus, Uniform, accumulate, product, settled, taken_apart
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.shifts import cancelling_shifts
-from tapec.autodiff.shortcuts import shortcut
+from tapec.autodiff.shortcuts import shortcut, unless_infinite
 from tapec.autodiff.zeros import Zero, filled, is_zero
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Type, input_node
 from tapec.ir.origin import variable_for
@@ -93,7 +93,7 @@ def backward(
     for target, seed in zip(targets, seeds, strict=True):
         if is_differentiable(target.type):
             accumulate(pending, target, seed)
-    uses = Counter(chain.from_iterable([n.inputs for n in nodes if n.role is None]))
+    program = _Program(nodes, sources, lift, slopes)
     keep = builder.origin, builder.role
     builder.role = CT
     origin: Any = None
@@ -106,7 +106,7 @@ def backward(
             builder.origin = origin = node.origin
             if node in shifts:
                 pending[node] = Zero(plain(node.type), builder)
-            _step(builder, node, pending, active, sources, lift, slopes, uses)
+            _step(builder, node, pending, active, program)
     for source in sources:
         if source in pending:
             pending[source] = settled(pending[source])
@@ -161,17 +161,27 @@ def _christen(ct: Any, node: Node) -> None:
             ct.node.name = f"d_{name}"
 
 
+class _Program:
+    """What is differentiated."""
+
+    def __init__(self, nodes: Sequence[Node], sources: Sequence[Node], lift: Callable[[Node], Node], slopes: Any):
+        own = [n for n in nodes if n.role is None]
+        self.uses = Counter(chain.from_iterable([n.inputs for n in own]))  # by the user
+        self.of_derivatives = len(own) < len(nodes)  # whose values may be infinite where those of the user are none
+        self.sources = sources
+        self.lift = lift
+        self.slopes: Slopes | None = slopes
+
+
 def _step(
     builder: Builder,
     node: Node,
     pending: dict[Node, Any],
     active: set[Node],
-    sources: Sequence[Node],
-    lift: Callable[[Node], Node],
-    slopes: Slopes | None,
-    uses: Mapping[Node, int],
+    program: _Program,
 ) -> None:
     """Carry the cotangent of one node to its inputs."""
+    lift, slopes = program.lift, program.slopes
     ct = pending[node]
     minus, ct = taken_apart(ct)
     if node.op is ITEM:
@@ -179,7 +189,7 @@ def _step(
         k = node.param("index")
         slots[k] = ct if slots[k] is None else slots[k] + ct
         return
-    whole = shortcut(node, sources, uses)
+    whole = shortcut(node, program.sources, program.uses)
     inputs = node.inputs if whole is None else whole.inputs
     wanted = [i in active for i in inputs]
     if not any(wanted):
@@ -197,6 +207,8 @@ def _step(
             else:
                 parts = signed_cotangents(node, ct, y, xs, wanted)
         else:
+            if whole.flat is not None and program.of_derivatives:
+                ct = unless_infinite(Symbol(lift(whole.flat), builder), settled(ct))
             parts = whole.vjp(ct, y, *xs)
     for i, want, part in zip(inputs, wanted, parts, strict=True):
         if want and part is not None:

@@ -14,7 +14,7 @@ import numpy as np
 from tapec.autodiff.written import Writer, WrittenOut
 from tapec.ir import Node, is_literal
 from tapec.ops import apply
-from tapec.ops.elementwise import far_out
+from tapec.ops.elementwise import largest_number
 
 __all__ = [
     "FLAT",
@@ -55,7 +55,7 @@ def with_held_exponentials(writer: Writer, node: Node, far: int = FAR) -> Any:
     """The value once more, of exponentials that are numbers."""
     if _is_exponential(node):
         writer.inner[node] = None
-        return np.minimum(apply(node.op, (writer.value(node.inputs[0]),)), far_out(node.type.dtype))
+        return np.minimum(apply(node.op, (writer.value(node.inputs[0]),)), largest_number(node.type.dtype))
     if is_literal(node) or not leads_to_exponential(node, far):
         return writer.value(node)
     writer.inner[node] = None
@@ -78,5 +78,6 @@ def not_exponentials(nodes: Iterable[Node]) -> list[Node]:
 
 def is_held(node: Node) -> bool:
     """Is it such an exponential?"""
-    most = node.inputs[1]
-    return is_literal(most) and node.role is not None and most.value == far_out(node.type.dtype)
+    e, most = node.inputs
+    bound = is_literal(most) and node.role is not None and most.value == largest_number(node.type.dtype)
+    return bound and _is_exponential(e)

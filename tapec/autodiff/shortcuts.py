@@ -25,7 +25,7 @@ from tapec.ir import Node, is_literal
 from tapec.ops.elementwise import largest_number
 from tapec.ops.layout import unbroadcast
 
-__all__ = ["Shortcut", "shortcut"]
+__all__ = ["Shortcut", "shortcut", "unless_infinite"]
 
 
 class Shortcut(NamedTuple):
@@ -34,8 +34,8 @@ class Shortcut(NamedTuple):
     inputs: tuple[Node, ...]
     inner: tuple[Node, ...]  # the values between
     vjp: Callable[..., tuple[Any, ...]]  # from ct, y and the inputs
-    jvp: Callable[..., Any]  # from the tangents, y and the inputs
-    alone: Sequence[Node] = ()  # values between which should gather cotangents first, if there are other uses
+    jvp: Callable[..., Any] | None  # from the tangents, y and the inputs
+    flat: Node | None = None  # where this is infinite; tangents are then those of the last operation, without a rule
 
 
 def shortcut(node: Node, apart: Collection[Node], uses: Mapping[Node, int] | None = None) -> Shortcut | None:
@@ -49,7 +49,14 @@ def shortcut(node: Node, apart: Collection[Node], uses: Mapping[Node, int] | Non
     found = find(node)
     if found is None or any([n in apart for n in found.inner]):
         return None
-    return None if uses is not None and any([uses[n] > 1 for n in found.alone]) else found
+    if found.flat is not None and uses is not None and any([uses[n] > 1 for n in not_exponentials(found.inner)]):
+        return None  # cotangents should be gathered before they go on
+    return found
+
+
+def unless_infinite(x: Any, t: Any) -> Any:
+    """What flows where x is a number: elsewhere it may be none itself, and what it meets is flat."""
+    return np.where(np.isinf(x), 0, t)
 
 
 # -- 1 / (1 + exp(u)), exp(u) / (1 + exp(u)) --------------------------------------------------------------------------
@@ -361,15 +368,14 @@ def _along_logarithm(
         from tapec.autodiff.forward import summed  # likewise
 
         moving = [t if a else None for t, a in zip(ts, asked)]
-        if sums:
-            moving[operand] = _unless_infinite(xs[operand], ts[operand])
-            return _tangent(node, moving, y, xs)
         moving[operand] = None if direct is None else pushed_through(direct, ts[m:], xs[m:])
         along = pushed_through(log, ts[n:m], xs[n:m])
         return summed([_tangent(node, moving, y, xs), None if along is None else along * slope(y, *xs[:n])])
 
     inputs = (*node.inputs, *log.inputs, *(() if direct is None else direct.inputs))
-    return Shortcut(inputs, log.inner, vjp, jvp, not_exponentials(log.inner) if sums else ())
+    if sums:
+        return Shortcut(inputs, log.inner, vjp, None, node.inputs[operand])
+    return Shortcut(inputs, log.inner, vjp, jvp)
 
 
 # -- tanh(exp(u)) and the like ----------------------------------------------------------------------------------------
@@ -385,15 +391,23 @@ def _flat(node: Node) -> Shortcut | None:
         (part,) = signed_cotangents(node, ct, y, (x,), [True])
         return None, *back_through(found, settled(part), xs)
 
-    def jvp(ts: Any, y: Any, x: Any, *xs: Any) -> Any:
-        return _tangent(node, [_unless_infinite(x, ts[0])], y, (x,))
-
-    return Shortcut((*node.inputs, *found.inputs), found.inner, vjp, jvp, not_exponentials(found.inner))
+    return Shortcut((*node.inputs, *found.inputs), found.inner, vjp, None, node.inputs[0])
 
 
-def _unless_infinite(x: Any, t: Any) -> Any:
-    """Tangents of what is flat there."""
-    return None if t is None else np.where(np.isinf(x), 0, t)
+def _held(node: Node) -> Shortcut:
+    """The slope of an exponential that is held to a number is that: others have none where it is infinite."""
+    e = node.inputs[0]
+    slope = 1 if e.op.name == "exp" else math.log(2.0)
+
+    def scaled(t: Any, y: Any) -> Any:
+        return t * y if slope == 1 else t * y * slope
+
+    return Shortcut(
+        inputs=(*e.inputs, e),
+        inner=(e,),
+        vjp=lambda ct, y, u, e: (scaled(ct, y), None),
+        jvp=lambda ts, y, u, e: unless_infinite(e, scaled(ts[0], y)),
+    )
 
 
 def _tangent(node: Node, ts: list[Any], y: Any, xs: Sequence[Any]) -> Any:
@@ -495,6 +509,6 @@ _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
     **dict.fromkeys(["power", "float_power"], _power),
     "square": _square,
     "multiply": _product,
-    "minimum": lambda node: _along_logarithm(node, 0, lambda y, e, most: y) if is_held(node) else _share(node),
+    "minimum": lambda node: _held(node) if is_held(node) else _share(node),
     **dict.fromkeys(FLAT, _flat),
 }

@@ -14,12 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from tapec.codegen.items import no_run
 from tapec.ir import CONSTANT, Node, Op, constant
 from tapec.ir.types import Type, weak_type
-from tapec.ops.elementwise import far_out
 
 __all__ = ["FLOAT", "ZERO", "Elements", "element_type", "is_bool", "spelled"]
 
@@ -27,7 +24,6 @@ FLOAT = weak_type(float)
 INT = weak_type(int)
 BOOL = weak_type(bool)
 LARGEST = sys.float_info.max
-HELD = far_out(np.dtype(float))
 ZERO: Any = type("Zero", (), {"__repr__": lambda self: "0"})()
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -344,21 +340,11 @@ def _selecting(name: str) -> Callable[..., Any]:
         *test, x, y = args
         if is_bool(x) and is_bool(y):
             return b.make(OPS[name], BOOL, *args)
-        if (
-            name == "minimum"
-            and isinstance(x, Node)
-            and x.op in (OPS["exp"], OPS["exp2"])
-            and _only_infinities_exceed(b, y)
-        ):
+        if name == "minimum" and isinstance(x, Node) and x.op in (OPS["exp"], OPS["exp2"]) and y == LARGEST:
             return x  # math.exp raises instead
         return b.make(OPS[name], FLOAT, *test, b.as_float(x), b.as_float(y))
 
     return simpler
-
-
-def _only_infinities_exceed(b: Elements, bound: Any) -> bool:
-    """In a derivative, so does the number to which exponentials are held: that stands for infinity."""
-    return bound == LARGEST or (b.role is not None and bound == HELD)
 
 
 def _logical(name: str) -> Callable[..., Any]:

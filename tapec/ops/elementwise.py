@@ -22,12 +22,6 @@ def largest_number(dtype: np.dtype) -> Any:
     return largest if dtype.char == "g" else float(largest)
 
 
-def far_out(dtype: np.dtype) -> Any:
-    """A power of ten so large that in derivatives exponentials beyond it may count as it, but with finite multiples."""
-    largest = largest_number(dtype)
-    return type(largest)(10) ** int(np.log10(largest) * 15 / 16)
-
-
 # -- arithmetic -------------------------------------------------------------------------------------------------
 def _divide_vjp(ct: Any, y: Any, a: Any, b: Any) -> Any:
     """Both cotangents share one division."""

@@ -281,5 +281,5 @@ def test_sums_with_exponentials_count_where_they_are_no_divisors():
     assert logarithm_of(below, below, (SUMS,)) is None
     assert logarithm_of(square, square) is None
     found = logarithm_of(square, square, (SUMS,))
-    assert set(found.log.inputs) == {graph.inputs[0]}
+    assert set(found.log.inputs) == {graph.inputs[0], below.inputs[1]}
     assert {node.op.name for node in found.log.inner} == {"exp", "multiply", "add", "square"}
