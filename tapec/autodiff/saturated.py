@@ -6,7 +6,8 @@ in the derivative of such a function an exponential is held to a number, at any 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from tapec.ops.elementwise import largest_number
 __all__ = [
     "FLAT",
     "LAYOUT",
+    "SLOPES",
     "held_exponentials",
+    "is_exponential",
     "is_held",
     "leads_to_exponential",
-    "not_exponentials",
+    "power_of_exponential",
     "with_held_exponentials",
 ]
 
@@ -30,38 +33,77 @@ FLAT = (  # at one end or at both
     *("exp", "exp2", "expm1", "tanh", "arctan", "sigmoid"),
     *("scipy.special.expit", "scipy.special.erf", "scipy.special.erfc", "scipy.special.ndtr"),
 )
+SLOPES: dict[str, Callable[[Any], Any]] = {  # of exponentials, by their values
+    "exp": lambda y: y,
+    "exp2": lambda y: y * math.log(2.0),
+    "expm1": lambda y: y + 1,
+}
 LAYOUT = frozenset({"getitem", "take_along_axis", "reshape", "transpose", "broadcast_to"})
-BETWEEN = frozenset({"negative", "add", "subtract", "multiply", "divide", "sqrt", "log", "log1p"})
-FAR = 6  # operations between such a function and an exponential
+BETWEEN = frozenset({"negative", "add", "subtract", "multiply", "divide", "maximum", "minimum", "absolute"})
+BETWEEN |= {"sqrt", "log", "log1p", "logaddexp"}
+FAR = 4  # operations between such a function and an exponential
 
 
 def leads_to_exponential(node: Node, far: int = FAR) -> bool:
     """Is it made of an exponential, by operations that are steep nowhere far out?"""
-    return _is_exponential(node) or (far > 0 and any([leads_to_exponential(i, far - 1) for i in _operands(node)]))
+    return is_exponential(node) or (far > 0 and any([leads_to_exponential(i, far - 1) for i in _operands(node)]))
 
 
-def _is_exponential(node: Node) -> bool:
-    return node.op.name in ("exp", "exp2") and node.type.dtype.kind == "f"
+def is_exponential(node: Node) -> bool:
+    """Is it one, or a power of one?"""
+    return node.type.dtype.kind == "f" and power_of_exponential(node) is not None
+
+
+def power_of_exponential(node: Node) -> tuple[float, list[Node]] | None:
+    """The power, and all there is from the node down to the exponential."""
+    name = node.op.name
+    if name in SLOPES:
+        return 1, [node]
+    if _is_square(node):
+        k = 2.0
+    elif name == "power" and is_literal(node.inputs[1]) and node.inputs[1].value > 0:
+        k = node.inputs[1].value
+    else:
+        return None
+    found = power_of_exponential(node.inputs[0])
+    if found is None or found[1][-1].op.name == "expm1":
+        return None
+    return k * found[0], [node, *found[1]]
+
+
+def _is_square(node: Node) -> bool:
+    name, inputs = node.op.name, node.inputs
+    return name == "square" or (name == "power" and is_literal(inputs[1]) and inputs[1].value == 2)
 
 
 def _operands(node: Node) -> tuple[Node, ...]:
     name = node.op.name
-    if name in LAYOUT or name == "divide":
+    if name in LAYOUT or name == "divide" or _is_square(node):
         return node.inputs[:1]
     return node.inputs if name in BETWEEN else ()
 
 
 def with_held_exponentials(writer: Writer, node: Node, far: int = FAR) -> Any:
     """The value once more, of exponentials that are numbers."""
-    if _is_exponential(node):
-        writer.inner[node] = None
-        return np.minimum(apply(node.op, (writer.value(node.inputs[0]),)), largest_number(node.type.dtype))
+    if is_exponential(node):
+        return np.minimum(_copied(writer, node, far), largest_number(node.type.dtype))
     if is_literal(node) or not leads_to_exponential(node, far):
         return writer.value(node)
     writer.inner[node] = None
     n = len(_operands(node))
     operands = [with_held_exponentials(writer, i, far - 1) for i in node.inputs[:n]]
+    if _is_square(node):
+        return operands[0] * operands[0]  # whose slope is not doubled before it meets what is zero
     return apply(node.op, (*operands, *map(writer.value, node.inputs[n:])), node.params)
+
+
+def _copied(writer: Writer, node: Node, far: int) -> Any:
+    """The same power of the same exponential, whose own operand may be made of another one."""
+    writer.inner[node] = None
+    below = with_held_exponentials if node.op.name in SLOPES else _copied
+    power = [i.value for i in node.inputs[1:] if is_literal(i)]
+    operands = [below(writer, i, far - 1) for i in node.inputs if not is_literal(i)]
+    return apply(node.op, (*operands, *power), node.params)
 
 
 def held_exponentials(node: Node, end: Node) -> WrittenOut | None:
@@ -72,12 +114,8 @@ def held_exponentials(node: Node, end: Node) -> WrittenOut | None:
     return writer.written(node, with_held_exponentials(writer, node))
 
 
-def not_exponentials(nodes: Iterable[Node]) -> list[Node]:
-    return [n for n in nodes if not _is_exponential(n)]
-
-
 def is_held(node: Node) -> bool:
     """Is it such an exponential?"""
     e, most = node.inputs
     bound = is_literal(most) and node.role is not None and most.value == largest_number(node.type.dtype)
-    return bound and _is_exponential(e)
+    return bound and is_exponential(e)

@@ -18,7 +18,15 @@ import numpy as np
 
 from tapec.autodiff.cotangents import settled
 from tapec.autodiff.logarithms import SHARES, SUMS, is_one, logarithm_of, one_plus_exp
-from tapec.autodiff.saturated import FLAT, held_exponentials, is_held, not_exponentials
+from tapec.autodiff.saturated import (
+    FLAT,
+    SLOPES,
+    held_exponentials,
+    is_exponential,
+    is_held,
+    leads_to_exponential,
+    power_of_exponential,
+)
 from tapec.autodiff.squares import same, square_of
 from tapec.autodiff.written import back_through, pushed_through
 from tapec.ir import Node, is_literal
@@ -49,7 +57,7 @@ def shortcut(node: Node, apart: Collection[Node], uses: Mapping[Node, int] | Non
     found = find(node)
     if found is None or any([n in apart for n in found.inner]):
         return None
-    if found.flat is not None and uses is not None and any([uses[n] > 1 for n in not_exponentials(found.inner)]):
+    if found.flat is not None and uses is not None and any([uses[n] > 1 for n in found.inner if not is_exponential(n)]):
         return None  # cotangents should be gathered before they go on
     return found
 
@@ -67,7 +75,7 @@ def _quotient(node: Node) -> Shortcut | None:
 def _logistic(node: Node) -> Shortcut | None:
     above, below = node.inputs if node.op.name == "divide" else (None, node.inputs[0])
     e = one_plus_exp(below)
-    if e is None or e.type != node.type:
+    if e is None or e.type != node.type or leads_to_exponential(e.inputs[0]):
         return None
     if above is e:
         return _sigmoid(1, *e.inputs, below, e)
@@ -151,6 +159,8 @@ def _over_shifted(node: Node) -> Shortcut | None:
     if found is None or below.type.dtype != node.type.dtype:
         return None
     u, e = found
+    if leads_to_exponential(u):
+        return None
 
     def share_of(t: Any, over: Any, *exp: Any) -> Any:
         """t * exp(u) / (exp(u) + c), from t / (exp(u) + c): in this order nothing underflows on the way."""
@@ -378,6 +388,13 @@ def _along_logarithm(
     return Shortcut(inputs, log.inner, vjp, jvp)
 
 
+def _tangent(node: Node, ts: list[Any], y: Any, xs: Sequence[Any]) -> Any:
+    from tapec.autodiff.forward import tangent  # which asks for shortcuts
+
+    known = {node: y.node, **{i: x.node for i, x in zip(node.inputs, xs)}}
+    return tangent(y.builder, node, ts, known.__getitem__) if any([t is not None for t in ts]) else None
+
+
 # -- tanh(exp(u)) and the like ----------------------------------------------------------------------------------------
 def _flat(node: Node) -> Shortcut | None:
     """A function that is flat far out, with exponentials that are numbers in what it is made of."""
@@ -394,27 +411,25 @@ def _flat(node: Node) -> Shortcut | None:
     return Shortcut((*node.inputs, *found.inputs), found.inner, vjp, None, node.inputs[0])
 
 
-def _held(node: Node) -> Shortcut:
-    """The slope of an exponential that is held to a number is that: others have none where it is infinite."""
+def _held(node: Node) -> Shortcut | None:
+    """The slope of an exponential that is held to a number is made of that: others have none where it is infinite."""
     e = node.inputs[0]
-    slope = 1 if e.op.name == "exp" else math.log(2.0)
+    found = power_of_exponential(e)
+    if found is None:
+        return None
+    power, inner = found
+    exponential = inner[-1]
 
     def scaled(t: Any, y: Any) -> Any:
-        return t * y if slope == 1 else t * y * slope
+        moved = t * SLOPES[exponential.op.name](y)
+        return moved if power == 1 else moved * power
 
     return Shortcut(
-        inputs=(*e.inputs, e),
-        inner=(e,),
+        inputs=(*exponential.inputs, e),
+        inner=tuple(inner),
         vjp=lambda ct, y, u, e: (scaled(ct, y), None),
         jvp=lambda ts, y, u, e: unless_infinite(e, scaled(ts[0], y)),
     )
-
-
-def _tangent(node: Node, ts: list[Any], y: Any, xs: Sequence[Any]) -> Any:
-    from tapec.autodiff.forward import tangent  # which asks for shortcuts
-
-    known = {node: y.node, **{i: x.node for i, x in zip(node.inputs, xs)}}
-    return tangent(y.builder, node, ts, known.__getitem__) if any([t is not None for t in ts]) else None
 
 
 # -- norm(x) ** 2 and the like ----------------------------------------------------------------------------------------

@@ -72,6 +72,10 @@ OVERFLOWING = {  # of what is far above zero
     "angle": lambda z: np.arctan(np.exp(z)[:, None] / Q),
     "error function": lambda z: special.erf(np.exp(z)) + special.erfc(2 * np.exp(z)),
     "probabilities": lambda z: special.ndtr(1 - np.exp(z)) + special.expit(-np.exp(z)),
+    "powers": lambda z: z / (2 + np.exp(z) ** 2) + 1 / (1 + np.square(Q * np.exp(z) + 1)) + np.tanh(np.exp(z) ** 1.5),
+    "exponentials of exponentials": lambda z: 1 / (1 + np.exp(np.exp(z))) + np.exp(-np.exp(1 + np.exp(z))),
+    "one of two": lambda z: np.exp(-np.maximum(np.exp(z), z)) + 1 / (1 + np.logaddexp(np.exp(z), 0)),
+    "Gompertz, from zero": lambda z: np.exp(-Q * np.expm1(z)) + 1 / (Q + np.expm1(z)) + np.tanh(np.expm1(2 * z)),
     "mish": lambda z: z * np.tanh(np.log1p(np.exp(z))) + np.tanh(np.log(1 + np.exp(z))),
 }
 WAYS = {
