@@ -4,8 +4,8 @@
 zero with exp(-abs(x)), which is smooth there though its parts are not. Logarithms and roots of exp(x) / s, even of some
 of its elements, need no quotient and cannot divide by one that is zero; nor does what is over an exponential multiply
 by one that is infinite, and what is flat far out holds it to a number. log(abs(x)) has 1 / x, and log(cosh(x)) tanh(x),
-which does not overflow. The square of a length has 2 * x, without a root. Values between that have other uses get their
-cotangents from those.
+which does not overflow. The square of a length has 2 * x, without a root. Densities have the powers of which they are
+products. Values between that have other uses get their cotangents from those.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.autodiff.cotangents import settled
+from tapec.autodiff.densities import Density, is_power
 from tapec.autodiff.logarithms import SHARES, SUMS, is_one, logarithm_of, one_plus_exp
 from tapec.autodiff.saturated import (
     FLAT,
@@ -29,7 +30,7 @@ from tapec.autodiff.saturated import (
 )
 from tapec.autodiff.squares import same, square_of
 from tapec.autodiff.written import back_through, pushed_through
-from tapec.ir import Node, is_literal
+from tapec.ir import CT, Node, is_literal
 from tapec.ops.elementwise import largest_number
 from tapec.ops.layout import unbroadcast
 
@@ -432,6 +433,27 @@ def _held(node: Node) -> Shortcut | None:
     )
 
 
+# -- exp(xlogy(k, x) + ...) -------------------------------------------------------------------------------------------
+def _density(node: Node) -> Shortcut | None:
+    """One that a rule has made: the user's own are differentiated by their logarithm, with one exponential."""
+    if node.role is not CT:
+        return None
+    inner, terms = _terms(node.inputs[0])
+    if not any([sign == 1 and is_power(term) for sign, term in terms]):
+        return None
+    density = Density(terms)
+
+    def vjp(ct: Any, y: Any, *xs: Any) -> tuple[Any, ...]:
+        return tuple([None if slope is None else ct * slope for slope in density.slopes(y, xs)])
+
+    def jvp(ts: Any, y: Any, *xs: Any) -> Any:
+        slopes = zip(ts, density.slopes(y, xs), strict=True)
+        moved = [t * slope for t, slope in slopes if t is not None and slope is not None]
+        return sum(moved[1:], moved[0]) if moved else None
+
+    return Shortcut(density.inputs, (node.inputs[0], *inner, *density.powers), vjp, jvp)
+
+
 # -- norm(x) ** 2 and the like ----------------------------------------------------------------------------------------
 def _power(node: Node) -> Shortcut | None:
     exponent = node.inputs[1]
@@ -526,4 +548,5 @@ _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
     "multiply": _product,
     "minimum": lambda node: _held(node) if is_held(node) else _share(node),
     **dict.fromkeys(FLAT, _flat),
+    "exp": lambda node: _density(node) or _flat(node),
 }
