@@ -4,8 +4,8 @@
 zero with exp(-abs(x)), which is smooth there though its parts are not. Logarithms and roots of exp(x) / s, even of some
 of its elements, need no quotient and cannot divide by one that is zero; nor does what is over an exponential multiply
 by one that is infinite, and what is flat far out holds it to a number. log(abs(x)) has 1 / x, and log(cosh(x)) tanh(x),
-which does not overflow. The square of a length has 2 * x, without a root. Densities have the powers of which they are
-products. Values between that have other uses get their cotangents from those.
+which does not overflow. The square of a length has 2 * x, without a root. A power of a power is one power. Densities
+have the powers of which they are products. Values between that have other uses get their cotangents from those.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from tapec.autodiff.cotangents import settled
 from tapec.autodiff.densities import Density, is_power
 from tapec.autodiff.logarithms import SHARES, SUMS, is_one, logarithm_of, one_plus_exp
+from tapec.autodiff.monomials import monomial_of
 from tapec.autodiff.saturated import (
     FLAT,
     SLOPES,
@@ -343,7 +344,8 @@ _QUOTIENTS: dict[str, Slope] = {"divide": lambda y, a, x: -y, "reciprocal": lamb
 def _root(node: Node) -> Shortcut | None:
     exponent = node.inputs[-1]
     below = len(node.inputs) == 2 and is_literal(exponent) and exponent.value < 0
-    return _along_logarithm(node, 0, _ROOTS[node.op.name], (SHARES, SUMS) if below else (SHARES,), split=True)
+    also = (SHARES, SUMS) if below else (SHARES,)
+    return _along_logarithm(node, 0, _ROOTS[node.op.name], also, split=True) or _one_power(node)
 
 
 def _logarithm(node: Node) -> Shortcut | None:
@@ -460,7 +462,7 @@ def _power(node: Node) -> Shortcut | None:
     k = exponent.value if is_literal(exponent) else None
     if k == -1:
         return _logistic(node) or _root(node)
-    return _square(node) if _is_whole(k) else _root(node)
+    return _square(node) or _one_power(node) if _is_whole(k) else _root(node)
 
 
 def _is_whole(k: Any) -> bool:
@@ -468,7 +470,7 @@ def _is_whole(k: Any) -> bool:
 
 
 def _product(node: Node) -> Shortcut | None:
-    return _square(node) or _times_own_root(node)
+    return _square(node) or _one_power(node)
 
 
 def _square(node: Node) -> Shortcut | None:
@@ -490,18 +492,25 @@ def _square(node: Node) -> Shortcut | None:
     )
 
 
-# -- x * sqrt(x) ------------------------------------------------------------------------------------------------------
-def _times_own_root(node: Node) -> Shortcut | None:
-    """It has no slope at zero, though the root has an infinite one."""
-    for x, root in (node.inputs, node.inputs[::-1]):
-        if root.op.name == "sqrt" and root.inputs[0] is x:
-            return Shortcut(
-                inputs=(x, root),
-                inner=(root,),
-                vjp=lambda ct, y, x, root: (ct * (root * 1.5), None),
-                jvp=lambda ts, y, x, root: ts[0] * (root * 1.5),
-            )
-    return None
+# -- x * sqrt(x), sqrt(x ** 4) ----------------------------------------------------------------------------------------
+def _one_power(node: Node) -> Shortcut | None:
+    found = monomial_of(node)
+    if found is None:
+        return None
+    power = found.between()
+    given = () if power is None else (power,)
+
+    def vjp(ct: Any, y: Any, *xs: Any) -> tuple[Any, ...]:
+        from tapec.autodiff.reverse import scaled  # which asks for shortcuts
+
+        return scaled(ct, found.slope(*xs)), *[None] * len(given)
+
+    return Shortcut(
+        inputs=(found.base, *given),
+        inner=tuple([i for i, *_ in found.inner]),
+        vjp=vjp,
+        jvp=lambda ts, y, *xs: ts[0] * found.slope(*xs),
+    )
 
 
 # -- min(exp(b - logaddexp(a, b)), 1) ---------------------------------------------------------------------------------
@@ -544,7 +553,7 @@ _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
     "log": _log,
     **dict.fromkeys(["sqrt", "cbrt"], _root),
     **dict.fromkeys(["power", "float_power"], _power),
-    "square": _square,
+    "square": _product,
     "multiply": _product,
     "minimum": lambda node: _held(node) if is_held(node) else _share(node),
     **dict.fromkeys(FLAT, _flat),

@@ -1,0 +1,159 @@
+"""Powers of powers: one power of a number that is made in steps, of which some are roots.
+
+cbrt(x) ** 3 is x, sqrt(x ** 4) is x ** 2, and x * x * sqrt(x) is x ** 2.5. Their slopes at zero are those of the one
+power, though a root has an infinite one there, and the rest none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapec.autodiff.squares import same
+from tapec.ir import Node, is_literal
+
+__all__ = ["Monomial", "monomial_of"]
+
+FAR = 6  # operations between a number and its power
+STEPS = frozenset(
+    ["sqrt", "cbrt", "square", "power", "float_power", "absolute", "fabs", "negative", "multiply", "divide"]
+)
+EVEN, ODD, ABOVE = 0, 1, 2  # abs(x) ** n, sign(x) * abs(x) ** n, and x ** n that has no value below zero
+
+
+class Monomial(NamedTuple):
+    """A multiple of a power."""
+
+    base: Node
+    exponent: float = 1
+    parity: int = ODD
+    factor: float = 1
+    rooted: bool = False
+    inner: tuple[tuple[Node, float, int, float], ...] = ()  # what lies between, and its exponent, parity and factor
+
+    @property
+    def less(self) -> tuple[float, int]:
+        """The exponent and the parity of the slope."""
+        return _number(self.exponent - 1), self.parity if self.parity == ABOVE else 1 - self.parity
+
+    def between(self) -> Node | None:
+        """The power of the slope, if it is among what lies between."""
+        return next((node for node, *power in self.inner if power == [*self.less, 1]), None)
+
+    def slope(self, x: Any, power: Any = None) -> Any:
+        """Along x; `power` is what lies between."""
+        return (_power(x, *self.less) if power is None else power) * _number(self.factor * self.exponent)
+
+    def times(self, other: Monomial) -> Monomial:
+        """The product with another power of the same number, which may have been computed twice."""
+        parity = ABOVE if ABOVE in (self.parity, other.parity) else (self.parity + other.parity) % 2
+        twin = () if self.base is other.base else ((other.base, 1, ODD, 1),)
+        return Monomial(
+            self.base,
+            _number(self.exponent + other.exponent),
+            parity,
+            self.factor * other.factor,
+            self.rooted or other.rooted,
+            (*self.inner, *other.inner, *twin),
+        )
+
+    def to_the(self, n: float) -> Monomial | None:
+        whole = n % 1 == 0
+        if n <= 0 or (self.factor < 0 and not whole):
+            return None
+        parity = self.parity if self.parity != ODD else int(n) % 2 if whole else ABOVE
+        try:
+            return self._raised(n, parity, float(self.factor) ** n, not whole)
+        except OverflowError:
+            return None
+
+    def cube_root(self) -> Monomial:
+        return self._raised(1 / 3, self.parity, float(np.cbrt(self.factor)), True)
+
+    def _raised(self, n: float, parity: int, factor: float, root: bool) -> Monomial:
+        return self._replace(
+            exponent=_number(self.exponent * n), parity=parity, factor=factor, rooted=self.rooted or root
+        )
+
+
+def monomial_of(node: Node) -> Monomial | None:
+    """The power that a node is of some number, if there are roots among its steps and its slope is finite at zero."""
+    if node.op.name == "multiply" and not any(map(_is_root, node.inputs)):
+        return None
+    found = _step(node, FAR)
+    return found if found is not None and found.inner and found.rooted and found.exponent >= 1 else None
+
+
+def _is_root(node: Node) -> bool:
+    exponent = _exponent(node)
+    return node.op.name == "cbrt" or (exponent is not None and exponent % 1 != 0)
+
+
+def _exponent(node: Node) -> float | None:
+    name = node.op.name
+    if name in ("power", "float_power"):
+        n = node.inputs[1]
+        return n.value if is_literal(n) and type(n.value) in (int, float) else None
+    return {"sqrt": 0.5, "square": 2}.get(name)
+
+
+def _followed(node: Node, far: int) -> Monomial:
+    """What a value is a power of: at least of itself."""
+    found = _step(node, far) if far else None
+    if found is None:
+        return Monomial(node)
+    return found._replace(inner=(*found.inner, (node, found.exponent, found.parity, found.factor)))
+
+
+def _step(node: Node, far: int) -> Monomial | None:
+    """By one operation from other powers; None if it is none that makes a power."""
+    name, inputs = node.op.name, node.inputs
+    if name not in STEPS or any([i.type.dtype != node.type.dtype for i in inputs if not is_literal(i)]):
+        return None
+    exponent = _exponent(node)
+    if exponent is not None:
+        return _followed(inputs[0], far - 1).to_the(exponent)
+    if name == "cbrt":
+        return _followed(inputs[0], far - 1).cube_root()
+    if name in ("absolute", "fabs"):
+        below = _followed(inputs[0], far - 1)
+        return below._replace(parity=EVEN if below.parity == ODD else below.parity, factor=abs(below.factor))
+    if name == "multiply" and not any(map(is_literal, inputs)):
+        a, b = [_followed(i, far - 1) for i in inputs]
+        return a.times(b) if same(a.base, b.base) else None
+    return _multiple(node, far)
+
+
+def _multiple(node: Node, far: int) -> Monomial | None:
+    """A number times a power; not times what is no power itself."""
+    name, inputs = node.op.name, node.inputs
+    if name == "negative":
+        k, factor = 0, -1.0
+    elif name == "multiply" or (name == "divide" and is_literal(inputs[1])):
+        k = 0 if is_literal(inputs[1]) else 1
+        factor = inputs[1 - k].value
+    else:
+        return None
+    below = _followed(inputs[k], far - 1)
+    if not below.inner or type(factor) not in (int, float) or factor == 0:
+        return None
+    return below._replace(factor=below.factor / factor if name == "divide" else below.factor * factor)
+
+
+def _number(n: float) -> float:
+    return int(n) if n % 1 == 0 else n
+
+
+def _power(x: Any, n: float, parity: int) -> Any:
+    """In as few operations as one would write."""
+    whole = n % 1 == 0
+    if parity == ABOVE or (whole and n % 2 == parity):
+        return x if n == 1 else np.sqrt(x) if n == 0.5 else x**n  # to the 0, too: its slope is zero and not missing
+    if parity == EVEN:
+        return np.abs(x) if n == 1 else x ** (n - 1) * np.abs(x) if whole else np.abs(x) ** n
+    if n == 1 / 3:
+        return np.cbrt(x)
+    if n == 0:
+        return np.sign(x)
+    return _power(x, n - 1, ODD) * np.abs(x) if whole else np.sign(x) * np.abs(x) ** n

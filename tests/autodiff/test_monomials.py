@@ -1,0 +1,133 @@
+"""Powers of powers have the slopes of the one power that they are, at zero too."""
+
+import numpy as np
+import pytest
+
+import tapec
+from tests.autodiff.test_squares import WAYS as SECOND
+from tests.ops.derivatives import by_tape
+
+FIRST = {"reverse": tapec.grad, "forward": tapec.jacfwd, "on a tape": by_tape}
+ALL, ABOVE = np.array([0.0, 0.7, -1.3]), np.array([0.0, 0.7, 1.3])
+X, SQUARE, CUBE = (
+    (lambda x: 1 + 0 * x, lambda x: 0 * x),
+    (lambda x: 2 * x, lambda x: 2 + 0 * x),
+    (lambda x: 3 * x * x, lambda x: 6 * x),
+)
+SIZE, SIZE_CUBED = (np.sign, lambda x: 0 * x), (lambda x: 3 * x * np.abs(x), lambda x: 6 * np.abs(x))
+
+
+def of(n, factor=1.0):
+    """The first and second derivative of a power of what is not negative."""
+    return lambda x: factor * n * x ** (n - 1), lambda x: factor * n * (n - 1) * x ** (n - 2)
+
+
+POWERS = {  # with the derivatives of the one power
+    "root of a square": (lambda x: np.sqrt(x**2), ALL, SIZE),
+    "root of a fourth power": (lambda x: np.sqrt(x**4), ALL, SQUARE),
+    "of a product": (lambda x: np.sqrt(x * x * x * x), ALL, SQUARE),
+    "of squares": (lambda x: np.sqrt(np.square(np.square(x))), ALL, SQUARE),
+    "of a multiple": (lambda x: np.sqrt(4 * x**4 / 9.0), ALL, tuple(lambda x, f=f: 2 / 3 * f(x) for f in SQUARE)),
+    "of a sixth power": (lambda x: np.sqrt(x**6), ALL, SIZE_CUBED),
+    "of a cube": (lambda x: np.sqrt(x**3), ABOVE, of(1.5)),
+    "power of a square": (lambda x: (x * x) ** 1.5, ALL, SIZE_CUBED),
+    "np.power": (lambda x: np.power(np.power(x, 2), 1.5), ALL, SIZE_CUBED),
+    "np.float_power": (lambda x: np.float_power(x.astype(float) ** 2, 1.5).astype(x.dtype), ALL, SIZE_CUBED),
+    "large power of a square": (
+        lambda x: (x**2) ** 1.75,
+        ALL,
+        (lambda x: 3.5 * np.sign(x) * np.abs(x) ** 2.5, lambda x: 3.5 * 2.5 * np.abs(x) ** 1.5),
+    ),
+    "cube of a cube root": (lambda x: np.cbrt(x) ** 3, ALL, X),
+    "product of cube roots": (lambda x: np.cbrt(x) * np.cbrt(x) * np.cbrt(x), ALL, X),
+    "higher power of a cube root": (lambda x: np.cbrt(x) ** 9, ALL, CUBE),
+    "even power of a cube root": (lambda x: np.cbrt(x) ** 6, ALL, SQUARE),
+    "cube root of a cube": (lambda x: np.cbrt(x**3), ALL, X),
+    "of its negative": (lambda x: -np.cbrt(-(x**3)), ALL, X),
+    "cube root of a power": (lambda x: np.cbrt(x**6), ALL, SQUARE),
+    "power of a root": (lambda x: np.sqrt(x) ** 4, ABOVE, SQUARE),
+    "odd power of a root": (lambda x: np.sqrt(x) ** 3, ABOVE, of(1.5)),
+    "power of a half": (lambda x: (x**0.5) ** 6, ABOVE, CUBE),
+    "square of a power": (lambda x: (x**1.5) ** 2, ABOVE, CUBE),
+    "np.square of a power": (lambda x: np.square(x**1.5), ABOVE, CUBE),
+    "power of a root of a root": (lambda x: np.sqrt(np.sqrt(x)) ** 4, ABOVE, X),
+    "root of a size": (lambda x: np.sqrt(np.abs(x)) ** 4, ALL, SQUARE),
+    "root of a size, odd": (lambda x: np.sqrt(np.fabs(x)) ** 6, ALL, SIZE_CUBED),
+    "times its root": (lambda x: x * np.sqrt(x), ABOVE, of(1.5)),
+    "squared, times its root": (lambda x: x * x * np.sqrt(x), ABOVE, of(2.5)),
+    "times a root of its square": (
+        lambda x: x * np.sqrt(x * x),
+        ALL,
+        (lambda x: 2 * np.abs(x), lambda x: 2 * np.sign(x)),
+    ),
+    "multiple": (lambda x: (-2 * np.sqrt(x)) ** 4, ABOVE, tuple(lambda x, f=f: 16 * f(x) for f in SQUARE)),
+}
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", POWERS)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_slopes_at_zero_and_elsewhere(name, dtype, optimize):
+    f, x, (first, second) = POWERS[name]
+    x, rtol = x.astype(dtype), 1e-5 if dtype is np.float32 else 1e-12
+    tapec.cache_clear()  # numbers that change from one program to the next are no exponents that are known
+    loss = lambda x: np.sum(f(x))
+    with np.errstate(divide="ignore"):
+        first, second = first(x), np.diag(second(x))
+    with tapec.settings(optimize=optimize):
+        for way in FIRST.values():
+            slope = way(loss)(x)
+            assert slope.dtype == dtype
+            np.testing.assert_allclose(slope, first, rtol=rtol)
+        np.testing.assert_allclose(np.diag(tapec.jacrev(f)(x)), first, rtol=rtol)
+        for way in SECOND.values():
+            np.testing.assert_allclose(way(loss)(x), second, rtol=rtol)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_infinite_slopes_stay():
+    zero = np.zeros(1)
+    assert tapec.grad(lambda x: np.sum(np.sqrt(np.sqrt(x))))(zero)[0] == np.inf
+    assert not np.isfinite(tapec.grad(lambda x: np.sum(np.cbrt(np.cbrt(x)) ** 2))(zero)[0])
+    assert tapec.hessian(lambda x: np.sum(np.sqrt(x) ** 3))(zero)[0, 0] == np.inf
+
+
+OTHERS = {  # of several numbers, or with no slope to win
+    "different": lambda x, y: x * np.sqrt(y),
+    "sums": lambda x, y: np.sqrt(x * x + y),
+    "of a negative": lambda x, y: np.sqrt(-(y**2) * -1.5),
+    "exponent": lambda x, y: (x * x) ** y,
+    "reciprocal": lambda x, y: (x**-1) ** 1.5 + np.sqrt(x) ** -2,
+    "parts": lambda x, y: np.sqrt(np.modf(x)[0]) * np.modf(x)[0] + y,
+    "root times": lambda x, y: y * np.sqrt(2 * y) + np.sqrt(x) * (3 * x),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_derivatives_of_others(name):
+    f = lambda x, y: np.sum(OTHERS[name](x, y) * [1.0, 2.0])
+    tapec.check_grads(f, (np.array([0.4, 1.3]), np.array([0.6, 0.9])), order=2)
+
+
+def test_large_multiples():
+    """Whose powers are infinite."""
+    assert tapec.grad(lambda x: (1e210 * x**2) ** 1.5)(1e-100) == pytest.approx(3e115)
+
+
+def test_the_root_is_used_again():
+    x = np.linspace(0.1, 2, 1000)
+    for f, slope in ((lambda x: np.sum(np.sqrt(x) ** 3), "1.5"), (lambda x: np.sum(np.cbrt(x) ** 4), "1.33")):
+        source = tapec.value_and_grad(f).source(x)
+        assert source.count("np.sqrt(") + source.count("np.cbrt(") <= 3 and slope in source  # two of them in comments
+
+
+def test_what_was_computed_twice_has_a_cotangent_of_its_own():
+    x = tapec.constant([0.5, 2.0])
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        u, v = x + 1.0, x + 1.0
+        y = u * np.sqrt(v)
+    by_u, by_v = tape.gradient(y, [u, v])
+    np.testing.assert_allclose(by_u.numpy(), np.sqrt([1.5, 3.0]))
+    np.testing.assert_allclose(by_v.numpy(), 0.5 * np.sqrt([1.5, 3.0]))
