@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.autodiff.squares import same
+from tapec.autodiff.vanishing import order
 from tapec.ir import Node, is_literal
 
-__all__ = ["Monomial", "monomial_of"]
+__all__ = ["Monomial", "monomial_of", "root_of"]
 
 FAR = 6  # operations between a number and its power
 STEPS = frozenset(
@@ -38,7 +39,9 @@ class Monomial(NamedTuple):
         return _number(self.exponent - 1), self.parity if self.parity == ABOVE else 1 - self.parity
 
     def between(self) -> Node | None:
-        """The power of the slope, if it is among what lies between."""
+        """The power of the slope, if it is among what lies between; a root of squares has no slope of its own."""
+        if order(self.base) >= 2:
+            return None
         return next((node for node, *power in self.inner if power == [*self.less, 1]), None)
 
     def slope(self, x: Any, power: Any = None) -> Any:
@@ -72,17 +75,26 @@ class Monomial(NamedTuple):
         return self._raised(1 / 3, self.parity, float(np.cbrt(self.factor)), True)
 
     def _raised(self, n: float, parity: int, factor: float, root: bool) -> Monomial:
-        return self._replace(
-            exponent=_number(self.exponent * n), parity=parity, factor=factor, rooted=self.rooted or root
-        )
+        return Monomial(self.base, _number(self.exponent * n), parity, factor, self.rooted or root, self.inner)
 
 
 def monomial_of(node: Node) -> Monomial | None:
     """The power that a node is of some number, if there are roots among its steps and its slope is finite at zero."""
-    if node.op.name == "multiply" and not any(map(_is_root, node.inputs)):
+    if node.op.name == "multiply":
+        if not any(map(_is_root, node.inputs)):
+            return None
+    elif node.inputs[0].op.name not in STEPS:
         return None
     found = _step(node, FAR)
-    return found if found is not None and found.inner and found.rooted and found.exponent >= 1 else None
+    if found is None or not found.inner or not found.rooted or found.exponent < 1:
+        return None
+    return found._replace(parity=ABOVE) if order(found.base) else found
+
+
+def root_of(node: Node) -> float | None:
+    """The exponent of a root: between zero and one."""
+    n = 1 / 3 if node.op.name == "cbrt" else _exponent(node)
+    return n if n is not None and 0 < n < 1 else None
 
 
 def _is_root(node: Node) -> bool:
@@ -92,10 +104,10 @@ def _is_root(node: Node) -> bool:
 
 def _exponent(node: Node) -> float | None:
     name = node.op.name
-    if name in ("power", "float_power"):
-        n = node.inputs[1]
-        return n.value if is_literal(n) and type(n.value) in (int, float) else None
-    return {"sqrt": 0.5, "square": 2}.get(name)
+    if name not in ("power", "float_power"):
+        return 0.5 if name == "sqrt" else 2 if name == "square" else None
+    n = node.inputs[1]
+    return n.value if is_literal(n) and type(n.value) in (int, float) else None
 
 
 def _followed(node: Node, far: int) -> Monomial:
@@ -103,7 +115,8 @@ def _followed(node: Node, far: int) -> Monomial:
     found = _step(node, far) if far else None
     if found is None:
         return Monomial(node)
-    return found._replace(inner=(*found.inner, (node, found.exponent, found.parity, found.factor)))
+    base, exponent, parity, factor, rooted, inner = found
+    return Monomial(base, exponent, parity, factor, rooted, (*inner, (node, exponent, parity, factor)))
 
 
 def _step(node: Node, far: int) -> Monomial | None:
@@ -120,7 +133,7 @@ def _step(node: Node, far: int) -> Monomial | None:
         below = _followed(inputs[0], far - 1)
         return below._replace(parity=EVEN if below.parity == ODD else below.parity, factor=abs(below.factor))
     if name == "multiply" and not any(map(is_literal, inputs)):
-        a, b = [_followed(i, far - 1) for i in inputs]
+        a, b = (_followed(i, far - 1) for i in inputs)
         return a.times(b) if same(a.base, b.base) else None
     return _multiple(node, far)
 
@@ -149,7 +162,7 @@ def _power(x: Any, n: float, parity: int) -> Any:
     """In as few operations as one would write."""
     whole = n % 1 == 0
     if parity == ABOVE or (whole and n % 2 == parity):
-        return x if n == 1 else np.sqrt(x) if n == 0.5 else x**n  # to the 0, too: its slope is zero and not missing
+        return x if n == 1 else x**n  # to the 0, too: its slope is zero and not missing
     if parity == EVEN:
         return np.abs(x) if n == 1 else x ** (n - 1) * np.abs(x) if whole else np.abs(x) ** n
     if n == 1 / 3:

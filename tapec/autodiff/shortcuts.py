@@ -19,7 +19,7 @@ import numpy as np
 from tapec.autodiff.cotangents import settled
 from tapec.autodiff.densities import Density, is_power
 from tapec.autodiff.logarithms import SHARES, SUMS, is_one, logarithm_of, one_plus_exp
-from tapec.autodiff.monomials import monomial_of
+from tapec.autodiff.monomials import monomial_of, root_of
 from tapec.autodiff.saturated import (
     FLAT,
     SLOPES,
@@ -30,6 +30,7 @@ from tapec.autodiff.saturated import (
     power_of_exponential,
 )
 from tapec.autodiff.squares import same, square_of
+from tapec.autodiff.vanishing import NEVER, order
 from tapec.autodiff.written import back_through, pushed_through
 from tapec.ir import CT, Node, is_literal
 from tapec.ops.elementwise import largest_number
@@ -345,7 +346,8 @@ def _root(node: Node) -> Shortcut | None:
     exponent = node.inputs[-1]
     below = len(node.inputs) == 2 and is_literal(exponent) and exponent.value < 0
     also = (SHARES, SUMS) if below else (SHARES,)
-    return _along_logarithm(node, 0, _ROOTS[node.op.name], also, split=True) or _one_power(node)
+    by_logarithm = _along_logarithm(node, 0, _ROOTS[node.op.name], also, split=True)
+    return by_logarithm or _one_power(node) or _flat_root(node)
 
 
 def _logarithm(node: Node) -> Shortcut | None:
@@ -365,6 +367,8 @@ def _along_logarithm(
     if found is None:
         return None
     log, direct, sums = found
+    if direct is not None and _is_flat(node):
+        direct = None
     n = len(node.inputs)
     m = n + len(log.inputs)
     asked = [direct is not None if k == operand else not is_literal(i) for k, i in enumerate(node.inputs)]
@@ -511,6 +515,34 @@ def _one_power(node: Node) -> Shortcut | None:
         vjp=vjp,
         jvp=lambda ts, y, *xs: ts[0] * found.slope(*xs),
     )
+
+
+# -- sqrt(sum(x ** 4)), sqrt(1 - tanh(x)) -----------------------------------------------------------------------------
+def _flat_root(node: Node) -> Shortcut | None:
+    u, n = node.inputs[0], root_of(node)
+    if u.type != node.type or not _is_flat(node):
+        return None
+
+    def scaled(t: Any, y: Any, u: Any) -> Any:
+        if n == 0.5:
+            return t * (0.5 / np.where(y == 0, np.inf, y))
+        return t * (y * n / np.where(u == 0, np.inf, u))
+
+    return Shortcut(
+        inputs=(u,),
+        inner=(),
+        vjp=lambda ct, y, u: (scaled(ct, y, u),),
+        jvp=lambda ts, y, u: scaled(ts[0], y, u),
+    )
+
+
+def _is_flat(node: Node) -> bool:
+    """Has a root no slope where it is zero, though it is infinitely steep in its operand? One in a derivative stands
+    beside the slope of its operand: there the product of both has none.
+    """
+    n = root_of(node)
+    times = 0.0 if n is None else order(node.inputs[0])
+    return n is not None and times != NEVER and (n * times > 1 or (node.role is CT and (n + 1) * times > 2))
 
 
 # -- min(exp(b - logaddexp(a, b)), 1) ---------------------------------------------------------------------------------
