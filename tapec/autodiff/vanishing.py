@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from tapec.autodiff.logarithms import one_plus_exp
+from tapec.autodiff.saturated import LAYOUT
 from tapec.autodiff.squares import same
 from tapec.ir import Node, is_literal
 
@@ -126,8 +127,7 @@ _ORDERS: dict[str, Order] = {
     "maximum": _maximum,
     **dict.fromkeys(["minimum", "stack", "concatenate"], _least),
     "where": lambda node, far: min([order(i, far) for i in node.inputs[1:]]),
-    **dict.fromkeys(["sum", "mean", "prod", "cumsum", "max", "min", "log1p", "cast"], _first),
-    **dict.fromkeys(["getitem", "take_along_axis", "reshape", "transpose", "broadcast_to"], _first),
+    **dict.fromkeys(["sum", "mean", "prod", "cumsum", "max", "min", "log1p", "cast", *LAYOUT], _first),
 }
 
 
@@ -144,7 +144,7 @@ def _terms(node: Node) -> list[Node]:
 
 # -- what is left of one ----------------------------------------------------------------------------------------------
 _BOUNDED = frozenset(["tanh", "sigmoid", *[f"scipy.special.{name}" for name in ("expit", "ndtr", "erf")]])
-_READ = frozenset(["getitem", "take_along_axis", "reshape", "transpose", "broadcast_to", "max", "min"])
+_READ = LAYOUT | {"max", "min"}
 
 
 def _rest(node: Node, far: int) -> float:
