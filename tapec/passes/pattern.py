@@ -106,6 +106,10 @@ class Pattern:
         """Could a node of this op match?"""
         return True
 
+    def suits(self, node: Node) -> bool:
+        """Could this node match, as far as it tells without its operands?"""
+        return self.fits(node.op)
+
     def fits_operands(self, ops: tuple[Op, ...]) -> bool:
         """And one whose operands, the first three, are of these ops?"""
         raise NotImplementedError
@@ -138,12 +142,20 @@ class Number(Pattern):
     def fits(self, op: Op) -> bool:
         return op is CONSTANT or op.name == "full"
 
+    def suits(self, node: Node) -> bool:
+        if self.name is not None:
+            return self.fits(node.op)
+        value = uniform_value(node)
+        if value != self.value or type(value) is bool:
+            return False
+        return value != 0 or _is_negative(value) == _is_negative(self.value)
+
     def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
+        if self.name is None:
+            return self.suits(node)
         value = uniform_value(node)
         if value is None or type(value) is bool:
             return False
-        if self.name is None:
-            return value == self.value and (value != 0 or _is_negative(value) == _is_negative(self.value))
         return repr(found.setdefault(self.name, value)) == repr(value)
 
     def __repr__(self) -> str:
@@ -242,7 +254,7 @@ Look = Callable[[Node, Any], bool]  # at a node, in a walk
 def looks_below(pattern: Pattern) -> tuple[Look, ...]:
     """Quick looks at a node whose op and whose operands' ops fit: which match can be ruled out at once?
 
-    Operands that should be the same, or among the operands of another; and ops of operands of operands.
+    Operands that should be a number, the same, or among the operands of another; operands of operands, and theirs.
     """
     if not isinstance(pattern, Call):
         return ()
@@ -251,13 +263,24 @@ def looks_below(pattern: Pattern) -> tuple[Look, ...]:
     for k, part in enumerate(pattern.args):
         if type(part) is Variable and places.setdefault(part.name, k) != k:
             looks.append(_same(places[part.name], k))
+        elif type(part) is Number and part.name is None:
+            looks.append(_suits(k, part.suits))
     for i, part in enumerate(pattern.args):
-        for k, below in enumerate(part.args if isinstance(part, Call) else ()):
+        for k, below in enumerate(operands(part)):
             if type(below) is not Variable:
-                looks.append(_look(i, k, below.fits))
+                looks.append(_suits_below(i, k, below.suits))
             elif below.name in places:
                 looks.append(_same_below(i, k, places[below.name]))
+    for i, part in enumerate(pattern.args):
+        for j, below in enumerate(operands(part)):
+            for k, deep in enumerate(operands(below)):
+                if type(deep) is not Variable:
+                    looks.append(_suits_deep(i, j, k, deep.suits))
     return tuple(looks)
+
+
+def operands(pattern: Pattern) -> tuple[Pattern, ...]:
+    return pattern.args if isinstance(pattern, Call) else ()
 
 
 def _same(j: int, k: int) -> Look:
@@ -272,9 +295,21 @@ def _same_below(i: int, k: int, j: int) -> Look:
     return look
 
 
-def _look(i: int, k: int, fits: Callable[[Op], bool]) -> Look:
+def _suits(k: int, suits: Callable[[Node], bool]) -> Look:
+    return lambda node, walk: suits(node.inputs[k])
+
+
+def _suits_below(i: int, k: int, suits: Callable[[Node], bool]) -> Look:
     def look(node: Node, walk: Any) -> bool:
         below = node.inputs[i].inputs
-        return k < len(below) and fits(below[k].op)
+        return k < len(below) and suits(below[k])
+
+    return look
+
+
+def _suits_deep(i: int, j: int, k: int, suits: Callable[[Node], bool]) -> Look:
+    def look(node: Node, walk: Any) -> bool:
+        deep = node.inputs[i].inputs[j].inputs
+        return k < len(deep) and suits(deep[k])
 
     return look
