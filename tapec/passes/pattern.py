@@ -156,7 +156,8 @@ class Number(Pattern):
         value = uniform_value(node)
         if value is None or type(value) is bool:
             return False
-        return repr(found.setdefault(self.name, value)) == repr(value)
+        first = found.setdefault(self.name, value)
+        return first is value or repr(first) == repr(value)
 
     def __repr__(self) -> str:
         return self.name or repr(self.value)

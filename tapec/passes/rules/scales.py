@@ -42,7 +42,7 @@ def _costs_nothing(y: Node, x: Node, k: Any) -> bool:
 
 
 def _is_smaller(y: Node, a: Node, b: Node, k: Any) -> bool:
-    return _costs_nothing(y, a, k) and b.type.size < a.type.size
+    return b.type.size < a.type.size and _costs_nothing(y, a, k)
 
 
 def _are_multiplied_alike(y: Node, a: Node, b: Node, j: Any, k: Any) -> int:
