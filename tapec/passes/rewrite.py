@@ -11,7 +11,7 @@ over a graph in which little is to be done is cheap.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -125,8 +125,6 @@ class Rewriter(Builder):
     by now is found again. `twins` are nodes of the graph whose operation another one does.
     """
 
-    __slots__ = ("_uses", "fast", "firing", "indices", "note", "placed", "rules", "start", "twins")
-
     def __init__(self, rules: RuleSet, graph: Graph, note: Callable[[Rewrite], None] | None):
         super().__init__()
         self.rules = rules
@@ -137,14 +135,13 @@ class Rewriter(Builder):
         self.firing: list[Node] = []  # where rules are at work, one inside what the other makes
         self._known, self.twins = numbering(graph)
         self.placed: set[Node] = set(graph.inputs)
-        self._uses: Uses | None = None
 
-    @property
+    @cached_property
     def uses(self) -> Uses:
-        if self._uses is None:  # a walk that changes nothing may never ask
-            self._uses = self.start._uses or Uses(self.start)
-            self.start._uses = None
-        return self._uses
+        """Counted when first asked for: a walk that changes nothing may never ask, or leaves them to the next one."""
+        graph = self.start
+        graph._uses = graph._uses or Uses(graph)
+        return graph._uses
 
     def run(self, groups: list[tuple[Variants, list[int]]]) -> Graph:
         """The graph rewritten; `groups` are rules with the places of the nodes that they might fire at."""
@@ -152,8 +149,9 @@ class Rewriter(Builder):
         twins, new = self.twins, dict[Node, Node]()
         begin = 0 if twins else self.first(groups)
         if begin == len(graph.nodes):
-            graph._numbering, graph._uses = self._known, self._uses
+            graph._numbering = self._known
             return graph
+        uses, graph._uses = self.uses, None
         self.nodes += graph.nodes[:begin]
         self.placed.update(self.nodes)
         unchanged = new.keys().isdisjoint
@@ -172,7 +170,7 @@ class Rewriter(Builder):
                 if result is node:
                     continue
             new[node] = result
-            self.uses.add(result, self.uses.of(node))
+            uses.add(result, uses.of(node))
         if not new:
             graph._numbering = self._known
             return graph
