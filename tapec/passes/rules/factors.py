@@ -87,6 +87,8 @@ def _shared_factor(left: Term, right: Term) -> Common | None:
 
 def _unscaled(t: Term) -> Term:
     """The term with the numbers taken out of its factors that the user put in: of `(0.5 * r) * r`."""
+    if not any([node.op.name == "multiply" and node.role is None for node in t.factors]):
+        return t
     number, factors = t.number, []
     for node in t.factors:
         if node.op.name == "multiply" and node.role is None:

@@ -238,10 +238,11 @@ def _before_parts(y: Node, uses: Any) -> Apart | None:
         return None
     sign = y.op.name == "add"
     parts = [(added == sign, part) for added, part in _parts(b, uses)]
-    found = Apart(a, False, parts) if parts else Apart(b, not sign, _parts(a, uses))
-    if len(found.parts) < 2:  # one part alone: it is added in place, or taken from
+    whole, negative = (a, False) if parts else (b, not sign)
+    parts = parts or _parts(a, uses)
+    if len(parts) < 2:  # one part alone: it is added in place, or taken from
         return None
-    return found if a.type == b.type == y.type else None
+    return Apart(whole, negative, parts) if a.type == b.type == y.type else None
 
 
 def parts_added(y: Symbol, fact: Apart) -> Any:
