@@ -31,19 +31,30 @@ __all__ = ["Expr", "Expression", "Template", "literal", "parse_template", "slots
 Build = Callable[[Sequence[ast.expr], int], Any]
 
 
-class Template(NamedTuple):
+class Template:
     """A source template: builds `ast` from its arguments' `ast` and a line number.
 
     `counts[k]` tells how often argument k is read, `objects` the arguments whose attributes or items are taken,
     `width` how many characters it adds to those of its arguments at most, `compact` whether it binds tighter than
-    any operator.
+    any operator. It is parsed when one of these is first asked: a program needs few of those that we have.
     """
+
+    __slots__ = ("build", "compact", "counts", "objects", "slots", "text", "width")
 
     build: Build
     counts: tuple[int, ...]
     objects: frozenset[int]
     width: int
     compact: bool
+
+    def __init__(self, text: str, slots: int):
+        self.text, self.slots = text, slots
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in Template.__slots__:
+            raise AttributeError(name)
+        parse(self)
+        return getattr(self, name)
 
 
 class Expr(NamedTuple):
@@ -65,7 +76,12 @@ def slots(n: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8192)
 def parse_template(text: str, n: int) -> Template:
-    """Parse source text in which `_0`, `_1`, ... stand for `n` arguments."""
+    """The template of source text in which `_0`, `_1`, ... stand for `n` arguments."""
+    return Template(text, n)
+
+
+def parse(template: Template) -> None:
+    text, n = template.text, template.slots
     tree: Any = ast.parse(f"[{text}]" if text[0] == "*" else text, mode="eval").body
     if text[0] == "*":
         tree = tree.elts[0]
@@ -81,7 +97,8 @@ def parse_template(text: str, n: int) -> Template:
     spare = sum(counts[k] * len(name) for name, k in number.items())
     compact = isinstance(tree, (ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.List))
     extra = 0 if compact else 2 * sum(counts)
-    return Template(_builder(tree, number), tuple(counts), frozenset(objects), len(text) - spare + extra, compact)
+    template.build, template.counts, template.objects = _builder(tree, number), tuple(counts), frozenset(objects)
+    template.width, template.compact = len(text) - spare + extra, compact
 
 
 # ---------------------------------------------------------------------------------------------------------------

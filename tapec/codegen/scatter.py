@@ -5,6 +5,8 @@ A scatter that is only added to something is no array of its own: it is added in
 
 from __future__ import annotations
 
+from copy import copy
+
 from tapec.codegen.expressions import Template, parse_template, slots
 from tapec.ir import Node
 from tapec.ir.index import Slot
@@ -88,7 +90,9 @@ def place_template(node: Node) -> Template:
 
 def line_template(node: Node) -> Template:
     """What the line of a scatter or a write costs, for those who count; every operand is read once."""
-    return place_template(node)._replace(counts=(1,) * len(node.inputs), objects=frozenset())
+    template = copy(place_template(node))
+    template.counts, template.objects = (1,) * len(node.inputs), frozenset()
+    return template
 
 
 def index_tuple(node: Node) -> Template:
