@@ -82,7 +82,7 @@ def planned(name: str, ours: Any) -> Any:
             operands: tuple[Any, ...] = (self,)
             values = [value]
             if not args:
-                key = ours, (value.shape, value.dtype)
+                key = ours, value.shape, value.dtype
             elif len(args) == 1:
                 [x] = args
                 kind = type(x)
@@ -91,18 +91,18 @@ def planned(name: str, ours: Any) -> Any:
                     args = (x,)
                 w = x._value if kind is Tensor else x
                 if type(w) is _ndarray:
-                    key = ours, (value.shape, value.dtype), (w.shape, w.dtype)
+                    key = ours, 2, value.shape, value.dtype, w.shape, w.dtype
                     operands, values = (self, x), [value, w]
                 else:
                     word = x if kind in PLACED else word_of(x)
                     if word is None and x is not None:
                         return call(ours, (self, *args), kwargs)
-                    key = ours, (value.shape, value.dtype), word
+                    key = ours, value.shape, value.dtype, word
             else:
                 words = _words(args)
                 if not words:
                     return call(ours, (self, *args), kwargs)
-                key = ours, (value.shape, value.dtype), *words
+                key = ours, value.shape, value.dtype, *words
             if kwargs:
                 if "out" in kwargs and type(kwargs["out"]) is Tensor:
                     out = kwargs.pop("out")
@@ -136,7 +136,7 @@ def _property(name: str, ours: Any, *args: Any) -> Any:
     def read(self: Tensor) -> Any:
         value = self._value if type(self) is Tensor else None
         if type(value) is _ndarray:
-            plan = _find((ours, (value.shape, value.dtype), *args))
+            plan = _find((ours, value.shape, value.dtype, *args))
             if plan is not None:
                 return plan((self,), [value])
         return follow(self, *args)
@@ -175,7 +175,7 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
         if kind is Tensor or kind is _ndarray:
             v, w = x._value if type(x) is Tensor else x, y._value if kind is Tensor else y
             if type(v) is _ndarray and type(w) is _ndarray:
-                key, values = (ours, (v.shape, v.dtype), (w.shape, w.dtype)), [v, w]
+                key, values = (ours, 2, v.shape, v.dtype, w.shape, w.dtype), [v, w]
         elif kind in PLACED:  # np.sum(x, 0)
             operands, words, count = (x,), (y,), 1
         elif (kind is list or kind is tuple) and y and type(y[0]) in HOLDING:  # np.choose(places, [a, b])
@@ -198,14 +198,14 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
         if kind is Tensor or kind is _ndarray:
             v = x._value if kind is Tensor else x
             if type(v) is _ndarray:
-                key, values = (ours, (v.shape, v.dtype)), [v]
+                key, values = (ours, v.shape, v.dtype), [v]
             elif isinstance(v, _generic):
                 key, values = (ours, v.dtype), [v]
         elif (kind is list or kind is tuple) and len(x) == 2:  # np.stack([a, b])
             operands = x, y = x
             v, w = x._value if type(x) is Tensor else x, y._value if type(y) is Tensor else y
             if type(v) is _ndarray and type(w) is _ndarray:
-                key, values = (ours, kind, 2, (v.shape, v.dtype), (w.shape, w.dtype)), [v, w]
+                key, values = (ours, kind, v.shape, v.dtype, w.shape, w.dtype), [v, w]
         elif kind is list or kind is tuple:
             key, operands, values = _row((ours, kind, len(x)), x)
     if not key:
