@@ -15,7 +15,7 @@ from tapec.errors import InPlaceError, UnsupportedError, at_user_line, note_user
 from tapec.ir import Op
 
 __all__ = ["FUNCTIONS", "LIKE", "METHODS", "UFUNCS", "ArrayLike", "apply", "deliver", "gives_views", "has_out"]
-__all__ += ["OPERATORS", "check_fit", "defers", "implements", "like", "method", "without_op"]
+__all__ += ["OPERATORS", "UNARY", "check_fit", "defers", "implements", "like", "method", "without_op"]
 
 # NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...);
 # NumPy function that makes arrays -> our function of (the stand-in given as `like=`, ...)
@@ -412,12 +412,8 @@ def _unary(ufunc: np.ufunc) -> Any:
     return call
 
 
-for _name, _ufunc in {
-    "neg": np.negative,
-    "pos": np.positive,
-    "abs": np.absolute,
-    "invert": np.invert,
-}.items():
+UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+for _name, _ufunc in UNARY.items():
     setattr(ArrayLike, f"__{_name}__", _unary(_ufunc))
 
 

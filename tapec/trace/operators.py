@@ -1,4 +1,4 @@
-"""The operators of tensors: the fast road for two operands that are tensors or plain numbers."""
+"""The operators of tensors: the fast road for one operand, and for two that are tensors or plain numbers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy as np
 
 from tapec.errors import note_user_line
 from tapec.ir import Op
+from tapec.ir.types import NUMBERS
 from tapec.ops import UFUNCS, ArrayLike
-from tapec.ops.array import defers, sparse_product
+from tapec.ops.array import UNARY, defers, sparse_product
 from tapec.trace.recorder import CURRENT
+from tapec.trace.steps import plan_of_any
 from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, perform, record, user_frame, wrap
 
 __all__ = ["OPERATORS"]
@@ -96,6 +98,18 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
     return forward, reflected
 
 
+def _fast_unary(name: str, ufunc: np.ufunc) -> Any:
+    """It has one plan for all operands but Python's numbers, of which it makes such numbers."""
+    follow, general = plan_of_any(UFUNCS[ufunc], 1), getattr(ArrayLike, name)
+
+    def call(self: Tensor) -> Any:
+        if type(self) is Tensor and type(self._value) not in NUMBERS:
+            return follow((self,), [self._value])
+        return general(self)
+
+    return call
+
+
 def _mixed(op: Op, self: Tensor, other: Any, swapped: bool) -> Any:
     """An operand that is neither a tensor nor a plain array: a Variable, a list, somebody else's class."""
     if defers(other):
@@ -129,3 +143,5 @@ for _name, (_ufunc, _compute) in OPERATORS.items():
     setattr(Tensor, f"__{_name}__", _forward)
     if f"__r{_name}__" in vars(ArrayLike):
         setattr(Tensor, f"__r{_name}__", _reflected)
+for _name, _ufunc in UNARY.items():
+    setattr(Tensor, f"__{_name}__", _fast_unary(f"__{_name}__", _ufunc))

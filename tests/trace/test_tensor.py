@@ -130,6 +130,23 @@ def test_unary_operators():
     assert math.floor(tapec.constant(-1.5)) == -2 and math.ceil(tapec.constant(-1.5)) == -1
 
 
+def test_unary_operators_are_recorded_with_the_users_line():
+    t = tapec.constant(X)
+    with tapec.GradientTape() as tape:
+        tape.watch(t)
+        y = +abs(-t)
+    records = tape.log.records
+    assert [op.name for op, *_ in records] == ["negative", "absolute", "positive"]
+    assert all(code.co_filename == __file__ for _, _, _, _, code, _ in records)
+    same(tape.gradient(y, t), np.sign(X))
+
+
+@pytest.mark.parametrize("op", [operator.neg, operator.pos, operator.abs])
+def test_unary_operators_of_pythons_numbers_leave_the_precision_to_others(op):
+    x = np.float32([1.5, -2.0])
+    same(tapec.compile(lambda x, k: x * op(k))(x, -3), x * op(-3))
+
+
 def test_matmul():
     a, b = X, X.T
     same(tapec.constant(a) @ tapec.constant(b), a @ b)
