@@ -170,13 +170,15 @@ class Log:
     def seen(self, array: np.ndarray) -> np.ndarray:
         """What stands for a plain array in a record: itself, or a copy when it has changed since it was first read."""
         known = self._arrays.get(id(array))
-        now = array.tobytes() if array.nbytes <= WHOLE else held(array)
+        if known is not None and known[4] and array.tobytes() == known[2]:  # the commonest
+            return known[3]
+        whole = array.nbytes <= WHOLE
+        now = array.tobytes() if whole else held(array)
         if known is None:
-            self._arrays[id(array)] = (array, now, now, None)
-            return array
-        if now != known[2]:
+            known = self._arrays[id(array)] = array, now, now, array, whole
+        elif now != known[2]:
             known = self._arrays[id(array)] = again(known, now)
-        return array if known[3] is None else known[3]
+        return known[3]
 
     def places(self, mask: np.ndarray) -> tuple[np.ndarray, ...]:
         """Where a plain mask is true. While it holds the same that is looked for once: arrays are known by identity."""
@@ -193,7 +195,7 @@ class Log:
     def check_large(self, slots: set[int]) -> None:
         """InPlaceError where one of these slots had a large array, of which no copy is kept, that has changed."""
         for slot in self.large:
-            array, _, last, _ = self._arrays[id(self.objects[slot])]
+            array, _, last, *_ = self._arrays[id(self.objects[slot])]
             if slot in slots and held(array) != last:
                 raise lost(array)
 

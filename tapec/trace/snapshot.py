@@ -17,9 +17,9 @@ __all__ = ["WHOLE", "Snapshot", "again", "first", "held", "lost"]
 WHOLE = 1 << 16  # bytes: arrays up to this size are kept whole, of larger ones a sample
 SAMPLES = 256
 
-# an array, the bytes that it held when it was first recorded and when it was last, and a copy with the latter if those
-# are not the same
-Snapshot = tuple[np.ndarray, bytes, bytes, np.ndarray | None]
+# an array, the bytes that it held when it was first recorded and when it was last, what has the latter - itself, or a
+# copy if those are not the same - and whether they are all of it
+Snapshot = tuple[np.ndarray, bytes, bytes, np.ndarray, bool]
 
 
 def held(array: np.ndarray) -> bytes:
@@ -34,7 +34,7 @@ def again(known: Snapshot, now: bytes) -> Snapshot:
     array = known[0]
     if array.nbytes > WHOLE:
         raise lost(array)
-    return array, known[1], now, array.copy()
+    return array, known[1], now, array.copy(), True
 
 
 def lost(array: np.ndarray) -> InPlaceError:
