@@ -5,6 +5,7 @@ The commonest kinds of calls find their plan here, `plans.call` gets all others.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import lru_cache, partial
 from types import NoneType
 from typing import Any
@@ -149,10 +150,8 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     if "out" in kwargs and type(kwargs["out"]) is Tensor and "casting" not in kwargs:
         out = kwargs.pop("out")
         return _into(out, _function(self, func, types, args, kwargs), func)
-    ours = _PLANNED.get(func)
-    if ours is None and type(func) is partial:  # a ufunc's method
-        ours = func
-    elif ours is None:
+    ours = func if type(func) is partial else _PLANNED.get(func)  # partial: a ufunc's method
+    if ours is None:
         if func in _ALONE:
             return _alone(FUNCTIONS[func], args, kwargs)
         if func in _OF_THREE and len(args) == 3 and not kwargs:
@@ -273,7 +272,7 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
             return None
         return ufunc_method(self, ufunc, method, inputs, kwargs)
     if "out" not in kwargs:
-        return _function(self, _bound(ufunc, method), (), inputs, kwargs)
+        return _function(self, _BOUND[method].get(ufunc) or _bound(ufunc, method), (), inputs, kwargs)
     outs = kwargs["out"]
     if method == "__call__" and len(outs) == 1 and type(held := outs[0]) is Tensor:
         if len(kwargs) == 1:
@@ -283,9 +282,17 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
     return ufunc_method(self, ufunc, method, inputs, kwargs)
 
 
-@lru_cache(maxsize=1024)
 def _bound(ufunc: np.ufunc, method: str) -> Any:
-    return partial(_call_ufunc, ufunc, method)
+    """The function that is asked for a plan: one for all calls, since plans are found by it."""
+    known = _BOUND[method]
+    if len(known) == _MANY:  # np.frompyfunc makes new ones
+        known.clear()
+    made = known[ufunc] = partial(_call_ufunc, ufunc, method)
+    return made
+
+
+_BOUND: dict[str, dict[np.ufunc, Any]] = defaultdict(dict)  # by the name of the method
+_MANY = 1024
 
 
 @lru_cache(maxsize=1024)

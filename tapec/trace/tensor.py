@@ -141,8 +141,10 @@ class Tensor(ArrayLike):
         return any([getattr(trace, "differs", _never)(self) for trace in traces(self)])
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if kwargs or method != "__call__":
+            return self._ufunc(ufunc, method, inputs, kwargs)
         op = UFUNCS.get(ufunc)
-        if op is None or kwargs or method != "__call__" or op.multi:
+        if op is None or op.multi:
             return self._ufunc(ufunc, method, inputs, kwargs)
         values = []
         arrays = False
