@@ -106,65 +106,64 @@ class Log:
         records = self.records
         if self._scanned == len(records):
             return
-        index, objects, values, found = self.index, self.objects, self.held, self.leaves.add
-        find, add, keep, value_is = index.get, self.key.append, objects.append, values.append
-        snapshots, scalars = self._arrays, self.scalars.append
+        index, objects, values, key = self.index, self.objects, self.held, self.key
         for entry in records[self._scanned :] if self._scanned else records:
             op = entry[0]
-            add(op)
+            key.append(op)
             if entry[2]:
-                add(entry[2])
+                key.append(entry[2])
             for x in entry[1]:
-                slot = find(id(x))
+                slot = index.get(id(x))
                 if slot is None:
                     kind, value = type(x), None
                     if kind is Tensor:
                         value = x._value
                     elif kind is _ndarray:
                         if x.nbytes <= WHOLE:
-                            known = snapshots.get(id(x))
+                            known = self._arrays.get(id(x))
                             value = x if known is None else _ndarray(x.shape, x.dtype, known[1])
                     elif kind in NUMBERS:  # as `leaf` has it, as are arrays below: the commonest of leaves
-                        add(kind if kind is int or (kind is float and (x or copysign(1.0, x) > 0)) else _scalar_kind(x))
-                        scalars((len(objects), x))
-                        keep(x)
-                        value_is(x)
+                        plain = kind is int or (kind is float and (x or copysign(1.0, x) > 0))
+                        key.append(kind if plain else _scalar_kind(x))
+                        self.scalars.append((len(objects), x))
+                        objects.append(x)
+                        values.append(x)
                         continue
-                    if type(value) is _ndarray:
+                    if value is not None and type(value) not in NUMBERS:
                         slot = index[id(x)] = len(objects)
-                        found(slot)
-                        keep(x)
-                        value_is(value)
-                        add((value.shape, value.dtype))
+                        self.leaves.add(slot)
+                        objects.append(x)
+                        values.append(value)
+                        key.append((value.shape, value.dtype))
                     else:
                         slot = self.leaf(x)
-                add(slot)
+                key.append(slot)
             out = entry[3]
             if len(entry) == 7:  # an in-place change: another tensor stands for what this one was until then
-                add("in place")
-                old = find(id(out))
+                key.append("in place")
+                old = index.get(id(out))
                 if old is not None:
                     before = objects[old] = entry[6]
                     index[id(before)] = old
                     values[old] = before._value
             if type(out) is Tensor:
                 index[id(out)] = len(objects)
-                keep(out)
-                value_is(out._value)
+                objects.append(out)
+                values.append(out._value)
             elif type(out) is _ndarray:  # between two ops of a plan
                 index[id(out)] = len(objects)
-                keep(out)
-                value_is(out)
+                objects.append(out)
+                values.append(out)
             else:
                 for part in out if type(out) is tuple else (out,):
                     index[id(part)] = len(objects)
-                    keep(part)
+                    objects.append(part)
                     if type(part) is Tensor:
-                        value_is(part._value)
+                        values.append(part._value)
                     else:
-                        value_is(raw_value(part) if isinstance(part, Tensor) else part)
+                        values.append(raw_value(part) if isinstance(part, Tensor) else part)
             if op.kind == "dynamic":  # the shape of the result hangs on values
-                add(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
+                key.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
         self._scanned = len(records)
 
     def seen(self, array: np.ndarray) -> np.ndarray:
