@@ -124,10 +124,10 @@ def run(segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None) -> di
     if rec is not None and segment.reads:
         given = tuple([_as_recorded(log, k, rec) if k >= 0 else seeds[~k] for k in segment.reads])  # type: ignore[index]
         record(rec, CALL, given, (("graph", segment.graph),), tuple(out))
-    return {
-        slot: out[k] if type(k) is int else _indexed(k, out, values)  # type: ignore[arg-type]
-        for slot, k in segment.gives.items()
-    }
+    found: dict[int, Any] = {}
+    for slot, k in segment.gives.items():
+        found[slot] = out[k] if type(k) is int else _indexed(k, out, values)  # type: ignore[arg-type]
+    return found
 
 
 def _as_recorded(log: Any, slot: int, rec: Recorder) -> Any:

@@ -111,6 +111,6 @@ def pop(tape: Any) -> None:
     """Take a recording out, wherever it stands; no error when it is not there."""
     current = CURRENT.get()
     if current is not None and tape in current.tapes:
-        rest = tuple([t for t in current.tapes if t is not tape])
+        rest = tuple([t for t in current.tapes if t is not tape]) if len(current.tapes) > 1 else ()
         CURRENT.set(Recorder(rest) if rest else None)
         tape.log.scan()  # while every tensor still has the value that was recorded
