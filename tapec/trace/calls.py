@@ -19,7 +19,7 @@ from tapec.ops.extremes import CLIP
 from tapec.ops.reading import take
 from tapec.ops.ufunc_calls import call_with
 from tapec.ops.ufuncs import call as call_ufunc
-from tapec.trace.plans import HOLDING, INTS, PLACED, PLANS, STATIC, call, unplanned, word_of
+from tapec.trace.plans import BY_MEMORY, HOLDING, INTS, PLACED, PLANS, STATIC, call, unplanned, word_of
 from tapec.trace.steps import plan_of_any
 from tapec.trace.tensor import Tensor, operand_values, perform
 
@@ -109,7 +109,8 @@ def planned(name: str, ours: Any) -> Any:
                     out = kwargs.pop("out")
                     return _into(out, method(self, *args, **kwargs), ours)
                 for named in kwargs.items():
-                    if type(named[1]) not in STATIC:
+                    kind = type(named[1])
+                    if kind not in STATIC and (kind is not str or named[1] in BY_MEMORY):
                         named = named[0], word_of(named[1])
                         if named[1] is None:
                             return call(ours, (self, *args), kwargs)
@@ -214,7 +215,8 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     if kwargs:
         named: Any
         for named in kwargs.items():
-            if type(named[1]) not in STATIC:
+            kind = type(named[1])
+            if kind not in STATIC and (kind is not str or named[1] in BY_MEMORY):
                 name, a = named
                 v = a._value if type(a) is Tensor else a
                 if type(v) is _ndarray:

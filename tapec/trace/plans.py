@@ -25,6 +25,7 @@ from tapec.trace.tensor import NUMERIC, Tensor, wrap
 
 __all__ = [
     "BOUNDS",
+    "BY_MEMORY",
     "HOLDING",
     "INTS",
     "PLACED",
@@ -43,7 +44,7 @@ INTS = frozenset({int})
 BOUNDS = frozenset({int, NoneType})  # of slices
 STATIC = frozenset({int, bool, NoneType, type})
 PLACED = STATIC - {bool}  # without a name beside it True is taken for 1, which it equals
-_BY_MEMORY = frozenset("AKak")  # orders in which it matters how an array lies in memory
+BY_MEMORY = frozenset("AKak")  # orders in which it matters how an array lies in memory
 
 PLANS: dict[Any, Any] = {}  # None: it has to be called
 _SEEN: set[Any] = set()  # once; a plan is made for what comes again
@@ -84,7 +85,7 @@ def word_of(a: Any) -> Any:
                 return None
         return tuple(words)
     if kind is str:
-        return None if a in _BY_MEMORY else a
+        return None if a in BY_MEMORY else a
     if kind is bool:
         return kind, a
     if kind is slice and BOUNDS.issuperset((type(a.start), type(a.stop), type(a.step))):
