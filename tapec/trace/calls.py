@@ -57,7 +57,7 @@ def _row(first: tuple[Any, ...], row: Any) -> Any:
             operands.append(a)
             values.append(v)
         else:
-            word = word_of(a)
+            word = a if type(a) is str and a not in BY_MEMORY else word_of(a)
             if word is None:
                 return (), (), values
             key.append(word)
@@ -176,6 +176,8 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
             v, w = x._value if type(x) is Tensor else x, y._value if kind is Tensor else y
             if type(v) is _ndarray and type(w) is _ndarray:
                 key, values = (ours, 2, v.shape, v.dtype, w.shape, w.dtype), [v, w]
+            else:  # np.einsum("ij->i", x)
+                key, operands, values = _row((ours,), args)
         elif kind in PLACED:  # np.sum(x, 0)
             operands, words, count = (x,), (y,), 1
         elif (kind is list or kind is tuple) and y and type(y[0]) in HOLDING:  # np.choose(places, [a, b])
