@@ -69,7 +69,10 @@ def _is_chosen(t: Tensor, mask: Any, values: Any) -> bool:
         return False
     if type(values) not in PLAIN and not (isinstance(values, (Tensor, np.ndarray)) and values.shape == shape):
         return False
-    return renewed(t, WHERE, (mask, values, t))
+    return renewed(t, WHERE, _choice, (mask, values, t))
+
+
+_choice = direct(np.where)
 
 
 def _write_flat(t: Tensor, places: Any, values: Any) -> None:
