@@ -155,12 +155,17 @@ def _multiple(node: Node, far: int) -> Monomial | None:
 
 
 def _number(n: float) -> float:
+    """Roots of roots give sixths and their like, which sums and products miss by a rounding."""
+    near = round(n * 12) / 12 if abs(n) < 1e6 else n
+    n = near if abs(near - n) < 1e-14 * abs(n) else n
     return int(n) if n % 1 == 0 else n
 
 
 def _power(x: Any, n: float, parity: int) -> Any:
     """In as few operations as one would write."""
     whole = n % 1 == 0
+    if parity == ABOVE and n % 1 == 0.5 and n > 1:
+        return _power(x, n - 0.5, ABOVE) * x**0.5
     if parity == ABOVE or (whole and n % 2 == parity):
         return x if n == 1 else x**n  # to the 0, too: its slope is zero and not missing
     if parity == EVEN:
