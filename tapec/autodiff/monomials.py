@@ -6,6 +6,7 @@ power, though a root has an infinite one there, and the rest none.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,7 +47,14 @@ class Monomial(NamedTuple):
 
     def slope(self, x: Any, power: Any = None) -> Any:
         """Along x; `power` is what lies between."""
-        return (_power(x, *self.less) if power is None else power) * _number(self.factor * self.exponent)
+        if power is None:
+            power = _power(x, *self.less, np.sqrt if self._has_half else lambda x: x**0.5)
+        return power * _number(self.factor * self.exponent)
+
+    @property
+    def _has_half(self) -> bool:
+        """Is there an x ** 0.5 of the user's? A root of squares is flat in a derivative alone, so this is no other."""
+        return any([node.op.name == "power" for node, exponent, *_ in self.inner if exponent == 0.5])
 
     def times(self, other: Monomial) -> Monomial:
         """The product with another power of the same number, which may have been computed twice."""
@@ -161,17 +169,17 @@ def _number(n: float) -> float:
     return int(n) if n % 1 == 0 else n
 
 
-def _power(x: Any, n: float, parity: int) -> Any:
+def _power(x: Any, n: float, parity: int, root: Callable[[Any], Any]) -> Any:
     """In as few operations as one would write."""
     whole = n % 1 == 0
     if parity == ABOVE and n % 1 == 0.5 and n > 1:
-        return _power(x, n - 0.5, ABOVE) * x**0.5
+        return _power(x, n - 0.5, ABOVE, root) * root(x)
     if parity == ABOVE or (whole and n % 2 == parity):
-        return x if n == 1 else x**n  # to the 0, too: its slope is zero and not missing
+        return x if n == 1 else root(x) if n == 0.5 else x**n  # to the 0, too: its slope is zero and not missing
     if parity == EVEN:
         return np.abs(x) if n == 1 else x ** (n - 1) * np.abs(x) if whole else np.abs(x) ** n
     if n == 1 / 3:
         return np.cbrt(x)
     if n == 0:
         return np.sign(x)
-    return _power(x, n - 1, ODD) * np.abs(x) if whole else np.sign(x) * np.abs(x) ** n
+    return _power(x, n - 1, ODD, root) * np.abs(x) if whole else np.sign(x) * np.abs(x) ** n

@@ -80,6 +80,8 @@ POWERS = {  # of lengths, each with a second derivative of zero at zero
     "sum of squares": lambda x: np.sum(x**2) ** 1.5,
     "fractional": lambda x: np.sum(x * x) ** 1.25,
     "cube of a root": lambda x: np.sqrt(x @ x) ** 3,
+    "cube of a power": lambda x: (np.sum(x**2) ** 0.5) ** 3,
+    "times its power": lambda x: (x @ x) * (x @ x) ** 0.5,
     "times its root": lambda x: (x @ x) * np.sqrt(x @ x),
     "hypot": lambda x: np.hypot(np.hypot(x[0], x[1]), x[2]) ** 3,
     "written out": lambda x: (x[0] ** 2 + x[1] ** 2 + x[2] * x[2]) ** 1.5,
