@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from operator import itemgetter, methodcaller
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,24 +17,38 @@ from tapec.ir import OPS, Node
 from tapec.ir.index import Slot
 from tapec.ops.indexing import FULL_SLICE, real_index
 
-__all__ = ["computation", "direct"]
+__all__ = ["Call", "computation", "direct"]
 
 _ndarray = np.ndarray
 
 
-def computation(node: Node, by_numpy: Callable[[], Any] | None = None) -> Callable[..., Any]:
+class Call(NamedTuple):
+    """A function that takes values, one by one or `together` as a tuple, and after them what is `fixed`.
+
+    A plan writes the call out: a function of values alone that does so would be called at each operation.
+    """
+
+    function: Callable[..., Any]
+    fixed: tuple[Any, ...] = ()
+    together: bool = False
+
+    def __call__(self, *values: Any) -> Any:
+        return self.function(*((values,) if self.together else values), *self.fixed)
+
+
+def computation(node: Node, by_numpy: Callable[[], Any] | None = None) -> Call:
     """The same, to the last bit, as the op does it: in the shortest way known here, or as NumPy's function does."""
     params = dict(node.params)
     name, first = node.op.name, node.inputs[:1]
     if node.op is OPS.get(name) and (name in _OF_NUMBERS or all([i.type.shape for i in first])) and name in _MAKERS:
         made = _MAKERS[name](node, params)
         if made is not None:
-            return made
+            return made if type(made) is Call else Call(made)
     own = None if by_numpy is None else by_numpy()
     if own is not None:
-        return own
+        return Call(own)
     run = direct(node.op.run)
-    return partial(run, **params) if params else run
+    return Call(partial(run, **params) if params else run)
 
 
 def direct(function: Any) -> Any:
@@ -51,22 +65,17 @@ def _reduce(node: Node, params: dict[str, Any]) -> Any:
     """A ufunc's `reduce` reads what has no names in half the time, and one axis or all sooner than several."""
     run, axis, keepdims = node.op.run, params["axis"], params["keepdims"]
     where = None if len(axis) == node.inputs[0].type.ndim else axis[0] if len(axis) == 1 else axis
-    return (lambda x: run(x, where, None, None, True)) if keepdims else (lambda x: run(x, where))
+    return Call(run, (where, None, None, True) if keepdims else (where,))
 
 
 def _accumulate(ufunc: np.ufunc) -> Callable[[Node, dict[str, Any]], Any]:
     """What the methods `cumsum` and `cumprod` end in."""
 
-    def make(node: Node, params: dict[str, Any]) -> Any:
-        run, axis = ufunc.accumulate, params["axis"]
-        return lambda x: run(x, axis)
-
-    return make
+    return lambda node, params: Call(ufunc.accumulate, (params["axis"],))
 
 
 def _segment_sums(node: Node, params: dict[str, Any]) -> Any:
-    run, axis = np.add.reduceat, params["axis"]
-    return (lambda x, starts: run(x, starts, axis)) if axis else run
+    return Call(np.add.reduceat, (params["axis"],) if params["axis"] else ())
 
 
 def _choose(node: Node, params: dict[str, Any]) -> Any:
@@ -106,7 +115,7 @@ def _getitem(node: Node, params: dict[str, Any]) -> Any:
         return itemgetter(real_index(index, ()))
     axis = len(index) - 1
     if index == (*[FULL_SLICE] * axis, Slot(0)) and node.inputs[1].type.shape and node.inputs[1].type.dtype.kind == "i":
-        return lambda x, places: x.take(places, axis)
+        return Call(_ndarray.take, (axis,))
     return None
 
 
@@ -120,14 +129,13 @@ def _matmul(node: Node, params: dict[str, Any]) -> Any:
 def _stack(node: Node, params: dict[str, Any]) -> Any:
     axis, first = params["axis"], node.inputs[0].type.shape
     if axis == 0:
-        return lambda *parts: np.array(parts)  # for a few small arrays much faster
+        return Call(np.array, together=True)  # for a few small arrays much faster
     shape = (*first[:axis], 1, *first[axis:])
     return lambda *parts: _join([x.reshape(shape) for x in parts], axis)
 
 
 def _concatenate(node: Node, params: dict[str, Any]) -> Any:
-    axis = params["axis"]
-    return lambda *parts: _join(parts, axis)
+    return Call(_join, (params["axis"],), together=True)
 
 
 _join = direct(np.concatenate)
@@ -163,7 +171,7 @@ _C_EINSUM = np._core.multiarray.c_einsum  # type: ignore[attr-defined]
 
 def _interp(node: Node, params: dict[str, Any]) -> Any:
     left, right = params["left"], params["right"]
-    return None if node.inputs[2].type.dtype.kind == "c" else lambda x, xp, fp: _C_INTERP(x, xp, fp, left, right)
+    return None if node.inputs[2].type.dtype.kind == "c" else Call(_C_INTERP, (left, right))
 
 
 _C_INTERP = np._core.multiarray.interp  # type: ignore[attr-defined]

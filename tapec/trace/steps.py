@@ -17,7 +17,7 @@ from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, Type, constant
 from tapec.ir.graph import Params
 from tapec.ir.types import NUMBERS
 from tapec.ops.layout import ravel
-from tapec.trace.computing import computation, direct
+from tapec.trace.computing import Call, computation, direct
 from tapec.trace.plan_text import Line, Text, made_in, noting, own, written
 from tapec.trace.recorder import Recorder
 from tapec.trace.tensor import Tensor, record, wrap
@@ -96,7 +96,8 @@ def plan_of(answer: Answer, ours: Any, views: bool, by_numpy: Any = None, depth:
     places = {node: k for k, node in enumerate([*answer.inputs, *answer.constants])}
     count, first = len(answer.inputs), len(places)
     nodes = [node for node in answer.ops if node.op is not ITEM]
-    lines = _lines(answer, places)
+    calls = [_RAVEL if ours is ravel and n is nodes[-1] else computation(n, by_numpy) for n in nodes]
+    lines = _lines(answer, places, calls)
     ends = tuple([places[node] for node in answer.results])
     given = [node.value for node in answer.constants]
     owned = tuple([k + count for k, x in enumerate(given) if type(x) not in NUMBERS])
@@ -106,7 +107,8 @@ def plan_of(answer: Answer, ours: Any, views: bool, by_numpy: Any = None, depth:
     text = Text(count, first - count, owned, lines, ends, origins, kind is not None, depth)
     general = General([(n.op, n.params) for n in nodes], text)
     return written(text)(
-        [_RAVEL if ours is ravel and n is nodes[-1] else computation(n, by_numpy) for n in nodes],
+        [c.function for c in calls],
+        [c.fixed for c in calls],
         [n.op for n in nodes],
         [n.params for n in nodes],
         given,
@@ -116,7 +118,7 @@ def plan_of(answer: Answer, ours: Any, views: bool, by_numpy: Any = None, depth:
     )
 
 
-_RAVEL = methodcaller("ravel")  # it copies what has gaps
+_RAVEL = Call(methodcaller("ravel"))  # it copies what has gaps
 
 
 def plan_of_any(op: Op, count: int) -> Plan:
@@ -124,12 +126,13 @@ def plan_of_any(op: Op, count: int) -> Plan:
     line = Line(tuple(range(count)), (count,), (count,), (), False, True)
     text = Text(count, 0, (), (line,), (count,), (None,), False)
     general = General([(op, ())], text)
-    return written(text)([direct(op.run)], [op], [()], [], general.add, [None], None)
+    return written(text)([direct(op.run)], [()], [op], [()], [], general.add, [None], None)
 
 
-def _lines(answer: Answer, places: dict[Node, int]) -> tuple[Line, ...]:
-    """Each op in order; `places` takes in their results."""
+def _lines(answer: Answer, places: dict[Node, int], calls: list[Call]) -> tuple[Line, ...]:
+    """Each op in order, with the calls that compute them; `places` takes in their results."""
     n = len(places)
+    call = iter(calls)
     lines = []
     moving = {places[node] for node in answer.inputs if node not in answer.plain}
     for node in answer.ops:
@@ -143,7 +146,8 @@ def _lines(answer: Answer, places: dict[Node, int]) -> tuple[Line, ...]:
         moves = not moving.isdisjoint(picks)
         if moves:
             moving.update(to)
-        lines.append(Line(picks, to, scalars, flags, node.op.multi, moves))
+        _, fixed, together = next(call)
+        lines.append(Line(picks, to, scalars, flags, node.op.multi, moves, len(fixed), together))
         places[node] = n
         n += len(types)
     return tuple(lines)
