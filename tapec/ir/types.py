@@ -34,23 +34,25 @@ Shape = tuple[int, ...]
 class Type:
     """The type of one array value, `f64[3,4]`; or of a Python scalar, `float`, which is weak as NEP 50 has it."""
 
-    __slots__ = ("_hash", "dtype", "shape", "size", "weak")
+    __slots__ = ("_hash", "dtype", "shape", "weak")
 
     shape: Shape
     dtype: np.dtype
-    size: int
     weak: bool
 
     def __init__(self, shape: Shape, dtype: Any, weak: bool = False):
         self.shape = shape
         self.dtype = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
-        self.size = math.prod(shape)
         self.weak = weak
         self._hash = hash((shape, self.dtype, weak))
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
