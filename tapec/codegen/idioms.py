@@ -92,6 +92,12 @@ PYTHON = {
     "floor_divide": "np.floor_divide(_0, _1).item()",
     "remainder": "np.remainder(_0, _1).item()",
     "power": "np.power(_0, _1).item()",
+    "bitwise_and": "_0 & _1",
+    "bitwise_or": "_0 | _1",
+    "bitwise_xor": "_0 ^ _1",
+    "invert": "~_0",
+    "left_shift": "np.left_shift(_0, _1).item()",
+    "right_shift": "np.right_shift(_0, _1).item()",
 }
 
 

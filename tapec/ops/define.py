@@ -54,6 +54,7 @@ def ufunc_dtypes(ufunc: np.ufunc, types: tuple[Type, ...]) -> tuple[np.dtype, ..
 WEAK = frozenset(
     {np.add, np.subtract, np.multiply, np.divide, np.floor_divide, np.remainder, np.power}
     | {np.negative, np.positive, np.absolute}
+    | {np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift, np.invert}
 )
 
 

@@ -239,6 +239,16 @@ def test_python_scalars_are_weak_inputs():
         np.testing.assert_array_equal(f(x, 3.0), np.full(3, 3.0, np.float32))
 
 
+@pytest.mark.parametrize("text", ["k + 1", "k // 3", "-k", "~k", "k | 1", "6 & k", "k ^ k", "1 << k", "k >> 1"])
+def test_what_python_makes_of_integers_is_weak_again(text):
+    f = lambda x, k: x * eval(text, {"k": k})
+    x = np.ones(3, np.float32)
+    traced = tapec.compile(f)
+    for k in (4, 5):
+        np.testing.assert_array_equal(traced(x, k), f(x, k), strict=True)
+    assert traced.cache_info().compilations == 1
+
+
 def test_a_new_signature_is_a_new_compilation():
     f = tapec.compile(lambda x, flag=True, mode="a": x if flag else -x)
     x = np.ones(2)
