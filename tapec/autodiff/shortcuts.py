@@ -19,7 +19,7 @@ import numpy as np
 from tapec.autodiff.cotangents import settled
 from tapec.autodiff.densities import Density, is_power
 from tapec.autodiff.logarithms import SHARES, SUMS, is_one, logarithm_of, one_plus_exp
-from tapec.autodiff.monomials import monomial_of, root_of
+from tapec.autodiff.monomials import Monomial, monomial_of, root_of
 from tapec.autodiff.saturated import (
     FLAT,
     SLOPES,
@@ -347,7 +347,7 @@ def _root(node: Node) -> Shortcut | None:
     below = len(node.inputs) == 2 and is_literal(exponent) and exponent.value < 0
     also = (SHARES, SUMS) if below else (SHARES,)
     by_logarithm = _along_logarithm(node, 0, _ROOTS[node.op.name], also, split=True)
-    return by_logarithm or _one_power(node) or _flat_root(node)
+    return by_logarithm or _one_power(monomial_of(node)) or _flat_root(node)
 
 
 def _logarithm(node: Node) -> Shortcut | None:
@@ -466,7 +466,7 @@ def _power(node: Node) -> Shortcut | None:
     k = exponent.value if is_literal(exponent) else None
     if k == -1:
         return _logistic(node) or _root(node)
-    return _square(node) or _one_power(node) if _is_whole(k) else _root(node)
+    return _product(node) if _is_whole(k) else _root(node)
 
 
 def _is_whole(k: Any) -> bool:
@@ -474,7 +474,9 @@ def _is_whole(k: Any) -> bool:
 
 
 def _product(node: Node) -> Shortcut | None:
-    return _square(node) or _one_power(node)
+    power = monomial_of(node)
+    square = _square(node) if power is None or power.exponent == 1 else None
+    return square or _one_power(power)
 
 
 def _square(node: Node) -> Shortcut | None:
@@ -497,8 +499,7 @@ def _square(node: Node) -> Shortcut | None:
 
 
 # -- x * sqrt(x), sqrt(x ** 4) ----------------------------------------------------------------------------------------
-def _one_power(node: Node) -> Shortcut | None:
-    found = monomial_of(node)
+def _one_power(found: Monomial | None) -> Shortcut | None:
     if found is None:
         return None
     power = found.between()

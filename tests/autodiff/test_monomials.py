@@ -60,6 +60,11 @@ POWERS = {  # with the derivatives of the one power
         ALL,
         (lambda x: 2 * np.abs(x), lambda x: 2 * np.sign(x)),
     ),
+    "square of a product": (lambda x: (x * np.sqrt(x)) ** 2, ABOVE, CUBE),
+    "square of a product of roots": (lambda x: np.square(np.sqrt(x) * np.cbrt(x) ** 3), ABOVE, CUBE),
+    "times a power of a root": (lambda x: np.cbrt(x) ** 6 * x, ALL, CUBE),
+    "times a multiple of its root": (lambda x: 0.5 * np.sqrt(x) * x, ABOVE, of(1.5, 0.5)),
+    "times minus its root": (lambda x: x * -np.sqrt(x), ABOVE, of(1.5, -1.0)),
     "multiple": (lambda x: (-2 * np.sqrt(x)) ** 4, ABOVE, tuple(lambda x, f=f: 16 * f(x) for f in SQUARE)),
 }
 
