@@ -18,7 +18,7 @@ from tapec.ir import Node, is_literal
 
 __all__ = ["FAST", "NEVER", "UNKNOWN", "order"]
 
-FAR = 8  # operations between a value and what it is known by
+FAR, NEAR = 8, 4  # operations between a value, or one that is squared, and what it is known by
 TERMS = 32  # of a sum that is written out
 UNKNOWN, FAST, NEVER = 0.0, 1e9, math.inf  # it may be negative; faster than every power; never zero
 
@@ -35,6 +35,7 @@ def order(node: Node, far: int = FAR) -> float:
 
 def _size(node: Node, far: int) -> float:
     """The order of a value's size."""
+    far = min(far, NEAR)
     known = order(node, far)
     if known or far == 0:
         return known or 1.0
