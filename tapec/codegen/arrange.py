@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tapec.codegen.asked import questions_in
 from tapec.codegen.collected import JOINING, LIST, SEVERAL, Collector, homes_of
 from tapec.codegen.counting import counted, seen_again
 from tapec.codegen.elements import FLOAT
@@ -49,7 +50,7 @@ def arranged(
     """The program with loops, where they spare so many operations; `groups` are the elements of the inputs."""
     if len(graph.nodes) < least:
         return None
-    read = count_uses(graph.nodes, graph.outputs)
+    read = count_uses(graph.nodes, [*graph.outputs, *questions_in(graph.nodes)])
     graph = Graph(graph.inputs, [n for n in graph.nodes if n in read], graph.outputs, graph.name)
     loops = find_loops(graph, groups)
     while sum(map(spared, loops)) >= least:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import Any
 
+from tapec.codegen.asked import asked
 from tapec.codegen.axes import short_axes_moved
 from tapec.codegen.blocks import in_blocks
 from tapec.codegen.branches import NO_RESTS, Rests, Segment, items_of, parted, results_of, segments_of
@@ -68,14 +69,20 @@ def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list
     """What makes statements of a program, by which plan, and from what: from its loops, where it has some. The last are
     the programs in which its paths end that have loops."""
     checked = settings.check_nan
-    looped = None if checked or tree is not None else with_loops(graph)
+    segments = None if tree is None else segments_of(tree, graph.outputs)
+    alone = None if checked or len(graph.nodes) <= LEAST else only_path(graph, segments)
+    looped = None if alone is None else with_loops(alone)
     if looped is not None:
         return *looped, ()
-    segments = None if tree is None else segments_of(tree, graph.outputs)
     ends = lambda g: with_loops(Graph(g.inputs, scheduled(g.nodes), g.outputs, g.name))
     rests = {} if checked or segments is None else rests_of(graph, segments, LEAST, ends)
     plan = Plan(graph.nodes, read_at_ends(graph, segments, rests), nesting=not checked)
     return CheckedLowering if checked else Lowering, plan, items_for(plan, graph, segments, rests), rests.values()
+
+
+def only_path(graph: Graph, segments: list[Segment] | None) -> Graph | None:
+    """The program without a tree, where it has one path."""
+    return graph if segments is None else asked(graph, segments, scheduled)
 
 
 def with_loops(graph: Graph) -> tuple[type[Lowering], Plan, list[Any]] | None:

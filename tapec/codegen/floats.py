@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
+from tapec.codegen.asked import asked
 from tapec.codegen.branches import NO_RESTS, Rests, Segment, parted, segments_of
 from tapec.codegen.cost import Cost, bytes_of
 from tapec.codegen.element_rules import MOVES, ON_NUMBERS, RULES
@@ -178,17 +179,18 @@ def float_function(
     params = tuple(name_inputs(graph, names).values())
     names.fixed.update(params)
     called: dict[Node, str] = dict(zip(graph.inputs, params))  # for those that are given out again
-    looped = with_loops(program, graph, params) if tree is None else None
+    own, segments = program.graph, None
+    if tree is not None:
+        own, tree = parted(own, tree, program.tests)
+        segments = segments_of(tree, own.outputs)
+    looped = with_loops(program, own, segments, graph, params)
     body = unpack(program, graph, params, names, called, looped)
     if looped is not None:
         kind, plan, items = repeated(looped, params)
         body += kind(plan, names, called, space).block(items)
-        return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays)
-    own, segments = program.graph, None
+        return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays, segments)
     rests: Rests = NO_RESTS
-    if tree is not None:
-        own, tree = parted(own, tree, program.tests)
-        segments = segments_of(tree, own.outputs)
+    if segments is not None:
         if len(graph.nodes) >= TRACED:
             rests = rests_of(own, segments, LEAST, partial(end_with_loops, params=params))
     plan = FloatPlan(own.nodes, read_at_ends(own, segments, rests))
@@ -217,15 +219,20 @@ def end_with_loops(graph: Graph, params: Sequence[str]) -> tuple[Callable[..., L
     return None if found is None else repeated(found, params)
 
 
-def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Arranged | None:
-    """The program with its loops. What finds them is imported for those programs that may have some."""
+def with_loops(
+    program: FloatProgram, own: Graph, segments: list[Segment] | None, graph: Graph, params: Sequence[str]
+) -> Arranged | None:
+    """The program with its loops, if it has one path. What finds them is imported for those that may have some."""
     if len(program.graph.nodes) < LEAST or len(graph.nodes) < TRACED:
+        return None
+    alone = own if segments is None else asked(own, segments)
+    if alone is None:
         return None
     from tapec.codegen.arrange import Given, arranged
 
     shapes = [i.type.shape for i in graph.inputs]
     rows = [s[1] if len(s) == 2 and s[1] <= MATRIX else 0 for s in shapes]
-    return arranged(program.graph, LEAST, program.inputs, [Given(p, n) for p, n in zip(params, rows)])
+    return arranged(alone, LEAST, program.inputs, [Given(p, n) for p, n in zip(params, rows)])
 
 
 def with_arrays(

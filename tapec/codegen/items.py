@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tapec.ir import Node
+from tapec.ir import Node, Op
 
-__all__ = ["UNKNOWN", "AddUp", "Fork", "Rest", "Results", "no_run"]
+__all__ = ["ASK", "UNKNOWN", "AddUp", "Fork", "Rest", "Results", "no_run"]
 
 
 class Results(NamedTuple):
@@ -52,3 +52,6 @@ class AddUp(NamedTuple):
 def no_run(*values: Any, **params: Any) -> Any:
     """What an op that only emission makes has in place of a computation and a type rule."""
     raise TypeError("this operation runs in generated code alone")
+
+
+ASK = Op(name="ask", run=no_run, rule=no_run, kind="ask")  # whether a test has the value that the path relies on

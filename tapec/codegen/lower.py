@@ -16,7 +16,7 @@ from tapec.codegen.checks import check_of, finite
 from tapec.codegen.cost import bytes_of, copied, workspace
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.idioms import BIT_BY_BIT, BY_DOT, HELPED, is_weak, out_template
-from tapec.codegen.items import UNKNOWN, AddUp, Fork, Rest, Results
+from tapec.codegen.items import ASK, UNKNOWN, AddUp, Fork, Rest, Results
 from tapec.codegen.load import Space
 from tapec.codegen.loops import lower_loop
 from tapec.codegen.names import Names
@@ -55,7 +55,7 @@ class Lowering(Buffers):
         for self.here, item in enumerate(items):
             kind = type(item)
             if kind is Node:
-                self.value(item, self.plan.leaves[item])
+                (self.value if item.op is not ASK else self.ask)(item, self.plan.leaves[item])
             elif kind is Fork:
                 self.fork(item)
             elif kind is AddUp:
@@ -92,6 +92,13 @@ class Lowering(Buffers):
             self.out.append(If(condition, inner.block(fork.items), fork.test.origin))
             self.count(inner, 0)
         self.bury(fork.leaves)
+
+    def ask(self, node: Node, leaves: Sequence[Node]) -> None:
+        """Nobody knows the path if the answer is another than on this one."""
+        (test,) = node.inputs
+        condition = condition_of(self.operand(test), test, node.param("value"), True)
+        self.out.append(If(condition, [Return(None)], node.origin))
+        self.bury(leaves)
 
     def rest(self, item: Rest) -> None:
         """What was computed so far stays what it is, as the function's own inputs do."""

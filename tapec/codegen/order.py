@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
+from tapec.codegen.asked import Questions, questions_in, waits
 from tapec.codegen.feeds import Block, Pick
 from tapec.ir import Node
 
@@ -17,7 +18,7 @@ def in_order(
     index: Mapping[Node, int],
     nodes: Mapping[Node, int],
     items: Iterable[Node],
-    blocks: Iterable[Block],
+    blocks: Sequence[Block],
     picks: Sequence[Pick],
 ) -> list[Node | Block | Pick] | None:
     """Operations and loops, each after what it reads, and else as they were; None where that cannot be.
@@ -38,8 +39,9 @@ def in_order(
         maker.update(dict.fromkeys([t for t in pick.targets if t], k))
     waiting: Counter[Any] = Counter()
     readers: dict[Any, list[Any]] = {}
+    behind = asked_before(index, nodes, blocks)
     for x, inputs in reads.items():
-        for source in {maker[i] for i in inputs if i in maker}:
+        for source in {maker[i] for i in inputs if i in maker} | behind.get(x, set()):
             waiting[x] += 1
             readers.setdefault(source, []).append(x)
     for item in (*items, *range(len(picks))):
@@ -56,3 +58,20 @@ def in_order(
             if not waiting[reader]:
                 heappush(ready, (rank[reader], places[reader], reader))
     return order if len(order) == len(reads) else None
+
+
+def asked_before(
+    index: Mapping[Node, int], nodes: Mapping[Node, int], blocks: Sequence[Block]
+) -> dict[Any, set[Node | Block]]:
+    """What asks the question that comes before an operation, or before a loop; where none comes, it is missing."""
+    asking: dict[int, Node | Block] = {nodes[n]: n for n in questions_in(nodes)}
+    places: dict[Node | Block, int] = {n: place for n, place in nodes.items() if waits(n)}
+    for block in blocks:
+        own = [index[n] for step in block.loop.steps for n in questions_in(step)]
+        asking.update(dict.fromkeys(own, block))
+        places[block] = min(own) if own else max([index.get(n, 0) for step in block.loop.steps for n in step])
+    if not asking:
+        return {}
+    questions = Questions(asking)
+    found = {x: questions.before(place) for x, place in places.items()}
+    return {x: {asking[questions.places[k - 1]]} for x, k in found.items() if k}

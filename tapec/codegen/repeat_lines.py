@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tapec.codegen.arrange import Arranged
+from tapec.codegen.asked import questions_in
 from tapec.codegen.counting import range_text
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.feeds import Block, Feed, Pick, slice_text
@@ -58,7 +59,10 @@ def repeat_plan(program: Arranged, kind: type[Plan] = FloatPlan) -> Plan:
             continue
         stretch[x] = before
         ends += [i for i in x.inputs if stretch.get(i, before) != before]
-    plan = kind(list(stretch), ends)
+    questions = questions_in(stretch)
+    plan = kind(list(stretch), [*ends, *questions])
+    for node in questions:
+        plan.nest_question(node)
     blocks = [x for x in program.order if type(x) is Block]
     begun = [n for x in blocks for n in x.first.values()]
     in_steps = {i for x in blocks for n in (*x.again, *x.body) for i in n.inputs}
@@ -228,7 +232,10 @@ class Stepping(Lowering):
             self.heir.setdefault(node, b)
         left = [block.body[p] for p in block.left.values()]
         kept = [e for elements in block.kept for e in elements if e not in later]
-        self.plan = plan = self.planned([*block.again, *block.body], [*later.values(), *kept, *left])
+        questions = questions_in(block.body)
+        self.plan = plan = self.planned([*block.again, *block.body], [*later.values(), *kept, *left, *questions])
+        for node in questions:
+            plan.nest_question(node)
         items: list[Any] = [n for n in plan.nodes if n not in plan.nested and n.op not in (CONSTANT, ITEM)]
         for elements, values in block.kept.items():
             made = {e.inputs[0] if e.op is ITEM else e for e in elements}

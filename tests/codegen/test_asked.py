@@ -1,0 +1,219 @@
+"""Loops across tests: the same values as written out, and who takes another turn is told that nobody knows the path."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.codegen import arrays, floats
+from tapec.codegen.asked import asked
+from tapec.codegen.branches import parted, segments_of
+from tapec.ir import parse
+from tapec.ir.tree import Branch, Leaf
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def same_numbers_in_every_order():
+    global RNG
+    RNG = np.random.default_rng(0)
+
+
+def drawn(*shape):
+    return RNG.normal(size=shape) / max(shape, default=1) ** 0.5
+
+
+def newton(a):
+    x = 1.0 + 0.0 * a
+    for _ in range(50):
+        dx = (x * x * x - a) / (3.0 * x * x)
+        x = x - dx
+        if abs(dx) < 1e-12:
+            break
+    return np.sum(x)
+
+
+def fixed_point(w, x):
+    h = np.zeros(x.shape)
+    while True:
+        new = np.tanh(w @ h + x)
+        if np.max(np.abs(new - h)) < 1e-6:
+            return np.sum(new * new)
+        h = new
+
+
+def halving(a):
+    """The one side three times by turns with the other."""
+    x, s = a, 0.0 * a
+    for k in range(24):
+        y = np.sin(x) + 0.1 * k
+        if np.sum(y) > 1e9:
+            return np.sum(y)
+        x = 0.5 * (x + y)
+        s = s + x * y
+        if np.sum(x) < -1e9:
+            return np.sum(s)
+    return np.sum(s)
+
+
+def power_iteration(a):
+    v, last = np.ones(len(a)) / len(a) ** 0.5, 0.0
+    for _ in range(200):
+        z = a @ v
+        size = np.sqrt(z @ z)
+        v = z / size
+        if abs(size - last) < 1e-6 * size:
+            break
+        last = size
+    return size
+
+
+def adaptive(y, k):
+    """Every step of it is taken; its length hangs on the error."""
+    t, h = 0.0, 0.02
+    while t < 1.0:
+        f = -k * y
+        middle = y + 0.5 * h * f
+        new = y - h * k * middle
+        error = np.sqrt(np.sum((new - y - h * f) ** 2)) + 1e-9
+        if error > 1.0:
+            h = h * 0.5
+            continue
+        t, y = t + h, new
+        h = h * np.minimum(1.05, 0.1 / error)
+    return np.sum(y * y)
+
+
+def square(n):
+    a = drawn(n, n)
+    return a @ a.T + np.eye(n)
+
+
+PROGRAMS = [
+    (newton, lambda: (np.float64(1e8),)),
+    (newton, lambda: (np.float32(1e4) * np.ones(()),)),
+    (fixed_point, lambda: (0.7 * drawn(5, 5), drawn(5))),
+    (fixed_point, lambda: (0.7 * drawn(40, 40), drawn(40))),
+    (halving, lambda: (np.float64(0.3),)),
+    (halving, lambda: (drawn(30),)),
+    (halving, lambda: (drawn(3000),)),
+    (power_iteration, lambda: (square(40),)),
+    (adaptive, lambda: (drawn(3), np.float64(2.0))),
+    (adaptive, lambda: (drawn(200), np.float64(2.0))),
+]
+
+
+def numbers(result):
+    return [np.asarray(part) for part in (result if isinstance(result, tuple) else (result,))]
+
+
+def lines(source):
+    return str(source).split("\n\n\ndef")[0].splitlines()
+
+
+@pytest.mark.parametrize("transform", [tapec.compile, tapec.value_and_grad, tapec.jacfwd])
+@pytest.mark.parametrize(("function", "drawing"), PROGRAMS)
+def test_programs(transform, function, drawing, monkeypatch):
+    values = drawing()
+
+    def run():
+        f = transform(function)
+        f(*values)
+        return numbers(f(*values)), f.source(*values)
+
+    found, source = run()
+    monkeypatch.setattr(arrays, "LEAST", 10**9)
+    monkeypatch.setattr(floats, "LEAST", 10**9)
+    expected, written = run()
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=1e-12 if a.dtype == np.float64 else 1e-5)
+    assert len(lines(source)) <= len(lines(written))
+    if len(lines(written)) > 150:
+        assert any("for " in line for line in lines(source)) and len(lines(source)) < len(lines(written)) / 2, source
+
+
+def test_what_a_person_writes():
+    f = tapec.value_and_grad(newton)
+    f(1e8)
+    source = f.source(1e8)
+    assert len(lines(source)) < 40 and "        for _ in range(33):" in source
+    assert "            if abs(dx) < 1e-12:  " in source and "                return None\n" in source
+    assert "        for x, d, dx in reversed(steps):" in source or "in reversed(steps):" in source
+
+
+@pytest.mark.parametrize("function", [newton, halving, fixed_point, power_iteration])
+def test_another_number_of_rounds_is_another_path(function):
+    arguments = {fixed_point: [(c * np.eye(9), np.ones(9)) for c in (0.9, 0.5, 0.8)]}.get(function)
+    arguments = arguments or {power_iteration: [(np.diag([1.0, c]) + 0.1,) for c in (0.1, 0.6, 0.9)]}.get(function)
+    arguments = arguments or [(a,) for a in (1e9, 1e4, 1e12)]
+    f = tapec.value_and_grad(function)
+    for values in (*arguments, *arguments):
+        value, gradient = f(*values)
+        with tapec.settings(optimize=False):
+            expected = tapec.value_and_grad(function)(*values)
+        np.testing.assert_allclose(value, expected[0], rtol=1e-10)
+        np.testing.assert_allclose(gradient, expected[1], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(), (30,)])
+@pytest.mark.parametrize("transform", [tapec.compile, tapec.grad, tapec.jacfwd])
+def test_nothing_is_computed_above_a_question_that_it_comes_after(transform, shape):
+    """What would divide by zero in later rounds, or in their derivatives, where a path turns away before."""
+
+    def f(x):
+        s = x * 1.0
+        for k in range(30):
+            s = s - 0.01 * k
+            if np.sum(s) <= 0.0:
+                return np.sum(x * x)
+            s = 0.5 * s + 0.5 * x + np.sqrt(s) * 0.01 + 1e-3 / s
+        return np.sum(s * s)
+
+    g = transform(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        g(np.ones(shape) * 4.0)
+        low = g(np.zeros(shape))
+    np.testing.assert_array_equal(low, np.zeros(np.shape(low)))
+
+
+def test_what_all_rounds_read_is_computed_behind_the_first_question():
+    def f(x):
+        s = 0.0 * x
+        for _ in range(30):
+            if np.sum(x) < 0.0:
+                return s
+            s = s + np.sqrt(x) * np.cos(s)
+            if s > 1e3:
+                return s * s
+        return s
+
+    g = tapec.value_and_grad(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first = g(2.0)
+        assert g(-1.0) == (0.0, 0.0)
+    assert g(2.0) == pytest.approx(first)
+
+
+def test_only_a_path_without_known_forks_is_asked():
+    graph = parse("""
+        graph(%x: f64[]) {
+          %a: bool[] = greater %x, 0.0
+          %b: f64[] = sin %x
+          %c: bool[] = less %b, 0.5
+          %d: f64[] = cos %b
+          return %a, %c, %d
+        }
+    """)
+    alone = Branch(0, ((True, Branch(1, ((False, Leaf((2,))),))),))
+    program, tree = parted(graph, alone)
+    found = asked(program, segments_of(tree, program.outputs))
+    names = [n.op.name for n in found.nodes if n.op.name != "constant"]
+    assert names == ["greater", "ask", "sin", "less", "ask", "cos"]
+    fork = Branch(0, ((True, Leaf((2,))), (False, Leaf((0,)))))
+    program, tree = parted(graph, fork)
+    assert asked(program, segments_of(tree, program.outputs)) is None
