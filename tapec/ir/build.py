@@ -14,7 +14,9 @@ import numpy as np
 from tapec.ir.graph import CONSTANT, ITEM, Graph, Node, Params, constant
 from tapec.ir.op import Op
 
-__all__ = ["Builder"]
+__all__ = ["BIG", "Builder"]
+
+BIG = 4096  # bytes from which constants are told apart by who they are, not by what is in them
 
 
 class Builder:
@@ -86,7 +88,7 @@ class Builder:
 def constant_key(value: Any) -> Any:
     """Equal for constants that are the same to the last bit and of the same type; big arrays go by identity."""
     if isinstance(value, np.ndarray):
-        if value.nbytes > 4096:
+        if value.nbytes > BIG:
             return (CONSTANT, id(value))
         return (CONSTANT, value.shape, value.dtype.str, value.tobytes())
     if isinstance(value, np.generic):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from hashlib import blake2b
 from types import CodeType
 from typing import Any, NamedTuple, Self
 
@@ -18,6 +19,7 @@ from tapec.autodiff.inline import copy_into
 from tapec.codegen import Compiled
 from tapec.errors import warn_user
 from tapec.ir import INPUT, Builder, Graph, Node, input_node, type_of
+from tapec.ir.build import BIG
 from tapec.ir.tree import Tree
 from tapec.ir.types import NUMBERS
 from tapec.ops.casting import CAST
@@ -70,6 +72,7 @@ class Program:
         self.compiled: Compiled | None = None
         self.tree: Tree | None = None
         self.lost = ""  # the captured fact that held no longer when last looked at
+        self.arrays: dict[Any, np.ndarray] = {}  # large ones that runs have made, by what is in them
 
     # -- adding a path ----------------------------------------------------------------------------------------------
     def copy(self) -> Self:
@@ -77,6 +80,7 @@ class Program:
         other = copy(self)
         other.sources, other.checks = dict(self.sources), dict(self.checks)
         other.quiet, other.words = set(self.quiet), set(self.words)
+        other.arrays = dict(self.arrays)
         return other
 
     def add(self, recorded: Recorded, info: Any) -> TracedPath:
@@ -151,7 +155,7 @@ class Program:
                 return self.source("path", path.source, x, _identifier(path.label), path)
             if id(x) in held and not trace.log.copied(x):
                 return self.kept(x, known=captures.compared)
-            return _made_here(builder, trace.log.values[slot])
+            return self.made_here(builder, trace.log.values[slot])
 
         return leaf
 
@@ -163,7 +167,21 @@ class Program:
         """A tensor that came from outside on no path we know: an input when something watches it."""
         if x._mark is not None and any(t.alive for t in x._mark.tokens):
             return self.source("kept", id(x), x._value, "captured", x)
-        return _made_here(builder, x._value)
+        return self.made_here(builder, x._value)
+
+    def made_here(self, builder: Builder, x: Any) -> Node:
+        """A value that the run made itself. Of an array that is one number everywhere that number is told.
+
+        Zeros stay an array: loops start with them, and a first step that differs from the others is no part of a loop.
+        Large arrays are told apart by who they are, and each run makes them anew: those that are equal are one.
+        """
+        if isinstance(x, np.ndarray) and x.size > 1 and x.dtype.char in "?bBhHiIlLqQefd" and x.dtype.isnative:
+            first = x.flat[0]
+            if first != 0 and np.isfinite(first) and (x == first).all():
+                return builder.emit(FULL, (), (("shape", x.shape), ("value", first.item()), ("dtype", x.dtype)))
+        if isinstance(x, np.ndarray) and x.nbytes > BIG and x.dtype.kind in "biufc":
+            x = self.arrays.setdefault((x.shape, x.dtype.str, blake2b(np.ascontiguousarray(x).data).digest()), x)
+        return builder.constant(x)
 
     def kept(self, x: np.ndarray, known: bool) -> Node:
         """An array that somebody else holds too: read by reference, since it may change in place.
@@ -293,18 +311,6 @@ def is_number_like(x: Any) -> bool:
     if isinstance(x, np.generic):
         return x.dtype.kind in "fciub"
     return isinstance(x, np.ndarray) or type(x) in (float, complex)
-
-
-def _made_here(builder: Builder, x: Any) -> Node:
-    """A value that the run made itself. Of an array that is one number everywhere that number is told.
-
-    Zeros stay an array: loops start with them, and a first step that differs from the others is no part of a loop.
-    """
-    if isinstance(x, np.ndarray) and x.size > 1 and x.dtype.char in "?bBhHiIlLqQefd" and x.dtype.isnative:
-        first = x.flat[0]
-        if first != 0 and np.isfinite(first) and (x == first).all():
-            return builder.emit(FULL, (), (("shape", x.shape), ("value", first.item()), ("dtype", x.dtype)))
-    return builder.constant(x)
 
 
 def _fits(x: Any, node: Node) -> bool:

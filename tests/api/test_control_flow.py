@@ -143,6 +143,37 @@ def test_past_the_path_limit_it_runs_as_a_tape_would():
             assert f(1.5) == 1.0
 
 
+@pytest.mark.parametrize("make", [np.zeros, np.arange, lambda n: np.eye(n)[0] - 0.1], ids=["zeros", "arange", "eye"])
+def test_large_arrays_that_runs_make_are_the_same_on_all_paths(make):
+    """Each run makes them anew; else no path would know the tests of the others, and would take their place."""
+
+    @tapec.grad
+    def f(x):
+        h = make(600) * 1e-3
+        while True:
+            new = np.tanh(0.5 * h + x)
+            if np.max(np.abs(new - h)) < 1e-6:
+                return np.sum(new * new)
+            h = new
+
+    first = [f(c * np.ones(600)) for c in (1.0, 0.1)]
+    again = [f(c * np.ones(600)) for c in (1.0, 0.1)]
+    assert f.cache_info().compilations == 2 and f.cache_info().hits == 2
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_large_arrays_that_each_round_makes_anew_are_one():
+    @tapec.grad
+    def f(x):
+        for _ in range(12):
+            x = np.tanh(np.eye(40) @ x) + x
+        return np.sum(x)
+
+    f(np.ones(40))
+    assert str(f.source(np.ones(40))).count("= np.eye(40)") <= 1
+
+
 def test_the_code_shows_the_branch_with_the_users_condition():
     @tapec.compile
     def f(x):
