@@ -8,20 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tapec.codegen.asked import questions_in
-from tapec.codegen.collected import JOINING, LIST, SEVERAL, Collector, homes_of
+from tapec.codegen.asked import Course, questions_in
+from tapec.codegen.collected import JOINING, LIST, SEVERAL, Home, homes_of
 from tapec.codegen.counting import counted, seen_again
 from tapec.codegen.elements import FLOAT
 from tapec.codegen.feeds import CHEAP, Block, Feed, Pick, aligned, computed_again, text_op
 from tapec.codegen.names import wished_name
 from tapec.codegen.order import in_order
+from tapec.codegen.parting import Branching, Given, Lists, Parting
 from tapec.codegen.pattern import CARRIED, OWN, SAME, Loop, Walk
 from tapec.codegen.plan import count_uses, is_view
 from tapec.codegen.repeats import find_loops
 from tapec.ir import INPUT, Graph, Node, constant, input_node
 from tapec.ir.types import type_of
 
-__all__ = ["Arranged", "Given", "arranged"]
+__all__ = ["Arranged", "arranged"]
 
 MOST = 4  # steps in the middle of a loop of which others read something: with more, it is no loop to the reader,
 EACH = 8  # unless it spares so many operations for each value that they read
@@ -29,32 +30,26 @@ EACH = 8  # unless it spares so many operations for each value that they read
 
 class Arranged(NamedTuple):
     """`order` has operations and blocks as they follow each other, `lists` the inputs that are read as whole lists,
-    `rows` those of them that are lists of rows."""
+    `rows` those of them that are lists of rows, `branchings` what begins where questions between loops have the other
+    answer."""
 
     order: list[Node | Block | Pick]
     outputs: tuple[Node, ...]
     lists: dict[int, Node]
     rows: set[int]
+    branchings: dict[Node, list[Branching]]
 
 
-class Given(NamedTuple):
-    """An input: its name, and how many columns it has if it may be read by rows."""
-
-    name: str
-    columns: int
-
-
-def arranged(
-    graph: Graph, least: int, groups: Sequence[Sequence[Node | None]] = (), given: Sequence[Given] = ()
-) -> Arranged | None:
+def arranged(course: Course, least: int, groups: Lists = (), given: Sequence[Given] = ()) -> Arranged | None:
     """The program with loops, where they spare so many operations; `groups` are the elements of the inputs."""
-    if len(graph.nodes) < least:
+    if len(course.graph.nodes) < least:
         return None
-    read = count_uses(graph.nodes, [*graph.outputs, *questions_in(graph.nodes)])
-    graph = Graph(graph.inputs, [n for n in graph.nodes if n in read], graph.outputs, graph.name)
-    loops = find_loops(graph, groups)
+    course = without_dead(course)
+    loops = find_loops(course.graph, groups)
+    if questions_in(course.graph.nodes) and not any([questions_in(loop.pattern) for loop in loops]):
+        return None
     while sum(map(spared, loops)) >= least:
-        arranger = _Arranger(graph, groups, given, loops)
+        arranger = _Arranger(course, groups, given, loops, least)
         found = arranger.arranged()
         lost = arranger.lost | {x for x, read in arranger.single.items() if is_taken_apart(x, read)}
         if not lost:
@@ -64,6 +59,20 @@ def arranged(
                 lost.add(loop)
         loops = [loop for loop in loops if loop not in lost]
     return None
+
+
+def without_dead(course: Course) -> Course:
+    """The same without operations that nothing needs."""
+    graph = course.graph
+    ends = [r for end in course.ends.values() for r in end.reads]
+    read = count_uses(graph.nodes, [*graph.outputs, *questions_in(graph.nodes), *ends])
+    nodes = [n for n in graph.nodes if n in read]
+    return course._replace(graph=Graph(graph.inputs, nodes, graph.outputs, graph.name))
+
+
+def standing_for(element: Node) -> Node:
+    """What stands for an element of a list in a loop along it."""
+    return input_node(wished_name(element) or "", element.type)
 
 
 def spared(loop: Loop) -> int:
@@ -76,7 +85,7 @@ def is_taken_apart(loop: Loop, read: set[tuple[int, int]]) -> bool:
     return len({k for k, _ in read}) > MOST and len(read) * EACH > spared(loop)
 
 
-class _Arranger(Collector):
+class _Arranger(Parting):
     """What is made of each operation outside of loops (`found`), and of the values in loops that these read.
 
     `lists` are the inputs that loops go along, `element` tells which of their elements a value is; `tuples` are the
@@ -85,18 +94,25 @@ class _Arranger(Collector):
     """
 
     def __init__(
-        self, graph: Graph, groups: Sequence[Sequence[Node | None]], given: Sequence[Given], loops: list[Loop]
+        self,
+        course: Course,
+        groups: Lists,
+        given: Sequence[Given],
+        loops: list[Loop],
+        least: int,
     ):
-        self.graph = graph
+        self.graph, self.ends, _ = course
+        self.least = least
         self.blocks = {loop: Block(loop) for loop in loops}
         self.home = homes_of(loops)
-        joined = {i for n in graph.nodes if n.op.name in JOINING for i in n.inputs if i in self.home}
+        joined = {i for n in self.graph.nodes if n.op.name in JOINING for i in n.inputs if i in self.home}
         self.joined = {(loop, p) for loop, _, p in map(self.home.__getitem__, joined)}  # of these arrays are made
         self.groups = groups
         self.given = given
         walks = [w for loop in loops for w in loop.walks if type(w.base) is int]
-        self.lists = {g: input_node("", LIST) for g in sorted({w.base for w in walks})}
-        across = {w.base for w in walks if abs(w.stride) != given[w.base].columns}
+        there = {g for g, list_ in enumerate(given) if list_.elements}
+        self.lists = {g: input_node("", LIST) for g in sorted({*there, *[w.base for w in walks]})}
+        across = {w.base for w in walks if abs(w.stride) != given[w.base].columns} - there
         self.columns = {g: 0 if g in across or given[g].columns < 2 else given[g].columns for g in self.lists}
         self.element = {e: (g, k) for g in self.lists for k, e in enumerate(groups[g]) if e is not None}
         self.found: dict[Node, Node] = {}
@@ -108,6 +124,7 @@ class _Arranger(Collector):
         self.seen: list[Node] = []  # views in steps that are looked up outside too
         self.single: dict[Loop, set[tuple[int, int]]] = {}  # what is read alone of steps in the middle
         self.lost: set[Loop] = set()  # those that cannot be written
+        self.maker: dict[Node, Block] = {}  # of lists
 
     def arranged(self) -> Arranged | None:
         for loop, block in self.blocks.items():
@@ -118,6 +135,9 @@ class _Arranger(Collector):
             for node in (*block.again, *block.body):  # made here, and before those outside of loops were
                 node.inputs = tuple([self.resolve(i) if i in self.home else self.found.get(i, i) for i in node.inputs])
         outputs = self.outputs()
+        branchings = self.branchings()
+        if branchings is None:
+            return None
         starts = {n: None for b in self.blocks.values() for n in b.first.values() if n.op.name == "full"}
         outer += [n for n in starts if n not in self.found]  # what sums begin with
         outer += [*self.seen, *[o for o in outputs if o.op.kind == "starred"]]
@@ -126,11 +146,12 @@ class _Arranger(Collector):
         stood = {made: index.get(node, 0) for node, made in self.found.items()}
         nodes = [*self.tuples.values(), *self.along.values(), *self.items.values(), *outer]
         rank = {n: stood.get(n, index.get(n, 0)) for n in nodes}
-        order = in_order(index, rank, list(self.items.values()), list(self.blocks.values()), picks)
+        beside = {q: [i for b in found for i in b.given.values()] for q, found in branchings.items()}
+        order = in_order(index, rank, list(self.items.values()), list(self.blocks.values()), picks, beside)
         if order is None:
             return None
         rows = {g for g, columns in self.columns.items() if columns}
-        return Arranged(order, outputs, self.lists, rows)
+        return Arranged(order, outputs, self.lists, rows, branchings)
 
     # -- loops ------------------------------------------------------------------------------------------------------
     def fill(self, loop: Loop, block: Block) -> None:
@@ -149,6 +170,10 @@ class _Arranger(Collector):
             block.body.append(node.with_inputs(tuple(inputs)))
             if node.name and node.name != loop.steps[-1][len(block.body) - 1].name:
                 block.body[-1].name = node.name.rstrip("_0123456789")  # that of all steps
+
+    def listed_at(self, node: Node) -> Home | None:
+        g, k = self.element.get(node, (-1, 0))
+        return (self.lists[g], k, 0) if g >= 0 and self.given[g].elements and not self.columns[g] else None
 
     def read(self, node: Node) -> Node:
         """A value as steps read it; what another loop computes waits until that is filled."""
@@ -223,16 +248,21 @@ class _Arranger(Collector):
         g, columns = walk.base, self.columns[walk.base]
         values, name = self.lists[g], self.given[g].name
         start, stride, size = walk.start, walk.stride, self.length[values]
+        elements = self.given[g].elements
         if not columns:
-            block.feeds.append(Feed(values, size, start, stride, [input_node(f"{name}_k", FLOAT)], []))
-            return block.feeds[-1].targets[0]  # type: ignore[return-value]
+            target = input_node(f"{name}_k", FLOAT) if not elements else standing_for(elements[0])
+            block.feeds.append(Feed(values, size, start, stride, [target], []))
+            return target
+        if abs(stride) != columns:
+            self.lost.add(block.loop)  # of a list of tuples
         row, column = divmod(start, columns)
         along = (values, size, row, stride // columns)
         found = [f for f in block.feeds if f[:4] == along]
         if not found:
             found = [Feed(*along, [None] * columns, [])]
             block.feeds += found
-        node = found[0].targets[column] = input_node(f"{name}_k{column}", FLOAT)
+        new = input_node(f"{name}_k{column}", FLOAT) if not elements else standing_for(elements[column])
+        node = found[0].targets[column] = found[0].targets[column] or new
         return node
 
     def listed(self, numbers: tuple[float, ...]) -> tuple[Node, int, int, int]:
@@ -247,6 +277,11 @@ class _Arranger(Collector):
         op = text_op("numbers", f"[{', '.join(texts)}]")
         values = self.tuples[texts] = Node(op, (), (), LIST, None, "numbers")
         return values, len(numbers), 0, 1
+
+    # -- where paths part --------------------------------------------------------------------------------------------
+    def arranged_end(self, end: Course, lists: Lists, given: Sequence[Given]) -> Arranged | None:
+        found = arranged(end, 0 if lists else self.least, lists, given)
+        return found or _Arranger(without_dead(end), lists, given, [], self.least).arranged()
 
     # -- what is outside of loops -----------------------------------------------------------------------------------
     def outside(self, node: Node) -> Node:
@@ -325,6 +360,7 @@ class _Arranger(Collector):
         if values is None:
             values = block.kept[elements] = input_node(name, LIST)
             self.length[values] = block.count
+            self.maker[values] = block
         return values
 
     def item(self, k: int, values: Node, at: tuple[int, int], node: Node) -> Node:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import Any
 
-from tapec.codegen.asked import asked
+from tapec.codegen.asked import alone, course_of, may_repeat
 from tapec.codegen.axes import short_axes_moved
 from tapec.codegen.blocks import in_blocks
 from tapec.codegen.branches import NO_RESTS, Rests, Segment, items_of, parted, results_of, segments_of
@@ -21,8 +21,8 @@ from tapec.codegen.lower import CheckedLowering, Lowering
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier
 from tapec.codegen.plan import Plan
-from tapec.codegen.rests import rests_of
-from tapec.codegen.schedule import scheduled
+from tapec.codegen.rests import rests_in, rests_of
+from tapec.codegen.schedule import scheduled, views_late
 from tapec.codegen.spread import factored
 from tapec.codegen.statements import Do, With
 from tapec.codegen.strides import buffer_size
@@ -42,12 +42,6 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space, qui
     whole = graph
     if not checked:
         graph = factored(expanded(contracted(short_axes_moved(graph))))
-    if tree is not None:
-        graph, tree = parted(graph, tree)
-    if not checked:
-        graph = in_blocks(graph, tree)
-    if tree is None:
-        graph = Graph(graph.inputs, scheduled(graph.nodes), graph.outputs, graph.name)
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
@@ -69,20 +63,29 @@ def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list
     """What makes statements of a program, by which plan, and from what: from its loops, where it has some. The last are
     the programs in which its paths end that have loops."""
     checked = settings.check_nan
-    segments = None if tree is None else segments_of(tree, graph.outputs)
-    alone = None if checked or len(graph.nodes) <= LEAST else only_path(graph, segments)
-    looped = None if alone is None else with_loops(alone)
+    looped = None if checked or tree is None else across_tests(graph, tree)
+    if looped is not None:
+        return *looped, list(rests_in(looped[2]))
+    graph, tree = in_segments(graph, tree, blocks=not checked)
+    looped = None if checked or tree is not None else with_loops(graph)
     if looped is not None:
         return *looped, ()
+    segments = None if tree is None else segments_of(tree, graph.outputs)
     ends = lambda g: with_loops(Graph(g.inputs, scheduled(g.nodes), g.outputs, g.name))
     rests = {} if checked or segments is None else rests_of(graph, segments, LEAST, ends)
     plan = Plan(graph.nodes, read_at_ends(graph, segments, rests), nesting=not checked)
     return CheckedLowering if checked else Lowering, plan, items_for(plan, graph, segments, rests), rests.values()
 
 
-def only_path(graph: Graph, segments: list[Segment] | None) -> Graph | None:
-    """The program without a tree, where it has one path."""
-    return graph if segments is None else asked(graph, segments, scheduled)
+def in_segments(graph: Graph, tree: Tree | None, blocks: bool) -> tuple[Graph, Tree | None]:
+    """The program with operations of its own for each stretch between tests, and loops over blocks in these."""
+    if tree is not None:
+        graph, tree = parted(graph, tree)
+    if blocks:
+        graph = in_blocks(graph, tree)
+    if tree is None:
+        graph = Graph(graph.inputs, scheduled(graph.nodes), graph.outputs, graph.name)
+    return graph, tree
 
 
 def with_loops(graph: Graph) -> tuple[type[Lowering], Plan, list[Any]] | None:
@@ -90,8 +93,22 @@ def with_loops(graph: Graph) -> tuple[type[Lowering], Plan, list[Any]] | None:
     if len(graph.nodes) <= LEAST:
         return None
     from tapec.codegen.array_loops import in_loops  # short programs do without
+    from tapec.codegen.lifted import lifted
 
-    return in_loops(graph, LEAST)
+    return in_loops(alone(lifted(graph)), LEAST)
+
+
+def across_tests(graph: Graph, tree: Tree) -> tuple[type[Lowering], Plan, list[Any]] | None:
+    """The same of a program whose loops go across its tests; None where there are none."""
+    if len(graph.nodes) <= LEAST or not may_repeat(tree):
+        return None
+    from tapec.codegen.array_loops import in_loops
+    from tapec.codegen.lifted import lifted
+
+    graph, tree = parted(graph, tree, early=False)
+    graph = lifted(in_blocks(graph, tree))
+    course = course_of(graph, segments_of(tree, graph.outputs), lambda nodes: views_late(scheduled(nodes)))
+    return None if course is None else in_loops(course, LEAST)
 
 
 def with_errors(quiet: tuple[str, ...], size: int | None, body: list[Any]) -> list[Any]:

@@ -125,8 +125,9 @@ def given_first(graph: Graph, tree: Tree) -> tuple[list[Guard], Graph, Tree | No
     return list(first.values()), graph, tree
 
 
-def parted(graph: Graph, tree: Tree, tests: Sequence[Node] | None = None) -> tuple[Graph, Tree]:
-    """The program, and its tree, with nodes of its own for each segment, one segment after the other."""
+def parted(graph: Graph, tree: Tree, tests: Sequence[Node] | None = None, early: bool = True) -> tuple[Graph, Tree]:
+    """The program, and its tree, with nodes of its own for each segment, one segment after the other. What all that can
+    follow a test needs is computed before it, unless it is not to be that `early`."""
     segments = segments_of(tree, graph.outputs, tests)
     needed: dict[Node, list[int]] = {}
     for s in segments:
@@ -134,7 +135,7 @@ def parted(graph: Graph, tree: Tree, tests: Sequence[Node] | None = None) -> tup
             needed.setdefault(node, []).append(s.number)
     for node in reversed(graph.nodes):
         if node in needed:
-            together = not is_view(node)  # a view costs nothing, and is best read where it is made
+            together = early and not is_view(node)  # a view costs nothing, and is best read where it is made
             needed[node] = places = [0] if node.op is CONSTANT else _places(needed[node], segments, together)
             for i in node.inputs:
                 needed.setdefault(i, []).extend(places)

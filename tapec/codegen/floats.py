@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
-from tapec.codegen.asked import asked
+from tapec.codegen.asked import alone, course_of, may_repeat
 from tapec.codegen.branches import NO_RESTS, Rests, Segment, parted, segments_of
 from tapec.codegen.cost import Cost, bytes_of
 from tapec.codegen.element_rules import MOVES, ON_NUMBERS, RULES
@@ -38,6 +38,7 @@ from tapec.ir.types import Type
 
 if TYPE_CHECKING:
     from tapec.codegen.arrange import Arranged
+    from tapec.codegen.asked import Course
     from tapec.codegen.lower import Lowering
     from tapec.codegen.repeat_lines import RepeatLowering
 
@@ -179,11 +180,11 @@ def float_function(
     params = tuple(name_inputs(graph, names).values())
     names.fixed.update(params)
     called: dict[Node, str] = dict(zip(graph.inputs, params))  # for those that are given out again
+    looped = with_loops(program, graph, tree, params)
     own, segments = program.graph, None
     if tree is not None:
         own, tree = parted(own, tree, program.tests)
         segments = segments_of(tree, own.outputs)
-    looped = with_loops(program, own, segments, graph, params)
     body = unpack(program, graph, params, names, called, looped)
     if looped is not None:
         kind, plan, items = repeated(looped, params)
@@ -208,31 +209,34 @@ def repeated(found: Arranged, params: Sequence[str]) -> tuple[Callable[..., Lowe
         return made
 
     plan = repeat_plan(found)
-    return lowering, plan, repeat_items(plan, found)
+    return lowering, plan, repeat_items(plan, found, partial(repeated, params=params))
 
 
 def end_with_loops(graph: Graph, params: Sequence[str]) -> tuple[Callable[..., Lowering], Plan, list[Any]] | None:
     """The same of the end of a path, whose inputs are numbers that have names."""
     from tapec.codegen.arrange import arranged
 
-    found = arranged(graph, LEAST)
+    found = arranged(alone(graph), LEAST)
     return None if found is None else repeated(found, params)
 
 
-def with_loops(
-    program: FloatProgram, own: Graph, segments: list[Segment] | None, graph: Graph, params: Sequence[str]
-) -> Arranged | None:
-    """The program with its loops, if it has one path. What finds them is imported for those that may have some."""
+def with_loops(program: FloatProgram, graph: Graph, tree: Tree | None, params: Sequence[str]) -> Arranged | None:
+    """The program with its loops, across its tests if it has some. What finds them is imported for those that may have
+    loops."""
     if len(program.graph.nodes) < LEAST or len(graph.nodes) < TRACED:
         return None
-    alone = own if segments is None else asked(own, segments)
-    if alone is None:
+    course: Course | None = alone(program.graph) if tree is None else None
+    if tree is not None and may_repeat(tree):
+        own, tree = parted(program.graph, tree, program.tests, early=False)
+        course = course_of(own, segments_of(tree, own.outputs))
+    if course is None:
         return None
-    from tapec.codegen.arrange import Given, arranged
+    from tapec.codegen.arrange import arranged
+    from tapec.codegen.parting import Given
 
     shapes = [i.type.shape for i in graph.inputs]
     rows = [s[1] if len(s) == 2 and s[1] <= MATRIX else 0 for s in shapes]
-    return arranged(alone, LEAST, program.inputs, [Given(p, n) for p, n in zip(params, rows)])
+    return arranged(course, LEAST, program.inputs, [Given(p, n) for p, n in zip(params, rows)])
 
 
 def with_arrays(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tapec.ir import Node, Op
 
-__all__ = ["ASK", "UNKNOWN", "AddUp", "Fork", "Rest", "Results", "no_run"]
+__all__ = ["ASK", "UNKNOWN", "AddUp", "Asked", "Fork", "Repeat", "Rest", "Results", "no_run"]
 
 
 class Results(NamedTuple):
@@ -37,6 +37,24 @@ class Rest(NamedTuple):
     plan: Any
     items: list[Any]
     given: dict[Node, Node]
+    leaves: tuple[Node, ...]
+
+
+class Asked(NamedTuple):
+    """A question, and what begins where it has the other answer: in which step of a loop, by its `number`, and of how
+    many."""
+
+    question: Node
+    ends: list[tuple[int | None, Rest]]
+    number: Node | None
+    steps: int
+    leaves: tuple[Node, ...]
+
+
+class Repeat(NamedTuple):
+    """A loop over the steps of a program."""
+
+    block: Any
     leaves: tuple[Node, ...]
 
 

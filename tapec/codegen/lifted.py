@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.codegen.plan import is_view
-from tapec.codegen.schedule import put_off
+from tapec.codegen.schedule import views_late
 from tapec.ir import CONSTANT, Graph, Node, constant, get_op, is_literal
 from tapec.ir.index import Slice, Slot
 from tapec.ir.types import Type
@@ -44,7 +43,7 @@ def lifted(graph: Graph) -> Graph:
             new[node] = node = Node(node.op, inputs, params, node.type, node.origin, node.name, node.role)
         nodes.append(node)
     first = dict.fromkeys(numbers.values())
-    order = [*first, *put_off([n for n in nodes if n not in first], set(filter(is_view, nodes)))]
+    order = [*first, *views_late([n for n in nodes if n not in first])]
     return Graph(graph.inputs, order, [new.get(o, o) for o in graph.outputs], graph.name)
 
 

@@ -10,13 +10,14 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
+from tapec.codegen.alike import by_step
 from tapec.codegen.blocks import LOOP
 from tapec.codegen.buffers import Buffers
 from tapec.codegen.checks import check_of, finite
 from tapec.codegen.cost import bytes_of, copied, workspace
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.idioms import BIT_BY_BIT, BY_DOT, HELPED, is_weak, out_template
-from tapec.codegen.items import ASK, UNKNOWN, AddUp, Fork, Rest, Results
+from tapec.codegen.items import ASK, UNKNOWN, AddUp, Asked, Fork, Rest, Results
 from tapec.codegen.load import Space
 from tapec.codegen.loops import lower_loop
 from tapec.codegen.names import Names
@@ -24,16 +25,15 @@ from tapec.codegen.plan import TIMES, Plan, is_big, is_view
 from tapec.codegen.results import result
 from tapec.codegen.scatter import has_repeats, index_arrays, is_scatter, is_write
 from tapec.codegen.statements import Assign, Augment, Delete, Do, If, Return, Statement, Store
-from tapec.codegen.templates import WHOLE
+from tapec.codegen.templates import EQUAL, WHOLE
 from tapec.codegen.writes import Filled, add_scatter, add_scatter_into, scatter, scatter_into, write
-from tapec.ir import Node, is_literal
+from tapec.ir import CONSTANT, Node, is_literal
 from tapec.ir.origin import line_of
 
 __all__ = ["CheckedLowering", "Lowering", "condition_of"]
 
 AS_ARRAY = parse_template("np.asarray(_0)", 1)
 NOT = parse_template("not _0", 1)
-EQUAL = parse_template("_0 == _1", 2)
 UNEQUAL = parse_template("_0 != _1", 2)
 TO_INT = parse_template("int(_0)", 1)
 
@@ -65,6 +65,8 @@ class Lowering(Buffers):
                 self.bury(item.leaves)
             elif kind is Rest:
                 self.rest(item)
+            elif kind is Asked:
+                self.asked(item)
             else:
                 self.results(item)
             if self.spent:
@@ -95,10 +97,32 @@ class Lowering(Buffers):
 
     def ask(self, node: Node, leaves: Sequence[Node]) -> None:
         """Nobody knows the path if the answer is another than on this one."""
-        (test,) = node.inputs
-        condition = condition_of(self.operand(test), test, node.param("value"), True)
-        self.out.append(If(condition, [Return(None)], node.origin))
+        self.turn(node, [Return(None)])
         self.bury(leaves)
+
+    def turn(self, question: Node, lines: list[Statement]) -> None:
+        """These lines are for the other answer."""
+        (test,) = question.inputs
+        condition = condition_of(self.operand(test), test, question.param("value"), True)
+        self.out.append(If(condition, lines, question.origin))
+
+    def asked(self, item: Asked) -> None:
+        ends: list[tuple[Any, list[Statement]]] = []
+        for step, rest in item.ends:
+            given = {inner: self.name[node] for inner, node in rest.given.items()}
+            names = self.names.branch()
+            names.fixed.update(given.values())
+            own = {n for n in rest.plan.nodes if n.op is not CONSTANT}
+            known = {node: name for node, name in self.name.items() if node not in own}
+            inner = rest.kind(rest.plan, names, {**known, **given}, self.space)
+            ends.append((step, inner.block(rest.items)))
+            self.count(inner, self.alive)
+        if item.number is None:
+            ((_, lines),) = ends
+        else:
+            lines = by_step(ends, self.name[item.number], item.steps)
+        self.turn(item.question, lines)
+        self.bury(item.leaves)
 
     def rest(self, item: Rest) -> None:
         """What was computed so far stays what it is, as the function's own inputs do."""

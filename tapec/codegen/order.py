@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
+from types import MappingProxyType
 from typing import Any
 
 from tapec.codegen.asked import Questions, questions_in, waits
@@ -20,15 +21,16 @@ def in_order(
     items: Iterable[Node],
     blocks: Sequence[Block],
     picks: Sequence[Pick],
+    beside: Mapping[Node, Sequence[Node]] = MappingProxyType({}),
 ) -> list[Node | Block | Pick] | None:
     """Operations and loops, each after what it reads, and else as they were; None where that cannot be.
 
     `index` tells where operations were in the program, `nodes` the same of those outside of loops that are written;
-    `items` of lists stand before what reads them first.
+    `items` of lists stand before what reads them first; `beside` has what operations need besides their operands.
     """
     rank: dict[Any, int] = dict(nodes)
     maker: dict[Node, Any] = {n: n for n in nodes}
-    reads: dict[Any, Sequence[Node]] = {n: n.inputs for n in nodes}
+    reads: dict[Any, Sequence[Node]] = {n: (*n.inputs, *beside.get(n, ())) for n in nodes}
     for block in blocks:
         rank[block] = index[block.loop.steps[0][0]]
         rank.update({n: rank[block] for n in block.first.values() if n in rank and n not in index})

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.codegen.asked import Questions, questions_in, waits
+from tapec.codegen.asked import FEWEST, Questions, questions_in, waits
 from tapec.codegen.growing import Growing, Program
 from tapec.codegen.items import ASK
 from tapec.codegen.joined import joined
@@ -28,7 +28,6 @@ from tapec.ir.origin import line_of
 __all__ = ["find_loops"]
 
 WIDTHS = (3072, 768, 192, 48, 12)  # operations that are compared at once: a wide look finds the outermost loop
-FEWEST = 4  # steps
 MOST = 8  # loops that are gone along by turns
 FAR = 64  # operations until one goes along something
 MANY, HALVES = 16, 7  # repetitions that may well be several loops, and how often that is tried
@@ -230,13 +229,21 @@ class _Finder:
         outside += [n for w in grown.walks if w.loop is not None for n in w.loop.steps[-1]]
         if any([before(index.get(n, 0)) > count for n in outside if waits(n)]):
             return 0
+        begin = count
         for k, step in enumerate(steps):
             for n, asks in zip(step, asked):
                 late = before(index.get(n, 0)) - count - asks
-                if (waits(n) and (late > 0 or (late < 0 and not own))) or (n.op is ASK and late):
+                if n.op is ASK and late:
+                    return k
+                if late and waits(n) and (late > 0 or not own or self.is_read_before(n, steps, begin)):
                     return k
             count += len(own)
         return None
+
+    def is_read_before(self, node: Node, steps: Sequence[Sequence[Node]], count: int) -> bool:
+        """Does something outside of these steps read it that stands where no more questions were asked than so many?"""
+        readers = [r for r in self.readers().get(node, ()) if self.questions.before(self.index.get(r, 0)) <= count]
+        return bool(readers) and not set(chain.from_iterable(steps)).issuperset(readers)
 
     def cuts(self, start: int, period: int) -> list[int]:
         """Where a step had best begin: where the fewest values go over to the next."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tapec.codegen.branches import Segment, placement
-from tapec.codegen.items import Rest
+from tapec.codegen.items import Asked, Repeat, Rest
 from tapec.ir import CONSTANT, ITEM, Graph, Node, input_node
 
-__all__ = ["rests_of"]
+__all__ = ["rests_in", "rests_of"]
 
 Looped = Callable[[Graph], tuple[Any, Any, list[Any]] | None]  # what lowers a program, by which plan, and from what
 
@@ -25,6 +25,18 @@ def rests_of(graph: Graph, segments: list[Segment], least: int, looped: Looped) 
             own[place[node]].append(node)
     found = {s: _rest(graph, s, nodes, looped) for s, nodes in own.items() if len(nodes) > least}
     return {s: rest for s, rest in found.items() if rest is not None}
+
+
+def rests_in(items: Iterable[Any]) -> Iterator[Rest]:
+    """What begins at questions of a program with loops, in steps and between them, and at those in there."""
+    for item in items:
+        if type(item) is Repeat:
+            ends = [end for found in item.block.ends.values() for end in found]
+        else:
+            ends = item.ends if type(item) is Asked else []
+        for _, rest in ends:
+            yield rest
+            yield from rests_in(rest.items)
 
 
 def _rest(graph: Graph, end: Segment, nodes: Sequence[Node], looped: Looped) -> Rest | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tapec.codegen.plan import is_big, is_view
+from tapec.codegen.plan import is_big, is_view, readers_of
 from tapec.codegen.scatter import is_write
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
 
-__all__ = ["early_ends", "put_off", "scheduled"]
+__all__ = ["as_needed", "early_ends", "put_off", "scheduled", "views_late"]
 
 SHRINKS = 4  # times smaller than what it reads: else not much is gained
 
@@ -98,6 +98,11 @@ def late_starts(nodes: Sequence[Node]) -> list[Node]:
     return put_off(nodes, late) if late else list(nodes)
 
 
+def views_late(nodes: Sequence[Node]) -> list[Node]:
+    """The same with each view before what reads it first."""
+    return put_off(nodes, set(filter(is_view, nodes)))
+
+
 def put_off(nodes: Sequence[Node], late: set[Node]) -> list[Node]:
     """The same with each of these before what reads it first."""
     order: list[Node] = []
@@ -113,3 +118,40 @@ def put_off(nodes: Sequence[Node], late: set[Node]) -> list[Node]:
                 late.discard(first)
                 stack.append((first, iter(first.inputs)))
     return [*order, *[n for n in nodes if n in late]]
+
+
+def as_needed(nodes: Sequence[Node], results: Sequence[Node]) -> list[Node]:
+    """The same, each before what needs it first: what other paths need as well stood where the first of them has it."""
+    order: list[Node] = []
+    waiting = set(nodes)
+    for result in results:
+        stack = [(result, iter(result.inputs))] if result in waiting else []
+        waiting.discard(result)
+        while stack:
+            node, inputs = stack[-1]
+            first = next((i for i in inputs if i in waiting), None)
+            if first is None:
+                order.append(node)
+                stack.pop()
+            else:
+                waiting.discard(first)
+                stack.append((first, iter(first.inputs)))
+    return added_at_once([*[n for n in nodes if n in waiting], *order])
+
+
+def added_at_once(nodes: Sequence[Node]) -> list[Node]:
+    """The same, with what gradients add up where the last addend is there."""
+    own = set(nodes)
+    sums = [n for n in nodes if n.role is not None and n.op.facts.get("plain", n.op.name) == "add"]
+    left = {n: own.intersection(n.inputs) for n in sums}
+    readers = readers_of(sums)
+    order: dict[Node, None] = {}
+    for node in nodes:
+        made = [node] if node not in order else []
+        while made:
+            order[n := made.pop()] = None
+            for r in readers.get(n, ()):
+                left[r].discard(n)
+                if not left[r] and r not in order:
+                    made.append(r)
+    return list(order)

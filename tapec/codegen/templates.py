@@ -5,12 +5,13 @@ from __future__ import annotations
 from tapec.codegen.expressions import Expr, parse_template
 from tapec.ir.types import Type
 
-__all__ = ["APPEND", "COPY", "EMPTY_LIST", "WHOLE", "new_array"]
+__all__ = ["APPEND", "COPY", "EMPTY_LIST", "EQUAL", "WHOLE", "new_array"]
 
 COPY = parse_template("_0.copy()", 1)
 WHOLE = parse_template("_0[...]", 1)
 EMPTY_LIST = Expr(parse_template("[]", 0), ())
 APPEND = parse_template("_0.append(_1)", 2)
+EQUAL = parse_template("_0 == _1", 2)
 
 
 def new_array(how: str, t: Type) -> Expr:

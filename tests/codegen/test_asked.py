@@ -7,7 +7,7 @@ import pytest
 
 import tapec
 from tapec.codegen import arrays, floats
-from tapec.codegen.asked import asked
+from tapec.codegen.asked import course_of
 from tapec.codegen.branches import parted, segments_of
 from tapec.ir import parse
 from tapec.ir.tree import Branch, Leaf
@@ -199,21 +199,106 @@ def test_what_all_rounds_read_is_computed_behind_the_first_question():
     assert g(2.0) == pytest.approx(first)
 
 
-def test_only_a_path_without_known_forks_is_asked():
+def course(tree):
+    """The course through a program with two tests, of which the second one hangs on a sine."""
     graph = parse("""
         graph(%x: f64[]) {
           %a: bool[] = greater %x, 0.0
           %b: f64[] = sin %x
           %c: bool[] = less %b, 0.5
           %d: f64[] = cos %b
-          return %a, %c, %d
+          return %a, %c, %d, %x
         }
     """)
-    alone = Branch(0, ((True, Branch(1, ((False, Leaf((2,))),))),))
-    program, tree = parted(graph, alone)
-    found = asked(program, segments_of(tree, program.outputs))
-    names = [n.op.name for n in found.nodes if n.op.name != "constant"]
-    assert names == ["greater", "ask", "sin", "less", "ask", "cos"]
-    fork = Branch(0, ((True, Leaf((2,))), (False, Leaf((0,)))))
-    program, tree = parted(graph, fork)
-    assert asked(program, segments_of(tree, program.outputs)) is None
+    program, tree = parted(graph, tree, early=False)
+    return course_of(program, segments_of(tree, program.outputs))
+
+
+def names(graph):
+    return [n.op.name for n in graph.nodes if n.op.name != "constant"]
+
+
+def test_a_course_asks_and_its_ends_compute_what_they_need():
+    alone = course(Branch(0, ((True, Branch(1, ((False, Leaf((2,))),))),)))
+    assert names(alone.graph) == ["greater", "ask", "sin", "less", "ask", "cos"] and not alone.ends
+    fork = course(Branch(0, ((True, Branch(1, ((False, Leaf((2,))), (True, Leaf((3,)))))), (False, Leaf((2,))))))
+    assert [n.op.name for n in fork.ends] == ["ask", "ask"]
+    first, second = fork.ends.values()
+    assert names(first.graph) == ["sin", "cos"] and [i.name for i in first.reads] == ["x"]
+    assert names(fork.graph) == ["greater", "ask", "sin", "less", "ask"] and names(second.graph) == ["cos"]
+    assert [n.op.name for n in second.reads] == ["sin"]
+
+
+def test_no_course_where_a_number_is_asked_for():
+    graph = parse("graph(%n: i64[], %x: f64[]) {\n %a: f64[] = sin %x\n return %n, %a, %x\n}")
+    program, tree = parted(graph, Branch(0, ((1, Leaf((1,))), (2, Leaf((2,))))))
+    assert course_of(program, segments_of(tree, program.outputs)) is None
+
+
+def restarted(x):
+    """Two iterations, and a choice after them: an end has tests of its own."""
+    s = x * 1.0
+    for _ in range(20):
+        s = 0.8 * s + 0.1 * np.sin(s) + 0.01 * x
+        if np.sum(np.abs(s)) < 0.5:
+            break
+    for k in range(25):
+        s = s + 0.05 * np.cos(s) * x + 0.01 * k
+        if np.sum(s) > 3.0:
+            break
+    if np.sum(x) > 1.2:
+        return np.sum(s * s)
+    return np.sum(s * x)
+
+
+VARIED = [
+    (newton, [(a,) for a in (1e8, 1e5, 50.0, 1e9, 3e6, 2.0)]),
+    (fixed_point, [(c * (0.2 + np.eye(9)), np.ones(9)) for c in (0.3, 0.9, 0.5, 0.8, 0.85)]),
+    (power_iteration, [(np.diag([1.0, c, 0.3]) + 0.1,) for c in (0.1, 0.6, 0.9, 0.5)]),
+    (halving, [(a,) for a in (0.3, 1e9, -2e10, 0.7)]),
+    (restarted, [(a,) for a in (0.3, 3.0, 0.5, 1.5, 1.1, 2.0, 0.9, 1.3)]),
+    (restarted, [(a * np.linspace(0.02, 0.1, 20),) for a in (0.3, 3.0, 0.5, 1.5, 1.1, 2.0, 0.9, 1.3)]),
+    (adaptive, [(a * np.ones(3), np.float64(2.0)) for a in (1.0, 5.0, 2.0)]),
+    (adaptive, [(a * np.ones(150), np.float64(k)) for a, k in ((1.0, 2.0), (5.0, 3.0), (0.2, 2.0))]),
+]
+
+
+OTHERS = [tapec.compile, tapec.jacfwd, tapec.hessian]
+
+
+@pytest.mark.parametrize(
+    ("transform", "function", "arguments"),
+    [(tapec.value_and_grad, *case) for case in VARIED] + [(t, *VARIED[k]) for t in OTHERS for k in (0, 1, 4)],
+)
+def test_paths_with_other_numbers_of_rounds(transform, function, arguments, monkeypatch):
+    """Their ends begin where a round asks, and read what the rounds before have kept."""
+
+    def run():
+        f = transform(function)
+        first = [numbers(f(*values)) for values in arguments]
+        again = [numbers(f(*values)) for values in reversed(arguments)][::-1]
+        assert f.cache_info().hits >= len(arguments)  # all paths are known
+        for a, b in zip(first, again, strict=True):
+            for x, y in zip(a, b, strict=True):
+                np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-10)
+        return again, f.source(*arguments[0])
+
+    found, source = run()
+    monkeypatch.setattr(arrays, "LEAST", 10**9)
+    monkeypatch.setattr(floats, "LEAST", 10**9)
+    expected, written = run()
+    for a, b in zip(found, expected, strict=True):
+        for x, y in zip(a, b, strict=True):
+            assert x.dtype == y.dtype
+            np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-12)
+    assert len(lines(source)) <= max(60, len(lines(written)))
+
+
+def test_ends_that_are_alike_are_written_once():
+    f = tapec.value_and_grad(lambda a: newton(a))  # of which no other test has told paths
+    for a in (1e8, 1e5, 50.0, 3e6):
+        f(a)
+    source = f.source(1e8)
+    assert "                if k in (9, 22, 28):" in source
+    assert source.count("np.int64((2, 1, 3)[(9, 22, 28).index(k)])") == 2
+    assert len(lines(source)) < 60

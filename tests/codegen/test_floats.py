@@ -141,6 +141,7 @@ def test_loops_with_guards():
         assert abs(root - x**0.5) < 1e-9 * x**0.5
     assert compiled.function(np.float64(0.0)) is not None  # 0 / 0 never happens: the guard comes first
     assert "                    " not in compiled.source  # flat, however long
+    assert len(compiled.source.splitlines()) < 30 and "        for k in range(59):" in compiled.source
 
 
 def test_unknown_paths_give_none():
