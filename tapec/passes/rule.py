@@ -32,6 +32,7 @@ class Rule:
     `once`: only if nothing else uses the nodes below the root.
     `kinds`: the dtype kinds that all nodes of the pattern must have.
     `least`: how many elements the result must have.
+    `alike`: only if all floats that meet have the dtype of the result; else two of fewer digits might meet first.
     `changes`: what may differ in the result. Nothing: equal bit for bit. "rounding": the last digits, or the order in
     which sums are added up; among cotangents also that of products, of which one may overflow that did not. "zeros":
     also the signs of zeros, a zero known to be one stays one whatever it is multiplied by, and where infinities met
@@ -39,7 +40,7 @@ class Rule:
     inf, overflow; such a rule runs only when the setting is on.
     """
 
-    __slots__ = ("changes", "guard", "kinds", "least", "name", "once", "only", "pattern", "replacement")
+    __slots__ = ("alike", "changes", "guard", "kinds", "least", "name", "once", "only", "pattern", "replacement")
 
     def __init__(
         self,
@@ -52,11 +53,13 @@ class Rule:
         kinds: str = "f",
         changes: str = "",
         least: int = 0,
+        alike: bool = False,
     ):
         if changes not in CHANGES or only not in (None, "cotangents"):
             raise ValueError(f"rule {name}: {changes!r}, {only!r}")
         self.name, self.pattern, self.replacement, self.guard = name, pattern, replacement, guard
         self.only, self.once, self.kinds, self.changes, self.least = only, once, kinds, changes, least
+        self.alike = alike
 
     def alone(self) -> Rule:
         """The same, only if nothing else uses the nodes below the root."""
@@ -78,6 +81,8 @@ class Rule:
             for node in inner[1:]:
                 if of(node) > 1:
                     return False
+        if self.alike and not _equally_precise(inner[0], found):
+            return False
         if self.guard is None:
             return True
         fact = found["fact"] = self.guard(*bound(self.guard, inner[0], found, walk))
@@ -92,6 +97,13 @@ class Rule:
         if result is None:
             return None
         return result.node if type(result) is Symbol else builder.constant(result)
+
+
+def _equally_precise(y: Node, found: dict[str, Any]) -> bool:
+    """Have all floats that meet here the dtype of the result?"""
+    dtype = y.type.dtype
+    types = [value.type for value in found.values() if type(value) is Node]
+    return all([t.dtype == dtype or t.weak or t.dtype.kind not in "fc" for t in types])
 
 
 def bound(function: Any, y: Node, found: dict[str, Any], walk: Any = None) -> list[Any]:

@@ -1,5 +1,8 @@
 """Constant factors among cotangents: each rule where it fires and where it must not."""
 
+import numpy as np
+
+import tapec
 from tapec.passes.rules import SCALES
 from tapec.testing import check_rewrite
 from tests.passes.support import Case, table_tests, text
@@ -225,6 +228,7 @@ CASES = {
             "multiply %x, %y !ct; multiply %0, 3.0 !ct",
             shared("multiply %m, %x !ct; multiply %0, 3.0 !ct"),
         ],
+        [("%m: f64[2,3], %x: f32[3]", "multiply %m, %x !ct; multiply %0, 0.3 !ct")],  # 0.3 would be of float32
     ),
     "factor-into-smaller-divisor": Case(
         X,
@@ -247,3 +251,16 @@ def test_numbers_beside_a_python_number_are_gathered():
     before = text("%x: float", f"{seed}; multiply %0, %x !ct; multiply %1, 0.25 !ct")
     after = text("%x: float", "cast %x {dtype=f64} !ct; multiply %0, -0.5 !ct")
     assert check_rewrite(before, after, [r for r in SCALES if r.name == "factors-gathered"])["factors-gathered"] == 1
+
+
+def test_two_of_float32_do_not_meet_before_a_float64():
+    """Their product would be one of float32, and the gradient of a float64 loss would have half of its digits."""
+    x, c = np.array([2.0, 0.5, 4.0, 7.0, -8.0, 0.1, 1.0]), np.float32(0.3)
+    g = tapec.grad(lambda x, c: np.mean(np.tanh(c * x)))(x, c)
+    wide = np.float64(c)
+    np.testing.assert_allclose(g, wide / (7 * np.cosh(wide * x) ** 2), rtol=1e-13)
+    t = tapec.constant(x)
+    with tapec.GradientTape() as tape:
+        tape.watch(t)
+        y = np.mean(np.tanh(c * t))
+    np.testing.assert_allclose(tape.gradient(y, t).numpy(), g, rtol=1e-13)

@@ -4,7 +4,8 @@ Multiplying by one number instead of two changes last digits, and may save an in
 brings no new infinity: the product lies in size between or beyond the factors, on the side where the two steps would
 have ended. Where operands change their order an intermediate result may overflow that did not: `k / b` in `a * (k / b)`
 where b is as near to the smallest float as k is to 1, `a * b` in `x * (a * b)` where x is tiny. Factors beyond what
-`is_mild` allows are left alone. What the user wrote is never touched.
+`is_mild` allows are left alone, and so are operands of several dtypes: two of float32 that met before the float64 would
+cost half of its digits. What the user wrote is never touched.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def _differ(a: Node, b: Node) -> bool:
 def _scale(
     name: str, pattern: Any, replacement: Any, guard: Any, once: bool = False, changes: str = "rounding"
 ) -> Rule:
-    return Rule(name, pattern, replacement, guard, only="cotangents", changes=changes, once=once)
+    return Rule(name, pattern, replacement, guard, only="cotangents", changes=changes, once=once, alike=True)
 
 
 def _are_small(x: Node, a: Node, b: Node) -> bool:
@@ -103,8 +104,9 @@ def times_both(y: Symbol, x: Any, j: Any, k: Any) -> Any:
 
 
 def _small(name: str, pattern: Any, replacement: Any) -> Rule:
-    changes = "rounding"
-    return Rule(name, pattern, replacement, _are_small, only="cotangents", changes=changes, once=True, least=LARGE)
+    return Rule(
+        name, pattern, replacement, _are_small, only="cotangents", changes="rounding", once=True, least=LARGE, alike=True
+    )
 
 
 def _common(name: str, pattern: Any) -> Rule:
