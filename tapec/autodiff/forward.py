@@ -24,6 +24,7 @@ from tapec.autodiff.reverse import (
     dependents,
     fit,
     input_cotangents,
+    partials_of,
     plain,
     result_of,
 )
@@ -114,7 +115,7 @@ def tangent(builder: Builder, node: Node, ts: list[Any], lift: Callable[[Node], 
     if op.jvp is not None:
         return op.jvp(ts, result_of(builder, lift(node)), *xs, **params)
     if op.partials is not None:
-        partials = op.partials(Symbol(lift(node), builder), *xs, **params)
+        partials = partials_of(op, Symbol(lift(node), builder), xs, params)
         return summed([_scaled(t, p) for t, p in zip(ts, partials, strict=True)])
     linear = linear_inputs(op, len(ts))
     through = [k for k, t in enumerate(ts) if t is not None and k in linear]

@@ -19,11 +19,12 @@ from tapec.autodiff.inline import copy_into
 from tapec.autodiff.shifts import cancelling_shifts
 from tapec.autodiff.shortcuts import shortcut, unless_infinite
 from tapec.autodiff.zeros import Zero, filled, is_zero
-from tapec.ir import CT, ITEM, Builder, Graph, Node, Type, input_node
+from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, is_literal
 from tapec.ir.origin import variable_for
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.define import Missing, conj
+from tapec.ops.kit import real_dtype
 from tapec.ops.layout import unbroadcast
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ __all__ = [
     "fit",
     "has_spectrum",
     "input_cotangents",
+    "partials_of",
     "plain",
     "pullback",
     "signed_cotangents",
@@ -252,8 +254,26 @@ def signed_cotangents(
         return op.vjp(ct, y, *xs, **params)
     if op.partials is None:
         raise NotImplementedError(f"op {op.name} has no derivative rule")
-    partials = op.partials(y, *xs, **params)
+    partials = partials_of(op, y, xs, params)
     return [None if p is None or not want else scaled(ct, p) for p, want in zip(partials, wanted, strict=True)]
+
+
+def partials_of(op: Op, y: Any, xs: Sequence[Symbol], params: dict[str, Any]) -> Sequence[Any]:
+    """What the rule of an op gives, of operands with as many digits as the result; where it is an operand, that."""
+    rule: Any = op.partials
+    wide = [_as_precise(x, y) for x in xs] if len(xs) > 1 else xs
+    partials = rule(y, *wide, **params)
+    return [next((x for x, w in zip(xs, wide, strict=True) if p is w), p) for p in partials]
+
+
+def _as_precise(x: Symbol, y: Symbol) -> Symbol:
+    """Of a float32 operand of a float64 result a rule that divides by it would have half of the digits."""
+    own, whole = x.node.type, y.node.type
+    if isinstance(whole, tuple) or own.weak or own.dtype == whole.dtype or own.dtype.kind not in "fc":
+        return x
+    if is_literal(x.node) or real_dtype(own.dtype).itemsize >= real_dtype(whole.dtype).itemsize:
+        return x
+    return x.astype(np.result_type(own.dtype, real_dtype(whole.dtype)))
 
 
 def scaled(ct: Any, partial: Any) -> Any:

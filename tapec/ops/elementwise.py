@@ -155,7 +155,7 @@ sign = elementwise(
 
 
 def _copysign_partials(y: Any, a: Any, b: Any) -> Any:
-    return np.sign(a.astype(y.dtype)) * np.copysign(1.0, b), 0
+    return np.sign(a.astype(y.dtype)) * np.copysign(1.0, b.astype(y.dtype)), 0
 
 
 copysign = elementwise(np.copysign, _copysign_partials, sample=(nonzero, nonzero))

@@ -27,12 +27,17 @@ def number_of(x: Any) -> Any:
     return x if isinstance(x, (int, float, complex, np.number)) else None
 
 
+def _as_result(n: Any, y: Any) -> Any:
+    """A Python number of the dtype that it takes in the power: beside a mask it would be one of float64."""
+    return n.astype(y.dtype) if n.dtype.kind == y.dtype.kind else n
+
+
 def _base_partial(y: Any, x: Any, n: Any, power: Any) -> Any:
     """n x^(n-1); zero, not nan, for 0 ** 0."""
     known = number_of(n)
     if known is None:
         flat = (x == 0) & (n == 0)
-        return n * power(x, np.where(flat, 1, n - 1))
+        return n * power(x, np.where(flat, 1, _as_result(n, y) - 1))
     if known == 0:
         return 0
     if known == 1:
@@ -51,6 +56,7 @@ def _exponent_partial(y: Any, x: Any) -> Any:
     known = number_of(x)
     if known is not None and known.imag == 0:
         return y * math.log(known.real) if known.real > 0 else 0
+    x = _as_result(x, y)
     inside = x != 0 if x.dtype.kind == "c" else x > 0
     return y * np.log(np.where(inside, x, 1))
 

@@ -115,3 +115,25 @@ def test_parts_of_pythons_complex_numbers(part, x):
     assert np.asarray(found).dtype == np.asarray(expected).dtype
     slope = tapec.grad(lambda z: np.sum(x * part(z)))
     np.testing.assert_allclose(slope(1 + 2j), slope(np.complex128(1 + 2j)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("f", [lambda x, p: x**p, lambda x, p: p**x, lambda x, p: np.copysign(p, x) * x])
+def test_slopes_beside_a_captured_number_stay_float32(f):
+    p, x = FRACTION, A[1:, 0].astype(np.float32)
+    found = tapec.grad(lambda x: np.sum(f(x, p)))
+    np.testing.assert_allclose(found(x), tapec.grad(lambda x: np.sum(f(x, p)))(x.astype(float)), rtol=1e-6)
+    assert "f64" not in str(found.ir(x))
+    assert "f64" not in str(tapec.grad(lambda x: np.sum(np.copysign(x, 2.0) * f(x, 2.0))).ir(x))
+
+
+@pytest.mark.parametrize("f", [np.arctan2, np.float_power, np.hypot, lambda x, c: np.power(c, x), np.divide])
+def test_slopes_of_float64_have_its_digits_beside_float32(f):
+    c = np.array([0.3, 0.7, 1.1], np.float32)
+    x, wide = np.array([0.2, 0.9, 1.7]), c.astype(float)
+    weights = np.array([1.0, -2.0, 0.5])
+    for derivative in (
+        lambda c: tapec.grad(lambda x: weights @ f(x, c))(x),
+        lambda c: tapec.jvp(lambda x: f(x, c), (x,), (weights,))[1],
+        lambda c: tapec.hessian(lambda x: weights @ f(x, c))(x),
+    ):
+        np.testing.assert_allclose(derivative(c), derivative(wide), rtol=1e-13)
