@@ -225,7 +225,8 @@ def _statistic(x: Any, axis: int, before: int, after: int, given: Any) -> tuple[
         if m == 0 and mode in ("maximum", "minimum"):
             raise ValueError(at_user_line("stat_length of 0 yields no value for padding"))
         part = x if m == n else x[along(axis, slice(0, m) if start else slice(n - m, n))]
-        frames.append(_frame(x, axis, count, _STATISTICS[mode](part, axis=axis, keepdims=True)))
+        value = _STATISTICS[mode](part, axis=axis, keepdims=True)
+        frames.append(_frame(x, axis, count, np.round(value) if x.dtype.kind in "iu" else value))
     return frames[0], frames[1]
 
 

@@ -93,3 +93,12 @@ def test_wrong_padding_is_an_error_of_the_kind_that_numpy_raises(f, kind):
         f(A)
     with pytest.raises(kind):
         f(tapec.constant(A))
+
+
+@pytest.mark.parametrize("mode", ["mean", "median", "maximum", "minimum", "linear_ramp"])
+def test_means_of_integers_are_rounded(mode):
+    for x in ([1, 2, 2], [1, 2], [3, 4, 4, 4]):
+        x = np.array(x)
+        y = tapec.compile(lambda x: np.pad(x, 1, mode))(x)
+        assert y.dtype == x.dtype
+        np.testing.assert_array_equal(y, np.pad(x, 1, mode))
