@@ -25,7 +25,7 @@ def _polyval_rule(p: Type, x: Type) -> Type:
 def _polyval_vjp(ct: Any, y: Any, p: Any, x: Any) -> Any:
     """The derivative polynomial in x; the powers of x in the coefficients, each made of the one before."""
     n = p.shape[0]
-    slope = p[:-1] * np.arange(n - 1, 0, -1).astype(p.dtype) if n > 1 else None
+    slope = p[:-1] * np.arange(n - 1, 0, -1).astype(y.dtype) if n > 1 else None
     gx = None if slope is None else ct * conj(np.polyval(slope, x))
     parts, base = [ct], conj(x)
     for _ in range(n - 1):

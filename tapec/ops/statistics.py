@@ -123,7 +123,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         w = aligned_weights(a, axis, w)
     if a.dtype.kind in "biu":
         a = a.astype(np.result_type(a.dtype, w.dtype, np.float64))  # the products must not overflow
-    total = np.sum(w, axis=axis, keepdims=keepdims)
+    total = np.sum(w, axis=axis, keepdims=keepdims, dtype=np.result_type(a.dtype, w.dtype))
     total = checked(total, total == 0, ZeroDivisionError("Weights sum to zero, can't be normalized"))
     y = np.sum(a * w, axis=axis, keepdims=keepdims) / total
     return (y, np.broadcast_to(total.astype(y.dtype), y.shape)) if returned else y

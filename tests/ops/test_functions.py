@@ -435,3 +435,20 @@ def test_extremes_of_a_real_and_a_complex_number(f):
     for x in (0.5, -0.5):
         assert tapec.compile(lambda x: f(x, 1j))(x) == f(x, 1j)
         assert tapec.grad(lambda x: np.real(f(x, 1j)))(x) == (f(x, 1j) == x)
+
+
+@pytest.mark.parametrize("returned", [False, True])
+def test_weights_are_summed_with_the_digits_of_the_average(returned):
+    """Of float32 weights beside float64 values, as NumPy does it; and so of their slopes."""
+    w = np.array([0.3, 0.7, 1.1], np.float32)
+    for x in (np.array([0.2, 0.9, 0.5]), np.array([2, 9, 5])):
+        f = tapec.compile(lambda x, w: np.average(x, weights=w, returned=returned))
+        np.testing.assert_allclose(f(x, w), np.average(x, weights=w, returned=returned), rtol=1e-15)
+    slope = tapec.grad(lambda x: np.average(x, weights=w))(np.array([0.2, 0.9, 0.5]))
+    np.testing.assert_allclose(slope, w.astype(float) / np.sum(w, dtype=float), rtol=1e-15)
+
+
+def test_slopes_of_polynomials_of_float32():
+    c, x = np.linspace(0.1, 1.7, 9).astype(np.float32), np.array([0.2, 0.9, 0.5])
+    found = tapec.grad(lambda x: np.sum(np.polyval(c, x)))(x)
+    np.testing.assert_allclose(found, np.polyval(np.polyder(c.astype(float)), x), rtol=1e-14)

@@ -104,9 +104,8 @@ def times_both(y: Symbol, x: Any, j: Any, k: Any) -> Any:
 
 
 def _small(name: str, pattern: Any, replacement: Any) -> Rule:
-    return Rule(
-        name, pattern, replacement, _are_small, only="cotangents", changes="rounding", once=True, least=LARGE, alike=True
-    )
+    given: dict[str, Any] = {"only": "cotangents", "changes": "rounding", "once": True, "alike": True}
+    return Rule(name, pattern, replacement, _are_small, least=LARGE, **given)
 
 
 def _common(name: str, pattern: Any) -> Rule:
