@@ -378,10 +378,10 @@ for _name, _ufunc in {
 
 
 def sparse_product(op: Op, x: Any, matrix: Any, swapped: bool) -> Any:
-    """x @ matrix, or matrix @ x, with a matrix of scipy.sparse, whose older kind writes that as `*`."""
+    """x @ matrix, or matrix @ x, of a matrix of scipy.sparse; arrays times the older kind may be written with `*`."""
     from tapec.ops.scipy_sparse import is_matrix, left_product, right_product
 
-    if op.name != "matmul" and not (op.name == "multiply" and is_matrix(matrix)):
+    if op.name != "matmul" and not (op.name == "multiply" and is_matrix(matrix) and x.ndim):
         raise UnsupportedError(
             at_user_line(f"{op.name} of a tensor and a sparse matrix. Mend: use matrix.toarray(), or matrix @ x")
         )

@@ -114,13 +114,13 @@ def _mixed(op: Op, self: Tensor, other: Any, swapped: bool) -> Any:
     """An operand that is neither a tensor nor a plain array: a Variable, a list, somebody else's class."""
     if defers(other):
         return NotImplemented
+    if hasattr(other, "tocsr"):  # the first to be asked: one of them is a dict as well
+        return sparse_product(op, self, other, swapped)
     if other is None or isinstance(other, (str, bytes, dict, set)):
         if op.name not in ("equal", "not_equal"):
             return NotImplemented
         same = op.name == "not_equal"  # as ndarrays have it: nothing is equal to what is no number
         return wrap(np.full(self.shape, same)[()])
-    if hasattr(other, "tocsr"):
-        return sparse_product(op, self, other, swapped)
     return perform(op, (other, self) if swapped else (self, other), ())
 
 

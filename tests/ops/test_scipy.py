@@ -10,7 +10,7 @@ from tapec.errors import UnsupportedError
 # -- operators of sparse matrices -------------------------------------------------------------------------------------
 A = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
 X, Y = np.array([1.0, 2.0, 3.0]), np.array([1.0, -1.0, 0.5, 2.0])
-FORMATS = [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix]
+FORMATS = [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix, sparse.dok_array, sparse.lil_matrix]
 
 
 def both(f, x):
@@ -49,6 +49,8 @@ def test_the_older_kind_writes_products_with_a_star():
     np.testing.assert_array_equal(value, A @ X)
     with pytest.raises(UnsupportedError, match="Mend"):
         both(lambda t: sparse.csr_array(A) * t, X)
+    with pytest.raises(UnsupportedError, match=r"multiply of a tensor and a sparse matrix\. Mend"):
+        both(lambda t: sparse.csr_matrix(A) * t, np.float64(2.0))
 
 
 def test_sparse_in_functions_and_to_second_order():
