@@ -7,6 +7,7 @@ As a map of the real plane that is the transpose of the tangent map, so transpos
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -261,8 +262,12 @@ def signed_cotangents(
 def partials_of(op: Op, y: Any, xs: Sequence[Symbol], params: dict[str, Any]) -> Sequence[Any]:
     """What the rule of an op gives, of operands with as many digits as the result; where it is an operand, that."""
     rule: Any = op.partials
-    wide = [_as_precise(x, y) for x in xs] if len(xs) > 1 else xs
+    if len(xs) == 1:
+        return rule(y, *xs, **params)
+    wide = [_as_precise(x, y) for x in xs]
     partials = rule(y, *wide, **params)
+    if all(map(operator.is_, xs, wide)):
+        return partials
     return [next((x for x, w in zip(xs, wide, strict=True) if p is w), p) for p in partials]
 
 
