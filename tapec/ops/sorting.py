@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,36 +136,46 @@ def _cut(op: Op, a: Any, kth: Any, axis: Any) -> Any:
     return _sorted(op, a, axis, ("kth", _kth(kth, a.shape[normalize_axis(axis, a.ndim)])))
 
 
+def _check(how: Any, **given: Any) -> None:
+    """NumPy's own error for a way to sort that it does not know; the stable one is as good as each that it knows."""
+    if any([value is not None for value in given.values()]):
+        how(np.zeros(1), **given)
+
+
 @implements(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    _check(np.sort, kind=kind, order=order, stable=stable)
     return _sorted(SORT, a, axis)
 
 
 @method("argsort")
 @implements(np.argsort)
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    _check(np.argsort, kind=kind, order=order, stable=stable)
     return _sorted(ARGSORT, a, axis)
 
 
 @implements(np.partition)
 def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
+    _check(partial(np.partition, kth=0), kind=kind, order=order)
     return _cut(PARTITION, a, kth, axis)
 
 
 @method("argpartition")
 @implements(np.argpartition)
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
+    _check(partial(np.argpartition, kth=0), kind=kind, order=order)
     return _cut(ARGPARTITION, a, kth, axis)
 
 
 @method("sort")
 def sort_in_place(self: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
-    self[...] = sort(self, axis)
+    self[...] = sort(self, axis, kind, order, stable=stable)
 
 
 @method("partition")
 def partition_in_place(self: Any, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
-    self[...] = partition(self, kth, axis)
+    self[...] = partition(self, kth, axis, kind, order)
 
 
 @implements(np.sort_complex)
