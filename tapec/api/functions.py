@@ -166,7 +166,17 @@ class CompiledFunction(Copied):
                 if found is not MISS:
                     self._hits += 1
                     return found
-        return self._trace(entry, call, objects, as_tensors)
+        try:
+            return self._trace(entry, call, objects, as_tensors)
+        except BaseException:
+            self._forget(entry, call)
+            raise
+
+    def _forget(self, entry: Entry, call: Call) -> None:
+        """A signature of which nothing is known leaves no trace: its first call failed."""
+        with self._lock:
+            if not (entry.programs or entry.recorded) and self._entries.get(call.key) is entry:
+                del self._entries[call.key]
 
     def _recovered(self, error: Exception, *args: Any, **kwargs: Any) -> Any:
         """The result for values with which known code raised an error that the function itself catches; else MISS."""

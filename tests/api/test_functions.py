@@ -249,6 +249,17 @@ def test_what_python_makes_of_integers_is_weak_again(text):
     assert traced.cache_info().compilations == 1
 
 
+def test_a_first_call_that_fails_leaves_no_signature():
+    f = tapec.grad(lambda x, k: x[k] ** 2)
+    with pytest.raises(IndexError):
+        f(np.ones(3), 7)
+    assert f.cache_info()[:4] == (0, 0, 0, 0)
+    f(np.ones(3), 1)
+    with pytest.raises(IndexError):
+        f(np.ones(3), 7)
+    assert f.cache_info().size == 1
+
+
 def test_a_new_signature_is_a_new_compilation():
     f = tapec.compile(lambda x, flag=True, mode="a": x if flag else -x)
     x = np.ones(2)
