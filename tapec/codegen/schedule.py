@@ -103,20 +103,28 @@ def views_late(nodes: Sequence[Node]) -> list[Node]:
     return put_off(nodes, set(filter(is_view, nodes)))
 
 
+def with_needed(node: Node, waiting: set[Node]) -> list[Node]:
+    """A node behind all that it needs of what is waiting, which waits no longer."""
+    order = []
+    stack = [(node, iter(node.inputs))]
+    while stack:
+        last, inputs = stack[-1]
+        first = next((i for i in inputs if i in waiting), None)
+        if first is None:
+            order.append(last)
+            stack.pop()
+        else:  # one by one: the next may be what this one needs
+            waiting.discard(first)
+            stack.append((first, iter(first.inputs)))
+    return order
+
+
 def put_off(nodes: Sequence[Node], late: set[Node]) -> list[Node]:
     """The same with each of these before what reads it first."""
     order: list[Node] = []
     for node in nodes:
-        stack = [(node, iter(node.inputs))] if node not in late else []
-        while stack:
-            last, rest = stack[-1]
-            first = next((i for i in rest if i in late), None)
-            if first is None:
-                order.append(last)
-                stack.pop()
-            else:  # one by one: the next may be what this one reads
-                late.discard(first)
-                stack.append((first, iter(first.inputs)))
+        if node not in late:
+            order += with_needed(node, late)
     return [*order, *[n for n in nodes if n in late]]
 
 
@@ -125,17 +133,9 @@ def as_needed(nodes: Sequence[Node], results: Sequence[Node]) -> list[Node]:
     order: list[Node] = []
     waiting = set(nodes)
     for result in results:
-        stack = [(result, iter(result.inputs))] if result in waiting else []
-        waiting.discard(result)
-        while stack:
-            node, inputs = stack[-1]
-            first = next((i for i in inputs if i in waiting), None)
-            if first is None:
-                order.append(node)
-                stack.pop()
-            else:
-                waiting.discard(first)
-                stack.append((first, iter(first.inputs)))
+        if result in waiting:
+            waiting.discard(result)
+            order += with_needed(result, waiting)
     return added_at_once([*[n for n in nodes if n in waiting], *order])
 
 
