@@ -114,7 +114,7 @@ def _is_root(node: Node) -> bool:
         scaled = name == "multiply" and any(map(is_literal, node.inputs))
         if exponent is None and not scaled and name != "negative":
             return False
-        node = node.inputs[1 if is_literal(node.inputs[0]) else 0]
+        node = node.inputs[-1 if is_literal(node.inputs[0]) else 0]
     return False
 
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.autodiff.monomials import monomial_of
+from tapec.ir import parse
 from tests.autodiff.test_squares import WAYS as SECOND
 from tests.ops.derivatives import by_tape
 
@@ -143,3 +145,8 @@ def test_what_was_computed_twice_has_a_cotangent_of_its_own():
     by_u, by_v = tape.gradient(y, [u, v])
     np.testing.assert_allclose(by_u.numpy(), np.sqrt([1.5, 3.0]))
     np.testing.assert_allclose(by_v.numpy(), 0.5 * np.sqrt([1.5, 3.0]))
+
+
+def test_numbers_alone_are_no_powers():
+    graph = parse("graph(%x: f64[]) {\n  %0: float = negative 2.0\n  %1: f64[] = multiply %0, %x\n  return %1\n}")
+    assert monomial_of(graph.outputs[0]) is None
