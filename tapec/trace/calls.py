@@ -222,7 +222,7 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
                 name, a = named
                 v = a._value if type(a) is Tensor else a
                 if type(v) is _ndarray:
-                    operands += (a,)
+                    operands = *operands, a  # so far they may be the caller's list
                     named = name, v.shape, v.dtype
                     values.append(v)
                 else:

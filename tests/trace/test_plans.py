@@ -439,6 +439,14 @@ def test_lists_with_arrays_behind_numbers(no_plans):
         np.testing.assert_array_equal(np.append(x, [others, row]), np.append(A[0], [others, row]))
 
 
+def test_a_list_of_arrays_stays_as_it_is_where_another_array_is_named(no_plans):
+    rows, mask = [tapec.constant(A), tapec.constant(B)], tapec.constant(A > 0)
+    for _ in range(4):
+        got, want = np.sum(rows, axis=0, where=mask), np.sum([A, B], axis=0, where=A > 0)
+        np.testing.assert_array_equal(got.numpy(), want)
+        assert len(rows) == 2
+
+
 def test_numbers_and_scalars_of_numpy_are_told_apart(no_plans):
     for _ in range(3):
         for c in (tapec.constant(2.0), tapec.constant(np.float32(2.0)), tapec.constant(3)):
