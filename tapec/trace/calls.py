@@ -114,7 +114,7 @@ def planned(name: str, ours: Any) -> Any:
                         named = named[0], word_of(named[1])
                         if named[1] is None:
                             return call(ours, (self, *args), kwargs)
-                    key += (named,)
+                    key += (named, kind) if kind is bool else (named,)
             plan = _find(key)
             return unplanned(key, ours, (self, *args), kwargs, values) if plan is None else plan(operands, values)
         return call(ours, (self, *args), kwargs)
@@ -229,7 +229,7 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
                     named = name, word_of(a)
                     if named[1] is None:
                         return call(ours, args, kwargs)
-            key += (named,)
+            key += (named, kind) if kind is bool else (named,)
     plan = _find(key)
     return unplanned(key, ours, args, kwargs, values) if plan is None else plan(operands, values)
 

@@ -43,7 +43,7 @@ _generic = np.generic
 INTS = frozenset({int})
 BOUNDS = frozenset({int, NoneType})  # of slices
 STATIC = frozenset({int, bool, NoneType, type})
-PLACED = STATIC - {bool}  # without a name beside it True is taken for 1, which it equals
+PLACED = STATIC - {bool}  # True equals 1, so a key says which it is
 BY_MEMORY = frozenset("AKak")  # orders in which it matters how an array lies in memory
 
 PLANS: dict[Any, Any] = {}  # None: it has to be called

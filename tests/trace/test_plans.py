@@ -195,6 +195,11 @@ def test_true_is_not_one(no_plans):
     x = A.astype(np.float32)
     for k in (True, True, True, 1, 1, 1, False, 0, True):
         assert np.append(tapec.constant(x), k).dtype == np.append(x, k).dtype
+    flags = A > 0
+    for k in (1, 1, 1, True, 1, True, True, False, 0, False):
+        got, want = np.diff(tapec.constant(flags), prepend=k), np.diff(flags, prepend=k)
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got.numpy(), want)
 
 
 def test_parts_of_a_split_are_views(no_plans):
