@@ -11,7 +11,7 @@ from tapec.ir import Type, broadcast_shapes
 from tapec.ir.types import NUMBERS, array_type, several
 from tapec.ops.array import ArrayLike, apply, implements
 from tapec.ops.checks import checked
-from tapec.ops.define import as_operand, define, dtype_of, ndim_of, shape_of
+from tapec.ops.define import as_operand, define, dtype_of, ndim_of, shape_of, ufunc_dtypes
 from tapec.ops.kit import as_array, lined_up, real_dtype, spelled
 from tapec.ops.samples import Case
 
@@ -88,7 +88,7 @@ def full_like(
 
 # -- ranges -------------------------------------------------------------------------------------------------------
 def _linspace_rule(start: Type, stop: Type, num: int, endpoint: bool) -> Type:
-    dtype = np.result_type(start.dtype, stop.dtype, float(num))
+    [dtype] = ufunc_dtypes(np.divide, (start, stop))  # whole numbers are floats, and Python's are weak
     return Type((num, *broadcast_shapes(start.shape, stop.shape)), dtype)
 
 

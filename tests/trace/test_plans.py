@@ -452,10 +452,18 @@ def test_a_list_of_arrays_stays_as_it_is_where_another_array_is_named(no_plans):
         assert len(rows) == 2
 
 
+SPREADING = (
+    lambda c: np.linspace(c, 5.0, 4),
+    lambda c: np.linspace(0, c, 4, dtype=float),
+    lambda c: np.broadcast_to(c, (2,)),
+    lambda c: np.round(c, 1),
+)
+
+
 def test_numbers_and_scalars_of_numpy_are_told_apart(no_plans):
     for _ in range(3):
         for c in (tapec.constant(2.0), tapec.constant(np.float32(2.0)), tapec.constant(3)):
-            for f in (lambda c: np.linspace(c, 5.0, 4), lambda c: np.broadcast_to(c, (2,)), lambda c: np.round(c, 1)):
+            for f in SPREADING:
                 assert f(c).dtype == f(c.numpy()).dtype
                 np.testing.assert_array_equal(f(c).numpy(), f(c.numpy()))
 
