@@ -85,7 +85,8 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
 
 @method("conjugate", "conj")
 def conjugate_method(self: Any) -> Any:
-    return np.conjugate(self)
+    """Of what is real the method gives itself, also of truth values, of which the function makes numbers."""
+    return np.conjugate(self) if dtype_of(self).kind == "c" else self
 
 
 @implements(np.iscomplexobj)

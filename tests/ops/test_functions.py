@@ -282,6 +282,12 @@ def test_arrays_of_nothing_keep_their_shape(f, dtype):
     assert_same(tapec.compile(lambda x: f(x))(x), f(x))
 
 
+def test_the_method_conj_leaves_truth_values():
+    flags = V > 0
+    for x in (flags, tapec.constant(flags)):
+        assert [x.conj().dtype, x.conjugate().dtype, np.conj(x).dtype] == [bool, bool, np.int8]
+
+
 FILLED = {"f8": 2, "f4": 2, "c16": 2, "i8": 2.7, "?": 2, "u1": 3.0}
 
 

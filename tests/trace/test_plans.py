@@ -24,6 +24,7 @@ ONE = {
     "prod": lambda x: x.prod(),
     "std": lambda x: np.std(x, axis=1),
     "T": lambda x: x.T,
+    "conj": lambda x: x.conj(),
     "transpose": lambda x: np.transpose(x, (1, 0)),
     "reshape": lambda x: x.reshape(2, -1),
     "reshape F": lambda x: np.reshape(x, (4, 3), order="F"),
@@ -562,7 +563,7 @@ def test_bounds_that_are_tensors():
         assert x[n:, 1:].shape == (1, 3)
 
 
-@pytest.mark.parametrize("name", ["T", "reshape", "ravel", "column", "steps", "slice", "expand_dims"])
+@pytest.mark.parametrize("name", ["T", "conj", "reshape", "ravel", "column", "steps", "slice", "expand_dims"])
 def test_planned_views_write_through(name, no_plans):
     for _ in range(4):
         plain, tensor = A.copy(), tapec.constant(A)
