@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import at_user_line
 from tapec.ir import Graph, Node, Type, broadcast_shapes, get_op
 from tapec.ops.answers import count_all
 from tapec.ops.array import apply, implements
@@ -36,6 +37,8 @@ WHERE = define(
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if x is None and y is None:
         return np.nonzero(condition)
+    if x is None or y is None:
+        raise ValueError(at_user_line("np.where takes both x and y, or neither"))
     return apply(WHERE, (as_operand(condition), as_operand(x), as_operand(y)))
 
 

@@ -209,6 +209,7 @@ np.nanmean(v, where=np.ones(5, int))
 np.hypot.reduce(x, where=i)
 np.multiply(x, 2.0, out=x, where=np.ones(3))
 np.copyto(x, 2.0, where=np.ones(3))
+np.where(x > 0, x)
 # types
 np.concatenate([v, v], dtype=int)
 np.stack([v, v], dtype=np.float32, casting="safe")
