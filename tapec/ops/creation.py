@@ -83,7 +83,8 @@ def full_like(
         if type(value) is not _NUMBERS.get(dtype.kind):
             value = np.full((), value, dtype).item()
         return _uniform(a, value, dtype, shape)
-    return np.broadcast_to(value, _shape(a, shape)).astype(dtype)
+    filled = np.broadcast_to(value, _shape(a, shape)).astype(dtype)
+    return filled if isinstance(filled, ArrayLike) else as_operand(a)._constant(filled)
 
 
 # -- ranges -------------------------------------------------------------------------------------------------------

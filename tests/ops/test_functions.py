@@ -282,6 +282,20 @@ def test_arrays_of_nothing_keep_their_shape(f, dtype):
     assert_same(tapec.compile(lambda x: f(x))(x), f(x))
 
 
+@pytest.mark.parametrize(
+    "number", [2.5, np.float64(2.5), np.array(2.5), V], ids=["a number", "NumPy's", "no axes", "a row"]
+)
+@pytest.mark.parametrize("kind", [tapec.constant, tapec.Variable])
+def test_what_is_like_a_tensor_is_one(kind, number):
+    x = kind(V)
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        y = np.full_like(x, number)
+        y[0] = 3 * x[1]
+        z = np.sum(y)
+    np.testing.assert_array_equal(tape.gradient(z, x).numpy(), [0, 3, *[0] * (len(V) - 2)])
+
+
 def test_the_method_conj_leaves_truth_values():
     flags = V > 0
     for x in (flags, tapec.constant(flags)):
