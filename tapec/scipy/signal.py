@@ -87,6 +87,8 @@ def _bounded(x: Any, v: Any, mode: str, boundary: str, fillvalue: Any) -> Any:
     nothing = type(fillvalue) in (int, float) and fillvalue == 0
     if mode != "full" or (boundary == "fill" and nothing):
         return convolve(x, v, mode, "direct")
+    dtype = np.result_type(x.dtype, v.dtype)  # of the result, and of what it is filled with
+    x = x if x.dtype == dtype else x.astype(dtype)
     wide = continued(x, [(m - 1, m - 1) for m in v.shape], _BOUNDARIES[boundary], fillvalue)
     return convolve(wide, v, "valid", "direct")
 
@@ -157,9 +159,9 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
     if type not in ("linear", "l", "constant", "c"):
         raise ValueError(at_user_line(f"type is 'linear' or 'constant', got {type!r}"))
     data = as_array(data)
-    data = data if data.dtype.char in "fdFD" else data.astype(float)
     if type in ("constant", "c"):
         return data - np.mean(data, axis, keepdims=True)
+    data = data if data.dtype.char in "fdFD" else data.astype(float)
     axis = normalize_axis(axis, data.ndim)
     n = data.shape[axis]
     points = sorted({0, n, *np.atleast_1d(np.asarray(bp)).tolist()})

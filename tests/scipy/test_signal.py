@@ -118,6 +118,21 @@ def test_single_precision(name):
     assert tapec.grad(lambda x: sum(np.sum(np.abs(y)) for y in f(signal, x)))(x).dtype == np.float32
 
 
+@pytest.mark.parametrize("dtype", ["f2", "g", "i8", "?", "F"])
+def test_other_precisions(dtype):
+    x = (3 * X).astype(dtype)
+    for f in (
+        lambda s, x: s.detrend(x, type="constant"),
+        lambda s, x: s.detrend(x),
+        lambda s, x: s.convolve2d(x, C, fillvalue=1.5),
+        lambda s, x: s.correlate2d(x, C.astype(int), fillvalue=1.5),
+    ):
+        found, wanted = tapec.compile(lambda x, f=f: f(signal, x))(x), f(scipy.signal, x)
+        assert found.dtype == wanted.dtype
+        tol = 1e-2 if dtype == "f2" else 1e-5
+        np.testing.assert_allclose(found, wanted, tol, tol)
+
+
 def test_batches_of_signals_and_of_filters():
     bs = np.stack([B, 2 * B[::-1]])
     found = tapec.vmap(lambda x: signal.lfilter(B, A, x))(X)
