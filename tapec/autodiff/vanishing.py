@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from tapec.autodiff.logarithms import one_plus_exp
 from tapec.autodiff.saturated import LAYOUT
@@ -18,40 +19,70 @@ from tapec.ir import Node, is_literal
 
 __all__ = ["FAST", "NEVER", "UNKNOWN", "order"]
 
-FAR, NEAR = 8, 4  # operations between a value, or one that is squared, and what it is known by
+FAR = 8  # operations between a value and what it is known by
 TERMS = 32  # of a sum that is written out
 UNKNOWN, FAST, NEVER = 0.0, 1e9, math.inf  # it may be negative; faster than every power; never zero
 
-Order = Callable[[Node, int], float]
 
-
-def order(node: Node, far: int = FAR) -> float:
+def order(node: Node) -> float:
     """The order of a value."""
-    if is_literal(node):
-        return UNKNOWN if type(node.value) is complex or node.value < 0 else NEVER if node.value else FAST
-    find = _ORDERS.get(node.op.name)
-    return UNKNOWN if find is None or far == 0 or node.type.dtype.kind != "f" else find(node, far - 1)
+    return _Orders(FAR)(node)
 
 
-def _size(node: Node, far: int) -> float:
+class _Orders:
+    """Orders of values, by what they are known by within so many operations; each is found once."""
+
+    def __init__(self, far: int):
+        self.far = far
+        self.known: dict[Node, float] = {}
+
+    @cached_property
+    def below(self) -> _Orders:
+        """Of operands."""
+        return _Orders(self.far - 1)
+
+    def __call__(self, node: Node) -> float:
+        if is_literal(node):
+            return UNKNOWN if type(node.value) is complex or node.value < 0 else NEVER if node.value else FAST
+        find = _ORDERS.get(node.op.name)
+        if find is None or self.far == 0 or node.type.dtype.kind != "f":
+            return UNKNOWN
+        if node not in self.known:
+            self.known[node] = find(node, self.below)
+        return self.known[node]
+
+
+Order = Callable[[Node, _Orders], float]  # from a node and the orders of its operands
+
+
+def _size(node: Node, orders: _Orders) -> float:
     """The order of a value's size."""
-    far = min(far, NEAR)
-    known = order(node, far)
-    if known or far == 0:
+    known = orders(node)
+    if known or orders.far == 0:
         return known or 1.0
     if node.op.name == "cbrt":
-        return _size(node.inputs[0], far - 1) / 3
+        return _size(node.inputs[0], orders.below) / 3
     if node.op.name in ("power", "float_power"):
-        return (_exponent(node) or 1) * _size(node.inputs[0], far - 1)
+        return (_exponent(node) or 1) * _size(node.inputs[0], orders.below)
     return 1.0
 
 
-def _least(node: Node, far: int) -> float:
-    return min([order(i, far) for i in node.inputs])
+def _each(nodes: Sequence[Node], orders: _Orders) -> list[float]:
+    """Their orders, up to the first that is unknown: then all is."""
+    found: list[float] = []
+    for node in nodes:
+        found.append(orders(node))
+        if not found[-1]:
+            break
+    return found
 
 
-def _first(node: Node, far: int) -> float:
-    return order(node.inputs[0], far)
+def _least(node: Node, orders: _Orders) -> float:
+    return min(_each(node.inputs, orders))
+
+
+def _first(node: Node, orders: _Orders) -> float:
+    return orders(node.inputs[0])
 
 
 def _greatest(orders: Sequence[float]) -> float:
@@ -59,24 +90,24 @@ def _greatest(orders: Sequence[float]) -> float:
     return NEVER if NEVER in orders and all(orders) else min(orders)
 
 
-def _sum(node: Node, far: int) -> float:
-    return _greatest([order(term, far) for term in _terms(node)])
+def _sum(node: Node, orders: _Orders) -> float:
+    return _greatest(_each(_terms(node), orders))
 
 
-def _product(node: Node, far: int) -> float:
+def _product(node: Node, orders: _Orders) -> float:
     a, b = node.inputs
-    return 2 * _size(a, far) if same(a, b) else _least(node, far)
+    return 2 * _size(a, orders) if same(a, b) else _least(node, orders)
 
 
-def _matmul(node: Node, far: int) -> float:
-    return _least(node, far) if node.type.shape else _product(node, far)
+def _matmul(node: Node, orders: _Orders) -> float:
+    return _least(node, orders) if node.type.shape else _product(node, orders)
 
 
-def _quotient(node: Node, far: int) -> float:
+def _quotient(node: Node, orders: _Orders) -> float:
     a, b = node.inputs
     if is_literal(a):
         return FAST if one_plus_exp(b) is not None else UNKNOWN
-    return order(a, far) if order(b, far) else UNKNOWN
+    return orders(a) if orders(b) else UNKNOWN
 
 
 def _exponent(node: Node) -> float:
@@ -85,39 +116,39 @@ def _exponent(node: Node) -> float:
     return n.value if is_literal(n) and type(n.value) in (int, float) and n.value > 0 else 0
 
 
-def _power(node: Node, far: int) -> float:
-    n = _exponent(node)
-    return n * (order if n % 2 == 1 else _size)(node.inputs[0], far)
+def _power(node: Node, orders: _Orders) -> float:
+    n, base = _exponent(node), node.inputs[0]
+    return n * (orders(base) if n % 2 == 1 else _size(base, orders)) if n else UNKNOWN
 
 
-def _logaddexp(node: Node, far: int) -> float:
+def _logaddexp(node: Node, orders: _Orders) -> float:
     """Above the larger of both: above zero if one of them is that."""
-    return FAST if any([is_literal(i) and order(i) for i in node.inputs]) else UNKNOWN
+    return FAST if any([is_literal(i) and orders(i) for i in node.inputs]) else UNKNOWN
 
 
-def _maximum(node: Node, far: int) -> float:
+def _maximum(node: Node, orders: _Orders) -> float:
     """One that is never negative will do."""
-    orders = [order(i, far) for i in node.inputs]
-    return _greatest([n or 1.0 for n in orders]) if any(orders) else UNKNOWN
+    found = [orders(i) for i in node.inputs]
+    return _greatest([n or 1.0 for n in found]) if any(found) else UNKNOWN
 
 
-def _difference(node: Node, far: int) -> float:
+def _difference(node: Node, orders: _Orders) -> float:
     one, share = node.inputs
-    return _rest(share, far) if is_literal(one) and one.value == 1 else UNKNOWN
+    return _rest(share, orders) if is_literal(one) and one.value == 1 else UNKNOWN
 
 
 _ORDERS: dict[str, Order] = {
-    **dict.fromkeys(["exp", "exp2", "sigmoid"], lambda node, far: FAST),
-    **dict.fromkeys([f"scipy.special.{name}" for name in ("expit", "ndtr", "erfc")], lambda node, far: FAST),
+    **dict.fromkeys(["exp", "exp2", "sigmoid"], lambda node, orders: FAST),
+    **dict.fromkeys([f"scipy.special.{name}" for name in ("expit", "ndtr", "erfc")], lambda node, orders: FAST),
     "logaddexp": _logaddexp,
-    "cosh": lambda node, far: NEVER,
-    **dict.fromkeys(["absolute", "fabs"], lambda node, far: _size(node.inputs[0], far)),
-    **dict.fromkeys(["hypot", "std"], lambda node, far: 1.0),
-    "norm": lambda node, far: _size(node.inputs[0], far),
-    "var": lambda node, far: 2.0,
-    "square": lambda node, far: 2 * _size(node.inputs[0], far),
-    "sqrt": lambda node, far: _size(node.inputs[0], far) / 2,
-    "cbrt": lambda node, far: order(node.inputs[0], far) / 3,
+    "cosh": lambda node, orders: NEVER,
+    **dict.fromkeys(["absolute", "fabs"], lambda node, orders: _size(node.inputs[0], orders)),
+    **dict.fromkeys(["hypot", "std"], lambda node, orders: 1.0),
+    "norm": lambda node, orders: _size(node.inputs[0], orders),
+    "var": lambda node, orders: 2.0,
+    "square": lambda node, orders: 2 * _size(node.inputs[0], orders),
+    "sqrt": lambda node, orders: _size(node.inputs[0], orders) / 2,
+    "cbrt": lambda node, orders: orders(node.inputs[0]) / 3,
     **dict.fromkeys(["power", "float_power"], _power),
     "add": _sum,
     "subtract": _difference,
@@ -127,7 +158,7 @@ _ORDERS: dict[str, Order] = {
     "matmul": _matmul,
     "maximum": _maximum,
     **dict.fromkeys(["minimum", "stack", "concatenate"], _least),
-    "where": lambda node, far: min([order(i, far) for i in node.inputs[1:]]),
+    "where": lambda node, orders: min(_each(node.inputs[1:], orders)),
     **dict.fromkeys(["sum", "mean", "prod", "cumsum", "max", "min", "log1p", "cast", *LAYOUT], _first),
 }
 
@@ -148,29 +179,29 @@ _BOUNDED = frozenset(["tanh", "sigmoid", *[f"scipy.special.{name}" for name in (
 _READ = LAYOUT | {"max", "min"}
 
 
-def _rest(node: Node, far: int) -> float:
+def _rest(node: Node, orders: _Orders) -> float:
     """The order of one minus a value: unknown if that may be more than one."""
     name, inputs = node.op.name, node.inputs
-    if far == 0 or name in _BOUNDED:
-        return FAST if far else UNKNOWN
+    if orders.far == 0 or name in _BOUNDED:
+        return FAST if orders.far else UNKNOWN
     if name == "divide":
-        return _rest_of_part(inputs[0], inputs[1], far)
+        return _rest_of_part(inputs[0], inputs[1], orders)
     if name == "multiply":
-        return min([_rest(i, far - 1) for i in inputs])
+        return min([_rest(i, orders.below) for i in inputs])
     below = name in _READ or name in ("square", "sqrt", "negative") or (name == "power" and _exponent(node) > 0)
-    return _rest(inputs[0], far - 1) if below else UNKNOWN
+    return _rest(inputs[0], orders.below) if below else UNKNOWN
 
 
-def _rest_of_part(part: Node, whole: Node, far: int) -> float:
+def _rest_of_part(part: Node, whole: Node, orders: _Orders) -> float:
     """Of a term, or elements, of a sum in which nothing is negative."""
     whole = _laid_out(whole)
     if whole.op.name == "sum":
         summed = whole.inputs[0]
         while part.op.name in _READ and not same(part, summed):
             part = part.inputs[0]
-        return order(part, far) if same(part, summed) else UNKNOWN
+        return orders(part) if same(part, summed) else UNKNOWN
     terms = _terms(whole)
-    return min([order(term, far) for term in terms]) if any([same(part, term) for term in terms]) else UNKNOWN
+    return min(_each(terms, orders)) if any([same(part, term) for term in terms]) else UNKNOWN
 
 
 def _laid_out(node: Node) -> Node:

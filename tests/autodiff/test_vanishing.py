@@ -5,6 +5,7 @@ import pytest
 from scipy import special
 
 import tapec
+from tapec.autodiff import vanishing
 from tapec.autodiff.vanishing import FAST, NEVER, UNKNOWN, order
 from tapec.ir import parse
 from tests.autodiff.test_monomials import FIRST
@@ -222,3 +223,19 @@ def test_long_programs_are_followed_a_part_of_the_way():
         return np.sqrt(x)
 
     assert tapec.grad(f)(1.0) == pytest.approx(0.5 * 3.0**300)
+
+
+def test_a_value_that_many_share_is_looked_at_once(monkeypatch):
+    """Each state of a chain that is written out is made of all of those before."""
+    asked = []
+    monkeypatch.setitem(vanishing._ORDERS, "absolute", lambda node, orders: asked.append(node) or 1.0)
+
+    def states(x):
+        p = [np.abs(x * k) for k in range(1, 9)]
+        moves = [np.abs(x - k) for k in range(1, 9)]
+        for _ in range(3):
+            p = [sum([p[j] * moves[(i + j) % 8] for j in range(8)]) for i in range(8)]
+        return np.sum(np.sqrt(p[0]))
+
+    tapec.grad(states)(np.ones(3))
+    assert 0 < len(asked) < 50
