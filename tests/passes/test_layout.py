@@ -44,6 +44,7 @@ CASES = {
         ],
         [
             "reshape %x {shape=(12,)}; multiply %0, %r; reshape %1 {shape=(3, 4)}",
+            "reshape %x {shape=(3, 1, 4)}; multiply %0, %s; reshape %1 {shape=(1, 3, 1, 4)}",
             "reshape %x {shape=(12,)}; multiply %0, %s; reshape %1 {shape=(3, 4)}; return %1, %2",
         ],
     ),

@@ -141,8 +141,11 @@ def reshaped(y: Symbol, x: Symbol) -> Any:
     return np.reshape(x, y.shape)
 
 
-def _by_one_number(x: Node, b: Node) -> bool:
-    return not b.type.shape and not x.type.weak
+def _is_multiple(y: Node, x: Node, b: Node) -> bool:
+    """By one number. One that only gets more axes of length one may be read without them, too, and stays what it is."""
+    shape, wanted = y.inputs[0].type.shape, y.type.shape
+    spread = len(wanted) > len(shape) and [n for n in wanted if n != 1] == [n for n in shape if n != 1]
+    return not b.type.shape and not x.type.weak and (x.type.shape == wanted or not spread)
 
 
 def multiple_reshaped(y: Symbol, x: Symbol, b: Symbol) -> Any:
@@ -248,7 +251,7 @@ CAST_TWICE = np.astype(np.astype(x, params), params)
 LAYOUT = (
     _layout("reshape-to-itself", np.reshape(x, params), x, _keeps_type),
     _layout("reshape-of-reshape", RESHAPE_TWICE, again),
-    _layout("reshape-of-multiple", MULTIPLE_RESHAPED, multiple_reshaped, _by_one_number, once=True),
+    _layout("reshape-of-multiple", MULTIPLE_RESHAPED, multiple_reshaped, _is_multiple, once=True),
     _layout("transpose-to-itself", np.transpose(x), x, _keeps_order),
     _layout("transpose-of-transpose", np.transpose(np.transpose(x)), transpose_of_transpose),
     _layout("transpose-of-broadcast", SPREAD_TRANSPOSED, spread_transposed, lambda x: not x.type.weak),
