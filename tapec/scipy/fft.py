@@ -73,6 +73,12 @@ def _named(call: Any, name: str) -> Any:
 
 
 # -- Fourier transforms -----------------------------------------------------------------------------------------------
+def _at_least_single(x: Any) -> Any:
+    """NumPy transforms half precision in half precision, SciPy in single."""
+    x = as_array(x)
+    return x.astype(np.float32) if x.dtype == np.float16 else x
+
+
 def _of_one(name: str) -> Any:
     """NumPy's transform along one axis, with what SciPy says of memory and threads."""
     numpys = getattr(np.fft, name)
@@ -87,7 +93,7 @@ def _of_one(name: str) -> Any:
         *,
         plan: Any = None,
     ) -> Any:
-        return numpys(x, n, axis, norm)
+        return numpys(_at_least_single(x), n, axis, norm)
 
     return _named(call, name)
 
@@ -106,7 +112,7 @@ def _of_many(name: str, last: tuple[int, ...] | None = None) -> Any:
         *,
         plan: Any = None,
     ) -> Any:
-        x = as_array(x)
+        x = _at_least_single(x)
         return numpys(x, None if s is None else _whole(s), _axes_of(x, s, axes), norm)
 
     return _named(call, name)

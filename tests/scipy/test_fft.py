@@ -78,7 +78,7 @@ def test_fourier_transforms(name):
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "g", "i4", "?", "F"])
-@pytest.mark.parametrize("name", ["dct", "idctn", "dstn", "fft"])
+@pytest.mark.parametrize("name", ["dct", "idctn", "dstn", "fft", "hfft", "irfftn"])
 def test_precisions(name, dtype):
     x = (10 * X).astype(dtype)
     wanted = getattr(scipy.fft, name)(x)
