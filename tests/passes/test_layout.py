@@ -203,6 +203,26 @@ CASES = {
         ],
         ["full {value=2.0, shape=(3,), dtype=f64}; diag %0 {k=0}", "diag %v {k=0}"],
     ),
+    "identity-chosen": Case(
+        "%c: bool[3,3], %x: f64[3,3]",
+        [
+            (
+                "eye {n=3, m=3, k=0, dtype=bool}; full {value=1.0, shape=(3, 3), dtype=f64}; where %0, %1, 0.0",
+                "eye {n=3, m=3, k=0, dtype=f64}",
+            ),
+            (
+                "eye {n=3, m=2, k=1, dtype=bool}; reshape %0 {shape=(3, 1, 2)};"
+                "full {value=1.0, shape=(3, 1, 2), dtype=f32}; where %1, %2, 0.0",
+                "eye {n=3, m=2, k=1, dtype=f32}; reshape %0 {shape=(3, 1, 2)}",
+            ),
+        ],
+        [
+            "full {value=1.0, shape=(3, 3), dtype=f64}; where %c, %0, 0.0",
+            "eye {n=3, m=3, k=0, dtype=bool}; where %0, %x, 0.0",
+            "eye {n=3, m=3, k=0, dtype=bool}; full {value=2.0, shape=(3, 3), dtype=f64}; where %0, %1, 0.0",
+            "eye {n=3, m=3, k=0, dtype=bool}; full {value=1.0, shape=(2, 3, 3), dtype=f64}; where %0, %1, 0.0",
+        ],
+    ),
     "cast-to-itself": Case(
         X, [("cast %x {dtype=f64}", "%x")], ["cast %x {dtype=f32}"], [(WEAK, "cast %t {dtype=f64}")]
     ),

@@ -16,7 +16,7 @@ from tapec.passes.rule import Rule
 
 __all__ = ["LAYOUT", "reshaped", "takes_everything"]
 
-b, x = variables("b x")
+b, c, x = variables("b c x")
 k = number("k")
 ELEMENTWISE = ("elementwise",)
 
@@ -153,6 +153,22 @@ def multiple_reshaped(y: Symbol, x: Symbol, b: Symbol) -> Any:
     return x * b if x.shape == y.shape else np.reshape(x * b, y.shape)
 
 
+def _is_identity(y: Node, c: Node) -> bool:
+    """Is a condition true on a diagonal alone, perhaps with more axes?"""
+    return c.type.shape == y.type.shape and _without_axes(c).op.name == "eye"
+
+
+def _without_axes(c: Node) -> Node:
+    return c.inputs[0] if c.op.name == "reshape" else c
+
+
+def identity(y: Symbol, c: Symbol) -> Any:
+    """The same matrix of numbers."""
+    matrix = _without_axes(c.node)
+    rows, columns = matrix.type.shape
+    return np.reshape(eye(y, rows, columns, matrix.param("k")), y.shape)
+
+
 def _is_full(y: Node) -> bool:
     return y.inputs[0].op.name == "full"
 
@@ -267,6 +283,7 @@ LAYOUT = (
     _layout("broadcast-of-broadcast", BROADCAST_TWICE, again, _is_strong),
     _layout("broadcast-of-leading-ones", BROADCAST_RESHAPED, again, _only_adds_ones),
     _layout("diagonal-of-ones", np.diag(k), lambda y: eye(y, len(y), k=y.node.param("k")), lambda k: k == 1),
+    Rule("identity-chosen", np.where(c, 1, 0), identity, _is_identity, kinds="fc"),
     _layout("cast-to-itself", np.astype(x, params), x, _keeps_type),
     _layout("cast-of-cast", CAST_TWICE, again, _is_lossless),
     _layout("copy", np.copy(x), x),
