@@ -106,13 +106,13 @@ def root_of(node: Node) -> float | None:
 
 
 def _is_root(node: Node) -> bool:
-    """Or a power, or a multiple, of one."""
+    """Or a power, a multiple, or the size of one."""
     for _ in range(FAR):
         name, exponent = node.op.name, _exponent(node)
         if name == "cbrt" or (exponent is not None and exponent % 1 != 0):
             return True
-        scaled = name == "multiply" and any(map(is_literal, node.inputs))
-        if exponent is None and not scaled and name != "negative":
+        scaled = name in ("multiply", "divide") and any(map(is_literal, node.inputs))
+        if exponent is None and not scaled and name not in ("negative", "absolute", "fabs"):
             return False
         node = node.inputs[-1 if is_literal(node.inputs[0]) else 0]
     return False

@@ -66,6 +66,8 @@ POWERS = {  # with the derivatives of the one power
     "square of a product of roots": (lambda x: np.square(np.sqrt(x) * np.cbrt(x) ** 3), ABOVE, CUBE),
     "times a power of a root": (lambda x: np.cbrt(x) ** 6 * x, ALL, CUBE),
     "times a multiple of its root": (lambda x: 0.5 * np.sqrt(x) * x, ABOVE, of(1.5, 0.5)),
+    "times a part of its root": (lambda x: x * (np.sqrt(x) / 4), ABOVE, of(1.5, 0.25)),
+    "times the size of a root": (lambda x: np.abs(np.sqrt(x)) * x, ABOVE, of(1.5)),
     "times minus its root": (lambda x: x * -np.sqrt(x), ABOVE, of(1.5, -1.0)),
     "multiple": (lambda x: (-2 * np.sqrt(x)) ** 4, ABOVE, tuple(lambda x, f=f: 16 * f(x) for f in SQUARE)),
 }
