@@ -79,7 +79,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 @implements(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    steps = np.diff(flat(as_array(ary)))
+    x = flat(as_array(ary))
+    steps = x[1:] - x[:-1] if x.dtype.kind == "b" else np.diff(x)  # which has differences of truth values, too
     before, after = _ends(steps, to_begin=to_begin), _ends(steps, to_end=to_end)
     return np.concatenate([*before, steps, *after]) if before or after else steps
 
@@ -99,6 +100,8 @@ def _ends(steps: Any, **given: Any) -> list[Any]:
 @implements(np.gradient)
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     f = as_array(f)
+    if f.dtype.kind == "b":
+        np.subtract(f, f)  # which truth values are refused for
     if f.dtype.kind not in "fc":
         f = f.astype(float)
     axes = [normalize_axis(k, f.ndim) for k in (range(f.ndim) if axis is None else several(axis))]
