@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node
+from tapec.autodiff.as_one import Shortcut
+from tapec.autodiff.forms import signed_terms
+from tapec.ir import CT, Node
 from tapec.ops import apply
 from tapec.ops.powers import number_of
 
-__all__ = ["Density", "is_power"]
+__all__ = ["density"]
 
 
-def is_power(term: Node) -> bool:
+def _is_power(term: Node) -> bool:
     """Is it the logarithm of a power?"""
     return term.op.name in ("scipy.special.xlogy", "scipy.special.xlog1py")
 
@@ -27,7 +29,7 @@ class Density:
     """The exponential of some terms, each with its sign."""
 
     def __init__(self, terms: Sequence[tuple[int, Node]]):
-        above = [sign == 1 and is_power(term) for sign, term in terms]
+        above = [sign == 1 and _is_power(term) for sign, term in terms]
         self.powers = [term for (_, term), power in zip(terms, above, strict=True) if power]
         self.others = [term for term, power in zip(terms, above, strict=True) if not power]
         self.inputs = (*[i for term in self.powers for i in term.inputs], *[term for _, term in self.others])
@@ -47,3 +49,23 @@ class Density:
 
 def _one_less(k: Any) -> Any:
     return np.where(k == 0, 0, k - 1) if number_of(k) is None else k - 1
+
+
+def density(node: Node) -> Shortcut | None:
+    """One that a rule has made: the user's own are differentiated by their logarithm, with one exponential."""
+    if node.role is not CT:
+        return None
+    inner, terms = signed_terms(node.inputs[0])
+    if not any([sign == 1 and _is_power(term) for sign, term in terms]):
+        return None
+    whole = Density(terms)
+
+    def vjp(ct: Any, y: Any, *xs: Any) -> tuple[Any, ...]:
+        return tuple([None if slope is None else ct * slope for slope in whole.slopes(y, xs)])
+
+    def jvp(ts: Any, y: Any, *xs: Any) -> Any:
+        slopes = zip(ts, whole.slopes(y, xs), strict=True)
+        moved = [t * slope for t, slope in slopes if t is not None and slope is not None]
+        return sum(moved[1:], moved[0]) if moved else None
+
+    return Shortcut(whole.inputs, (node.inputs[0], *inner, *whole.powers), vjp, jvp)

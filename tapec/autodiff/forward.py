@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff.as_one import unless_infinite
 from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.linear import is_multilinear, linear_inputs
@@ -29,7 +30,7 @@ from tapec.autodiff.reverse import (
     result_of,
 )
 from tapec.autodiff.shifts import cancelling_shifts
-from tapec.autodiff.shortcuts import shortcut, unless_infinite
+from tapec.autodiff.shortcuts import shortcut
 from tapec.autodiff.zeros import Zero
 from tapec.errors import GraphError
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, prune

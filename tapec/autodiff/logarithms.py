@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.autodiff.saturated import LAYOUT, leads_to_exponential, with_held_exponentials
+from tapec.autodiff.forms import LAYOUT, is_one, one_plus_exp
+from tapec.autodiff.saturated import leads_to_exponential, with_held_exponentials
 from tapec.autodiff.written import Writer, WrittenOut
 from tapec.ir import Node, is_literal
 from tapec.ops import apply
 
-__all__ = ["Logarithm", "SHARES", "SUMS", "is_one", "logarithm_of", "one_plus_exp"]
+__all__ = ["Logarithm", "SHARES", "SUMS", "logarithm_of"]
 
 FAR = 8  # operations between a product and an exponential in it
 SHARES, SUMS = "shares", "sums"  # what may count as an exponential: sigmoids; sums with one that are no divisors
@@ -83,20 +84,6 @@ def _factors(node: Node) -> list[tuple[float, Node]]:
 
 
 # -- 1 / (1 + exp(u)) -------------------------------------------------------------------------------------------------
-def one_plus_exp(node: Node) -> Node | None:
-    """The exp(u) of 1 + exp(u)."""
-    if node.op.name != "add":
-        return None
-    for one, e in (node.inputs, node.inputs[::-1]):
-        if is_one(one) and e.op.name == "exp":
-            return e
-    return None
-
-
-def is_one(node: Node) -> bool:
-    return is_literal(node) and node.value == 1
-
-
 class Sigmoid(NamedTuple):
     """1 / (1 + exp(-side * u)), and what lies between."""
 

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapec.autodiff.squares import same
+from tapec.autodiff.as_one import Shortcut
+from tapec.autodiff.forms import same
 from tapec.autodiff.vanishing import order
 from tapec.ir import Node, is_literal
 
-__all__ = ["Monomial", "monomial_of", "root_of"]
+__all__ = ["Monomial", "monomial_of", "one_power", "root_of"]
 
 FAR = 6  # operations between a number and its power
 STEPS = frozenset(
@@ -191,3 +192,22 @@ def _power(x: Any, n: float, parity: int, root: Callable[[Any], Any]) -> Any:
     if n == 0:
         return np.sign(x)
     return _power(x, n - 1, ODD, root) * np.abs(x) if whole else np.sign(x) * np.abs(x) ** n
+
+
+def one_power(found: Monomial | None) -> Shortcut | None:
+    if found is None:
+        return None
+    power = found.between()
+    given = () if power is None else (power,)
+
+    def vjp(ct: Any, y: Any, *xs: Any) -> tuple[Any, ...]:
+        from tapec.autodiff.reverse import scaled  # which asks for shortcuts
+
+        return scaled(ct, found.slope(*xs)), *[None] * len(given)
+
+    return Shortcut(
+        inputs=(found.base, *given),
+        inner=tuple([i for i, *_ in found.inner]),
+        vjp=vjp,
+        jvp=lambda ts, y, *xs: ts[0] * found.slope(*xs),
+    )

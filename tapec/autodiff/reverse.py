@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tapec.autodiff.as_one import unless_infinite
 from tapec.autodiff.cotangents import Minus, Uniform, accumulate, product, settled, taken_apart
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.shifts import cancelling_shifts
-from tapec.autodiff.shortcuts import shortcut, unless_infinite
+from tapec.autodiff.shortcuts import shortcut
 from tapec.autodiff.zeros import Zero, filled, is_zero
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, is_literal
 from tapec.ir.origin import variable_for

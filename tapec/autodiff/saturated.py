@@ -12,20 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.written import Writer, WrittenOut
+from tapec.autodiff.as_one import Shortcut, unless_infinite
+from tapec.autodiff.cotangents import settled
+from tapec.autodiff.forms import LAYOUT
+from tapec.autodiff.written import Writer, WrittenOut, back_through
 from tapec.ir import Node, is_literal
 from tapec.ops import apply
 from tapec.ops.elementwise import largest_number
 
 __all__ = [
     "FLAT",
-    "LAYOUT",
-    "SLOPES",
-    "held_exponentials",
+    "flat_function",
+    "held",
     "is_exponential",
     "is_held",
     "leads_to_exponential",
-    "power_of_exponential",
     "with_held_exponentials",
 ]
 
@@ -38,7 +39,6 @@ SLOPES: dict[str, Callable[[Any], Any]] = {  # of exponentials, by their values
     "exp2": lambda y: y * math.log(2.0),
     "expm1": lambda y: y + 1,
 }
-LAYOUT = frozenset({"getitem", "take_along_axis", "reshape", "transpose", "broadcast_to"})
 BETWEEN = frozenset({"negative", "add", "subtract", "multiply", "divide", "maximum", "minimum", "absolute"})
 BETWEEN |= {"sqrt", "log", "log1p", "logaddexp"}
 FAR = 4  # operations between such a function and an exponential
@@ -119,3 +119,40 @@ def is_held(node: Node) -> bool:
     e, most = node.inputs
     bound = is_literal(most) and node.role is not None and most.value == largest_number(node.type.dtype)
     return bound and is_exponential(e)
+
+
+# -- as shortcuts ----------------------------------------------------------------------------------------
+def flat_function(node: Node) -> Shortcut | None:
+    """A function that is flat far out, with exponentials that are numbers in what it is made of."""
+    found = held_exponentials(node.inputs[0], node)
+    if found is None:
+        return None
+
+    def vjp(ct: Any, y: Any, x: Any, *xs: Any) -> tuple[Any, ...]:
+        from tapec.autodiff.reverse import signed_cotangents  # which asks for shortcuts
+
+        (part,) = signed_cotangents(node, ct, y, (x,), [True])
+        return None, *back_through(found, settled(part), xs)
+
+    return Shortcut((*node.inputs, *found.inputs), found.inner, vjp, None, node.inputs[0])
+
+
+def held(node: Node) -> Shortcut | None:
+    """The slope of an exponential that is held to a number is made of that: others have none where it is infinite."""
+    e = node.inputs[0]
+    found = power_of_exponential(e)
+    if found is None:
+        return None
+    power, inner = found
+    exponential = inner[-1]
+
+    def scaled(t: Any, y: Any) -> Any:
+        moved = t * SLOPES[exponential.op.name](y)
+        return moved if power == 1 else moved * power
+
+    return Shortcut(
+        inputs=(*exponential.inputs, e),
+        inner=tuple(inner),
+        vjp=lambda ct, y, u, e: (scaled(ct, y), None),
+        jvp=lambda ts, y, u, e: unless_infinite(e, scaled(ts[0], y)),
+    )

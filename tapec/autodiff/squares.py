@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.written import Writer, WrittenOut
+from tapec.autodiff.as_one import Shortcut
+from tapec.autodiff.forms import same
+from tapec.autodiff.written import Writer, WrittenOut, back_through, pushed_through
 from tapec.ir import Node, is_literal
 from tapec.ops import Symbol, apply
 
-__all__ = ["same", "square_of"]
+__all__ = ["square", "square_of"]
 
 FAR = 8  # operations between a length and its square
 
@@ -68,11 +70,6 @@ def _place(product: Node, factor: Node) -> int | None:
         if same(i, factor):
             return k
     return None
-
-
-def same(a: Node, b: Node) -> bool:
-    """Is it the same value, recorded twice perhaps?"""
-    return a is b or (bool(a.inputs) and a.op is b.op and a.inputs == b.inputs and a.params == b.params)
 
 
 def _leads(node: Node) -> bool:
@@ -146,3 +143,23 @@ class _Walk(Writer):
         if isinstance(x, Symbol) and x.dtype.kind in "biu":
             x = x.astype(self.dtype)
         return np.square(np.abs(x)) if node.type.dtype.kind == "c" else x * x  # the former has a shortcut
+
+
+# -- as a shortcut ----------------------------------------------------------------------------------------------------
+def square(node: Node) -> Shortcut | None:
+    found = square_of(node)
+    if found is None:
+        return None
+    if found.result.op.name == "square":  # of abs(z)
+        return Shortcut(
+            inputs=found.inputs,
+            inner=found.inner,
+            vjp=lambda ct, y, z: (ct * 2 * z,),
+            jvp=lambda ts, y, z: np.real(np.conj(z) * ts[0]) * 2,
+        )
+    return Shortcut(
+        inputs=found.inputs,
+        inner=found.inner,
+        vjp=lambda ct, y, *xs: back_through(found, ct, xs),
+        jvp=lambda ts, y, *xs: pushed_through(found, ts, xs),
+    )

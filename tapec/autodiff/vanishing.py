@@ -12,9 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from tapec.autodiff.logarithms import one_plus_exp
-from tapec.autodiff.saturated import LAYOUT
-from tapec.autodiff.squares import same
+from tapec.autodiff.forms import LAYOUT, one_plus_exp, same
 from tapec.ir import Node, is_literal
 
 __all__ = ["FAST", "NEVER", "UNKNOWN", "order"]

@@ -1,0 +1,51 @@
+"""How values are written: what is looked at to know a value by."""
+
+from __future__ import annotations
+
+from tapec.ir import Node, is_literal
+
+__all__ = ["LAYOUT", "is_one", "is_zero", "one_plus_exp", "same", "signed_terms"]
+
+# results have the elements of the first operand, or some of them
+LAYOUT = frozenset({"getitem", "take_along_axis", "reshape", "transpose", "broadcast_to"})
+TERMS = 8  # of a sum
+_SIGNS = {"add": (1, 1), "subtract": (1, -1), "negative": (-1,)}
+
+
+def same(a: Node, b: Node) -> bool:
+    """Is it the same value, recorded twice perhaps?"""
+    return a is b or (bool(a.inputs) and a.op is b.op and a.inputs == b.inputs and a.params == b.params)
+
+
+def one_plus_exp(node: Node) -> Node | None:
+    """The exp(u) of 1 + exp(u)."""
+    if node.op.name != "add":
+        return None
+    for one, e in (node.inputs, node.inputs[::-1]):
+        if is_one(one) and e.op.name == "exp":
+            return e
+    return None
+
+
+def is_one(node: Node) -> bool:
+    return is_literal(node) and node.value == 1
+
+
+def is_zero(node: Node) -> bool:
+    return is_literal(node) and node.value == 0
+
+
+def signed_terms(node: Node) -> tuple[list[Node], list[tuple[int, Node]]]:
+    """The sums, differences and negatives within a sum, and its terms with their signs."""
+    inner: list[Node] = []
+    terms = [(1, node)]
+    k = 0
+    while k < len(terms) and len(terms) < TERMS:
+        sign, term = terms[k]
+        signs = _SIGNS.get(term.op.name, ())
+        if signs and term.type == node.type:
+            terms[k : k + 1] = [(sign * s, i) for s, i in zip(signs, term.inputs, strict=True)]
+            inner.append(term)
+        else:
+            k += 1
+    return inner[1:], terms
