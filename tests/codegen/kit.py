@@ -16,6 +16,17 @@ from tapec.ir.interpret import interpret
 from tapec.ops import Symbol
 from tapec.passes.pipeline import optimize
 
+_GENERATORS = [np.random.default_rng(0)]
+
+
+def draw_anew() -> None:
+    """From here on the same numbers are drawn again: each test draws its own, whatever ran before it."""
+    _GENERATORS[0] = np.random.default_rng(0)
+
+
+def drawn(*shape: int) -> Any:
+    return _GENERATORS[0].normal(size=shape) / max(shape, default=1) ** 0.5
+
 
 def graph_of(function: Callable[..., Any], *values: Any, names: str = "x y z u v w a b c d") -> Graph:
     """The graph of a function of values like these."""

@@ -11,20 +11,7 @@ import tapec
 from tapec.codegen import arrays, compile_graph, floats
 from tapec.codegen.lifted import lifted, settle
 from tapec.ir import parse
-from tests.codegen.kit import check, counted, gradient_of, graph_of, same_bits
-
-RNG = np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True)
-def same_numbers_in_every_order():
-    """Each test draws from a generator of its own, whatever ran before it."""
-    global RNG
-    RNG = np.random.default_rng(0)
-
-
-def drawn(*shape):
-    return RNG.normal(size=shape) / max(shape, default=1) ** 0.5
+from tests.codegen.kit import check, counted, drawn, gradient_of, graph_of, same_bits
 
 
 def loops(compiled):

@@ -11,18 +11,7 @@ from tapec.codegen.asked import course_of
 from tapec.codegen.branches import parted, segments_of
 from tapec.ir import parse
 from tapec.ir.tree import Branch, Leaf
-
-RNG = np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True)
-def same_numbers_in_every_order():
-    global RNG
-    RNG = np.random.default_rng(0)
-
-
-def drawn(*shape):
-    return RNG.normal(size=shape) / max(shape, default=1) ** 0.5
+from tests.codegen.kit import drawn
 
 
 def newton(a):
