@@ -144,7 +144,7 @@ class Number(Pattern):
 
     def suits(self, node: Node) -> bool:
         if self.name is not None:
-            return node.op is CONSTANT or node.op.name == "full"
+            return self.fits(node.op)
         value = uniform_value(node)
         if value != self.value or type(value) is bool:
             return False
@@ -181,9 +181,6 @@ class Call(Pattern):
 
     def fits(self, op: Op) -> bool:
         return op.name == self.name
-
-    def suits(self, node: Node) -> bool:
-        return node.op.name == self.name
 
     def fits_operands(self, ops: tuple[Op, ...]) -> bool:
         if len(ops) != len(self.args):
