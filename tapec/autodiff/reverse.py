@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -166,15 +167,26 @@ def _christen(ct: Any, node: Node) -> None:
 
 
 class _Program:
-    """What is differentiated."""
+    """What is differentiated. Few ask who uses a value, or whether it is a derivative itself."""
 
     def __init__(self, nodes: Sequence[Node], sources: Sequence[Node], lift: Callable[[Node], Node], slopes: Any):
-        own = [n for n in nodes if n.role is None]
-        self.uses = Counter(chain.from_iterable([n.inputs for n in own]))  # by the user
-        self.of_derivatives = len(own) < len(nodes)  # whose values may be infinite where those of the user are none
+        self.nodes = nodes
         self.sources = sources
         self.lift = lift
         self.slopes: Slopes | None = slopes
+
+    @cached_property
+    def of_derivatives(self) -> bool:
+        """Then values may be infinite where those of the user are none."""
+        return any([n.role is not None for n in self.nodes])
+
+    @cached_property
+    def _uses(self) -> Counter[Node]:
+        return Counter(chain.from_iterable([n.inputs for n in self.nodes if n.role is None]))
+
+    def is_shared(self, node: Node) -> bool:
+        """Does the user use it more than once?"""
+        return self._uses[node] > 1
 
 
 def _step(
@@ -193,7 +205,7 @@ def _step(
         k = node.param("index")
         slots[k] = ct if slots[k] is None else slots[k] + ct
         return
-    whole = shortcut(node, program.sources, program.uses)
+    whole = shortcut(node, program.sources, program.is_shared)
     inputs = node.inputs if whole is None else whole.inputs
     wanted = [i in active for i in inputs]
     if not any(wanted):

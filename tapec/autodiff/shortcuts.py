@@ -11,7 +11,7 @@ have the powers of which they are products. Values between that have other uses 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,10 @@ from tapec.ir import CT, Node, is_literal
 __all__ = ["shortcut"]
 
 
-def shortcut(node: Node, apart: Collection[Node], uses: Mapping[Node, int] | None = None) -> Shortcut | None:
+def shortcut(node: Node, apart: Collection[Node], is_shared: Callable[[Node], bool] | None = None) -> Shortcut | None:
     """The shortcut that ends in this node, if there is one that skips none of the nodes in `apart`.
 
-    `uses` are those of values in the user's program, where it matters.
+    Where cotangents go back, `is_shared` tells which values have other uses, and gather theirs.
     """
     find = _ENDS.get(node.op.name)
     if find is None or node.type.dtype.kind != "f":
@@ -43,8 +43,8 @@ def shortcut(node: Node, apart: Collection[Node], uses: Mapping[Node, int] | Non
     found = find(node)
     if found is None or any([n in apart for n in found.inner]):
         return None
-    if found.flat is not None and uses is not None and any([uses[n] > 1 for n in found.inner if not is_exponential(n)]):
-        return None  # cotangents should be gathered before they go on
+    if found.flat is not None and is_shared is not None:
+        return None if any([is_shared(n) for n in found.inner if not is_exponential(n)]) else found
     return found
 
 
