@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tapec.ir import Node, is_literal
 
-__all__ = ["LAYOUT", "is_one", "is_zero", "one_plus_exp", "same", "signed_terms"]
+__all__ = ["LAYOUT", "exponent_of", "is_one", "is_zero", "one_plus_exp", "same", "signed_terms"]
 
 # results have the elements of the first operand, or some of them
 LAYOUT = frozenset({"getitem", "take_along_axis", "reshape", "transpose", "broadcast_to"})
@@ -25,6 +25,12 @@ def one_plus_exp(node: Node) -> Node | None:
         if is_one(one) and e.op.name == "exp":
             return e
     return None
+
+
+def exponent_of(power: Node) -> float | None:
+    """If it is a real number that the program tells."""
+    n = power.inputs[1]
+    return n.value if is_literal(n) and type(n.value) in (int, float) else None
 
 
 def is_one(node: Node) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapec.autodiff.as_one import Shortcut
-from tapec.autodiff.forms import same
+from tapec.autodiff.forms import exponent_of, same
 from tapec.autodiff.vanishing import order
 from tapec.ir import Node, is_literal
 
@@ -123,8 +123,7 @@ def _exponent(node: Node) -> float | None:
     name = node.op.name
     if name not in ("power", "float_power"):
         return 0.5 if name == "sqrt" else 2 if name == "square" else None
-    n = node.inputs[1]
-    return n.value if is_literal(n) and type(n.value) in (int, float) else None
+    return exponent_of(node)
 
 
 def _followed(node: Node, far: int) -> Monomial:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tapec.autodiff.as_one import Shortcut, unless_infinite
 from tapec.autodiff.cotangents import settled
-from tapec.autodiff.forms import LAYOUT
+from tapec.autodiff.forms import LAYOUT, exponent_of
 from tapec.autodiff.written import Writer, WrittenOut, back_through
 from tapec.ir import Node, is_literal
 from tapec.ops import apply
@@ -61,8 +61,8 @@ def power_of_exponential(node: Node) -> tuple[float, list[Node]] | None:
         return 1, [node]
     if _is_square(node):
         k = 2.0
-    elif name == "power" and is_literal(node.inputs[1]) and node.inputs[1].value > 0:
-        k = node.inputs[1].value
+    elif name == "power" and (exponent := exponent_of(node) or 0) > 0:
+        k = exponent
     else:
         return None
     found = power_of_exponential(node.inputs[0])
@@ -72,8 +72,7 @@ def power_of_exponential(node: Node) -> tuple[float, list[Node]] | None:
 
 
 def _is_square(node: Node) -> bool:
-    name, inputs = node.op.name, node.inputs
-    return name == "square" or (name == "power" and is_literal(inputs[1]) and inputs[1].value == 2)
+    return node.op.name == "square" or (node.op.name == "power" and exponent_of(node) == 2)
 
 
 def _operands(node: Node) -> tuple[Node, ...]:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from tapec.autodiff.forms import LAYOUT, one_plus_exp, same
+from tapec.autodiff.forms import LAYOUT, exponent_of, one_plus_exp, same
 from tapec.ir import Node, is_literal
 
 __all__ = ["FAST", "NEVER", "UNKNOWN", "order"]
@@ -110,8 +110,8 @@ def _quotient(node: Node, orders: _Orders) -> float:
 
 def _exponent(node: Node) -> float:
     """Zero where it is no number, or not above that."""
-    n = node.inputs[1]
-    return n.value if is_literal(n) and type(n.value) in (int, float) and n.value > 0 else 0
+    n = exponent_of(node)
+    return n if n is not None and n > 0 else 0
 
 
 def _power(node: Node, orders: _Orders) -> float:
