@@ -19,6 +19,7 @@ import numpy as np
 from tapec.autodiff.as_one import unless_infinite
 from tapec.autodiff.cotangents import Minus, Uniform, accumulate, product, settled, taken_apart
 from tapec.autodiff.inline import copy_into
+from tapec.autodiff.plain import plain_cotangents
 from tapec.autodiff.shifts import cancelling_shifts
 from tapec.autodiff.shortcuts import shortcut
 from tapec.autodiff.zeros import Zero, filled, is_zero
@@ -210,10 +211,12 @@ def _step(
     wanted = [i in active for i in inputs]
     if not any(wanted):
         return
-    parts: Sequence[Any]
-    if node.op.gradient == "zero" or _all_zero(ct):
+    parts: Sequence[Any] | None = None
+    if whole is None and type(ct) is Symbol:
+        parts = plain_cotangents(node, ct, wanted, lift)
+    if parts is None and (node.op.gradient == "zero" or _all_zero(ct)):
         parts = [Zero(plain(i.type), builder) for i in inputs]
-    else:
+    elif parts is None:
         xs = [Symbol(lift(i), builder) for i in inputs]
         y = result_of(builder, lift(node))
         if whole is None:

@@ -18,7 +18,7 @@ from tapec.codegen.items import no_run
 from tapec.ir import CT, Node, Op
 from tapec.ir.index import Slot
 
-__all__ = ["MOVES", "ON_NUMBERS", "RULES"]
+__all__ = ["BY_ELEMENT", "MOVES", "ON_NUMBERS", "RULES"]
 
 PLACES = 16  # elements among which one is chosen when the code runs
 
@@ -277,8 +277,9 @@ def _at(x: Any, index: Any) -> Any:
 
 MOVES = {"reshape", "transpose", "getitem", "broadcast_to", "concatenate", "stack", "roll", "tile", "repeat", "copy"}
 MOVES |= {"diagonal", "positive"}  # what gives elements as they are
+BY_ELEMENT = frozenset([*FLOATS, *BOOLS, *COMPOSED])
 RULES: dict[str, Callable[[Elements, Node, Sequence[Values]], Values | None]] = {
-    **dict.fromkeys([*FLOATS, *BOOLS, *COMPOSED], _elementwise),
+    **dict.fromkeys(BY_ELEMENT, _elementwise),
     **dict.fromkeys(MOVES, _layout),
     "diag": _diag,
     "sum": _sum,

@@ -161,10 +161,8 @@ class Elements:
             if a.__class__ is not Node:
                 inputs = tuple([a if a.__class__ is Node else self.number(spelled(a)) for a in inputs])
                 break
-        key = (op, inputs)
+        key = (op, inputs[::-1]) if op.commutative and id(inputs[0]) > id(inputs[1]) else (op, inputs)
         node = self.known.get(key)
-        if node is None and op.commutative:
-            node = self.known.get((op, inputs[::-1]))
         if node is None:
             node = Node(op, inputs, (), type, self.origin, "", self.role)
             self.known[key] = node
@@ -268,10 +266,10 @@ def _twice(b: Elements, x: Node) -> Any:
 
 
 def _multiply(b: Elements, x: Any, y: Any) -> Any:
+    if x.__class__ is Node and y.__class__ is Node:
+        return b.apply("logical_and", x, y) if x.type is y.type is BOOL else None
     if is_bool(x) and is_bool(y):
         return b.apply("logical_and", x, y)
-    if x.__class__ is Node and y.__class__ is Node:
-        return None
     if x is ZERO or y is ZERO:
         return ZERO
     for a, other in ((x, y), (y, x)):

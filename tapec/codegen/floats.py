@@ -17,7 +17,7 @@ from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
 from tapec.codegen.asked import alone, course_of, may_repeat
 from tapec.codegen.branches import NO_RESTS, Rests, Segment, parted, segments_of
 from tapec.codegen.cost import Cost, bytes_of
-from tapec.codegen.element_rules import MOVES, ON_NUMBERS, RULES
+from tapec.codegen.element_rules import BY_ELEMENT, MOVES, ON_NUMBERS, RULES
 from tapec.codegen.elements import Elements, element_type, spelled
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
@@ -102,6 +102,9 @@ def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collecti
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands: Islands) -> list[Any] | None:
     """The elements of a node."""
+    if node.op.name in BY_ELEMENT and not node.type.shape and node.type.dtype.kind == "f":  # the commonest
+        made.origin, made.role = node.origin, node.role
+        return [made.apply(node.op.name, *[elements[i][0] for i in node.inputs])]
     rule = None if node.op.kind == "product" and multiplies_matrix(node) else RULES.get(node.op.name)
     if rule is None and node.op is not CONSTANT:
         made.origin, made.role = node.origin, node.role

@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 params: Any = ...
+_NUMBERS = frozenset({CONSTANT.name, "full"})  # ops whose values may be one number everywhere
 _OP_NAMES = {"astype": "cast", "amax": "max", "amin": "min", "abs": "absolute"}
 
 
@@ -43,6 +44,7 @@ class Pattern:
 
     __hash__ = object.__hash__
     heads: tuple[str, ...] = ()  # ops that it may begin with: their names, and their kinds
+    suited: frozenset[str] | None = None  # the names of the ops that it suits, where it asks for nothing else
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Call:
         return call(ufunc.__name__, *args)
@@ -138,9 +140,10 @@ class Number(Pattern):
     def __init__(self, name: str | None, value: Any = None):
         self.name = name
         self.value = value
+        self.suited = None if name is None else _NUMBERS
 
     def fits(self, op: Op) -> bool:
-        return op is CONSTANT or op.name == "full"
+        return op.name in _NUMBERS
 
     def suits(self, node: Node) -> bool:
         if self.name is not None:
@@ -170,6 +173,7 @@ class Call(Pattern):
         self.name = name
         self.args = args
         self.heads = (name,)
+        self.suited = frozenset(self.heads)
 
     def variants(self) -> Iterator[Pattern]:
         op = OPS.get(self.name)
@@ -269,14 +273,14 @@ def looks_below(pattern: Pattern) -> tuple[Look, ...]:
     for i, part in enumerate(pattern.args):
         for k, below in enumerate(operands(part)):
             if type(below) is not Variable:
-                looks.append(_suits_below(i, k, below.suits))
+                looks.append(_suits_below(i, k, below))
             elif below.name in places:
                 looks.append(_same_below(i, k, places[below.name]))
     for i, part in enumerate(pattern.args):
         for j, below in enumerate(operands(part)):
             for k, deep in enumerate(operands(below)):
                 if type(deep) is not Variable:
-                    looks.append(_suits_deep(i, j, k, deep.suits))
+                    looks.append(_suits_deep(i, j, k, deep))
     return tuple(looks)
 
 
@@ -300,17 +304,21 @@ def _suits(k: int, suits: Callable[[Node], bool]) -> Look:
     return lambda node, walk: suits(node.inputs[k])
 
 
-def _suits_below(i: int, k: int, suits: Callable[[Node], bool]) -> Look:
+def _suits_below(i: int, k: int, pattern: Pattern) -> Look:
+    suited, suits = pattern.suited, pattern.suits
+
     def look(node: Node, walk: Any) -> bool:
         below = node.inputs[i].inputs
-        return k < len(below) and suits(below[k])
+        return k < len(below) and (below[k].op.name in suited if suited else suits(below[k]))
 
     return look
 
 
-def _suits_deep(i: int, j: int, k: int, suits: Callable[[Node], bool]) -> Look:
+def _suits_deep(i: int, j: int, k: int, pattern: Pattern) -> Look:
+    suited, suits = pattern.suited, pattern.suits
+
     def look(node: Node, walk: Any) -> bool:
         deep = node.inputs[i].inputs[j].inputs
-        return k < len(deep) and suits(deep[k])
+        return k < len(deep) and (deep[k].op.name in suited if suited else suits(deep[k]))
 
     return look

@@ -156,10 +156,11 @@ class Rewriter(Builder):
         self.placed.update(self.nodes)
         unchanged = new.keys().isdisjoint
         append, place = self.nodes.append, self.placed.add
-        places = set().union(*[group for _, group in groups])
+        at = {k: variants for variants, places in groups for k in places}.get
         for k, node in enumerate(islice(graph.nodes, begin, None), begin):
             if unchanged(node.inputs) and node not in twins:
-                result = self.simplified(node) if k in places else node
+                variants = at(k)
+                result = node if variants is None else self.rewritten(node, variants)
                 if result is node:
                     append(node)
                     place(node)
@@ -278,7 +279,11 @@ class Rewriter(Builder):
         found = self.indices[cotangent].get(key)
         if found is None:
             found = self.rules.candidates(key, self.fast, cotangent)
-        for rule, pattern, looks in found:
+        return self.rewritten(node, found)
+
+    def rewritten(self, node: Node, variants: Variants) -> Node:
+        """What one of these rules makes of a node, the first that may."""
+        for rule, pattern, looks in variants:
             for look in looks:
                 if not look(node, self):
                     break
