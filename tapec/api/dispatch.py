@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,9 +67,9 @@ class Roads:
         """The calls that roads took."""
         return self._gone + sum([_hits(road) for _, road in self._known])
 
-    def add(self, program: Any, road: Callable[..., Any], before: Any) -> None:
-        """A new road, in place of the one to what this program was before."""
-        kept = [(p, r) for p, r in self._known if p is not before][: _MOST - 1]
+    def add(self, program: Any, road: Callable[..., Any], before: Collection[Any]) -> None:
+        """A new road, in place of those to what this program was before."""
+        kept = [(p, r) for p, r in self._known if p not in before][: _MOST - 1]
         staying = [r for _, r in kept]
         self._gone += sum([_hits(r) for _, r in self._known if r not in staying])
         self._known = [(program, road), *kept]

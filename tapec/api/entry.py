@@ -15,6 +15,8 @@ from tapec.trace.variants import Variants
 
 __all__ = ["Entry"]
 
+_FEW = 8  # paths that are compiled together whenever another one is found; with more of them those that are found
+_SHARE = 4  # later are compiled together until they are this part of them
 _LENGTHS = 8  # paths that differ in the length of `x[mask]` and the like, before it is recorded at each call
 
 
@@ -44,11 +46,36 @@ class Entry:
         """The program whose captured facts hold now."""
         return next((p for p in self.programs if p.read(objects) is not None), None)
 
-    def limit(self, program: Program, name: str) -> None:
+    def young(self, elder: Program, objects: list[Any]) -> Program | None:
+        """What has the paths that were found after this program was compiled, for the captured facts that hold now."""
+        return next((p for p in self.programs if p.elder is elder and p.read(objects) is not None), None)
+
+    def grown(self, program: Program, objects: list[Any]) -> tuple[Program, tuple[Program, ...]]:
+        """What takes one more path, and what it takes the place of. With many paths it is not this program each time:
+        all paths would be compiled again for each one that is found."""
+        young = self.young(program, objects)
+        if young is None:
+            return (program.copy(), (program,)) if len(program.paths) < _FEW else (program.younger(), ())
+        if (len(young.paths) + 1) * _SHARE < len(program.paths):
+            return young.copy(), (young,)
+        return young.joined(), (program, young)
+
+    def put(self, program: Program, before: tuple[Program, ...]) -> None:
+        """Take a program in the place of others. What is younger than these stands alone from now on."""
+        kept = [p for p in self.programs if p not in before]
+        at = min([self.programs.index(p) for p in before if p in self.programs], default=len(kept))
+        for p in kept:
+            if p.elder in before:
+                p.elder = None
+        self.programs = [*kept[:at], program, *kept[at:]]
+
+    def limit(self, program: Program, objects: list[Any], name: str) -> None:
         """Where one more path of this program would be one too many, it is recorded at each call from now on."""
-        if sum(any(g.kind is len for g in p.guards) for p in program.paths) >= _LENGTHS:
+        young = self.young(program, objects)
+        paths = program.paths + ([] if young is None else young.paths)
+        if sum(any(g.kind is len for g in p.guards) for p in paths) >= _LENGTHS:
             self.volatile = "the shapes of its values hang on values"
-        elif len(program.paths) >= settings.path_limit:
+        elif len(paths) >= settings.path_limit:
             self._past_limit(name, "paths", "write the branch with np.where")
         elif program not in self.programs and len(self.programs) >= settings.path_limit:
             self._past_limit(

@@ -260,9 +260,9 @@ class CompiledFunction(Copied):
             entry.once = recorded.trace.once
             if entry.anew is None:
                 program = entry.program_now(objects) or self._new(Program, entry)
-                entry.limit(program, self._name)
+                entry.limit(program, objects, self._name)
                 if entry.volatile is None:
-                    found = self._try(self._add(entry, program, recorded), objects, as_tensors)
+                    found = self._try(self._add(entry, program, objects, recorded), objects, as_tensors)
                     if found is not MISS:
                         return found
                     # a guard on a nan, or captured state that another thread is changing
@@ -299,31 +299,45 @@ class CompiledFunction(Copied):
         transform, plan = self._transform, entry.plan
         return kind(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
 
-    def _add(self, entry: Entry, program: Program, recorded: Recorded) -> Program:
-        """The program with one more path, which takes its place."""
+    def _add(self, entry: Entry, program: Program, objects: list[Any], recorded: Recorded) -> Program:
+        """What knows one more path now: this program, or one beside it."""
         with self._lock:
             self._why = entry.reason(program, self._entries.values())
-        grown = program.copy()
+        grown, before = entry.grown(program, objects)
         self._compile(entry, grown, recorded)
-        if program in entry.programs:
-            entry.programs = [grown if p is program else p for p in entry.programs]
-        else:
-            entry.programs = [*entry.programs, grown]
-        road = fast_call(self._binder, entry.call, grown, self._recovered)
-        if road is not None:
-            road.__qualname__ = getattr(self, "__qualname__", self._name)
-            with self._lock:
-                self._roads.add(grown, road, program)
-                self.__call__ = self._roads.first
+        self._put(entry, grown, before)
         return grown
 
     def _compile(self, entry: Entry, program: Program, recorded: Recorded) -> None:
         path = program.add(recorded, entry.info)
         path.pack = packer(path.template)
+        self._count(program)
+
+    def _count(self, program: Program) -> None:
         with self._lock:
             self._compilations += 1
             self._loaded += program.built is not None and program.built.entry is not None
             self._last = program
+
+    def _put(self, entry: Entry, program: Program, before: tuple[Program, ...]) -> None:
+        """Let calls find a program, in the place of others."""
+        entry.put(program, before)
+        road = fast_call(self._binder, entry.call, program, self._recovered)
+        if road is not None:
+            road.__qualname__ = getattr(self, "__qualname__", self._name)
+            with self._lock:
+                self._roads.add(program, road, before)
+                self.__call__ = self._roads.first
+
+    def _join(self, entry: Entry) -> None:
+        """Compile together what was found at different times: who looks at code sees all paths in one function."""
+        with entry.lock, resting_collector():
+            for young in entry.programs:
+                if young.elder is not None:
+                    joined = young.joined()
+                    joined.compile()
+                    self._count(joined)
+                    self._put(entry, joined, (young.elder, young))
 
     def _run_recorded(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
         """Run the code cached for the structure of this very run."""
@@ -359,6 +373,7 @@ class CompiledFunction(Copied):
         entry, call = self._entry(args, kwargs)
         objects = call.objects()
         for unknown in (True, True, False):  # a state that the first run changes is settled, mostly, in the second
+            self._join(entry)
             for program in entry.programs if entry.volatile is None else ():
                 read = program.read(objects)
                 outputs = None if read is None else program.run([value_of(x) for x in read])

@@ -27,6 +27,7 @@ def saved_state(function: Any, results: Any = None) -> tuple[Any, ...]:
     its module. `results` as in `module_text`."""
     described, texts = [], []
     for entry in function._entries.values():
+        function._join(entry)
         for program in entry.programs[-1:]:  # captured facts are as they were when it was called last
             described.append(", ".join(f"{n}: {t}" for n, t in zip(entry.info.names, entry.info.types)))
             texts.append(module_text(function, entry, program, None, results))

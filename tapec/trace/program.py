@@ -52,10 +52,12 @@ class Program:
     """The paths known for one signature and one set of facts about captured state.
 
     `sources` lists what each input of the compiled function reads; `checks` are the captured facts that must still
-    hold; `compiled` is the decision tree.
+    hold; `compiled` is the decision tree. A program with an `elder` has the paths that were found after that one was
+    compiled, until both are compiled together.
     """
 
     straight = False  # guards are no branches: the run is recorded anew at each call
+    elder: Program | None = None
 
     def __init__(self, transform: Callable[[Graph, Any], tuple[Graph, Any]], name: str, info: Any):
         self.transform = transform
@@ -81,6 +83,20 @@ class Program:
         other.sources, other.checks = dict(self.sources), dict(self.checks)
         other.quiet, other.words = set(self.quiet), set(self.words)
         other.arrays = dict(self.arrays)
+        return other
+
+    def younger(self) -> Self:
+        """One beside it, for the paths that are found from now on."""
+        other = self.copy()
+        other.paths, other.elder = [], self
+        return other
+
+    def joined(self) -> Self:
+        """Its elder and itself in one, to be compiled."""
+        assert self.elder is not None
+        other = self.copy()
+        other.paths = [p for p in self.elder.paths if not any([same_guards(p, q) for q in self.paths])] + self.paths
+        other.elder = None
         return other
 
     def add(self, recorded: Recorded, info: Any) -> TracedPath:

@@ -1,5 +1,7 @@
 """Python control flow on traced values: guards, paths, and one decision tree."""
 
+import pickle
+import runpy
 import threading
 import warnings
 
@@ -8,6 +10,7 @@ import pytest
 
 import tapec
 from tapec.api.explain import counted
+from tapec.trace.program import Program
 
 
 def test_branches_follow_the_values():
@@ -526,3 +529,124 @@ def test_how_many_there_are_is_not_called_as_what_is_picked():
     np.testing.assert_allclose(loss(np.ones(3), x, seen), 2 / 3 * (x @ np.ones(3))[seen] @ x[seen])
     source = loss.source()
     assert source.count(" r = ") == 1 and "r = x.dot(w)[t]" in source
+
+
+# -- many paths -------------------------------------------------------------------------------------------------------
+def by_signs(x):
+    total = 0.0
+    for k in range(5):
+        total = total + (x[k] ** 2 if x[k] > 0 else -0.5 * x[k])
+    return total
+
+
+def slopes_by_signs(x):
+    return np.where(x > 0, 2 * x, -0.5)
+
+
+def all_signs(count: int) -> list[np.ndarray]:
+    return [np.array([1.0 + k if i >> k & 1 else -1.0 - k for k in range(5)]) for i in range(count)]
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """How many paths each compilation had."""
+    counts: list[int] = []
+    compile = Program.compile
+
+    def counting(program):
+        counts.append(len(program.paths))
+        compile(program)
+
+    monkeypatch.setattr(Program, "compile", counting)
+    return counts
+
+
+def test_many_paths_are_not_all_compiled_again_for_each_that_is_found(compiled):
+    f = tapec.grad(by_signs)
+    points = all_signs(32)
+    for n, x in enumerate(points):
+        np.testing.assert_array_equal(f(x), slopes_by_signs(x))
+        if n % 5 == 0:
+            for y in points[: n + 1]:
+                np.testing.assert_array_equal(f(y), slopes_by_signs(y))
+    assert len(compiled) == 32 and sum(compiled) < 32 * 33 / 2 / 2
+    assert compiled[:8] == [1, 2, 3, 4, 5, 6, 7, 8]  # few paths are one function at any time
+    assert f.cache_info().compilations == 32
+
+
+def test_who_looks_sees_all_paths_in_one_function(compiled):
+    f = tapec.grad(by_signs)
+    points = all_signs(12)
+    for x in points:
+        f(x)
+    assert compiled[8:] == [1, 10, 1, 2]
+    source = f.source(points[0])
+    assert source == f.source(points[11])
+    assert len(f.explain(points[0]).paths) == 12
+    for x in points:
+        np.testing.assert_array_equal(f(x), slopes_by_signs(x))
+    assert compiled[12:] == [12]
+
+
+def test_many_paths_are_pickled_and_exported_as_one(tmp_path):
+    f = tapec.grad(by_signs)
+    points = all_signs(11)
+    for x in points:
+        f(x)
+    again = pickle.loads(pickle.dumps(f))
+    f.export(tmp_path / "slopes.py", points[0])
+    module = runpy.run_path(str(tmp_path / "slopes.py"))
+    for x in points:
+        np.testing.assert_array_equal(again(x), slopes_by_signs(x))
+        np.testing.assert_array_equal(module["by_signs_grad"](x), slopes_by_signs(x))
+
+
+FACTOR = 2
+
+
+def test_facts_that_later_paths_rely_on_may_change(compiled):
+    global FACTOR
+
+    def f(x):
+        total = by_signs(x)
+        return total * FACTOR if x[4] > 0 else total
+
+    FACTOR = 2
+    slope = tapec.grad(f)
+    try:
+        for factor in (2, 3, 2):
+            FACTOR = factor
+            for x in all_signs(32):
+                np.testing.assert_array_equal(slope(x), slopes_by_signs(x) * (factor if x[4] > 0 else 1))
+    finally:
+        FACTOR = 2
+    assert len(compiled) <= 64
+
+
+def test_paths_past_the_limit_are_counted_in_all():
+    with tapec.settings(path_limit=11):
+        f = tapec.grad(by_signs)
+        with pytest.warns(tapec.TapecWarning, match="more than 11 paths"):
+            for x in all_signs(20):
+                np.testing.assert_array_equal(f(x), slopes_by_signs(x))
+        assert f.cache_info().compilations >= 11
+
+
+def test_threads_find_many_paths():
+    f = tapec.grad(by_signs)
+    points = all_signs(32)
+    wrong = []
+
+    def work(seed):
+        for k in np.random.default_rng(seed).permutation(32):
+            if not np.array_equal(f(points[k]), slopes_by_signs(points[k])):
+                wrong.append(k)
+            if k % 7 == 0:
+                f.source(points[k])
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == []
