@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 import warnings
 from functools import cache
 from typing import Any
@@ -17,12 +16,10 @@ LIMIT = 116  # columns
 
 def to_text(tree: Any) -> str:
     """One simple statement or expression on one line."""
-    if sys.version_info < (3, 14):  # astor does not know the `ast` of 3.14
-        try:
-            return _with_astor(tree)
-        except Exception:  # whatever astor does not know, the interpreter's own printer does
-            pass
-    return ast.unparse(tree)
+    try:
+        return _with_astor(tree)
+    except Exception:  # whatever astor does not know, the interpreter's own printer does
+        return ast.unparse(tree)
 
 
 def _with_astor(tree: Any) -> str:

@@ -56,12 +56,12 @@ def _looks(code: CodeType) -> tuple[Counter[str], Counter[str]]:
         elif i.opname in _STORES and last == "counted":
             notes[item if i.opname == "STORE_SUBSCR" else i.argval] += 1
             last = ""
-        elif i.opname.startswith("LOAD_CONST") and last == "read":
+        elif i.opname.startswith(_CONSTANT) and last == "read":
             last = "key"
         else:
             if i.opname == "MATCH_CLASS":
                 reads[i.opname] += 1
-            if i.opname == "BINARY_SUBSCR" and kept:
+            if kept and (i.opname == "BINARY_SUBSCR" or i.argrepr == "[]"):  # before Python 3.14, and since
                 item = name if last == "key" else ""
             last = "counted" if i.opname == "BINARY_OP" and i.argrepr.endswith("=") else ""
         kept = False
@@ -77,4 +77,5 @@ _READS |= {"LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS", "IMPORT_FROM"
 _BY_NAME = {"getattr", "vars", "__dict__", "attrgetter", "__getattribute__", "eval", "exec", "globals", "locals"}
 _BY_NAME |= {"asdict", "astuple", "super", "MATCH_CLASS"}  # they read what no code spells out
 _STORES = {"STORE_ATTR", "STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_SUBSCR"}
+_CONSTANT = ("LOAD_CONST", "LOAD_SMALL_INT")
 _BETWEEN = {"SWAP", "COPY", "CACHE", "EXTENDED_ARG", "NOP"}
