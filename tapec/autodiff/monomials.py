@@ -16,7 +16,7 @@ from tapec.autodiff.forms import exponent_of, same
 from tapec.autodiff.vanishing import order
 from tapec.ir import Node, is_literal
 
-__all__ = ["Monomial", "monomial_of", "one_power", "root_of"]
+__all__ = ["Monomial", "monomial_of", "one_power", "root_of", "rounded"]
 
 FAR = 6  # operations between a number and its power
 STEPS = frozenset(
@@ -38,7 +38,7 @@ class Monomial(NamedTuple):
     @property
     def less(self) -> tuple[float, int]:
         """The exponent and the parity of the slope."""
-        return _number(self.exponent - 1), self.parity if self.parity == ABOVE else 1 - self.parity
+        return rounded(self.exponent - 1), self.parity if self.parity == ABOVE else 1 - self.parity
 
     def between(self) -> Node | None:
         """The power of the slope, if it is among what lies between; a root of squares has no slope of its own."""
@@ -50,7 +50,7 @@ class Monomial(NamedTuple):
         """Along x; `power` is what lies between."""
         if power is None:
             power = _power(x, *self.less, np.sqrt if self._has_half else lambda x: x**0.5)
-        return power * _number(self.factor * self.exponent)
+        return power * rounded(self.factor * self.exponent)
 
     @property
     def _has_half(self) -> bool:
@@ -63,7 +63,7 @@ class Monomial(NamedTuple):
         twin = () if self.base is other.base else ((other.base, 1, ODD, 1),)
         return Monomial(
             self.base,
-            _number(self.exponent + other.exponent),
+            rounded(self.exponent + other.exponent),
             parity,
             self.factor * other.factor,
             self.rooted or other.rooted,
@@ -84,7 +84,7 @@ class Monomial(NamedTuple):
         return self._raised(1 / 3, self.parity, float(np.cbrt(self.factor)), True)
 
     def _raised(self, n: float, parity: int, factor: float, root: bool) -> Monomial:
-        return Monomial(self.base, _number(self.exponent * n), parity, factor, self.rooted or root, self.inner)
+        return Monomial(self.base, rounded(self.exponent * n), parity, factor, self.rooted or root, self.inner)
 
 
 def monomial_of(node: Node) -> Monomial | None:
@@ -170,10 +170,10 @@ def _multiple(node: Node, far: int) -> Monomial | None:
     return below._replace(factor=below.factor / factor if name == "divide" else below.factor * factor)
 
 
-def _number(n: float) -> float:
-    """Roots of roots give sixths and their like, which sums and products miss by a rounding."""
-    near = round(n * 12) / 12 if abs(n) < 1e6 else n
-    n = near if abs(near - n) < 1e-14 * abs(n) else n
+def rounded(n: float) -> float:
+    """Sums and products of decimals, and of the sixths that roots of roots have, miss them by a rounding."""
+    for near in (round(n * 12) / 12 if abs(n) < 1e6 else n, float(f"{n:.12g}")):
+        n = near if abs(near - n) < 1e-14 * abs(n) else n
     return int(n) if n % 1 == 0 else n
 
 
