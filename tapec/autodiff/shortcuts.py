@@ -4,8 +4,9 @@
 zero with exp(-abs(x)), which is smooth there though its parts are not. Logarithms and roots of exp(x) / s, even of some
 of its elements, need no quotient and cannot divide by one that is zero; nor does what is over an exponential multiply
 by one that is infinite, and what is flat far out holds it to a number. log(abs(x)) has 1 / x, and log(cosh(x)) tanh(x),
-which does not overflow. The square of a length has 2 * x, without a root. A power of a power is one power. Densities
-have the powers of which they are products. Values between that have other uses get their cotangents from those.
+which does not overflow. The square of a length has 2 * x, without a root. A power of a power is one power, and x *
+sqrt(k * x) is one of x. Densities have the powers of which they are products. Values between that have other uses get
+their cotangents from those.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from tapec.autodiff.as_one import Shortcut
 from tapec.autodiff.cotangents import settled
 from tapec.autodiff.densities import density
+from tapec.autodiff.factors import product_with_root, root_of_power
 from tapec.autodiff.logarithms import SHARES, SUMS, logarithm_of
 from tapec.autodiff.monomials import monomial_of, one_power, root_of
 from tapec.autodiff.saturated import FLAT, flat_function, held, is_exponential, is_held
@@ -92,7 +94,7 @@ def _root(node: Node) -> Shortcut | None:
     below = len(node.inputs) == 2 and is_literal(exponent) and exponent.value < 0
     also = (SHARES, SUMS) if below else (SHARES,)
     by_logarithm = _along_logarithm(node, 0, _ROOTS[node.op.name], also, split=True)
-    return by_logarithm or one_power(monomial_of(node)) or _flat_root(node)
+    return by_logarithm or one_power(monomial_of(node)) or _flat_root(node) or root_of_power(node)
 
 
 def _logarithm(node: Node) -> Shortcut | None:
@@ -163,7 +165,7 @@ def _is_whole(k: Any) -> bool:
 def _product(node: Node) -> Shortcut | None:
     power = monomial_of(node)
     squared = square(node) if power is None or power.exponent == 1 else None
-    return squared or one_power(power)
+    return squared or one_power(power) or (product_with_root(node) if node.op.name == "multiply" else None)
 
 
 # -- sqrt(sum(x ** 4)), sqrt(1 - tanh(x)) -----------------------------------------------------------------------------
