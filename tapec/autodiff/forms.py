@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tapec.ir import Node, is_literal
 
-__all__ = ["LAYOUT", "exponent_of", "is_one", "is_zero", "one_plus_exp", "same", "signed_terms"]
+__all__ = ["LAYOUT", "SUMS", "exponent_of", "is_one", "is_zero", "one_plus_exp", "same", "signed_terms"]
 
 # results have the elements of the first operand, or some of them
 LAYOUT = frozenset({"getitem", "take_along_axis", "reshape", "transpose", "broadcast_to"})
-TERMS = 8  # of a sum
-_SIGNS = {"add": (1, 1), "subtract": (1, -1), "negative": (-1,)}
+TERMS = 32  # of a sum that is written out
+SUMS = {"add": (1, 1)}
+DIFFERENCES = SUMS | {"subtract": (1, -1), "negative": (-1,)}
 
 
 def same(a: Node, b: Node) -> bool:
@@ -41,14 +44,16 @@ def is_zero(node: Node) -> bool:
     return is_literal(node) and node.value == 0
 
 
-def signed_terms(node: Node) -> tuple[list[Node], list[tuple[int, Node]]]:
+def signed_terms(
+    node: Node, within: Mapping[str, tuple[int, ...]] = DIFFERENCES
+) -> tuple[list[Node], list[tuple[int, Node]]]:
     """The sums, differences and negatives within a sum, and its terms with their signs."""
     inner: list[Node] = []
     terms = [(1, node)]
     k = 0
     while k < len(terms) and len(terms) < TERMS:
         sign, term = terms[k]
-        signs = _SIGNS.get(term.op.name, ())
+        signs = within.get(term.op.name, ())
         if signs and term.type == node.type:
             terms[k : k + 1] = [(sign * s, i) for s, i in zip(signs, term.inputs, strict=True)]
             inner.append(term)

@@ -12,13 +12,12 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from tapec.autodiff.forms import LAYOUT, exponent_of, one_plus_exp, same
+from tapec.autodiff.forms import LAYOUT, SUMS, exponent_of, one_plus_exp, same, signed_terms
 from tapec.ir import Node, is_literal
 
 __all__ = ["FAST", "NEVER", "UNKNOWN", "order"]
 
 FAR = 8  # operations between a value and what it is known by
-TERMS = 32  # of a sum that is written out
 UNKNOWN, FAST, NEVER = 0.0, 1e9, math.inf  # it may be negative; faster than every power; never zero
 
 
@@ -163,13 +162,7 @@ _ORDERS: dict[str, Order] = {
 
 def _terms(node: Node) -> list[Node]:
     """Of a sum that is written out."""
-    terms, k = [node], 0
-    while k < len(terms) and len(terms) < TERMS:
-        if terms[k].op.name == "add":
-            terms[k : k + 1] = terms[k].inputs
-        else:
-            k += 1
-    return terms
+    return [term for _, term in signed_terms(node, SUMS)[1]]
 
 
 # -- what is left of one ----------------------------------------------------------------------------------------------

@@ -111,6 +111,7 @@ SIZES = {  # softplus, from both sides of zero
     "turned": lambda x: np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0.0),
     "logarithm": lambda x: np.log(1 + np.exp(-np.fabs(x))) + np.where(x > 0, x, 0),
     "among others": lambda x: np.maximum(x, 0) - 0.0 * x + np.log1p(np.exp(-np.abs(x))) - 1.0,
+    "among many": lambda x: sum([0.0 * x**k for k in range(12)], np.maximum(x, 0)) + np.log1p(np.exp(-np.abs(x))),
     "negative": lambda x: -1.0 * (0.0 - np.maximum(x, 0) - np.log1p(np.exp(-np.abs(x)))),
     "minimum": lambda x: x - (np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))),
     "of the other side": lambda x: x + np.maximum(-x, 0) + np.log1p(np.exp(-np.abs(x))),
