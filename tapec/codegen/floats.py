@@ -15,7 +15,7 @@ import numpy as np
 
 from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
 from tapec.codegen.asked import alone, course_of, may_repeat
-from tapec.codegen.branches import NO_RESTS, Rests, Segment, parted, segments_of
+from tapec.codegen.branches import NO_RESTS, Segment, parted, segments_of
 from tapec.codegen.cost import Cost, bytes_of
 from tapec.codegen.element_rules import BY_ELEMENT, MOVES, ON_NUMBERS, RULES
 from tapec.codegen.elements import Elements, element_type, spelled
@@ -184,22 +184,31 @@ def float_function(
     names.fixed.update(params)
     called: dict[Node, str] = dict(zip(graph.inputs, params))  # for those that are given out again
     looped = with_loops(program, graph, tree, params)
-    own, segments = program.graph, None
+    body = unpack(program, graph, params, names, called, looped)
+    if looped is not None:
+        segments = None if tree is None else segments_of(tree, program.graph.outputs, program.tests)
+        kind, plan, items = repeated(looped, params)
+        lowering = kind(plan, names, called, space)
+    else:
+        plan, items, segments = written_out(program, graph, tree, params)
+        lowering = FloatLowering(plan, names, called, space)
+    body += lowering.block(items)
+    return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays, segments)
+
+
+def written_out(
+    program: FloatProgram, graph: Graph, tree: Tree | None, params: Sequence[str]
+) -> tuple[Plan, list[Any], list[Segment] | None]:
+    """By which plan a program without loops is lowered, from what, and its segments; the ends of its paths may have
+    loops."""
+    own, segments, rests = program.graph, None, NO_RESTS
     if tree is not None:
         own, tree = parted(own, tree, program.tests)
         segments = segments_of(tree, own.outputs)
-    body = unpack(program, graph, params, names, called, looped)
-    if looped is not None:
-        kind, plan, items = repeated(looped, params)
-        body += kind(plan, names, called, space).block(items)
-        return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays, segments)
-    rests: Rests = NO_RESTS
-    if segments is not None:
         if len(graph.nodes) >= TRACED:
             rests = rests_of(own, segments, LEAST, partial(end_with_loops, params=params))
     plan = FloatPlan(own.nodes, read_at_ends(own, segments, rests))
-    body += FloatLowering(plan, names, called, space).block(items_for(plan, own, segments, rests))
-    return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays, segments)
+    return plan, items_for(plan, own, segments, rests), segments
 
 
 def repeated(found: Arranged, params: Sequence[str]) -> tuple[Callable[..., Lowering], Plan, list[Any]]:

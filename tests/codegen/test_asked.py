@@ -291,3 +291,10 @@ def test_ends_that_are_alike_are_written_once():
     assert "                if k in (9, 22, 28):" in source
     assert source.count("np.int64((2, 1, 3)[(9, 22, 28).index(k)])") == 2
     assert len(lines(source)) < 60
+
+
+def test_a_program_with_loops_is_parted_once(monkeypatch):
+    known = []
+    monkeypatch.setattr(floats, "parted", lambda *args, **how: known.append(args) or parted(*args, **how))
+    f = tapec.value_and_grad(lambda a: newton(a))
+    assert "for _ in range(33):" in f.source(1e8) and len(known) == 1
