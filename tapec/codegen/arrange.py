@@ -5,7 +5,7 @@ A loop keeps what is read of its steps in lists. Who reads the last step alone r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from tapec.codegen.asked import Course, questions_in
@@ -31,13 +31,14 @@ EACH = 8  # unless it spares so many operations for each value that they read
 class Arranged(NamedTuple):
     """`order` has operations and blocks as they follow each other, `lists` the inputs that are read as whole lists,
     `rows` those of them that are lists of rows, `branchings` what begins where questions between loops have the other
-    answer."""
+    answer, and `reads` what is read by its name of the last rows of lists."""
 
     order: list[Node | Block | Pick]
     outputs: tuple[Node, ...]
     lists: dict[int, Node]
     rows: set[int]
     branchings: dict[Node, list[Branching]]
+    reads: Collection[Node]
 
 
 def arranged(course: Course, least: int, groups: Lists = (), given: Sequence[Given] = ()) -> Arranged | None:
@@ -120,6 +121,8 @@ class _Arranger(Parting):
         self.tuples: dict[tuple[str, ...], Node] = {}
         self.along: dict[tuple[Node, ...], Node] = {}  # lists of inputs
         self.length = {values: len(groups[g]) // (self.columns[g] or 1) for g, values in self.lists.items()}
+        self.last = {self.lists[g]: list_.last for g, list_ in enumerate(given) if list_.last}
+        self.named: dict[Node, None] = {}  # what is read of these last rows
         self.picked: dict[tuple[Node, int], list[Node | None]] = {}
         self.seen: list[Node] = []  # views in steps that are looked up outside too
         self.single: dict[Loop, set[tuple[int, int]]] = {}  # what is read alone of steps in the middle
@@ -151,7 +154,7 @@ class _Arranger(Parting):
         if order is None:
             return None
         rows = {g for g, columns in self.columns.items() if columns}
-        return Arranged(order, outputs, self.lists, rows, branchings)
+        return Arranged(order, outputs, self.lists, rows, branchings, self.named)
 
     # -- loops ------------------------------------------------------------------------------------------------------
     def fill(self, loop: Loop, block: Block) -> None:
@@ -367,6 +370,9 @@ class _Arranger(Parting):
         """An element of a list, or of a tuple in it: of how many, and which."""
         size, j = at
         length = self.length[values]
+        if k == length - 1 and values in self.last:
+            self.named[self.last[values][j]] = None
+            return self.last[values][j]
         index = k if k < length / 2 else k - length
         source = f"{{0}}[{index}]" if size == 1 else f"{{0}}[{index}][{j}]"
         made = self.items.get((source, values))

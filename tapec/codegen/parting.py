@@ -43,11 +43,12 @@ class Place(NamedTuple):
 
 class Given(NamedTuple):
     """An input: its name, and how many columns it has if it may be read by rows. Of a list that is there already, what
-    stands for an element of each column."""
+    stands for an element of each column, and what stands for the columns of its last row where these have names."""
 
     name: str
     columns: int
     elements: tuple[Node, ...] = ()
+    last: tuple[Node, ...] = ()
 
 
 class Parting(Collector):
@@ -153,6 +154,13 @@ class Parting(Collector):
         made = [block.body.index(e) for e in elements if e in block.body]
         return at[1] + (max(made, default=-1) < at[2])
 
+    def last_row(self, question: Node, values: Node, rows: int, elements: Sequence[Node]) -> tuple[Node, ...]:
+        """What stands for the last of these rows, if it is that of the step which asks: there all of it has names."""
+        loop, step, _ = self.home.get(question, (None, 0, 0))
+        if values not in self.maker or self.maker[values].loop is not loop or rows != step + 1:
+            return ()
+        return tuple([input_node("", e.type) for e in elements])
+
     def branching(self, question: Node, end: Course) -> Branching | None:
         """What begins there, as a program that goes along the lists."""
         groups: dict[Node, list[Node | None]] = {}
@@ -170,13 +178,15 @@ class Parting(Collector):
                 maker = self.maker.get(values)
                 rows = self.rows_kept(question, maker, elements) if maker else self.length[values]
                 groups[values] = [None] * (rows * len(elements))
-                given.append(Given(values.name or "x", len(elements), elements))
+                last = self.last_row(question, values, rows, elements)
+                given.append(Given(values.name or "x", len(elements), elements, last))
             groups[values][row * len(elements) + column] = node
         program = self.arranged_end(end, list(groups.values()), given)
         if program is None:
             return None
-        for g, values in enumerate(groups):
+        for g, (values, list_) in enumerate(zip(groups, given)):
             called[program.lists[g]] = values
+            called.update({i: e for i, e in zip(list_.last, list_.elements) if i in program.reads})
         at = self.home.get(question)
         found = Branching(None if at is None else at[1], program, called)
         if at is not None:

@@ -293,6 +293,19 @@ def test_ends_that_are_alike_are_written_once():
     assert len(lines(source)) < 60
 
 
+def test_what_a_round_has_just_kept_has_a_name():
+    f = tapec.value_and_grad(lambda a: newton(a))
+    g = tapec.value_and_grad(lambda w, x: fixed_point(w, x))
+    for a, c in ((1e8, 0.3), (1e5, 0.9), (50.0, 0.5)):
+        f(a)
+        g(c * (0.2 + np.eye(9)), np.ones(9))
+    source = "\n".join(lines(f.source(1e8)))
+    assert "steps.append((x, t, dx))" in source and "x2 = x - dx " in source and "g = -1.0 / t " in source
+    assert "[-1]" not in source and "steps[-2::-1]" in source
+    source = "\n".join(lines(g.source(c * (0.2 + np.eye(9)), np.ones(9))))
+    assert "new3 = new2 * new2" in source and "[-1]" not in source
+
+
 def test_a_program_with_loops_is_parted_once(monkeypatch):
     known = []
     monkeypatch.setattr(floats, "parted", lambda *args, **how: known.append(args) or parted(*args, **how))
