@@ -25,7 +25,6 @@ __all__ = [
     "flat_function",
     "held",
     "is_exponential",
-    "is_held",
     "leads_to_exponential",
     "with_held_exponentials",
 ]
@@ -113,13 +112,6 @@ def held_exponentials(node: Node, end: Node) -> WrittenOut | None:
     return writer.written(node, with_held_exponentials(writer, node))
 
 
-def is_held(node: Node) -> bool:
-    """Is it such an exponential?"""
-    e, most = node.inputs
-    bound = is_literal(most) and node.role is not None and most.value == largest_number(node.type.dtype)
-    return bound and is_exponential(e)
-
-
 # -- as shortcuts ----------------------------------------------------------------------------------------
 def flat_function(node: Node) -> Shortcut | None:
     """A function that is flat far out, with exponentials that are numbers in what it is made of."""
@@ -138,8 +130,9 @@ def flat_function(node: Node) -> Shortcut | None:
 
 def held(node: Node) -> Shortcut | None:
     """The slope of an exponential that is held to a number is made of that: others have none where it is infinite."""
-    e = node.inputs[0]
-    found = power_of_exponential(e)
+    e, most = node.inputs
+    bound = is_literal(most) and node.role is not None and most.value == largest_number(node.type.dtype)
+    found = power_of_exponential(e) if bound else None
     if found is None:
         return None
     power, inner = found

@@ -23,7 +23,7 @@ from tapec.autodiff.densities import density
 from tapec.autodiff.factors import product_with_root, root_of_power
 from tapec.autodiff.logarithms import SHARES, SUMS, logarithm_of
 from tapec.autodiff.monomials import monomial_of, one_power, root_of
-from tapec.autodiff.saturated import FLAT, flat_function, held, is_exponential, is_held
+from tapec.autodiff.saturated import FLAT, flat_function, held, is_exponential
 from tapec.autodiff.shares import logistic, over_shifted, share
 from tapec.autodiff.sides import softplus
 from tapec.autodiff.squares import square
@@ -206,7 +206,7 @@ _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
     **dict.fromkeys(["power", "float_power"], _power),
     "square": _product,
     "multiply": _product,
-    "minimum": lambda node: held(node) if is_held(node) else share(node),
+    "minimum": lambda node: held(node) or share(node),
     **dict.fromkeys(FLAT, flat_function),
     "exp": lambda node: density(node) or flat_function(node),
 }

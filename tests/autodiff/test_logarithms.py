@@ -117,6 +117,14 @@ def test_the_root_of_a_share_in_closed_form():
     np.testing.assert_allclose(tapec.jacfwd(lambda z: np.sqrt(share(z)))(z), 0.5 * r[:, None] * (np.eye(3) - p))
 
 
+def test_slopes_over_shifted_exponentials_ask_for_no_infinity():
+    z = np.linspace(0.1, 3, 1000)
+    for f in (lambda z: z**3 / (np.exp(z) - 1), lambda z: 2 / (1.5 + np.exp(z)), lambda z: z / np.expm1(z)):
+        slope = tapec.compile(lambda z, t, f=f: tapec.jvp(lambda z: np.sum(f(z)), (z,), (t,))[1])
+        assert slope(z, z) == pytest.approx(tapec.grad(lambda z, f=f: np.sum(f(z)))(z) @ z)
+        assert "isinf" not in slope.source(z, z) and "np.where" not in slope.source(z, z)
+
+
 def test_values_with_other_uses_gather_cotangents_first():
     def steps(x, n):
         for _ in range(n):

@@ -205,6 +205,23 @@ def test_what_is_no_softplus_keeps_the_conventions_of_its_parts():
         assert np.array_equal(tapec.grad(lambda x, f=f: np.sum(f(x)))(x), np.full(3, slope))
 
 
+OTHERS = {  # with parts of sigmoids and softplus
+    "another exponential": lambda x, y: np.where(x >= 0, 1, y) / (1 + np.exp(-np.abs(x))),
+    "another number": lambda x, y: np.where(x >= 0, 2, np.exp(-np.abs(x))) / (1 + np.exp(-np.abs(x))),
+    "another side": lambda x, y: np.where(y >= 0, 1, np.exp(-np.abs(x))) / (1 + np.exp(-np.abs(x))),
+    "another value": lambda x, y: np.where(x >= 0, 1, np.exp(-np.abs(y))) / (1 + np.exp(-np.abs(x))),
+    "another function": lambda x, y: np.maximum(x, 0) + np.log1p(np.sin(-np.abs(x)) / 2),
+    "no size": lambda x, y: np.maximum(x, 0) + np.log1p(np.exp(-x)),
+    "another's size": lambda x, y: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(y))),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_derivatives_of_others(name):
+    f = lambda x, y: np.sum(OTHERS[name](x, y) * np.array([1.0, 2.0, -0.5]))
+    tapec.check_grads(f, (np.array([0.4, -1.3, 0.8]), np.array([-0.7, 0.6, 1.1])), order=2)
+
+
 @pytest.mark.parametrize("f", [sigmoid, by_reciprocal, of_positive])
 def test_the_slope_of_a_sigmoid_is_made_of_its_value(f):
     g = tapec.grad(f)
@@ -280,6 +297,14 @@ def test_the_derivative_of_logaddexp_has_one_of_a_sigmoid():
     f = tapec.hessian(lambda w: np.sum(np.logaddexp(0.0, x @ w)))
     s = 1 / (1 + np.exp(-x @ w))
     assert np.allclose(f(w), (x.T * (s * (1 - s))) @ x, rtol=1e-12)
+
+
+def test_shares_of_logaddexp_along_one_operand():
+    x = np.array([0.4, -1.3, 30.0])
+    for f in (lambda x: np.logaddexp(0.5, x), lambda x: np.logaddexp(x, 0.5)):
+        for way in (lambda f: tapec.jacfwd(tapec.jacfwd(f)), lambda f: tapec.jacfwd(tapec.grad(f)), tapec.hessian):
+            share = 1 / (1 + np.exp(0.5 - x))
+            np.testing.assert_allclose(np.diag(way(lambda x, f=f: np.sum(f(x)))(x)), share * (1 - share), rtol=1e-12)
 
 
 def test_both_operands_of_logaddexp():
