@@ -170,9 +170,12 @@ class _Arranger(Parting):
                     inputs.append(block.before[x])
                 else:
                     inputs.append(self.read(x) if kind == SAME else walking[x])
-            block.body.append(node.with_inputs(tuple(inputs)))
-            if node.name and node.name != loop.steps[-1][len(block.body) - 1].name:
-                block.body[-1].name = node.name.rstrip("_0123456789")  # that of all steps
+            last = loop.steps[-1][len(block.body)]
+            made = node.with_inputs(tuple(inputs))
+            made.role = made.role or last.role  # the user may have computed what is part of a derivative in one step
+            if node.name and node.name != last.name:
+                made.name = node.name.rstrip("_0123456789")  # that of all steps
+            block.body.append(made)
 
     def listed_at(self, node: Node) -> Home | None:
         g, k = self.element.get(node, (-1, 0))

@@ -306,6 +306,16 @@ def test_what_a_round_has_just_kept_has_a_name():
     assert "new3 = new2 * new2" in source and "[-1]" not in source
 
 
+def test_what_the_user_computes_too_in_one_round_is_part_of_a_derivative_in_all():
+    """The square of the last state is part of the loss, and of the slope of tanh in each round."""
+    f = tapec.value_and_grad(lambda w, x: fixed_point(w, x))
+    for c in (0.3, 0.9, 0.5, 0.8, 0.85):
+        f(c * (0.2 + np.eye(9)), np.ones(9))
+    source = "\n".join(lines(f.source(0.3 * (0.2 + np.eye(9)), np.ones(9))))
+    assert "if k in (4, 5, 6):" in source and "if k ==" not in source  # their ends are alike
+    assert source.count("d_new *= 1 - new") == 2
+
+
 def test_a_program_with_loops_is_parted_once(monkeypatch):
     known = []
     monkeypatch.setattr(floats, "parted", lambda *args, **how: known.append(args) or parted(*args, **how))
