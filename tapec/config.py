@@ -1,6 +1,7 @@
 """Settings: few, typed, read from the environment once, changed for a while by `with tapec.settings(...)`.
 
-Comes in: `TAPEC_VERIFY` and its like.  Goes out: `settings`.  Must not be imported here: anything of tapec but errors.
+Comes in: `TAPEC_VERIFY` and its like.  Goes out: `settings`.
+Must not be imported here: anything of tapec but `errors` and `tuples`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Mapping
 from contextvars import ContextVar, Token
 from operator import attrgetter
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
+
+from tapec.tuples import NamedTuple
 
 __all__ = ["ABOUT", "CODE_SETTINGS", "Settings", "count_changes", "settings"]
 

@@ -51,6 +51,12 @@ def test_one_module_of_emission_imports_astor():
     assert len(users) <= 1 and all(path.parts[0] == "codegen" for path in users), users
 
 
+def test_named_tuples_are_those_that_are_quickly_made():
+    for path in PACKAGE.rglob("*.py"):
+        nodes = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]
+        assert not any(n.module == "typing" and "NamedTuple" in [a.name for a in n.names] for n in nodes), path
+
+
 def test_importing_every_module_loads_no_optional_package():
     command = [sys.executable, "-c", IMPORT_ONE_BY_ONE, repr((LAZY, core_modules()))]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from tapec.trace.adapter import parameter_names
 from tapec.trace.entropy import DRAWS
 from tapec.trace.structure import LEAF, children, count_leaves
 from tapec.trace.tensor import LAID_OUT
+from tapec.tuples import NamedTuple
 
 __all__ = ["per_example_grad", "vmap"]
 

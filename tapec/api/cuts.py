@@ -6,7 +6,7 @@ takes those of the values made in it, and gives those of the values from before 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tapec.ir import ITEM, Node
 from tapec.ir.types import is_differentiable, type_of
 from tapec.ops.custom import CUSTOM
 from tapec.trace.tensor import wrap
+from tapec.tuples import NamedTuple
 
 __all__ = ["Cut", "cuts_known", "run_in_stretches", "segments_ahead"]
 

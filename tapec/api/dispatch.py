@@ -13,7 +13,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from tapec.runtime.notes import annotate
 from tapec.trace.recorder import CURRENT
 from tapec.trace.structure import LEAF, build, in_order
 from tapec.trace.tensor import Tensor
+from tapec.tuples import NamedTuple
 
 __all__ = ["MISS", "Out", "Roads", "fast_call", "packer"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from types import CellType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tapec.runtime.build import Build
 from tapec.trace.recorder import CURRENT, Recorder
 from tapec.trace.structure import LEAF, flatten, unflatten
 from tapec.trace.tensor import Tensor, record, wrap
+from tapec.tuples import NamedTuple
 
 __all__ = ["custom_linear_solve", "custom_root", "fixed_point"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tapec.runtime.build import Build
 from tapec.trace.idle import Idle
 from tapec.trace.recorder import CURRENT, Recorder
 from tapec.trace.tensor import Tensor, raw_value, record, wrap
+from tapec.tuples import NamedTuple
 
 __all__ = ["Derivation", "Rows", "Segment", "Span", "run", "segment"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tapec.ops.define import as_data
 from tapec.trace.facts import is_foreign_array
 from tapec.trace.structure import Branch, flatten, keys_of, orders, paths
 from tapec.trace.tensor import Tensor
+from tapec.tuples import NamedTuple
 
 __all__ = ["Arguments", "Binder", "Call", "is_dynamic"]
 

@@ -9,13 +9,14 @@ at each call. Code with branches keeps its sizes, since other data would take ot
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tapec.api.signature import value_of
 from tapec.codegen import compile_graph
 from tapec.trace.structure import unflatten
+from tapec.tuples import NamedTuple
 
 __all__ = ["Axis", "free_axes"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from tapec.ir.origin import place_of
 from tapec.ir.types import is_differentiable
 from tapec.ops import ArrayLike
 from tapec.trace.structure import LEAF, Branch, unflatten
+from tapec.tuples import NamedTuple
 
 __all__ = ["SparseFunction", "sparse_hessian", "sparse_jacobian", "sparsity"]
 

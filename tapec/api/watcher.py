@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tapec.ir.types import NUMBERS, type_of
 from tapec.trace.log import Log
 from tapec.trace.recorder import CURRENT, Recorder, Token, pop, push
 from tapec.trace.tensor import Tensor, wrap
+from tapec.tuples import NamedTuple
 
 __all__ = ["BackwardTrace", "VariableWatcher"]
 

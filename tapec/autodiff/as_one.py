@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tapec.ir import Node
+from tapec.tuples import NamedTuple
 
 __all__ = ["Shortcut", "unless_infinite"]
 

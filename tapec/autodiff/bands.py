@@ -7,7 +7,7 @@ added and sliced as vectors, and written into the matrix at the end: `H[i, i] +=
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tapec.ir.index import Slice
 from tapec.ops import apply
 from tapec.ops.indexing import GETITEM, SCATTER
 from tapec.ops.powers import number_of
+from tapec.tuples import NamedTuple
 
 __all__ = ["Bands", "banded", "written_out"]
 

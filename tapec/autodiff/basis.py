@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, Type
 from tapec.ops import Symbol, apply
 from tapec.ops.diagonals import DIAG, EYE
 from tapec.ops.powers import number_of
+from tapec.tuples import NamedTuple
 
 __all__ = ["Basis", "Rows", "along_basis"]
 

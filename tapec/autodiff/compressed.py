@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tapec.autodiff.sparsity import jacobian_pattern
 from tapec.autodiff.zeros import filled
 from tapec.ir import Builder, Graph, Node, Type
 from tapec.ops import Symbol
+from tapec.tuples import NamedTuple
 
 __all__ = ["Compressed", "sparse_hessian_graph", "sparse_jacobian_graph"]
 

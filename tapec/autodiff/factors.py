@@ -8,7 +8,7 @@ product with such a power, as sqrt(k * x ** 3), has none where that is zero.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tapec.autodiff.monomials import root_of, rounded
 from tapec.autodiff.written import Writer, WrittenOut, back_through, pushed_through
 from tapec.ir import Node, is_literal
 from tapec.ops import apply
+from tapec.tuples import NamedTuple
 
 __all__ = ["product_with_root", "root_of_power"]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from tapec.ir import CT, Builder, Graph, Node, Type, is_literal, prune
 from tapec.ir.index import Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing import FULL_SLICE, SCATTER
+from tapec.tuples import NamedTuple
 
 __all__ = ["hessian_by_rows"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tapec.autodiff.saturated import leads_to_exponential, with_held_exponential
 from tapec.autodiff.written import Writer, WrittenOut
 from tapec.ir import Node, is_literal
 from tapec.ops import apply
+from tapec.tuples import NamedTuple
 
 __all__ = ["Logarithm", "SHARES", "SUMS", "logarithm_of"]
 

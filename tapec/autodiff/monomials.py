@@ -7,7 +7,7 @@ power, though a root has an infinite one there, and the rest none.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tapec.autodiff.as_one import Shortcut
 from tapec.autodiff.forms import exponent_of, same
 from tapec.autodiff.vanishing import order
 from tapec.ir import Node, is_literal
+from tapec.tuples import NamedTuple
 
 __all__ = ["Monomial", "monomial_of", "one_power", "root_of", "rounded"]
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from tapec.autodiff.inline import copy_into
 from tapec.ir import Builder, Graph, Node, Type, input_node
 from tapec.ir.index import Slice
 from tapec.ops.indexing import FULL_SLICE, GETITEM
 from tapec.ops.layout import RESHAPE
+from tapec.tuples import NamedTuple
 
 __all__ = ["Part", "starting_from", "taken_apart"]
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tapec.ir import Node, is_literal
 from tapec.ir.index import Slice
 from tapec.ops.indexing import picks_one
+from tapec.tuples import NamedTuple
 
 __all__ = ["cancelling_shifts"]
 

@@ -6,13 +6,14 @@ where(u >= 0, 1, e) / (1 + e) is a sigmoid, and max(u, 0) + log(1 + e) a softplu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tapec.autodiff.as_one import Shortcut
 from tapec.autodiff.forms import is_one, is_zero, one_plus_exp, same, signed_terms
 from tapec.ir import Node
+from tapec.tuples import NamedTuple
 
 __all__ = ["sigmoid_by_sides", "softplus"]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.ir import CT, Builder, Node, input_node, is_literal
 from tapec.ops import Symbol
+from tapec.tuples import NamedTuple
 
 __all__ = ["Writer", "WrittenOut", "back_through", "pushed_through"]
 

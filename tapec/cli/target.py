@@ -12,12 +12,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.cli.graphs import GraphFunction
 from tapec.cli.problem import Problem, describe, user_traceback
 from tapec.errors import ParseError, TapecError, is_user_file
 from tapec.ir import Graph
+from tapec.tuples import NamedTuple
 
 __all__ = ["Target", "as_if_there", "load_function", "load_target", "read_graph"]
 

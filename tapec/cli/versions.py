@@ -14,10 +14,11 @@ import tarfile
 import tempfile
 from argparse import Namespace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.cli.problem import Problem
 from tapec.ir import Graph
+from tapec.tuples import NamedTuple
 
 __all__ = ["Snapshot", "parse_version", "snapshot"]
 

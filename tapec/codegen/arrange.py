@@ -6,7 +6,6 @@ A loop keeps what is read of its steps in lists. Who reads the last step alone r
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from tapec.codegen.asked import Course, questions_in
 from tapec.codegen.collected import JOINING, LIST, SEVERAL, Home, homes_of
@@ -21,6 +20,7 @@ from tapec.codegen.plan import count_uses, is_view
 from tapec.codegen.repeats import find_loops
 from tapec.ir import INPUT, Graph, Node, constant, input_node
 from tapec.ir.types import type_of
+from tapec.tuples import NamedTuple
 
 __all__ = ["Arranged", "arranged"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.codegen.branches import Segment, placement, tests_of
 from tapec.codegen.items import ASK
@@ -18,6 +18,7 @@ from tapec.codegen.schedule import as_needed, put_off
 from tapec.ir import CONSTANT, ITEM, Graph, Node
 from tapec.ir.tree import Tree
 from tapec.ir.types import weak_type
+from tapec.tuples import NamedTuple
 
 __all__ = ["FEWEST", "Course", "Questions", "alone", "course_of", "may_repeat", "question", "questions_in", "waits"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tapec.codegen.schedule import early_ends
 from tapec.ir import ITEM, Graph, Node, Op, constant, get_op, input_node, is_literal
 from tapec.ir.tree import Tree
 from tapec.ir.types import Type
+from tapec.tuples import NamedTuple
 
 __all__ = ["LOOP", "Body", "in_blocks"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tapec.codegen.pattern import Loop
 from tapec.codegen.plan import is_view
 from tapec.ir import Graph, Node
 from tapec.ir.types import Type
+from tapec.tuples import NamedTuple
 
 __all__ = ["JOINING", "LIST", "SEVERAL", "Collector", "homes_of"]
 

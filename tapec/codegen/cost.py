@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.codegen.plan import is_view
 from tapec.ir import CONSTANT, Graph, Node
@@ -11,6 +11,7 @@ from tapec.ir.flops import flops
 from tapec.ir.index import Slice
 from tapec.ir.types import Type
 from tapec.ops.indexing import FULL_SLICE
+from tapec.tuples import NamedTuple
 
 __all__ = ["Cost", "bytes_of", "copied", "cost_text", "flops_of", "workspace"]
 

@@ -10,7 +10,7 @@ import ast
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.codegen.syntax import (
     OPPOSITE,
@@ -25,6 +25,7 @@ from tapec.codegen.syntax import (
     stored_name_ast,
 )
 from tapec.ops.kit import spelled
+from tapec.tuples import NamedTuple
 
 __all__ = ["Expr", "Expression", "Template", "literal", "parse_template", "slots", "to_ast", "width"]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.codegen.elements import OPS
 from tapec.codegen.items import no_run
 from tapec.codegen.pattern import Carried, Loop, Walk
 from tapec.codegen.plan import is_view
 from tapec.ir import INPUT, Node, Op, input_node, is_literal
+from tapec.tuples import NamedTuple
 
 __all__ = ["CHEAP", "Block", "Feed", "Pick", "aligned", "computed_again", "slice_text", "text_op"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from tapec.ir.flops import flops
 from tapec.ir.origin import variable_for
 from tapec.ir.tree import Tree
 from tapec.ir.types import Type
+from tapec.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from tapec.codegen.arrange import Arranged

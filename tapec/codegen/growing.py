@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tapec.codegen.scatter import is_line, is_scatter
 from tapec.ir import CONSTANT, Node, constant, get_op, is_literal
 from tapec.ir.flops import flops
 from tapec.ir.index import Slice
+from tapec.tuples import NamedTuple
 
 __all__ = ["Growing", "Program"]
 

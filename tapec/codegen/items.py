@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.ir import Node, Op
+from tapec.tuples import NamedTuple
 
 __all__ = ["ASK", "UNKNOWN", "AddUp", "Asked", "Fork", "Repeat", "Rest", "Results", "no_run"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.codegen.constants import describe
 from tapec.codegen.cost import Cost, cost_text
@@ -31,6 +31,7 @@ from tapec.codegen.statements import (
 from tapec.codegen.syntax import placed_ast
 from tapec.codegen.text import LIMIT, to_text, wrapped
 from tapec.ir.origin import Place, line_of, place_of
+from tapec.tuples import NamedTuple
 
 __all__ = ["Function", "Layout"]
 

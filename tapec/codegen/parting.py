@@ -7,7 +7,7 @@ What a course reads of other steps than the last is kept in lists, and it may go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.codegen.asked import Course
 from tapec.codegen.collected import Collector
@@ -17,6 +17,7 @@ from tapec.codegen.feeds import CHEAP, Block
 from tapec.codegen.pattern import Loop
 from tapec.codegen.schedule import put_off
 from tapec.ir import CONSTANT, Graph, Node, input_node
+from tapec.tuples import NamedTuple
 
 __all__ = ["Branching", "Given", "Lists", "Parting"]
 

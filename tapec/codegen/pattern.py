@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.ir import Node
+from tapec.tuples import NamedTuple
 
 __all__ = ["CARRIED", "OWN", "SAME", "WALK", "Carried", "Loop", "Source", "Walk"]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
-from typing import NamedTuple
 
 from tapec.codegen.branches import places_of
 from tapec.codegen.plan import count_uses, is_view, readers_of
@@ -18,6 +17,7 @@ from tapec.ir import Graph, Node
 from tapec.ir.index import Slice, Slot
 from tapec.ir.tree import Tree
 from tapec.ops.indexing import counts_up
+from tapec.tuples import NamedTuple
 
 __all__ = ["Region", "find_regions", "row_inputs"]
 

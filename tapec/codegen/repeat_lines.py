@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.codegen.arrange import Arranged
 from tapec.codegen.asked import questions_in
@@ -20,6 +20,7 @@ from tapec.codegen.plan import Plan
 from tapec.codegen.statements import Assign, Do, For, target_width
 from tapec.codegen.templates import APPEND, EMPTY_LIST
 from tapec.ir import CONSTANT, ITEM, Node
+from tapec.tuples import NamedTuple
 
 __all__ = ["RepeatLowering", "Repeating", "Stepping", "repeat_items", "repeat_plan"]
 

@@ -11,7 +11,7 @@ need are computed before the loop, what hangs on their sums after it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.codegen.arrays import name_inputs
 from tapec.codegen.element_rules import RULES
@@ -29,6 +29,7 @@ from tapec.codegen.templates import APPEND, EMPTY_LIST
 from tapec.codegen.worth import FLOAT_COST, numpy_costs_more
 from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
 from tapec.ir.tree import Tree
+from tapec.tuples import NamedTuple
 
 __all__ = ["Rolled", "as_loop", "loop_function"]
 

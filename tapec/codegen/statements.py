@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.codegen.expressions import Expr, Expression, to_ast, width
 from tapec.codegen.syntax import (
@@ -21,6 +21,7 @@ from tapec.codegen.syntax import (
     placed_ast,
     stored_name_ast,
 )
+from tapec.tuples import NamedTuple
 
 __all__ = [
     "SIMPLE",

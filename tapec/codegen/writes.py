@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.helpers import add_at
@@ -22,6 +22,7 @@ from tapec.codegen.templates import COPY, WHOLE, new_array
 from tapec.ir import Node
 from tapec.ir.index import Slice, Slot
 from tapec.ops.indexing import fills_all
+from tapec.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from tapec.codegen.lower import Lowering

@@ -1,7 +1,7 @@
 """The program as data: types, nodes, graphs, their text, their check, and an interpreter that is the oracle.
 
 Comes in: NumPy dtypes and shapes.  Goes out: `Type`, `Node`, `Graph`, `Builder`, `parse`, `verify`, `interpret`.
-Must not be imported here: anything of tapec but `errors` and `config`.
+Must not be imported here: anything of tapec but `errors`, `config` and `tuples`.
 """
 
 from collections.abc import Mapping

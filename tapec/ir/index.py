@@ -5,7 +5,7 @@ An index is a tuple of ints, `None`, `...`, `Slice` and `Slot(k)`; the arrays in
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from tapec.tuples import NamedTuple
 
 __all__ = ["Slice", "Slot"]
 

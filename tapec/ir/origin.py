@@ -13,7 +13,9 @@ from bisect import bisect_right
 from functools import lru_cache
 from itertools import islice
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
+
+from tapec.tuples import NamedTuple
 
 __all__ = ["Place", "line_of", "place_of", "positions_of", "variable_for", "variable_of"]
 

@@ -7,7 +7,9 @@ result.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from tapec.tuples import NamedTuple
 
 __all__ = ["Branch", "Leaf", "Tree"]
 

@@ -6,12 +6,13 @@ meaning for tensors. A public name that is in no table is an error, so a new Num
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tapec.ir import OPS, Op
 from tapec.ops.array import FUNCTIONS, LIKE, UFUNCS
+from tapec.tuples import NamedTuple
 
 __all__ = ["KINDS", "MODULES", "Entry", "classify", "entries", "public_names"]
 

@@ -8,7 +8,7 @@ the cotangents by the eigenvalues, which `tapec.autodiff.slopes` finds in the pr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tapec.ops.diagonals import eye
 from tapec.ops.kit import adjoint, as_array, both, lapack_dtype, real_dtype, result_class, stacked
 from tapec.ops.samples import Case, any_real
 from tapec.ops.symbol import differs, is_symbol
+from tapec.tuples import NamedTuple
 
 __all__ = [
     "EIG",

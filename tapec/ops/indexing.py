@@ -7,7 +7,7 @@ found by their `Slot`. Boolean masks become their positions; `unique` says that 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tapec.ir.types import array_type
 from tapec.ops.array import apply
 from tapec.ops.define import define, dtype_of, shape_of
 from tapec.ops.kit import both, constants, drawn
+from tapec.tuples import NamedTuple
 
 __all__ = [
     "FULL_SLICE",

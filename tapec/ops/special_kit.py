@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tapec.ops.define import Missing, conj
 from tapec.ops.kit import real_dtype, weak
 from tapec.ops.powers import number_of
 from tapec.ops.samples import Domain
+from tapec.tuples import NamedTuple
 
 __all__ = [
     "ROOT_2PI",

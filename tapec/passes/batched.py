@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tapec.ir import CONSTANT, Builder, Graph, Node, prune
 from tapec.ops import Symbol
+from tapec.tuples import NamedTuple
 
 __all__ = ["batched"]
 

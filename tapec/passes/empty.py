@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tapec.ops.indexing import are_apart, completed, fills_all, picks_one
 from tapec.ops.loop import repeated
 from tapec.ops.named_axes import axis_names
 from tapec.passes.facts import is_zero
+from tapec.tuples import NamedTuple
 
 __all__ = ["SOURCES", "Empty", "is_chosen", "keeps_axes", "may_be_empty"]
 

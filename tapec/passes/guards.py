@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from tapec.ops.setitem import setitem
 from tapec.passes.empty import SOURCES, Empty, is_chosen, keeps_axes, may_be_empty
 from tapec.passes.facts import is_zero
 from tapec.passes.wild import may_be_wild
+from tapec.tuples import NamedTuple
 
 __all__ = ["guards", "multiplies_with_nothing"]
 

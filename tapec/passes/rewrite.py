@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.config import settings
 from tapec.errors import GraphError
@@ -25,6 +25,7 @@ from tapec.passes.numbering import heads, key_of, key_of_node, numbering
 from tapec.passes.pattern import Call, Look, Pattern, Some, Variable, looks_below
 from tapec.passes.rule import Rule, parameters
 from tapec.passes.uses import Uses
+from tapec.tuples import NamedTuple
 
 __all__ = ["Rewrite", "RuleSet"]
 

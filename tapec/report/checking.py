@@ -9,9 +9,11 @@ either side, which tell a kink from a wrong gradient: at a kink they disagree, a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from tapec.tuples import NamedTuple
 
 __all__ = ["Verdict", "check_direction", "complex_step", "one_sided", "ridders"]
 

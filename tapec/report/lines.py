@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import linecache
 import os
-from typing import NamedTuple
 
 from tapec.ir import Node
 from tapec.ir.origin import line_of
+from tapec.tuples import NamedTuple
 
 __all__ = ["Line", "user_line_of"]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from tapec.tuples import NamedTuple
 
 __all__ = ["LineTimes", "line_times"]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tapec.ir import Op
 from tapec.ops.classify import KINDS, Entry, entries
 from tapec.ops.define import Missing
+from tapec.tuples import NamedTuple
 
 __all__ = ["KINDS", "Row", "matching", "rows", "scipy_functions", "special_rows"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.config import settings
+from tapec.tuples import NamedTuple
 
 __all__ = ["Cache", "CacheInfo"]
 

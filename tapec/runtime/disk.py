@@ -12,10 +12,10 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
 
 from tapec.config import settings
 from tapec.errors import warn_user
+from tapec.tuples import NamedTuple
 
 __all__ = ["File", "Folder", "folder_now", "tell_once"]
 

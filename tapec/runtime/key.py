@@ -13,7 +13,7 @@ import platform
 import sys
 from functools import lru_cache
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from tapec.ir.index import Slice, Slot
 from tapec.ir.origin import place_of, positions_of
 from tapec.ir.tree import Branch, Tree
 from tapec.passes.guards import multiplies_with_nothing
+from tapec.tuples import NamedTuple
 
 __all__ = ["Key", "NoKey", "key_of", "settings_now", "versions"]
 

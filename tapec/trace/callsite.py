@@ -9,11 +9,12 @@ from __future__ import annotations
 import builtins
 import dis
 from types import CodeType, FrameType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tapec.errors import user_frame
+from tapec.tuples import NamedTuple
 
 __all__ = ["Site", "call_site", "site_at"]
 

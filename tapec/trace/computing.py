@@ -9,13 +9,14 @@ import math
 from collections.abc import Callable
 from functools import partial
 from operator import itemgetter, methodcaller
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tapec.ir import OPS, Node
 from tapec.ir.index import Slot
 from tapec.ops.indexing import FULL_SLICE, real_index
+from tapec.tuples import NamedTuple
 
 __all__ = ["Call", "computation", "direct"]
 

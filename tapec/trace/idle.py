@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from sys import getrefcount
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import getweakrefcount
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from tapec.ir.types import type_of
 from tapec.trace.log import Gone, Log
 from tapec.trace.tensor import Tensor
+from tapec.tuples import NamedTuple
 
 __all__ = ["HABITS", "Idle", "forget", "idle_values", "let_go"]
 

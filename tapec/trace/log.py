@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import copysign
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tapec.ir.types import NUMBERS, Type, type_of
 from tapec.ops.control import CALL, GUARD, LENGTH
 from tapec.trace.snapshot import WHOLE, Snapshot, again, first, held, lost
 from tapec.trace.tensor import Tensor, raw_value, run_op
+from tapec.tuples import NamedTuple
 
 __all__ = ["Gone", "Log"]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.ir import Graph, Node, prune
 from tapec.ir.tree import Branch, Leaf, Tree
+from tapec.tuples import NamedTuple
 
 __all__ = ["Guard", "TracedPath", "Trie", "same_guards"]
 

@@ -41,7 +41,7 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from sys import _getframe
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +49,7 @@ from tapec.errors import note_user_line
 from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import USER_FILES, Tensor, user_frame, wrap
+from tapec.tuples import NamedTuple
 
 __all__ = ["FILE", "Line", "Text", "made_in", "noting", "own", "written"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from copy import copy
 from hashlib import blake2b
 from types import CodeType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from tapec.trace.quiet import silenced
 from tapec.trace.run import Recorded
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
+from tapec.tuples import NamedTuple
 
 __all__ = ["Program", "Source", "is_number_like"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from operator import methodcaller
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from tapec.trace.computing import Call, computation, direct
 from tapec.trace.plan_text import Line, Text, made_in, noting, own, written
 from tapec.trace.recorder import Recorder
 from tapec.trace.tensor import Tensor, record, wrap
+from tapec.tuples import NamedTuple
 
 __all__ = ["Answer", "Notes", "Plan", "plan_of"]
 

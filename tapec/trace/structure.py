@@ -11,7 +11,9 @@ import dataclasses
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
+
+from tapec.tuples import NamedTuple
 
 __all__ = [
     "LEAF",

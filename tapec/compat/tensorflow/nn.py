@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tapec.compat.tensorflow.reductions import reduce_mean, reduce_variance
 from tapec.compat.tensorflow.tape import stop_gradient
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ops import activations
+from tapec.tuples import NamedTuple
 
 __all__ = [
     "bias_add",

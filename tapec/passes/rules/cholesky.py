@@ -13,7 +13,7 @@ Sums and differences of such are taken apart; what is left goes the general way.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from tapec.passes.facts import uniform_value
 from tapec.passes.pattern import variables
 from tapec.passes.rule import Rule
 from tapec.passes.rules.scales import is_mild
+from tapec.tuples import NamedTuple
 
 __all__ = ["CHOLESKY_GRADIENTS"]
 

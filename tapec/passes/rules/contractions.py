@@ -9,7 +9,7 @@ microseconds in which NumPy finds that out; where that takes a copy, the copy se
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tapec.ops import Symbol
 from tapec.passes.facts import uniform_value
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
+from tapec.tuples import NamedTuple
 
 __all__ = ["CONTRACTIONS"]
 

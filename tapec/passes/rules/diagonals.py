@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tapec.ops import Symbol, apply
 from tapec.passes.pattern import Some
 from tapec.passes.rule import Rule
 from tapec.passes.rules.slices import by_elements, computed_again, for_one_reader
+from tapec.tuples import NamedTuple
 
 __all__ = ["DIAGONALS"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.ir import Node, broadcast_shapes
 from tapec.ops import Symbol
@@ -17,6 +17,7 @@ from tapec.passes.facts import is_nonnegative, uniform_value
 from tapec.passes.pattern import Some
 from tapec.passes.rule import Rule
 from tapec.passes.rules.scales import LARGE, is_mild
+from tapec.tuples import NamedTuple
 
 __all__ = ["FACTORS"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tapec.passes.rule import Rule
 from tapec.passes.rules.masks import EITHER, SUMS, both
 from tapec.passes.rules.masks import SELECTIONS as SIDES
 from tapec.passes.rules.scales import is_mild
+from tapec.tuples import NamedTuple
 
 __all__ = ["SELECTIONS"]
 

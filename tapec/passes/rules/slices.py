@@ -8,7 +8,7 @@ are added to an array that is there, if there is one, and not to zeros first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapec.ir import Node
 from tapec.ir.index import Slice
@@ -18,6 +18,7 @@ from tapec.ops.indexing import FULL_SLICE, GETITEM, SCATTER, completed
 from tapec.passes.facts import uniform_value
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
+from tapec.tuples import NamedTuple
 
 __all__ = ["PARTS", "SLICES"]
 
