@@ -65,7 +65,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("inverses", shared_inverses),
     ("triangles", RuleSet("Inverses of and systems with triangular matrices by blocks.", TRIANGLES)),
     ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS, *SHAPES, TWINS, FOLD)),
-    ("ends", RuleSet("Running sums that are read at one place are sums.", ENDS, needs="cumsum")),
+    ("ends", RuleSet("Running sums that are read at one place are sums.", ENDS)),
     ("batched", batched),
 )
 

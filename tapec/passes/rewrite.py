@@ -10,9 +10,10 @@ over a graph in which little is to be done is cheap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
 from itertools import islice
+from threading import RLock
 from typing import Any
 
 from tapec.config import settings
@@ -24,6 +25,7 @@ from tapec.ops.layout import BROADCAST_TO
 from tapec.passes.numbering import heads, key_of, key_of_node, numbering
 from tapec.passes.pattern import Call, Look, Pattern, Some, Variable, looks_below
 from tapec.passes.rule import Rule, parameters
+from tapec.passes.table import Table
 from tapec.passes.uses import Uses
 from tapec.tuples import NamedTuple
 
@@ -42,26 +44,57 @@ class Rewrite(NamedTuple):
 
 Variant = tuple[Rule, Pattern, tuple[Look, ...]]
 Variants = tuple[Variant, ...]
+Place = tuple[int, int]  # of a table, and of a rule in it
 
 
 class RuleSet:
     """Rules with an index by ops, filled as ops are met. Calling it rewrites a graph.
 
-    `needs` is an op that all of them ask for: a set that few programs need does not look at the others more closely.
+    Of a `Table` its rules are taken up when a graph has an operation that they are about, or a rule makes one.
     """
 
-    def __init__(self, about: str, *groups: Sequence[Rule], needs: str | None = None):
+    def __init__(self, about: str, *tables: Sequence[Rule]):
         self.__doc__ = about
-        self.needs = needs
-        self.rules = tuple([rule for group in groups for rule in group])
-        self._by_head: dict[str, list[int]] = {}  # their places, by the ops that they begin with
-        for k, rule in enumerate(self.rules):
-            for head in rule.pattern.heads:
-                self._by_head.setdefault(head, []).append(k)
+        self.tables = tables
+        self._about: dict[str, list[int]] = {}  # tables that may wait, by what they are about
+        self._ready: set[int] = set()  # those whose rules are taken up
+        self._rules: dict[Place, Rule] = {}
+        self._by_head: dict[str, list[Place]] = {}  # by the ops that they begin with
         self._by_op: dict[Op, list[Rule]] = {}
         self.indices: dict[tuple[bool, bool], dict[Any, Variants]] = {}  # by fast math, and whether among cotangents
-        if len({rule.name for rule in self.rules}) != len(self.rules):
+        self._lock = RLock()
+        for k, table in enumerate(tables):
+            if isinstance(table, Table) and table.about:
+                for name in table.about:
+                    self._about.setdefault(name, []).append(k)
+            else:
+                self._take_up(k)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All of them, in the order in which they are tried."""
+        return tuple([rule for table in self.tables for rule in table])
+
+    def _prepare(self, names: Iterable[str]) -> None:
+        """Take up the tables about any of these."""
+        if len(self._ready) < len(self.tables):
+            needed = {k for name in names for k in self._about.get(name, ())}
+            for k in needed - self._ready:
+                self._take_up(k)
+
+    def _take_up(self, k: int) -> None:
+        """The rules of a table, at their place; which rules may fire where is to be found out again."""
+        rules = tuple(self.tables[k])
+        if {rule.name for rule in rules} & {rule.name for rule in self._rules.values()}:
             raise ValueError("two rules of one name")
+        for j, rule in enumerate(rules):
+            self._rules[k, j] = rule
+            for head in rule.pattern.heads:
+                self._by_head.setdefault(head, []).append((k, j))
+        self._ready.add(k)
+        self._by_op.clear()
+        for index in self.indices.values():
+            index.clear()
 
     def __call__(self, graph: Graph, note: Callable[[Rewrite], None] | None = None) -> Graph:
         """The graph in its simplest form by these rules; `note` is told of each firing."""
@@ -70,10 +103,12 @@ class RuleSet:
 
     def groups(self, graph: Graph) -> list[tuple[Variants, list[int]]]:
         """Rules, and where nodes stand at which they might fire, as far as ops tell, their own and their operands'."""
-        if self.needs is not None and all([node.op.name != self.needs for node in graph.nodes]):
+        looks, fast = heads(graph), settings.fast_math
+        with self._lock:
+            self._prepare({op.name for _, ops in looks for op in ops}.union(["fast-math"] * fast))
+        if not self._rules:
             return []
-        fast = settings.fast_math
-        found = [(self.candidates(ops, fast, ct), places) for (ct, ops), places in heads(graph).items()]
+        found = [(self.candidates(ops, fast, ct), places) for (ct, ops), places in looks.items()]
         return [(variants, places) for variants, places in found if variants]
 
     def index(self, fast: bool, cotangent: bool) -> dict[Any, Variants]:
@@ -84,11 +119,17 @@ class RuleSet:
         known = self.index(fast, cotangent).get(key)
         if known is not None:
             return known
+        with self._lock:
+            return self._candidates(key, fast, cotangent)
+
+    def _candidates(self, key: tuple[Op, ...], fast: bool, cotangent: bool) -> Variants:
+        """The same, for a key that was not met yet."""
+        self._prepare([o.name for o in key])
         op, ops = key[0], key[1:]
         of_op = self._by_op.get(op)
         if of_op is None:
             places = sorted({*self._by_head.get(op.name, ()), *self._by_head.get(op.kind, ())})
-            of_op = self._by_op[op] = [self.rules[k] for k in places if self.rules[k].pattern.fits(op)]
+            of_op = self._by_op[op] = [self._rules[p] for p in places if self._rules[p].pattern.fits(op)]
         found: list[Variant] = []
         for rule in of_op:
             if (fast or rule.changes != "fast-math") and (cotangent or rule.only is None):

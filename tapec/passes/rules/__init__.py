@@ -1,28 +1,6 @@
-"""The rewrite rules, a table for each subject."""
+"""The rewrite rules, a table for each subject, and the ops that it is about."""
 
-from tapec.passes.rules.algebra import ALGEBRA
-from tapec.passes.rules.cholesky import CHOLESKY_GRADIENTS
-from tapec.passes.rules.contractions import CONTRACTIONS
-from tapec.passes.rules.diagonals import DIAGONALS
-from tapec.passes.rules.ends import ENDS, LINES
-from tapec.passes.rules.factors import FACTORS
-from tapec.passes.rules.fast import FAST
-from tapec.passes.rules.fold import FOLD
-from tapec.passes.rules.indexing import INDEXING
-from tapec.passes.rules.layout import LAYOUT
-from tapec.passes.rules.masks import MASKS
-from tapec.passes.rules.places import PLACES
-from tapec.passes.rules.powers import POWERS
-from tapec.passes.rules.products import PRODUCTS
-from tapec.passes.rules.reductions import REDUCTIONS, TWINS
-from tapec.passes.rules.scales import SCALES
-from tapec.passes.rules.selections import SELECTIONS
-from tapec.passes.rules.slices import PARTS, SLICES
-from tapec.passes.rules.spreads import SPREADS
-from tapec.passes.rules.stability import STABILITY
-from tapec.passes.rules.symmetries import SYMMETRIES
-from tapec.passes.rules.triangles import TRIANGLES
-from tapec.passes.rules.zeros import NOTHING, ZEROS
+from tapec.passes.table import Table
 
 __all__ = [
     "ALGEBRA",
@@ -53,3 +31,31 @@ __all__ = [
     "TWINS",
     "ZEROS",
 ]
+
+ALGEBRA = Table("algebra", "ALGEBRA")
+CHOLESKY_GRADIENTS = Table("cholesky", "CHOLESKY_GRADIENTS", "inv solve")
+CONTRACTIONS = Table("contractions", "CONTRACTIONS", "mean sum tensordot")
+DIAGONALS = Table("diagonals", "DIAGONALS", "diagonal trace")
+ENDS = Table("ends", "ENDS", "cumsum")
+FACTORS = Table("factors", "FACTORS")
+FAST = Table("fast", "FAST", "fast-math")  # no op, but the setting
+FOLD = Table("fold", "FOLD")
+INDEXING = Table("indexing", "INDEXING", "getitem scatter setitem take_along_axis")
+LAYOUT = Table("layout", "LAYOUT", "broadcast_to cast copy diag full getitem reshape transpose where")
+LINES = Table("ends", "LINES", "scatter")
+MASKS = Table("masks", "MASKS", "where")
+NOTHING = Table("zeros", "NOTHING")
+PARTS = Table("slices", "PARTS", "scatter")
+PLACES = Table("places", "PLACES", "diag scatter tril triu")
+POWERS = Table("powers", "POWERS", "norm power")
+PRODUCTS = Table("products", "PRODUCTS", "diag matmul trace transpose")
+REDUCTIONS = Table("reductions", "REDUCTIONS", "all any matmul mean reshape sum")
+SCALES = Table("scales", "SCALES")
+SELECTIONS = Table("selections", "SELECTIONS", "bitwise_and where")
+SLICES = Table("slices", "SLICES", "diff getitem scatter")
+SPREADS = Table("spreads", "SPREADS", "std var")
+STABILITY = Table("stability", "STABILITY", "exp log")
+SYMMETRIES = Table("symmetries", "SYMMETRIES", "sum transpose")
+TRIANGLES = Table("triangles", "TRIANGLES", "inv solve")
+TWINS = Table("reductions", "TWINS", "mean sum")
+ZEROS = Table("zeros", "ZEROS")

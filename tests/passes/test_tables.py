@@ -1,0 +1,109 @@
+"""Tables of rules: what they are about, and when they are imported."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tapec.ir import parse
+from tapec.passes import rules
+from tapec.passes.pattern import Call, Number, Some, variables
+from tapec.passes.pipeline import PIPELINE
+from tapec.passes.rewrite import RuleSet
+from tapec.passes.rule import Rule
+from tapec.passes.table import Table
+from tests.passes.support import text
+
+TABLES = {name: getattr(rules, name) for name in rules.__all__}
+BY_GUARD = {  # what the guard of a rule looks for, further down than its pattern goes
+    "whole-before-parts": {"scatter"},
+    "part-reshaped-times": {"scatter"},
+    "sum-of-scatter-beside-number": {"scatter"},
+}
+
+
+def asked(pattern):
+    """For each place of a pattern, the ops of which there must be one."""
+    if isinstance(pattern, Call):
+        return [{pattern.name}, *[ops for part in pattern.args for ops in asked(part)]]
+    if isinstance(pattern, Some):
+        return [set(pattern.heads), set(pattern.of)] if pattern.of else [set(pattern.heads)]
+    return [{"constant", "full"}] if isinstance(pattern, Number) else []
+
+
+@pytest.mark.parametrize("name", rules.__all__)
+def test_each_rule_asks_for_an_op_that_its_table_is_about(name):
+    table = TABLES[name]
+    for rule in table if table.about else ():
+        ops = [*asked(rule.pattern), BY_GUARD.get(rule.name, {rule.changes})]
+        assert any(found <= table.about for found in ops), rule.name
+
+
+def test_a_set_has_each_name_once():
+    for _, run in PIPELINE:
+        if isinstance(run, RuleSet):
+            names = [rule.name for rule in run.rules]
+            assert len(set(names)) == len(names)
+
+
+def test_a_program_imports_the_rules_that_it_may_need():
+    """And so does one that comes later, and one that has fast math."""
+    code = """if True:
+        import sys
+        import tapec
+
+        def imported():
+            return {name.removeprefix("tapec.passes.rules.") for name in sys.modules if "passes.rules." in name}
+
+        tapec.grad(lambda x: x * x + 1.0)(3.0)
+        few = imported()
+        assert "algebra" in few and few.isdisjoint(["cholesky", "fast", "masks", "products", "reductions"]), few
+        import numpy as np
+        tapec.value_and_grad(lambda x: np.sum(np.where(x > 0, x, 0.0) ** 2))(np.ones(3))
+        assert {"masks", "reductions"} < imported() and "fast" not in imported()
+        with tapec.settings(fast_math=True):
+            tapec.grad(lambda x: x * x - 1.0)(3.0)
+        assert "fast" in imported()
+    """
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+# -- with tables of our own ---------------------------------------------------------------------------------------
+(x,) = variables("x")
+
+
+def table(about, *rules):
+    """A table as one that was imported."""
+    made = Table("nowhere", "NOTHING", about)
+    made.rules = rules
+    return made
+
+
+def names(graph):
+    return [node.op.name for node in graph.nodes if node.inputs]
+
+
+def test_rules_wait_for_what_a_rule_makes():
+    """Also those at nodes that were looked at before."""
+    first = Rule("tan", np.tan(x), np.cos(x))
+    waiting = table("cos", Rule("cos", np.exp(np.sin(np.cos(x))), np.sqrt(x)))
+    rules = RuleSet("", [first], waiting)
+    without = parse(text("%x: f64[3]", "sinh %x; sin %0; exp %1; return %2"))
+    assert rules(without) is without
+    assert names(rules(parse(text("%x: f64[3]", "tan %x; sin %0; exp %1; return %2")))) == ["sqrt"]
+
+
+def test_rules_are_tried_in_their_order_whenever_they_came():
+    early = table("exp", Rule("early", np.sin(np.exp(x)), np.cos(x)))
+    late = Rule("late", np.sin(x), np.sqrt(x))
+    rules = RuleSet("", early, [late])
+    assert names(rules(parse(text("%x: f64[3]", "sin %x; return %0")))) == ["sqrt"]
+    assert names(rules(parse(text("%x: f64[3]", "exp %x; sin %0; return %1")))) == ["cos"]
+
+
+def test_two_rules_of_one_name_are_refused_when_they_meet():
+    rules = RuleSet("", [Rule("same", np.sin(x), x)], table("cos", Rule("same", np.cos(x), x)))
+    with pytest.raises(ValueError, match="two rules of one name"):
+        rules(parse(text("%x: f64[3]", "cos %x; return %0")))
