@@ -1,16 +1,21 @@
-"""A derivative of several operations taken as one."""
+"""A derivative of several operations taken as one, and the programs that may have such."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node
+from tapec.ir import Node, is_literal
 from tapec.tuples import NamedTuple
 
-__all__ = ["Shortcut", "unless_infinite"]
+__all__ = ["Shortcut", "may_have_shortcuts", "unless_infinite"]
+
+# of these, or of roots, is all that shortcuts are about: exponentials, what is made of them, and lengths
+ABOUT = frozenset(["exp", "exp2", "expm1", "cosh", "sigmoid", "scipy.special.expit"])
+ABOUT |= {"sqrt", "cbrt", "absolute", "fabs", "hypot", "norm", "std"}
+POWERS = frozenset(["power", "float_power"])
 
 
 class Shortcut(NamedTuple):
@@ -21,6 +26,19 @@ class Shortcut(NamedTuple):
     vjp: Callable[..., tuple[Any, ...]]  # from ct, y and the inputs
     jvp: Callable[..., Any] | None  # from the tangents, y and the inputs
     flat: Node | None = None  # where this is infinite; tangents are then those of the last operation, without a rule
+
+
+def may_have_shortcuts(nodes: Sequence[Node]) -> bool:
+    """Is there anything in a program that shortcuts are about?"""
+    names = {n.op.name for n in nodes}
+    if not names.isdisjoint(ABOUT):
+        return True
+    return not names.isdisjoint(POWERS) and any([_is_root(n) for n in nodes if n.op.name in POWERS])
+
+
+def _is_root(power: Node) -> bool:
+    n = power.inputs[1]
+    return is_literal(n) and type(n.value) in (int, float) and n.value % 1 != 0
 
 
 def unless_infinite(x: Any, t: Any) -> Any:

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapec.autodiff.as_one import unless_infinite
+from tapec.autodiff.as_one import Shortcut, may_have_shortcuts, unless_infinite
 from tapec.autodiff.cotangents import Minus, Uniform, accumulate, product, settled, taken_apart
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.plain import plain_cotangents
-from tapec.autodiff.shifts import cancelling_shifts
-from tapec.autodiff.shortcuts import shortcut
 from tapec.autodiff.zeros import Zero, filled, is_zero
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, is_literal
 from tapec.ir.origin import variable_for
@@ -92,7 +90,7 @@ def backward(
     """
     active = dependents(nodes, sources)
     ends = {source for source in sources if not (source.inputs and carries(source))}
-    shifts = cancelling_shifts(nodes, targets, sources)
+    shifts = _shifts(nodes, targets, sources)
     slopes = _slopes(builder, nodes, active, lift)
     lift = lift if slopes is None else slopes.lift
     pending: dict[Node, Any] = {}
@@ -119,6 +117,15 @@ def backward(
             _christen(pending[source], source)
     builder.origin, builder.role = keep
     return [pending.get(s) for s in sources]
+
+
+def _shifts(nodes: Sequence[Node], targets: Sequence[Node], sources: Sequence[Node]) -> Collection[Node]:
+    """The maxima and minima of which it can be shown that nothing flows through them."""
+    if not any([n.op.name in ("max", "min") for n in nodes]):
+        return ()
+    from tapec.autodiff.shifts import cancelling_shifts  # few programs have any
+
+    return cancelling_shifts(nodes, targets, sources)
 
 
 def _slopes(builder: Builder, nodes: Sequence[Node], active: set[Node], lift: Callable[[Node], Node]) -> Slopes | None:
@@ -177,6 +184,19 @@ class _Program:
         self.slopes: Slopes | None = slopes
 
     @cached_property
+    def _find_shortcut(self) -> Callable[..., Shortcut | None] | None:
+        if not may_have_shortcuts(self.nodes):
+            return None
+        from tapec.autodiff.shortcuts import shortcut  # most of which is differentiated in turn
+
+        return shortcut
+
+    def shortcut(self, node: Node) -> Shortcut | None:
+        """The shortcut that ends in a node, if there is one."""
+        find = self._find_shortcut
+        return None if find is None else find(node, self.sources, self.is_shared)
+
+    @cached_property
     def of_derivatives(self) -> bool:
         """Then values may be infinite where those of the user are none."""
         return any([n.role is not None for n in self.nodes])
@@ -206,7 +226,7 @@ def _step(
         k = node.param("index")
         slots[k] = ct if slots[k] is None else slots[k] + ct
         return
-    whole = shortcut(node, program.sources, program.is_shared)
+    whole = program.shortcut(node)
     inputs = node.inputs if whole is None else whole.inputs
     wanted = [i in active for i in inputs]
     if not any(wanted):

@@ -15,6 +15,7 @@ import numpy as np
 from tapec.autodiff.as_one import Shortcut, unless_infinite
 from tapec.autodiff.cotangents import settled
 from tapec.autodiff.forms import LAYOUT, exponent_of
+from tapec.autodiff.reverse import signed_cotangents
 from tapec.autodiff.written import Writer, WrittenOut, back_through
 from tapec.ir import Node, is_literal
 from tapec.ops import apply
@@ -120,8 +121,6 @@ def flat_function(node: Node) -> Shortcut | None:
         return None
 
     def vjp(ct: Any, y: Any, x: Any, *xs: Any) -> tuple[Any, ...]:
-        from tapec.autodiff.reverse import signed_cotangents  # which asks for shortcuts
-
         (part,) = signed_cotangents(node, ct, y, (x,), [True])
         return None, *back_through(found, settled(part), xs)
 

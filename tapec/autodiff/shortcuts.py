@@ -23,6 +23,7 @@ from tapec.autodiff.densities import density
 from tapec.autodiff.factors import product_with_root, root_of_power
 from tapec.autodiff.logarithms import SHARES, SUMS, logarithm_of
 from tapec.autodiff.monomials import monomial_of, one_power, root_of
+from tapec.autodiff.reverse import scaled, signed_cotangents
 from tapec.autodiff.saturated import FLAT, flat_function, held, is_exponential
 from tapec.autodiff.shares import logistic, over_shifted, share
 from tapec.autodiff.sides import softplus
@@ -121,15 +122,13 @@ def _along_logarithm(
     asked = [direct is not None if k == operand else not is_literal(i) for k, i in enumerate(node.inputs)]
 
     def vjp(ct: Any, y: Any, *xs: Any) -> tuple[Any, ...]:
-        from tapec.autodiff.reverse import scaled, signed_cotangents  # which asks for shortcuts
-
         parts = signed_cotangents(node, ct, y, xs[:n], asked) if any(asked) else (None,) * n
         others = [part if a and k != operand else None for k, (part, a) in enumerate(zip(parts, asked, strict=True))]
         along = back_through(log, settled(scaled(ct, slope(y, *xs[:n]))), xs[n:m])
         return (*others, *along, *(() if direct is None else back_through(direct, parts[operand], xs[m:])))
 
     def jvp(ts: Any, y: Any, *xs: Any) -> Any:
-        from tapec.autodiff.forward import summed  # likewise
+        from tapec.autodiff.forward import summed  # which asks for shortcuts
 
         moving = [t if a else None for t, a in zip(ts, asked)]
         moving[operand] = None if direct is None else pushed_through(direct, ts[m:], xs[m:])
@@ -143,7 +142,7 @@ def _along_logarithm(
 
 
 def _tangent(node: Node, ts: list[Any], y: Any, xs: Sequence[Any]) -> Any:
-    from tapec.autodiff.forward import tangent  # which asks for shortcuts
+    from tapec.autodiff.forward import tangent  # likewise
 
     known = {node: y.node, **{i: x.node for i, x in zip(node.inputs, xs)}}
     return tangent(y.builder, node, ts, known.__getitem__) if any([t is not None for t in ts]) else None

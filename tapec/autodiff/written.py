@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tapec.autodiff.reverse import backward
 from tapec.ir import CT, Builder, Node, input_node, is_literal
 from tapec.ops import Symbol
 from tapec.tuples import NamedTuple
@@ -59,8 +60,6 @@ class Writer:
 
 def back_through(program: WrittenOut, ct: Any, xs: Sequence[Any]) -> tuple[Any, ...]:
     """Cotangents of the inputs, whose values are xs."""
-    from tapec.autodiff.reverse import backward  # which asks for shortcuts
-
     lift, n = _within(program, xs), len(program.given) - program.held
     found = backward(xs[0].builder, program.nodes, [program.result], [ct], program.given[:n], lift)
     return (*found, *[None] * program.held)
@@ -68,7 +67,7 @@ def back_through(program: WrittenOut, ct: Any, xs: Sequence[Any]) -> tuple[Any, 
 
 def pushed_through(program: WrittenOut, ts: Sequence[Any], xs: Sequence[Any]) -> Any:
     """The tangent of the result; None where no input moves."""
-    from tapec.autodiff.forward import push  # likewise
+    from tapec.autodiff.forward import push  # which asks for shortcuts
 
     n = len(program.given) - program.held
     moving = {i: t for i, t in zip(program.given[:n], ts[:n], strict=True) if t is not None}

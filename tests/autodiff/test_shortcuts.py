@@ -1,9 +1,15 @@
 """Several operations differentiated as one: the right derivative, in both modes, and where not."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import tapec
+from tapec.autodiff import logarithms, saturated, shares, shortcuts, squares
+from tapec.autodiff.as_one import ABOUT, POWERS, may_have_shortcuts
+from tapec.ir import parse
 from tests.ops.derivatives import by_tape
 
 RNG = np.random.default_rng(1)
@@ -380,3 +386,42 @@ def test_what_is_over_a_shifted_exponential_keeps_its_digits(c):
 def test_roots_of_such_quotients_keep_their_sign():
     slope = tapec.grad(lambda u: np.sqrt(1 / (np.exp(u) + 3)))
     np.testing.assert_allclose(slope(-40.0), -0.5 * np.exp(-40.0) / 3**1.5, rtol=1e-13)
+
+
+# -- which programs are asked for them ------------------------------------------------------------------------------
+def test_what_shortcuts_look_for_is_asked_for_first():
+    exponentials = {*saturated.SLOPES, *logarithms.EXPONENTIALS, *shares._SCALES}
+    lengths = {*squares.LENGTHS, *squares.ROOTS, *shortcuts._SLOPES, *shortcuts._ROOTS}
+    assert exponentials | lengths <= ABOUT | POWERS
+
+
+@pytest.mark.parametrize(
+    ("line", "may"),
+    [
+        ("exp %x", True),
+        ("absolute %x", True),
+        ("power %x, 1.5", True),
+        ("power %x, -0.5", True),
+        ("power %x, 3", False),
+        ("power %x, -1.0", False),
+        ("power %x, %x", False),
+        ("tanh %x", False),
+    ],
+)
+def test_a_program_that_may_have_some(line, may):
+    graph = parse(f"graph(%x: f64[3]) {{\n%0: f64[3] = {line}\nreturn %0\n}}")
+    assert may_have_shortcuts(graph.nodes) is may
+
+
+def test_programs_that_have_none_do_without():
+    code = """if True:
+        import sys
+        import tapec
+
+        tapec.grad(lambda x: x * x / (2.0 + x) ** 3)(3.0)
+        assert {"tapec.autodiff.shortcuts", "tapec.autodiff.shifts"}.isdisjoint(sys.modules)
+        tapec.grad(lambda x: 1 / (1 + 2.0 ** (0.5 * x)) ** 0.5)(3.0)
+        assert "tapec.autodiff.shortcuts" in sys.modules
+    """
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
