@@ -25,7 +25,6 @@ from tapec.ir import Graph, Op
 from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
 from tapec.ops.symbol import differs
-from tapec.runtime.cache import CacheInfo
 from tapec.runtime.collector import resting_collector
 from tapec.trace.anew import RecordedProgram
 from tapec.trace.paths import TracedPath
@@ -39,6 +38,7 @@ from tapec.trace.variants import Variants
 
 if TYPE_CHECKING:
     from tapec.api.explain import Explanation
+    from tapec.runtime.cache import CacheInfo
 
 __all__ = ["CompiledFunction", "Out", "Transform", "result_template"]
 
@@ -450,6 +450,8 @@ class CompiledFunction(Copied):
     def cache_info(self) -> CacheInfo:
         """(hits, misses, compilations, size, maxsize); one compilation is one generated function, and `.loaded` of them
         came from the cache on disk."""
+        from tapec.runtime.cache import CacheInfo
+
         hits, size = self._hits + self._roads.hits, len(self._entries)
         return CacheInfo.of(hits, self._misses, self._compilations, size, settings.cache_size, loaded=self._loaded)
 

@@ -17,7 +17,7 @@ from tapec.codegen.expand import expanded
 from tapec.codegen.expressions import Expr, parse_template
 from tapec.codegen.items import Rest, Results
 from tapec.codegen.load import Space
-from tapec.codegen.lower import CheckedLowering, Lowering
+from tapec.codegen.lower import Lowering
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier
 from tapec.codegen.plan import Plan
@@ -74,7 +74,15 @@ def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list
     ends = lambda g: with_loops(Graph(g.inputs, scheduled(g.nodes), g.outputs, g.name))
     rests = {} if checked or segments is None else rests_of(graph, segments, LEAST, ends)
     plan = Plan(graph.nodes, read_at_ends(graph, segments, rests), nesting=not checked)
-    return CheckedLowering if checked else Lowering, plan, items_for(plan, graph, segments, rests), rests.values()
+    return _lowering(checked), plan, items_for(plan, graph, segments, rests), rests.values()
+
+
+def _lowering(checked: bool) -> type[Lowering]:
+    if not checked:
+        return Lowering
+    from tapec.codegen.checked import CheckedLowering
+
+    return CheckedLowering
 
 
 def in_segments(graph: Graph, tree: Tree | None, blocks: bool) -> tuple[Graph, Tree | None]:

@@ -6,20 +6,17 @@ the target of a later operation.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from tapec.codegen.alike import by_step
 from tapec.codegen.blocks import LOOP
 from tapec.codegen.buffers import Buffers
-from tapec.codegen.checks import check_of, finite
 from tapec.codegen.cost import bytes_of, copied, workspace
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.idioms import BIT_BY_BIT, BY_DOT, HELPED, is_weak, out_template
 from tapec.codegen.items import ASK, UNKNOWN, AddUp, Asked, Fork, Rest, Results
 from tapec.codegen.load import Space
-from tapec.codegen.loops import lower_loop
 from tapec.codegen.names import Names
 from tapec.codegen.plan import TIMES, Plan, is_big, is_view
 from tapec.codegen.results import result
@@ -30,7 +27,7 @@ from tapec.codegen.writes import Filled, add_scatter, add_scatter_into, scatter,
 from tapec.ir import CONSTANT, Node, is_literal
 from tapec.ir.origin import line_of
 
-__all__ = ["CheckedLowering", "Lowering", "condition_of"]
+__all__ = ["Lowering", "condition_of"]
 
 AS_ARRAY = parse_template("np.asarray(_0)", 1)
 NOT = parse_template("not _0", 1)
@@ -120,6 +117,8 @@ class Lowering(Buffers):
         if item.number is None:
             ((_, lines),) = ends
         else:
+            from tapec.codegen.alike import by_step  # few loops ask on their way
+
             lines = by_step(ends, self.name[item.number], item.steps)
         self.turn(item.question, lines)
         self.bury(item.leaves)
@@ -156,6 +155,8 @@ class Lowering(Buffers):
         self.peak = max(self.peak, self.alive + max(before, self.beside))
         if node.op.multi:
             if node.op is LOOP:
+                from tapec.codegen.loops import lower_loop  # small programs have none
+
                 lower_loop(self, node, leaves)
             else:
                 self.several(node, leaves)
@@ -363,24 +364,6 @@ def condition_of(text: Expression, test: Node, value: Any, negated: bool) -> Exp
     if type(value) is int and test.type.dtype.kind in "fc":
         text = Expr(TO_INT, (text,))
     return Expr(UNEQUAL if negated else EQUAL, (text, value))
-
-
-class CheckedLowering(Lowering):
-    """Every value has a line and an array of its own, and a check after it."""
-
-    def value(self, node: Node, leaves: Sequence[Node]) -> None:
-        super().value(node, leaves)
-        self.space.helper("finite", finite)
-        for part in self.plan.parts.get(node, {}).values() if node.op.multi else (node,):
-            check = check_of(part, self.name[part], node.inputs if node.op.multi else part.inputs, self.name)
-            if check is not None:
-                self.out.append(check)
-
-    def dies(self, node: Node, wanted: Any, heir: Node | None = None) -> bool:
-        return False
-
-    def bury(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
-        return
 
 
 def _is_plain(value: Any) -> bool:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tapec.config import settings
 from tapec.ir import Graph, prune, verify
 from tapec.passes.batched import batched
 from tapec.passes.cse import cse
-from tapec.passes.guards import guards
-from tapec.passes.inverses import shared_inverses
-from tapec.passes.report import PassReport, Report
 from tapec.passes.rewrite import Rewrite, RuleSet
 from tapec.passes.rules import (
     ALGEBRA,
@@ -44,25 +41,33 @@ from tapec.passes.rules import (
     TWINS,
     ZEROS,
 )
+from tapec.passes.seldom import Seldom
 from tapec.passes.transparent import transparent
+
+if TYPE_CHECKING:
+    from tapec.passes.report import Report
 
 __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
 SHAPES = (LAYOUT, INDEXING, SLICES, DIAGONALS, REDUCTIONS, SPREADS, SYMMETRIES)
 NUMBERS = (ALGEBRA, PARTS, POWERS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, SELECTIONS, FAST)
+GUARDS = Seldom(
+    "Keep infinities out of products with nothing.", "guards", "guards", "diag eye scatter setitem tril triu where"
+)
+INVERSES = Seldom("Solve by the inverses that are there.", "inverses", "shared_inverses", "inv")
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),
     ("dce", prune),
     ("cse", cse),
     ("masks", RuleSet("Keep what was not taken or not read out of gradients.", MASKS, PLACES, LINES, NOTHING)),
-    ("guards", guards),
+    ("guards", GUARDS),
     ("fold", RuleSet("Compute constants now.", FOLD)),
     ("layout", RuleSet("Compose and drop changes of shape; never build what is only spread out.", *SHAPES)),
     ("factors", RuleSet("Gradients of matrix factors in closed form.", CHOLESKY_GRADIENTS)),
     ("stability", RuleSet("Use forms that lose fewer digits.", STABILITY)),
-    ("inverses", shared_inverses),
+    ("inverses", INVERSES),
     ("triangles", RuleSet("Inverses of and systems with triangular matrices by blocks.", TRIANGLES)),
     ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS, *SHAPES, TWINS, FOLD)),
     ("ends", RuleSet("Running sums that are read at one place are sums.", ENDS)),
@@ -75,10 +80,13 @@ NEEDED = tuple([(name, run) for name, run in PIPELINE if name in ("transparent",
 
 def optimize(graph: Graph, report: Report | None = None) -> Graph:
     """The graph after all passes; `report` is told what they did, and with `settings.debug` the standard error."""
-    told = Report() if report is None and settings.debug else report
-    lean = run_all(PIPELINE if settings.optimize else NEEDED, graph, told)
-    if settings.debug and told is not None:
-        tell(graph, lean, told)
+    if report is None and settings.debug:
+        from tapec.passes.report import Report  # which few ask for
+
+        report = Report()
+    lean = run_all(PIPELINE if settings.optimize else NEEDED, graph, report)
+    if settings.debug and report is not None:
+        tell(graph, lean, report)
     return lean
 
 
@@ -118,6 +126,8 @@ def run_pass(name: str, run: Pass, graph: Graph, report: Report | None) -> Graph
 
 def reported(name: str, run: Any, graph: Graph, report: Report) -> Graph:
     """Run a pass, and note what it did."""
+    from tapec.passes.report import PassReport
+
     entry = PassReport(name, len(graph.nodes))
 
     def note(rewrite: Rewrite) -> None:

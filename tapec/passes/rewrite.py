@@ -10,7 +10,7 @@ over a graph in which little is to be done is cheap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from itertools import islice
 from threading import RLock
@@ -53,7 +53,7 @@ class RuleSet:
     Of a `Table` its rules are taken up when a graph has an operation that they are about, or a rule makes one.
     """
 
-    def __init__(self, about: str, *tables: Sequence[Rule]):
+    def __init__(self, about: str, *tables: Iterable[Rule]):
         self.__doc__ = about
         self.tables = tables
         self._about: dict[str, list[int]] = {}  # tables that may wait, by what they are about
@@ -64,7 +64,7 @@ class RuleSet:
         self.indices: dict[tuple[bool, bool], dict[Any, Variants]] = {}  # by fast math, and whether among cotangents
         self._lock = RLock()
         for k, table in enumerate(tables):
-            if isinstance(table, Table) and table.about:
+            if type(table) is Table and table.about:
                 for name in table.about:
                     self._about.setdefault(name, []).append(k)
             else:
@@ -105,10 +105,12 @@ class RuleSet:
         """Rules, and where nodes stand at which they might fire, as far as ops tell, their own and their operands'."""
         looks, fast = heads(graph), settings.fast_math
         with self._lock:
-            self._prepare({op.name for _, ops in looks for op in ops}.union(["fast-math"] * fast))
-        if not self._rules:
-            return []
-        found = [(self.candidates(ops, fast, ct), places) for (ct, ops), places in looks.items()]
+            met = self.index(fast, False), self.index(fast, True)
+            new = {op.name for ct, ops in looks if ops not in met[ct] for op in ops}
+            self._prepare(new | {"fast-math"} if fast else new)
+            if not self._rules:
+                return []
+            found = [(self._candidates(ops, fast, ct), places) for (ct, ops), places in looks.items()]
         return [(variants, places) for variants, places in found if variants]
 
     def index(self, fast: bool, cotangent: bool) -> dict[Any, Variants]:
@@ -116,15 +118,15 @@ class RuleSet:
 
     def candidates(self, key: tuple[Op, ...], fast: bool, cotangent: bool) -> Variants:
         """The rules that may match a node of the op `key[0]` on operands of the other ops."""
-        known = self.index(fast, cotangent).get(key)
-        if known is not None:
-            return known
         with self._lock:
+            self._prepare([op.name for op in key])
             return self._candidates(key, fast, cotangent)
 
     def _candidates(self, key: tuple[Op, ...], fast: bool, cotangent: bool) -> Variants:
-        """The same, for a key that was not met yet."""
-        self._prepare([o.name for o in key])
+        """The same, where the tables about these ops are ready."""
+        known = self.index(fast, cotangent).get(key)
+        if known is not None:
+            return known
         op, ops = key[0], key[1:]
         of_op = self._by_op.get(op)
         if of_op is None:

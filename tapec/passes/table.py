@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from importlib import import_module
-from typing import Any
 
 from tapec.passes.rule import Rule
 
 __all__ = ["Table"]
 
 
-class Table(Sequence[Rule]):
+class Table:
     """The rules called `name` in a module of `tapec.passes.rules`.
 
     `about` are ops of which each of the rules asks for one: where a graph has none of these, and no rule makes one,
@@ -29,11 +28,8 @@ class Table(Sequence[Rule]):
         found: tuple[Rule, ...] = getattr(import_module(f"tapec.passes.rules.{self.module}"), self.name)
         return found
 
-    def __len__(self) -> int:
-        return len(self.rules)
-
-    def __getitem__(self, k: Any) -> Any:
-        return self.rules[k]
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self.rules)
 
     def __repr__(self) -> str:
         return f"<rules {self.name}>"

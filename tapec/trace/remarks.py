@@ -29,10 +29,7 @@ def only_noted(label: str, codes: Iterable[CodeType]) -> bool:
 def name_in(label: str) -> str:
     """The name by which code reaches what has this label."""
     place = label.removeprefix("len(").removeprefix("keys of ").rstrip(")")
-    return _KEYS.sub("", place).rpartition(".")[2]
-
-
-_KEYS = re.compile(r"(\[[^\[\]]*\])+$")
+    return re.sub(r"(\[[^\[\]]*\])+$", "", place).rpartition(".")[2]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Tables of rules: what they are about, and when they are imported."""
+"""Tables of rules, and passes that are seldom needed: what they are about, and when they are imported."""
 
 import subprocess
 import sys
@@ -6,10 +6,13 @@ import sys
 import numpy as np
 import pytest
 
-from tapec.ir import parse
+from tapec.ir import CT, parse
+from tapec.ops.solving import INV
 from tapec.passes import rules
+from tapec.passes.empty import SOURCES
+from tapec.passes.inverses import shared_inverses
 from tapec.passes.pattern import Call, Number, Some, variables
-from tapec.passes.pipeline import PIPELINE
+from tapec.passes.pipeline import GUARDS, INVERSES, PIPELINE
 from tapec.passes.rewrite import RuleSet
 from tapec.passes.rule import Rule
 from tapec.passes.table import Table
@@ -59,15 +62,28 @@ def test_a_program_imports_the_rules_that_it_may_need():
         tapec.grad(lambda x: x * x + 1.0)(3.0)
         few = imported()
         assert "algebra" in few and few.isdisjoint(["cholesky", "fast", "masks", "products", "reductions"]), few
+        assert {"tapec.passes.guards", "tapec.passes.inverses"}.isdisjoint(sys.modules)
         import numpy as np
         tapec.value_and_grad(lambda x: np.sum(np.where(x > 0, x, 0.0) ** 2))(np.ones(3))
         assert {"masks", "reductions"} < imported() and "fast" not in imported()
+        assert "tapec.passes.guards" in sys.modules
         with tapec.settings(fast_math=True):
             tapec.grad(lambda x: x * x - 1.0)(3.0)
         assert "fast" in imported()
     """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def test_seldom_passes_are_about_what_they_look_for():
+    assert GUARDS.about == SOURCES
+    assert INVERSES.about == {INV.name}
+    for run in (GUARDS, INVERSES):
+        graph = parse(text("%x: f64[2,2]", "exp %x; return %0"))
+        assert run(graph) is graph
+    graph = parse(text("%a: f64[2,2], %b: f64[2]", "inv %a; solve %a, %b; return %0, %1"))
+    graph.nodes[1].role = CT
+    assert names(INVERSES(graph)) == names(shared_inverses(graph)) == ["inv", "matmul"]
 
 
 # -- with tables of our own ---------------------------------------------------------------------------------------
