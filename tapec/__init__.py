@@ -21,23 +21,14 @@ from tapec.runtime.collector import resting_collector
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "tapec.api.batching": ("per_example_grad", "vmap"),
     "tapec.api.check": ("check_grads",),
     "tapec.api.checkpoint": ("checkpoint",),
     "tapec.api.constants": ("constant", "convert_to_tensor", "empty", "full", "ones", "zeros"),
     "tapec.api.custom": ("custom_gradient",),
-    "tapec.api.derivatives": (
-        "custom_jvp",
-        "ggn_vp",
-        "hessian",
-        "hvp",
-        "jacfwd",
-        "jacobian",
-        "jacrev",
-        "jvp",
-        "linearize",
-        "per_example_grad",
-        "vmap",
-    ),
+    "tapec.api.custom_jvp": ("custom_jvp",),
+    "tapec.api.directions": ("ggn_vp", "hvp", "jvp", "linearize"),
+    "tapec.api.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
     "tapec.api.structures": ("cache_clear", "cache_info"),
     "tapec.api.implicit": ("custom_linear_solve", "custom_root", "fixed_point"),
     "tapec.api.pullback": ("vjp",),
@@ -105,6 +96,10 @@ if TYPE_CHECKING:  # `as` says that a name is public here
         testing as testing,
         trace as trace,
     )
+    from tapec.api.batching import (
+        per_example_grad as per_example_grad,
+        vmap as vmap,
+    )
     from tapec.api.check import check_grads as check_grads
     from tapec.api.checkpoint import checkpoint as checkpoint
     from tapec.api.constants import (
@@ -116,23 +111,23 @@ if TYPE_CHECKING:  # `as` says that a name is public here
         zeros as zeros,
     )
     from tapec.api.custom import custom_gradient as custom_gradient
-    from tapec.api.derivatives import (
-        custom_jvp as custom_jvp,
+    from tapec.api.custom_jvp import custom_jvp as custom_jvp
+    from tapec.api.directions import (
         ggn_vp as ggn_vp,
-        hessian as hessian,
         hvp as hvp,
-        jacfwd as jacfwd,
-        jacobian as jacobian,
-        jacrev as jacrev,
         jvp as jvp,
         linearize as linearize,
-        per_example_grad as per_example_grad,
-        vmap as vmap,
     )
     from tapec.api.implicit import (
         custom_linear_solve as custom_linear_solve,
         custom_root as custom_root,
         fixed_point as fixed_point,
+    )
+    from tapec.api.jacobians import (
+        hessian as hessian,
+        jacfwd as jacfwd,
+        jacobian as jacobian,
+        jacrev as jacrev,
     )
     from tapec.api.pullback import vjp as vjp
     from tapec.api.slices import IndexedSlices as IndexedSlices

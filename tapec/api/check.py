@@ -80,7 +80,7 @@ def _check(
             back = (back,) if len(args) == 1 else back
             _compare("reverse", level, inner(back, v), inner(ct, expected), spread, args, rtol, [ct, expected])
         if "forward" in modes:
-            from tapec.api.derivatives import jvp
+            from tapec.api.directions import jvp
 
             tangent = jvp(f, args, v)[1]
             _compare("forward", level, inner(ct, tangent), inner(ct, expected), spread, args, rtol, [ct, expected])

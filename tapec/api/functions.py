@@ -1,7 +1,7 @@
 """`CompiledFunction`: a Python function that runs as generated code, traced once for each signature and path.
 
-What is computed from the traced program is a `Transform`: `compile`, `grad` and the others in `tapec.api.transforms`
-and `tapec.api.derivatives` differ in nothing else.
+What is computed from the traced program is a `Transform`: `compile` and `grad` in `tapec.api.transforms`, and
+the others in `jacobians`, `directions` and `batching`, differ in nothing else.
 """
 
 from __future__ import annotations

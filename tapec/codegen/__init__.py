@@ -5,7 +5,7 @@ Must not be imported here: runtime, trace, api.
 
 `emit` is where it begins. From there, in the order of the way:
   on arrays     arrays. The graph, made ready: contract, expand, spread, axes, regions, blocks, schedule. Its lines:
-                plan, buffers, lower, loops, scatter, writes, strides, results, checks
+                plan, buffers, lower, loops, scatter, writes, strides, results, checked, checks
   on numbers    worth, floats, islands, elements, element_rules, float_lines; rolled for a loop over a small vector
   found loops   repeats, growing, lifted, joined, pattern; then arrange, order, feeds, counting, collected; and their
                 lines: repeat_lines, array_loops, array_steps
