@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from itertools import chain
 from typing import Any
 
-from tapec.codegen.asked import alone, course_of, may_repeat
 from tapec.codegen.axes import short_axes_moved
 from tapec.codegen.blocks import in_blocks
-from tapec.codegen.branches import NO_RESTS, Rests, Segment, items_of, parted, results_of, segments_of
 from tapec.codegen.constants import name_constants
 from tapec.codegen.contract import contracted
 from tapec.codegen.cost import Cost, flops_of
 from tapec.codegen.expand import expanded
 from tapec.codegen.expressions import Expr, parse_template
-from tapec.codegen.items import Rest, Results
+from tapec.codegen.items import Rest, items_of_path
 from tapec.codegen.load import Space
 from tapec.codegen.lower import Lowering
 from tapec.codegen.module import Function
-from tapec.codegen.names import Names, identifier
+from tapec.codegen.names import Names, name_inputs
 from tapec.codegen.plan import Plan
-from tapec.codegen.rests import rests_in, rests_of
-from tapec.codegen.schedule import scheduled, views_late
+from tapec.codegen.schedule import scheduled
 from tapec.codegen.spread import factored
 from tapec.codegen.statements import Do, With
 from tapec.codegen.strides import buffer_size
 from tapec.config import settings
-from tapec.ir import CONSTANT, ITEM, Graph, Node
-from tapec.ir.origin import variable_for
+from tapec.ir import Graph
 from tapec.ir.tree import Tree
 
-__all__ = ["array_function", "items_for", "name_inputs", "read_at_ends"]
+__all__ = ["array_function", "lowering_for", "with_loops"]
 
 LEAST = 40  # operations that loops must spare: fewer are as easily read as a loop
 
@@ -62,22 +58,21 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space, qui
 def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list[Any], Collection[Rest]]:
     """What makes statements of a program, by which plan, and from what: from its loops, where it has some. The last are
     the programs in which its paths end that have loops."""
+    if tree is not None:
+        from tapec.codegen.decisions import planned_with_tests  # few programs ask on their way
+
+        return planned_with_tests(graph, tree, LEAST)
     checked = settings.check_nan
-    looped = None if checked or tree is None else across_tests(graph, tree)
-    if looped is not None:
-        return *looped, list(rests_in(looped[2]))
-    graph, tree = in_segments(graph, tree, blocks=not checked)
-    looped = None if checked or tree is not None else with_loops(graph)
+    graph = graph if checked else in_blocks(graph)
+    graph = Graph(graph.inputs, scheduled(graph.nodes), graph.outputs, graph.name)
+    looped = None if checked else with_loops(graph)
     if looped is not None:
         return *looped, ()
-    segments = None if tree is None else segments_of(tree, graph.outputs)
-    ends = lambda g: with_loops(Graph(g.inputs, scheduled(g.nodes), g.outputs, g.name))
-    rests = {} if checked or segments is None else rests_of(graph, segments, LEAST, ends)
-    plan = Plan(graph.nodes, read_at_ends(graph, segments, rests), nesting=not checked)
-    return _lowering(checked), plan, items_for(plan, graph, segments, rests), rests.values()
+    plan = Plan(graph.nodes, graph.outputs, nesting=not checked)
+    return lowering_for(checked), plan, items_of_path(graph, plan), ()
 
 
-def _lowering(checked: bool) -> type[Lowering]:
+def lowering_for(checked: bool) -> type[Lowering]:
     if not checked:
         return Lowering
     from tapec.codegen.checked import CheckedLowering
@@ -85,38 +80,15 @@ def _lowering(checked: bool) -> type[Lowering]:
     return CheckedLowering
 
 
-def in_segments(graph: Graph, tree: Tree | None, blocks: bool) -> tuple[Graph, Tree | None]:
-    """The program with operations of its own for each stretch between tests, and loops over blocks in these."""
-    if tree is not None:
-        graph, tree = parted(graph, tree)
-    if blocks:
-        graph = in_blocks(graph, tree)
-    if tree is None:
-        graph = Graph(graph.inputs, scheduled(graph.nodes), graph.outputs, graph.name)
-    return graph, tree
-
-
 def with_loops(graph: Graph) -> tuple[type[Lowering], Plan, list[Any]] | None:
     """The same of a program on one path; None where it is short, or has no loops."""
     if len(graph.nodes) <= LEAST:
         return None
     from tapec.codegen.array_loops import in_loops  # short programs do without
+    from tapec.codegen.asked import alone
     from tapec.codegen.lifted import lifted
 
     return in_loops(alone(lifted(graph)), LEAST)
-
-
-def across_tests(graph: Graph, tree: Tree) -> tuple[type[Lowering], Plan, list[Any]] | None:
-    """The same of a program whose loops go across its tests; None where there are none."""
-    if len(graph.nodes) <= LEAST or not may_repeat(tree):
-        return None
-    from tapec.codegen.array_loops import in_loops
-    from tapec.codegen.lifted import lifted
-
-    graph, tree = parted(graph, tree, early=False)
-    graph = lifted(in_blocks(graph, tree))
-    course = course_of(graph, segments_of(tree, graph.outputs), lambda nodes: views_late(scheduled(nodes)))
-    return None if course is None else in_loops(course, LEAST)
 
 
 def with_errors(quiet: tuple[str, ...], size: int | None, body: list[Any]) -> list[Any]:
@@ -125,25 +97,3 @@ def with_errors(quiet: tuple[str, ...], size: int | None, body: list[Any]) -> li
     silent = ", ".join([f"{kind}='ignore'" for kind in kinds])
     setting = Do(Expr(parse_template(f"np.setbufsize({size})", 0), ()), note="so rows are not copied to be broadcast")
     return [With(Expr(parse_template(f"np.errstate({silent})", 0), ()), [setting, *body] if size else body)]
-
-
-def read_at_ends(graph: Graph, segments: list[Segment] | None, rests: Rests = NO_RESTS) -> Sequence[Node]:
-    """What returns and branches read, as often as they do; `segments` are those of a decision tree, if there is one."""
-    return graph.outputs if segments is None else results_of(segments, rests)
-
-
-def items_for(plan: Plan, graph: Graph, segments: list[Segment] | None, rests: Rests = NO_RESTS) -> list[Any]:
-    """What is to be lowered, in order."""
-    if segments is not None:
-        return items_of(graph, plan, segments, rests)
-    results = Results(graph.outputs, plan.nest_results(graph.outputs))
-    items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
-    return [*items, results]
-
-
-def name_inputs(graph: Graph, names: Names) -> dict[Node, str]:
-    """Inputs keep their names; a recorded value is called as the user called it. Others come after these."""
-    wishes = {node: variable_for(node) or node.name for node in graph.inputs}
-    called = {node: names.take(identifier(wish)) for node, wish in wishes.items() if wish}
-    called |= {node: names.take("x" if node.origin is None else "t") for node, wish in wishes.items() if not wish}
-    return {node: called[node] for node in graph.inputs}

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from tapec.codegen.items import UNKNOWN, Fork, Rest, Results
@@ -21,7 +20,6 @@ from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node
 from tapec.ir.tree import Branch, Leaf, Tree
 
 __all__ = [
-    "NO_RESTS",
     "Rests",
     "Segment",
     "given_first",
@@ -62,7 +60,6 @@ class Segment:
 
 
 Rests = Mapping[Segment, Rest]  # the leaves that are programs of their own
-NO_RESTS: Rests = MappingProxyType({})
 
 
 def segments_of(tree: Tree, outputs: Sequence[Node], tests: Sequence[Node] | None = None) -> list[Segment]:
@@ -230,13 +227,10 @@ def items_of(graph: Graph, plan: Plan, segments: list[Segment], rests: Rests) ->
     return _items(segments[0], plan, results)
 
 
-def places_of(graph: Graph, tree: Tree | None) -> dict[Node, int]:
-    """The number of the segment in which each value is computed; 0 for all where there is no tree."""
-    place = dict.fromkeys(graph.nodes, 0)
-    if tree is not None:
-        found = placement(graph, segments_of(tree, graph.outputs))
-        place.update((n, s.number) for n, s in found.items())
-    return place
+def places_of(graph: Graph, tree: Tree) -> dict[Node, int]:
+    """The number of the segment in which each value is computed."""
+    found = placement(graph, segments_of(tree, graph.outputs))
+    return {**dict.fromkeys(graph.nodes, 0), **{n: s.number for n, s in found.items()}}
 
 
 def placement(graph: Graph, segments: list[Segment]) -> dict[Node, Segment]:

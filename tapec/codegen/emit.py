@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from tapec.codegen.arrays import array_function
-from tapec.codegen.branches import given_first, leaves_of, tests_of
 from tapec.codegen.cost import Cost
 from tapec.codegen.load import Space
 from tapec.codegen.lower import condition_of
@@ -149,8 +147,11 @@ def on_floats(graph: Graph, tree: Tree | None) -> Any:
         return None
     from tapec.codegen.floats import as_floats  # what mostly computes many elements at once does without
 
-    given, asked = (range(len(graph.outputs)), ()) if tree is None else (leaves_of(tree), tests_of(tree))
-    return as_floats(graph, cost, given, asked)
+    if tree is None:
+        return as_floats(graph, cost, range(len(graph.outputs)), ())
+    from tapec.codegen.branches import leaves_of, tests_of
+
+    return as_floats(graph, cost, leaves_of(tree), tests_of(tree))
 
 
 def guarded(function: Function, graph: Graph, guards: Sequence[tuple[Node, Any]]) -> Function:
@@ -158,6 +159,13 @@ def guarded(function: Function, graph: Graph, guards: Sequence[tuple[Node, Any]]
     param = dict(zip(graph.inputs, function.params))
     lines = [If(condition_of(param[i], i, value, True), [Return(None)], i.origin) for i, value in guards]
     return function._replace(body=[*lines, *function.body])
+
+
+def on_arrays(graph: Graph, name: str, tree: Tree | None, space: Space, quiet: tuple[str, ...]) -> Function:
+    """The program on arrays."""
+    from tapec.codegen.arrays import array_function  # what runs on floats does without, until those raise
+
+    return array_function(graph, name, tree, space, quiet)
 
 
 def compile_graph(
@@ -181,15 +189,19 @@ def compile_graph(
     for helper in facts(graph, "helper"):
         space.helper(helper.__name__, helper)
     arrays = f"{name}_arrays"
-    guards, graph, tree = ([], graph, None) if tree is None else given_first(graph, tree)
+    guards: list[tuple[Node, Any]] = []
+    if tree is not None:
+        from tapec.codegen.branches import given_first
+
+        guards, graph, tree = given_first(graph, tree)
     floats = None if settings.check_nan else on_floats(graph, tree)
     if floats is None:
-        function = array_function(graph, name, tree, space, quiet)
+        function = on_arrays(graph, name, tree, space, quiet)
     else:
         function = floats.function(graph, name, tree, space, arrays)
     space.define(layout.add(guarded(function, graph, guards) if guards else function))
     if floats is not None and floats.risky:
-        space.later(arrays, lambda: layout.add(array_function(graph, arrays, tree, space, quiet)))
+        space.later(arrays, lambda: layout.add(on_arrays(graph, arrays, tree, space, quiet)))
     compiled.cost = layout.cost
     compiled.function = space.names[name]
     compiled.function.compiled = compiled  # type: ignore[attr-defined]  # lives, source and all, as long as the function

@@ -13,21 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapec.codegen.arrays import items_for, name_inputs, read_at_ends
-from tapec.codegen.asked import alone, course_of, may_repeat
-from tapec.codegen.branches import NO_RESTS, Segment, parted, segments_of
 from tapec.codegen.cost import Cost, bytes_of
 from tapec.codegen.element_rules import BY_ELEMENT, MOVES, ON_NUMBERS, RULES
 from tapec.codegen.elements import Elements, element_type, spelled
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
 from tapec.codegen.islands import KINDS, Islands, least_cost, multiplies_matrix, pack_source
-from tapec.codegen.items import no_run
+from tapec.codegen.items import items_of_path, no_run
 from tapec.codegen.load import Space
 from tapec.codegen.module import Function
-from tapec.codegen.names import Names, identifier, wished_name
+from tapec.codegen.names import Names, identifier, name_inputs, wished_name
 from tapec.codegen.plan import Plan, inner_nodes
-from tapec.codegen.rests import rests_of
 from tapec.codegen.statements import Assign, Return, Try
 from tapec.codegen.worth import GAIN, LEAN, numpy_costs_more, packing_cost
 from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node, is_literal
@@ -39,7 +35,7 @@ from tapec.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from tapec.codegen.arrange import Arranged
-    from tapec.codegen.asked import Course
+    from tapec.codegen.branches import Segment
     from tapec.codegen.lower import Lowering
     from tapec.codegen.repeat_lines import RepeatLowering
 
@@ -186,30 +182,37 @@ def float_function(
     called: dict[Node, str] = dict(zip(graph.inputs, params))  # for those that are given out again
     looped = with_loops(program, graph, tree, params)
     body = unpack(program, graph, params, names, called, looped)
+    own, segments, kind = program.graph, None, FloatLowering
     if looped is not None:
-        segments = None if tree is None else segments_of(tree, program.graph.outputs, program.tests)
+        if tree is not None:
+            from tapec.codegen.branches import segments_of
+
+            segments = segments_of(tree, own.outputs, program.tests)
         kind, plan, items = repeated(looped, params)
-        lowering = kind(plan, names, called, space)
     else:
-        plan, items, segments = written_out(program, graph, tree, params)
-        lowering = FloatLowering(plan, names, called, space)
-    body += lowering.block(items)
+        if tree is not None:
+            from tapec.codegen.branches import parted, segments_of
+
+            own, tree = parted(own, tree, program.tests)
+            segments = segments_of(tree, own.outputs)
+        plan, items = planned(own, segments, params, len(graph.nodes) >= TRACED)
+    body += kind(plan, names, called, space).block(items)
     return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays, segments)
 
 
-def written_out(
-    program: FloatProgram, graph: Graph, tree: Tree | None, params: Sequence[str]
-) -> tuple[Plan, list[Any], list[Segment] | None]:
-    """By which plan a program without loops is lowered, from what, and its segments; the ends of its paths may have
-    loops."""
-    own, segments, rests = program.graph, None, NO_RESTS
-    if tree is not None:
-        own, tree = parted(own, tree, program.tests)
-        segments = segments_of(tree, own.outputs)
-        if len(graph.nodes) >= TRACED:
-            rests = rests_of(own, segments, LEAST, partial(end_with_loops, params=params))
-    plan = FloatPlan(own.nodes, read_at_ends(own, segments, rests))
-    return plan, items_for(plan, own, segments, rests), segments
+def planned(
+    own: Graph, segments: list[Segment] | None, params: Sequence[str], may_loop: bool
+) -> tuple[FloatPlan, list[Any]]:
+    """By which plan a program is lowered, and from what; the ends of its paths may have loops."""
+    if segments is None:
+        plan = FloatPlan(own.nodes, own.outputs)
+        return plan, items_of_path(own, plan)
+    from tapec.codegen.branches import items_of, results_of
+    from tapec.codegen.rests import rests_of
+
+    rests = rests_of(own, segments, LEAST, partial(end_with_loops, params=params)) if may_loop else {}
+    plan = FloatPlan(own.nodes, results_of(segments, rests))
+    return plan, items_of(own, plan, segments, rests)
 
 
 def repeated(found: Arranged, params: Sequence[str]) -> tuple[Callable[..., Lowering], Plan, list[Any]]:
@@ -228,6 +231,7 @@ def repeated(found: Arranged, params: Sequence[str]) -> tuple[Callable[..., Lowe
 def end_with_loops(graph: Graph, params: Sequence[str]) -> tuple[Callable[..., Lowering], Plan, list[Any]] | None:
     """The same of the end of a path, whose inputs are numbers that have names."""
     from tapec.codegen.arrange import arranged
+    from tapec.codegen.asked import alone
 
     found = arranged(alone(graph), LEAST)
     return None if found is None else repeated(found, params)
@@ -238,7 +242,10 @@ def with_loops(program: FloatProgram, graph: Graph, tree: Tree | None, params: S
     loops."""
     if len(program.graph.nodes) < LEAST or len(graph.nodes) < TRACED:
         return None
-    course: Course | None = alone(program.graph) if tree is None else None
+    from tapec.codegen.asked import alone, course_of, may_repeat
+    from tapec.codegen.branches import parted, segments_of
+
+    course = alone(program.graph) if tree is None else None
     if tree is not None and may_repeat(tree):
         own, tree = parted(program.graph, tree, program.tests, early=False)
         course = course_of(own, segments_of(tree, own.outputs))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tapec.ir import Node, Op
+from tapec.ir import CONSTANT, ITEM, Graph, Node, Op
 from tapec.tuples import NamedTuple
 
-__all__ = ["ASK", "UNKNOWN", "AddUp", "Asked", "Fork", "Repeat", "Rest", "Results", "no_run"]
+if TYPE_CHECKING:
+    from tapec.codegen.plan import Plan
+
+__all__ = ["ASK", "UNKNOWN", "AddUp", "Asked", "Fork", "Repeat", "Rest", "Results", "items_of_path", "no_run"]
 
 
 class Results(NamedTuple):
@@ -74,3 +77,10 @@ def no_run(*values: Any, **params: Any) -> Any:
 
 
 ASK = Op(name="ask", run=no_run, rule=no_run, kind="ask")  # whether a test has the value that the path relies on
+
+
+def items_of_path(graph: Graph, plan: Plan) -> list[Any]:
+    """The items of a function without tests, in order."""
+    results = Results(graph.outputs, plan.nest_results(graph.outputs))
+    items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
+    return [*items, results]

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from heapq import heappop, heappush
 
-from tapec.ir import Node
+from tapec.ir import Graph, Node
 from tapec.ir.origin import variable_for
 
-__all__ = ["Names", "generic_name", "identifier", "wished_name"]
+__all__ = ["Names", "generic_name", "identifier", "name_inputs", "wished_name"]
 
 HELPERS = ("add_at", "chosen", "finite", "in_threads", "masked", "stable_order")
 RESERVED = frozenset({*keyword.kwlist, "np", "math", "scipy", "_", *HELPERS})
@@ -155,3 +155,11 @@ class Names:
         copy.count = dict(self.count)
         copy.freed = {stem: list(heap) for stem, heap in self.freed.items()}
         return copy
+
+
+def name_inputs(graph: Graph, names: Names) -> dict[Node, str]:
+    """Inputs keep their names; a recorded value is called as the user called it. Others come after these."""
+    wishes = {node: variable_for(node) or node.name for node in graph.inputs}
+    called = {node: names.take(identifier(wish)) for node, wish in wishes.items() if wish}
+    called |= {node: names.take("x" if node.origin is None else "t") for node, wish in wishes.items() if not wish}
+    return {node: called[node] for node in graph.inputs}

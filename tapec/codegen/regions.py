@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
 
-from tapec.codegen.branches import places_of
 from tapec.codegen.plan import count_uses, is_view, readers_of
 from tapec.codegen.scatter import fused_operand, is_scatter
 from tapec.ir import Graph, Node
@@ -36,6 +35,15 @@ class Region(NamedTuple):
     sums: tuple[Node, ...]
 
 
+def _places(graph: Graph, tree: Tree | None) -> dict[Node, int]:
+    """The stretch of code in which each value is computed."""
+    if tree is None:
+        return dict.fromkeys(graph.nodes, 0)
+    from tapec.codegen.branches import places_of
+
+    return places_of(graph, tree)
+
+
 def find_regions(graph: Graph, tree: Tree | None) -> tuple[int, list[Region], dict[Node, int]]:
     """The number of rows, the loops in order, and for every other node how many loops run before it.
 
@@ -52,7 +60,7 @@ def find_regions(graph: Graph, tree: Tree | None) -> tuple[int, list[Region], di
     left_out = _sums_of_products(large, uses)
     scattered = {n: k for n in graph.nodes if (k := fused_operand(n, uses)) is not None}
     readers = readers_of(graph.nodes)
-    place = places_of(graph, tree)
+    place = _places(graph, tree)
     while True:
         level, inside, latest = _levels(graph, rows, scattered, left_out, place)
         groups: dict[Place, list[Node]] = {}

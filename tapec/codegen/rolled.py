@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapec.codegen.arrays import name_inputs
 from tapec.codegen.element_rules import RULES
 from tapec.codegen.elements import BOOLS, FLOAT, FLOATS, Elements, element_type, spelled
 from tapec.codegen.expressions import Expr, parse_template
@@ -22,7 +21,7 @@ from tapec.codegen.floats import to_python, with_arrays
 from tapec.codegen.items import Results, no_run
 from tapec.codegen.load import Space
 from tapec.codegen.module import Function
-from tapec.codegen.names import Names, identifier, wished_name
+from tapec.codegen.names import Names, identifier, name_inputs, wished_name
 from tapec.codegen.plan import inner_nodes
 from tapec.codegen.statements import Assign, Augment, Do, For
 from tapec.codegen.templates import APPEND, EMPTY_LIST
