@@ -182,7 +182,8 @@ def float_function(
     called: dict[Node, str] = dict(zip(graph.inputs, params))  # for those that are given out again
     looped = with_loops(program, graph, tree, params)
     body = unpack(program, graph, params, names, called, looped)
-    own, segments, kind = program.graph, None, FloatLowering
+    own, segments = program.graph, None
+    kind: Callable[..., Lowering] = FloatLowering
     if looped is not None:
         if tree is not None:
             from tapec.codegen.branches import segments_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from bisect import insort
 from collections.abc import Iterable
 from functools import lru_cache
-from heapq import heappop, heappush
 
 from tapec.ir import Graph, Node
 from tapec.ir.origin import variable_for
@@ -75,8 +75,8 @@ def generic_name(node: Node) -> str:
 class Names:
     """Which names are in use. A name is free again when what it stood for is dead.
 
-    `count` is how many numbered names a stem has had, `freed` a heap of those numbers that are free again, `ever` all
-    names that have been in use, where somebody wants to know.
+    `count` is how many numbered names a stem has had, `freed` has those numbers that are free again, as negatives in
+    order: the least is the last. `ever` has all names that have been in use, where somebody wants to know.
     """
 
     __slots__ = ("count", "ever", "fixed", "freed", "taken")
@@ -133,7 +133,7 @@ class Names:
         freed = self.freed.get(stem)
         while True:
             if freed:
-                k = heappop(freed)
+                k = -freed.pop()
             else:
                 k = self.count.get(stem, 1) + 1
                 self.count[stem] = k
@@ -146,14 +146,14 @@ class Names:
         """What the name stood for is dead."""
         stem, k = self.taken.pop(name, (name, 0))
         if k:
-            heappush(self.freed.setdefault(stem, []), k)
+            insort(self.freed.setdefault(stem, []), -k)
 
     def branch(self) -> Names:
         """The same state, for a part of the program that ends by itself."""
         copy = Names(self.fixed)
         copy.taken = dict(self.taken)
         copy.count = dict(self.count)
-        copy.freed = {stem: list(heap) for stem, heap in self.freed.items()}
+        copy.freed = {stem: list(numbers) for stem, numbers in self.freed.items()}
         return copy
 
 
