@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen import arrays, floats
+from tapec.codegen import arrays, branches, floats
 from tapec.codegen.asked import course_of
 from tapec.codegen.branches import parted, segments_of
 from tapec.ir import parse
@@ -318,6 +318,6 @@ def test_what_the_user_computes_too_in_one_round_is_part_of_a_derivative_in_all(
 
 def test_a_program_with_loops_is_parted_once(monkeypatch):
     known = []
-    monkeypatch.setattr(floats, "parted", lambda *args, **how: known.append(args) or parted(*args, **how))
+    monkeypatch.setattr(branches, "parted", lambda *args, **how: known.append(args) or parted(*args, **how))
     f = tapec.value_and_grad(lambda a: newton(a))
     assert "for _ in range(33):" in f.source(1e8) and len(known) == 1
