@@ -24,14 +24,15 @@ from tapec.ops.copying import COPY
 from tapec.ops.indexing import FULL_SLICE, GETITEM, real_index
 from tapec.ops.layout import BROADCAST_TO
 from tapec.ops.setitem import SETITEM
+from tapec.trace.computing import direct
 from tapec.trace.links import Views
 from tapec.trace.parts import BY_PLACES, SLOTS, encoded
 from tapec.trace.plans import BOUNDS
 from tapec.trace.recorder import CURRENT, Recorder
-from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, as_seen, operand_values, user_frame
+from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, as_seen, user_frame
 from tapec.trace.views import expire
 
-__all__ = ["forget_unread", "is_whole", "placed", "recorder_of", "renewed", "replaced", "update", "updated", "written"]
+__all__ = ["chosen", "forget_unread", "is_whole", "placed", "recorder_of", "replaced", "update", "updated", "written"]
 
 _new = object.__new__
 _new_slice = tuple.__new__
@@ -50,15 +51,13 @@ def recorder_of(t: Tensor) -> Recorder | None:
         return rec
     if t._mark is not rec.mark:
         return None
-    return rec if _made(rec, t) else None
+    records = rec.log.records
+    return rec if (records and records[-1][3] is t) or _made(rec, t) else None  # mostly it was made last
 
 
 def _made(rec: Recorder, t: Tensor) -> bool:
     """Was it computed on this tape? The last records are asked first: that spares scanning the log each time."""
-    records = rec.log.records
-    if records and records[-1][3] is t:  # as it mostly is
-        return True
-    for entry in records[-2:-9:-1]:
+    for entry in rec.log.records[:-9:-1]:
         if entry[3] is t:
             return True
     return rec.log.made(t)
@@ -101,18 +100,6 @@ def _operand(x: Any, rec: Recorder) -> Any:
     return rec.log.seen(x) if kind is _ndarray and x.dtype.kind in NUMERIC else None
 
 
-def _change(rec: Recorder, t: Tensor, op: Op, inputs: tuple[Any, ...], params: Any, new: Any, place: Any) -> Tensor:
-    """Let it stand for the new value; gives a tensor that stands for the old one."""
-    before = _new(Tensor)
-    before._value = t._value
-    before._mark = t._mark
-    before._link = None
-    t._value = new
-    t._mark = rec.mark
-    rec.append((op, inputs, params, t, place[0], place[1], before))  # type: ignore[misc]
-    return before
-
-
 # -- changes ----------------------------------------------------------------------------------------------------------
 def updated(t: Tensor, op: Op, compute: Any, other: Any) -> bool:
     """`t += other`, where the result has the dtype and shape of the tensor."""
@@ -136,29 +123,48 @@ def update(rec: Recorder, t: Tensor, op: Op, compute: Any, x: Any, depth: int = 
     return True
 
 
-def _renew(rec: Recorder, t: Tensor, op: Op, inputs: tuple[Any, ...], params: Any, new: Any, depth: int) -> Tensor:
-    """Let it stand for the new value, and with it whoever shares its memory."""
+def _renew(
+    rec: Recorder,
+    t: Tensor,
+    op: Op,
+    inputs: tuple[Any, ...],
+    params: Any,
+    new: Any,
+    depth: int,
+    part: Tensor | None = None,
+) -> Tensor:
+    """Let it stand for the new value, and with it whoever shares its memory, but for a part that has it already.
+
+    Gives a tensor that stands for the old value. For `depth` see `record`.
+    """
     frame = _getframe(depth)
-    if frame.f_code.co_filename not in USER_FILES:
+    code = frame.f_code
+    if code.co_filename not in USER_FILES:
         frame = user_frame(frame)
-    place = frame.f_code, frame.f_lasti
-    before = _change(rec, t, op, inputs, params, new, place)
-    if type(t._link) is tuple:
-        _carry(rec, t, place)
-    elif t._link is not None:
-        expire(t)
+        code = frame.f_code
+    before = _new(Tensor)
+    before._value = t._value
+    before._mark = t._mark
+    before._link = None
+    t._value = new
+    t._mark = rec.mark
+    rec.append((op, inputs, params, t, code, frame.f_lasti, before))  # type: ignore[misc]
+    if t._link is not None:
+        if type(t._link) is tuple:
+            _carry(rec, t, depth + 2)
+        else:
+            expire(t, part)
     return before
 
 
-def _carry(rec: Recorder, view: Tensor, place: Any) -> None:
+def _carry(rec: Recorder, view: Tensor, depth: int) -> None:
     """The base of a view that has changed gets a new array, of which the view is a part."""
     base, ((_, params, _),) = view._link[:2]
     whole = base._value.copy("K")
     part = whole[real_index(params[0][1], ())]
     part[...] = view._value
     view._value = part
-    _change(rec, base, SETITEM, (base, view), params, whole, place)
-    expire(base, view)
+    _renew(rec, base, SETITEM, (base, view), params, whole, depth, view)
 
 
 def written(t: Tensor, index: Any, value: Any) -> bool:
@@ -183,7 +189,7 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
     elif static is None:
         if is_whole(index):
             return _replace(rec, t, x)
-        found = None if not is_mask and _holds_mask(index) else encoded(t, index)
+        found = encoded(t, index, False)
         if found is None or found[0] is not GETITEM or not found[1]:
             return False
         _, params, arrays, index, theirs = found
@@ -191,17 +197,22 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
     return _written(rec, t, x, arrays, params, index)
 
 
-def placed(t: Tensor, arrays: tuple[np.ndarray, ...], value: Any, flat: Any = None) -> bool:
+def placed(t: Tensor, arrays: tuple[np.ndarray, ...], value: Any, flat: Any = None, depth: int = 5) -> bool:
     """`t[arrays] = value`, with arrays of places along all axes that nobody else knows.
 
-    `flat`: the same by the number of elements, by which NumPy finds them in a fraction of the time.
+    `flat`: the same by the number of elements, by which NumPy finds them in a fraction of the time. For `depth` see
+    `record`.
     """
     rec = recorder_of(t)
     x = _operand(value, rec) if rec is not None and _may_change(t, rec) else None
     if x is None:
         return False
-    index, store = (arrays, setitem) if flat is None else (flat, _ndarray.put)
-    return _written(rec, t, x, arrays, (("index", SLOTS[: len(arrays)]),), index, 5, store)  # type: ignore[arg-type]
+    index, store = (arrays, setitem) if flat is None else (flat, _flat_setitem if type(flat) is slice else _ndarray.put)
+    return _written(rec, t, x, arrays, (("index", SLOTS[: len(arrays)]),), index, depth, store)  # type: ignore[arg-type]
+
+
+def _flat_setitem(array: np.ndarray, index: slice, value: Any) -> None:
+    array.flat[index] = value
 
 
 def _written(
@@ -225,23 +236,28 @@ def _written(
     return True
 
 
-def renewed(t: Tensor, op: Op, compute: Any, inputs: tuple[Any, ...]) -> bool:
-    """The result of an op, which has the dtype and shape of the tensor, in its place."""
+def chosen(t: Tensor, mask: Any, x: Any) -> bool:
+    """Values where a mask is true, if that is quick: they have the dtype of the tensor, and need not repeat."""
     rec = recorder_of(t)
     if rec is None or not _may_change(t, rec):
         return False
-    values = operand_values(inputs)
-    if values is None:
+    value, m, v = t._value, mask._value if type(mask) is Tensor else mask, x._value if type(x) is Tensor else x
+    if type(m) is not _ndarray or m.dtype.kind != "b" or m.shape != value.shape:
         return False
-    value = t._value
+    if type(v) not in PLAIN and (type(v) is not _ndarray or v.shape != value.shape):
+        return False
     try:
-        new = compute(*values)
+        new = _where(m, v, value)
     except Exception:  # as above
         return False
-    if type(new) is not _ndarray or new.dtype != value.dtype or new.shape != value.shape:
+    if new.dtype != value.dtype:
         return False
-    _renew(rec, t, op, as_seen(rec, inputs), (), new, 6)
+    mask = rec.log.seen(m) if m is mask else mask
+    _renew(rec, t, WHERE, (mask, rec.log.seen(x) if type(x) is _ndarray else x, t), (), new, 4)
     return True
+
+
+_where = direct(np.where)
 
 
 def is_whole(index: Any) -> bool:
@@ -249,13 +265,6 @@ def is_whole(index: Any) -> bool:
     if type(index) is slice:
         return index.start is None and index.stop is None and index.step is None
     return index is Ellipsis
-
-
-def _holds_mask(index: Any) -> bool:
-    for p in index if type(index) is tuple else (index,):
-        if isinstance(p, (_ndarray, Tensor)) and p.dtype.kind == "b":
-            return True
-    return False
 
 
 def _is_one(x: Any) -> bool:
@@ -290,10 +299,12 @@ def _static_index(index: Any) -> tuple[Any, ...] | None:
     for p in index if type(index) is tuple else (index,):
         if type(p) is slice:
             start, stop, step = p.start, p.stop, p.step
-            if not (type(start) in BOUNDS and type(stop) in BOUNDS and type(step) in BOUNDS):
+            if start is None and stop is None and step is None:
+                p = FULL_SLICE
+            elif type(start) in BOUNDS and type(stop) in BOUNDS and type(step) in BOUNDS:
+                p = _new_slice(Slice, (start, stop, step))
+            else:
                 return None
-            bounds = (start, stop, step)
-            p = FULL_SLICE if bounds == FULL_SLICE else _new_slice(Slice, bounds)
         elif type(p) is not int:
             return None
         static.append(p)
@@ -349,7 +360,7 @@ def forget_unread(rec: Recorder, t: Tensor, before: Tensor) -> None:
 def _is_unread(records: list[Any], t: Tensor) -> bool:
     """The rule of the op that made it may ask for it, too: that of a quotient does."""
     k = len(records) - 2
-    end = max(k - _FAR, -1)
+    end = k - _FAR if k > _FAR else -1
     while k > end:
         entry = records[k]
         if entry[3] is t:

@@ -154,7 +154,11 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     ours = func if type(func) is partial else _PLANNED.get(func)  # partial: a ufunc's method
     if ours is None:
         if func in _ALONE:
-            return _alone(FUNCTIONS[func], args, kwargs)
+            try:
+                return FUNCTIONS[func](*args, **kwargs)
+            except Exception as error:
+                note_user_line(error)
+                raise
         if func in _OF_THREE and len(args) == 3 and not kwargs:
             given = operand_values(args)
             if given is not None:
@@ -234,15 +238,6 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     return unplanned(key, ours, args, kwargs, values) if plan is None else plan(operands, values)
 
 
-def _alone(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A function that needs no plan: it changes an array, or does not ask what one holds."""
-    try:
-        return ours(*args, **kwargs)
-    except Exception as error:
-        note_user_line(error)
-        raise
-
-
 def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if func in _OF_THREE and len(args) == 3 and not kwargs and NoneType not in map(type, args):
         return perform(WHERE if func is np.where else CLIP, args, (), 3)
@@ -254,6 +249,7 @@ def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], 
     return _any_function(self, func, types, args, kwargs) if ours is None else call(ours, args, kwargs)
 
 
+# functions that need no plan: they change an array, or do not ask what one holds
 _ALONE = frozenset({np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask})
 _ALONE |= {np.iscomplexobj, np.isrealobj, np.ndim, np.result_type, np.shape, np.size}
 # functions that are ops of three arguments: one plan for all types, and for numbers that are others each time
@@ -272,8 +268,10 @@ for _name, _ours, _args in (("T", FUNCTIONS[np.transpose], ()), ("mT", FUNCTIONS
 def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`np.add.reduce(x)`, `np.divmod(x, y)`, `np.exp(x, dtype=np.float32)`."""
     if method == "at":
-        if type(inputs[0]) is Tensor and len(inputs) == 3 and inputs[0]._gathered(ufunc, *inputs[1:]):
-            return None
+        if len(inputs) == 3:
+            t, index, x = inputs
+            if type(t) is Tensor and t._gathered(ufunc, index, x):
+                return None
         return ufunc_method(self, ufunc, method, inputs, kwargs)
     if "out" not in kwargs:
         return _function(self, _BOUND[method].get(ufunc) or _bound(ufunc, method), (), inputs, kwargs)

@@ -32,10 +32,11 @@ _TOGETHER: dict[Any, tuple[float, Any]] = {  # what changes nothing, and how sev
 def gathered(t: Tensor, ufunc: Any, index: Any, x: Any) -> bool:
     """Is it done? Not where something stands in the way: then nothing has changed."""
     rec, value, v = recorder_of(t), t._value, x._value if type(x) is Tensor else x
-    if rec is None or ufunc not in _TOGETHER:
+    way = _TOGETHER.get(ufunc)
+    if rec is None or way is None:
         return False
-    neutral, together = _TOGETHER[ufunc]
-    if not (v.dtype.kind in NUMERIC if type(v) is _ndarray else type(v) in PLAIN):
+    neutral, together = way
+    if type(v) not in PLAIN and (type(v) is not _ndarray or v.dtype.kind not in NUMERIC):
         return False
     found = encoded(t, index) if type(x) is not Tensor or together is np.add else None
     if found is None or found[0] is not GETITEM:

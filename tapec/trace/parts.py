@@ -112,9 +112,9 @@ def getitem(self: Tensor, index: Any) -> Any:
 _Encoded = tuple[Op, Any, tuple[Any, ...], Any, bool] | None
 
 
-def encoded(x: Tensor, index: Any) -> _Encoded:
-    """What an index says of an array."""
-    return (_encoded if type(index) is tuple else _encoded_one)(x, x._value, index)
+def encoded(x: Tensor, index: Any, masked: bool = True) -> _Encoded:
+    """What an index says of an array; `masked`: also if it is a tuple with a mask in it."""
+    return _encoded(x, x._value, index, masked) if type(index) is tuple else _encoded_one(x, x._value, index)
 
 
 def _encoded_one(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
@@ -130,7 +130,7 @@ def _encoded_one(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
     return GETITEM, _BY_MASK[held.ndim], _places(a) if a is index else a.nonzero(), held, False
 
 
-def _encoded(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
+def _encoded(x: Tensor, value: np.ndarray, index: Any, masked: bool = True) -> _Encoded:
     if len(index) == 2 and type(index[1]) is _ndarray and index[1].dtype.kind == "i":  # the commonest
         rows, columns = index
         if type(rows) is _ndarray and rows.dtype.kind == "i":
@@ -166,6 +166,11 @@ def _encoded(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
         elif p is None or p is Ellipsis:
             spread = True
             static.append(p)
+        elif kind is list and p and INTS.issuperset(map(type, p)):
+            lists += 1
+            p = np.array(p)
+            static.append(SLOTS[len(arrays)])
+            arrays.append(p)
         elif kind in _NUMPY_INTS:
             static.append(int(p))
         else:
@@ -181,7 +186,7 @@ def _encoded(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
             else:
                 masks += 1
                 axis = len(static)
-                if spread or p.shape != value.shape[axis : axis + p.ndim]:
+                if spread or p.shape != value.shape[axis : axis + p.ndim] or (a is own and not masked):
                     return None
                 for place in _places(a) if a is own else a.nonzero():
                     static.append(SLOTS[len(arrays)])

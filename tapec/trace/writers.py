@@ -12,13 +12,12 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir.index import Slot
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import ArrayLike, implements
-from tapec.ops.control import WHERE
 from tapec.ops.define import as_operand, dtype_of, shape_of
 from tapec.ops.indexing import GETITEM
 from tapec.ops.kit import as_array, truths
 from tapec.ops.reading import along_index, within
 from tapec.ops.setitem import setitem
-from tapec.trace.at_once import placed, renewed
+from tapec.trace.at_once import chosen, placed
 from tapec.trace.computing import direct
 from tapec.trace.convert import to_array, to_value
 from tapec.trace.inplace import assign, write
@@ -54,7 +53,7 @@ def _plain(x: Any) -> Any:
 
 @implements(np.copyto)
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    if casting == "same_kind" and type(dst) is Tensor and _is_chosen(dst, where, src):
+    if casting == "same_kind" and type(dst) is Tensor and chosen(dst, where, src):
         return
     mask = where if where is True or isinstance(dst, Tensor) else _plain(where)
     t = dst if type(dst) is Tensor else _target(dst, np.copyto, src, casting=casting, where=mask)
@@ -62,21 +61,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         assign(t, src if where is True else np.where(truths(where), as_operand(src), t), casting)
 
 
-def _is_chosen(t: Tensor, mask: Any, values: Any) -> bool:
-    """The values where a mask is true, if that is quick: they have the dtype of the tensor, and need not repeat."""
-    shape = t._value.shape
-    if not isinstance(mask, (Tensor, np.ndarray)) or mask.dtype.kind != "b" or mask.shape != shape:
-        return False
-    if type(values) not in PLAIN and not (isinstance(values, (Tensor, np.ndarray)) and values.shape == shape):
-        return False
-    return renewed(t, WHERE, _choice, (mask, values, t))
-
-
-_choice = direct(np.where)
-
-
-def _write_flat(t: Tensor, places: Any, values: Any) -> None:
-    """Elements by their number; values repeat as often as is needed."""
+def _write_flat(t: Tensor, places: Any, values: Any, depth: int = 6) -> None:
+    """Elements by their number; values repeat as often as is needed. For `depth` see `record`."""
     theirs = type(places) is np.ndarray
     if not theirs:
         places = np.array(places, np.intp) if _are_ints(places) else as_operand(places)
@@ -98,7 +84,7 @@ def _write_flat(t: Tensor, places: Any, values: Any) -> None:
         assign(t, np.reshape(setitem(np.ravel(t), values, (Slot(0),), (places,)), t.shape))
     elif theirs and index[0] is places:
         write(t, places, values)
-    elif not placed(t, index, values, places if len(index) > 1 else None):
+    elif not placed(t, index, values, places if len(index) > 1 else None, depth):
         write(t, index, values)
 
 
@@ -148,7 +134,7 @@ def _mask(t: Tensor, mask: Any, name: str) -> Any:
 
 @implements(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    if type(arr) is Tensor and type(vals) is list and len(vals) == 1 and _is_chosen(arr, mask, vals[0]):
+    if type(arr) is Tensor and type(vals) is list and len(vals) == 1 and chosen(arr, mask, vals[0]):
         return
     t = arr if type(arr) is Tensor else _target(arr, np.place, mask, vals)
     if t is not None:
@@ -161,7 +147,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 @implements(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
-    if type(a) is Tensor and _is_chosen(a, mask, values):
+    if type(a) is Tensor and chosen(a, mask, values):
         return
     t = a if type(a) is Tensor else _target(a, np.putmask, mask, values)
     if t is not None:
@@ -186,12 +172,13 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         raise ValueError("array must be at least 2-d")
     if len(shape) > 2 and len(set(shape)) != 1:
         raise ValueError("All dimensions of input must be of equal length")
-    if (type(val) in PLAIN or shape_of(val) == (min(shape),)) and not wrap:
-        index = (np.arange(min(shape)),) * len(shape)
-        if not placed(t, index, val):
+    step = 1 + (shape[1] if len(shape) == 2 else sum([math.prod(shape[k:]) for k in range(1, len(shape))]))
+    n = min(shape)
+    if (type(val) in PLAIN or shape_of(val) == (n,)) and not wrap:
+        index = (np.arange(n),) * len(shape)
+        if not placed(t, index, val, slice(0, n * step, step)):
             write(t, index, val)
         return
-    step = 1 + sum([math.prod(shape[k:]) for k in range(1, len(shape))])
     end = None if wrap or len(shape) > 2 else shape[1] * shape[1]
     _write_flat(t, np.arange(t.size)[:end:step], val)
 
@@ -257,11 +244,11 @@ class Flat:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         t = self._t
-        _write_flat(t, np.arange(t.size)[index].ravel(), value)
+        _write_flat(t, np.arange(t.size)[index].ravel(), value, 5)
 
 
 def _set_flat(self: Tensor, value: Any) -> None:
-    _write_flat(self, np.arange(self.size), value)
+    _write_flat(self, np.arange(self.size), value, 5)
 
 
 def _set_real(self: Tensor, value: Any) -> None:

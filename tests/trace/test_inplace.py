@@ -76,10 +76,10 @@ def outcome(f, x):
 
 
 def only_the_long_way(monkeypatch):
-    """Nothing is changed at once: whoever would do that asks first who records, and ends in `_change`."""
+    """Nothing is changed at once: whoever would do that asks first who records, and ends in `_renew`."""
     for module in (at_once, gathering):
         monkeypatch.setattr(module, "recorder_of", lambda t: None)
-    monkeypatch.setattr(at_once, "_change", None)
+    monkeypatch.setattr(at_once, "_renew", None)
 
 
 # -- programs --------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ SHORTER = {  # what is one change there, and several records on the long way
     "copyto of a whole number": lambda y, x: np.copyto(y, 2),
     "all of it by one element": lambda y, x: operator.setitem(y, ..., x[1, 2]),
     "all of it by a number of NumPy's": lambda y, x: operator.setitem(y, slice(None), np.float64(0.5)),
+    "copyto where, one element": lambda y, x: np.copyto(y, x[0, 1], where=MASK),
     "putmask": lambda y, x: np.putmask(y, MASK, x),
     "putmask with a number": lambda y, x: np.putmask(y, x > 0.2, 0.5),
     "putmask that repeats": lambda y, x: np.putmask(y, MASK, x[:, 0]),
@@ -33,6 +34,8 @@ SHORTER = {  # what is one change there, and several records on the long way
     "put by a list": lambda y, x: np.put(y[0], [1, 3], x[0, :2]),
     "put by truth values": lambda y, x: np.put(y, np.array([True, False]), 0.5),
     "diagonal": lambda y, x: np.fill_diagonal(y, 0.5),
+    "diagonal of one element": lambda y, x: np.fill_diagonal(y, x[0, 1]),
+    "diagonal of a part": lambda y, x: np.fill_diagonal(y[:, 2:], x[0, :2]),
     "diagonal of values": lambda y, x: np.fill_diagonal(y, x[0]),
     "along an axis": lambda y, x: np.put_along_axis(y, ROWS[:, None], 0.5, 1),
     "along an axis, values": lambda y, x: np.put_along_axis(y, ROWS[:, None], x[:, :1], 1),
@@ -64,6 +67,10 @@ SHORTER = {  # what is one change there, and several records on the long way
     "where": lambda y, x: np.divide(1.0, x, out=y, where=x > 0.2),
     "where, in single precision": lambda y, x: np.multiply(x, np.float32(3.0), out=y, where=MASK),
     "flat": lambda y, x: operator.setitem(y.flat, 5, 0.5),
+    "all that is flat": lambda y, x: setattr(y, "flat", 0.5),
+    "columns of a list": lambda y, x: operator.setitem(y, (slice(None), [0, 2]), 0.5),
+    "columns of a mask": lambda y, x: operator.setitem(y, (slice(None), MASK[0]), 0.5),
+    "rows and columns of a mask": lambda y, x: operator.setitem(y, (slice(1, None), x[0] > 0.2), x[1:, :1]),
     "transposed": lambda y, x: operator.setitem(y.T, 0, x[:, 1]),
 }
 
@@ -91,6 +98,20 @@ def test_one_change_is_what_several_records_are(name, start, monkeypatch):
     d = np.sin(x)
     want = slope(lambda x: loss(f(x.copy())), x, d, h=1e-4)
     assert np.sum(results[0][1] * d) == pytest.approx(want, rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", SHORTER)
+def test_each_record_knows_the_line(name):
+    change = SHORTER[name]
+    x = tapec.constant(np.cos(np.arange(12.0).reshape(3, 4)))
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        y = x * 1.0
+        for _ in range(3):
+            change(y, x)
+            y[1].numpy()  # what shares memory is read anew
+    lines = {entry[4] for entry in tape.log.records if len(entry) == 7}
+    assert lines == {change.__code__}
 
 
 @pytest.mark.parametrize("name", [name for name in SHORTER if not name.startswith(("add.at of", "multiply.at"))])
