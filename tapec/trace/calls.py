@@ -46,18 +46,22 @@ def _words(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _row(first: tuple[Any, ...], row: Any) -> Any:
-    """A key of these and of arguments that are arrays, with numbers between them; the arrays, and their values."""
+    """A key of these and of arguments that are arrays, with words between them; the arrays, and their values."""
     key = [*first]
     operands = []
     values = []
     for a in row:
-        v = a._value if type(a) is Tensor else a
+        kind = type(a)
+        v = a._value if kind is Tensor else a
         if type(v) is _ndarray:
-            key.append((v.shape, v.dtype))
+            key.append(v.shape)
+            key.append(v.dtype)
             operands.append(a)
             values.append(v)
+        elif kind in PLACED or (kind is str and a not in BY_MEMORY):
+            key.append(a)
         else:
-            word = a if type(a) is str and a not in BY_MEMORY else word_of(a)
+            word = word_of(a)
             if word is None:
                 return (), (), values
             key.append(word)
@@ -108,13 +112,17 @@ def planned(name: str, ours: Any) -> Any:
                 if "out" in kwargs and type(kwargs["out"]) is Tensor:
                     out = kwargs.pop("out")
                     return _into(out, method(self, *args, **kwargs), ours)
-                for named in kwargs.items():
-                    kind = type(named[1])
-                    if kind not in STATIC and (kind is not str or named[1] in BY_MEMORY):
-                        named = named[0], word_of(named[1])
-                        if named[1] is None:
+                for name, a in kwargs.items():
+                    kind = type(a)
+                    if kind is bool:  # True equals 1
+                        key += ..., name, kind, a
+                    elif kind in STATIC or (kind is str and a not in BY_MEMORY):
+                        key += ..., name, a
+                    else:
+                        word = word_of(a)
+                        if word is None:
                             return call(ours, (self, *args), kwargs)
-                    key += (named, kind) if kind is bool else (named,)
+                        key += ..., name, word
             plan = _find(key)
             return unplanned(key, ours, (self, *args), kwargs, values) if plan is None else plan(operands, values)
         return call(ours, (self, *args), kwargs)
@@ -148,10 +156,10 @@ def _property(name: str, ours: Any, *args: Any) -> Any:
 
 def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """As `call`, for the commonest of arguments."""
-    if "out" in kwargs and type(kwargs["out"]) is Tensor and "casting" not in kwargs:
+    if kwargs and "out" in kwargs and type(kwargs["out"]) is Tensor and "casting" not in kwargs:
         out = kwargs.pop("out")
         return _into(out, _function(self, func, types, args, kwargs), func)
-    ours = func if type(func) is partial else _PLANNED.get(func)  # partial: a ufunc's method
+    ours = _PLANNED.get(func)
     if ours is None:
         if func in _ALONE:
             try:
@@ -185,7 +193,7 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
         elif kind in PLACED:  # np.sum(x, 0)
             operands, words, count = (x,), (y,), 1
         elif (kind is list or kind is tuple) and y and type(y[0]) in HOLDING:  # np.choose(places, [a, b])
-            key, operands, values = _row((ours, kind), (x, *y))
+            key, operands, values = _row((ours, 2, kind), (x, *y))
         else:
             word = word_of(y)
             if word is None or (kind is list and ours is take):
@@ -193,9 +201,9 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
             operands, words, count = (x,), (word,), 1
     elif count > 2:
         kind = type(args[1])
-        if kind is Tensor or kind is _ndarray:  # np.interp(x, points, heights)
+        if kind is Tensor or kind is _ndarray or type(args[2]) in HOLDING:  # np.interp(x, points, heights)
             key, operands, values = _row((ours,), args)
-        elif kind is list and (ours is take or type(args[2]) in HOLDING):  # np.einsum(x, [0, 1], y, [1, 2])
+        elif kind is list and ours is take:
             return call(ours, args, kwargs)
         elif words := _words(args[1:]):  # np.swapaxes(x, 0, 1)
             operands, count = (x,), 1
@@ -219,21 +227,23 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     if words:
         key += words
     if kwargs:
-        named: Any
-        for named in kwargs.items():
-            kind = type(named[1])
-            if kind not in STATIC and (kind is not str or named[1] in BY_MEMORY):
-                name, a = named
-                v = a._value if type(a) is Tensor else a
+        for name, a in kwargs.items():
+            kind = type(a)
+            if kind is bool:  # True equals 1
+                key += ..., name, kind, a
+            elif kind in STATIC or (kind is str and a not in BY_MEMORY):
+                key += ..., name, a
+            else:
+                v = a._value if kind is Tensor else a
                 if type(v) is _ndarray:
+                    key += ..., name, v.shape, v.dtype
                     operands = *operands, a  # so far they may be the caller's list
-                    named = name, v.shape, v.dtype
                     values.append(v)
                 else:
-                    named = name, word_of(a)
-                    if named[1] is None:
+                    word = word_of(a)
+                    if word is None:
                         return call(ours, args, kwargs)
-            key += (named, kind) if kind is bool else (named,)
+                    key += ..., name, word
     plan = _find(key)
     return unplanned(key, ours, args, kwargs, values) if plan is None else plan(operands, values)
 
@@ -255,7 +265,7 @@ _ALONE |= {np.iscomplexobj, np.isrealobj, np.ndim, np.result_type, np.shape, np.
 # functions that are ops of three arguments: one plan for all types, and for numbers that are others each time
 _OF_THREE = {np.where: plan_of_any(WHERE, 3), np.clip: plan_of_any(CLIP, 3)}
 _UNPLANNED = {*LIKE, *_OF_THREE, *_ALONE, np.nonzero}
-_PLANNED = {f: ours for f, ours in FUNCTIONS.items() if f not in _UNPLANNED}
+_PLANNED: dict[Any, Any] = {f: ours for f, ours in FUNCTIONS.items() if f not in _UNPLANNED}  # and methods of ufuncs
 _any_function = ArrayLike.__array_function__
 Tensor.__array_function__ = _function  # type: ignore[method-assign, assignment]
 for _name, _ours in METHODS.items():
@@ -288,8 +298,11 @@ def _bound(ufunc: np.ufunc, method: str) -> Any:
     """The function that is asked for a plan: one for all calls, since plans are found by it."""
     known = _BOUND[method]
     if len(known) == _MANY:  # np.frompyfunc makes new ones
+        for made in known.values():
+            del _PLANNED[made]
         known.clear()
     made = known[ufunc] = partial(_call_ufunc, ufunc, method)
+    _PLANNED[made] = made
     return made
 
 

@@ -62,35 +62,48 @@ _find = PLANS.get
 def word_of(a: Any) -> Any:
     """What stands in a key for an argument without arrays in it, such that equal ones mean the same; or None.
 
-    Bytes stand for numbers, which may well be others next time.
+    Bytes stand for numbers, which may well be others next time. No word is a dtype, as that of an array, which stands
+    behind its shape, nor `...`, behind which stand keywords.
     """
     kind = type(a)
     if kind is float:
         return dumps(a, _NO_REFERENCES)
     if kind is list or kind is tuple:
-        if kind is tuple and INTS.issuperset(map(type, a)):
-            return a
+        if kind is tuple:
+            for x in a:
+                if type(x) is not int:
+                    break
+            else:
+                return a
         if len(a) > _LONG:
             return None
-        if _SIMPLE.issuperset(map(type, a)):
-            return dumps(a, _NO_REFERENCES)
-        if type(a[0]) in HOLDING:
-            return None
-        if all([type(x) in _SIMPLE or _is_simple_row(x) for x in a]):
-            return dumps(a, _NO_REFERENCES)
-        words: list[Any] = [kind]
         for x in a:
-            words.append((type(x), x) if type(x) in STATIC else word_of(x))
-            if words[-1] is None:
-                return None
-        return tuple(words)
+            if type(x) not in _SIMPLE:
+                break
+        else:
+            return dumps(a, _NO_REFERENCES)
+        return _word_of_row(a)
     if kind is str:
         return None if a in BY_MEMORY else a
     if kind is bool:
         return kind, a
     if kind is slice and BOUNDS.issuperset((type(a.start), type(a.stop), type(a.step))):
         return dumps((..., a.start, a.stop, a.step), _NO_REFERENCES)
-    return a if isinstance(a, np.dtype) else None
+    return (np.dtype, a) if isinstance(a, np.dtype) else None
+
+
+def _word_of_row(a: Any) -> Any:
+    """A list or tuple that holds more than plain numbers."""
+    if type(a[0]) in HOLDING:
+        return None
+    if all([type(x) in _SIMPLE or _is_simple_row(x) for x in a]):
+        return dumps(a, _NO_REFERENCES)
+    words: list[Any] = [type(a)]
+    for x in a:
+        words.append((type(x), x) if type(x) in STATIC else word_of(x))
+        if words[-1] is None:
+            return None
+    return tuple(words)
 
 
 def _is_simple_row(a: Any) -> bool:

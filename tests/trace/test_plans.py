@@ -1,13 +1,14 @@
 """Functions that follow a plan: the same values, records and errors as without one, and no plan where values decide."""
 
 import operator
+from collections import defaultdict
 
 import numpy as np
 import pytest
 
 import tapec
 from tapec.ir import OPS, Node, input_node, type_of
-from tapec.trace import computing, steps
+from tapec.trace import calls, computing, steps
 from tests.ops.cases import WITHOUT_SAMPLE  # whose module fills the table of ops
 
 A = np.arange(12.0).reshape(3, 4) - 5.0
@@ -451,6 +452,76 @@ def test_a_list_of_arrays_stays_as_it_is_where_another_array_is_named(no_plans):
         got, want = np.sum(rows, axis=0, where=mask), np.sum([A, B], axis=0, where=A > 0)
         np.testing.assert_array_equal(got.numpy(), want)
         assert len(rows) == 2
+
+
+GATHERED = (
+    lambda f, a, b, c: f(a, [b, c]),
+    lambda f, a, b, c: f([a, b, c]),
+    lambda f, a, b, c: f([a, b], c),
+    lambda f, a, b, c: f(a, b, c),
+    lambda f, a, b, c: f((a, b), [c]),
+    lambda f, a, b, c: f((a, b, c)),
+    lambda f, a, b, c: f(a, [b]),
+    lambda f, a, b, c: f([a, b]),
+    lambda f, a, b, c: f([a], b),
+    lambda f, a, b, c: f(a, b),
+    lambda f, a, b, c: f([a], [b]),
+)
+
+
+@pytest.mark.parametrize("f", [np.atleast_1d, np.atleast_2d, np.broadcast_arrays])
+def test_lists_of_the_same_arrays_are_told_apart_by_where_they_begin_and_end(f, no_plans):
+    x, y = tapec.constant(A[0]), tapec.constant(B[0])
+    for _ in range(4):
+        for call in GATHERED:
+            for given in ((x, y, x), (x, B[0], y), (A[0], x, B[0])):
+                got, want = call(f, *given), call(f, *[np.asarray(a) for a in given])
+                several = isinstance(want, (list, tuple))
+                for one, other in zip(got if several else [got], want if several else [want], strict=True):
+                    np.testing.assert_array_equal(np.asarray(one), other)
+
+
+def test_words_are_told_from_names_and_from_types_of_arrays(no_plans):
+    x = tapec.constant(A)
+    spellings = (
+        lambda x: np.sum(x, (0,), np.dtype(np.float32)),
+        lambda x: np.sum(x, (0,), np.float32),
+        lambda x: np.sum(x, axis=(0,), dtype=np.dtype(np.float32)),
+        lambda x: np.sum(x, 0, keepdims=True),
+        lambda x: np.sum(x, 0, keepdims=1),
+        lambda x: np.sum(x, dtype=complex),
+        lambda x: np.sum(x, dtype=int, keepdims=False),
+        lambda x: np.take(x, np.array([1, 5]), 1, None, "wrap"),
+        lambda x: np.take(x, np.array([1, 5]), 1, mode="wrap"),
+        lambda x: np.take(x, np.array([1, 5]), 1, mode="clip"),
+        lambda x: np.convolve(x[0], x[1], "same"),
+        lambda x: np.convolve(x[0], x[1], mode="valid"),
+        lambda x: x.sum((0,), np.dtype(np.float32)),
+        lambda x: x.sum(dtype=np.dtype(np.float32), axis=(0,)),
+        lambda x: x.sum(keepdims=True),
+        lambda x: x.sum(keepdims=1, axis=1),
+        lambda x: x.take([0, 5], mode="wrap"),
+    )
+    for _ in range(4):
+        for f in spellings:
+            got, want = f(x), f(A)
+            np.testing.assert_allclose(got.numpy(), want, rtol=1e-6)
+            assert got.dtype == want.dtype and got.shape == want.shape
+    with pytest.raises(TypeError):
+        np.sum(x, "axis", 0)
+    with pytest.raises(TypeError):
+        np.sum(x, ("axis", 0))
+
+
+def test_methods_of_many_ufuncs_are_forgotten(monkeypatch, no_plans):
+    monkeypatch.setattr(calls, "_MANY", 2)
+    monkeypatch.setattr(calls, "_BOUND", defaultdict(dict))
+    known = set(calls._PLANNED)
+    for _ in range(3):
+        for ufunc in (np.add, np.multiply, np.maximum, np.minimum, np.fmax):
+            got = ufunc.reduce(tapec.constant(A), axis=1)
+            np.testing.assert_allclose(got.numpy(), ufunc.reduce(A, axis=1))
+            assert len(set(calls._PLANNED) - known) <= 2
 
 
 SPREADING = (
