@@ -107,7 +107,11 @@ def _over_one(name: str) -> Callable[[Node, dict[str, Any]], Any]:
 
 def _full(node: Node, params: dict[str, Any]) -> Any:
     shape, value, dtype = params["shape"], params["value"], params["dtype"]
-    return None if not shape or value or "-" in repr(value) else lambda: np.zeros(shape, dtype)
+    if not shape:
+        return None
+    if math.prod(shape) <= _LONG:
+        return np.full(shape, value, dtype).copy
+    return None if value or "-" in repr(value) else lambda: np.zeros(shape, dtype)
 
 
 def _getitem(node: Node, params: dict[str, Any]) -> Any:
@@ -170,6 +174,14 @@ def _einsum(node: Node, params: dict[str, Any]) -> Any:
 _C_EINSUM = np._core.multiarray.c_einsum  # type: ignore[attr-defined]
 
 
+def _set(node: Node, params: dict[str, Any]) -> Any:
+    """NumPy gives one array where it was asked for no more."""
+    run, flags = direct(node.op.numpy), dict(params["flags"])
+    if any([value for name, value in flags.items() if name.startswith("return")]):
+        return partial(run, **flags)
+    return lambda *xs: (run(*xs, **flags),)
+
+
 def _interp(node: Node, params: dict[str, Any]) -> Any:
     left, right = params["left"], params["right"]
     return None if node.inputs[2].type.dtype.kind == "c" else Call(_C_INTERP, (left, right))
@@ -204,6 +216,61 @@ def _tensordot(node: Node, params: dict[str, Any]) -> Any:
     columns = (n, math.prod([second[k] for k in rest]))
     front, back = (*kept, *summed), (*other, *rest)
     return lambda x, y: x.transpose(front).reshape(rows).dot(y.transpose(back).reshape(columns)).reshape(shape)
+
+
+def _quantile(node: Node, params: dict[str, Any]) -> Any:
+    """The same steps as NumPy's, but it is known already between which elements in order the quantiles lie."""
+    t, axis, q = node.inputs[0].type, params["axis"], np.asarray(params["q"])
+    if t.dtype != float or q.dtype != float or params["method"] != "linear":
+        return None
+    if params["keepdims"] or len(axis) not in (1, t.ndim) or not t.size:
+        return None
+    n = math.prod([t.shape[k] for k in axis])
+    place = q * (n - 1)
+    is_last = place >= n - 1
+    low, high = [np.where(is_last, -1, np.floor(place) + k) for k in (0, 1)]
+    between = _between(place - low, t.ndim - len(axis))
+    low, high = low.astype(np.intp), high.astype(np.intp)
+    order = np.unique([0, -1, *low.ravel(), *high.ravel()])
+    front = (*axis, *[k for k in range(t.ndim) if k not in axis]) if len(axis) < t.ndim else None
+
+    def quantile(x: Any) -> Any:
+        rows = x.flatten() if front is None else x.copy().transpose(front)
+        rows.partition(order, 0)
+        y = between(rows[low], rows[high])
+        last = rows[-1]  # nan, where one is among them
+        nans = np.isnan(last)
+        if nans.any():
+            if not y.shape:
+                return last
+            np.copyto(y, last, where=nans)
+        return y
+
+    return quantile
+
+
+def _between(share: np.ndarray, axes: int) -> Callable[[Any, Any], Any]:
+    """So far from one to the other, counted from the nearer one as NumPy does; and it warns of what NumPy warns of."""
+    if not share.shape:
+        part = float(share)
+        rest = 1 - part
+
+        def one(a: Any, b: Any) -> Any:
+            gap = b - a
+            y = a + gap * part
+            return y if part < 0.5 else b - gap * rest
+
+        return one
+    shares = share.reshape(share.shape + (1,) * axes)
+    rests, is_far = 1 - shares, shares >= 0.5
+
+    def several(a: Any, b: Any) -> Any:
+        gap = b - a
+        y = a + gap * shares
+        np.subtract(b, gap * rests, out=y, where=is_far)
+        return y
+
+    return several
 
 
 def _norm(node: Node, params: dict[str, Any]) -> Any:
@@ -270,6 +337,7 @@ _MAKERS: dict[str, Callable[[Node, dict[str, Any]], Any]] = {
     "norm": _norm,
     "pad": _pad,
     "polyval": _polyval,
+    "quantile": _quantile,
     "take_along_axis": _take_along_axis,
     "count_nonzero": _count_nonzero,
     "matmul": _matmul,
@@ -285,4 +353,5 @@ _MAKERS: dict[str, Callable[[Node, dict[str, Any]], Any]] = {
     "tensordot": _tensordot,
     "trace": _method("trace", "offset", "axis1", "axis2"),
     "transpose": _method("transpose", "axes"),
+    **dict.fromkeys(("intersect1d", "setdiff1d", "setxor1d", "union1d", "unique"), _set),
 }
