@@ -7,12 +7,14 @@ rules produce small.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from marshal import dumps
 from typing import Any
 
 import numpy as np
 
 from tapec.ir.graph import CONSTANT, ITEM, Graph, Node, Params, constant
 from tapec.ir.op import Op
+from tapec.ir.types import NUMBERS
 
 __all__ = ["BIG", "Builder"]
 
@@ -87,6 +89,8 @@ class Builder:
 
 def constant_key(value: Any) -> Any:
     """Equal for constants that are the same to the last bit and of the same type; big arrays go by identity."""
+    if type(value) in NUMBERS:
+        return (CONSTANT, dumps(value, 2))  # this version of `marshal` knows no references: equal bytes, equal numbers
     if isinstance(value, np.ndarray):
         if value.nbytes > BIG:
             return (CONSTANT, id(value))

@@ -34,25 +34,24 @@ Shape = tuple[int, ...]
 class Type:
     """The type of one array value, `f64[3,4]`; or of a Python scalar, `float`, which is weak as NEP 50 has it."""
 
-    __slots__ = ("_hash", "dtype", "shape", "weak")
+    __slots__ = ("_hash", "dtype", "shape", "size", "weak")
 
     shape: Shape
     dtype: np.dtype
     weak: bool
+    size: int
 
     def __init__(self, shape: Shape, dtype: Any, weak: bool = False):
         self.shape = shape
         self.dtype = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
         self.weak = weak
         self._hash = hash((shape, self.dtype, weak))
+        if shape is not None:  # else nobody knows it, and who asks fails
+            self.size = math.prod(shape)
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:

@@ -325,9 +325,11 @@ def defers(other: Any) -> bool:
     """Is it for the other operand to say what an operator means? One that is neither a number nor an array, and knows
     operators with itself on the right: somebody's vectors, units or polynomials.
     """
+    if type(other) in _PLAIN or isinstance(other, ArrayLike):
+        return False
     if getattr(other, "__array_ufunc__", True) is None:
         return True
-    if isinstance(other, (ArrayLike, float, int, np.ndarray, np.generic, list, tuple, Number)):
+    if isinstance(other, (float, int, np.ndarray, np.generic, list, tuple, Number)):
         return False
     if any(hasattr(other, name) for name in _AS_ARRAYS):
         return False
@@ -344,6 +346,7 @@ def _binary(ufunc: np.ufunc) -> tuple[Any, Any]:
     return forward, reflected
 
 
+_PLAIN = frozenset({float, int, np.ndarray})  # the commonest
 _AS_ARRAYS = ("__array__", "__array_interface__", "__array_struct__", "__len__", "_tapec_read", "tocsr")
 
 OPERATORS = {  # those with a reflected form

@@ -256,10 +256,11 @@ def call(name: str, *args: Any) -> Call:
 Look = Callable[[Node, Any], bool]  # at a node, in a walk
 
 
-def looks_below(pattern: Pattern) -> tuple[Look, ...]:
+def looks_below(pattern: Pattern, smaller: tuple[str, str] | None = None) -> tuple[Look, ...]:
     """Quick looks at a node whose op and whose operands' ops fit: which match can be ruled out at once?
 
     Operands that should be a number, the same, or among the operands of another; operands of operands, and theirs.
+    Of two variables, operands of one operand, the first may have to be `smaller`.
     """
     if not isinstance(pattern, Call):
         return ()
@@ -270,6 +271,8 @@ def looks_below(pattern: Pattern) -> tuple[Look, ...]:
             looks.append(_same(places[part.name], k))
         elif type(part) is Number and part.name is None:
             looks.append(_suits(k, part.suits))
+    if smaller is not None:
+        looks.append(_smaller_below(pattern, *smaller))
     for i, part in enumerate(pattern.args):
         for k, below in enumerate(operands(part)):
             if type(below) is not Variable:
@@ -296,6 +299,20 @@ def _same_below(i: int, k: int, j: int) -> Look:
     def look(node: Node, walk: Any) -> bool:
         below = node.inputs[i].inputs
         return k < len(below) and below[k] is node.inputs[j]
+
+    return look
+
+
+def _smaller_below(pattern: Call, small: str, large: str) -> Look:
+    named = [list(map(repr, operands(part))) for part in pattern.args]
+    i = next((i for i, names in enumerate(named) if small in names and large in names), None)
+    if i is None:
+        raise ValueError(f"{pattern!r}: no operand of it is of {small} and {large}")
+    j, k = named[i].index(small), named[i].index(large)
+
+    def look(node: Node, walk: Any) -> bool:
+        below = node.inputs[i].inputs
+        return below[j].type.size < below[k].type.size
 
     return look
 

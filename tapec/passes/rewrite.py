@@ -152,7 +152,7 @@ def variants(rule: Rule) -> Variants:
             first += (lambda node, walk: node.type.dtype.kind in kinds and guard(node),)
         else:
             first += (lambda node, walk: node.type.dtype.kind in kinds and guard(node, walk.uses.of),)
-    return tuple([(rule, pattern, first + looks_below(pattern)) for pattern in rule.pattern.variants()])
+    return tuple([(rule, pattern, first + looks_below(pattern, rule.smaller)) for pattern in rule.pattern.variants()])
 
 
 def asks_alone(rule: Rule) -> bool:

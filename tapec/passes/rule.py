@@ -32,6 +32,7 @@ class Rule:
     `once`: only if nothing else uses the nodes below the root.
     `kinds`: the dtype kinds that all nodes of the pattern must have.
     `least`: how many elements the result must have.
+    `smaller`: two variables, operands of one node; only if the first has fewer elements than the second.
     `alike`: only if all floats that meet have the dtype of the result; else two of fewer digits might meet first.
     `changes`: what may differ in the result. Nothing: equal bit for bit. "rounding": the last digits, or the order in
     which sums are added up; among cotangents also that of products, of which one may overflow that did not. "zeros":
@@ -40,7 +41,20 @@ class Rule:
     inf, overflow; such a rule runs only when the setting is on.
     """
 
-    __slots__ = ("alike", "changes", "guard", "kinds", "least", "name", "once", "only", "pattern", "replacement")
+    __slots__ = (
+        "alike",
+        "asks",
+        "changes",
+        "guard",
+        "kinds",
+        "least",
+        "name",
+        "once",
+        "only",
+        "pattern",
+        "replacement",
+        "smaller",
+    )
 
     def __init__(
         self,
@@ -54,12 +68,14 @@ class Rule:
         changes: str = "",
         least: int = 0,
         alike: bool = False,
+        smaller: tuple[str, str] | None = None,
     ):
         if changes not in CHANGES or only not in (None, "cotangents"):
             raise ValueError(f"rule {name}: {changes!r}, {only!r}")
         self.name, self.pattern, self.replacement, self.guard = name, pattern, replacement, guard
         self.only, self.once, self.kinds, self.changes, self.least = only, once, kinds, changes, least
-        self.alike = alike
+        self.alike, self.smaller = alike, smaller
+        self.asks = () if guard is None else parameters(guard)
 
     def alone(self) -> Rule:
         """The same, only if nothing else uses the nodes below the root."""
@@ -85,15 +101,16 @@ class Rule:
             return False
         if self.guard is None:
             return True
-        fact = found["fact"] = self.guard(*bound(self.guard, inner[0], found, walk))
+        given = [inner[0] if n == "y" else walk.uses.of if n == "uses" else found[n] for n in self.asks]
+        fact = found["fact"] = self.guard(*given)
         return fact
 
     def build(self, node: Node, found: dict[str, Any], builder: Builder) -> Node | None:
         """The replacement, made in the builder."""
         if isinstance(self.replacement, Pattern):
             return built(self.replacement, found, builder)
-        values = [Symbol(v, builder) if type(v) is Node else v for v in bound(self.replacement, node, found)]
-        result = self.replacement(*values)
+        given = [node if n == "y" else found[n] for n in parameters(self.replacement)]
+        result = self.replacement(*[Symbol(v, builder) if type(v) is Node else v for v in given])
         if result is None:
             return None
         return result.node if type(result) is Symbol else builder.constant(result)
@@ -101,18 +118,18 @@ class Rule:
 
 def _equally_precise(y: Node, found: dict[str, Any]) -> bool:
     """Have all floats that meet here the dtype of the result?"""
-    dtype = y.type.dtype
-    types = [value.type for value in found.values() if type(value) is Node]
-    return all([t.dtype == dtype or t.weak or t.dtype.kind not in "fc" for t in types])
-
-
-def bound(function: Any, y: Node, found: dict[str, Any], walk: Any = None) -> list[Any]:
-    """What a function of a rule takes: the values of the variables that its parameters name, `y` and `uses`."""
-    return [y if name == "y" else walk.uses.of if name == "uses" else found[name] for name in parameters(function)]
+    want = y.type
+    for value in found.values():
+        if type(value) is Node:
+            t = value.type
+            if t is not want and t.dtype != want.dtype and not t.weak and t.dtype.kind in "fc":
+                return False
+    return True
 
 
 @cache
 def parameters(function: Any) -> tuple[str, ...]:
+    """What a function of a rule takes: values of variables, `y` and `uses`."""
     code = function.__code__
     return code.co_varnames[: code.co_argcount]
 

@@ -113,6 +113,27 @@ def test_the_least_size_of_the_result():
     expect("exp %x; exp %m; return %0, %1", "exp %x; negative %m; return %0, %1", rule, inputs=inputs)
 
 
+def test_the_smaller_of_two_operands():
+    rule = Rule("", a * b * k, a * (b * k), smaller=("b", "a"))
+    inputs = "%x: f64[3], %y: f64[3], %m: f64[2,3]"
+    for product in ("multiply %x, %m", "multiply %m, %x"):
+        for whole in ("multiply %0, 2.0", "multiply 2.0, %0"):
+            expect(f"{product}; {whole}", "multiply %x, 2.0; multiply %m, %0", rule, inputs=inputs)
+    expect("multiply %x, %y; multiply %0, 2.0", "multiply %x, %y; multiply %0, 2.0", rule, inputs=inputs)
+    rule = Rule("", a - b, b - a, smaller=("b", "a"))
+    with pytest.raises(ValueError, match="no operand of it is of b and a"):
+        expect("subtract %x, %y", "", rule)
+
+
+def test_constants_are_told_apart_by_class_sign_and_last_bit():
+    numbers = [0.1, 0.1 + 2e-17, 1, 1.0, True, 1 + 0j, 0.0, -0.0, complex(-0.0, 0.0), complex(0.0, -0.0), 0, False]
+    numbers += [float("nan"), 2**80, 0.1 + 0.2, 0.3, np.float64(0.3), np.float32(0.3), np.int64(1), np.array(1)]
+    builder = Builder()
+    nodes = [builder.constant(value) for value in numbers]
+    assert len(set(nodes)) == len({repr((type(value), value)) for value in numbers})
+    assert all([builder.constant(value) is node for value, node in zip(numbers, nodes)])
+
+
 def test_twins_are_one_before_anything_fires():
     """The numbering is made before the walk: what equals an earlier node is found, in either order of operands."""
     rule = Rule("", x - x, np.cos(x))

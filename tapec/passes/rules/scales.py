@@ -42,10 +42,6 @@ def _costs_nothing(y: Node, x: Node, k: Any) -> bool:
     return is_mild(y, k) and x.type.shape == y.type.shape
 
 
-def _is_smaller(y: Node, a: Node, b: Node, k: Any) -> bool:
-    return b.type.size < a.type.size and _costs_nothing(y, a, k)
-
-
 def _are_multiplied_alike(y: Node, a: Node, b: Node, j: Any, k: Any) -> int:
     """Are terms multiplied by one number, or by two opposite ones, as well after they met? Gives the sign between."""
     if not is_mild(y, j) or abs(j) != abs(k) or max(a.type.size, b.type.size) < y.type.size:
@@ -77,10 +73,8 @@ def _differ(a: Node, b: Node) -> bool:
     return uniform_value(a) is None and uniform_value(b) is None
 
 
-def _scale(
-    name: str, pattern: Any, replacement: Any, guard: Any, once: bool = False, changes: str = "rounding"
-) -> Rule:
-    return Rule(name, pattern, replacement, guard, only="cotangents", changes=changes, once=once, alike=True)
+def _scale(name: str, pattern: Any, replacement: Any, guard: Any, changes: str = "rounding", **more: Any) -> Rule:
+    return Rule(name, pattern, replacement, guard, only="cotangents", changes=changes, alike=True, **more)
 
 
 def _are_small(x: Node, a: Node, b: Node) -> bool:
@@ -110,6 +104,10 @@ def _small(name: str, pattern: Any, replacement: Any) -> Rule:
 
 def _common(name: str, pattern: Any) -> Rule:
     return _scale(name, pattern, multiplied_once, _are_multiplied_alike, once=True, changes="zeros")
+
+
+def _into(name: str, pattern: Any, replacement: Any) -> Rule:
+    return _scale(name, pattern, replacement, lambda y, a, k: _costs_nothing(y, a, k), once=True, smaller=("b", "a"))
 
 
 SCALES = (
@@ -142,6 +140,6 @@ SCALES = (
     # outwards, where it costs no bigger multiplication; into the smaller operand, where it saves one
     _scale("factor-outwards", x * k * b, x * b * k, _costs_nothing, once=True),
     _scale("factor-outwards-of-quotient", x * k / b, x / b * k, _costs_nothing, once=True),
-    _scale("factor-into-smaller", a * b * k, a * (b * k), _is_smaller, once=True),
-    _scale("factor-into-smaller-divisor", a / b * k, a * (k / b), _is_smaller, once=True),
+    _into("factor-into-smaller", a * b * k, a * (b * k)),
+    _into("factor-into-smaller-divisor", a / b * k, a * (k / b)),
 )
