@@ -49,6 +49,8 @@ class Idle(NamedTuple):
 def idle_values(log: Log, needed: set[int]) -> Idle | None:
     """The large values in a log that were computed there, and are in none of these slots."""
     records, due = log.records, dict[int, list[Value]]()
+    if not any([type(v) is Gone or (type(v) is np.ndarray and v.nbytes >= LARGE) for v in log.held]):
+        return None
     if any([len(entry) > 6 for entry in records]):
         return None  # with changes in place, which the structure tells, a tensor stands for several values
     uses = Counter([id(x) for entry in records for x in entry[1]])
@@ -86,10 +88,9 @@ def let_go(log: Log, idle: Idle) -> None:
 
 def forget(log: Log) -> None:
     """Let go of the large values of a run whose graph is known. What is pending holds what it will be computed from."""
-    if any([type(v) is np.ndarray and v.nbytes >= LARGE for v in log.held]):
-        idle = idle_values(log, log.leaves)
-        if idle is not None:
-            let_go(log, idle)
+    idle = idle_values(log, log.leaves)
+    if idle is not None:
+        let_go(log, idle)
 
 
 class Habits:
