@@ -298,8 +298,8 @@ def _bound(ufunc: np.ufunc, method: str) -> Any:
     """The function that is asked for a plan: one for all calls, since plans are found by it."""
     known = _BOUND[method]
     if len(known) == _MANY:  # np.frompyfunc makes new ones
-        for made in known.values():
-            del _PLANNED[made]
+        for made in list(known.values()):
+            _PLANNED.pop(made, None)
         known.clear()
     made = known[ufunc] = partial(_call_ufunc, ufunc, method)
     _PLANNED[made] = made
