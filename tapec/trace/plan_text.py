@@ -226,8 +226,8 @@ def _appending(text: Text, groups: list[set[int]], depth: int) -> Iterator[str]:
     yield "    code = frame.f_code"
     yield "lasti = frame.f_lasti"
     yield "append = rec.append"
-    for k in text.own:
-        yield f"h{k} = v{k}.copy() if type(v{k}) is ndarray else own(v{k})"
+    for k in text.own:  # as `own` has it, without the call
+        yield f"h{k} = v{k}.copy() if type(v{k}) is ndarray else type(v{k})(v{k})"
     plain = len(text.lines) == 1 and text.operands == 1 and text.lines[0].picks == (0,)
     for n, line in enumerate(text.lines):
         for k in line.flags:
@@ -312,7 +312,6 @@ _SPACE = {
     "ndarray": np.ndarray,
     "new": object.__new__,
     "note_user_line": note_user_line,
-    "own": own,
     "share": share,
     "user_frame": user_frame,
     "wrap": wrap,
