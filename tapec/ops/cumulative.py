@@ -11,7 +11,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import conj, define, ndim_of
 from tapec.ops.kit import along, as_array, both, drawn, flat, present, rolled
-from tapec.ops.reductions import sum_dtype
+from tapec.ops.reductions import in_dtype, sum_dtype
 
 __all__ = ["CUMPROD", "CUMSUM", "RECURRENCE"]
 
@@ -127,7 +127,7 @@ def _along(op: Any, a: Any, axis: Any, dtype: Any) -> Any:
         a, axis = flat(a), 0
     if dtype is not None:
         a = a.astype(dtype)
-    return apply(op, (a,), (("axis", normalize_axis(axis, ndim_of(a))),))
+    return in_dtype(apply(op, (a,), (("axis", normalize_axis(axis, ndim_of(a))),)), dtype)
 
 
 @method("cumsum")

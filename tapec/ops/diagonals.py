@@ -15,7 +15,7 @@ from tapec.ops.array import apply, implements, method
 from tapec.ops.define import define, ndim_of, shape_of
 from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import as_array, both, drawn, flat, permuted, rolled, same_type
-from tapec.ops.reductions import sum_dtype
+from tapec.ops.reductions import in_dtype, sum_dtype
 
 __all__ = ["DIAG", "DIAGONAL", "EYE", "TRACE", "TRIL", "TRIU", "eye"]
 
@@ -231,7 +231,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     params = _diagonal_params(a, offset, axis1, axis2)
     if dtype is not None:
         a = a.astype(dtype)
-    return apply(TRACE, (a,), params)
+    return in_dtype(apply(TRACE, (a,), params), dtype)
 
 
 @implements(np.linalg.trace)

@@ -153,8 +153,13 @@ def _folded(
     a = masked(as_array(a), where, identity)
     if dtype is not None:
         a = a.astype(dtype)
-    y = apply(op, (a,), lanes_param(a, axis, keepdims))
+    y = in_dtype(apply(op, (a,), lanes_param(a, axis, keepdims)), dtype)
     return y if initial is None else pair(y, _first(initial, y.dtype))
+
+
+def in_dtype(total: Any, dtype: Any) -> Any:
+    """A sum or a product in the dtype that was asked for: of small integers and of truth values it has a wider one."""
+    return total if dtype is None or total.dtype == dtype else total.astype(dtype)
 
 
 def _first(initial: Any, dtype: np.dtype) -> Any:
@@ -172,8 +177,9 @@ def mean_(
 ) -> Any:
     a = as_array(a)
     if dtype is not None:
-        if np.dtype(dtype).kind in "iu":
-            return mean_(a.astype(dtype), axis, None, None, keepdims, where=where).astype(dtype)
+        if np.dtype(dtype).kind in "biu":
+            number = np.sum(np.broadcast_to(truths(where), a.shape), axis=axis, keepdims=keepdims)
+            return (np.sum(a, axis, dtype, keepdims=keepdims, where=where) / number).astype(dtype)
         a = a.astype(dtype)
     if where is not True:
         where = np.broadcast_to(truths(where), a.shape)
@@ -279,4 +285,4 @@ def unsupported(what: str, mend: str) -> UnsupportedError:
     return UnsupportedError(at_user_line(f"{what}. Mend: {mend}."))
 
 
-__all__ += ["masked", "mean_dtype", "reduction_source", "sum_dtype", "unsupported"]
+__all__ += ["in_dtype", "masked", "mean_dtype", "reduction_source", "sum_dtype", "unsupported"]

@@ -12,7 +12,15 @@ from tapec.ops.array import apply, implements, method
 from tapec.ops.checks import checked
 from tapec.ops.define import axes_param, ndim_of, shape_of, spread
 from tapec.ops.kit import as_array, plain_number, real_dtype, truths
-from tapec.ops.reductions import count, mean_dtype, reduction, reduction_cases, reduction_source
+from tapec.ops.reductions import (
+    count,
+    in_dtype,
+    mean_dtype,
+    reduction,
+    reduction_cases,
+    reduction_source,
+    unsupported,
+)
 from tapec.ops.symbol import holds
 
 __all__ = ["STD", "VAR", "aligned_weights", "average", "corrcoef", "cov"]
@@ -58,16 +66,20 @@ def _moment(
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
     if dtype is not None:
+        if np.dtype(dtype).kind in "biu":
+            raise unsupported(
+                f"np.{op.name} with dtype={np.dtype(dtype)} rounds at each step, the mean too", "leave dtype out"
+            )
         a = a.astype(dtype)
     if where is True and mean is None:
         params = axes_param(a, axis, keepdims)
-        return apply(op, (a,), (*params, ("ddof", plain_number(ddof))))
+        return in_dtype(apply(op, (a,), (*params, ("ddof", plain_number(ddof)))), dtype)
     where = np.broadcast_to(truths(where), a.shape)
     mean = np.mean(a, axis=axis, keepdims=True, where=where) if mean is None else mean
     number = np.sum(where, axis=axis, keepdims=keepdims).astype(_spread_dtype(a.dtype))
     squares = np.square(np.abs(a - mean)) if a.dtype.kind == "c" else np.square(a - mean)
     y = np.sum(squares, axis=axis, keepdims=keepdims, where=where) / np.maximum(number - ddof, 0)
-    return _root(y) if op is STD else y
+    return in_dtype(_root(y) if op is STD else y, dtype)
 
 
 def _root(y: Any) -> Any:
