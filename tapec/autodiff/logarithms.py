@@ -21,7 +21,7 @@ from tapec.ir import Node, is_literal
 from tapec.ops import apply
 from tapec.tuples import NamedTuple
 
-__all__ = ["Logarithm", "SHARES", "SUMS", "logarithm_of"]
+__all__ = ["Logarithm", "SHARES", "SUMS", "logarithm_of", "sigmoid_of"]
 
 FAR = 8  # operations between a product and an exponential in it
 SHARES, SUMS = "shares", "sums"  # what may count as an exponential: sigmoids; sums with one that are no divisors
@@ -67,7 +67,7 @@ def _leads(node: Node, also: Collection[str], far: int, sign: int = 1) -> bool:
 def _is_exponential(node: Node, also: Collection[str], sign: int) -> bool:
     if node.op.name in EXPONENTIALS or (SUMS in also and sign > 0 and _is_sum(node)):
         return True
-    return SHARES in also and _sigmoid(_rest(node) or node) is not None
+    return SHARES in also and sigmoid_of(_rest(node) or node) is not None
 
 
 def _is_sum(node: Node) -> bool:
@@ -93,7 +93,7 @@ class Sigmoid(NamedTuple):
     inner: tuple[Node, ...]
 
 
-def _sigmoid(node: Node) -> Sigmoid | None:
+def sigmoid_of(node: Node) -> Sigmoid | None:
     name, inputs = node.op.name, node.inputs
     if name in ("scipy.special.expit", "sigmoid"):
         return Sigmoid(1, inputs[0], (node,))
@@ -105,7 +105,7 @@ def _sigmoid(node: Node) -> Sigmoid | None:
 
 def _rest(node: Node) -> Node | None:
     """The sigmoid that is taken away from one."""
-    if node.op.name != "subtract" or not is_one(node.inputs[0]) or _sigmoid(node.inputs[1]) is None:
+    if node.op.name != "subtract" or not is_one(node.inputs[0]) or sigmoid_of(node.inputs[1]) is None:
         return None
     return node.inputs[1]
 
@@ -131,7 +131,7 @@ class _Walk(Writer):
             self.sums = True
             return with_held_exponentials(self, node) / self.held(node)  # not its value, but its derivative
         rest = _rest(node) if SHARES in self.also else None
-        found = _sigmoid(rest or node) if SHARES in self.also else None
+        found = sigmoid_of(rest or node) if SHARES in self.also else None
         if found is not None:
             self.inner |= dict.fromkeys(found.inner)
             slope = 1 - self.held(node) if rest is None else -self.held(rest)

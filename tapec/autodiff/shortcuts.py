@@ -2,7 +2,7 @@
 
 1 / (1 + exp(-x)) has y * (1 - y), and so has the derivative of logaddexp, and what is put together from both sides of
 zero with exp(-abs(x)), which is smooth there though its parts are not. Logarithms and roots of exp(x) / s, even of some
-of its elements, need no quotient and cannot divide by one that is zero; nor does what is over an exponential multiply
+of its elements, and of sigmoids and what these leave of one, need no quotient and cannot divide by one that is zero; nor does what is over an exponential multiply
 by one that is infinite, and what is flat far out holds it to a number. log(abs(x)) has 1 / x, and log(cosh(x)) tanh(x),
 which does not overflow. The square of a length has 2 * x, without a root. A power of a power is one power, and x *
 sqrt(k * x) is one of x. Densities have the powers of which they are products. Values between that have other uses get
@@ -21,7 +21,7 @@ from tapec.autodiff.as_one import Shortcut
 from tapec.autodiff.cotangents import settled
 from tapec.autodiff.densities import density
 from tapec.autodiff.factors import product_with_root, root_of_power
-from tapec.autodiff.logarithms import SHARES, SUMS, logarithm_of
+from tapec.autodiff.logarithms import SHARES, SUMS, logarithm_of, sigmoid_of
 from tapec.autodiff.monomials import monomial_of, one_power, root_of
 from tapec.autodiff.reverse import scaled, signed_cotangents
 from tapec.autodiff.saturated import FLAT, flat_function, held, is_exponential
@@ -100,7 +100,22 @@ def _root(node: Node) -> Shortcut | None:
 
 def _logarithm(node: Node) -> Shortcut | None:
     weighted = len(node.inputs) == 2  # by a number that may be zero
-    return _along_logarithm(node, len(node.inputs) - 1, _LOGARITHMS[node.op.name], split=weighted)
+    return _along_logarithm(node, len(node.inputs) - 1, _LOGARITHMS[node.op.name], (SHARES,), split=weighted)
+
+
+def _log1p(node: Node) -> Shortcut | None:
+    """log1p(-p) of a sigmoid p has p times the slope of its operand; 1 - p, which may be zero, is no divisor."""
+    below = node.inputs[0]
+    found = sigmoid_of(below.inputs[0]) if below.op.name == "negative" else None
+    if found is None or found.u.type != node.type:
+        return None
+    p, side = below.inputs[0], found.side
+    return Shortcut(
+        inputs=(found.u, p),
+        inner=(below, *found.inner),
+        vjp=lambda ct, y, u, p: (ct * p * -side, None),
+        jvp=lambda ts, y, u, p: ts[0] * p * -side,
+    )
 
 
 def _over_product(node: Node) -> Shortcut | None:
@@ -201,6 +216,7 @@ _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
     "reciprocal": _quotient,
     **dict.fromkeys(_LOGARITHMS, _logarithm),
     "log": _log,
+    "log1p": _log1p,
     **dict.fromkeys(["sqrt", "cbrt"], _root),
     **dict.fromkeys(["power", "float_power"], _power),
     "square": _product,

@@ -45,6 +45,9 @@ VANISHING = {  # of what is far below zero
     "geometric mean": lambda z: np.prod(share(z)) ** (1 / 3),
     "sigmoid": lambda z: np.sqrt(sigmoid(z)),
     "its rest": lambda z: (1 - sigmoid(-z)) ** 0.3,
+    "its logarithm": lambda z: np.log(sigmoid(z)) + special.xlogy(Q, special.expit(2 * z)),
+    "logarithm of its rest": lambda z: np.log2(1 - sigmoid(-z)) - np.log1p(-special.expit(-z)),
+    "cross-entropy": lambda z: Q * np.log(p := sigmoid(z)) + (1 - Q) * np.log(1 - p),
     "expit": lambda z: special.expit(z) ** 0.3,
     "deviation": lambda z: np.sqrt(special.expit(z) * (1 - special.expit(z))),
 }
@@ -256,6 +259,16 @@ def test_nothing_is_divided_by_the_root():
     g = tapec.grad(lambda z: np.sum((np.sqrt(share(z)) - 0.3) ** 2))
     g(z)
     assert "/= r" not in g.source(z) and "/ r" not in g.source(z)
+
+
+@pytest.mark.parametrize("rest", [lambda p: np.log(1 - p), lambda p: np.log1p(-p)])
+def test_logarithms_of_probabilities_divide_by_none(rest):
+    """Not even by those that are zero."""
+    z, q = np.array([0.3, -800.0, 800.0, -2.0]), np.array([0.0, 1.0, 0.0, 0.7])
+    f = lambda z: np.sum(q * np.log(sigmoid(z)) + (1 - q) * rest(sigmoid(z)))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        for way in (tapec.grad, tapec.jacfwd, by_tape):
+            np.testing.assert_allclose(way(f)(z), q - sigmoid(z), rtol=1e-12)
 
 
 OTHERS = {  # no exponential among the factors, or what is none
