@@ -1,12 +1,12 @@
 """Derivatives of several operations taken as one, where the whole has a simpler one than its parts in turn.
 
 1 / (1 + exp(-x)) has y * (1 - y), and so has the derivative of logaddexp, and what is put together from both sides of
-zero with exp(-abs(x)), which is smooth there though its parts are not. Logarithms and roots of exp(x) / s, even of some
-of its elements, and of sigmoids and what these leave of one, need no quotient and cannot divide by one that is zero; nor does what is over an exponential multiply
-by one that is infinite, and what is flat far out holds it to a number. log(abs(x)) has 1 / x, and log(cosh(x)) tanh(x),
-which does not overflow. The square of a length has 2 * x, without a root. A power of a power is one power, and x *
-sqrt(k * x) is one of x. Densities have the powers of which they are products. Values between that have other uses get
-their cotangents from those.
+zero with exp(-abs(x)), which is smooth there though its parts are not. Logarithms and roots of exp(x) / s, even of
+some of its elements, and of sigmoids and what these leave of one, need no quotient and cannot divide by one that is
+zero; nor does what is over an exponential multiply by one that is infinite, and what is flat far out holds it to a
+number. log(abs(x)) has 1 / x, and log(cosh(x)) tanh(x), which does not overflow. The square of a length has 2 * x,
+without a root. A power of a power is one power, and x * sqrt(k * x) is one of x. Densities have the powers of which
+they are products. Values between that have other uses get their cotangents from those.
 """
 
 from __future__ import annotations

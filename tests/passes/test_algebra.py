@@ -239,6 +239,42 @@ CASES = {
             "subtract %x, %y !ct; negative %0 !ct; return %0, %1",
         ],
     ),
+    "rests-multiplied": Case(
+        F,
+        [
+            (
+                "subtract 1, %x; subtract 1, %y !ct; multiply %0, %y !ct; multiply %x, %1 !ct; subtract %2, %3 !ct",
+                "subtract %y, %x !ct",
+            ),
+        ],
+        [
+            "subtract 1, %x; subtract 1, %y; multiply %0, %y; multiply %x, %1; subtract %2, %3",  # the user's
+            "subtract 2, %x !ct; subtract 1, %y !ct; multiply %0, %y !ct; multiply %x, %1 !ct; subtract %2, %3 !ct",
+            "subtract 1, %x !ct; subtract 1, %y !ct; multiply %0, %x !ct; multiply %y, %1 !ct; subtract %2, %3 !ct",
+        ],
+        [
+            # labels of few bits wrap around, and those of one row would be spread out
+            (UNSIGNED, "subtract 1, %x; subtract 1, %y; multiply %0, %y; multiply %x, %1; subtract %2, %3 !ct"),
+            (
+                LARGE_AND_SMALL,
+                "subtract 1, %m; subtract 1, %s; multiply %0, %s; multiply %m, %1; subtract %2, %3 !ct",
+            ),
+        ],
+    ),
+    "rests-multiplied-and-added": Case(
+        F,
+        [
+            (
+                "subtract 1, %x; subtract %y, 1 !ct; multiply %0, %y !ct; multiply %x, %1 !ct; add %2, %3 !ct",
+                "subtract %y, %x !ct",
+            ),
+        ],
+        [
+            "subtract 1, %x; subtract %y, 1; multiply %0, %y; multiply %x, %1; add %2, %3",
+            "subtract 1, %x !ct; subtract 1, %y !ct; multiply %0, %y !ct; multiply %x, %1 !ct; add %2, %3 !ct",
+        ],
+        [(UNSIGNED, "subtract 1, %x; subtract %y, 1; multiply %0, %y; multiply %x, %1; add %2, %3 !ct")],
+    ),
     "absolute-of-nonnegative": Case(
         F,
         [

@@ -76,6 +76,11 @@ def _decides(y: Node, x: Node) -> bool:
     return x.type.weak and all([i.type.dtype == y.type.dtype for i in y.inputs])
 
 
+def _is_difference(y: Node, a: Node, b: Node) -> bool:
+    """Is it a cotangent, with what two numbers leave of one, of the same dtype and shape?"""
+    return y.role is not None and a.type == b.type == y.type
+
+
 SHARE = np.minimum(np.exp(x - np.clip(np.logaddexp(k, x), j, i)), 1.0)  # of exp(x) in exp(k) + exp(x)
 
 
@@ -140,6 +145,9 @@ ALGEBRA = (
     Rule("negative-over-shared", -a / b, -(a / b), is_cotangent),
     Rule("negative-minus", -a - b, -(a + b), only="cotangents", changes="zeros", once=True),
     Rule("negative-of-difference", -(a - b), b - a, only="cotangents", changes="zeros", once=True),
+    # the derivative of a cross-entropy: labels and probabilities, each with what is left of the other
+    Rule("rests-multiplied", (1 - a) * b - (1 - b) * a, b - a, _is_difference, changes="zeros"),
+    Rule("rests-multiplied-and-added", (1 - a) * b + (b - 1) * a, b - a, _is_difference, changes="zeros"),
     # absolute values and squares
     Rule("absolute-of-nonnegative", np.absolute(x), x, guard=lambda x: is_nonnegative(x)),
     Rule("absolute-of-negative", np.absolute(-x), np.absolute(x), kinds="f"),
