@@ -15,6 +15,7 @@ from tapec.passes.rewrite import Rewrite, RuleSet
 from tapec.passes.rules import (
     ALGEBRA,
     CHOLESKY_GRADIENTS,
+    CHOSEN_SUMS,
     CONTRACTIONS,
     DIAGONALS,
     ENDS,
@@ -69,6 +70,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("stability", RuleSet("Use forms that lose fewer digits.", STABILITY)),
     ("inverses", INVERSES),
     ("triangles", RuleSet("Inverses of and systems with triangular matrices by blocks.", TRIANGLES)),
+    ("sums", RuleSet("Factors come after sums of what is selected.", CHOSEN_SUMS, needs="where")),
     ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS, *SHAPES, TWINS, FOLD)),
     ("ends", RuleSet("Running sums that are read at one place are sums.", ENDS)),
     ("batched", batched),

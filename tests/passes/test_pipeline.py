@@ -15,7 +15,7 @@ from tapec.passes.report import Report
 from tests.passes.support import text
 
 NAMES = ["transparent", "dce", "cse", "masks", "guards", "fold", "layout", "factors", "stability"]
-NAMES += ["inverses", "triangles", "algebra", "ends", "batched"]
+NAMES += ["inverses", "triangles", "sums", "algebra", "ends", "batched"]
 
 
 def gradient(f, *shapes, wrt=(0,)):

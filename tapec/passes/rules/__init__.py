@@ -5,6 +5,7 @@ from tapec.passes.table import Table
 __all__ = [
     "ALGEBRA",
     "CHOLESKY_GRADIENTS",
+    "CHOSEN_SUMS",
     "CONTRACTIONS",
     "DIAGONALS",
     "ENDS",
@@ -34,6 +35,7 @@ __all__ = [
 
 ALGEBRA = Table("algebra", "ALGEBRA")
 CHOLESKY_GRADIENTS = Table("cholesky", "CHOLESKY_GRADIENTS", "inv solve")
+CHOSEN_SUMS = Table("chosen_sums", "CHOSEN_SUMS", "where")
 CONTRACTIONS = Table("contractions", "CONTRACTIONS", "mean sum tensordot")
 DIAGONALS = Table("diagonals", "DIAGONALS", "diagonal trace")
 ENDS = Table("ends", "ENDS", "cumsum")
