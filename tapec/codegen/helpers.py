@@ -17,12 +17,15 @@ __all__ = ["add_at", "chosen", "helper_text", "in_threads", "masked", "stable_or
 def add_at(target, *index_and_values):
     """target[index] += values for index arrays of the first axes, where a position that comes twice gets both.
 
-    np.add.at, by places in the flat array: for those it is fast. Two numbers side by side are added as one complex
-    number, which halves the places. Short rows are added column by column, long ones a few at a time.
+    np.add.at, by places in the flat array: for those it is fast. In rows two numbers side by side are added as one
+    complex number, which halves the places. Short rows are added column by column, long ones a few at a time.
     """
     *index, values = index_and_values
     if not target.flags.c_contiguous:
         np.add.at(target, tuple(index), values)
+        return
+    if target.ndim == 1:
+        np.add.at(target, index[0].reshape(-1), np.ravel(values))
         return
     places = 0
     for n, positions in zip(target.shape, index):

@@ -1,5 +1,7 @@
 """What generated code calls besides NumPy: right, and able to stand alone."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,17 @@ def test_positions_in_arrays_of_any_shape(shape, axes):
         np.testing.assert_allclose(target, wanted)
     with pytest.raises(IndexError, match="out of bounds"):
         add_at(np.zeros(shape), *index[:-1], index[-1] + 5, values)
+
+
+def test_places_in_a_vector_are_used_as_they_are():
+    index, values, target = np.tile(np.arange(-500, 500), (20, 1)), np.ones((20, 1000)), np.zeros(1000)
+    add_at(target, index, values)
+    np.testing.assert_array_equal(target, 20)
+    tracemalloc.start()
+    add_at(target, index, values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < index.nbytes / 2
 
 
 def test_places_that_come_twice_in_generated_code():
