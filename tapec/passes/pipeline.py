@@ -31,6 +31,7 @@ from tapec.passes.rules import (
     PLACES,
     POWERS,
     PRODUCTS,
+    RECIPROCALS,
     REDUCTIONS,
     SCALES,
     SELECTIONS,
@@ -70,8 +71,9 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("stability", RuleSet("Use forms that lose fewer digits.", STABILITY)),
     ("inverses", INVERSES),
     ("triangles", RuleSet("Inverses of and systems with triangular matrices by blocks.", TRIANGLES)),
-    ("sums", RuleSet("Factors come after sums of what is selected.", CHOSEN_SUMS, needs="where")),
+    ("sums", RuleSet("Factors come after sums of what is selected.", CHOSEN_SUMS)),
     ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS, *SHAPES, TWINS, FOLD)),
+    ("reciprocals", RuleSet("Divide small arrays rather than large ones.", RECIPROCALS)),
     ("ends", RuleSet("Running sums that are read at one place are sums.", ENDS)),
     ("batched", batched),
 )

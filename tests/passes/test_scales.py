@@ -3,7 +3,7 @@
 import numpy as np
 
 import tapec
-from tapec.passes.rules import SCALES
+from tapec.passes.rules import RECIPROCALS, SCALES
 from tapec.testing import check_rewrite
 from tests.passes.support import Case, table_tests, text
 
@@ -243,6 +243,32 @@ CASES = {
 
 
 test_rule, test_each_rule_has_a_case = table_tests(CASES, SCALES)
+
+
+LARGE = "%x: f64[64,64], %r: f64[64], %c: f64[64,1], %s: f64[], %z: f64[64,64]"
+LATE = {
+    "over-smaller": Case(
+        LARGE,
+        [
+            ("divide %x, %r !ct", "divide 1.0, %r !ct; multiply %x, %0 !ct"),
+            ("divide %x, %c !ct", "divide 1.0, %c !ct; multiply %x, %0 !ct"),
+            ("divide %x, %s !ct", "divide 1.0, %s !ct; multiply %x, %0 !ct"),
+        ],
+        [
+            "divide %x, %r",  # the user's
+            "divide %x, %z !ct",  # as large
+            "divide %r, %x !ct",
+            "divide %r, %c !ct",  # larger than both
+            "divide %x, 3.0 !ct",
+        ],
+        [
+            ("%x: f64[40,64], %r: f64[64]", "divide %x, %r !ct"),  # small
+            (LARGE.replace("f64[64]", "f32[64]"), "divide %x, %r !ct"),  # half of the digits
+            (LARGE.replace("f64[]", "float"), "divide %x, %s !ct"),
+        ],
+    ),
+}
+test_late_rule, test_each_late_rule_has_a_case = table_tests(LATE, RECIPROCALS)
 
 
 def test_numbers_beside_a_python_number_are_gathered():

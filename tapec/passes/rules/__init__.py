@@ -21,6 +21,7 @@ __all__ = [
     "PLACES",
     "POWERS",
     "PRODUCTS",
+    "RECIPROCALS",
     "REDUCTIONS",
     "SCALES",
     "SPREADS",
@@ -51,6 +52,7 @@ PARTS = Table("slices", "PARTS", "scatter")
 PLACES = Table("places", "PLACES", "diag scatter tril triu")
 POWERS = Table("powers", "POWERS", "norm power")
 PRODUCTS = Table("products", "PRODUCTS", "diag matmul trace transpose")
+RECIPROCALS = Table("scales", "RECIPROCALS", "divide")
 REDUCTIONS = Table("reductions", "REDUCTIONS", "all any matmul mean reshape sum")
 SCALES = Table("scales", "SCALES")
 SELECTIONS = Table("selections", "SELECTIONS", "bitwise_and where")

@@ -22,11 +22,13 @@ from tapec.passes.numbering import key_of
 from tapec.passes.pattern import number, variables
 from tapec.passes.rule import Rule
 
-__all__ = ["SCALES"]
+__all__ = ["RECIPROCALS", "SCALES"]
 
 a, b, x = variables("a b x")
 j, k = number("j"), number("k")
 LARGE = 256  # elements
+MANY = 4096  # elements from which dividing all of them costs more than one more operation
+FEW = 4  # times as large as
 
 
 def is_mild(y: Node, *factors: Any) -> bool:
@@ -66,6 +68,11 @@ def _undoes(y: Node, j: Any, k: Any) -> bool:
 def _ends(y: Node, j: Any, k: Any) -> bool:
     """Is a product of the user's needed for a multiple of it alone?"""
     return y.role is not None and y.inputs[0].role is None and is_mild(y, j, k)
+
+
+def _is_much_larger(y: Node, a: Node, b: Node) -> bool:
+    """Is it quicker to make the reciprocal of b, and to multiply by it?"""
+    return a.type == y.type and FEW * b.type.size <= a.type.size and uniform_value(b) is None and not b.type.weak
 
 
 def _differ(a: Node, b: Node) -> bool:
@@ -142,4 +149,18 @@ SCALES = (
     _scale("factor-outwards-of-quotient", x * k / b, x / b * k, _costs_nothing, once=True),
     _into("factor-into-smaller", a * b * k, a * (b * k)),
     _into("factor-into-smaller-divisor", a / b * k, a * (k / b)),
+)
+
+# at last, when all has been found that cancels with a divisor
+RECIPROCALS = (
+    Rule(
+        "over-smaller",
+        a / b,
+        a * (1.0 / b),
+        _is_much_larger,
+        only="cotangents",
+        changes="rounding",
+        alike=True,
+        least=MANY,
+    ),
 )
