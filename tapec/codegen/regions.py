@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
+from operator import itemgetter
 
 from tapec.codegen.plan import count_uses, is_view, readers_of
 from tapec.codegen.scatter import fused_operand, is_scatter
@@ -175,9 +176,14 @@ def _sink(graph: Graph, level: dict[Node, int], aligned: dict[Node, set[int]]) -
 
 
 def _regions(
-    graph: Graph, rows: int, groups: dict[Place, list[Node]], level: dict[Node, int], place: Mapping[Node, int]
+    graph: Graph,
+    rows: int,
+    groups: dict[Place, list[Node]],
+    level: dict[Node, int],
+    place: Mapping[Node, int],
 ) -> tuple[list[Region], dict[Node, int]]:
     inside = {n: key for key, group in groups.items() for n in group}
+    joined = _joining(graph, rows, groups, level, place)
     sums: dict[Place, list[Node]] = {}
     for node in graph.nodes:
         if node not in inside and is_sum_over_rows(node, rows):
@@ -185,6 +191,8 @@ def _regions(
             own = any(i in inside and inside[i][1] == key[1] for i in node.inputs)
             if own and all(level[i] < level[node] for i in node.inputs):  # else one is made after the loop
                 sums.setdefault(key, []).append(node)
+            elif node in joined:
+                sums.setdefault(joined[node], []).append(node)
     order = sorted(groups)
     number = {n: k for k, n in enumerate(graph.nodes)}
     regions = []
@@ -195,6 +203,41 @@ def _regions(
     levels = [k for k, _ in order]
     before = {n: bisect_left(levels, level[n]) for n in graph.nodes if n not in taken}
     return regions, before
+
+
+def _joining(
+    graph: Graph, rows: int, groups: dict[Place, list[Node]], level: dict[Node, int], place: Mapping[Node, int]
+) -> dict[Node, Place]:
+    """Sums over all rows of what a loop reads anyway, and the loop that may add them up. What is made of them comes
+    after it: where paths part, that may be too late.
+    """
+    found: dict[Node, Place] = {}
+    if len(set(place.values())) > 1:
+        return found
+    inside = {n for group in groups.values() for n in group}
+    late: dict[Node, int] = {}  # before which loop it is needed at last
+    for node in reversed(graph.nodes):
+        until = level[node] if node in inside else late.get(node, len(graph.nodes))
+        if node not in inside and is_sum_over_rows(node, rows) and not inside.isdisjoint(node.inputs):
+            until = level[node] - 1  # added up in a loop itself
+        for i in node.inputs:
+            late[i] = min(late.get(i, until), until)
+    reading: dict[Node, list[Place]] = {}  # the loops that read a value by rows
+    for key in sorted(groups):
+        for i in {n.inputs[k]: None for n in groups[key] for k in row_inputs(n, rows) or ()}:
+            reading.setdefault(i, []).append(key)
+    for node in graph.nodes:
+        if node not in inside and inside.isdisjoint(node.inputs) and is_sum_over_rows(node, rows):
+            loops = reading.get(node.inputs[0], [])
+            at = bisect_left(loops, level[node], key=itemgetter(0))
+            for key in loops[at : at + 1]:
+                if key[0] < late.get(node, len(graph.nodes)) and all([key in reading.get(i, ()) for i in node.inputs]):
+                    found[node] = key
+                    level[node] = key[0] + 1
+    for node in graph.nodes if found else ():
+        if node not in inside:
+            level[node] = max([level[node], *[level[i] for i in node.inputs if i not in inside]])
+    return found
 
 
 # ---------------------------------------------------------------------------------------------------------------

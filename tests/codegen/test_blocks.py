@@ -271,6 +271,30 @@ def test_what_one_loop_reads_is_computed_in_it():
     assert compiled.source.count("np.empty((2048, 100))") == 1  # e alone
 
 
+def test_sums_of_what_a_loop_reads_anyway_are_added_up_in_it():
+    def f(x, y):
+        return np.sum(np.exp(x * y) * np.sin(x)) - 0.5 * np.sum(1.0 + y - x**2)
+
+    source = check(gradient_of(f, LARGE, LARGE[::-1].copy()), LARGE, LARGE[::-1].copy()).source
+    assert source.count("y_.sum()") == source.count("x_.dot(x_)") == 1
+    assert "y.sum()" not in source and "x.dot(x)" not in source
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(np.exp(x - np.mean(x)) * np.sin(x)),  # which needs it
+        lambda x: np.sum(np.exp(x) * np.sin(x)) if np.sum(x) > -1e9 else 0.0 * np.sum(x),  # on which paths part
+    ],
+)
+def test_sums_that_are_needed_before_the_loop_come_before_it(f):
+    grad = tapec.value_and_grad(f)
+    np.testing.assert_allclose(grad(LARGE)[0], f(LARGE))
+    tapec.check_grads(f, (LARGE,), order=1)
+    before, _, loop = grad.source(LARGE).partition("for i in range")
+    assert re.search(r"x\.(sum|mean)\(\)", before) and "x_.sum()" not in loop
+
+
 def test_views_for_later_are_taken_later():
     """In the loop they would be copied; but a few columns are less than the array that they are columns of."""
 

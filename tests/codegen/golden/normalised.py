@@ -23,7 +23,7 @@ def normalised_value_and_grad(x, gain, shift):
         d_gain += np.einsum('ij,ij->j', t2, t)
         t2 *= gain
         s2 = np.vecdot(t2, t, keepdims=True)
-        t2 /= scale
+        t2 *= 1.0 / scale
         centred *= s2 / scale / scale * -0.0078125  # golden_functions.py:35   centred**2
         d_centred = np.add(t2, centred, out=t2)
         np.add(d_centred, d_centred.dot(np.ones((128, 1))) * -0.0078125, out=d_x_)  # golden_functions.py:34   np.me ...
