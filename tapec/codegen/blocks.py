@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen.items import no_run
+from tapec.codegen.placing import Placing, placings
 from tapec.codegen.plan import count_uses, is_view, readers_of
 from tapec.codegen.regions import Region, find_regions, has_rows, picks_by_row, row_inputs
 from tapec.codegen.scatter import is_scatter
 from tapec.codegen.schedule import early_ends
+from tapec.config import settings
 from tapec.ir import ITEM, Graph, Node, Op, constant, get_op, input_node, is_literal
 from tapec.ir.tree import Tree
 from tapec.ir.types import Type
@@ -28,14 +30,17 @@ class Body(NamedTuple):
     """The body of a loop over rows.
 
     `graph` computes one block: its outputs are first the values to be kept (`kept` of them), then the sums over the
-    block's rows. `sliced` tells which inputs are read by rows.
+    block's rows (`sums` of them), then what is added to parts of arrays. `sliced` tells which inputs are read by rows.
+    `placings` has the sums of such parts, in the order of the outputs; their bases come after the body's inputs.
     """
 
     graph: Graph
     sliced: tuple[bool, ...]
     kept: int
+    sums: int
     rows: int
     block: int
+    placings: tuple[Placing, ...] = ()
 
 
 ROWS = Op(name="row numbers", run=no_run, rule=no_run, kind="creation", source="np.arange(len({0}))")
@@ -54,15 +59,20 @@ def in_blocks(graph: Graph, tree: Tree | None = None) -> Graph:
     new: dict[Node, Node] = {i: i for i in graph.inputs}
     nodes: list[Node] = []
     waiting: list[list[Node]] = [[] for _ in range(len(regions) + 1)]
+    placed = [
+        [] if tree is not None else _placed(graph, rows, regions, k, before, readers, needed)
+        for k in range(len(regions))
+    ]
+    replaced = {n for found in placed for placing in found for n in placing.nodes()}
     for node in graph.nodes:
-        if node in before:
+        if node in before and node not in replaced:
             waiting[before[node]].append(node)
     for k, group in enumerate(waiting):
         for node in group:
             new[node] = _moved(node, new)
             nodes.append(new[node])
         if k < len(regions):
-            nodes.extend(_loop(regions[k], rows, readers, graph.outputs, new))
+            nodes.extend(_loop(regions[k], rows, readers, graph.outputs, new, placed[k]))
     return Graph(graph.inputs, nodes, [new[o] for o in graph.outputs], graph.name)
 
 
@@ -117,28 +127,54 @@ def _moved(node: Node, new: dict[Node, Node]) -> Node:
     return Node(node.op, inputs, node.params, node.type, node.origin, node.name, node.role)
 
 
+def _placed(
+    graph: Graph,
+    rows: int,
+    regions: list[Region],
+    k: int,
+    before: dict[Node, int],
+    readers: dict[Node, list[Node]],
+    uses: dict[Node, int],
+) -> list[Placing]:
+    """What the loop of this number adds to parts of arrays. Threads would add to the same rows at the same time."""
+    if settings.threads > 1:
+        return []
+    region = regions[k]
+    earlier = {n for r in regions[:k] for n in r.nodes}
+    there = {*graph.inputs, *earlier, *[n for n, loops in before.items() if loops <= k]}
+    return placings(graph, set(region.nodes).difference(region.sums), rows, there, uses, readers)
+
+
 def _loop(
-    region: Region, rows: int, readers: dict[Node, list[Node]], outputs: tuple[Node, ...], new: dict[Node, Node]
+    region: Region,
+    rows: int,
+    readers: dict[Node, list[Node]],
+    outputs: tuple[Node, ...],
+    new: dict[Node, Node],
+    placed: list[Placing],
 ) -> list[Node]:
     """The nodes of the outer program for one region: the loop, its results, and means made of sums; or those of the
     region, where one block would do."""
     region = region._replace(nodes=tuple(early_ends(region.nodes)))
     inside = {n for n in region.nodes if n not in region.sums}
-    adding = set(region.nodes)
+    adding = {*region.nodes, *[place.scatter for placing in placed for place in placing.places]}
     kept = [n for n in region.nodes if n in inside and (n in outputs or not adding.issuperset(readers.get(n, ())))]
     block = _even_block(rows, _most_rows(region, rows, inside, set(kept)))
     if block >= rows:  # all of it fits
-        for n in region.nodes:
+        all_nodes = [*region.nodes, *[n for placing in placed for n in placing.nodes()]]
+        for n in all_nodes:
             new[n] = _moved(n, new)
-        return [new[n] for n in region.nodes]
+        return [new[n] for n in all_nodes]
     body = _BodyMaker(rows, block, inside)
     for node in region.nodes:
         body.add(node)
-    results = [*kept, *region.sums]
-    made = Graph(body.inputs, body.nodes, [body.known[n] for n in results])
+    values = [place.value for placing in placed for place in placing.places]
+    made = Graph(body.inputs, body.nodes, [body.known[n] for n in (*kept, *region.sums, *values)])
+    results = [*kept, *region.sums, *[placing.total for placing in placed]]
     types = tuple(n.type for n in results)
-    inner = Body(made, tuple(body.sliced), len(kept), rows, block)
-    loop = Node(LOOP, tuple(new[e] for e in body.outer), (("body", inner),), types)
+    inner = Body(made, tuple(body.sliced), len(kept), len(region.sums), rows, block, tuple(placed))
+    bases = [placing.base for placing in placed if placing.base is not None]
+    loop = Node(LOOP, tuple(new[e] for e in (*body.outer, *bases)), (("body", inner),), types)
     nodes = [loop]
     for k, n in enumerate(results):
         item = Node(ITEM, (loop,), (("index", k),), n.type, n.origin, n.name, n.role)

@@ -10,7 +10,19 @@ from tapec.tuples import NamedTuple
 if TYPE_CHECKING:
     from tapec.codegen.plan import Plan
 
-__all__ = ["ASK", "UNKNOWN", "AddUp", "Asked", "Fork", "Repeat", "Rest", "Results", "items_of_path", "no_run"]
+__all__ = [
+    "ASK",
+    "UNKNOWN",
+    "AddInto",
+    "AddUp",
+    "Asked",
+    "Fork",
+    "Repeat",
+    "Rest",
+    "Results",
+    "items_of_path",
+    "no_run",
+]
 
 
 class Results(NamedTuple):
@@ -68,6 +80,15 @@ class AddUp(NamedTuple):
     node: Node
     target: str
     later: bool
+    leaves: tuple[Node, ...]
+
+
+class AddInto(NamedTuple):
+    """`target += value`, or `target -= value`, for a target that is a part of an array."""
+
+    node: Node
+    target: str
+    op: str
     leaves: tuple[Node, ...]
 
 

@@ -6,17 +6,19 @@ slices are computed in, and what is kept may stay there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.blocks import Body
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.helpers import in_threads
-from tapec.codegen.items import AddUp
+from tapec.codegen.items import AddInto, AddUp
 from tapec.codegen.names import Names, generic_name
+from tapec.codegen.placing import Placing
 from tapec.codegen.plan import Plan
+from tapec.codegen.scatter import place_template
 from tapec.codegen.statements import Assign, Augment, Def, Delete, Do, For, Return
-from tapec.codegen.templates import EMPTY_LIST, new_array
+from tapec.codegen.templates import COPY, EMPTY_LIST, new_array
 from tapec.config import settings
 from tapec.ir import CONSTANT, ITEM, Node
 from tapec.ir.types import Type
@@ -34,10 +36,14 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """Arrays for what is kept, zeros for what is added up, and the loop."""
     body: Body = node.param("body")
     parts = outer.plan.parts[node]
-    wanted = [(n, parts[k]) for k, n in enumerate(body.graph.outputs) if k in parts]
-    adding = set(body.graph.outputs[body.kept :])
+    count = body.kept + body.sums
+    wanted = [(n, parts[k]) for k, n in enumerate(body.graph.outputs[:count]) if k in parts]
+    adding = set(body.graph.outputs[body.kept : count])
+    values = body.graph.outputs[count:]
     kept = {n: part for n, part in wanted if n not in adding}
     sums = {n: _zero(outer, part, n) for n, part in wanted if n in adding}
+    bases = iter(node.inputs[len(body.graph.inputs) :])
+    totals = [_Total(outer, parts[count + k], placing, bases) for k, placing in enumerate(body.placings)]
     threads = settings.threads if body.rows >= 2 * settings.threads * body.block else 1
     names = outer.names
     mark = names.mark()
@@ -54,19 +60,24 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     spare: dict[str, Node] = {}  # slices of arrays that die here
     owned: list[Node] = []
     roots = list(map(outer.root_of, node.inputs))  # where others look into an array, later turns read it
-    for inner, whole, sliced in zip(body.graph.inputs, node.inputs, body.sliced, strict=True):
+    for inner, whole, sliced in zip(body.graph.inputs, node.inputs, body.sliced):
         name = outer.name[whole]
         names.fixed.add(name)  # the next turn needs it too
         called[inner] = slice_of(name) if sliced else name
         if sliced and roots.count(whole) == 1 and outer.dies(whole, whole.type):
             spare[called[inner]] = whole
             owned.append(inner)
-    plan = Plan(body.graph.nodes, [n for n, _ in wanted], in_loop=True)
+    into = [target for total in totals for target in total.parts(names, slice_of)]
+    placed: dict[Node, list[tuple[str, str]]] = {}
+    for n, target in zip(values, into, strict=True):
+        placed.setdefault(n, []).append(target)
+    plan = Plan(body.graph.nodes, [*[n for n, _ in wanted], *values], in_loop=True)
     inside = outer.inner(plan, names, called)
     inside.owned.update(owned)
     inside.workspace = {}
     inside.into = _Targets(outer, inside, kept, spare, slice_of)
-    lines = inside.block(_items(plan, shares, threads > 1))
+    inside.into.taken += [(total.part, total.base) for total in totals if total.base is not None]
+    lines = inside.block(_items(plan, shares, threads > 1, placed))
     even = body.rows % body.block == 0
     before, cut = workspace_lines(inside.workspace, names, None if even else (i, j))
     inside.moved = 0
@@ -81,6 +92,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         read = zip(body.graph.inputs, node.inputs, body.sliced)
         held = {called[inner]: whole for inner, whole, sliced in read if sliced and whole in outer.owned}
         held.update((name, kept[n]) for n, name in inside.into.given.items())
+        held.update((name, total.part) for total in totals for name in total.named)
         outer.out += _freed(outer, inside, held, [*before, *cut])
     outer.unbind(inside.bound)
     names.back_to(mark, {outer.name[part] for part in kept.values() if part in outer.name})
@@ -109,7 +121,7 @@ def _in_threads(
     return [*lines, For(shares, call, [Augment(total, "+", share) for total, share in sums])]
 
 
-def _items(plan: Plan, sums: dict[Node, str], later: bool) -> list[Any]:
+def _items(plan: Plan, sums: dict[Node, str], later: bool, placed: dict[Node, list[tuple[str, str]]]) -> list[Any]:
     items: list[Any] = []
     for n in plan.nodes:
         if n.op is CONSTANT or n.op is ITEM:
@@ -119,7 +131,36 @@ def _items(plan: Plan, sums: dict[Node, str], later: bool) -> list[Any]:
             items.append(AddUp(n, sums[n], later, plan.leaves[n]))
         elif n not in plan.nested:
             items.append(n)
+            items += [AddInto(n, target, op, (n,)) for target, op in placed.get(n, ())]
     return items
+
+
+class _Total:
+    """An array to parts of which a loop adds: zeros, the array that they are added to, if it dies, or a copy of it."""
+
+    def __init__(self, outer: Lowering, part: Node, placing: Placing, bases: Iterator[Node]):
+        base = None if placing.base is None else next(bases)
+        dying = base is not None and outer.dies(base, part.type)
+        self.part, self.places = part, placing.places
+        self.base = base if dying else None
+        self.named: list[str] = []  # what looks into it
+        self.out = outer.out
+        if base is not None and dying:
+            self.name = outer.name[base]
+        else:
+            value = new_array("zeros", part.type) if base is None else Expr(COPY, (outer.operand(base),))
+            self.name = outer.call(part)
+            self.out.append(Assign(self.name, value))
+            outer.own(part)
+        outer.names.fixed.add(self.name)
+
+    def parts(self, names: Names, slice_of: Callable[[str], str]) -> Iterator[tuple[str, str]]:
+        """What each turn adds to, by name, or, as the sign tells, subtracts from."""
+        for place in self.places:
+            view = names.take_new("v")
+            self.out.append(Assign(view, Expr(place_template(place.scatter), (self.name,)), place.scatter.origin))
+            self.named += [view, part := slice_of(view)]
+            yield part, place.op
 
 
 class _Targets:

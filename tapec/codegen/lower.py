@@ -15,7 +15,7 @@ from tapec.codegen.buffers import Buffers
 from tapec.codegen.cost import bytes_of, copied, workspace
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.idioms import BIT_BY_BIT, BY_DOT, HELPED, is_weak, out_template
-from tapec.codegen.items import ASK, UNKNOWN, AddUp, Asked, Fork, Rest, Results
+from tapec.codegen.items import ASK, UNKNOWN, AddInto, AddUp, Asked, Fork, Rest, Results
 from tapec.codegen.load import Space
 from tapec.codegen.names import Names
 from tapec.codegen.plan import TIMES, Plan, is_big, is_view
@@ -59,6 +59,9 @@ class Lowering(Buffers):
                 value = self.express(item.node)
                 kept = Assign(item.target, value) if item.later else Augment(item.target, "+", value, item.node.origin)
                 self.out.append(kept)
+                self.bury(item.leaves)
+            elif kind is AddInto:
+                self.out.append(Augment(item.target, item.op, self.operand(item.node), item.node.origin))
                 self.bury(item.leaves)
             elif kind is Rest:
                 self.rest(item)
