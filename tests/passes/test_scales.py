@@ -20,7 +20,59 @@ BIG = "%x: f64[20,30], %r: f64[30], %t: f64[30], %c: f64[20,1], %s: f64[], %z: f
 BIG += "%p: f64[10,20,2], %u: f64[10,20,1], %v: f64[10,20,1]"
 
 
+RESHAPED = "reshape %0 {shape=(3, 1)} !ct"
 CASES = {
+    "number-of-quotient-undone": Case(
+        X,
+        [
+            (
+                "divide 0.5, %x !ct; multiply %y, %0 !ct; multiply %1, 2.0 !ct",
+                "divide 1.0, %x !ct; multiply %y, %0 !ct",
+            ),
+            (  # two share it
+                "divide 0.5, %x !ct; multiply %y, %0 !ct; multiply %1, 2 !ct; multiply %m, %0 !ct; "
+                "multiply 2.0, %3 !ct; return %2, %4",
+                "divide 1.0, %x !ct; multiply %y, %0 !ct; multiply %m, %0 !ct; return %1, %2",
+            ),
+        ],
+        [
+            "divide 0.5, %x !ct; multiply %y, %0 !ct; multiply %1, 3.0 !ct",
+            "divide 0.5, %x !ct; multiply %y, %0 !ct; multiply %1, 2.0",  # the user's
+            "divide 0.5, %x !ct; multiply %y, %0 !ct; multiply %1, 2.0 !ct; return %1, %2",
+        ],
+        [(X.replace("%x: f64", "%x: f32"), "divide 0.5, %x !ct; multiply %y, %0 !ct; multiply %1, 2.0 !ct")],
+    ),
+    "factors-gathered-around-reshape": Case(
+        X,
+        [
+            (
+                f"multiply %x, 0.5 !ct; {RESHAPED}; multiply %1, 6.0 !ct",
+                "reshape %x {shape=(3, 1)} !ct; multiply %0, 3.0 !ct",
+            ),
+            (
+                f"multiply %x, 0.5 !ct; {RESHAPED}; multiply %1, 2.0 !ct",
+                "reshape %x {shape=(3, 1)} !ct; multiply %0, 1.0 !ct",  # which other rules drop
+            ),
+        ],
+        [
+            f"multiply %x, 0.5; {RESHAPED}; multiply %1, 2.0 !ct",  # the user's
+            f"multiply %x, 0.5 !ct; {RESHAPED}; multiply %1, 2.0 !ct; return %0, %2",
+            f"multiply %x, 1e300 !ct; {RESHAPED}; multiply %1, 1e-300 !ct",
+        ],
+    ),
+    "number-over-reshaped-times": Case(
+        X,
+        [
+            (
+                f"divide 0.5, %x !ct; {RESHAPED}; multiply %1, 2.0 !ct",
+                "divide 1.0, %x !ct; reshape %0 {shape=(3, 1)} !ct",
+            ),
+        ],
+        [
+            f"divide 0.5, %x; {RESHAPED}; multiply %1, 2.0 !ct",
+            f"divide 0.5, %x !ct; {RESHAPED}; multiply %1, 2.0 !ct; return %0, %2",
+        ],
+    ),
     "small-factors-first": Case(
         BIG,
         [

@@ -19,7 +19,7 @@ from tapec.ir import Node, broadcast_shapes, get_op
 from tapec.ops import Symbol
 from tapec.passes.facts import is_power_of_two, uniform_value
 from tapec.passes.numbering import key_of
-from tapec.passes.pattern import number, variables
+from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
 
 __all__ = ["RECIPROCALS", "SCALES"]
@@ -63,6 +63,12 @@ def _as_large(a: Node, b: Node) -> bool:
 def _undoes(y: Node, j: Any, k: Any) -> bool:
     """Does a cotangent take back a number that the user's program put in?"""
     return y.role is not None and is_power_of_two(j) and j * k == 1
+
+
+def _undoes_quotient(y: Node, j: Any, k: Any, uses: Any) -> bool:
+    """Does it take back the number of a quotient, which others may multiply by, too? They mostly do the same."""
+    product = y.inputs[0] if y.inputs[0].op.name == "multiply" else y.inputs[1]
+    return j * k == 1 and is_mild(y, j) and uses(product) == 1
 
 
 def _ends(y: Node, j: Any, k: Any) -> bool:
@@ -124,6 +130,26 @@ SCALES = (
     _scale("factors-gathered", x * j * k, times_both, lambda y, j, k: is_mild(y, j, k)),
     Rule("number-undone", x * j * k, lambda x: x, lambda y, j, k: _undoes(y, j, k), changes="rounding"),
     Rule("number-undone-within", x * (a * j) * k, x * a, lambda y, j, k: _undoes(y, j, k), changes="rounding"),
+    _scale(
+        "number-of-quotient-undone",
+        a * (k / x) * j,
+        lambda a, x: a * (1.0 / x),
+        lambda y, j, k, uses: _undoes_quotient(y, j, k, uses),
+    ),
+    _scale(
+        "factors-gathered-around-reshape",
+        np.reshape(x * j, params) * k,
+        lambda y, x, j, k: np.reshape(x, y.shape) * (j * k),
+        lambda y, j, k: is_mild(y, j, k),
+        once=True,
+    ),
+    _scale(
+        "number-over-reshaped-times",
+        np.reshape(k / x, params) * j,
+        lambda y, x, j, k: np.reshape(j * k / x, y.shape),
+        lambda y, j, k: is_mild(y, j, k),
+        once=True,
+    ),
     Rule(
         "factors-gathered-last",
         x * j * k,
