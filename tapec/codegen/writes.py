@@ -32,6 +32,7 @@ MANY = 256  # elements from which looking up their places in the flat array pays
 __all__ = ["Filled", "add_scatter", "add_scatter_into", "scatter", "scatter_into", "write"]
 
 NEGATIVE = parse_template("-_0", 1)
+NEGATIVE_INTO = parse_template("np.negative(_0, out=_1)", 2)
 ADD_AT = parse_template("np.add.at(_0, _1, _2)", 3)
 SUBTRACT_AT = parse_template("np.subtract.at(_0, _1, _2)", 3)
 
@@ -200,7 +201,7 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
     arrays = [low.operand(i) for i in index_arrays(part)]
     if op and _adds_many(part):
         low.space.helper("add_at", add_at)
-        given = (target, *arrays, value if op == "+" else Expr(NEGATIVE, (value,)))
+        given = (target, *arrays, value if op == "+" else _negative(low, part.inputs[0], value))
         call = parse_template(f"add_at({', '.join(slots(len(given)))})", len(given))
         low.out.append(Do(Expr(call, given), part.origin))
     elif op and arrays and has_repeats(part):
@@ -208,6 +209,14 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
         low.out.append(Do(Expr(ADD_AT if op == "+" else SUBTRACT_AT, (target, place, value)), part.origin))
     else:
         low.out.append(Store(Expr(place_template(part), (target, *arrays)), op, value, part.origin))
+
+
+def _negative(low: Lowering, node: Node, value: Expression) -> Expression:
+    """The values with the other sign: those themselves, if nobody needs them after this line."""
+    if type(value) is not str or not low.plan.is_big(node.type) or not low.dies(node, node.type):
+        return Expr(NEGATIVE, (value,))
+    low.out.append(Do(Expr(NEGATIVE_INTO, (value, value)), node.origin))
+    return value
 
 
 def _negated(value: Expression) -> Expression:

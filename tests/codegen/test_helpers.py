@@ -66,6 +66,28 @@ def test_places_that_come_twice_in_generated_code():
     np.testing.assert_allclose(h, other)
 
 
+def test_what_is_subtracted_at_places_changes_its_sign_where_it_is():
+    rng = np.random.default_rng(4)
+    x, i, j = rng.normal(size=(50, 3)), rng.integers(0, 50, 400), rng.integers(0, 50, 400)
+
+    def f(x, i, j):
+        d = x[i] - x[j]
+        return np.sum(d**4)
+
+    def g(x, i, j):
+        d = np.sin(x[i] * 2.0)
+        return np.sum(x[i] * d - d * x[j] * 3.0), d
+
+    for h, aux in ((f, False), (g, True)):
+        grad = tapec.grad(h, has_aux=aux)
+        found = grad(x, i, j)[0] if aux else grad(x, i, j)
+        with tapec.settings(optimize=False):
+            wanted = tapec.grad(h, has_aux=aux)(x, i, j)
+        np.testing.assert_allclose(found, wanted[0] if aux else wanted, rtol=1e-12, atol=1e-12)
+    source = tapec.grad(f).source(x, i, j)
+    assert "np.negative(" in source and ", -" not in source
+
+
 def test_places_of_a_mask_are_distinct_together_alone():
     mask = np.array([[True, True, False], [False, True, True], [True, False, True]])
     x, weights = np.arange(1.0, 10.0).reshape(3, 3), np.arange(1.0, 7.0)
