@@ -198,8 +198,8 @@ def docstring(x: Any) -> str:
 # ---------------------------------------------------------------------------------------------------------------
 # modules
 # ---------------------------------------------------------------------------------------------------------------
-ROOMS = """ir ops autodiff passes passes/rules codegen runtime trace api scipy scipy/spatial compat/tensorflow cli
-cli/commands report testing"""
+ROOMS = """ir ops autodiff passes passes/rules codegen runtime trace api scipy scipy/interpolate scipy/spatial
+compat/tensorflow cli cli/commands report testing"""
 
 
 def modules_tables() -> str:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["fft", "integrate", "linalg", "ndimage", "signal", "spatial", "special", "stats"]
+__all__ = ["fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "spatial", "special", "stats"]
 
-MODULES = ("fft", "integrate", "linalg", "ndimage", "signal", "spatial.distance", "special", "stats")
+MODULES = ("fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "spatial.distance", "special", "stats")
 
 
 def __getattr__(name: str) -> Any:

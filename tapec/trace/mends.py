@@ -163,9 +163,13 @@ def _scipy_message(error: BaseException) -> str:
     if user is None or not is_user_file(user.tb_frame.f_code.co_filename):  # it is itself what is differentiated
         return at_user_line(_taken_apart(scipy_package(code.co_filename), code.co_name, code.co_name))
     site = site_at(user.tb_frame, user.tb_lasti)
-    name = site.name.rpartition(".")[2] or code.co_name
+    package, full_name = _package(site.function, code.co_filename), site.name
+    made_by = type(at.tb_frame.f_locals.get("self")).__name__  # where it is an object that is called
+    if not _counterpart(package, full_name) and _counterpart(package, made_by):
+        full_name = made_by
+    name = full_name.rpartition(".")[2] or code.co_name
     line = f"{os.path.basename(user.tb_frame.f_code.co_filename)}:{user.tb_lineno}"
-    return f"{line}: {_taken_apart(_package(site.function, code.co_filename), name, site.name)}"
+    return f"{line}: {_taken_apart(package, name, full_name)}"
 
 
 def _taken_apart(package: str, name: str, full_name: str) -> str:
@@ -175,7 +179,6 @@ def _taken_apart(package: str, name: str, full_name: str) -> str:
 
 
 _ELSEWHERE = {  # what does it, of SciPy's functions that nothing in tapec.scipy stands for
-    "interp1d": "np.interp takes tensors",
     "minimize": "tapec.custom_root, with the gradient that is zero there, differentiates solutions",
     "minimize_scalar": "tapec.custom_root, with the slope that is zero there, differentiates solutions",
     "quad": "np.sum(weights * f(points)) takes tensors, with those of np.polynomial.legendre.leggauss",

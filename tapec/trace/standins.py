@@ -36,11 +36,15 @@ _LIFE |= {"__init_subclass__", "__class_getitem__", "__set_name__", "__reduce__"
 # objects
 # ---------------------------------------------------------------------------------------------------------------
 def is_own_class(kind: type) -> bool:
-    """A class that the user wrote, whose instances keep their state in a `__dict__` or in slots and nowhere else."""
+    """A class that the user wrote, whose instances keep their state in a `__dict__` or in slots and nowhere else.
+
+    One of ours that holds the user's arrays says by `_tapec_holds` that its instances are read in the same way.
+    """
     own = _OWN_CLASS.get(kind)
     if own is None:
+        known = (kind.__module__, kind.__name__) in _RECORDS or hasattr(kind, "_tapec_holds")
         own = _OWN_CLASS[kind] = kind is types.SimpleNamespace or (
-            (is_own_code(class_file(kind)) or (kind.__module__, kind.__name__) in _RECORDS)
+            (known or is_own_code(class_file(kind)))
             and all(c.__flags__ & _HEAP_TYPE for c in kind.__mro__[:-1])
             and not issubclass(kind, Enum)
         )

@@ -424,7 +424,7 @@ PLAIN = {
     "pdist": (lambda x: pdist(x[:, None]), "tapec.scipy.spatial.distance.pdist takes tensors"),
     "brentq": (lambda x: scipy.optimize.brentq(lambda z: z - x[1], 0, 3), "tapec.custom_root differentiates solutions"),
     "fsolve": (lambda x: scipy.optimize.fsolve(lambda z: z - x[1], 1.0), "tapec.custom_root differentiates solutions"),
-    "interp1d": (lambda x: scipy.interpolate.interp1d(K, x)(0.5), "np.interp takes tensors"),
+    "interp1d": (lambda x: scipy.interpolate.interp1d(K, x)(0.5), "tapec.scipy.interpolate.interp1d takes tensors"),
     "solve_ivp": (
         lambda x: scipy.integrate.solve_ivp(lambda t, y: -x * y, (0, 1), K),
         "tapec.scipy.integrate.solve_ivp takes tensors",

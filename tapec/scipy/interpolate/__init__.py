@@ -1,0 +1,40 @@
+"""scipy.interpolate on tensors: splines, piecewise polynomials and tables, differentiable in values, knots and places.
+
+`from tapec.scipy.interpolate import CubicSpline`; what is not here is SciPy's. Derivatives by a place are those of the
+polynomial that holds there: at a knot, of the one after it.
+
+Comes in: tensors and arrays.  Goes out: the same.  Needs SciPy; nothing of tapec imports it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy import interpolate as _interpolate
+
+from tapec.scipy.interpolate.cubic import (
+    Akima1DInterpolator,
+    CubicHermiteSpline,
+    CubicSpline,
+    PchipInterpolator,
+    pchip_interpolate,
+)
+from tapec.scipy.interpolate.grids import RegularGridInterpolator, interpn
+from tapec.scipy.interpolate.piecewise import PPoly
+from tapec.scipy.interpolate.tables import interp1d
+
+__all__ = [
+    "Akima1DInterpolator",
+    "CubicHermiteSpline",
+    "CubicSpline",
+    "PPoly",
+    "PchipInterpolator",
+    "RegularGridInterpolator",
+    "interp1d",
+    "interpn",
+    "pchip_interpolate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_interpolate, name)

@@ -1,0 +1,197 @@
+"""`PPoly`: a polynomial for each stretch between two knots, in powers of the distance from the first of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import interpolate as _interpolate
+
+from tapec.errors import UnsupportedError, at_user_line
+from tapec.ops import ArrayLike
+from tapec.ops.kit import as_array, plain_number
+from tapec.ops.symbol import holds
+
+__all__ = ["PPoly", "column", "double", "kept", "placed", "real"]
+
+
+# -- operands ---------------------------------------------------------------------------------------------------------
+def double(x: Any) -> Any:
+    """In double precision, real or complex, in which SciPy interpolates."""
+    x = as_array(x)
+    dtype = np.dtype(complex if x.dtype.kind == "c" else float)
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
+def real(x: Any, name: str) -> Any:
+    x = double(x)
+    if x.dtype.kind == "c":
+        raise ValueError(at_user_line(f"{name} must be real, got {x.dtype}"))
+    return x
+
+
+def column(x: Any, ndim: int) -> Any:
+    """x with so many axes, all behind its own of length one."""
+    return x if x.ndim == ndim else np.reshape(x, x.shape + (1,) * (ndim - x.ndim))
+
+
+def placed(y: Any, ndim: int, axis: int) -> Any:
+    """Values at places of so many axes, which come first, with those axes where the data have theirs."""
+    if not axis or not ndim:
+        return y
+    places, others = list(range(ndim)), list(range(ndim, y.ndim))
+    return np.transpose(y, others[:axis] + places + others[axis:])
+
+
+def kept(a: Any) -> Any:
+    """A copy, which stays what it is whatever becomes of the user's array."""
+    a = a.copy()
+    if isinstance(a, np.ndarray):
+        a.setflags(write=False)
+    return a
+
+
+# -- the polynomials --------------------------------------------------------------------------------------------------
+class PPoly:
+    """As scipy.interpolate.PPoly: c[k, i] times (t - x[i]) ** (len(c) - 1 - k), summed over k, from x[i] to x[i + 1].
+
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy.interpolate import PPoly
+    >>> p = PPoly([[1.0, 2.0], [0.0, 1.0]], [0.0, 1.0, 2.0])
+    >>> tapec.value_and_grad(p)(1.5)
+    (np.float64(2.0), np.float64(2.0))
+    """
+
+    _tapec_holds = "arrays"
+    parts: tuple[Any, ...]  # the coefficients of each power, the highest first: the knots' axis is their first
+    falls: bool  # do the knots?
+    x: Any
+    extrapolate: Any
+    axis: int
+
+    def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0):
+        c, x, axis = kept(double(c)), kept(real(x, "x")), int(axis)
+        if c.ndim < 2:
+            raise ValueError(at_user_line(f"c has two axes or more, got an array of shape {c.shape}"))
+        if not 0 <= axis < c.ndim - 1:
+            raise ValueError(at_user_line(f"axis is a number from 0 to {c.ndim - 2}, got {axis}"))
+        c = np.moveaxis(c, (axis, axis + 1), (0, 1)) if axis else c
+        if x.ndim != 1 or x.shape[0] < 2:
+            raise ValueError(at_user_line(f"x is a vector of two knots or more, got an array of shape {x.shape}"))
+        if not c.shape[0] or c.shape[1] != x.shape[0] - 1:
+            raise ValueError(at_user_line(f"c of shape {c.shape} has no polynomials for {x.shape[0] - 1} stretches"))
+        falls = holds(x[-1] < x[0])
+        if holds(np.any(np.diff(x) > 0 if falls else np.diff(x) < 0)):
+            raise ValueError(at_user_line("x must increase or decrease"))
+        self._hold(tuple([c[k] for k in range(c.shape[0])]), x, extrapolate, axis, falls)
+
+    def _hold(self, parts: tuple[Any, ...], x: Any, extrapolate: Any, axis: int, falls: bool = False) -> PPoly:
+        self.parts, self.x, self.axis, self.falls = parts, x, axis, falls
+        default = True if extrapolate is None else extrapolate
+        self.extrapolate = default if default == "periodic" else bool(default)
+        return self
+
+    def _like(self, parts: tuple[Any, ...], extrapolate: Any) -> PPoly:
+        """Other polynomials between these knots."""
+        return object.__new__(PPoly)._hold(parts, self.x, extrapolate, self.axis, self.falls)
+
+    @property
+    def c(self) -> Any:
+        return np.stack(self.parts)
+
+    # -- values
+    def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
+        """The values at the places x, or the derivatives of order nu; nan outside where `extrapolate` is False."""
+        extrapolate = self.extrapolate if extrapolate is None else extrapolate
+        t, start, end = real(x, "places"), self.x[0], self.x[-1]
+        if extrapolate == "periodic":
+            t = start + (t - start) % (end - start)
+        y = self._values(t, int(plain_number(nu)))
+        if not extrapolate:
+            low, high = (end, start) if self.falls else (start, end)
+            y = np.where(column((t >= low) & (t <= high), y.ndim), y, np.nan)
+        return placed(y, t.ndim, self.axis)
+
+    def _values(self, t: Any, nu: int) -> Any:
+        """Horner's scheme, of the derivative of order nu."""
+        if nu < 0:
+            raise ValueError(at_user_line(f"the order nu of a derivative is not negative, got {nu}"))
+        i = self._stretch(t)
+        parts = _differentiated(self.parts, nu)
+        y = np.take(parts[0], i, 0)
+        if len(parts) == 1:
+            return np.where(column(np.isnan(t), y.ndim), np.nan, y)
+        s = column(t - np.take(self.x, i), y.ndim)
+        for part in parts[1:]:
+            y = y * s + np.take(part, i, 0)
+        return y
+
+    def _stretch(self, t: Any) -> Any:
+        """Between which knots a place lies: beyond the last ones the stretches go on."""
+        inner = self.x[1:-1]
+        if self.falls:
+            return inner.shape[0] - np.searchsorted(inner[::-1], t)
+        return np.searchsorted(inner, t, side="right")
+
+    # -- other polynomials
+    def derivative(self, nu: int = 1) -> PPoly:
+        nu = int(plain_number(nu))
+        if nu < 0:
+            return self.antiderivative(-nu)
+        return self._like(_differentiated(self.parts, nu), self.extrapolate)
+
+    def antiderivative(self, nu: int = 1) -> PPoly:
+        """Zero at the first knot, with nu - 1 derivatives."""
+        nu = int(plain_number(nu))
+        if nu <= 0:
+            return self.derivative(-nu)
+        parts = self.parts
+        for _ in range(nu):
+            parts = _integrated(parts, np.diff(self.x))
+        return self._like(parts, self.extrapolate != "periodic" and self.extrapolate)
+
+    def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
+        """From a to b, two numbers."""
+        extrapolate = self.extrapolate if extrapolate is None else extrapolate
+        whole = self.antiderivative()
+        if extrapolate != "periodic":
+            return whole(b, extrapolate=extrapolate) - whole(a, extrapolate=extrapolate)
+        start, period = self.x[0], self.x[-1] - self.x[0]
+
+        def until(t: Any) -> Any:
+            laps = np.floor((t - start) / period)
+            return whole(t - laps * period, extrapolate=True) + laps * whole(self.x[-1], extrapolate=True)
+
+        return until(as_array(b)) - until(as_array(a))
+
+    # -- of plain numbers alone
+    def solve(self, y: float = 0.0, discontinuity: bool = True, extrapolate: Any = None) -> Any:
+        """Where the values are y: SciPy's answer, without derivatives."""
+        if any([isinstance(a, ArrayLike) for a in (self.x, y, *self.parts)]):
+            mend = "tapec.custom_root differentiates solutions, whatever finds them"
+            raise UnsupportedError(at_user_line(f"roots of recorded polynomials are not known. Mend: {mend}"))
+        plain = _interpolate.PPoly.construct_fast(self.c, self.x, self.extrapolate, self.axis)
+        return plain.solve(y, discontinuity, extrapolate)
+
+    def roots(self, discontinuity: bool = True, extrapolate: Any = None) -> Any:
+        return self.solve(0.0, discontinuity, extrapolate)
+
+
+def _differentiated(parts: tuple[Any, ...], nu: int) -> tuple[Any, ...]:
+    if not nu:
+        return parts
+    highest = len(parts) - 1
+    kept = tuple([math.perm(highest - k, nu) * part for k, part in enumerate(parts[: max(len(parts) - nu, 0)])])
+    return kept or (np.zeros_like(parts[0]),)
+
+
+def _integrated(parts: tuple[Any, ...], dx: Any) -> tuple[Any, ...]:
+    """The constants join each stretch to the one before it."""
+    raised = [part / (len(parts) - k) for k, part in enumerate(parts)]
+    s = column(dx, parts[0].ndim)[:-1]
+    gained = raised[0][:-1] * s
+    for part in raised[1:]:
+        gained = (gained + part[:-1]) * s
+    before = np.concatenate([np.zeros_like(raised[0][:1]), np.cumsum(gained, axis=0)])
+    return (*raised, before)

@@ -1,0 +1,151 @@
+"""`interp1d`: what a table of points has between them: lines, steps, or a cubic spline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import interpolate as _interpolate
+
+from tapec.errors import UnsupportedError, at_user_line
+from tapec.ir.types import normalize_axis
+from tapec.ops import ArrayLike
+from tapec.ops.kit import as_array, inexact
+from tapec.ops.symbol import differs, holds, is_symbol
+from tapec.scipy.interpolate.cubic import CubicSpline
+from tapec.scipy.interpolate.piecewise import column, kept, placed
+
+__all__ = ["interp1d", "unsettled"]
+
+_ALIASES = {"slinear": "linear", 1: "linear", 0: "zero", 3: "cubic"}
+_FEWEST = {"cubic": 4, "slinear": 2, 1: 2}
+_KINDS = ("linear", "nearest", "nearest-up", "previous", "next", "zero", "slinear", "cubic")
+
+
+def unsettled(fact: Any) -> bool:
+    """Has a fact no value, or one for each example of a batch, so that no error can tell of it?"""
+    return is_symbol(fact) or differs(fact)
+
+
+class interp1d:
+    """As scipy.interpolate.interp1d; places outside are an error, or have `fill_value`, or what is "extrapolate"d.
+
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy.interpolate import interp1d
+    >>> def at(t):
+    ...     return interp1d([0.0, 1.0, 3.0], [0.0, 2.0, 1.0])(t)
+    >>> tapec.grad(at)(2.0)
+    np.float64(-0.5)
+    """
+
+    _tapec_holds = "arrays"
+
+    def __init__(
+        self,
+        x: Any,
+        y: Any,
+        kind: Any = "linear",
+        axis: int = -1,
+        copy: bool = True,
+        bounds_error: bool | None = None,
+        fill_value: Any = np.nan,
+        assume_sorted: bool = False,
+    ):
+        x, y = as_array(x), inexact(y)
+        axis = normalize_axis(axis, y.ndim)
+        if x.ndim != 1:
+            raise ValueError(at_user_line(f"x must be a vector, got an array of shape {x.shape}"))
+        if x.shape[0] != y.shape[axis]:
+            what = f"x has {x.shape[0]} numbers, and y of shape {y.shape} others along axis {axis}"
+            raise ValueError(at_user_line(what))
+        if x.shape[0] < _FEWEST.get(kind, 1):
+            raise ValueError(at_user_line(f"of kind {kind!r}, x and y have {_FEWEST[kind]} points or more"))
+        y = np.moveaxis(y, axis, 0) if axis else y
+        if not assume_sorted and not holds(np.all(x[:-1] <= x[1:])):
+            order = np.argsort(x, kind="stable")
+            x, y = x[order], y[order]
+        if copy:
+            x, y = kept(x), kept(y)
+        self.x, self.axis, self._y, self._kind = x, axis, y, _ALIASES.get(kind, kind)
+        self._spline = self._spline_of(kind)
+        self._bound(bounds_error, fill_value)
+
+    def _spline_of(self, kind: Any) -> Any:
+        """What gives the values, if not the nearest points: a spline, which is SciPy's where it is no cubic."""
+        if self._kind == "cubic":
+            return CubicSpline(self.x, self._y)
+        if kind in (*_KINDS, 0, 1):
+            return None
+        if any([isinstance(a, ArrayLike) for a in (self.x, self._y)]):
+            raise UnsupportedError(at_user_line(f"kind is one of {', '.join(map(repr, _KINDS))}, got {kind!r}"))
+        return _interpolate.interp1d(self.x, self._y, kind, axis=0, fill_value="extrapolate")
+
+    def _bound(self, bounds_error: bool | None, fill_value: Any) -> None:
+        """What is below the table and above it; nothing where it goes on."""
+        self.fill_value, self._beyond = fill_value, None
+        on = isinstance(fill_value, str) and fill_value == "extrapolate"
+        if on and bounds_error:
+            raise ValueError(at_user_line("places outside are an error, or extrapolated: not both"))
+        self.bounds_error = not on if bounds_error is None else bounds_error
+        if on:
+            if self._kind in ("previous", "next"):
+                ends = {"previous": (np.nan, self._y[-1]), "next": (self._y[0], np.nan)}
+                self._beyond = ends[self._kind]
+            return
+        pair = isinstance(fill_value, tuple) and len(fill_value) == 2
+        self._beyond = tuple([self._fill(f) for f in (fill_value if pair else (fill_value, fill_value))])
+
+    def _fill(self, given: Any) -> Any:
+        given, shape = as_array(given), self._y.shape[1:]
+        try:
+            fits = np.broadcast_shapes(given.shape, shape or (1,)) == (shape or (1,))
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ValueError(at_user_line(f"fill_value of shape {given.shape} stands for values of shape {shape}"))
+        return given if shape else np.reshape(given, ())
+
+    @property
+    def y(self) -> Any:
+        return np.moveaxis(self._y, 0, self.axis) if self.axis else self._y
+
+    def __call__(self, x: Any) -> Any:
+        t = inexact(x)
+        below, above = t < self.x[0], t > self.x[-1]
+        y = self._values(t)
+        if self._beyond is not None and not (self.bounds_error and self._all_within(below | above)):
+            low, high = [f if f.dtype == y.dtype else f.astype(y.dtype) for f in map(as_array, self._beyond)]
+            y = np.where(column(below, y.ndim), low, np.where(column(above, y.ndim), high, y))
+        return placed(y, t.ndim, self.axis)
+
+    def _all_within(self, outside: Any) -> bool:
+        """It is an error if not, where values can tell."""
+        some = np.any(outside)
+        if holds(some):
+            raise ValueError(at_user_line("a place is outside of x. Mend: fill_value, with bounds_error=False"))
+        return not unsettled(some)
+
+    def _values(self, t: Any) -> Any:
+        if self._spline is not None:
+            return self._spline(t)
+        return self._on_lines(t) if self._kind == "linear" else self._nearby(t)
+
+    def _on_lines(self, t: Any) -> Any:
+        x, y = self.x, self._y
+        if y.ndim == 1 and y.dtype == np.float64 and self._beyond is not None:
+            return np.interp(t, x, y)
+        i = np.searchsorted(x[1:-1], t)
+        low, start = np.take(x, i), np.take(y, i, 0)
+        slope = (np.take(y, i + 1, 0) - start) / column(np.take(x, i + 1) - low, start.ndim)
+        return slope * column(t - low, start.ndim) + start
+
+    def _nearby(self, t: Any) -> Any:
+        """The value at a point before, after, or nearest."""
+        x, kind = self.x, self._kind
+        if kind.startswith("nearest"):
+            half = x / 2
+            i = np.searchsorted(half[1:] + half[:-1], t, side="left" if kind == "nearest" else "right")
+        else:
+            i = np.searchsorted(x[:-1], t) if kind == "next" else np.searchsorted(x[1:], t, side="right")
+        y = np.take(self._y, i, 0)
+        return np.where(column(np.isnan(t), y.ndim), np.nan, y) if kind == "zero" else y
