@@ -218,6 +218,15 @@ REFUSED = {
     "axis of c": lambda s: s.PPoly(Y[None, 1:], X, axis=1),
     "knots here and there": lambda s: s.PPoly(Y[None, 1:], X[[0, 2, 1, 3, 4, 5, 6]]),
     "one knot": lambda s: s.PPoly(np.zeros((2, 0)), [1.0]),
+    "falling knots": lambda s: s.BSpline([0.0, 2.0, 1.0, 3.0], [1.0, 2.0], 1),
+    "few knots": lambda s: s.BSpline([0.0, 1.0, 2.0], [1.0], 1),
+    "few coefficients": lambda s: s.BSpline([0.0, 1.0, 2.0, 3.0], [1.0], 1),
+    "knots of one place": lambda s: s.BSpline([1.0, 1.0, 1.0, 1.0], [1.0, 2.0], 1),
+    "few points": lambda s: s.make_interp_spline(X[:3], Y[:3]),
+    "other numbers of points": lambda s: s.make_interp_spline(X[:5], Y[:6]),
+    "points here and there": lambda s: s.make_interp_spline(X[[0, 2, 1, 3, 4]], Y[:5]),
+    "points twice": lambda s: s.make_interp_spline(X[[0, 1, 1, 3, 4]], Y[:5]),
+    "few knots for points": lambda s: s.make_interp_spline(X, Y, t=X),
     "table of other lengths": lambda s: s.interp1d(X, Y[:-1]),
     "table of x with two axes": lambda s: s.interp1d(X[None], Y[None]),
     "short table": lambda s: s.interp1d(X[:3], Y[:3], "cubic"),
@@ -344,8 +353,75 @@ def test_pchip_interpolate():
     compare(make, Y, interpolate, scipy.interpolate)
 
 
+# -- splines of a basis -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 4, 5])
+def test_splines_through_points(k):
+    def make(s):
+        def f(y):
+            spline = s.make_interp_spline(X, y, k)
+            rows = [spline(T), spline(T, extrapolate=False)[1:-1], spline(0.3), spline.c, spline.t]
+            rows += [spline(T, nu) for nu in range(1, k + 1)]
+            return rows + [spline.derivative(nu)(INSIDE) for nu in range(1, k + 1)]
+
+        return f
+
+    compare(make, Y, interpolate, scipy.interpolate)
+    for extrapolate in (True, False, "periodic"):
+        found, wanted = [
+            s.make_interp_spline(X, Y, k)(AT_KNOTS, extrapolate=extrapolate) for s in (interpolate, scipy.interpolate)
+        ]
+        assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_splines_through_points_along_any_axis(k, axis):
+    y = np.moveaxis(MANY, 1, axis)
+
+    def make(s):
+        return lambda y: [s.make_interp_spline(X, y, k, axis=axis)(t) for t in (T.reshape(4, 2), 0.3)]
+
+    compare(make, y, interpolate, scipy.interpolate)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_derivatives_of_splines_by_points_and_places(k):
+    compare(lambda s: lambda x: s.make_interp_spline(x, Y, k)(INSIDE + 0.03), X, interpolate, scipy.interpolate)
+    compare(lambda s: lambda t: s.make_interp_spline(X, Y, k)(t), INSIDE + 0.03, interpolate, scipy.interpolate)
+
+
+KNOTS = np.array([0.0, 0.0, 0.0, 0.5, 1.1, 1.1, 2.0, 3.1, 3.1, 3.9, 4.2])
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3])
+def test_splines_of_given_coefficients(k):
+    n = len(KNOTS) - k - 1
+    c = np.linspace(-1.0, 2.0, n) ** 3
+
+    def make(s):
+        def f(c):
+            spline = s.BSpline(KNOTS, c, k)
+            return [spline(T), spline(np.array([0.2, 1.0, 1.5]), 1), s.BSpline(KNOTS, c, k, "periodic")(T)]
+
+        return f
+
+    compare(make, c, interpolate, scipy.interpolate)
+    compare(lambda s: lambda z: s.BSpline(KNOTS, z, k)(INSIDE), c + 1j * c[::-1], interpolate, scipy.interpolate)
+    spline = interpolate.BSpline(KNOTS, c, k)
+    assert_allclose(tapec.grad(lambda x: np.sum(spline(x)))(INSIDE), spline(INSIDE, 1), atol=1e-12)
+
+
+def test_splines_of_other_knots_and_ends():
+    t = np.concatenate([np.zeros(4), [0.9, 2.0, 3.2], np.full(4, 4.2)])
+    compare(lambda s: lambda y: s.make_interp_spline(X, y, 3, t)(T), Y, interpolate, scipy.interpolate)
+    found, wanted = [s.make_interp_spline(X, Y, bc_type="natural")(T) for s in (interpolate, scipy.interpolate)]
+    assert_allclose(found, wanted, rtol=1e-12)
+    with pytest.raises(UnsupportedError, match=r"^test_interpolate.py:\d+: .* takes no bc_type"):
+        tapec.grad(lambda y: np.sum(interpolate.make_interp_spline(X, y, bc_type="natural")(T)))(Y)
+
+
 # -- tables -----------------------------------------------------------------------------------------------------------
-TABLES = ["linear", "slinear", "nearest", "nearest-up", "previous", "next", "zero", "cubic", 0, 1, 3]
+TABLES = ["linear", "slinear", "nearest", "nearest-up", "previous", "next", "zero", "quadratic", "cubic", 0, 1, 3, 4]
 
 
 @pytest.mark.parametrize("kind", TABLES)
@@ -416,11 +492,16 @@ def test_fills_are_differentiable():
 
 
 def test_tables_of_other_kinds():
-    assert_allclose(
-        interpolate.interp1d(X, Y, "quadratic")(INSIDE), scipy.interpolate.interp1d(X, Y, "quadratic")(INSIDE)
-    )
-    with pytest.raises(UnsupportedError, match=r"^test_interpolate.py:\d+: kind is one of .* got 'quadratic'"):
-        tapec.grad(lambda y: np.sum(interpolate.interp1d(X, y, "quadratic")(INSIDE)))(Y)
+    for s in (interpolate, scipy.interpolate):
+        with pytest.raises(NotImplementedError, match="kind|unsupported"):
+            s.interp1d(X, Y, "best")
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_tables_with_nan(kind):
+    y = np.where(X == 1.1, np.nan, Y)
+    found, wanted = [s.interp1d(X, y, kind)(X) for s in (interpolate, scipy.interpolate)]
+    assert_allclose(found, wanted, rtol=1e-12)
 
 
 # -- grids ------------------------------------------------------------------------------------------------------------
@@ -521,6 +602,7 @@ CLOSED_OVER = {
     "CubicSpline": lambda y: interpolate.CubicSpline(X, y),
     "interp1d": lambda y: interpolate.interp1d(X, y),
     "interp1d cubic": lambda y: interpolate.interp1d(X, y, "cubic"),
+    "BSpline": lambda y: interpolate.make_interp_spline(X, y),
     "RegularGridInterpolator": lambda y: interpolate.RegularGridInterpolator((X,), y),
 }
 

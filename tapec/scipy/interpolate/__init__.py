@@ -12,6 +12,7 @@ from typing import Any
 
 from scipy import interpolate as _interpolate
 
+from tapec.scipy.interpolate.bsplines import BSpline, make_interp_spline
 from tapec.scipy.interpolate.cubic import (
     Akima1DInterpolator,
     CubicHermiteSpline,
@@ -25,6 +26,7 @@ from tapec.scipy.interpolate.tables import interp1d
 
 __all__ = [
     "Akima1DInterpolator",
+    "BSpline",
     "CubicHermiteSpline",
     "CubicSpline",
     "PPoly",
@@ -32,6 +34,7 @@ __all__ = [
     "RegularGridInterpolator",
     "interp1d",
     "interpn",
+    "make_interp_spline",
     "pchip_interpolate",
 ]
 

@@ -29,7 +29,7 @@ class RegularGridInterpolator:
     >>> from tapec.scipy.interpolate import RegularGridInterpolator
     >>> table = RegularGridInterpolator(([0.0, 1.0], [0.0, 2.0]), np.array([[0.0, 2.0], [1.0, 7.0]]))
     >>> tapec.grad(lambda p: table(p)[0])(np.array([0.5, 1.0]))
-    array([3. , 1.75])
+    array([3., 2.])
     """
 
     _tapec_holds = "arrays"

@@ -1,30 +1,38 @@
-"""`interp1d`: what a table of points has between them: lines, steps, or a cubic spline."""
+"""`interp1d`: what a table of points has between them: lines, steps, or a spline."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from scipy import interpolate as _interpolate
 
-from tapec.errors import UnsupportedError, at_user_line
+from tapec.errors import at_user_line
 from tapec.ir.types import normalize_axis
-from tapec.ops import ArrayLike
 from tapec.ops.kit import as_array, inexact
-from tapec.ops.symbol import differs, holds, is_symbol
+from tapec.ops.symbol import differs, holds, is_known, is_symbol
+from tapec.scipy.interpolate.bsplines import make_interp_spline
 from tapec.scipy.interpolate.cubic import CubicSpline
 from tapec.scipy.interpolate.piecewise import column, kept, placed
 
 __all__ = ["interp1d", "unsettled"]
 
-_ALIASES = {"slinear": "linear", 1: "linear", 0: "zero", 3: "cubic"}
-_FEWEST = {"cubic": 4, "slinear": 2, 1: 2}
-_KINDS = ("linear", "nearest", "nearest-up", "previous", "next", "zero", "slinear", "cubic")
+_STEPS = ("nearest", "nearest-up", "previous", "next")
+_DEGREES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}  # of splines through the points
 
 
 def unsettled(fact: Any) -> bool:
     """Has a fact no value, or one for each example of a batch, so that no error can tell of it?"""
     return is_symbol(fact) or differs(fact)
+
+
+class _Unknown:
+    """The values of a curve of which nothing is known."""
+
+    def __init__(self, shape: tuple[int, ...]):
+        self.shape = shape
+
+    def __call__(self, t: Any) -> Any:
+        return np.full(t.shape + self.shape, np.nan)
 
 
 class interp1d:
@@ -58,27 +66,28 @@ class interp1d:
         if x.shape[0] != y.shape[axis]:
             what = f"x has {x.shape[0]} numbers, and y of shape {y.shape} others along axis {axis}"
             raise ValueError(at_user_line(what))
-        if x.shape[0] < _FEWEST.get(kind, 1):
-            raise ValueError(at_user_line(f"of kind {kind!r}, x and y have {_FEWEST[kind]} points or more"))
+        degree = kind if isinstance(kind, int) else _DEGREES.get(kind)
+        if degree is None and kind not in ("linear", *_STEPS):
+            known = ", ".join(map(repr, ("linear", *_STEPS, *_DEGREES)))
+            raise NotImplementedError(at_user_line(f"kind is one of {known}, or a degree, got {kind!r}"))
+        if x.shape[0] <= (degree or 0):
+            raise ValueError(at_user_line(f"of kind {kind!r}, x and y have {(degree or 0) + 1} points or more"))
         y = np.moveaxis(y, axis, 0) if axis else y
         if not assume_sorted and not holds(np.all(x[:-1] <= x[1:])):
             order = np.argsort(x, kind="stable")
             x, y = x[order], y[order]
         if copy:
             x, y = kept(x), kept(y)
-        self.x, self.axis, self._y, self._kind = x, axis, y, _ALIASES.get(kind, kind)
-        self._spline = self._spline_of(kind)
+        self.x, self.axis, self._y = x, axis, y
+        self._kind: Any = "zero" if degree == 0 else kind
+        self._spline = self._through(degree) if degree else None
         self._bound(bounds_error, fill_value)
 
-    def _spline_of(self, kind: Any) -> Any:
-        """What gives the values, if not the nearest points: a spline, which is SciPy's where it is no cubic."""
-        if self._kind == "cubic":
-            return CubicSpline(self.x, self._y)
-        if kind in (*_KINDS, 0, 1):
-            return None
-        if any([isinstance(a, ArrayLike) for a in (self.x, self._y)]):
-            raise UnsupportedError(at_user_line(f"kind is one of {', '.join(map(repr, _KINDS))}, got {kind!r}"))
-        return _interpolate.interp1d(self.x, self._y, kind, axis=0, fill_value="extrapolate")
+    def _through(self, degree: int) -> Any:
+        """The spline through the points; nothing is known of one with nan among them."""
+        if degree > 1 and any([is_known(a) and np.isnan(a).any() for a in (self.x, self._y)]):
+            return _Unknown(self._y.shape[1:])
+        return CubicSpline(self.x, self._y) if degree == 3 else make_interp_spline(self.x, self._y, degree)
 
     def _bound(self, bounds_error: bool | None, fill_value: Any) -> None:
         """What is below the table and above it; nothing where it goes on."""
