@@ -9,12 +9,14 @@ import numpy as np
 from numpy.polynomial import legendre
 from scipy import signal as _signal
 
-from tapec.errors import at_user_line
+from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir.types import normalize_axis
+from tapec.ops import ArrayLike
 from tapec.ops.define import conj
 from tapec.ops.kit import as_array, inexact, plain_number, real_dtype
 from tapec.ops.scipy_filter import lfilter as _lfilter
 from tapec.ops.scipy_signal import along_axis, continued, convolve, convolve_rows, correlate
+from tapec.ops.symbol import holds
 
 __all__ = [
     "convolve",
@@ -23,10 +25,15 @@ __all__ = [
     "correlate2d",
     "detrend",
     "fftconvolve",
+    "filtfilt",
     "hilbert",
     "lfilter",
+    "lfilter_zi",
     "oaconvolve",
     "savgol_filter",
+    "sosfilt",
+    "sosfilt_zi",
+    "sosfiltfilt",
 ]
 
 
@@ -136,6 +143,116 @@ def _from_state(b: Any, a: Any, x: Any, y: Any, axis: int, state: Any) -> tuple[
 def _beyond(x: Any, taps: Any, order: int) -> Any:
     """What taps have of x after its end."""
     return convolve_rows(x, np.pad(taps, (0, order + 1 - taps.shape[0])), "full")[..., x.shape[-1] :]
+
+
+def lfilter_zi(b: Any, a: Any) -> Any:
+    """The state in which a filter gives its answer to 1, 1, 1, ... from the beginning."""
+    b, a = _taps(b, "b"), _taps(a, "a")
+    n = max(a.shape[0], b.shape[0])
+    b, a = [np.pad(c / a[0], (0, n - c.shape[0])) for c in (b, a)]
+    rest = b[1:] - a[1:] * b[0]
+    return np.cumsum(a)[:-1] * (np.sum(rest) / np.sum(a)) - (np.cumsum(rest) - rest)
+
+
+def filtfilt(
+    b: Any,
+    a: Any,
+    x: Any,
+    axis: int = -1,
+    padtype: str | None = "odd",
+    padlen: int | None = None,
+    method: str = "pad",
+    irlen: int | None = None,
+) -> Any:
+    """The filter run over x and back, so that nothing is late; x goes on at its ends as `padtype` has it."""
+    if method == "gust":
+        if any([isinstance(z, ArrayLike) for z in (b, a, x)]):
+            raise UnsupportedError(at_user_line("filtfilt of tensors has the method 'pad'. Mend: method='pad'"))
+        return _signal.filtfilt(b, a, x, axis, padtype, padlen, method, irlen)
+    if method != "pad":
+        raise ValueError(at_user_line(f"method is 'pad' or 'gust', got {method!r}"))
+    b, a = _taps(b, "b"), _taps(a, "a")
+    state = lfilter_zi(b, a)
+
+    def run(z: Any) -> Any:
+        return lfilter(b, a, z, -1, state * z[..., :1])[0]
+
+    return _there_and_back(run, x, axis, padtype, padlen, max(a.shape[0], b.shape[0]))
+
+
+def _there_and_back(run: Any, x: Any, axis: int, padtype: str | None, padlen: int | None, taps: int) -> Any:
+    x = as_array(x)
+    if padtype not in (None, *_ENDS):
+        raise ValueError(at_user_line(f"padtype is None or one of {', '.join(map(repr, _ENDS))}, got {padtype!r}"))
+    edge = 0 if padtype is None else 3 * taps if padlen is None else int(plain_number(padlen))
+    axis = normalize_axis(axis, x.ndim)
+    x = np.moveaxis(x, axis, -1)
+    n = x.shape[-1]
+    if n <= edge:
+        raise ValueError(at_user_line(f"x must be longer than padlen, which is {edge}, but has the length {n}"))
+    if edge and padtype is not None:
+        x = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(edge, edge)], **_ENDS[padtype])
+    y = run(run(x)[..., ::-1])[..., ::-1]
+    return np.moveaxis(y[..., edge : edge + n], -1, axis)
+
+
+_ENDS: dict[str, Any] = {
+    "odd": {"mode": "reflect", "reflect_type": "odd"},
+    "even": {"mode": "reflect"},
+    "constant": {"mode": "edge"},
+}
+
+
+def _sections(sos: Any) -> Any:
+    sos = np.atleast_2d(as_array(sos))
+    if sos.ndim != 2 or sos.shape[1] != 6:
+        raise ValueError(at_user_line(f"sections are rows of six coefficients, got an array of shape {sos.shape}"))
+    if holds(np.any(sos[:, 3] != 1)):
+        raise ValueError(at_user_line("the first coefficient of each denominator, sos[:, 3], must be 1"))
+    return sos
+
+
+def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+    """Filters of second order, one after the other; from rest, or from states, with the last ones."""
+    sos, x = _sections(sos), as_array(x)
+    axis = normalize_axis(axis, x.ndim)
+    if zi is None:
+        for row in sos:
+            x = lfilter(row[:3], row[3:], x, axis)
+        return x
+    zi = as_array(zi)
+    wanted = (sos.shape[0], *[2 if k == axis else m for k, m in enumerate(x.shape)])
+    if zi.shape != wanted:
+        raise ValueError(at_user_line(f"the states zi have the shape {wanted}, got {zi.shape}"))
+    left = []
+    for row, state in zip(sos, zi):
+        x, state = lfilter(row[:3], row[3:], x, axis, state)
+        left.append(state)
+    return x, np.stack(left)
+
+
+def sosfilt_zi(sos: Any) -> Any:
+    """The states in which the filters give their answer to 1, 1, 1, ... from the beginning."""
+    states, scale = [], 1
+    for row in _sections(sos):
+        states.append(scale * lfilter_zi(row[:3], row[3:]))
+        scale = scale * (np.sum(row[:3]) / np.sum(row[3:]))
+    return np.stack(states)
+
+
+def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None) -> Any:
+    """As `filtfilt`, of filters of second order."""
+    sos = _sections(sos)
+    states = sosfilt_zi(sos)
+
+    def run(z: Any) -> Any:
+        start = z[..., :1]
+        for row, state in zip(sos, states):
+            z = lfilter(row[:3], row[3:], z, -1, state * start)[0]
+        return z
+
+    idle = 0 if padlen is not None else min([int(plain_number(np.sum(sos[:, k] == 0))) for k in (2, 5)])
+    return _there_and_back(run, x, axis, padtype, padlen, 2 * sos.shape[0] + 1 - idle)
 
 
 def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:

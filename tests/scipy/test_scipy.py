@@ -412,7 +412,10 @@ PLAIN = {
     "lfilter": (lambda x: scipy.signal.lfilter([1.0], [1.0, 0.5], x), "tapec.scipy.signal.lfilter takes tensors"),
     "medfilt": (lambda x: scipy.signal.medfilt(x), "tapec.custom_gradient"),
     "upfirdn": (lambda x: scipy.signal.upfirdn([1.0, 1.0], x), "tapec.custom_gradient"),
-    "sosfilt": (lambda x: scipy.signal.sosfilt([[1.0, 0, 0, 1.0, 0, 0]], x), "tapec.custom_gradient"),
+    "sosfilt": (
+        lambda x: scipy.signal.sosfilt([[1.0, 0, 0, 1.0, 0, 0]], x),
+        "tapec.scipy.signal.sosfilt takes tensors",
+    ),
     "median_filter": (lambda x: scipy.ndimage.median_filter(x, 3), "tapec.custom_gradient"),
     "fft": (lambda x: scipy.fft.fft(x), "tapec.scipy.fft.fft takes tensors"),
     "dctn": (lambda x: scipy.fft.dctn(x), "tapec.scipy.fft.dctn takes tensors"),

@@ -8,6 +8,7 @@ import scipy.signal
 
 import tapec
 import tapec.scipy.signal as signal
+from tapec.errors import UnsupportedError
 from tests.ops.derivatives import check
 from tests.scipy.against import compare
 
@@ -100,6 +101,68 @@ def test_filters_that_people_design(seed):
     compare(lambda s: lambda x: s.lfilter(b, a, x), rng.standard_normal(50), signal, scipy.signal)
 
 
+LONG = RNG.standard_normal((2, 30))
+SOS = scipy.signal.butter(5, 0.3, output="sos")
+PADS = [{}, {"padtype": None}, {"padlen": 0}, *[{"padtype": p, "padlen": 7} for p in ("odd", "even", "constant")]]
+
+
+@pytest.mark.parametrize("pad", PADS, ids=str)
+def test_filters_there_and_back(pad):
+    designs = [scipy.signal.butter(3, 0.2), (B, [2.0, 0.3]), ([1.0, 0.5], A), ([2.0, 0.0], [1.0])]
+
+    def make(s):
+        def f(x):
+            rows = [s.filtfilt(b, a, x, **pad) for b, a in designs]
+            return [*rows, s.filtfilt(*designs[0], x.T, 0, **pad), s.sosfiltfilt(SOS, x, **pad)]
+
+        return f
+
+    compare(make, LONG, signal, scipy.signal)
+    compare(lambda s: lambda x: s.sosfiltfilt(SOS, x[:, :1], 0, **{**pad, "padlen": 1}), LONG, signal, scipy.signal)
+
+
+def test_sections():
+    states = RNG.standard_normal((3, 2, 2))
+
+    def make(s):
+        def f(x):
+            return [s.sosfilt(SOS, x), s.sosfilt(SOS, x.T, 0), *s.sosfilt(SOS, x, zi=states)]
+
+        return f
+
+    compare(make, LONG, signal, scipy.signal)
+    compare(lambda s: lambda z: s.sosfilt(SOS, LONG[:, :6], zi=z), states, signal, scipy.signal)
+    compare(lambda s: lambda x: s.sosfilt(SOS, x + 1j * x[::-1]), LONG, signal, scipy.signal)
+
+
+def test_states_of_steps():
+    def sections(c):
+        return np.concatenate([c[:, :3], np.ones((3, 1)), c[:, 4:]], 1)
+
+    compare(lambda s: lambda b: [s.lfilter_zi(b, A), s.lfilter_zi(b[:1], A)], B, signal, scipy.signal)
+    compare(lambda s: lambda a: [s.lfilter_zi(B, a + 1), s.lfilter_zi([1.0], a + 1)], 0.2 * A, signal, scipy.signal)
+    compare(lambda s: lambda c: s.sosfilt_zi(sections(c)), SOS, signal, scipy.signal)
+
+
+def test_all_of_a_filter_there_and_back_moves():
+    def sections(c):
+        return np.concatenate([c[:, :3], np.ones((3, 1)), c[:, 4:]], 1)
+
+    check(lambda b, a, x: signal.filtfilt(b, a + 1.0, x), B, 0.2 * A, LONG)
+    check(lambda c, x: signal.sosfilt(sections(c), x), SOS, LONG)
+    check(lambda c, x: signal.sosfiltfilt(sections(c), x, padlen=4), SOS, LONG[:, :9])
+    rows = tapec.vmap(lambda x: signal.filtfilt(B, [2.0, 0.3], x))(LONG)
+    np.testing.assert_allclose(rows, scipy.signal.filtfilt(B, [2.0, 0.3], LONG), rtol=1e-10)
+
+
+def test_gustafssons_method_is_scipys():
+    b, a = scipy.signal.butter(2, 0.3)
+    wanted = scipy.signal.filtfilt(b, a, LONG, method="gust")
+    np.testing.assert_allclose(signal.filtfilt(b, a, LONG, method="gust"), wanted)
+    with pytest.raises(UnsupportedError, match=r"^test_signal.py:\d+: filtfilt of tensors has the method 'pad'"):
+        tapec.grad(lambda x: np.sum(signal.filtfilt(b, a, x, method="gust")))(LONG)
+
+
 SINGLE = {
     "lfilter": lambda s, x: s.lfilter(B.astype(x.dtype), A.astype(x.dtype), x, zi=STATE.astype(x.dtype)),
     "hilbert": lambda s, x: [s.hilbert(x)],
@@ -175,6 +238,12 @@ BAD = {
         r"the state zi has the shape \(.*\), got \(.*,\)",
     ),
     "integers": (lambda s, x: s.lfilter([1, 2], [1, 1], x.astype(int)), NotImplementedError, "not supported"),
+    "there and back": (lambda s, x: s.filtfilt(B, A, x), ValueError, "x must be longer than padlen, which is 12"),
+    "ends": (lambda s, x: s.filtfilt(B, A, x, padtype="wrap"), ValueError, "padtype is None or one of 'odd', .*'wrap'"),
+    "method": (lambda s, x: s.filtfilt(B, A, x, method="other"), ValueError, "method is 'pad' or 'gust', got 'other'"),
+    "sections of five": (lambda s, x: s.sosfilt(SOS[:, :5], x), ValueError, "sections are rows of six coefficients"),
+    "sections that are not normal": (lambda s, x: s.sosfilt(2 * SOS, x), ValueError, "sos.*must be 1|should be all"),
+    "states": (lambda s, x: s.sosfilt(SOS, x, zi=STATE), ValueError, r"the states zi have the shape \(3, 3, 2\)"),
     "hilbert": (lambda s, x: s.hilbert(x + 1j), ValueError, "x must be real, got complex128"),
     "hilbert of none": (lambda s, x: s.hilbert(x, 0), ValueError, "N must be positive, got 0"),
     "trend": (lambda s, x: s.detrend(x, type="square"), ValueError, "type is 'linear' or 'constant', got 'square'"),
