@@ -379,7 +379,12 @@ def test_splines_through_points_along_any_axis(k, axis):
     y = np.moveaxis(MANY, 1, axis)
 
     def make(s):
-        return lambda y: [s.make_interp_spline(X, y, k, axis=axis)(t) for t in (T.reshape(4, 2), 0.3)]
+        def f(y):
+            spline = s.make_interp_spline(X, y, k, axis=axis)
+            again = s.BSpline(spline.t, np.moveaxis(spline.c, 0, axis), k, axis=axis)
+            return [*[spline(t) for t in (T.reshape(4, 2), 0.3)], spline.c, again(T, 1), again.c]
+
+        return f
 
     compare(make, y, interpolate, scipy.interpolate)
 

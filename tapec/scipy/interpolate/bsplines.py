@@ -65,11 +65,7 @@ class BSpline:
         if holds(~(np.all(np.diff(t) >= 0) & np.all(np.isfinite(t)) & (t[k] < t[n]))):
             raise ValueError(at_user_line("knots must be finite, must not fall, and must not all be the same"))
         self.t, self.k, self.extrapolate, self.axis = t, k, extrapolate, axis
-        self._c = np.moveaxis(c, axis, 0) if axis else c
-
-    @property
-    def c(self) -> Any:
-        return np.moveaxis(self._c, 0, self.axis) if self.axis else self._c
+        self.c = np.moveaxis(c, axis, 0) if axis else c
 
     @property
     def tck(self) -> tuple[Any, Any, int]:
@@ -81,7 +77,7 @@ class BSpline:
         nu = int(plain_number(nu))
         if nu < 0:
             raise ValueError(at_user_line(f"the order nu of a derivative is not negative, got {nu}"))
-        x, t, k, c = real(x, "places"), self.t, self.k, self._c
+        x, t, k, c = real(x, "places"), self.t, self.k, self.c
         start, end = t[k], t[t.shape[0] - k - 1]
         if extrapolate == "periodic":
             x = start + (x - start) % (end - start)
@@ -101,11 +97,11 @@ class BSpline:
         return placed(y, x.ndim, self.axis)
 
     def derivative(self, nu: int = 1) -> BSpline:
-        t, c, k = self.t, self._c, self.k
+        t, c, k = self.t, self.c, self.k
         for _ in range(int(plain_number(nu))):
             t, c, k = _slope(t, c, k)
         made = object.__new__(BSpline)
-        made.t, made._c, made.k, made.extrapolate, made.axis = t, c, k, self.extrapolate, self.axis
+        made.t, made.c, made.k, made.extrapolate, made.axis = t, c, k, self.extrapolate, self.axis
         return made
 
 
