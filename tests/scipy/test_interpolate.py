@@ -655,6 +655,29 @@ def test_a_table_may_drive_a_differential_equation():
     assert_allclose(weights, [0.0, 0.35, 0.65, 0.9, 0.6, 0.0, 0.0], atol=1e-4)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["CubicSpline", "interp1d", "make_interp_spline", "clamped", "periodic", "grid"])
+def test_curves_in_the_right_hand_side_of_an_equation(name):
+    """Whether a place is within, and knots increase, cannot be asked there."""
+    curves = {
+        "clamped": lambda y: interpolate.CubicSpline(X, y, bc_type="clamped"),
+        "periodic": lambda y: interpolate.CubicSpline(X, closed(y[:-1]), bc_type="periodic"),
+        "grid": lambda y: lambda t: interpolate.RegularGridInterpolator((X,), y)([t])[0],
+    }
+    make = curves.get(name, lambda y: getattr(interpolate, name)(X, y))
+
+    def end(y, t_eval):
+        options = {"t_eval": t_eval, "args": (y,), "rtol": 1e-8, "max_step": 0.1}
+        return solve_ivp(lambda t, z, y: make(y)(t) + 0 * z, (0.4, 2.9), [0.0], **options)
+
+    by_time = tapec.jacobian(lambda t: end(Y, t).y[0])(np.array([0.9, 2.0]))
+    assert_allclose(np.diag(by_time), [make(Y)(0.9), make(Y)(2.0)], rtol=1e-6)
+    weights = tapec.grad(lambda y: end(y, [2.9]).y[0, 0])(Y)
+    step = np.cos(np.arange(7.0))  # of what is linear in the points
+    up, down = [end(Y + s, [2.9]).y[0, 0] for s in (step, -step)]
+    assert_allclose(weights @ step, (up - down) / 2, atol=1e-4)
+
+
 def test_scipys_own_are_named_by_their_class():
     curve = scipy.interpolate.CubicSpline(X, Y)
     calls = [

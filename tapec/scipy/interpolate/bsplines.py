@@ -12,8 +12,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops import ArrayLike
 from tapec.ops.kit import plain_number
 from tapec.ops.scipy_linalg import solve_banded
-from tapec.ops.symbol import holds
-from tapec.scipy.interpolate.piecewise import column, double, kept, placed, real
+from tapec.scipy.interpolate.piecewise import column, double, kept, placed, real, true
 
 __all__ = ["BSpline", "make_interp_spline"]
 
@@ -27,7 +26,7 @@ def _first_of(t: Any, k: int, x: Any) -> Any:
 def _basis(t: Any, k: int, x: Any, first: Any) -> list[Any]:
     """Those functions' values, by the recurrence of Cox and de Boor: nothing between knots that are the same."""
     ahead = [np.take(t, first + j) - x for j in range(1, 2 * k + 1)]
-    values: list[Any] = [np.ones(x.shape)]
+    values: list[Any] = [np.ones(x.shape)[()]]
     for r in range(1, k + 1):
         span = t[r:] - t[:-r]
         rate = 1 / np.where(span > 0, span, np.inf)
@@ -62,7 +61,7 @@ class BSpline:
             raise ValueError(at_user_line(f"degree {k} takes a vector of {max(2 * k, 0) + 2} knots or more: {t.shape}"))
         if c.shape[axis] < n:
             raise ValueError(at_user_line(f"{t.shape[0]} knots and degree {k} take {n} coefficients: {c.shape}"))
-        if holds(~(np.all(np.diff(t) >= 0) & np.all(np.isfinite(t)) & (t[k] < t[n]))):
+        if true(~(np.all(np.diff(t) >= 0) & np.all(np.isfinite(t)) & (t[k] < t[n]))):
             raise ValueError(at_user_line("knots must be finite, must not fall, and must not all be the same"))
         self.t, self.k, self.extrapolate, self.axis = t, k, extrapolate, axis
         self.c = np.moveaxis(c, axis, 0) if axis else c
@@ -129,7 +128,7 @@ def make_interp_spline(
         raise ValueError(at_user_line(f"x of shape {x.shape} has not as many points as y, {y.shape[0]}"))
     if k < 0 or x.shape[0] < k + 1:
         raise ValueError(at_user_line(f"a spline of degree {k} takes {k + 1} points or more, got {x.shape[0]}"))
-    if holds(~np.all(x[1:] > x[:-1])):
+    if true(~np.all(x[1:] > x[:-1])):
         raise ValueError(at_user_line("x must increase strictly"))
     at_points = k == 0 or (k == 1 and t is None)  # where each function of the basis has a point of its own
     t = _knots(x, k) if t is None else real(t, "t")

@@ -14,8 +14,8 @@ from tapec.ir.types import normalize_axis
 from tapec.ops.custom import stop_gradient
 from tapec.ops.kit import as_array
 from tapec.ops.scipy_linalg import solve_banded
-from tapec.ops.symbol import holds, is_known
-from tapec.scipy.interpolate.piecewise import PPoly, column, double, kept, real
+from tapec.ops.symbol import is_known
+from tapec.scipy.interpolate.piecewise import PPoly, column, double, kept, real, true
 
 __all__ = ["Akima1DInterpolator", "CubicHermiteSpline", "CubicSpline", "PchipInterpolator", "pchip_interpolate"]
 
@@ -40,7 +40,7 @@ def _points(x: Any, y: Any, axis: int) -> Points:
         raise ValueError(at_user_line(f"x has {x.shape[0]} numbers, and y of shape {y.shape} others along axis {axis}"))
     _check_finite(y, "y")
     h = np.diff(x)
-    if holds(~np.all((h > 0) & (h < np.inf))):
+    if true(~np.all((h > 0) & (h < np.inf))):
         raise ValueError(at_user_line("x must be finite and increase strictly"))
     y = np.moveaxis(y, axis, 0) if axis else y
     return Points(x, y, axis, h, np.diff(y, axis=0) / column(h, y.ndim))
@@ -171,7 +171,7 @@ class CubicSpline(CubicHermiteSpline):
 def _conditions(bc_type: Any, points: Points) -> list[Any]:
     """At both ends: none, or the order of a derivative with its values."""
     if isinstance(bc_type, str):
-        if bc_type == "periodic" and holds(~np.all(np.isclose(points.y[0], points.y[-1], 1e-15, 1e-15))):
+        if bc_type == "periodic" and true(~np.all(np.isclose(points.y[0], points.y[-1], 1e-15, 1e-15))):
             raise ValueError(at_user_line("the first y and the last must be the same where bc_type is 'periodic'"))
         bc_type = None if bc_type == "periodic" else bc_type
         return [_condition(bc_type, points)] * 2
@@ -189,7 +189,7 @@ def _condition(given: Any, points: Points) -> Any:
         if given not in ("clamped", "natural"):
             known = "'not-a-knot', 'periodic', 'clamped' or 'natural'"
             raise ValueError(at_user_line(f"a condition is {known}, for both ends or one each, got {given!r}"))
-        return 1 if given == "clamped" else 2, np.zeros(shape)
+        return 1 if given == "clamped" else 2, np.zeros(shape)[()]
     try:
         order, value = given
     except (TypeError, ValueError):
@@ -204,7 +204,8 @@ def _condition(given: Any, points: Points) -> Any:
 
 def _slopes(points: Points, start: Any, end: Any) -> Any:
     """Continuous second derivatives: one equation for each point between the ends, and one at each of them."""
-    h, slope, none = points.h, points.slope, np.zeros(1)
+    h, slope = points.h, points.slope
+    none = np.zeros_like(h[:1])
     steps = column(h, slope.ndim)
     diagonal, above, right = _equation(h[:1], h[1:2], slope[:1], slope[1:2], start, -1)
     last_diagonal, below, last_right = _equation(h[-1:], h[-2:-1], slope[-1:], slope[-2:-1], end, 1)
@@ -225,7 +226,7 @@ def _equation(h: Any, next_h: Any, m: Any, next_m: Any, condition: Any, sign: in
         return next_h, h + next_h, ((step + 2 * both) * next_step * m + step**2 * next_m) / both
     order, value = condition
     if order == 1:
-        return np.ones(1), np.zeros(1), value[None]
+        return np.ones_like(h), np.zeros_like(h), np.zeros_like(m) + value
     return 2 * h, h, 3 * step * m + sign * 0.5 * step**2 * value
 
 

@@ -13,9 +13,7 @@ from scipy import interpolate as _interpolate
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ops import ArrayLike
 from tapec.ops.kit import as_array, inexact
-from tapec.ops.symbol import holds
-from tapec.scipy.interpolate.piecewise import column, real
-from tapec.scipy.interpolate.tables import unsettled
+from tapec.scipy.interpolate.piecewise import column, real, told, true
 
 __all__ = ["RegularGridInterpolator", "interpn"]
 
@@ -69,10 +67,10 @@ class RegularGridInterpolator:
         within = functools.reduce(operator.and_, bounds)
         nothing = functools.reduce(operator.or_, [np.isnan(p) for p in places])
         if self.bounds_error:
-            outside = np.any(~within)
-            if holds(outside):
+            outside = told(np.any(~within))
+            if outside:
                 raise ValueError(at_user_line("a place is outside of the grid. Mend: bounds_error=False"))
-            if not unsettled(outside):
+            if outside is not None:
                 return y
         if self.fill_value is not None:
             fill = self.fill_value.astype(y.dtype) if self.fill_value.dtype != y.dtype else self.fill_value
@@ -99,7 +97,7 @@ class RegularGridInterpolator:
         for p, x in zip(places, self.grid):
             i = np.searchsorted(x[1:-1], p, side="right")
             start = np.take(x, i)
-            found.append((i, (p - start) / (np.take(x, i + 1) - start) if x.shape[0] > 1 else np.zeros(p.shape)))
+            found.append((i, (p - start) / (np.take(x, i + 1) - start) if x.shape[0] > 1 else np.zeros(p.shape)[()]))
         return found
 
     def _at(self, place: Any) -> Any:
@@ -133,9 +131,9 @@ def _ascending(p: Any, k: int, n: int) -> tuple[Any, bool]:
     p = real(p, "a grid")
     if p.ndim != 1 or p.shape[0] != n:
         raise ValueError(at_user_line(f"there are {n} values along axis {k}, but points of shape {p.shape}"))
-    falls = n > 1 and holds(p[-1] < p[0])
+    falls = n > 1 and true(p[-1] < p[0])
     p = p[::-1] if falls else p
-    if holds(~np.all(p[1:] > p[:-1])):
+    if true(~np.all(p[1:] > p[:-1])):
         raise ValueError(at_user_line(f"the points along axis {k} must increase strictly, or decrease"))
     return p, falls
 

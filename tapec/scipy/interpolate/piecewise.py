@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from scipy import interpolate as _interpolate
 
-from tapec.errors import UnsupportedError, at_user_line
+from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ops import ArrayLike
 from tapec.ops.kit import as_array, plain_number
-from tapec.ops.symbol import holds
+from tapec.ops.symbol import differs, is_symbol
 
-__all__ = ["PPoly", "column", "double", "kept", "placed", "real"]
+__all__ = ["PPoly", "column", "double", "kept", "placed", "real", "told", "true"]
 
 
 # -- operands ---------------------------------------------------------------------------------------------------------
@@ -52,6 +52,21 @@ def kept(a: Any) -> Any:
     return a
 
 
+# -- facts ------------------------------------------------------------------------------------------------------------
+def told(fact: Any) -> bool | None:
+    """Whether it is so; None where that is another thing for each example of a batch, or at each step of a solver."""
+    if is_symbol(fact) or differs(fact):
+        return None
+    try:
+        return bool(fact)
+    except DetachError:
+        return None
+
+
+def true(fact: Any) -> bool:
+    return bool(told(fact))
+
+
 # -- the polynomials --------------------------------------------------------------------------------------------------
 class PPoly:
     """As scipy.interpolate.PPoly: c[k, i] times (t - x[i]) ** (len(c) - 1 - k), summed over k, from x[i] to x[i + 1].
@@ -81,8 +96,8 @@ class PPoly:
             raise ValueError(at_user_line(f"x is a vector of two knots or more, got an array of shape {x.shape}"))
         if not c.shape[0] or c.shape[1] != x.shape[0] - 1:
             raise ValueError(at_user_line(f"c of shape {c.shape} has no polynomials for {x.shape[0] - 1} stretches"))
-        falls = holds(x[-1] < x[0])
-        if holds(np.any(np.diff(x) > 0 if falls else np.diff(x) < 0)):
+        falls = true(x[-1] < x[0])
+        if true(np.any(np.diff(x) > 0 if falls else np.diff(x) < 0)):
             raise ValueError(at_user_line("x must increase or decrease"))
         self._hold(tuple([c[k] for k in range(c.shape[0])]), x, extrapolate, axis, falls)
 

@@ -9,20 +9,15 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir.types import normalize_axis
 from tapec.ops.kit import as_array, inexact
-from tapec.ops.symbol import differs, holds, is_known, is_symbol
+from tapec.ops.symbol import is_known
 from tapec.scipy.interpolate.bsplines import make_interp_spline
 from tapec.scipy.interpolate.cubic import CubicSpline
-from tapec.scipy.interpolate.piecewise import column, kept, placed
+from tapec.scipy.interpolate.piecewise import column, kept, placed, told, true
 
-__all__ = ["interp1d", "unsettled"]
+__all__ = ["interp1d"]
 
 _STEPS = ("nearest", "nearest-up", "previous", "next")
 _DEGREES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}  # of splines through the points
-
-
-def unsettled(fact: Any) -> bool:
-    """Has a fact no value, or one for each example of a batch, so that no error can tell of it?"""
-    return is_symbol(fact) or differs(fact)
 
 
 class _Unknown:
@@ -73,7 +68,7 @@ class interp1d:
         if x.shape[0] <= (degree or 0):
             raise ValueError(at_user_line(f"of kind {kind!r}, x and y have {(degree or 0) + 1} points or more"))
         y = np.moveaxis(y, axis, 0) if axis else y
-        if not assume_sorted and not holds(np.all(x[:-1] <= x[1:])):
+        if not assume_sorted and not true(np.all(x[:-1] <= x[1:])):
             order = np.argsort(x, kind="stable")
             x, y = x[order], y[order]
         if copy:
@@ -129,10 +124,10 @@ class interp1d:
 
     def _all_within(self, outside: Any) -> bool:
         """It is an error if not, where values can tell."""
-        some = np.any(outside)
-        if holds(some):
+        some = told(np.any(outside))
+        if some:
             raise ValueError(at_user_line("a place is outside of x. Mend: fill_value, with bounds_error=False"))
-        return not unsettled(some)
+        return some is not None
 
     def _values(self, t: Any) -> Any:
         if self._spline is not None:
