@@ -227,6 +227,8 @@ REFUSED = {
     "points here and there": lambda s: s.make_interp_spline(X[[0, 2, 1, 3, 4]], Y[:5]),
     "points twice": lambda s: s.make_interp_spline(X[[0, 1, 1, 3, 4]], Y[:5]),
     "few knots for points": lambda s: s.make_interp_spline(X, Y, t=X),
+    "points of a polynomial twice": lambda s: s.BarycentricInterpolator([0.0, 1.0, 0.0], Y[:3]),
+    "points of another polynomial": lambda s: s.BarycentricInterpolator(X, Y[:3]),
     "table of other lengths": lambda s: s.interp1d(X, Y[:-1]),
     "table of x with two axes": lambda s: s.interp1d(X[None], Y[None]),
     "short table": lambda s: s.interp1d(X[:3], Y[:3], "cubic"),
@@ -425,6 +427,37 @@ def test_splines_of_other_knots_and_ends():
         tapec.grad(lambda y: np.sum(interpolate.make_interp_spline(X, y, bc_type="natural")(T)))(Y)
 
 
+# -- the polynomial through all points ------------------------------------------------------------------------------
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_polynomials_through_all_points(axis):
+    def make(s):
+        def f(y):
+            p = s.BarycentricInterpolator(X, y, axis)
+            rows = [p(INSIDE.reshape(2, 3)), p(X), p(0.3), p.derivative(INSIDE), p.derivative(X[2:5], 3)]
+            rows += [p.derivative(INSIDE, 7), s.barycentric_interpolate(X, y, INSIDE, axis, der=1)]
+            return [*rows, s.barycentric_interpolate(X, y, INSIDE, der=[0, 2], axis=axis)]
+
+        return f
+
+    compare(make, 0.1 * np.moveaxis(MANY, 1, axis), interpolate, scipy.interpolate)
+
+
+def test_polynomials_by_points_and_places():
+    compare(lambda s: lambda x: s.BarycentricInterpolator(x, Y)(INSIDE), X, interpolate, scipy.interpolate)
+    compare(lambda s: lambda t: s.BarycentricInterpolator(X, Y)(t), INSIDE, interpolate, scipy.interpolate)
+    compare(lambda s: lambda y: s.barycentric_interpolate(X, y, T), Y + 1j * Y[::-1], interpolate, scipy.interpolate)
+    compare(lambda s: lambda y: s.barycentric_interpolate(X[:1], y, T), Y[:1], interpolate, scipy.interpolate)
+    p = interpolate.BarycentricInterpolator(X, Y)
+    assert_allclose(tapec.grad(lambda t: np.sum(p(t)))(X), p.derivative(X), rtol=1e-9)  # at the points, too
+    assert_allclose(tapec.hvp(lambda t: np.sum(p(t)))(X, np.ones(7)), p.derivative(X, 2), rtol=1e-9)
+
+
+def test_polynomials_of_high_degree():
+    x = np.cos(np.pi * np.arange(60) / 59)
+    places = np.linspace(-1, 1, 40)
+    assert_allclose(interpolate.barycentric_interpolate(x, np.exp(x), places), np.exp(places), rtol=1e-12)
+
+
 # -- tables -----------------------------------------------------------------------------------------------------------
 TABLES = ["linear", "slinear", "nearest", "nearest-up", "previous", "next", "zero", "quadratic", "cubic", 0, 1, 3, 4]
 
@@ -608,6 +641,7 @@ CLOSED_OVER = {
     "interp1d": lambda y: interpolate.interp1d(X, y),
     "interp1d cubic": lambda y: interpolate.interp1d(X, y, "cubic"),
     "BSpline": lambda y: interpolate.make_interp_spline(X, y),
+    "BarycentricInterpolator": lambda y: interpolate.BarycentricInterpolator(X, y),
     "RegularGridInterpolator": lambda y: interpolate.RegularGridInterpolator((X,), y),
 }
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from scipy import interpolate as _interpolate
 
+from tapec.scipy.interpolate.barycentric import BarycentricInterpolator, barycentric_interpolate
 from tapec.scipy.interpolate.bsplines import BSpline, make_interp_spline
 from tapec.scipy.interpolate.cubic import (
     Akima1DInterpolator,
@@ -27,11 +28,13 @@ from tapec.scipy.interpolate.tables import interp1d
 __all__ = [
     "Akima1DInterpolator",
     "BSpline",
+    "BarycentricInterpolator",
     "CubicHermiteSpline",
     "CubicSpline",
     "PPoly",
     "PchipInterpolator",
     "RegularGridInterpolator",
+    "barycentric_interpolate",
     "interp1d",
     "interpn",
     "make_interp_spline",

@@ -1,0 +1,77 @@
+"""`BarycentricInterpolator`: the one polynomial through all points, in Lagrange's form, which is smooth everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import at_user_line
+from tapec.ir.types import normalize_axis
+from tapec.ops.custom import stop_gradient
+from tapec.ops.kit import plain_number
+from tapec.scipy.interpolate.piecewise import double, kept, placed, real, true
+
+__all__ = ["BarycentricInterpolator", "barycentric_interpolate"]
+
+
+class BarycentricInterpolator:
+    """As scipy.interpolate.BarycentricInterpolator; the weights are always its own, in the order of the points.
+
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy.interpolate import BarycentricInterpolator
+    >>> square = BarycentricInterpolator([0.0, 1.0, 3.0], [0.0, 1.0, 9.0])
+    >>> tapec.grad(square)(3.0)
+    np.float64(6.0)
+    """
+
+    _tapec_holds = "arrays"
+
+    def __init__(self, xi: Any, yi: Any, axis: int = 0, *, wi: Any = None, rng: Any = None):
+        x, y = kept(real(xi, "xi")), kept(double(yi))
+        axis = normalize_axis(axis, y.ndim)
+        if x.ndim != 1 or x.shape[0] != y.shape[axis]:
+            what = f"xi of shape {x.shape} and yi of shape {y.shape}"
+            raise ValueError(at_user_line(f"{what} have not the same number of points along axis {axis}"))
+        self.xi, self.axis, self.yi = x, axis, np.moveaxis(y, axis, 0) if axis else y
+        self._scale = stop_gradient(4 / (np.max(x) - np.min(x))) if x.shape[0] > 1 else 1.0  # keeps products in range
+        apart = _apart(x * self._scale)
+        if true(np.any(apart == 0)):
+            raise ValueError(at_user_line("the points xi must be distinct"))
+        self.wi = 1 / np.prod(apart, axis=1)
+
+    def __call__(self, x: Any) -> Any:
+        return self._values(x, self.yi)
+
+    def derivative(self, x: Any, der: int = 1) -> Any:
+        """The derivative of this order at the places x."""
+        der, y = int(plain_number(der)), self.yi
+        if der < 0:
+            raise ValueError(at_user_line(f"the order of a derivative is not negative, got {der}"))
+        if der >= y.shape[0]:
+            return self._values(x, np.zeros_like(y))
+        beside = np.where(np.eye(y.shape[0], dtype=bool), 0, self.wi / (_apart(self.xi) * self.wi[:, None]))
+        slopes = beside - np.diag(np.sum(beside, axis=1))
+        for _ in range(der):
+            y = np.tensordot(slopes, y, 1)
+        return self._values(x, y)
+
+    def _values(self, x: Any, y: Any) -> Any:
+        """Each point's own polynomial is the product of the distances from all others."""
+        x = real(x, "places")
+        d = (x[..., None] - self.xi) * self._scale
+        one = np.ones_like(d[..., :1])
+        before = np.concatenate([one, np.cumprod(d, axis=-1)[..., :-1]], -1)
+        after = np.concatenate([one, np.cumprod(d[..., ::-1], axis=-1)[..., :-1]], -1)[..., ::-1]
+        return placed(np.tensordot(before * after * self.wi, y, 1), x.ndim, self.axis)
+
+
+def _apart(x: Any) -> Any:
+    """The distances of all pairs, with ones for those of a point from itself."""
+    return np.where(np.eye(x.shape[0], dtype=bool), 1, x[:, None] - x)
+
+
+def barycentric_interpolate(xi: Any, yi: Any, x: Any, axis: int = 0, *, der: Any = 0, rng: Any = None) -> Any:
+    """The values at x, or the derivatives of this order, or those of these orders one after the other."""
+    p = BarycentricInterpolator(xi, yi, axis)
+    return p.derivative(x, der) if np.ndim(der) == 0 else np.stack([p.derivative(x, nu) for nu in der])
