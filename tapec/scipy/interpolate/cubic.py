@@ -169,7 +169,7 @@ class CubicSpline(CubicHermiteSpline):
 
 
 def _conditions(bc_type: Any, points: Points) -> list[Any]:
-    """At both ends: none, or the order of a derivative with its values."""
+    """At both ends: none, or the order of a derivative with its values, or with none where they are zero."""
     if isinstance(bc_type, str):
         if bc_type == "periodic" and true(~np.all(np.isclose(points.y[0], points.y[-1], 1e-15, 1e-15))):
             raise ValueError(at_user_line("the first y and the last must be the same where bc_type is 'periodic'"))
@@ -189,7 +189,7 @@ def _condition(given: Any, points: Points) -> Any:
         if given not in ("clamped", "natural"):
             known = "'not-a-knot', 'periodic', 'clamped' or 'natural'"
             raise ValueError(at_user_line(f"a condition is {known}, for both ends or one each, got {given!r}"))
-        return 1 if given == "clamped" else 2, np.zeros(shape)[()]
+        return 1 if given == "clamped" else 2, None
     try:
         order, value = given
     except (TypeError, ValueError):
@@ -226,8 +226,10 @@ def _equation(h: Any, next_h: Any, m: Any, next_m: Any, condition: Any, sign: in
         return next_h, h + next_h, ((step + 2 * both) * next_step * m + step**2 * next_m) / both
     order, value = condition
     if order == 1:
-        return np.ones_like(h), np.zeros_like(h), np.zeros_like(m) + value
-    return 2 * h, h, 3 * step * m + sign * 0.5 * step**2 * value
+        first, second, right, gain = np.ones_like(h), np.zeros_like(h), np.zeros_like(m), 1
+    else:
+        first, second, right, gain = 2 * h, h, 3 * step * m, sign * 0.5 * step**2
+    return first, second, right if value is None else right + gain * value
 
 
 def _solved(bands: Any, right: Any) -> Any:
