@@ -5,7 +5,7 @@ Points that are not finite are refused where they are plain; among recorded ones
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tapec.ops.kit import as_array
 from tapec.ops.scipy_linalg import solve_banded
 from tapec.ops.symbol import is_known
 from tapec.scipy.interpolate.piecewise import PPoly, column, double, kept, real, true
+from tapec.tuples import NamedTuple
 
 __all__ = ["Akima1DInterpolator", "CubicHermiteSpline", "CubicSpline", "PchipInterpolator", "pchip_interpolate"]
 
