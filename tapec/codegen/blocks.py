@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen.items import no_run
-from tapec.codegen.placing import Placing, placings
+from tapec.codegen.placing import Placing, Placings
 from tapec.codegen.plan import count_uses, is_view, readers_of
 from tapec.codegen.regions import Region, find_regions, has_rows, picks_by_row, row_inputs
 from tapec.codegen.scatter import is_scatter
@@ -142,7 +142,8 @@ def _placed(
     region = regions[k]
     earlier = {n for r in regions[:k] for n in r.nodes}
     there = {*graph.inputs, *earlier, *[n for n, loops in before.items() if loops <= k]}
-    return placings(graph, set(region.nodes).difference(region.sums), rows, there, uses, readers)
+    inside = set(region.nodes).difference(region.sums)
+    return Placings(graph, inside, rows, there, uses, readers).found()
 
 
 def _loop(

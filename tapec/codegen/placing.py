@@ -13,7 +13,7 @@ from tapec.ir import Graph, Node
 from tapec.ir.index import Slice
 from tapec.tuples import NamedTuple
 
-__all__ = ["Place", "Placing", "placings"]
+__all__ = ["Place", "Placing", "Placings"]
 
 
 class Place(NamedTuple):
@@ -42,84 +42,67 @@ class Placing(NamedTuple):
         return [*[place.scatter for place in self.places], *self.sums]
 
 
-def placings(
-    graph: Graph,
-    inside: Collection[Node],
-    rows: int,
-    there: set[Node],
-    uses: dict[Node, int],
-    readers: Mapping[Node, Sequence[Node]],
-) -> list[Placing]:
-    """The sums of places that a loop can make, of values `inside` it; `there` is what is computed before."""
-    found: list[Placing] = []
-    taken: set[Node] = set()
-    for node in graph.nodes:
-        placing = None if node in taken else _beginning(node, graph, inside, rows, there, uses, readers)
-        while placing is not None and (further := _further(placing, graph, inside, rows, uses, readers)):
-            placing = further
-        if placing is not None:
-            found.append(placing)
-            taken.update(placing.sums)
-    return found
+class Placings(NamedTuple):
+    """How sums of places are found that a loop can make, of values `inside` it; `there` is what is computed before."""
 
+    graph: Graph
+    inside: Collection[Node]
+    rows: int
+    there: set[Node]
+    uses: dict[Node, int]
+    readers: Mapping[Node, Sequence[Node]]
 
-def _beginning(
-    node: Node,
-    graph: Graph,
-    inside: Collection[Node],
-    rows: int,
-    there: set[Node],
-    uses: dict[Node, int],
-    readers: Mapping[Node, Sequence[Node]],
-) -> Placing | None:
-    """A first sum: of an array that is there, and has been read by then, or of two places among zeros."""
-    k = fused_operand(node, uses)
-    if k is None:
-        return None
-    base = node.inputs[1 - k]
-    place = _added(node, base, inside, rows, uses)
-    if place is None or base in graph.outputs:
-        return None
-    if base in there:
-        others = [r for r in readers[base] if r is not node]
-        read = there.issuperset(others) and not any(map(is_view, others))  # which the loop might look into
-        return Placing(base, (place,), (node,)) if read else None
-    if uses[base] > 1 or not _belongs(base, inside, rows):
-        return None
-    return Placing(None, (Place(base.inputs[0], base, "+"), place), (node,))
+    def found(self) -> list[Placing]:
+        found: list[Placing] = []
+        taken: set[Node] = set()
+        for node in self.graph.nodes:
+            placing = None if node in taken else self.first(node)
+            while placing is not None and (further := self.further(placing)):
+                placing = further
+            if placing is not None:
+                found.append(placing)
+                taken.update(placing.sums)
+        return found
 
+    def first(self, node: Node) -> Placing | None:
+        """A first sum: of an array that is there, and has been read by then, or of two places among zeros."""
+        k = fused_operand(node, self.uses)
+        if k is None:
+            return None
+        base = node.inputs[1 - k]
+        place = self.added(node, base)
+        if place is None or base in self.graph.outputs:
+            return None
+        if base in self.there:
+            others = [r for r in self.readers[base] if r is not node]
+            read = self.there.issuperset(others) and not any(map(is_view, others))  # which the loop might look into
+            return Placing(base, (place,), (node,)) if read else None
+        if self.uses[base] > 1 or not self.belongs(base):
+            return None
+        return Placing(None, (Place(base.inputs[0], base, "+"), place), (node,))
 
-def _further(
-    placing: Placing,
-    graph: Graph,
-    inside: Collection[Node],
-    rows: int,
-    uses: dict[Node, int],
-    readers: Mapping[Node, Sequence[Node]],
-) -> Placing | None:
-    """The same with one more place, if all that is done with the sum is adding that."""
-    total = placing.total
-    if uses[total] > 1 or total in graph.outputs:
-        return None
-    (reader,) = readers[total]
-    place = _added(reader, total, inside, rows, uses)
-    return None if place is None else Placing(placing.base, (*placing.places, place), (*placing.sums, reader))
+    def further(self, placing: Placing) -> Placing | None:
+        """The same with one more place, if all that is done with the sum is adding that."""
+        total = placing.total
+        if self.uses[total] > 1 or total in self.graph.outputs:
+            return None
+        (reader,) = self.readers[total]
+        place = self.added(reader, total)
+        return None if place is None else Placing(placing.base, (*placing.places, place), (*placing.sums, reader))
 
+    def added(self, node: Node, base: Node) -> Place | None:
+        """What a sum adds to its base, if a loop computes that by rows."""
+        k = fused_operand(node, self.uses)
+        if k is None or node.inputs[1 - k] is not base or not self.belongs(node.inputs[k]):
+            return None
+        scatter = node.inputs[k]
+        return Place(scatter.inputs[0], scatter, "+" if node.op.name == "add" else "-")
 
-def _added(node: Node, base: Node, inside: Collection[Node], rows: int, uses: dict[Node, int]) -> Place | None:
-    """What a sum adds to its base, if a loop computes that by rows."""
-    k = fused_operand(node, uses)
-    if k is None or node.inputs[1 - k] is not base or not _belongs(node.inputs[k], inside, rows):
-        return None
-    scatter = node.inputs[k]
-    return Place(scatter.inputs[0], scatter, "+" if node.op.name == "add" else "-")
-
-
-def _belongs(scatter: Node, inside: Collection[Node], rows: int) -> bool:
-    """Does it put rows of the loop, one after the other, among zeros?"""
-    if not is_scatter(scatter) or len(scatter.inputs) > 1:
-        return False
-    value, index = scatter.inputs[0], scatter.param("index")
-    slices = bool(index) and all([type(p) is Slice for p in index]) and index[0].step in (None, 1)
-    same = value.type.ndim == scatter.type.ndim and value.type.dtype == scatter.type.dtype
-    return slices and same and value in inside and value.type.shape[0] == rows
+    def belongs(self, scatter: Node) -> bool:
+        """Does it put rows of the loop, one after the other, among zeros?"""
+        if not is_scatter(scatter) or len(scatter.inputs) > 1:
+            return False
+        value, index = scatter.inputs[0], scatter.param("index")
+        slices = bool(index) and all([type(p) is Slice for p in index]) and index[0].step in (None, 1)
+        same = value.type.ndim == scatter.type.ndim and value.type.dtype == scatter.type.dtype
+        return slices and same and value in self.inside and value.type.shape[0] == self.rows
