@@ -1,4 +1,4 @@
-"""What is known of a node's value without computing it."""
+"""What is known of a node, its value and its size, without computing it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ import numpy as np
 from tapec.ir import CONSTANT, Node
 from tapec.ir.types import NUMBERS
 
-__all__ = ["is_identity", "is_nonnegative", "is_positive", "is_power_of_two", "is_zero", "uniform_value"]
+__all__ = ["are_few", "is_identity", "is_nonnegative", "is_positive", "is_power_of_two", "is_zero", "uniform_value"]
+
+
+_FEW = 4  # times as large as
+
+
+def are_few(elements: int, others: int) -> bool:
+    """Are there so few of them that an operation on them counts for little beside one on the others?"""
+    return _FEW * elements <= others
 
 
 def uniform_value(node: Node) -> Any:

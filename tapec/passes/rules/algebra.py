@@ -11,7 +11,7 @@ from tapec.ir import Node
 from tapec.ops import Symbol
 from tapec.ops.creation import FULL
 from tapec.ops.indexing import SCATTER, is_added_up
-from tapec.passes.facts import is_nonnegative, is_power_of_two, uniform_value
+from tapec.passes.facts import are_few, is_nonnegative, is_power_of_two, uniform_value
 from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
 
@@ -19,7 +19,6 @@ __all__ = ["ALGEBRA"]
 
 a, b, c, d, x = variables("a b c d x")
 i, j, k = number("i"), number("j"), number("k")
-FEW = 4  # times as large as
 LARGEST = {"d": 709.0, "f": 88.0}  # what exp takes without overflow
 
 
@@ -49,7 +48,7 @@ def _is_smaller(a: Node, b: Node) -> bool:
 
 def _is_small_choice(y: Node, a: Node, b: Node, uses: Any) -> bool:
     """Are both that it is chosen from much smaller than the result?"""
-    return FEW * max(a.type.size, b.type.size) <= y.type.size and uses(y.inputs[0]) == 1
+    return are_few(max(a.type.size, b.type.size), y.type.size) and uses(y.inputs[0]) == 1
 
 
 def _is_spread_out(k: int) -> Any:

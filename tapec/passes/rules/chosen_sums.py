@@ -15,7 +15,7 @@ import numpy as np
 
 from tapec.ir import Node, get_op
 from tapec.ops import Symbol
-from tapec.passes.facts import is_positive, is_zero, uniform_value
+from tapec.passes.facts import are_few, is_positive, is_zero, uniform_value
 from tapec.passes.numbering import key_of
 from tapec.passes.pattern import Some
 from tapec.passes.rule import Rule
@@ -24,7 +24,6 @@ from tapec.tuples import NamedTuple
 
 __all__ = ["CHOSEN_SUMS"]
 
-FEW = 4  # times as large as
 FAR = 4  # operations of a product that are looked at
 DEEP = 8  # operations that a factor is made of
 
@@ -75,7 +74,7 @@ def _is_same_along(small: Node, whole: Node, axis: tuple[int, ...]) -> bool:
     own = (1,) * (whole.type.ndim - t.ndim) + t.shape
     if t.dtype != whole.type.dtype and not t.weak:
         return False
-    return FEW * t.size <= whole.type.size and all([own[k] == 1 for k in axis])
+    return are_few(t.size, whole.type.size) and all([own[k] == 1 for k in axis])
 
 
 def _product(y: Node, uses: Any) -> Product | None:

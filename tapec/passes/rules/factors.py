@@ -13,7 +13,7 @@ from typing import Any
 
 from tapec.ir import Node, broadcast_shapes
 from tapec.ops import Symbol
-from tapec.passes.facts import is_nonnegative, uniform_value
+from tapec.passes.facts import are_few, is_nonnegative, uniform_value
 from tapec.passes.pattern import Some
 from tapec.passes.rule import Rule
 from tapec.passes.rules.scales import LARGE, is_mild
@@ -21,7 +21,6 @@ from tapec.tuples import NamedTuple
 
 __all__ = ["FACTORS"]
 
-FEW = 4  # times as large as
 
 Count = Callable[[Node], int]
 
@@ -135,12 +134,12 @@ def of_a_matrix(y: Node, uses: Count) -> Common | None:
     found = common(y, uses)
     if found is None or not is_mild(y, found.j, found.k):
         return None
-    if found.x.type.shape != y.type.shape and FEW * found.x.type.size > y.type.size:
+    if found.x.type.shape != y.type.shape and not are_few(found.x.type.size, y.type.size):
         return None
     if found.a is None and found.b is None:
         return None
     small = math.prod(broadcast_shapes(*[p.type.shape for p in (found.a, found.b) if p is not None]))
-    return found if FEW * small <= y.type.size else None
+    return found if are_few(small, y.type.size) else None
 
 
 FACTORS = (

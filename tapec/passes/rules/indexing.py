@@ -11,7 +11,7 @@ from tapec.ir.index import Slice, Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing import FULL_SLICE, GETITEM, are_distinct, completed, index_layout, is_diagonal_index, picks_one
 from tapec.ops.reading import one_index, takes_one
-from tapec.passes.facts import is_zero, uniform_value
+from tapec.passes.facts import are_few, is_zero, uniform_value
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
 from tapec.passes.rules.layout import takes_everything
@@ -20,7 +20,6 @@ from tapec.passes.rules.slices import by_elements, computed_again, for_one_reade
 __all__ = ["INDEXING"]
 
 (x,) = variables("x")
-FEW = 4  # times as large as
 TURNED = Slice(None, None, -1)
 OF_BROADCAST = Some("getitem", of=("broadcast_to",))
 OF_SCATTER = Some("getitem", of=("scatter",))
@@ -145,7 +144,7 @@ def _picks_of_columns(y: Node) -> bool:
 def _picks_of_computed(y: Node, uses: Any) -> list[Node] | None:
     """Are few elements read of what is computed for that alone?"""
     whole = y.inputs[0]
-    if len(y.inputs) < 2 or not by_elements(whole) or uses(whole) > 1 or FEW * y.type.size > whole.type.size:
+    if len(y.inputs) < 2 or not by_elements(whole) or uses(whole) > 1 or not are_few(y.type.size, whole.type.size):
         return None
     return for_one_reader(whole, uses)
 

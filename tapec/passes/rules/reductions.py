@@ -10,7 +10,7 @@ import numpy as np
 from tapec.ir import INPUT, Node
 from tapec.ops import Symbol
 from tapec.ops.define import reduced_shape
-from tapec.passes.facts import is_identity, uniform_value
+from tapec.passes.facts import are_few, is_identity, uniform_value
 from tapec.passes.numbering import key_of
 from tapec.passes.pattern import Some, number, params, variables
 from tapec.passes.rule import Rule
@@ -21,7 +21,6 @@ __all__ = ["REDUCTIONS", "TWINS"]
 
 a, b, x = variables("a b x")
 k = number("k")
-FEW = 4  # times as large as
 MOST = 8  # parts that are added one by one whatever their size
 LARGE = 1 << 12  # elements of a part from which an addition costs little beside its work
 
@@ -166,7 +165,12 @@ def _has_axes(y: Node) -> bool:
 def _has_common_factor(y: Node, x: Node, b: Node, uses: Any) -> bool:
     """Is b one number along all axes that are added up, and much smaller, and x there anyway, or not kept for this?"""
     product, axis = y.inputs[0], y.param("axis")
-    if x.type != product.type or FEW * b.type.size > x.type.size or uniform_value(b) is not None or not y.type.size:
+    if (
+        x.type != product.type
+        or not are_few(b.type.size, x.type.size)
+        or uniform_value(b) is not None
+        or not y.type.size
+    ):
         return False
     own = (1,) * (product.type.ndim - b.type.ndim) + b.type.shape
     if any([own[i] != 1 for i in axis]) or product.type.size == y.type.size:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tapec.ir import Node, broadcast_shapes, get_op
 from tapec.ops import Symbol
-from tapec.passes.facts import is_power_of_two, uniform_value
+from tapec.passes.facts import are_few, is_power_of_two, uniform_value
 from tapec.passes.numbering import key_of
 from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
@@ -28,7 +28,6 @@ a, b, x = variables("a b x")
 j, k = number("j"), number("k")
 LARGE = 256  # elements
 MANY = 4096  # elements from which dividing all of them costs more than one more operation
-FEW = 4  # times as large as
 
 
 def is_mild(y: Node, *factors: Any) -> bool:
@@ -78,7 +77,7 @@ def _ends(y: Node, j: Any, k: Any) -> bool:
 
 def _is_much_larger(y: Node, a: Node, b: Node) -> bool:
     """Is it quicker to make the reciprocal of b, and to multiply by it?"""
-    return a.type == y.type and FEW * b.type.size <= a.type.size and uniform_value(b) is None and not b.type.weak
+    return a.type == y.type and are_few(b.type.size, a.type.size) and uniform_value(b) is None and not b.type.weak
 
 
 def _differ(a: Node, b: Node) -> bool:
@@ -134,7 +133,7 @@ SCALES = (
         "number-of-quotient-undone",
         a * (k / x) * j,
         lambda a, x: a * (1.0 / x),
-        lambda y, j, k, uses: _undoes_quotient(y, j, k, uses),
+        _undoes_quotient,
     ),
     _scale(
         "factors-gathered-around-reshape",
@@ -154,7 +153,7 @@ SCALES = (
         "factors-gathered-last",
         x * j * k,
         lambda x, j, k: x * (j * k),
-        lambda y, j, k: _ends(y, j, k),
+        _ends,
         once=True,
         changes="rounding",
     ),
@@ -178,15 +177,4 @@ SCALES = (
 )
 
 # at last, when all has been found that cancels with a divisor
-RECIPROCALS = (
-    Rule(
-        "over-smaller",
-        a / b,
-        a * (1.0 / b),
-        _is_much_larger,
-        only="cotangents",
-        changes="rounding",
-        alike=True,
-        least=MANY,
-    ),
-)
+RECIPROCALS = (_scale("over-smaller", a / b, a * (1.0 / b), _is_much_larger, least=MANY),)
