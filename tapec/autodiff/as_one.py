@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node, is_literal
+from tapec.autodiff.forms import exponent_of
+from tapec.ir import Node
 from tapec.tuples import NamedTuple
 
 __all__ = ["Shortcut", "may_have_shortcuts", "unless_infinite"]
@@ -33,12 +34,7 @@ def may_have_shortcuts(nodes: Sequence[Node]) -> bool:
     names = {n.op.name for n in nodes}
     if not names.isdisjoint(ABOUT):
         return True
-    return not names.isdisjoint(POWERS) and any([_is_root(n) for n in nodes if n.op.name in POWERS])
-
-
-def _is_root(power: Node) -> bool:
-    n = power.inputs[1]
-    return is_literal(n) and type(n.value) in (int, float) and n.value % 1 != 0
+    return not names.isdisjoint(POWERS) and any([(exponent_of(n) or 0) % 1 for n in nodes if n.op.name in POWERS])
 
 
 def unless_infinite(x: Any, t: Any) -> Any:

@@ -178,14 +178,18 @@ def mean_(
     a = as_array(a)
     if dtype is not None:
         if np.dtype(dtype).kind in "biu":
-            number = np.sum(np.broadcast_to(truths(where), a.shape), axis=axis, keepdims=keepdims)
+            number = taken(where, a, axis, keepdims)
             return (np.sum(a, axis, dtype, keepdims=keepdims, where=where) / number).astype(dtype)
         a = a.astype(dtype)
     if where is not True:
-        where = np.broadcast_to(truths(where), a.shape)
-        number = np.sum(where, axis=axis, keepdims=keepdims).astype(real_dtype(mean_dtype(a.dtype)))
+        number = taken(where, a, axis, keepdims).astype(real_dtype(mean_dtype(a.dtype)))
         return np.sum(a, axis, keepdims=keepdims, where=where) / number
     return apply(MEAN, (a,), axes_param(a, axis, keepdims))
+
+
+def taken(where: Any, a: Any, axis: Any, keepdims: Any) -> Any:
+    """How many elements of an array a mask takes along these axes."""
+    return np.sum(np.broadcast_to(truths(where), a.shape), axis=axis, keepdims=keepdims)
 
 
 # -- products ---------------------------------------------------------------------------------------------------
@@ -285,4 +289,4 @@ def unsupported(what: str, mend: str) -> UnsupportedError:
     return UnsupportedError(at_user_line(f"{what}. Mend: {mend}."))
 
 
-__all__ += ["in_dtype", "masked", "mean_dtype", "reduction_source", "sum_dtype", "unsupported"]
+__all__ += ["in_dtype", "masked", "mean_dtype", "reduction_source", "sum_dtype", "taken", "unsupported"]

@@ -11,7 +11,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements, method
 from tapec.ops.checks import checked
 from tapec.ops.define import axes_param, ndim_of, shape_of, spread
-from tapec.ops.kit import as_array, plain_number, real_dtype, truths
+from tapec.ops.kit import as_array, plain_number, real_dtype
 from tapec.ops.reductions import (
     count,
     in_dtype,
@@ -19,6 +19,7 @@ from tapec.ops.reductions import (
     reduction,
     reduction_cases,
     reduction_source,
+    taken,
     unsupported,
 )
 from tapec.ops.symbol import holds
@@ -74,9 +75,8 @@ def _moment(
     if where is True and mean is None:
         params = axes_param(a, axis, keepdims)
         return in_dtype(apply(op, (a,), (*params, ("ddof", plain_number(ddof)))), dtype)
-    where = np.broadcast_to(truths(where), a.shape)
     mean = np.mean(a, axis=axis, keepdims=True, where=where) if mean is None else mean
-    number = np.sum(where, axis=axis, keepdims=keepdims).astype(_spread_dtype(a.dtype))
+    number = taken(where, a, axis, keepdims).astype(_spread_dtype(a.dtype))
     squares = np.square(np.abs(a - mean)) if a.dtype.kind == "c" else np.square(a - mean)
     y = np.sum(squares, axis=axis, keepdims=keepdims, where=where) / np.maximum(number - ddof, 0)
     return in_dtype(_root(y) if op is STD else y, dtype)
