@@ -68,6 +68,28 @@ def _row(first: tuple[Any, ...], row: Any) -> Any:
     return tuple(key), tuple(operands), values
 
 
+def _named(key: tuple[Any, ...], operands: tuple[Any, ...], values: list[Any], kwargs: dict[str, Any]) -> Any:
+    """The key with keywords, and the operands with the arrays among them."""
+    for name, a in kwargs.items():
+        kind = type(a)
+        if kind is bool:  # True equals 1
+            key += ..., name, kind, a
+        elif kind in STATIC or (kind is str and a not in BY_MEMORY):
+            key += ..., name, a
+        else:
+            v = a._value if kind is Tensor else a
+            if type(v) is _ndarray:
+                key += ..., name, v.shape, v.dtype
+                operands = *operands, a  # so far they may be the caller's list
+                values.append(v)
+            else:
+                word = word_of(a)
+                if word is None:
+                    return (), ()
+                key += ..., name, word
+    return key, operands
+
+
 def _places(a: list[int]) -> Tensor:
     """A list of row numbers: as an operand, so that it does not matter which."""
     t = _new(Tensor)
@@ -112,17 +134,9 @@ def planned(name: str, ours: Any) -> Any:
                 if "out" in kwargs and type(kwargs["out"]) is Tensor:
                     out = kwargs.pop("out")
                     return _into(out, method(self, *args, **kwargs), ours)
-                for name, a in kwargs.items():
-                    kind = type(a)
-                    if kind is bool:  # True equals 1
-                        key += ..., name, kind, a
-                    elif kind in STATIC or (kind is str and a not in BY_MEMORY):
-                        key += ..., name, a
-                    else:
-                        word = word_of(a)
-                        if word is None:
-                            return call(ours, (self, *args), kwargs)
-                        key += ..., name, word
+                key, operands = _named(key, operands, values, kwargs)
+                if not key:
+                    return call(ours, (self, *args), kwargs)
             plan = _find(key)
             return unplanned(key, ours, (self, *args), kwargs, values) if plan is None else plan(operands, values)
         return call(ours, (self, *args), kwargs)
@@ -227,23 +241,9 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
     if words:
         key += words
     if kwargs:
-        for name, a in kwargs.items():
-            kind = type(a)
-            if kind is bool:  # True equals 1
-                key += ..., name, kind, a
-            elif kind in STATIC or (kind is str and a not in BY_MEMORY):
-                key += ..., name, a
-            else:
-                v = a._value if kind is Tensor else a
-                if type(v) is _ndarray:
-                    key += ..., name, v.shape, v.dtype
-                    operands = *operands, a  # so far they may be the caller's list
-                    values.append(v)
-                else:
-                    word = word_of(a)
-                    if word is None:
-                        return call(ours, args, kwargs)
-                    key += ..., name, word
+        key, operands = _named(key, operands, values, kwargs)
+        if not key:
+            return call(ours, args, kwargs)
     plan = _find(key)
     return unplanned(key, ours, args, kwargs, values) if plan is None else plan(operands, values)
 
