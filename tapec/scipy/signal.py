@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -224,11 +225,17 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     wanted = (sos.shape[0], *[2 if k == axis else m for k, m in enumerate(x.shape)])
     if zi.shape != wanted:
         raise ValueError(at_user_line(f"the states zi have the shape {wanted}, got {zi.shape}"))
+    x, left = _one_by_one(sos, x, axis, zi)
+    return x, np.stack(left)
+
+
+def _one_by_one(sos: Any, x: Any, axis: int, states: Iterable[Any]) -> tuple[Any, list[Any]]:
+    """The filters, each from a state, and the states that are left."""
     left = []
-    for row, state in zip(sos, zi):
+    for row, state in zip(sos, states):
         x, state = lfilter(row[:3], row[3:], x, axis, state)
         left.append(state)
-    return x, np.stack(left)
+    return x, left
 
 
 def sosfilt_zi(sos: Any) -> Any:
@@ -246,10 +253,7 @@ def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", p
     states = sosfilt_zi(sos)
 
     def run(z: Any) -> Any:
-        start = z[..., :1]
-        for row, state in zip(sos, states):
-            z = lfilter(row[:3], row[3:], z, -1, state * start)[0]
-        return z
+        return _one_by_one(sos, z, -1, [state * z[..., :1] for state in states])[0]
 
     idle = 0 if padlen is not None else min([int(plain_number(np.sum(sos[:, k] == 0))) for k in (2, 5)])
     return _there_and_back(run, x, axis, padtype, padlen, 2 * sos.shape[0] + 1 - idle)

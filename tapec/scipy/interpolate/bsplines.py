@@ -11,8 +11,7 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir.types import normalize_axis
 from tapec.ops import ArrayLike
 from tapec.ops.kit import plain_number
-from tapec.ops.scipy_linalg import solve_banded
-from tapec.scipy.interpolate.piecewise import column, double, kept, placed, real, true
+from tapec.scipy.interpolate.piecewise import column, double, kept, placed, real, solved, true
 
 __all__ = ["BSpline", "make_interp_spline"]
 
@@ -166,5 +165,4 @@ def _coefficients(x: Any, y: Any, k: int, t: Any) -> Any:
     there, rows = (rows >= 0) & (rows < n), np.clip(rows, 0, n - 1)
     which = np.arange(n) - np.take(first, rows)
     bands = np.where(there & (which >= 0) & (which <= k), basis[np.clip(which, 0, k), rows], 0)
-    right = y if y.ndim <= 2 else np.reshape(y, (n, -1))
-    return np.reshape(solve_banded((k, k), bands, right), y.shape)
+    return solved(k, bands, y)

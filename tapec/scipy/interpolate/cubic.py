@@ -13,9 +13,8 @@ from tapec.errors import at_user_line
 from tapec.ir.types import normalize_axis
 from tapec.ops.custom import stop_gradient
 from tapec.ops.kit import as_array
-from tapec.ops.scipy_linalg import solve_banded
 from tapec.ops.symbol import is_known
-from tapec.scipy.interpolate.piecewise import PPoly, column, double, kept, real, true
+from tapec.scipy.interpolate.piecewise import PPoly, column, double, kept, real, solved, true
 from tapec.tuples import NamedTuple
 
 __all__ = ["Akima1DInterpolator", "CubicHermiteSpline", "CubicSpline", "PchipInterpolator", "pchip_interpolate"]
@@ -216,7 +215,7 @@ def _slopes(points: Points, start: Any, end: Any) -> Any:
         np.concatenate([h[1:], below, none]),
     ]
     between = 3 * (steps[1:] * slope[:-1] + steps[:-1] * slope[1:])
-    return _solved(np.stack(bands), np.concatenate([right, between, last_right]))
+    return solved(1, np.stack(bands), np.concatenate([right, between, last_right]))
 
 
 def _equation(h: Any, next_h: Any, m: Any, next_m: Any, condition: Any, sign: int) -> tuple[Any, Any, Any]:
@@ -231,13 +230,6 @@ def _equation(h: Any, next_h: Any, m: Any, next_m: Any, condition: Any, sign: in
     else:
         first, second, right, gain = 2 * h, h, 3 * step * m, sign * 0.5 * step**2
     return first, second, right if value is None else right + gain * value
-
-
-def _solved(bands: Any, right: Any) -> Any:
-    """Three bands, and right-hand sides of any number of axes."""
-    if right.ndim <= 2:
-        return solve_banded((1, 1), bands, right)
-    return np.reshape(solve_banded((1, 1), bands, np.reshape(right, (right.shape[0], -1))), right.shape)
 
 
 def _parabola(points: Points) -> Any:
@@ -261,7 +253,7 @@ def _periodic_slopes(points: Points) -> Any:
     bands = np.stack([np.roll(before, 1)[: n - 2], diagonal[: n - 2], h[1:]])
     right = 3 * (steps * slope_before + column(before, slope.ndim) * slope)
     by_last = np.concatenate([-h[:1], np.zeros(n - 4), -h[-3:-2]])
-    without, gain = _solved(bands, right[:-1]), solve_banded((1, 1), bands, by_last)
+    without, gain = solved(1, bands, right[:-1]), solved(1, bands, by_last)
     last = right[-1] - h[-2] * without[0] - h[-1] * without[-1]
     last = last / (diagonal[-1] + h[-2] * gain[0] + h[-1] * gain[-1])
     slopes = without + column(gain, slope.ndim) * last

@@ -11,9 +11,10 @@ from scipy import interpolate as _interpolate
 from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ops import ArrayLike
 from tapec.ops.kit import as_array, plain_number
+from tapec.ops.scipy_linalg import solve_banded
 from tapec.ops.symbol import differs, is_symbol
 
-__all__ = ["PPoly", "column", "double", "kept", "placed", "real", "told", "true"]
+__all__ = ["PPoly", "column", "double", "kept", "placed", "real", "solved", "told", "true"]
 
 
 # -- operands ---------------------------------------------------------------------------------------------------------
@@ -42,6 +43,13 @@ def placed(y: Any, ndim: int, axis: int) -> Any:
         return y
     places, others = list(range(ndim)), list(range(ndim, y.ndim))
     return np.transpose(y, others[:axis] + places + others[axis:])
+
+
+def solved(width: int, bands: Any, right: Any) -> Any:
+    """The solution of a system with so many bands on both sides, for right-hand sides of any number of axes."""
+    if right.ndim <= 2:
+        return solve_banded((width, width), bands, right)
+    return np.reshape(solve_banded((width, width), bands, np.reshape(right, (right.shape[0], -1))), right.shape)
 
 
 def kept(a: Any) -> Any:
