@@ -87,11 +87,11 @@ _SETTLED = frozenset({Tensor, Variable})
 
 def flat_sources(sources: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | None]:
     """The sources, and what puts gradients into their structure (None: there is just one)."""
-    if is_tensor(sources):
-        return [settled(sources)], None
     kind = type(sources)
     if (kind is list or kind is tuple) and _SETTLED.issuperset(map(type, sources)):
         return list(sources), kind
+    if is_tensor(sources):
+        return [settled(sources)], None
     leaves = leaves_of(sources)
     for leaf in leaves:
         if not is_tensor(leaf):

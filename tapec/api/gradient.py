@@ -19,6 +19,7 @@ __all__ = ["Request", "by_source", "done", "name_of", "tape_gradient", "whole"]
 
 _SCANNING = Lock()
 _NO_SLOT = (None,)
+_NOT_READ: tuple[Any, list[Tensor]] = (None, [])
 
 
 class Request:
@@ -36,7 +37,7 @@ class Request:
             with _SCANNING:
                 log.scan()
         self.get = log.index.get
-        self.read: dict[int, tuple[Any, Any]] = {}
+        self.read: dict[int, tuple[Any, Any]] = {}  # Variables, by identity
         self.seeds = seeds
         self.apart: Any = ()
         self.segments: list[Any] = []
@@ -47,35 +48,29 @@ class Request:
 
     def slots(self, tape: Any, targets: list[Any], sources: list[Any]) -> tuple[Any, Any]:
         """The slot of each target, and those of each source; None for what was not recorded, or was not watched."""
-        get, mark = self.get, tape.token.mark  # which has what this tape alone watches
+        get, mark, find = self.get, tape.token.mark, self._find  # the mark has what this tape alone watches
         return (
-            tuple([get(id(t)) if type(t) is Tensor and t._mark is mark else self._find(t, tape)[1] for t in targets]),
-            tuple(
-                [(get(id(s)),) if type(s) is Tensor and s._mark is mark else self._find(s, tape)[0] for s in sources]
-            ),
+            tuple([get(id(t)) if type(t) is Tensor and t._mark is mark else find(t, tape)[1] for t in targets]),
+            tuple([(get(id(s)),) if type(s) is Tensor and s._mark is mark else find(s, tape)[0] for s in sources]),
         )
 
     def _find(self, x: Any, tape: Any) -> tuple[Any, Any]:
         """Those of a source, and that of a target. An operand that nobody watches has one too, and no gradient."""
-        if type(x) is not Tensor:
-            return self._read(tape, x)
-        mark, token = x._mark, tape.token  # the mark may have been renewed when the tape was over
-        slot = self.get(id(x)) if mark is not None and (token in mark.tokens or not token.alive) else None
-        return (slot,), slot
-
-    def _read(self, tape: Any, variable: Any) -> tuple[Any, Any]:
-        """The slots of all values that a Variable was read at, and that of its value now."""
-        found = self.read.get(id(variable))
+        if type(x) is Tensor:
+            mark, token = x._mark, tape.token  # the mark may have been renewed when the tape was over
+            slot = self.get(id(x)) if mark is not None and (token in mark.tokens or not token.alive) else None
+            return (slot,), slot
+        found = self.read.get(id(x))
         if found is None:
-            tensors = tape.all_read(variable)
+            _, tensors = tape.variables.get(id(x), _NOT_READ)
             if len(tensors) == 1:
                 slot = self.get(id(tensors[0]))
-                found = (slot,), slot if tensors[0] is variable._tensor else None
+                found = (slot,), slot if tensors[0] is x._tensor else None
             else:
                 slots = {id(t): self.get(id(t)) for t in tensors}
                 group = tuple([k for k in slots.values() if k is not None]) or _NO_SLOT
-                found = group, slots.get(id(variable._tensor))
-            self.read[id(variable)] = found
+                found = group, slots.get(id(x._tensor))
+            self.read[id(x)] = found
         return found
 
     def _set_apart(self, targets: list[Any], sources: list[Any]) -> None:
@@ -157,7 +152,8 @@ def name_of(forward: Forward, request: Request) -> str:
 
 def by_source(request: Request, found: dict[int, Any]) -> list[Any]:
     """From what was found by slot, that of each source."""
-    return [found.get(group[0]) if len(group) == 1 else _added(found, group) for group in request.sources]
+    get = found.get
+    return [get(group[0]) if len(group) == 1 else _added(found, group) for group in request.sources]
 
 
 def _added(found: dict[int, Any], group: tuple[int, ...]) -> Any:

@@ -66,7 +66,7 @@ class GradientTape:
         self._recording = False
         self._used = False
         self._busy = False  # runs a user's gradient function
-        self._variables: dict[int, tuple[Variable, list[Tensor]]] = {}
+        self.variables: dict[int, tuple[Variable, list[Tensor]]] = {}
         self.shown: Any = None  # what its last gradient ran
         self.place: Any = None  # where in the program it was entered
 
@@ -121,7 +121,7 @@ class GradientTape:
         self.token.end()
         self.token = Token()
         self.log = Log()
-        self._variables = {}
+        self.variables = {}
         self._used = False
 
     def _use_up(self) -> None:
@@ -129,7 +129,7 @@ class GradientTape:
         self._used = True
         self.token.end()
         self.log = _NOTHING
-        for _, tensors in self._variables.values():
+        for _, tensors in self.variables.values():
             tensors.clear()
 
     def __del__(self) -> None:
@@ -186,26 +186,34 @@ class GradientTape:
             if mark is None:
                 t._mark = token.mark
             elif token not in mark.tokens:
-                alive = frozenset([k for k in mark.tokens if k.alive] + [token])
-                rec = CURRENT.get()
-                t._mark = rec.mark if rec is not None and rec.tokens == alive else Mark(alive)
+                alive = [k for k in mark.tokens if k.alive]
+                if alive:
+                    tokens = frozenset((*alive, token))
+                    rec = CURRENT.get()
+                    t._mark = rec.mark if rec is not None and rec.tokens == tokens else Mark(tokens)
+                else:
+                    t._mark = token.mark
 
     def accessed(self, variable: Variable, tensor: Tensor) -> None:
         """A Variable was read, with this value, while this tape records."""
-        if (self._auto and variable._trainable) or id(variable) in self._variables:
+        known = self.variables.get(id(variable))
+        if known is None and self._auto and variable._trainable:
+            self.variables[id(variable)] = variable, [tensor]
+            self._mark(tensor)
+        elif known is not None:
             self._watch_variable(variable, tensor)
 
     def _watch_variable(self, variable: Variable, tensor: Tensor) -> None:
-        known = self._variables.get(id(variable))
+        known = self.variables.get(id(variable))
         if known is None:
-            self._variables[id(variable)] = (variable, [tensor])
+            self.variables[id(variable)] = (variable, [tensor])
         elif all([t is not tensor for t in known[1]]):
             known[1].append(tensor)
         self._mark(tensor)
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """The Variables watched, in the order in which they were made."""
-        return tuple(sorted((v for v, _ in self._variables.values()), key=lambda v: v._serial))
+        return tuple(sorted((v for v, _ in self.variables.values()), key=lambda v: v._serial))
 
     # -- gradients --------------------------------------------------------------------------------------------------
     def gradient(
@@ -371,8 +379,3 @@ class GradientTape:
         if not self._persistent:
             self._use_up()
         return found
-
-    def all_read(self, variable: Variable) -> list[Tensor]:
-        """The tensors of all values that a Variable was read at."""
-        known = self._variables.get(id(variable))
-        return known[1] if known is not None else []

@@ -9,14 +9,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tapec.api.slices import IndexedSlices
-from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line, note_user_line
+from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line
 from tapec.ir.display import rich
-from tapec.ops import UFUNCS, ArrayLike
-from tapec.ops.array import METHODS, apply
+from tapec.ops import ArrayLike
+from tapec.ops.array import METHODS, UNARY, apply, ufunc_method
 from tapec.ops.copying import COPY
+from tapec.trace.calls import read_operands
 from tapec.trace.operators import OPERATORS
 from tapec.trace.recorder import CURRENT
-from tapec.trace.tensor import Tensor, plain_value, record, show, wrap
+from tapec.trace.tensor import READABLE, Tensor, plain_value, record, show, wrap
 
 __all__ = ["Variable", "same"]
 
@@ -49,6 +50,9 @@ class Variable(ArrayLike):
         self._trainable = bool(trainable)
         self._serial = next(_serial)
         self._name = f"{name or 'Variable'}:0"
+
+    def __init_subclass__(cls) -> None:
+        READABLE.add(cls)
 
     # -- reading ------------------------------------------------------------------------------------------------
     def _tapec_read(self) -> Tensor:
@@ -162,23 +166,17 @@ class Variable(ArrayLike):
     def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         return apply(op, tuple([x._tapec_read() if isinstance(x, Variable) else x for x in inputs]), params)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        op = UFUNCS.get(ufunc)
-        if op is None or kwargs or method != "__call__" or op.multi:
-            return ArrayLike.__array_ufunc__(self, ufunc, method, *inputs, **kwargs)
-        read = [x._tapec_read() if isinstance(x, Variable) else x for x in inputs]
-        return _ufunc_of_tensors(self._tensor, ufunc, method, *read)
+    __array_ufunc__ = _ufunc_of_tensors
+
+    def _ufunc(self, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if method == "at" or "out" in kwargs:
+            return ufunc_method(self, ufunc, method, inputs, kwargs)
+        if kwargs:
+            kwargs = dict(zip(kwargs, read_operands(kwargs.values())))
+        return self._tensor._ufunc(ufunc, method, tuple(read_operands(inputs)), kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return self._apart(_function_of_tensors(self, func, types, args, kwargs))
-
-    @property
-    def T(self) -> Any:
-        return self._apart(self._tapec_read().T)
-
-    @property
-    def real(self) -> Any:
-        return self._apart(self._tapec_read().real)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self._tapec_read().__array__(dtype, copy)
@@ -228,6 +226,9 @@ class Variable(ArrayLike):
         return type(self), (self._tensor._value, self._trainable, self._name.removesuffix(":0"))
 
 
+READABLE.add(Variable)
+
+
 def same(tensor: Tensor) -> Tensor:
     """A new tensor of the same value, recorded as a copy. Values never change, so only that of a Variable is copied."""
     value = tensor._value
@@ -263,37 +264,24 @@ def _misfit(variable: Variable, shape: tuple[int, ...]) -> str:
 # ---------------------------------------------------------------------------------------------------------------
 # operators
 # ---------------------------------------------------------------------------------------------------------------
-_SCALARS = (int, float)
+def _unary(road: Any) -> Any:
+    """The road of tensors, for the value of a Variable."""
 
-
-def _binary(ufunc: np.ufunc, compute: Any, general: Any, swapped: bool) -> Any:
-    """The fast road for two Variables, a Variable and a tensor, or a number; that of tensors for all else."""
-    op = UFUNCS[ufunc]
-
-    def call(self: Variable, other: Any) -> Any:
-        kind = type(other)
-        if kind is Tensor:
-            right = other
-            value = other._value
-        elif kind in _SCALARS:
-            right = value = other
-        elif isinstance(other, Variable):
-            right = other._tapec_read()
-            value = right._value
-        else:
-            return general(self._tapec_read(), other)
-        left = self._tapec_read()
-        try:
-            out = wrap(compute(value, left._value) if swapped else compute(left._value, value))
-        except Exception as error:  # whatever NumPy says: raised again, with the line
-            note_user_line(error)
-            raise
-        rec = CURRENT.get()
-        if rec is not None:
-            record(rec, op, (right, left) if swapped else (left, right), (), out)
-        return out
+    def call(self: Variable) -> Any:
+        return road(self._tapec_read())
 
     return call
+
+
+def _binary(road: Any) -> Any:
+    def call(self: Variable, other: Any) -> Any:
+        return road(self._tapec_read(), other)
+
+    return call
+
+
+def _property(name: str) -> Any:
+    return property(lambda self: self._apart(getattr(self._tapec_read(), name)))
 
 
 def _refusal(symbol: str) -> Any:
@@ -337,10 +325,14 @@ _SYMBOLS = {
     "lshift": "<<=",
     "rshift": ">>=",
 }
-for _name, (_ufunc, _compute) in OPERATORS.items():
-    for _method, _swapped in ((f"__{_name}__", False), (f"__r{_name}__", True)):
+for _name in OPERATORS:
+    for _method in (f"__{_name}__", f"__r{_name}__"):
         if _method in vars(ArrayLike):  # comparisons have no reflected form
-            setattr(Variable, _method, _binary(_ufunc, _compute, getattr(Tensor, _method), _swapped))
+            setattr(Variable, _method, _binary(getattr(Tensor, _method)))
+for _method in [f"__{_name}__" for _name in UNARY]:
+    setattr(Variable, _method, _unary(getattr(Tensor, _method)))
+for _name in ("T", "mT", "real", "imag"):
+    setattr(Variable, _name, _property(_name))
 for _name, _symbol in _SYMBOLS.items():
     setattr(Variable, f"__i{_name}__", _refusal(_symbol))
 

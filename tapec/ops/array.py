@@ -73,7 +73,7 @@ def gives_views(ours: Callable[..., Any]) -> bool:
     return ours in _GIVES_VIEWS
 
 
-def has_out(ours: Callable[..., Any], args: tuple[Any, ...]) -> bool:
+def has_out(ours: Callable[..., Any] | None, args: tuple[Any, ...]) -> bool:
     """Is `out` among positional arguments?"""
     return len(args) > _OUT.get(ours, 99)
 

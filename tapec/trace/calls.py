@@ -6,6 +6,7 @@ The commonest kinds of calls find their plan here, `plans.call` gets all others.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import lru_cache, partial
 from types import NoneType
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import note_user_line
-from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, check_fit, ufunc_method
+from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, check_fit, has_out, ufunc_method
 from tapec.ops.control import WHERE
 from tapec.ops.extremes import CLIP
 from tapec.ops.reading import take
@@ -21,9 +22,9 @@ from tapec.ops.ufunc_calls import call_with
 from tapec.ops.ufuncs import call as call_ufunc
 from tapec.trace.plans import BY_MEMORY, HOLDING, INTS, PLACED, PLANS, STATIC, call, unplanned, word_of
 from tapec.trace.steps import plan_of_any
-from tapec.trace.tensor import Tensor, operand_values, perform
+from tapec.trace.tensor import READABLE, Tensor, operand_values, perform
 
-__all__ = ["planned"]
+__all__ = ["planned", "read_operands"]
 
 _ndarray = np.ndarray
 _generic = np.generic
@@ -31,6 +32,7 @@ _new = object.__new__
 _array = np.array
 _intp = np.intp
 _find = PLANS.get
+_TENSORS = (Tensor,)
 
 
 def _words(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -168,8 +170,28 @@ def _property(name: str, ours: Any, *args: Any) -> Any:
     return property(read)
 
 
+def read_operands(operands: Iterable[Any]) -> list[Any]:
+    """Operands with the values of Variables in their places, also of those in a list or tuple of operands."""
+    read = []
+    for x in operands:
+        kind = type(x)
+        if kind in READABLE:
+            x = x._tapec_read()
+        elif (kind is list or kind is tuple) and not READABLE.isdisjoint(map(type, x)):
+            x = kind([i._tapec_read() if type(i) in READABLE else i for i in x])
+        read.append(x)
+    return read
+
+
 def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """As `call`, for the commonest of arguments."""
+    if types != _TENSORS and not READABLE.isdisjoint(types) and func not in _ALONE:
+        if len(args) == 1 and args[0] is self and not kwargs:
+            args = (self._tapec_read(),)
+        elif "out" not in kwargs and not has_out(FUNCTIONS.get(func), args):
+            args = tuple(read_operands(args))
+            if kwargs and not READABLE.isdisjoint(map(type, kwargs.values())):
+                kwargs = dict(zip(kwargs, read_operands(kwargs.values())))
     if kwargs and "out" in kwargs and type(kwargs["out"]) is Tensor and "casting" not in kwargs:
         out = kwargs.pop("out")
         return _into(out, _function(self, func, types, args, kwargs), func)
@@ -284,7 +306,7 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
                 return None
         return ufunc_method(self, ufunc, method, inputs, kwargs)
     if "out" not in kwargs:
-        return _function(self, _BOUND[method].get(ufunc) or _bound(ufunc, method), (), inputs, kwargs)
+        return _function(self, _BOUND[method].get(ufunc) or _bound(ufunc, method), _TENSORS, inputs, kwargs)
     outs = kwargs["out"]
     if method == "__call__" and len(outs) == 1 and type(held := outs[0]) is Tensor:
         if len(kwargs) == 1:

@@ -15,7 +15,7 @@ from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import UNARY, defers, sparse_product
 from tapec.trace.recorder import CURRENT
 from tapec.trace.steps import plan_of_any
-from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, perform, record, user_frame, wrap
+from tapec.trace.tensor import NUMERIC, PLAIN, READABLE, USER_FILES, Tensor, perform, record, user_frame, wrap
 
 __all__ = ["OPERATORS"]
 
@@ -37,8 +37,9 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
                 out._value = compute(self._value, other._value)
             elif kind in PLAIN or (kind is _ndarray and other.dtype.kind in NUMERIC):
                 out._value = compute(self._value, other)
-            elif isinstance(other, ArrayLike) and type(read := other._operand()) is Tensor:  # a Variable
-                other, kind = read, Tensor
+            elif kind in READABLE:
+                other = other._tapec_read()
+                kind = Tensor
                 out._value = compute(self._value, other._value)
             else:
                 return _mixed(op, self, other, False)

@@ -27,6 +27,7 @@ from tapec.trace.recorder import CURRENT, Mark, Recorder, traces
 
 __all__ = [
     "LAID_OUT",
+    "READABLE",
     "Tensor",
     "Unread",
     "operand_values",
@@ -57,6 +58,8 @@ _METHODS: Any = np._core._methods  # type: ignore[attr-defined]
 STD = _METHODS._std.__code__
 MEANS = frozenset([_METHODS._mean.__code__, _METHODS._var.__code__, STD])
 
+
+READABLE: set[type] = set()  # of what has the value of a tensor when it is an operand: Variables
 
 LAID_OUT = "it asks how an array lies in memory"
 
@@ -148,15 +151,21 @@ class Tensor(ArrayLike):
             return self._ufunc(ufunc, method, inputs, kwargs)
         values = []
         arrays = False
+        tensor = self
         for x in inputs:  # as `operand_values` has it, without the call, which each np.sin(x) would pay for
             kind = type(x)
             if kind is Tensor:
+                tensor = x
                 values.append(x._value)
             elif kind is _ndarray and x.dtype.kind in NUMERIC:
                 values.append(x)
                 arrays = True
             elif kind in PLAIN:
                 values.append(x)
+            elif kind in READABLE:
+                tensor = x._tapec_read()
+                values.append(tensor._value)
+                inputs = tuple([tensor if i is x else i for i in inputs])
             else:
                 return perform(op, inputs, ())
         out = _new(Tensor)
@@ -170,7 +179,7 @@ class Tensor(ArrayLike):
         rec = CURRENT.get()
         if rec is None:
             out._mark = None
-        elif rec.append is not None and self._mark is rec.mark:  # as `record` has it, without the call
+        elif rec.append is not None and tensor._mark is rec.mark:  # as `record` has it, without the call
             if arrays:
                 inputs = as_seen(rec, inputs)
             frame = _getframe(1)

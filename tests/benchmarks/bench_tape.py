@@ -75,14 +75,14 @@ def recording(operate: Callable[[Any, Any], Any], count: int, value: Any = 1.01)
     return (with_tape - tape_alone - plainly) / count
 
 
-def recording_kind(code: str) -> tuple[float, float, int]:
+def recording_kind(code: str, watch: Callable[[Any], Any] = constant) -> tuple[float, float, int]:
     """The same for what a line of `kinds` does with small arrays, in the block, and with what its records cost at the
-    block's end; and how many results are recorded for it.
+    block's end; and how many results are recorded for it. `watch` makes tensors or Variables of arrays.
     """
     watched, plain = arrays()
     operate, names = function_of(code, plain)
     values = [watched[name] for name in names]
-    tensors = [constant(value) for value in values]
+    tensors = [watch(value) for value in values]
     count = 60
     inside = []
 
@@ -116,6 +116,11 @@ def small_programs() -> None:
         with_end_over += [code] if with_end / each > 2.0 else []
     row(f"    kinds above 2 us: {', '.join(over) or 'none'}", len(over), "kinds")
     row(f"    with the block's end: {', '.join(with_end_over) or 'none'}", len(with_end_over), "kinds")
+    of_variables = []
+    for code in ONE + SEVERAL:
+        cost, _, recorded = recording_kind(code, Variable)
+        of_variables += [code] if cost / (1 if code in ONE else recorded) > 2.0 else []
+    row(f"    kinds above 2 us, of Variables: {', '.join(of_variables) or 'none'}", len(of_variables), "kinds")
     row("x * x, watch to gradient", best(square), "us", "<= 12 (here <= 9)")
     v = Variable(3.0)
     row("v * v of a Variable", best(lambda: variable_square(v)), "us")
