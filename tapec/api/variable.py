@@ -12,9 +12,8 @@ from tapec.api.slices import IndexedSlices
 from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line
 from tapec.ir.display import rich
 from tapec.ops import ArrayLike
-from tapec.ops.array import METHODS, UNARY, apply, ufunc_method
+from tapec.ops.array import METHODS, UNARY, apply
 from tapec.ops.copying import COPY
-from tapec.trace.calls import read_operands
 from tapec.trace.operators import OPERATORS
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import READABLE, Tensor, plain_value, record, show, wrap
@@ -22,8 +21,6 @@ from tapec.trace.tensor import READABLE, Tensor, plain_value, record, show, wrap
 __all__ = ["Variable", "same"]
 
 _serial = itertools.count()
-_ufunc_of_tensors: Any = Tensor.__array_ufunc__
-_function_of_tensors: Any = Tensor.__array_function__
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # what is assigned is converted upwards, never down
 
 
@@ -166,20 +163,10 @@ class Variable(ArrayLike):
     def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         return apply(op, tuple([x._tapec_read() if isinstance(x, Variable) else x for x in inputs]), params)
 
-    __array_ufunc__ = _ufunc_of_tensors
-
-    def _ufunc(self, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if method == "at" or "out" in kwargs:
-            return ufunc_method(self, ufunc, method, inputs, kwargs)
-        if kwargs:
-            kwargs = dict(zip(kwargs, read_operands(kwargs.values())))
-        return self._tensor._ufunc(ufunc, method, tuple(read_operands(inputs)), kwargs)
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return self._apart(_function_of_tensors(self, func, types, args, kwargs))
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return self._tapec_read().__array__(dtype, copy)
+    __array_ufunc__ = Tensor.__array_ufunc__
+    __array_function__ = Tensor.__array_function__
+    _ufunc = Tensor._ufunc
+    __array__ = Tensor.__array__
 
     def __bool__(self) -> bool:
         return bool(self._tapec_read())
@@ -274,6 +261,8 @@ def _unary(road: Any) -> Any:
 
 
 def _binary(road: Any) -> Any:
+    """The same with another operand."""
+
     def call(self: Variable, other: Any) -> Any:
         return road(self._tapec_read(), other)
 
@@ -282,6 +271,18 @@ def _binary(road: Any) -> Any:
 
 def _property(name: str) -> Any:
     return property(lambda self: self._apart(getattr(self._tapec_read(), name)))
+
+
+def _method(name: str) -> Any:
+    road = getattr(Tensor, name)
+
+    def call(self: Variable, *args: Any, **kwargs: Any) -> Any:
+        return self._apart(road(self._tapec_read(), *args, **kwargs))
+
+    call.__name__ = name
+    call.__qualname__ = f"Variable.{name}"
+    call.__doc__ = f"As `numpy.ndarray.{name}`."
+    return call
 
 
 def _refusal(symbol: str) -> Any:
@@ -296,20 +297,8 @@ def _refusal(symbol: str) -> Any:
     return call
 
 
-def _reading(name: str) -> Any:
-    """That of the tensor read."""
-
-    def call(self: Variable, *args: Any, **kwargs: Any) -> Any:
-        return self._apart(getattr(self._tapec_read(), name)(*args, **kwargs))
-
-    call.__name__ = name
-    call.__qualname__ = f"Variable.{name}"
-    call.__doc__ = f"As `numpy.ndarray.{name}`."
-    return call
-
-
 for _name in METHODS:
-    setattr(Variable, _name, _reading(_name))
+    setattr(Variable, _name, _method(_name))
 _SYMBOLS = {
     "add": "+=",
     "sub": "-=",
@@ -326,11 +315,11 @@ _SYMBOLS = {
     "rshift": ">>=",
 }
 for _name in OPERATORS:
-    for _method in (f"__{_name}__", f"__r{_name}__"):
-        if _method in vars(ArrayLike):  # comparisons have no reflected form
-            setattr(Variable, _method, _binary(getattr(Tensor, _method)))
-for _method in [f"__{_name}__" for _name in UNARY]:
-    setattr(Variable, _method, _unary(getattr(Tensor, _method)))
+    for _own in (f"__{_name}__", f"__r{_name}__"):
+        if _own in vars(ArrayLike):  # comparisons have no reflected form
+            setattr(Variable, _own, _binary(getattr(Tensor, _own)))
+for _own in [f"__{_name}__" for _name in UNARY]:
+    setattr(Variable, _own, _unary(getattr(Tensor, _own)))
 for _name in ("T", "mT", "real", "imag"):
     setattr(Variable, _name, _property(_name))
 for _name, _symbol in _SYMBOLS.items():

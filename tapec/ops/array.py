@@ -14,7 +14,7 @@ import numpy as np
 from tapec.errors import InPlaceError, UnsupportedError, at_user_line, note_user_line
 from tapec.ir import Op
 
-__all__ = ["FUNCTIONS", "LIKE", "METHODS", "UFUNCS", "ArrayLike", "apply", "deliver", "gives_views", "has_out"]
+__all__ = ["FUNCTIONS", "LIKE", "METHODS", "UFUNCS", "ArrayLike", "apply", "deliver", "gives_views", "out_at"]
 __all__ += ["OPERATORS", "UNARY", "check_fit", "defers", "implements", "like", "method", "without_op"]
 
 # NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...);
@@ -68,20 +68,20 @@ def _note(ours: Callable[..., Any], name: str) -> None:
         _OUT[ours] = code.co_varnames.index("out")
 
 
-def gives_views(ours: Callable[..., Any]) -> bool:
+def gives_views(ours: Callable[..., Any] | None) -> bool:
     """May a function's result share memory with its argument, as NumPy's does?"""
     return ours in _GIVES_VIEWS
 
 
-def has_out(ours: Callable[..., Any] | None, args: tuple[Any, ...]) -> bool:
-    """Is `out` among positional arguments?"""
-    return len(args) > _OUT.get(ours, 99)
+def out_at(ours: Callable[..., Any] | None) -> int:
+    """Where `out` stands among positional arguments."""
+    return _OUT.get(ours, 99)
 
 
 def run(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call our function as NumPy's was called: what was given as `out` gets the result, an error the user's line."""
     try:
-        if "out" in kwargs or has_out(ours, args):
+        if "out" in kwargs or len(args) > out_at(ours):
             return _run_out(ours, args, kwargs)
         result = ours(*args, **kwargs)
         if isinstance(result, ArrayLike) and ours not in _GIVES_VIEWS:
@@ -96,7 +96,7 @@ def run(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _run_out(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    k = _OUT.get(ours, 99)
+    k = out_at(ours)
     kwargs = dict(kwargs)
     out = args[k] if len(args) > k else kwargs.pop("out", None)
     result = ours(*args[:k], *[None for _ in args[k : k + 1]], *args[k + 1 :], **kwargs)

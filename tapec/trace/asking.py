@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import CONSTANT, ITEM, Node, Type, input_node
-from tapec.ops.array import ArrayLike, gives_views, has_out
+from tapec.ops.array import ArrayLike, gives_views, out_at
 from tapec.ops.copying import COPY
 from tapec.ops.symbol import Question
 from tapec.trace.own import own_function
@@ -38,7 +38,7 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shown: bool
 
     `shown`: with what may decide as it is now, in copies that nobody changes.
     """
-    if "out" in kwargs or has_out(ours, args):
+    if "out" in kwargs or len(args) > out_at(ours):
         return None
     builder = Notes()
     inputs: list[Node] = []

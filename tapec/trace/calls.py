@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import note_user_line
-from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, check_fit, has_out, ufunc_method
+from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, check_fit, gives_views, out_at, ufunc_method
 from tapec.ops.control import WHERE
 from tapec.ops.extremes import CLIP
 from tapec.ops.reading import take
@@ -24,7 +24,7 @@ from tapec.trace.plans import BY_MEMORY, HOLDING, INTS, PLACED, PLANS, STATIC, c
 from tapec.trace.steps import plan_of_any
 from tapec.trace.tensor import READABLE, Tensor, operand_values, perform
 
-__all__ = ["planned", "read_operands"]
+__all__ = ["planned"]
 
 _ndarray = np.ndarray
 _generic = np.generic
@@ -170,7 +170,7 @@ def _property(name: str, ours: Any, *args: Any) -> Any:
     return property(read)
 
 
-def read_operands(operands: Iterable[Any]) -> list[Any]:
+def _read(operands: Iterable[Any]) -> tuple[Any, ...]:
     """Operands with the values of Variables in their places, also of those in a list or tuple of operands."""
     read = []
     for x in operands:
@@ -178,20 +178,31 @@ def read_operands(operands: Iterable[Any]) -> list[Any]:
         if kind in READABLE:
             x = x._tapec_read()
         elif (kind is list or kind is tuple) and not READABLE.isdisjoint(map(type, x)):
-            x = kind([i._tapec_read() if type(i) in READABLE else i for i in x])
+            x = kind(_read(x))
         read.append(x)
-    return read
+    return tuple(read)
+
+
+def _traits(func: Any) -> tuple[int, bool]:
+    """How many arguments a function takes before one is written into, and whether it may give what it was given."""
+    ours = FUNCTIONS.get(func)
+    found = _TRAITS[func] = 0 if func in _ALONE else out_at(ours), gives_views(ours)
+    return found
+
+
+_TRAITS: dict[Any, tuple[int, bool]] = {}
 
 
 def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """As `call`, for the commonest of arguments."""
-    if types != _TENSORS and not READABLE.isdisjoint(types) and func not in _ALONE:
-        if len(args) == 1 and args[0] is self and not kwargs:
-            args = (self._tapec_read(),)
-        elif "out" not in kwargs and not has_out(FUNCTIONS.get(func), args):
-            args = tuple(read_operands(args))
+    if type(self) in READABLE or (len(types) > 1 and not READABLE.isdisjoint(types)):
+        room, views = _TRAITS.get(func) or _traits(func)
+        if len(args) <= room and "out" not in kwargs:
+            args = (self._tapec_read(),) if len(args) == 1 and args[0] is self else _read(args)
             if kwargs and not READABLE.isdisjoint(map(type, kwargs.values())):
-                kwargs = dict(zip(kwargs, read_operands(kwargs.values())))
+                kwargs = dict(zip(kwargs, _read(kwargs.values())))
+            if views and type(self) in READABLE:
+                return self._apart(_function(args[0], func, _TENSORS, args, kwargs))
     if kwargs and "out" in kwargs and type(kwargs["out"]) is Tensor and "casting" not in kwargs:
         out = kwargs.pop("out")
         return _into(out, _function(self, func, types, args, kwargs), func)

@@ -31,7 +31,7 @@ from tapec.trace.joins import parts_for
 from tapec.trace.mends import detach_error, detaches
 from tapec.trace.recorder import CURRENT, recordings, traces
 from tapec.trace.showing import to_format, to_str
-from tapec.trace.tensor import USER_FILES, Tensor, perform
+from tapec.trace.tensor import READABLE, USER_FILES, Tensor, perform
 
 __all__ = ["LIMIT", "elements", "to_array", "to_bool", "to_float", "to_index", "to_int"]
 
@@ -113,6 +113,8 @@ def to_list(t: Tensor) -> Any:
 # -- arrays -----------------------------------------------------------------------------------------------------------
 def to_array(t: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
     """What NumPy gets when it asks for an array."""
+    if type(t) in READABLE:
+        t = t._tapec_read()
     if dtype is None and type(t._value) in _REALS and t._mark is not None:
         rec = CURRENT.get()
         if rec is not None and t._mark is rec.mark and sys._getframe(1).f_code.co_filename in USER_FILES:
