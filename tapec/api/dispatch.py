@@ -210,17 +210,16 @@ def _text(takes: _Parameters, w: _Writer, program: Any, run: str) -> str:
     several = len(program.paths) > 1
     if several:
         w.space["_packs"] = [p.pack for p in program.paths]
+    found = "_packs[int(r[-1])](r)" if several else result_text(tree, leaves, w)
+    if found == f"({', '.join([f'r[{k}]' for k in range(len(program.paths[0].target.outputs))])})":
+        found = "r"  # the tuple of the outputs as they are
     if program.branches:
-        found = "_packs[int(r[-1])](r)" if several else result_text(tree, leaves, w)
         after = [f"if r is None: {miss}", "_hits += 1", f"return {found}"]
     else:
         lines = [*lines, "_hits += 1"]
-        found = result_text(tree, leaves, w)
-        after = [f"return {found}"]
+        after = [] if found == "r" else [f"return {found}"]
         if tree is LEAF and type(leaves[0]) is Out:
             run, after = f"{run}[{leaves[0].k}]", []
-        elif found == f"({', '.join([f'r[{k}]' for k in range(len(program.paths[0].target.outputs))])})":
-            after = []  # it is the tuple of the outputs as they are
     name = "r =" if after else "return"
     body = [
         *lines,

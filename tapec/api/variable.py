@@ -14,6 +14,7 @@ from tapec.ir.display import rich
 from tapec.ops import ArrayLike
 from tapec.ops.array import METHODS, UNARY, apply
 from tapec.ops.copying import COPY
+from tapec.trace.convert import to_array
 from tapec.trace.operators import OPERATORS
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import READABLE, Tensor, plain_value, record, show, wrap
@@ -166,7 +167,7 @@ class Variable(ArrayLike):
     __array_ufunc__ = Tensor.__array_ufunc__
     __array_function__ = Tensor.__array_function__
     _ufunc = Tensor._ufunc
-    __array__ = Tensor.__array__
+    __array__ = to_array
 
     def __bool__(self) -> bool:
         return bool(self._tapec_read())
