@@ -177,8 +177,11 @@ def _read(operands: Iterable[Any]) -> tuple[Any, ...]:
         kind = type(x)
         if kind in READABLE:
             x = x._tapec_read()
-        elif (kind is list or kind is tuple) and not READABLE.isdisjoint(map(type, x)):
-            x = kind(_read(x))
+        elif kind is list or kind is tuple:
+            for i in x:
+                if type(i) in READABLE:
+                    x = kind(_read(x))
+                    break
         read.append(x)
     return tuple(read)
 
@@ -195,14 +198,14 @@ _TRAITS: dict[Any, tuple[int, bool]] = {}
 
 def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """As `call`, for the commonest of arguments."""
+    apart = False
     if type(self) in READABLE or (len(types) > 1 and not READABLE.isdisjoint(types)):
         room, views = _TRAITS.get(func) or _traits(func)
         if len(args) <= room and "out" not in kwargs:
             args = (self._tapec_read(),) if len(args) == 1 and args[0] is self else _read(args)
             if kwargs and not READABLE.isdisjoint(map(type, kwargs.values())):
                 kwargs = dict(zip(kwargs, _read(kwargs.values())))
-            if views and type(self) in READABLE:
-                return self._apart(_function(args[0], func, _TENSORS, args, kwargs))
+            apart = views and type(self) in READABLE
     if kwargs and "out" in kwargs and type(kwargs["out"]) is Tensor and "casting" not in kwargs:
         out = kwargs.pop("out")
         return _into(out, _function(self, func, types, args, kwargs), func)
@@ -243,16 +246,13 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
             key, operands, values = _row((ours, 2, kind), (x, *y))
         else:
             word = word_of(y)
-            if word is None or (kind is list and ours is take):
-                return call(ours, args, kwargs)
-            operands, words, count = (x,), (word,), 1
+            if word is not None and not (kind is list and ours is take):
+                operands, words, count = (x,), (word,), 1
     elif count > 2:
         kind = type(args[1])
         if kind is Tensor or kind is _ndarray or type(args[2]) in HOLDING:  # np.interp(x, points, heights)
             key, operands, values = _row((ours,), args)
-        elif kind is list and ours is take:
-            return call(ours, args, kwargs)
-        elif words := _words(args[1:]):  # np.swapaxes(x, 0, 1)
+        elif not (kind is list and ours is take) and (words := _words(args[1:])):  # np.swapaxes(x, 0, 1)
             operands, count = (x,), 1
     if count == 1:
         kind = type(x)
@@ -269,16 +269,16 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
                 key, values = (ours, kind, v.shape, v.dtype, w.shape, w.dtype), [v, w]
         elif kind is list or kind is tuple:
             key, operands, values = _row((ours, kind, len(x)), x)
-    if not key:
-        return call(ours, args, kwargs)
-    if words:
+    if key and words:
         key += words
-    if kwargs:
+    if key and kwargs:
         key, operands = _named(key, operands, values, kwargs)
-        if not key:
-            return call(ours, args, kwargs)
-    plan = _find(key)
-    return unplanned(key, ours, args, kwargs, values) if plan is None else plan(operands, values)
+    if not key:
+        found = call(ours, args, kwargs)
+    else:
+        plan = _find(key)
+        found = unplanned(key, ours, args, kwargs, values) if plan is None else plan(operands, values)
+    return self._apart(found) if apart else found
 
 
 def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
