@@ -317,7 +317,8 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
                 return None
         return ufunc_method(self, ufunc, method, inputs, kwargs)
     if "out" not in kwargs:
-        return _function(self, _BOUND[method].get(ufunc) or _bound(ufunc, method), _TENSORS, inputs, kwargs)
+        types = _TENSORS if len(inputs) == 1 else tuple(map(type, inputs))
+        return _function(self, _BOUND[method].get(ufunc) or _bound(ufunc, method), types, inputs, kwargs)
     outs = kwargs["out"]
     if method == "__call__" and len(outs) == 1 and type(held := outs[0]) is Tensor:
         if len(kwargs) == 1:

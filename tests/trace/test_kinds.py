@@ -14,13 +14,15 @@ from tests.benchmarks.kinds import IN_PLACE, ONE, SEVERAL, arrays, function_of
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def recorded(code):
+def recorded(code, variables=0):
+    """What is recorded of tensors, or of so many of them and Variables."""
     watched, plain = arrays()
     operate, names = function_of(code, plain)
-    tensors = [tapec.constant(watched[name]) for name in names]
+    last = len(names) - variables
+    operands = [(tapec.constant if k < last else tapec.Variable)(watched[name]) for k, name in enumerate(names)]
     with tapec.GradientTape() as tape:
-        tape.watch(tensors)
-        operate(1, *tensors)
+        tape.watch(operands)
+        operate(1, *operands)
     assert {entry[4].co_filename for entry in tape.log.records} <= {operate.__code__.co_filename}  # the user's line
     return tape.log.key, len(tape.log.records)
 
@@ -41,6 +43,23 @@ def test_the_third_time_is_the_short_way(code, monkeypatch):
     assert keys[0][1] >= 1
     if code in ONE:
         assert keys[0][1] == 1
+
+
+@pytest.mark.parametrize("code", ONE + SEVERAL)
+def test_variables_go_the_same_way(code, monkeypatch):
+    """All operands, or all but the first."""
+    expected = recorded(code)
+    for _ in range(2):
+        recorded(code)
+
+    def long_way(*args):
+        raise AssertionError("the long way")
+
+    for module in (plans, parts):
+        monkeypatch.setattr(module, "run", long_way)
+    count = len(function_of(code, arrays()[1])[1])
+    for variables in {count, count - 1} - {0}:
+        assert recorded(code, variables) == expected
 
 
 def test_outside_any_function():
