@@ -334,6 +334,7 @@ def _bound(ufunc: np.ufunc, method: str) -> Any:
     if len(known) == _MANY:  # np.frompyfunc makes new ones
         for made in list(known.values()):
             _PLANNED.pop(made, None)
+            _TRAITS.pop(made, None)
         known.clear()
     made = known[ufunc] = partial(_call_ufunc, ufunc, method)
     _PLANNED[made] = made
