@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
-from tapec.ops import Symbol
+from tapec.ops import Symbol, apply
 from tapec.ops.creation import FULL
 from tapec.ops.indexing import SCATTER, is_added_up
 from tapec.passes.facts import are_few, is_nonnegative, is_power_of_two, uniform_value
@@ -44,6 +44,29 @@ def _as_large(y: Node, a: Node) -> bool:
 def _is_smaller(a: Node, b: Node) -> bool:
     """And is it not empty, and does it have a negative of its own kind, as an unsigned number has not?"""
     return 0 < a.type.size < b.type.size and a.type.dtype.kind == "f"
+
+
+def _small_factor(y: Node, a: Node, uses: Any) -> tuple[int, ...] | None:
+    """Where in a product of products, each used there alone, something smaller is multiplied: operand by operand."""
+    path: tuple[int, ...] = ()
+    while a.op.name in ("multiply", "divide") and uses(a) == 1 and a.type == y.type:
+        small = next((k for k, i in enumerate(a.inputs) if _is_smaller(i, y)), None)
+        if small is not None:
+            return (*path, small) if path else None
+        inner = next((k for k, i in enumerate(a.inputs) if i.op.name in ("multiply", "divide")), None)
+        if inner is None:
+            return None
+        path, a = (*path, inner), a.inputs[inner]
+    return None
+
+
+def _negated_at(a: Symbol, path: tuple[int, ...]) -> Any:
+    """The product with a negative at that place."""
+    if not path:
+        return -a
+    operands = [Symbol(i, a.builder) for i in a.node.inputs]
+    operands[path[0]] = _negated_at(operands[path[0]], path[1:])
+    return apply(a.node.op, tuple(operands))
 
 
 def _is_small_choice(y: Node, a: Node, b: Node, uses: Any) -> bool:
@@ -139,6 +162,7 @@ ALGEBRA = (
     Rule("negative-of-times-smaller", -(a * b), -a * b, lambda a, b: _is_smaller(a, b), once=True),
     Rule("negative-of-smaller-over", -(a / b), -a / b, lambda a, b: _is_smaller(a, b), once=True),
     Rule("negative-of-over-smaller", -(a / b), a / -b, lambda a, b: _is_smaller(b, a), once=True),
+    Rule("negative-of-product-with-smaller", -a, lambda a, fact: _negated_at(a, fact), _small_factor),
     # among cotangents they end in a sum almost always, so there every product gives its sign on
     Rule("negative-times-shared", -a * b, -(a * b), is_cotangent),
     Rule("negative-over-shared", -a / b, -(a / b), is_cotangent),
