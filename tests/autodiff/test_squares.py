@@ -61,6 +61,7 @@ SQUARES = {  # each with its second derivative at zero, if it is not twice the i
     "half": (half, np.eye(3)),
     "quotient": (lambda x: (NORM(x) / 0.5) ** 2, 8 * np.eye(3)),
     "multiple": (lambda x: (3 * NORM(x)) ** 2, 18 * np.eye(3)),
+    "multiple of a negative": (lambda x: (3 * -NORM(x)) ** 2, 18 * np.eye(3)),
     "scaled": (lambda x: np.sum((np.abs(x) / SCALES.astype(x.dtype)) ** 2), np.diag(2 / SCALES**2)),
     "kernel": (lambda x: np.exp(-0.5 * (NORM(x) / 0.5) ** 2), -4 * np.eye(3)),
     "bounded": (bounded, np.eye(3)),
@@ -109,6 +110,16 @@ def test_second_derivatives_at_zero(name, dtype, optimize):
 @pytest.mark.parametrize("name", SQUARES)
 def test_derivatives_elsewhere(name):
     tapec.check_grads(case(name)[0], (np.array([0.1, -0.7, 0.4]),), order=2)
+
+
+def test_a_length_over_itself_is_no_square():
+    """A divisor is no factor of a quotient."""
+    x, s = np.array([0.3, -0.4]), np.array([0.5, 2.0])
+    for f in (
+        lambda x, s: NORM(x) * (np.sum(s * s) / NORM(x)) + np.sum(x * s),
+        lambda x, s: (s[0] / NORM(x)) * NORM(x) * x[1],
+    ):
+        tapec.check_grads(f, (x, s), order=2)
 
 
 def test_factors_have_derivatives_too():
