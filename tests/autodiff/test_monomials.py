@@ -62,6 +62,16 @@ POWERS = {  # with the derivatives of the one power
         ALL,
         (lambda x: 2 * np.abs(x), lambda x: 2 * np.sign(x)),
     ),
+    "cubed, times a root of its square": (
+        lambda x: x**3 * np.sqrt(x * x),
+        ALL,
+        (lambda x: 4 * np.abs(x) ** 3, lambda x: 12 * x * np.abs(x)),
+    ),
+    "times an even power of a cube root": (
+        lambda x: x * np.cbrt(x) ** 4,
+        ALL,
+        (lambda x: 7 / 3 * np.abs(x) ** (4 / 3), lambda x: 28 / 9 * np.cbrt(x)),
+    ),
     "square of a product": (lambda x: (x * np.sqrt(x)) ** 2, ABOVE, CUBE),
     "square of a product of roots": (lambda x: np.square(np.sqrt(x) * np.cbrt(x) ** 3), ABOVE, CUBE),
     "times a power of a root": (lambda x: np.cbrt(x) ** 6 * x, ALL, CUBE),
