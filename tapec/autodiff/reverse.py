@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -24,12 +24,13 @@ from tapec.autodiff.zeros import Zero, filled, is_zero
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, is_literal
 from tapec.ir.origin import variable_for
 from tapec.ir.types import is_differentiable
-from tapec.ops import Symbol
+from tapec.ops import UFUNCS, Symbol
 from tapec.ops.define import Missing, conj
 from tapec.ops.kit import real_dtype
 from tapec.ops.layout import unbroadcast
 
 if TYPE_CHECKING:
+    from tapec.autodiff.pairs import Pairs
     from tapec.autodiff.slopes import Slopes
 
 __all__ = [
@@ -49,6 +50,8 @@ __all__ = [
     "value_and_grad_graph",
     "vjp_graph",
 ]
+
+MULTIPLY = UFUNCS[np.multiply]
 
 
 def dependents(nodes: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
@@ -92,16 +95,15 @@ def backward(
     ends = {source for source in sources if not (source.inputs and carries(source))}
     shifts = _shifts(nodes, targets, sources)
     slopes = _slopes(builder, nodes, active, lift)
-    lift = lift if slopes is None else slopes.lift
+    program = _Program(builder, nodes, active, sources, lift if slopes is None else slopes.lift, slopes)
     pending: dict[Node, Any] = {}
     for target, seed in zip(targets, seeds, strict=True):
         if is_differentiable(target.type):
             accumulate(pending, target, seed)
-    program = _Program(nodes, sources, lift, slopes)
     keep = builder.origin, builder.role
     builder.role = CT
     origin: Any = None
-    for node in reversed(nodes):
+    for node in reversed(program.steps):
         if node in pending and node in active and node not in ends:
             if node.op.partials is None or node.op.vjp is not None:
                 pending[node] = settled(pending[node], node.op.kind in ("reduction", "layout"))
@@ -174,14 +176,42 @@ def _christen(ct: Any, node: Node) -> None:
             ct.node.name = f"d_{name}"
 
 
+def _pairs(
+    nodes: Sequence[Node],
+    active: set[Node],
+    sources: Sequence[Node],
+    shortcut: Callable[[Node], Shortcut | None],
+) -> Pairs | None:
+    """The products of two factors that several products of three share."""
+    products = [n for n in nodes if n.op is MULTIPLY]
+    if len(products) < 3 or not any([i.op is MULTIPLY for n in products for i in n.inputs]):
+        return None
+    from tapec.autodiff.pairs import shared_pairs  # few programs have any
+
+    return shared_pairs(nodes, active, sources, lambda node: shortcut(node) is not None)
+
+
 class _Program:
     """What is differentiated. Few ask who uses a value, or whether it is a derivative itself."""
 
-    def __init__(self, nodes: Sequence[Node], sources: Sequence[Node], lift: Callable[[Node], Node], slopes: Any):
-        self.nodes = nodes
+    def __init__(
+        self,
+        builder: Builder,
+        nodes: Sequence[Node],
+        active: set[Node],
+        sources: Sequence[Node],
+        lift: Callable[[Node], Node],
+        slopes: Any,
+    ):
+        self.nodes = self.steps = nodes
         self.sources = sources
         self.lift = lift
         self.slopes: Slopes | None = slopes
+        self._multiples: Mapping[Node, Shortcut] = {}
+        pairs = _pairs(nodes, active, sources, self.shortcut)
+        if pairs is not None:
+            self.steps, self._multiples = pairs.nodes, pairs.multiples
+            self.lift = pairs.lifting(lift, builder)
 
     @cached_property
     def _find_shortcut(self) -> Callable[..., Shortcut | None] | None:
@@ -193,6 +223,9 @@ class _Program:
 
     def shortcut(self, node: Node) -> Shortcut | None:
         """The shortcut that ends in a node, if there is one."""
+        multiple = self._multiples.get(node)
+        if multiple is not None:
+            return multiple
         find = self._find_shortcut
         return None if find is None else find(node, self.sources, self.is_shared)
 
