@@ -1,4 +1,4 @@
-"""Products of three that share two factors: a * u * v and b * u * v.
+"""Products that share two factors: a * u * v and b * u * v, or u * v and -u * v.
 
 Each by itself passes its cotangent on through a * u and b * u, and multiplies by u and by v anew. As multiples of one
 product u * v all of them pass theirs on to that, which multiplies by u and by v once:
@@ -11,13 +11,14 @@ The value of u * v is asked for by the cotangents of a and b alone. Values that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from tapec.autodiff.as_one import Shortcut
+from tapec.autodiff.cotangents import Minus
 from tapec.autodiff.reverse import scaled
 from tapec.ir import CONSTANT, CT, Builder, Node
 from tapec.ir.op import OWN_KINDS
@@ -26,21 +27,32 @@ from tapec.tuples import NamedTuple
 
 __all__ = ["Pairs", "shared_pairs"]
 
-MULTIPLY = UFUNCS[np.multiply]
-ROUNDS = 4  # what products have in common is a pair, or that and one factor more, and so on
+MULTIPLY, NEGATIVE = UFUNCS[np.multiply], UFUNCS[np.negative]
+ROUNDS = 4  # what has a pair in common may then have the product of that and one factor more in common, and so on
 
 
 class Multiple(NamedTuple):
-    """A product y = (a * u) * v, or with factors in another order; `inner` is a * u. Without these, y = u * v."""
+    """A product y = (a * u) * v, or with factors in another order; `inner` is a * u. Without these, y = u * v.
+
+    `minus` tells of an odd number of negatives among the factors; these are what they are negatives of.
+    """
 
     y: Node
+    minus: bool
     u: Node
     v: Node
     a: Node | None = None
     inner: Node | None = None
 
 
-Group = list[Multiple]  # of one pair u, v
+class Seen(NamedTuple):
+    """A product, as it is seen by now: that of these factors, or the negative of it."""
+
+    minus: bool
+    factors: tuple[Node, ...]
+
+
+Group = list[Multiple]  # of one pair u, v, in the order of the program
 
 
 class Pairs(NamedTuple):
@@ -91,48 +103,67 @@ class _Walk:
         self.active = active
         self.sources = set(sources)
         self.is_apart = is_apart
+        self.signs = self.negatives([n for n in nodes if n.op is NEGATIVE and n.type.dtype.kind == "f"])
         products = [n for n in nodes if n.op is MULTIPLY and n in active and n.type.dtype.kind == "f"]
-        self.factors = {n: n.inputs for n in products if n not in self.sources}  # of products, as they are seen by now
-        self.places = {n: k for k, n in enumerate(self.factors)}
-        self.uses = Counter(chain.from_iterable([n.inputs for n in nodes]))
+        self.products = {n: self.seen(False, n.inputs) for n in products if n not in self.sources}
+        self.uses = Counter(chain.from_iterable([n.inputs for n in nodes if n not in self.signs]))
+        for n, (_, x) in self.signs.items():
+            self.uses[x] += self.uses[n]
         self.first = _First(self.sources)
         self.multiples: dict[Node, Shortcut] = {}
         self.made: dict[Node, Node | None] = {}
         self.before: dict[Node, list[Node]] = {}  # what products of pairs come before a node
 
+    def negatives(self, nodes: Sequence[Node]) -> dict[Node, tuple[bool, Node]]:
+        """Whether these are negatives in the end, and of what. A source stands for itself."""
+        found: dict[Node, tuple[bool, Node]] = {}
+        for node in nodes:
+            if node not in self.sources:
+                minus, x = found.get(node.inputs[0], (False, node.inputs[0]))
+                found[node] = not minus, x
+        return found
+
+    def seen(self, minus: bool, factors: tuple[Node, ...]) -> Seen:
+        """A product without signs of its factors."""
+        a, b = factors
+        if a in self.signs:
+            less, a = self.signs[a]
+            minus ^= less
+        if b in self.signs:
+            less, b = self.signs[b]
+            minus ^= less
+        return Seen(minus, (a, b))
+
     def takes_pairs(self) -> bool:
         """Take the pairs that it pays to take, the best ones first. May there be others after that?"""
         gains = [(self.gain(group), group) for group in self.groups() if len(group) > 1]
         taken: set[Node] = set()
+        again = False
         for gain, group in sorted(gains, key=lambda found: -found[0]):
             free = self.free(group, taken) if gain > 0 else []
             if len(free) == len(group) or (len(free) > 1 and self.gain(free) > 0):
                 self.take(free)
                 taken.update([m.y for m in free])
-        seen = self.factors.items()
-        return any([a in self.factors if y in taken else a in taken or b in taken for y, (a, b) in seen])
+                thirds = [self.first[m.a] for m in free if m.a is not None]
+                again = again or len({*thirds}) < len(thirds) or not self.products.keys().isdisjoint(thirds)
+        for y, (minus, factors) in self.products.items():
+            if not taken.isdisjoint(factors):
+                self.products[y] = self.seen(minus, factors)
+                again = True
+        return again
 
     def groups(self) -> Collection[Group]:
-        """The multiples of each pair of which there is a product of three."""
+        """The multiples of each pair."""
         found: dict[tuple[Node, Node], Group] = {}
-        for y, factors in self.factors.items():
-            for m in self.products_of_three(y, *factors):
-                found.setdefault(self.key(m.u, m.v), []).append(m)
-        if found:
-            for y, (u, v) in self.factors.items():
-                group = found.get(self.key(u, v))
-                if group is not None and _is_like(u, y) and _is_like(v, y):
-                    group.append(Multiple(y, u, v))
+        for y, (minus, factors) in self.products.items():
+            found.setdefault(self.key(*factors), []).append(Multiple(y, minus, *factors))
+            for inner, v in (factors, factors[::-1]):
+                if inner in self.products and self.uses[inner] == 1 and _is_like(v, y):
+                    less, below = self.products[inner]
+                    for a, u in (below, below[::-1]):
+                        if _is_like(u, y) and _has_digits(a, y):
+                            found.setdefault(self.key(u, v), []).append(Multiple(y, minus != less, u, v, a, inner))
         return found.values()
-
-    def products_of_three(self, y: Node, *factors: Node) -> Iterator[Multiple]:
-        """The ways to see a product as one of three: by inner products that nothing else uses."""
-        for inner, v in (factors, factors[::-1]):
-            if inner in self.factors and self.uses[inner] == 1:
-                below = self.factors[inner]
-                for a, u in (below, below[::-1]) if _is_like(v, y) else ():
-                    if _is_like(u, y) and _has_digits(a, y):
-                        yield Multiple(y, u, v, a, inner)
 
     def key(self, u: Node, v: Node) -> tuple[Node, Node]:
         """One for pairs of the same values, in either order."""
@@ -145,14 +176,14 @@ class _Walk:
         seen: set[Node] = set()
         for m in group:
             own = (m.y,) if m.inner is None else (m.y, m.inner)
-            if all([n in self.factors and n not in taken and n not in seen and not self.is_apart(n) for n in own]):
+            if all([n in self.products and n not in taken and n not in seen and not self.is_apart(n) for n in own]):
                 seen.update(own)
                 found.append(m)
         return found
 
     def gain(self, group: Group) -> int:
         """How many multiplications and additions it saves to go back through the product of a pair."""
-        _, u, v, *_ = group[0]
+        _, _, u, v, *_ = group[0]
         ends = (u in self.active) + (v in self.active)
         through = 1 if ends else 0
         thirds = [m.a in self.active for m in group if m.inner is not None]
@@ -164,8 +195,8 @@ class _Walk:
 
     def take(self, group: Group) -> None:
         """Differentiate these by the product of their pair."""
-        y, u, v, _, inner = min(group, key=lambda m: self.places[m.y])
-        known = next((m.y for m in group if m.inner is None), None)
+        y, _, u, v, _, inner = group[0]
+        known = next((m.y for m in group if m.inner is None and not m.minus), None)
         pair = Node(MULTIPLY, (u, v), (), MULTIPLY.rule(u.type, v.type), (known or inner or y).origin, None, CT)
         self.before.setdefault(y, []).append(pair)
         self.made[pair] = known
@@ -173,12 +204,13 @@ class _Walk:
             self.active.add(pair)
         for m in group:
             if m.a is None or m.inner is None:
-                self.multiples[m.y] = Shortcut((pair,), (), lambda ct, y, pair: (ct,), None)
-                del self.factors[m.y]
+                self.multiples[m.y] = Shortcut((pair,), (), _BACK_TO_PAIR[m.minus], None)
+                self.signs[m.y] = m.minus, pair
+                del self.products[m.y]
             else:
-                self.multiples[m.y] = Shortcut((m.a, pair), (m.inner,), _factors_back, None)
-                self.factors[m.y] = m.a, pair
-                del self.factors[m.inner]
+                self.multiples[m.y] = Shortcut((m.a, pair), (m.inner,), _BACK_TO_BOTH[m.minus], None)
+                self.products[m.y] = Seen(m.minus, (m.a, pair))
+                del self.products[m.inner]
 
 
 class _First(dict[Node, Node]):
@@ -196,8 +228,14 @@ class _First(dict[Node, Node]):
         return found
 
 
-def _factors_back(ct: Any, y: Any, a: Any, pair: Any) -> tuple[Any, Any]:
-    return scaled(ct, pair), scaled(ct, a)
+_BACK_TO_PAIR: tuple[Callable[..., Any], ...] = (
+    lambda ct, y, pair: (ct,),
+    lambda ct, y, pair: (Minus(ct),),
+)
+_BACK_TO_BOTH: tuple[Callable[..., Any], ...] = (
+    lambda ct, y, a, pair: (scaled(ct, pair), scaled(ct, a)),
+    lambda ct, y, a, pair: (Minus(scaled(ct, pair)), Minus(scaled(ct, a))),
+)
 
 
 def _is_like(u: Node, y: Node) -> bool:

@@ -51,7 +51,7 @@ __all__ = [
     "vjp_graph",
 ]
 
-MULTIPLY = UFUNCS[np.multiply]
+MULTIPLY, NEGATIVE = UFUNCS[np.multiply], UFUNCS[np.negative]
 
 
 def dependents(nodes: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
@@ -182,9 +182,9 @@ def _pairs(
     sources: Sequence[Node],
     shortcut: Callable[[Node], Shortcut | None],
 ) -> Pairs | None:
-    """The products of two factors that several products of three share."""
+    """The products of two factors that several products share, as three factors or as negatives."""
     products = [n for n in nodes if n.op is MULTIPLY]
-    if len(products) < 3 or not any([i.op is MULTIPLY for n in products for i in n.inputs]):
+    if len(products) < 2 or not any([i.op is MULTIPLY or i.op is NEGATIVE for n in products for i in n.inputs]):
         return None
     from tapec.autodiff.pairs import shared_pairs  # few programs have any
 

@@ -1,4 +1,4 @@
-"""Products of three that share two factors are differentiated as multiples of one product."""
+"""Products that share two factors are differentiated as multiples of one product."""
 
 from collections import Counter
 
@@ -54,6 +54,7 @@ PROGRAMS = {
     "four factors": lambda a, b, u, v: flows(a * u * v * np.sin(u), b * u * v * np.sin(u)),
     "squares and cubes": lambda a, b, u, v: flows(a * u * u * u + b * u * u, b * v * v * u + a * v * v),
     "products of products": lambda a, b, u, v: flows((a * u) * (b * v), (a * b) * (u * v)) + a * b * v,
+    "gains and losses": lambda a, b, u, v: flows(-a * u, a * u) + flows(-b * u * v - a * u, b * u * v + -a * -v),
     "of one pair alone": lambda a, b, u, v: flows(a * u * v, b) + np.sin(a * v * u),
     "of three of them": lambda a, b, u, v: flows(a * u * v, b * u * v) + a * b * u * v,
 }
@@ -174,6 +175,36 @@ def test_values_recorded_twice_are_a_pair():
         np.testing.assert_allclose(grad, want, rtol=1e-14)
 
 
+def test_negatives_pass_their_cotangents_on_once():
+    def two(a, b, u, v):
+        return np.sin(-a * u) * np.cos(u * a)
+
+    def three(a, b, u, v):
+        return np.sin(-a * u * v) * np.cos(a * u * v)
+
+    def flipped(a, b, u, v):
+        return np.sin(-(a * u) * v) * np.cos(-v * a * -u)
+
+    between = 2
+    assert how_many(two, *FOUR, wrt=(0, 2)) == between + 2
+    assert how_many(two, *FOUR, wrt=(0,)) == between + 1
+    for f in (three, flipped):
+        assert how_many(f, *FOUR, wrt=(0, 2, 3)) == between + 4
+
+
+def test_values_recorded_twice_pass_their_cotangents_on_once():
+    def f(u, v):
+        product = u * v
+        twin = Symbol(u.builder.append(product.node.with_inputs(product.node.inputs)), u.builder)
+        return np.sin(u * -1.5 * v) * np.cos(product) * np.exp(twin)
+
+    graph = graph_of(f, (), ())
+    found = pairs_of(graph)
+    (known,) = found.made.values()
+    assert known in graph.nodes
+    assert len(found.multiples) == 3
+
+
 def test_a_loop_reads_as_one_would_write_it():
     def steps(p, y):
         for _ in range(20):
@@ -191,12 +222,17 @@ def test_a_loop_reads_as_one_would_write_it():
 
 
 # -- what it leaves alone ---------------------------------------------------------------------------------------------
+def counted(v):
+    return (v > 0.5).astype(np.uint8)
+
+
 OTHERS = {
     "one product": lambda a, b, u, v: a * u * v + b * u + np.sin(b) * v,
     "the inner product is used elsewhere": lambda a, b, u, v: np.sin(a * u) * (a * u * v) + np.sin(b * u) * (b * u * v),
     "no two factors in common": lambda a, b, u, v: a * b * u + np.sin(u * v * v),
     "shapes of a table": lambda a, b, u, v: a * u[:, None] * v + b * u[:, None] * v,
     "digits of two kinds": lambda a, b, u, v: a * u.astype(np.float32) * v + b * u.astype(np.float32) * v,
+    "negatives of whole numbers": lambda a, b, u, v: np.sin(counted(v) * u) * np.sin(-counted(v) * u),
     "whole numbers": lambda a, b, u, v: np.arange(3) * u * a + np.arange(3) * u * b,
     "complex numbers": lambda a, b, u, v: (1j * a * u * v + 2j * b * u * v).real,
 }
@@ -241,6 +277,17 @@ def test_inner_products_may_be_sources():
         y = inner * v + 10.0 * (b * u * v) + 100.0 * uv
     d_inner, d_uv, d_u, d_a = tape.gradient(y, [inner, uv, u, a])
     assert [float(x) for x in (d_inner, d_uv, d_u, d_a)] == [7.0, 100.0, 7.0 * (2 + 30 + 100), 35.0]
+
+
+def test_negatives_may_be_sources():
+    with tapec.GradientTape() as tape:
+        k, u = tapec.constant(2.0), tapec.constant(3.0)
+        tape.watch(k)
+        tape.watch(u)
+        less = -k
+        y = 10.0 * (less * u) + np.square(k * u)
+    d_less, d_k, d_u = tape.gradient(y, [less, k, u])
+    assert (float(d_less), float(d_k), float(d_u)) == (30.0, -30.0 + 36.0, -20.0 + 24.0)
 
 
 def test_of_two_equal_values_one_may_be_a_source():
