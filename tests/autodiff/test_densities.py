@@ -78,6 +78,26 @@ def test_at_zero(name):
     tapec.check_grads(loss, (np.array([0.4, 0.7]),), order=2)
 
 
+def test_exponents_of_which_some_are_zero():
+    """Of 1 - (1 - p) ** 3 and of p ** 2 * (6 - 8 * p + 3 * p ** 2), at zero."""
+    a, p = np.array([1.0, 2.0]), np.zeros(2)
+    f = lambda p, a=a: np.sum(special.betainc(a, 3.0, p))
+    np.testing.assert_allclose(tapec.grad(f)(p), [3.0, 0.0], atol=1e-12)
+    for second in (tapec.hessian, lambda f: tapec.jacfwd(tapec.jacfwd(f))):
+        np.testing.assert_allclose(np.diag(second(f)(p)), [-6.0, 12.0], rtol=1e-12)
+        np.testing.assert_allclose(np.diag(second(lambda p: f(p, a))(p)), [-6.0, 12.0], rtol=1e-12)
+
+
+def test_powers_of_one_exponent():
+    a, x = np.array([3.0, 1.5]), np.array([0.4, 0.7])
+    density = lambda x: np.exp(special.xlogy(a, x) + special.xlog1py(a, -x))
+    tapec.check_grads(lambda x: np.sum(special.betainc(a, a, x)), (x,), order=2)
+    slope = tapec.grad(lambda x: np.sum(density(x)))
+    np.testing.assert_allclose(slope(x), a * (x * (1 - x)) ** (a - 1) * (1 - 2 * x), rtol=1e-12)
+    second = a * (x * (1 - x)) ** (a - 2) * ((a - 1) * (1 - 2 * x) ** 2 - 2 * x * (1 - x))
+    np.testing.assert_allclose(np.diag(tapec.hessian(lambda x: np.sum(density(x)))(x)), second, rtol=1e-12)
+
+
 def test_parameters_of_a_density_have_derivatives():
     """Though those of the distribution function have none in closed form."""
     density = lambda a, b, x: tapec.grad(lambda x: np.sum(special.betainc(a, b, x)))(x)
