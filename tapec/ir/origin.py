@@ -10,16 +10,39 @@ import dis
 import linecache
 import os
 from bisect import bisect_right
-from functools import lru_cache
+from collections.abc import Callable
+from functools import wraps
 from itertools import islice
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
 
 from tapec.tuples import NamedTuple
 
 __all__ = ["Place", "line_of", "place_of", "positions_of", "variable_for", "variable_of"]
 
 Origin = tuple[CodeType, int]
+Answer = TypeVar("Answer")
+MOST = 4096  # answers to each question that are kept
+BODIES = 256  # code objects of which the instructions are kept
+
+
+def remembered(ask: Callable[..., Answer]) -> Callable[..., Answer]:
+    """`lru_cache` for what is asked of a place in a code object, which goes by who it is: since Python 3.12 its hash
+    takes in every instruction, and a function as long as a program has as many places."""
+    known: dict[tuple[Any, ...], tuple[CodeType, Answer]] = {}  # held here, so that nothing else gets its identity
+
+    @wraps(ask)
+    def answer(origin: Origin, *more: Any) -> Answer:
+        code, offset = origin
+        key = (id(code), offset, *more)
+        found = known.get(key)
+        if found is None:
+            if len(known) >= MOST:
+                known.clear()
+            found = known[key] = code, ask(origin, *more)
+        return found[1]
+
+    return answer
 
 
 class Place(NamedTuple):
@@ -35,13 +58,13 @@ class Place(NamedTuple):
         return f"{os.path.basename(self.file)}:{self.line}"
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def line_of(origin: Origin) -> int:
     """The line number; 0 when there is none."""
     return positions_of(origin)[0] or 0
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def place_of(origin: Origin) -> Place:
     """Everything known about an origin."""
     code, _ = origin
@@ -50,7 +73,7 @@ def place_of(origin: Origin) -> Place:
     return Place(code.co_filename, line or 0, text)
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def positions_of(origin: Origin) -> tuple[Any, ...]:
     """First and last line, first and last column of an instruction: offsets vary, as Python adapts what often runs."""
     code, offset = origin
@@ -92,22 +115,22 @@ def variable_for(node: Any) -> str | None:
     return variable_of(origin)
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _unpacks(origin: Origin) -> bool:
     """Is it the unpacking of an array, `u, v = y`, or of a call's result, `u, v = y.tolist()`?"""
-    return _instructions(origin[0])[_at(origin)].opname.startswith(("UNPACK_SEQUENCE", "CALL"))
+    return _body(origin[0])[1][_at(origin)].opname.startswith(("UNPACK_SEQUENCE", "CALL"))
 
 
 def _at(origin: Origin) -> int:
     """Which instruction it is."""
     code, offset = origin
-    return bisect_right(_offsets(code), offset) - 1  # a frame that called Python code stands behind the call
+    return bisect_right(_body(code)[2], offset) - 1  # a frame that called Python code stands behind the call
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def variable_of(origin: Origin, item: int | None = None) -> str | None:
     """The variable (or attribute) that the value is stored to, `item` telling which of several results it is."""
-    following = _instructions(origin[0])
+    following = _body(origin[0])[1]
     start = _at(origin)
     depth, built = 0, False  # how many values lie on top of ours; is it in a tuple that is taken apart at once?
     if following[start].opname == "UNPACK_SEQUENCE":
@@ -170,11 +193,15 @@ def _effect(instruction: Any) -> int | None:
     return dis.stack_effect(instruction.opcode, instruction.arg if instruction.opcode >= dis.HAVE_ARGUMENT else None)
 
 
-@lru_cache(maxsize=256)
-def _instructions(code: CodeType) -> list[dis.Instruction]:
-    return list(dis.get_instructions(code))
+_BODIES: dict[int, tuple[CodeType, list[dis.Instruction], list[int]]] = {}
 
 
-@lru_cache(maxsize=256)
-def _offsets(code: CodeType) -> list[int]:
-    return [instruction.offset for instruction in _instructions(code)]
+def _body(code: CodeType) -> tuple[CodeType, list[dis.Instruction], list[int]]:
+    """A code object with its instructions, and their offsets."""
+    found = _BODIES.get(id(code))
+    if found is None:
+        if len(_BODIES) >= BODIES:
+            _BODIES.clear()
+        instructions = list(dis.get_instructions(code))
+        found = _BODIES[id(code)] = code, instructions, [instruction.offset for instruction in instructions]
+    return found

@@ -2,7 +2,7 @@
 
 import sys
 
-from tapec.ir.origin import line_of, place_of, variable_of
+from tapec.ir.origin import line_of, place_of, remembered, variable_of
 
 
 def here(*values):
@@ -73,3 +73,17 @@ def test_a_loop_that_takes_its_next_value_is_its_first_line():
     text = "for one in pair" if sys.version_info < (3, 12) else "pair"  # what Python says stands there
     assert [place_of(o).text for o in pair.origins] == [text] * 2
     assert [variable_of(o) for o in pair.origins] == ["one"] * 2
+
+
+def test_answers_are_kept_by_which_code_object_it_is():
+    """Its hash, since Python 3.12, takes in every instruction: a long function would be asked for as long for each."""
+    asked = []
+
+    @remembered
+    def ask(origin, item=None):
+        asked.append((origin[1], item))
+        return origin[1]
+
+    code, other = [], []  # these have no hash
+    assert [ask((code, 2)), ask((code, 2)), ask((code, 2), 1), ask((other, 2)), ask((code, 4))] == [2, 2, 2, 2, 4]
+    assert asked == [(2, None), (2, 1), (2, None), (4, None)]
