@@ -15,15 +15,22 @@ import numpy as np
 from tapec.autodiff.zeros import Typed, filled
 from tapec.ir import Builder, Node, Op, Type, is_literal
 from tapec.ops import UFUNCS, Symbol, apply
+from tapec.ops.indexing import SCATTER
 from tapec.ops.layout import BROADCAST_TO, RESHAPE, TRANSPOSE
 
-__all__ = ["Minus", "Uniform", "accumulate", "product", "settled", "taken_apart"]
+__all__ = ["Minus", "Uniform", "accumulate", "product", "settled", "taken_apart", "times"]
 
-_ADD, _SUBTRACT, _MULTIPLY = UFUNCS[np.add], UFUNCS[np.subtract], UFUNCS[np.multiply]
+_ADD, _SUBTRACT, _MULTIPLY, _NEGATIVE = [UFUNCS[f] for f in (np.add, np.subtract, np.multiply, np.negative)]
 
 
 def product(a: Any, b: Any) -> Any:
     return _emitted(_MULTIPLY, a, b) if type(a) is type(b) is Symbol else a * b
+
+
+def times(a: Symbol, factor: Node) -> Symbol:
+    """The same with a node."""
+    builder = a.builder
+    return Symbol(builder.emit(_MULTIPLY, (a.node, factor)), builder)
 
 
 def _emitted(op: Op, a: Symbol, b: Symbol) -> Symbol:
@@ -56,7 +63,8 @@ def _sum(known: Any, ct: Any) -> Any:
     if type(known) is type(ct) is Symbol:
         if known.node is ct.node and known.dtype.kind == "f":
             return product(known, 2.0)  # of x * x
-        return _emitted(_ADD, known, ct)
+        bare = _bare_part(known)
+        return _emitted(_ADD, known, ct) if bare is None else _emitted(_SUBTRACT, ct, bare)
     (minus, a), (less, b) = taken_apart(known), taken_apart(ct)
     if minus and less:
         return -a + -b if _absorbs(a) or _absorbs(b) else Minus(a + b)
@@ -65,6 +73,16 @@ def _sum(known: Any, ct: Any) -> Any:
     if minus:
         a, b = b, a
     return _emitted(_SUBTRACT, a, b) if type(a) is type(b) is Symbol else a - b
+
+
+def _bare_part(ct: Symbol) -> Symbol | None:
+    """A part among zeros without its sign, if it has one: it can be taken away from what it would be added to."""
+    if ct.node.op is not SCATTER:
+        return None
+    values, *arrays = ct.node.inputs
+    if values.op is not _NEGATIVE or values.role is None or ct.dtype.kind not in "fc":
+        return None
+    return Symbol(ct.builder.emit(SCATTER, (values.inputs[0], *arrays), ct.node.params), ct.builder)
 
 
 def _absorbs(ct: Any) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from tapec.autodiff.cotangents import Minus, product
+from tapec.autodiff.cotangents import Minus, times
 from tapec.ir import Node, Op
 from tapec.ops import Symbol
 
@@ -56,10 +56,10 @@ def plain_cotangents(node: Node, ct: Symbol, wanted: Sequence[bool], lift: Calla
             parts.append(ct if slope == 1 else Minus(ct))
         else:
             t, factor = inputs[slope.place].type, xs[slope.place]
-            if t.dtype != dtype and not (t.weak and t.dtype.kind in "fi"):
+            if t.dtype is not dtype and t.dtype != dtype and not (t.weak and t.dtype.kind in "fi"):
                 return None
             if factor.op.name == "negative":
-                parts.append(Minus(product(ct, Symbol(factor.inputs[0], ct.builder))))
+                parts.append(Minus(times(ct, factor.inputs[0])))
             else:
-                parts.append(product(ct, Symbol(factor, ct.builder)))
+                parts.append(times(ct, factor))
     return parts

@@ -26,6 +26,7 @@ from tapec.ir.origin import variable_for
 from tapec.ir.types import is_differentiable
 from tapec.ops import UFUNCS, Symbol
 from tapec.ops.define import Missing, conj
+from tapec.ops.indexing import GETITEM
 from tapec.ops.kit import real_dtype
 from tapec.ops.layout import unbroadcast
 
@@ -105,7 +106,7 @@ def backward(
     origin: Any = None
     for node in reversed(program.steps):
         if node in pending and node in active and node not in ends:
-            if node.op.partials is None or node.op.vjp is not None:
+            if (node.op.partials is None or node.op.vjp is not None) and not _is_added(node, pending):
                 pending[node] = settled(pending[node], node.op.kind in ("reduction", "layout"))
             if node.origin is not origin:  # of several operations in one call, the last is what the user named
                 _christen(pending[node], node)
@@ -119,6 +120,11 @@ def backward(
             _christen(pending[source], source)
     builder.origin, builder.role = keep
     return [pending.get(s) for s in sources]
+
+
+def _is_added(node: Node, pending: dict[Node, Any]) -> bool:
+    """Is it a part of what has a cotangent already? Then its own needs no sign: it can be taken away from that."""
+    return node.op is GETITEM and type(pending[node]) is Minus and node.inputs[0] in pending
 
 
 def _shifts(nodes: Sequence[Node], targets: Sequence[Node], sources: Sequence[Node]) -> Collection[Node]:
@@ -207,27 +213,22 @@ class _Program:
         self.sources = sources
         self.lift = lift
         self.slopes: Slopes | None = slopes
+        self._may_have_shortcuts = may_have_shortcuts(nodes)
         self._multiples: Mapping[Node, Shortcut] = {}
         pairs = _pairs(nodes, active, sources, self.shortcut)
         if pairs is not None:
             self.steps, self._multiples = pairs.nodes, pairs.multiples
             self.lift = pairs.lifting(lift, builder)
-
-    @cached_property
-    def _find_shortcut(self) -> Callable[..., Shortcut | None] | None:
-        if not may_have_shortcuts(self.nodes):
-            return None
-        from tapec.autodiff.shortcuts import shortcut  # most of which is differentiated in turn
-
-        return shortcut
+        self.has_shortcuts = self._may_have_shortcuts or pairs is not None
 
     def shortcut(self, node: Node) -> Shortcut | None:
         """The shortcut that ends in a node, if there is one."""
         multiple = self._multiples.get(node)
-        if multiple is not None:
+        if multiple is not None or not self._may_have_shortcuts:
             return multiple
-        find = self._find_shortcut
-        return None if find is None else find(node, self.sources, self.is_shared)
+        from tapec.autodiff.shortcuts import shortcut  # most of which is differentiated in turn
+
+        return shortcut(node, self.sources, self.is_shared)
 
     @cached_property
     def of_derivatives(self) -> bool:
@@ -259,7 +260,7 @@ def _step(
         k = node.param("index")
         slots[k] = ct if slots[k] is None else slots[k] + ct
         return
-    whole = program.shortcut(node)
+    whole = program.shortcut(node) if program.has_shortcuts else None
     inputs = node.inputs if whole is None else whole.inputs
     wanted = [i in active for i in inputs]
     if not any(wanted):
@@ -375,6 +376,8 @@ def _fit_signed(builder: Builder, part: Any, minus: bool, t: Type) -> Any:
     """`fit` for a cotangent, negated if it came from one that was; the sign stays apart where the type is right."""
     while type(part) is Minus:  # a sign of each of several factors
         part, minus = part.value, not minus
+    if type(part) is Symbol and part.node.type == t and not t.weak:  # the commonest
+        return Minus(part) if minus else part
     if type(part) is Uniform:
         if part.type == t:
             number: Any = part  # its operators are made at import, unknown to type checkers

@@ -93,3 +93,18 @@ def test_numbers_fold_into_numbers():
 def test_a_number_and_an_array_add_up():
     graph = gradient("sin %x; add %0, %x; " + SUM.format(1), wrt=(0,))
     assert derivative_ops(graph) == ["cos", "add"]
+
+
+@pytest.mark.parametrize("body", ["subtract %0, %1; sin %2", "subtract %1, %0; sin %2"])
+def test_parts_are_taken_away_from_others(body):
+    """Whichever comes first: cos is added in one place, and taken away in another."""
+    graph = gradient(f"getitem %x {{index=(0,)}}; getitem %x {{index=(2,)}}; {body}", "%x: f64[3]", (0,))
+    assert derivative_ops(graph) == ["cos", "scatter", "scatter", "subtract"]
+    x = np.array([0.5, -1.5, 2.0])
+    sign = 1.0 if body.startswith("subtract %0") else -1.0
+    np.testing.assert_array_equal(interpret(graph, x)[1], np.cos(1.5) * np.array([sign, 0.0, -sign]))
+
+
+def test_the_only_part_is_negated_before_it_is_put_among_zeros():
+    graph = gradient("getitem %x {index=(1,)}; subtract %y, %0; sin %1", "%x: f64[3], %y: f64[]", (0,))
+    assert derivative_ops(graph) == ["cos", "negative", "scatter"]
