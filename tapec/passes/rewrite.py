@@ -191,7 +191,8 @@ class Rewriter(Builder):
         """The graph rewritten; `groups` are rules with the places of the nodes that they might fire at."""
         graph = self.start
         twins, new = self.twins, dict[Node, Node]()
-        begin = 0 if twins else self.first(groups)
+        places = {k: variants for variants, places in groups for k in places}
+        begin = 0 if twins else self.first(places)
         if begin == len(graph.nodes):
             graph._numbering = self._known
             return graph
@@ -200,7 +201,7 @@ class Rewriter(Builder):
         self.placed.update(self.nodes)
         unchanged = new.keys().isdisjoint
         append, place = self.nodes.append, self.placed.add
-        at = {k: variants for variants, places in groups for k in places}.get
+        at = places.get
         for k, node in enumerate(islice(graph.nodes, begin, None), begin):
             if unchanged(node.inputs) and node not in twins:
                 variants = at(k)
@@ -284,17 +285,13 @@ class Rewriter(Builder):
         return known
 
     # -- rules ------------------------------------------------------------------------------------------------------
-    def first(self, groups: list[tuple[Variants, list[int]]]) -> int:
+    def first(self, places: dict[int, Variants]) -> int:
         """The place of the first node at which a rule may fire; the end of the graph when there is none."""
         nodes = self.start.nodes
-        begin = len(nodes)
-        for variants, places in groups:
-            for k in places:
-                if k >= begin:
-                    break
-                if self.matches(nodes[k], variants):
-                    begin = k
-        return begin
+        for k in sorted(places):  # each is looked at once: what comes later is for the walk
+            if self.matches(nodes[k], places[k]):
+                return k
+        return len(nodes)
 
     def matches(self, node: Node, variants: Variants) -> bool:
         """Does a rule match, whatever comes of it?"""

@@ -348,3 +348,11 @@ def test_a_guard_of_the_node_alone_is_asked_about_kinds_of_the_rule_only():
     assert rewritten(unchanged, rule, inputs=inputs) == ordered(parse(text(inputs, unchanged)))
     assert asked == {"d"}
     expect("sin %x; return %0", "cos %x; return %0", rule, inputs=inputs)
+
+
+def test_each_node_is_looked_at_once():
+    """Those before the first at which a rule fires, and those after it, whatever is looked at before."""
+    asked = []
+    sines = Rule("sin", Some("sin"), x, lambda y: asked.append(y.inputs[0].name))
+    rewritten("sin %x; negative %0; negative %1; sin %y", sines, Rule("twice", np.negative(np.negative(x)), x))
+    assert asked == ["x", "y"]

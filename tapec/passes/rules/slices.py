@@ -224,6 +224,11 @@ def _parts(node: Node, uses: Any) -> Parts:
     return parts[::-1] if node.op.name == "scatter" or uniform_value(node) is not None else []
 
 
+def _ends_in_part(node: Node) -> bool:
+    """Is it a scatter, or does a sum of others end in one?"""
+    return node.op.name == "scatter" or (len(node.inputs) > 1 and node.inputs[1].op.name == "scatter")
+
+
 class Apart(NamedTuple):
     """A sum of what is not scattered, with its sign, and parts."""
 
@@ -235,7 +240,7 @@ class Apart(NamedTuple):
 def _before_parts(y: Node, uses: Any) -> Apart | None:
     """Is an array added after parts, which it could take up, or are they put together before they are added to it?"""
     a, b = y.inputs
-    if b.op.name == "scatter":
+    if b.op.name == "scatter" or not (_ends_in_part(a) or _ends_in_part(b)):
         return None
     sign = y.op.name == "add"
     parts = [(added == sign, part) for added, part in _parts(b, uses)]
