@@ -137,23 +137,22 @@ class Elements:
 
     def apply(self, name: str, *args: Any) -> Any:
         """One operation on elements, simplified where a structural zero or a one makes it nothing."""
-        simple = SIMPLER.get(name)
+        simple, op, type = ELEMENTWISE[name]
         if simple is not None:
             found = simple(self, *args)
             if found is not None:
                 return found
-        return self.make(OPS[name], TYPES[name], *args)
+        return self.make(op, type, *args)
 
     def apply_each(self, name: str, rows: Iterable[tuple[Any, ...]]) -> list[Any]:
         """The same operation for each row of arguments."""
-        simple = SIMPLER.get(name)
+        simple, op, type = ELEMENTWISE[name]
         if simple is None:
-            op, type = OPS[name], TYPES[name]
             return [self.make(op, type, *args) for args in rows]
         made = []
         for args in rows:
             found = simple(self, *args)
-            made.append(self.make(OPS[name], TYPES[name], *args) if found is None else found)
+            made.append(self.make(op, type, *args) if found is None else found)
         return made
 
     def make(self, op: Op, type: Type, *inputs: Any) -> Any:
@@ -249,11 +248,21 @@ def _unsigned(b: Elements, x: Any) -> Any:
         return x.inputs[0]
     if x.op is MULTIPLY or x.op is DIVIDE:
         p, q = x.inputs
-        for k, factor in ((0, p), (1, q)):
-            if factor.op is NEGATIVE or (factor.op is CONSTANT and factor.value < 0):
-                bare = factor.inputs[0] if factor.op is NEGATIVE else -factor.value
-                return b.apply(x.op.facts["plain"], *((p, bare) if k else (bare, q)))
+        if p.op in _MAY_BE_SIGNED and (bare := _bare(p)) is not None:
+            return b.apply(x.op.facts["plain"], bare, q)
+        if q.op in _MAY_BE_SIGNED and (bare := _bare(q)) is not None:
+            return b.apply(x.op.facts["plain"], p, bare)
     return None
+
+
+_MAY_BE_SIGNED = (NEGATIVE, CONSTANT)
+
+
+def _bare(factor: Node) -> Any:
+    """A factor without its sign; None where it has none."""
+    if factor.op is NEGATIVE:
+        return factor.inputs[0]
+    return -factor.value if factor.value < 0 else None
 
 
 def _twice(b: Elements, x: Node) -> Any:
@@ -372,3 +381,4 @@ SIMPLER: dict[str, Callable[..., Any]] = {
     "logaddexp": _logaddexp,
     "clip": _clip,
 }
+ELEMENTWISE: dict[str, Any] = {name: (SIMPLER.get(name), OPS.get(name), TYPES.get(name)) for name in (*OPS, *COMPOSED)}

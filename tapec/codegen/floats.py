@@ -99,9 +99,12 @@ def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collecti
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands: Islands) -> list[Any] | None:
     """The elements of a node."""
-    if node.op.name in BY_ELEMENT and not node.type.shape and node.type.dtype.kind == "f":  # the commonest
+    name, t, inputs = node.op.name, node.type, node.inputs
+    if name in BY_ELEMENT and not t.shape and t.dtype.kind == "f":  # the commonest, mostly of two operands
         made.origin, made.role = node.origin, node.role
-        return [made.apply(node.op.name, *[elements[i][0] for i in node.inputs])]
+        if len(inputs) == 2:
+            return [made.apply(name, elements[inputs[0]][0], elements[inputs[1]][0])]
+        return [made.apply(name, *[elements[i][0] for i in inputs])]
     rule = None if node.op.kind == "product" and multiplies_matrix(node) else RULES.get(node.op.name)
     if rule is None and node.op is not CONSTANT:
         made.origin, made.role = node.origin, node.role

@@ -39,7 +39,12 @@ class Builder:
             if self.role is None:
                 node.role = None  # the user computes it too: it must keep the user's exact values
             return node
-        result = op.rule(*[i.type for i in inputs], **dict(params)) if params else op.rule(*[i.type for i in inputs])
+        if params:
+            result = op.rule(*[i.type for i in inputs], **dict(params))
+        elif len(inputs) == 2:  # the commonest
+            result = op.rule(inputs[0].type, inputs[1].type)
+        else:
+            result = op.rule(*[i.type for i in inputs])
         node = Node(op, inputs, params, result, self.origin if origin is None else origin, None, self.role)
         self._known[key] = node
         self.nodes.append(node)

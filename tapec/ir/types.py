@@ -112,11 +112,14 @@ def weak_type(kind: type) -> Type:
     return _WEAK_TYPES[kind]
 
 
+_OF_CLASS = _WEAK_TYPES | {np.dtype(c).type: array_type((), np.dtype(c)) for c in "?bBhHiIlLqQefdgFDG"}
+
+
 def type_of(value: Any) -> Type:
     """The type of an array, a NumPy scalar or a Python number."""
-    weak = _WEAK_TYPES.get(type(value))
-    if weak is not None:
-        return weak
+    known = _OF_CLASS.get(type(value))
+    if known is not None:
+        return known
     if isinstance(value, (np.ndarray, np.generic)):
         return array_type(value.shape, value.dtype)
     array = np.asarray(value)
