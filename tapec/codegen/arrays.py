@@ -7,13 +7,13 @@ from itertools import chain
 from typing import Any
 
 from tapec.codegen.axes import short_axes_moved
-from tapec.codegen.blocks import in_blocks
 from tapec.codegen.constants import name_constants
 from tapec.codegen.contract import contracted
 from tapec.codegen.cost import Cost, flops_of
 from tapec.codegen.expand import expanded
 from tapec.codegen.expressions import Expr, parse_template
 from tapec.codegen.items import Rest, items_of_path
+from tapec.codegen.large import in_blocks
 from tapec.codegen.load import Space
 from tapec.codegen.lower import Lowering
 from tapec.codegen.module import Function

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.codegen.items import no_run
+from tapec.codegen.items import LOOP, no_run
 from tapec.codegen.placing import Placing, Placings
 from tapec.codegen.plan import count_uses, is_view, readers_of
 from tapec.codegen.regions import Region, find_regions, has_rows, picks_by_row, row_inputs
@@ -19,7 +19,7 @@ from tapec.ir.tree import Tree
 from tapec.ir.types import Type
 from tapec.tuples import NamedTuple
 
-__all__ = ["LOOP", "Body", "in_blocks"]
+__all__ = ["Body", "with_block_loops"]
 
 CACHE = 1 << 21  # bytes that a block may have in use at one time: larger ones are slower, smaller ones are more calls
 ENOUGH = 1 << 18  # bytes of a value on one block, from which calls cost little beside the work
@@ -44,10 +44,9 @@ class Body(NamedTuple):
 
 
 ROWS = Op(name="row numbers", run=no_run, rule=no_run, kind="creation", source="np.arange(len({0}))")
-LOOP = Op(name="block loop", run=no_run, rule=no_run, kind="block loop", multi=True)
 
 
-def in_blocks(graph: Graph, tree: Tree | None = None) -> Graph:
+def with_block_loops(graph: Graph, tree: Tree | None = None) -> Graph:
     """The program with its regions as loops; the same graph when there are none."""
     needed = count_uses(graph.nodes, graph.outputs)
     lean = Graph(graph.inputs, [n for n in graph.nodes if n in needed], graph.outputs, graph.name)

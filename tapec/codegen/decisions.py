@@ -7,9 +7,9 @@ from typing import Any
 
 from tapec.codegen.arrays import lowering_for, with_loops
 from tapec.codegen.asked import course_of, may_repeat
-from tapec.codegen.blocks import in_blocks
 from tapec.codegen.branches import items_of, parted, results_of, segments_of
 from tapec.codegen.items import Rest
+from tapec.codegen.large import in_blocks
 from tapec.codegen.lower import Lowering
 from tapec.codegen.plan import Plan
 from tapec.codegen.rests import rests_in, rests_of

@@ -17,6 +17,7 @@ __all__ = [
     "AddUp",
     "Asked",
     "Fork",
+    "LOOP",
     "Repeat",
     "Rest",
     "Results",
@@ -97,6 +98,7 @@ def no_run(*values: Any, **params: Any) -> Any:
     raise TypeError("this operation runs in generated code alone")
 
 
+LOOP = Op(name="block loop", run=no_run, rule=no_run, kind="block loop", multi=True)  # over blocks of rows
 ASK = Op(name="ask", run=no_run, rule=no_run, kind="ask")  # whether a test has the value that the path relies on
 
 

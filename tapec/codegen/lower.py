@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tapec.codegen.blocks import LOOP
 from tapec.codegen.buffers import Buffers
 from tapec.codegen.cost import bytes_of, copied, workspace
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.idioms import BIT_BY_BIT, BY_DOT, HELPED, is_weak, out_template
-from tapec.codegen.items import ASK, UNKNOWN, AddInto, AddUp, Asked, Fork, Rest, Results
+from tapec.codegen.items import ASK, LOOP, UNKNOWN, AddInto, AddUp, Asked, Fork, Rest, Results
 from tapec.codegen.load import Space
 from tapec.codegen.names import Names
 from tapec.codegen.plan import TIMES, Plan, is_big, is_view
@@ -23,9 +22,11 @@ from tapec.codegen.results import result
 from tapec.codegen.scatter import has_repeats, index_arrays, is_scatter, is_write
 from tapec.codegen.statements import Assign, Augment, Delete, Do, If, Return, Statement, Store
 from tapec.codegen.templates import EQUAL, WHOLE
-from tapec.codegen.writes import Filled, add_scatter, add_scatter_into, scatter, scatter_into, write
 from tapec.ir import CONSTANT, Node, is_literal
 from tapec.ir.origin import line_of
+
+if TYPE_CHECKING:
+    from tapec.codegen.writes import Filled
 
 __all__ = ["Lowering", "condition_of"]
 
@@ -165,12 +166,10 @@ class Lowering(Buffers):
                 self.several(node, leaves)
         elif node in self.into:
             self.compute_into(node, leaves)
-        elif node in self.plan.fused:
-            add_scatter(self, node, leaves)
-        elif is_scatter(node):
-            scatter(self, node, leaves)
-        elif is_write(node):
-            write(self, node, leaves)
+        elif node in self.plan.fused or is_scatter(node) or is_write(node):
+            from tapec.codegen.writes import lower_write  # most programs write into no array
+
+            lower_write(self, node, leaves)
         elif not self.overwrite(node, leaves):
             self.assign(node, leaves)
 
@@ -239,10 +238,10 @@ class Lowering(Buffers):
     def compute_into(self, node: Node, leaves: Sequence[Node]) -> None:
         """Compute a value into an array that is there for it."""
         target = self.into[node]
-        if node in self.plan.fused:
-            add_scatter_into(self, node, target)
-        elif is_scatter(node):
-            scatter_into(self, node, target)
+        if node in self.plan.fused or is_scatter(node):
+            from tapec.codegen.writes import lower_write_into
+
+            lower_write_into(self, node, target)
         elif node.op.inplace and self.name.get(node.inputs[0]) == target:
             self.out.append(Augment(target, node.op.inplace.rstrip("="), self.operand(node.inputs[1]), node.origin))
         elif self.has_out(node) and node.op.kind in ("elementwise", "product"):

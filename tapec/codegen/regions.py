@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
 from operator import itemgetter
 
+from tapec.codegen.large import FEWEST, is_large
 from tapec.codegen.plan import count_uses, is_view, readers_of
 from tapec.codegen.scatter import fused_operand, is_scatter
 from tapec.ir import Graph, Node
@@ -21,8 +22,6 @@ from tapec.tuples import NamedTuple
 
 __all__ = ["Region", "find_regions", "row_inputs"]
 
-LARGE = 1 << 20  # bytes of an array that does not stay in the cache between two operations
-FEWEST = 3  # operations on large arrays that make a loop worth it
 MANY = 4  # products in a sum that had better not all be there at once
 WHOLE = Slice(None, None, None)
 
@@ -50,7 +49,7 @@ def find_regions(graph: Graph, tree: Tree | None) -> tuple[int, list[Region], di
 
     A loop computes what belongs to one stretch of code.
     """
-    large = [n for n in graph.nodes if _is_large(n)]
+    large = [n for n in graph.nodes if is_large(n)]
     if len(large) < FEWEST:
         return 0, [], {}
     weight: dict[int, int] = {}
@@ -68,7 +67,7 @@ def find_regions(graph: Graph, tree: Tree | None) -> tuple[int, list[Region], di
         for node in graph.nodes:
             if node in inside:
                 groups.setdefault((level[node], place[node]), []).append(node)
-        poor = [g for g in groups.values() if sum(map(_is_large, g)) < FEWEST]
+        poor = [g for g in groups.values() if sum(map(is_large, g)) < FEWEST]
         out = [n for g in poor for n in _pinned(g, level, latest)]
         if not poor:
             out = [n for g in groups.values() for n in _views_for_later(g, rows, readers)]
@@ -105,11 +104,6 @@ def _views_for_later(group: list[Node], rows: int, readers: dict[Node, list[Node
         if is_view(node) and not any([r in inside or is_sum_over_rows(r, rows) for r in readers.get(node, ())]):
             views.setdefault(node.inputs[0], []).append(node)
     return [v for x, found in views.items() if sum([v.type.size for v in found]) >= x.type.size for v in found]
-
-
-def _is_large(node: Node) -> bool:
-    t = node.type
-    return node.op.kind == "elementwise" and not node.op.multi and t.ndim > 0 and t.shape[0] > 1 and t.nbytes >= LARGE
 
 
 def _levels(

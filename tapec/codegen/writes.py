@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MANY = 256  # elements from which looking up their places in the flat array pays
 
-__all__ = ["Filled", "add_scatter", "add_scatter_into", "scatter", "scatter_into", "write"]
+__all__ = ["Filled", "lower_write", "lower_write_into"]
 
 NEGATIVE = parse_template("-_0", 1)
 NEGATIVE_INTO = parse_template("np.negative(_0, out=_1)", 2)
@@ -113,6 +113,24 @@ def _all_steps(part: Any, node: Node, ranges: Mapping[Node, range]) -> slice | N
 
 
 # -- statements --------------------------------------------------------------------------------------------------------
+def lower_write(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
+    """What puts values into places of an array, or adds them to what is there."""
+    if node in low.plan.fused:
+        add_scatter(low, node, leaves)
+    elif is_scatter(node):
+        scatter(low, node, leaves)
+    else:
+        write(low, node, leaves)
+
+
+def lower_write_into(low: Lowering, node: Node, target: str) -> None:
+    """The same in an array that is there for it."""
+    if node in low.plan.fused:
+        add_scatter_into(low, node, target)
+    else:
+        scatter_into(low, node, target)
+
+
 def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """`g = np.zeros(n)`, `g[1:] = a`."""
     name = low.call(node)
@@ -126,7 +144,6 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
 
 
 def scatter_into(low: Lowering, node: Node, target: str) -> None:
-    """The same in an array that is there for it."""
     low.out.append(Store(Expr(WHOLE, (target,)), "", 0, node.origin))
     _put(low, target, "+" if has_repeats(node) else "", node)
 
@@ -151,7 +168,6 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
 
 
 def add_scatter_into(low: Lowering, node: Node, target: str) -> None:
-    """The same in an array that is there for it."""
     k = low.plan.fused[node]
     base = low.operand(node.inputs[1 - k])
     if base != target:

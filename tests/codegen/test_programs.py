@@ -100,7 +100,8 @@ def _force(monkeypatch, variant):
     if variant != "as it is":
         monkeypatch.setattr("tapec.codegen.plan.BIG", 40 if variant == "in blocks, rows small" else 1)
     if variant.startswith("in blocks"):
-        monkeypatch.setattr("tapec.codegen.regions.LARGE", 1)
+        monkeypatch.setattr("tapec.codegen.large.LARGE", 1)
+        monkeypatch.setattr("tapec.codegen.large.FEWEST", 1)
         monkeypatch.setattr("tapec.codegen.regions.FEWEST", 1)
         monkeypatch.setattr("tapec.codegen.blocks.CACHE", 2 * M * 8)
 

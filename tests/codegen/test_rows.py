@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tapec.codegen import blocks, plan, regions
+from tapec.codegen import blocks, large, plan
 from tests.codegen.kit import check, gradient_of
 
 STEPS = {
@@ -47,7 +47,7 @@ def program(rng):
 def test_drawn_programs(big, in_blocks, shape, monkeypatch):
     monkeypatch.setattr(plan, "BIG", big)
     if in_blocks:
-        monkeypatch.setattr(regions, "LARGE", 256)
+        monkeypatch.setattr(large, "LARGE", 256)
         monkeypatch.setattr(blocks, "CACHE", 1 << 13)
         monkeypatch.setattr(blocks, "ENOUGH", 1 << 9)
     for seed in range(25):

@@ -1,0 +1,25 @@
+"""Programs on large arrays, which are computed in blocks: what makes these is imported for programs that have some."""
+
+from __future__ import annotations
+
+from tapec.ir import Graph, Node
+from tapec.ir.tree import Tree
+
+__all__ = ["FEWEST", "in_blocks", "is_large"]
+
+LARGE = 1 << 20  # bytes of an array that does not stay in the cache between two operations
+FEWEST = 3  # operations on large arrays that make a loop worth it
+
+
+def is_large(node: Node) -> bool:
+    t = node.type
+    return node.op.kind == "elementwise" and not node.op.multi and t.ndim > 0 and t.shape[0] > 1 and t.nbytes >= LARGE
+
+
+def in_blocks(graph: Graph, tree: Tree | None = None) -> Graph:
+    """The program with parts of it as loops over blocks; the same graph when there are none."""
+    if sum(map(is_large, graph.nodes)) < FEWEST:
+        return graph
+    from tapec.codegen.blocks import with_block_loops
+
+    return with_block_loops(graph, tree)
