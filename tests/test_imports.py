@@ -90,6 +90,24 @@ def test_a_first_call_imports_what_it_needs_alone():
     assert run.returncode == 0, run.stderr
 
 
+def test_a_traced_function_imports_what_it_needs_alone():
+    """Small programs do without blocks, without writing into arrays, without captured objects, and without generators
+    of random numbers."""
+    code = """if True:
+        import sys
+        import numpy as np
+        import tapec
+
+        random = {"numpy.random", "random"} - set(sys.modules)
+        tapec.grad(lambda w, x: np.mean(np.tanh(x @ w) ** 2))(np.ones((8, 4)), np.ones((16, 8)))
+        rare = {"tapec.codegen.blocks", "tapec.codegen.regions", "tapec.codegen.writes", "tapec.trace.standins"}
+        rare |= {"tapec.trace.containers", "tapec.trace.anew", "tapec.trace.remarks", "tapec.autodiff.checkpoint"}
+        print(sorted((rare | random) & set(sys.modules)))
+    """
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.stdout == "[]\n", run.stdout + run.stderr
+
+
 def test_dir_has_what_people_may_use_once():
     names = [name for name in dir(tapec) if not name.startswith("__")]
     assert len(names) == len(set(names)) and set(tapec.__all__) < set(names)

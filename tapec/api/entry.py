@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tapec.api.signature import Arguments, Call
 from tapec.config import settings
 from tapec.errors import warn_user
 from tapec.trace.program import Program
-from tapec.trace.variants import Variants
+
+if TYPE_CHECKING:
+    from tapec.trace.variants import Variants
 
 __all__ = ["Entry"]
 

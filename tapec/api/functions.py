@@ -26,7 +26,6 @@ from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
 from tapec.ops.symbol import differs
 from tapec.runtime.collector import resting_collector
-from tapec.trace.anew import RecordedProgram
 from tapec.trace.paths import TracedPath
 from tapec.trace.program import Program
 from tapec.trace.recorder import CURRENT, in_batch, in_making_batch
@@ -34,11 +33,11 @@ from tapec.trace.run import Recorded, run_traced
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
 from tapec.trace.trace import LOOKED
-from tapec.trace.variants import Variants
 
 if TYPE_CHECKING:
     from tapec.api.explain import Explanation
     from tapec.runtime.cache import CacheInfo
+    from tapec.trace.anew import RecordedProgram
 
 __all__ = ["CompiledFunction", "Out", "Transform", "result_template"]
 
@@ -341,6 +340,9 @@ class CompiledFunction(Copied):
 
     def _run_recorded(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
         """Run the code cached for the structure of this very run."""
+        from tapec.trace.anew import RecordedProgram  # few functions are recorded anew
+        from tapec.trace.variants import Variants
+
         rec = CURRENT.get()
         volatile = recorded.trace.volatile or entry.volatile
         if rec is not None and rec.trace is not None:
@@ -362,6 +364,8 @@ class CompiledFunction(Copied):
         return path.pack(outputs)
 
     def _compile_recorded(self, entry: Entry, recorded: Recorded, moving: frozenset[int]) -> RecordedProgram:
+        from tapec.trace.anew import RecordedProgram
+
         program = self._new(RecordedProgram, entry)
         program.moving = moving
         self._compile(entry, program, recorded)

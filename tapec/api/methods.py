@@ -10,7 +10,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from tapec.trace.clones import CACHE_KEY
-from tapec.trace.standins import is_own_class
+from tapec.trace.facts import is_own_class
 
 __all__ = ["Copied", "bound", "cached", "decorator", "dress", "hashable", "is_class_method"]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import types
 import weakref
+from collections import deque
 from collections.abc import Iterator, MappingView, MutableMapping, MutableSequence, MutableSet
 from contextvars import ContextVar
 from functools import partial
@@ -21,7 +22,6 @@ import numpy as np
 from tapec.errors import warn_user
 from tapec.ops.define import as_data
 from tapec.trace.clones import Clones
-from tapec.trace.containers import container, is_container
 from tapec.trace.entropy import DRAWS
 from tapec.trace.facts import (
     ATOMS,
@@ -36,14 +36,12 @@ from tapec.trace.facts import (
     holds,
     is_foreign_array,
     is_generator,
+    is_own_class,
     is_own_code,
     module_file,
     note_parts,
     strings_of,
 )
-from tapec.trace.making import making
-from tapec.trace.remarks import name_in, only_noted
-from tapec.trace.standins import is_own_class, module_proxy, object_proxy
 from tapec.trace.structure import STANDS_FOR
 from tapec.trace.tensor import Tensor
 
@@ -89,8 +87,8 @@ class Captures:
     def read(self, value: Any, path: Path) -> Any:
         """The stand-in for a captured value."""
         kind = type(value)
-        if self.trace.making and making(value) is not value:
-            return making(value)
+        if self.made(value) is not value:
+            return self.made(value)
         if kind in ATOMS:
             self.checks.setdefault(path.source, (path, value))
             if kind is type and is_own_code(class_file(value)):
@@ -105,6 +103,14 @@ class Captures:
             if stand_in is not value:
                 self.originals[id(stand_in)] = value
         return stand_in
+
+    def made(self, value: Any) -> Any:
+        """What stands for NumPy in a run whose arrays are tensors; in others all is as it is."""
+        if not self.trace.making:
+            return value
+        from tapec.trace.making import making  # few runs are such
+
+        return making(value)
 
     def _stand_in(self, value: Any, kind: type, path: Path) -> Any:
         if isinstance(value, np.ndarray):
@@ -137,14 +143,15 @@ class Captures:
         if kind is weakref.ref or kind is weakref.WeakMethod:
             held = Path(f"{path.label}()", f"{path.source}()", path.names, lambda: path.get()())
             return lambda: self.read(value(), held)
-        if is_container(value):
-            return container(self, value, path) if kind is tuple else self._container(value, path)
-        if kind is types.ModuleType:
-            return module_proxy(self, value, path) if is_own_code(module_file(value)) else value
-        if is_own_class(kind):
-            type_path = path.kind()
-            self.checks.setdefault(type_path.source, (type_path, kind))
-            return object_proxy(self, value, path)
+        if isinstance(value, (tuple, list, dict, deque)):
+            from tapec.trace.containers import container, is_container
+
+            if is_container(value):
+                return container(self, value, path) if kind is tuple else self._container(value, path)
+        if kind is types.ModuleType and not is_own_code(module_file(value)):
+            return value
+        if kind is types.ModuleType or is_own_class(kind):
+            return self._object(value, kind, path)
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             return tuple.__new__(kind, [self.read(v, path.item(i)) for i, v in enumerate(value)])
         if isinstance(value, _CHANGING) and kind not in STANDS_FOR:
@@ -160,8 +167,21 @@ class Captures:
             self._foreign(value, path)
         return value
 
+    def _object(self, value: Any, kind: type, path: Path) -> Any:
+        """A module of the user's own, or an instance of a class of theirs."""
+        from tapec.trace.standins import module_proxy, object_proxy
+
+        if kind is types.ModuleType:
+            return module_proxy(self, value, path)
+        type_path = path.kind()
+        self.checks.setdefault(type_path.source, (type_path, kind))
+        return object_proxy(self, value, path)
+
     def _container(self, value: Any, path: Path) -> Any:
         """One stand-in for a container, by whatever names it is known: what is put in by one is read by another."""
+        from tapec.trace.containers import container
+        from tapec.trace.remarks import name_in
+
         first, made = self._containers.get(id(value), (None, None))
         if first is None:
             made = container(self, value, path)
@@ -334,6 +354,8 @@ class Captures:
         self._check_contents(used)
         for key, (path, value) in list(self.checks.items()):
             if not _is_fact(path, value):
+                from tapec.trace.remarks import name_in, only_noted  # few functions change what they read
+
                 del self.checks[key]
                 if name_in(path.label) in self._aliases or not only_noted(path.label, self.clones.codes):
                     self.trace.once = f"it changes {path.label}, which it reads"

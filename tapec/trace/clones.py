@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from tapec.trace.facts import ATOMS, SCALARS, Path, cell_path, global_path, is_own_code, module_file, words_of
-from tapec.trace.making import making
 
 __all__ = ["CACHE_KEY", "Clones"]
 
@@ -63,7 +62,10 @@ class Clones:
         if _has_its_name(f):
             path = _root(f).code()
             self.captures.checks.setdefault(path.source, (path, f.__code__))
-        self.words |= words_of(f.__code__)
+        words = words_of(f.__code__)
+        if "random" in words:
+            self.captures.trace.watch_draws()
+        self.words |= words
         self.codes.add(f.__code__)
         for name, cell, fresh in unread:
             try:
@@ -97,7 +99,7 @@ class Clones:
         """`import` inside a function: the user's own modules are read as captured ones are."""
         module = find(*args, **kwargs)
         if not is_own_code(module_file(module)):
-            return making(module) if self.captures.trace.making else module
+            return self.captures.made(module)
         key = f"_module_{id(module)}"
         return self.captures.read(module, Path(module.__name__, key, {key: module}, lambda: module))
 

@@ -1,25 +1,48 @@
-"""`np.random.default_rng()` and its like take their seed from the operating system: a traced function that does so
-draws other numbers at each call, and there is no generator beforehand whose state would tell.
+"""Random numbers that a traced function draws: the state of a module's own generator has moved, or a generator is made
+with a seed from the operating system, of which there is no state beforehand.
 
-NumPy gets such seeds from one function. It is asked through ours, which takes note and passes the question on.
+NumPy gets such seeds from one function. It is asked through ours, which takes note and passes the question on. The
+modules are imported only when somebody may draw from them: that takes longer than to trace a short function.
 """
 
 from __future__ import annotations
 
+import sys
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from tapec.trace.recorder import CURRENT
 
-__all__ = ["DRAWS", "watch_entropy"]
+__all__ = ["DRAWS", "IMPORTS", "all_states", "states"]
 
 DRAWS = "it draws random numbers"
+IMPORTS = "it imports a module that draws random numbers, perhaps"
+
+
+def states() -> dict[str, Any]:
+    """The state of each generator that is a module's own. Nobody draws from modules that are not imported."""
+    found: dict[str, Any] = {}
+    if "numpy.random" in sys.modules:
+        _watch_entropy()
+        state = np.random.get_state(legacy=False)["state"]
+        found["numpy.random"] = state["pos"], state["key"][0]
+    if "random" in sys.modules:
+        found["random"] = hash(sys.modules["random"].getstate())
+    return found
+
+
+def all_states() -> dict[str, Any]:
+    """The same of all that there are, imported now."""
+    import_module("numpy.random")
+    import_module("random")
+    return states()
 
 
 @cache
-def watch_entropy() -> None:
+def _watch_entropy() -> None:
     """From now on, a seed that the operating system gives is noticed."""
     module: Any = np.random.bit_generator
     ask = getattr(module, "randbits", None)

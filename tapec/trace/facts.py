@@ -7,12 +7,12 @@ they turn up in an operation; their random generators are watched.
 
 from __future__ import annotations
 
-import random
 import sys
 import types
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
+from enum import Enum
 from functools import cache, partial
 from typing import Any
 
@@ -35,7 +35,9 @@ __all__ = [
     "holds",
     "is_foreign_array",
     "is_generator",
+    "is_own_class",
     "is_own_code",
+    "looked_up",
     "module_file",
     "note_parts",
     "strings_of",
@@ -47,6 +49,10 @@ CHECKED = (int, bool, str, bytes, type(None), np.integer, np.bool_)
 ATOMS = frozenset({int, bool, str, bytes, type(None), types.BuiltinFunctionType, type, np.ufunc})
 LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError)  # of a path that leads nowhere now
 _RECORDS = ("SimpleNamespace", "Namespace")
+_ABSENT = object()
+_HEAP_TYPE = 1 << 9
+_OWN_CLASS: dict[type, bool] = {}
+_OF_LIBRARIES = {("argparse", "Namespace"), *[("collections", name) for name in ("UserDict", "UserList", "ChainMap")]}
 _DEPTH = 4  # how far into an object we look
 _MANY = 1000  # parts of one container that are looked at
 _FUNCTIONS = (types.FunctionType, types.MethodType, partial)
@@ -159,6 +165,30 @@ def _layout(kind: type) -> tuple[int, int, int]:
     return kind.__basicsize__, kind.__dictoffset__, kind.__weakrefoffset__
 
 
+def is_own_class(kind: type) -> bool:
+    """A class that the user wrote, whose instances keep their state in a `__dict__` or in slots and nowhere else.
+
+    One of ours that holds the user's arrays says by `_tapec_holds` that its instances are read in the same way.
+    """
+    own = _OWN_CLASS.get(kind)
+    if own is None:
+        known = (kind.__module__, kind.__name__) in _OF_LIBRARIES or hasattr(kind, "_tapec_holds")
+        own = _OWN_CLASS[kind] = kind is types.SimpleNamespace or (
+            (known or is_own_code(class_file(kind)))
+            and all(c.__flags__ & _HEAP_TYPE for c in kind.__mro__[:-1])
+            and not issubclass(kind, Enum)
+        )
+    return own
+
+
+def looked_up(kind: type, name: str) -> Any:
+    """What a class, or one that it inherits from, says of a name."""
+    for c in kind.__mro__:
+        if name in c.__dict__:
+            return c.__dict__[name]
+    return _ABSENT
+
+
 @cache
 def words_of(code: types.CodeType) -> frozenset[str]:
     """The names of globals and attributes that a function's code spells out, its inner functions included."""
@@ -217,11 +247,16 @@ def contents(x: Any) -> Contents:
 # generators
 # ---------------------------------------------------------------------------------------------------------------
 def is_generator(x: Any) -> bool:
-    """Something that random numbers are drawn from."""
-    return isinstance(x, (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random))
+    """Something that random numbers are drawn from. Nobody has any whose module is not imported."""
+    if "numpy.random" in sys.modules:
+        if isinstance(x, (np.random.Generator, np.random.RandomState, np.random.BitGenerator)):
+            return True
+    return "random" in sys.modules and isinstance(x, sys.modules["random"].Random)
 
 
 def generator_state(x: Any) -> Any:
+    import random  # who has a generator, has this
+
     if isinstance(x, random.Random):
         return None if isinstance(x, random.SystemRandom) else x.getstate()
     if isinstance(x, np.random.RandomState):

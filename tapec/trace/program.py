@@ -14,7 +14,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from tapec.autodiff.checkpoint import inline_checkpoints
 from tapec.autodiff.inline import copy_into
 from tapec.codegen import Compiled
 from tapec.errors import warn_user
@@ -224,7 +223,11 @@ class Program:
     def compile(self) -> None:
         graph = self.joined_paths() if self.branches else self.only_path()
         tree = self.tree if self.branches else None
-        self.built = Build(inline_checkpoints(graph), self.name, tree, quiet=tuple(sorted(self.quiet)))
+        if any([n.op.name == "checkpoint" for n in graph.nodes]):
+            from tapec.autodiff.checkpoint import inline_checkpoints  # few programs have any
+
+            graph = inline_checkpoints(graph)
+        self.built = Build(graph, self.name, tree, quiet=tuple(sorted(self.quiet)))
         self.compiled = self.built.compiled
 
     def only_path(self) -> Graph:

@@ -13,9 +13,9 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ops.define import fold_objects
 from tapec.trace.adapter import Adapter
 from tapec.trace.capture import Captures, Path
+from tapec.trace.facts import looked_up
 from tapec.trace.later import Later, compute_all
 from tapec.trace.quiet import asks_for_more
-from tapec.trace.standins import looked_up
 from tapec.trace.structure import flatten, map_leaves, unflatten
 from tapec.trace.tensor import Tensor, unwrap
 from tapec.trace.trace import Trace

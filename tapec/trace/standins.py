@@ -11,23 +11,18 @@ import copy
 import sys
 import types
 from collections.abc import Callable
-from enum import Enum
 from functools import cache, cached_property, partial, partialmethod
 from typing import Any
 
 import numpy as np
 
 from tapec.trace.clones import CACHE_KEY
-from tapec.trace.facts import Path, class_file, class_path, is_own_code, note_parts, words_of
+from tapec.trace.facts import Path, class_path, is_own_class, looked_up, note_parts, words_of
 from tapec.trace.tensor import Tensor
 
-__all__ = ["is_own_class", "looked_up", "module_proxy", "object_proxy"]
+__all__ = ["module_proxy", "object_proxy"]
 
-_ABSENT = object()
 _DATA = (float, complex, int, str, np.number, np.ndarray, Tensor)
-_HEAP_TYPE = 1 << 9
-_OWN_CLASS: dict[type, bool] = {}
-_RECORDS = {("argparse", "Namespace"), *[("collections", name) for name in ("UserDict", "UserList", "ChainMap")]}
 _LIFE = {"__new__", "__init__", "__del__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__"}
 _LIFE |= {"__init_subclass__", "__class_getitem__", "__set_name__", "__reduce__", "__reduce_ex__", "__getstate__"}
 
@@ -35,30 +30,6 @@ _LIFE |= {"__init_subclass__", "__class_getitem__", "__set_name__", "__reduce__"
 # ---------------------------------------------------------------------------------------------------------------
 # objects
 # ---------------------------------------------------------------------------------------------------------------
-def is_own_class(kind: type) -> bool:
-    """A class that the user wrote, whose instances keep their state in a `__dict__` or in slots and nowhere else.
-
-    One of ours that holds the user's arrays says by `_tapec_holds` that its instances are read in the same way.
-    """
-    own = _OWN_CLASS.get(kind)
-    if own is None:
-        known = (kind.__module__, kind.__name__) in _RECORDS or hasattr(kind, "_tapec_holds")
-        own = _OWN_CLASS[kind] = kind is types.SimpleNamespace or (
-            (known or is_own_code(class_file(kind)))
-            and all(c.__flags__ & _HEAP_TYPE for c in kind.__mro__[:-1])
-            and not issubclass(kind, Enum)
-        )
-    return own
-
-
-def looked_up(kind: type, name: str) -> Any:
-    """What a class, or one that it inherits from, says of a name."""
-    for c in kind.__mro__:
-        if name in c.__dict__:
-            return c.__dict__[name]
-    return _ABSENT
-
-
 def _raw_path(kind: type, name: str) -> Path:
     """A descriptor as the class holds it, which `getattr` would ask for its answer."""
     owner = next(c for c in kind.__mro__ if name in c.__dict__)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import contextmanager
 from sys import _getframe
 from typing import Any
 
-import numpy as np
-
 from tapec.config import count_changes
 from tapec.errors import errors_of_values
 from tapec.ops.control import GUARD
-from tapec.trace.entropy import DRAWS, watch_entropy
+from tapec.trace.entropy import DRAWS, IMPORTS, all_states, states
 from tapec.trace.later import large_input
 from tapec.trace.log import Log
 from tapec.trace.mends import surface
@@ -44,6 +41,7 @@ class Trace:
         self.inputs: dict[int, str] = {}
         self.moving: set[int] = set()
         self.varying: set[int] = set()  # inputs that are one example of a batch
+        self.generators: dict[str, Any] = {}  # the states that those of modules had
         self.outer: Recorder | None = None
         self.pending: list[Any] = []  # references to tensors whose values may still be asked for
 
@@ -53,8 +51,7 @@ class Trace:
         self.outer = outer = CURRENT.get()
         CURRENT.set(Recorder((self,)))
         count_changes(1)
-        watch_entropy()
-        before = _random_state()
+        self.generators = states()
         errors = errors_of_values()
         try:
             yield self
@@ -68,8 +65,15 @@ class Trace:
             self.token.end()
         if errors_of_values() != errors:
             self.volatile = "it catches an error that NumPy raises for some values alone"
-        if _moved(before):
+        after = states()
+        if any([after.get(module) != state for module, state in self.generators.items()]):
             self.volatile = DRAWS
+        elif len(after) > len(self.generators):  # what it drew nobody has watched; the next run is watched
+            self.once = IMPORTS
+
+    def watch_draws(self) -> None:
+        """The function may draw random numbers, from modules that nobody has imported yet."""
+        self.generators = {**all_states(), **self.generators}
 
     def input(self, value: Any, name: str = "", moving: bool = True) -> Tensor:
         """A tensor that stands for an argument or a captured value, by reference.
@@ -134,17 +138,3 @@ class Trace:
         """The values of an integer or boolean array were looked at: no guard is small enough for that."""
         if self.watches(tensor) and self.volatile in (None, LAID_OUT):
             self.volatile = LOOKED
-
-
-def _random_state() -> Any:
-    state = np.random.get_state(legacy=False)
-    return state["state"]["pos"], state["state"]["key"][0], _python_random_state()
-
-
-def _python_random_state() -> int:
-    random = sys.modules.get("random")  # who never imported it draws nothing from it
-    return 0 if random is None else hash(random.getstate())
-
-
-def _moved(before: Any) -> bool:
-    return _random_state() != before
