@@ -27,8 +27,8 @@ def states() -> dict[str, Any]:
     found: dict[str, Any] = {}
     if "numpy.random" in sys.modules:
         _watch_entropy()
-        state = np.random.get_state(legacy=False)["state"]
-        found["numpy.random"] = state["pos"], state["key"][0]
+        now = np.random.get_state(legacy=False)  # of normal numbers, every other one is there already
+        found["numpy.random"] = now["state"]["pos"], now["state"]["key"][0], now["has_gauss"]
     if "random" in sys.modules:
         found["random"] = hash(sys.modules["random"].getstate())
     return found

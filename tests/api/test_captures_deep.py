@@ -509,6 +509,14 @@ def test_draws_are_new_at_each_call(draw):
     assert len({float(f(np.ones(20))[0]) for _ in range(6)}) > 1
 
 
+def test_a_normal_number_that_was_there_already_is_a_draw():
+    """They come in pairs: for the second the generator itself does not move."""
+    np.random.seed(0)
+    np.random.normal()
+    f = tapec.value_and_grad(lambda w: w * np.random.normal())
+    assert len({float(f(1.0)[0]) for _ in range(4)}) == 4
+
+
 def seeded(w):
     np.random.seed(0)
     return np.sum(w * np.random.normal(size=20))

@@ -1,0 +1,73 @@
+"""Draws are seen in processes where nobody has imported what draws, which a first call does not import either."""
+
+import subprocess
+import sys
+
+import pytest
+
+BEGIN = """
+import importlib, sys
+import numpy as np
+import tapec
+
+if {"numpy.random", "random"} & set(sys.modules):
+    sys.exit(0)  # NumPy itself has imported them
+NAME = "numpy.rand" + "om"
+"""
+
+
+def passes(code):
+    run = subprocess.run([sys.executable, "-c", BEGIN + code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return w * np.random.normal()",
+        "return w * np.random.default_rng().normal()",
+        "import random; return w * random.random()",
+        "from numpy.random import standard_normal; return w * standard_normal()",
+        "return w * importlib.import_module(NAME).standard_normal()",
+        "return w * importlib.import_module(NAME).default_rng().random()",
+    ],
+)
+def test_each_call_draws(body):
+    passes(f"""
+@tapec.value_and_grad
+def f(w):
+    {body}
+
+drawn = [float(f(1.0)[0]) for _ in range(5)]
+assert len(set(drawn)) == 5, drawn
+""")
+
+
+def test_what_only_imports_them_is_compiled_at_the_next_call():
+    passes("""
+@tapec.value_and_grad
+def f(w):
+    importlib.import_module(NAME)
+    return w * w
+
+assert [float(f(3.0)[0]) for _ in range(4)] == [9.0] * 4
+assert f.cache_info().hits == 2, f.cache_info()
+""")
+
+
+def test_a_function_of_a_batch_is_refused_at_once():
+    passes("""
+try:
+    tapec.vmap(lambda x: x + np.random.normal())(np.ones(3))
+except tapec.TapecError as error:
+    assert "draws random numbers" in str(error)
+else:
+    sys.exit("it was not refused")
+""")
+
+
+def test_others_import_nothing():
+    passes("""
+tapec.value_and_grad(lambda w: np.sum(np.tanh(w)))(np.ones(3))
+assert not {"numpy.random", "random"} & set(sys.modules)
+""")
