@@ -241,6 +241,15 @@ class Rewriter(Builder):
         self.uses.drop(node)
         return known
 
+    def knows(self, op: Op, inputs: tuple[Node, ...], params: Any = ()) -> bool:
+        """Is this operation somewhere in the program, or was it, or an equal one?"""
+        return key_of(op, inputs, params) in self._known
+
+    def known(self, op: Op, inputs: tuple[Node, ...], params: Any = ()) -> Node | None:
+        """The value of this operation, if it is there, and needed, already."""
+        node = self.found(key_of(op, inputs, params), self.role)
+        return None if node is None or not self.uses.of(node) else node
+
     def found(self, key: Any, role: str | None) -> Node | None:
         """What does an operation already."""
         known = self._known.get(key)

@@ -6,7 +6,8 @@
 
 A replacement is a pattern, or a function in NumPy on symbols; a guard is a function of nodes. Both take by name what
 the pattern's variables stand for, and `y` for the whole. A guard may also take `uses`, which counts the uses of a node,
-and a replacement `fact`, which is what the guard gave. A replacement may give None to decline.
+and `walk`, which knows what operations there are; a replacement `fact`, which is what the guard gave. A replacement may
+give None to decline; what can be told before is for the guard, since a program is walked through where a rule may fire.
 """
 
 from __future__ import annotations
@@ -101,7 +102,9 @@ class Rule:
             return False
         if self.guard is None:
             return True
-        given = [inner[0] if n == "y" else walk.uses.of if n == "uses" else found[n] for n in self.asks]
+        given = []
+        for n in self.asks:
+            given.append(inner[0] if n == "y" else walk.uses.of if n == "uses" else walk if n == "walk" else found[n])
         fact = found["fact"] = self.guard(*given)
         return fact
 
@@ -129,7 +132,7 @@ def _equally_precise(y: Node, found: dict[str, Any]) -> bool:
 
 @cache
 def parameters(function: Any) -> tuple[str, ...]:
-    """What a function of a rule takes: values of variables, `y` and `uses`."""
+    """What a function of a rule takes: values of variables, `y`, `uses` and `walk`."""
     code = function.__code__
     return code.co_varnames[: code.co_argcount]
 

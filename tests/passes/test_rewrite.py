@@ -10,8 +10,9 @@ from tapec.ir.types import Type
 from tapec.ops import Symbol
 from tapec.passes.numbering import heads
 from tapec.passes.pattern import Some, number, variables
-from tapec.passes.rewrite import RuleSet
+from tapec.passes.rewrite import Rewriter, RuleSet
 from tapec.passes.rule import Rule
+from tapec.passes.rules import PRODUCTS, SCALES, TWINS
 from tapec.passes.uses import Uses
 from tapec.testing.rewrites import ordered
 from tests.passes.support import text
@@ -356,3 +357,21 @@ def test_each_node_is_looked_at_once():
     sines = Rule("sin", Some("sin"), x, lambda y: asked.append(y.inputs[0].name))
     rewritten("sin %x; negative %0; negative %1; sin %y", sines, Rule("twice", np.negative(np.negative(x)), x))
     assert asked == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "body"),
+    [
+        (TWINS, "sin %x; sum %0 {axis=(0,), keepdims=False}"),
+        (SCALES, "sin %x; divide %x, %y !ct; multiply %1, %0 !ct"),
+        (PRODUCTS, "multiply %x, 2.0 !ct; matmul %0, %y !ct"),
+    ],
+)
+def test_what_is_made_of_something_else_that_is_there_asks_for_it_first(rules, body, monkeypatch):
+    """Where it is not there, the program is not walked through."""
+    names = ("sum-with-other-keepdims", "times-known-quotient", "known-product-of-multiple")
+    walked = []
+    monkeypatch.setattr(Rewriter, "rewritten", lambda self, node, variants: walked.append(node) or node)
+    graph = parse(text(X, body))
+    assert RuleSet("", [rule for rule in rules if rule.name in names])(graph) is graph
+    assert not walked

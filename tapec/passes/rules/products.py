@@ -13,7 +13,6 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ops import Symbol, apply
 from tapec.passes.facts import is_identity
-from tapec.passes.numbering import key_of
 from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
 from tapec.passes.rules.scales import is_mild
@@ -48,13 +47,8 @@ def _rule(
 # -- products that are there ------------------------------------------------------------------------------------------
 def by_known_product(y: Any, left: Any, right: Any, k: Any) -> Any:
     """k times left @ right, where that is there, and needed, already: the value of a quadratic form has it."""
-    builder = y.builder  # the walk, which knows what is there
-    known = builder.found(key_of(y.node.op, (left.node, right.node), y.node.params), builder.role)
-    return None if known is None or not builder.uses.of(known) else Symbol(known, builder) * k
-
-
-def _is_mild(y: Node, k: Any) -> bool:
-    return is_mild(y, k)
+    known = y.builder.known(y.node.op, (left.node, right.node), y.node.params)  # the walk knows what is there
+    return None if known is None else Symbol(known, y.builder) * k
 
 
 # -- outer products ---------------------------------------------------------------------------------------------------
@@ -221,8 +215,18 @@ PRODUCTS = (
         lambda u, v: flat(u) @ flat(v),
         lambda y, u, v: _is_outer(u, v) and u.type.size == v.type.size and not any_offset(y),
     ),
-    _rule("known-product-of-multiple", (a * k) @ b, lambda y, a, b, k: by_known_product(y, a, b, k), _is_mild),
-    _rule("known-product-by-multiple", np.matmul(b, a * k), lambda y, a, b, k: by_known_product(y, b, a, k), _is_mild),
+    _rule(
+        "known-product-of-multiple",
+        (a * k) @ b,
+        lambda y, a, b, k: by_known_product(y, a, b, k),
+        lambda y, a, b, k, walk: is_mild(y, k) and walk.knows(y.op, (a, b), y.params),
+    ),
+    _rule(
+        "known-product-by-multiple",
+        np.matmul(b, a * k),
+        lambda y, a, b, k: by_known_product(y, b, a, k),
+        lambda y, a, b, k, walk: is_mild(y, k) and walk.knows(y.op, (b, a), y.params),
+    ),
     _rule("factor-out-of-product", (a * k) @ b, lambda a, b, k: (a @ b) * k),
     _rule("factor-out-of-product-right", np.matmul(b, a * k), lambda a, b, k: (b @ a) * k),
     _rule(

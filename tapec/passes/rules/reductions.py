@@ -11,7 +11,6 @@ from tapec.ir import INPUT, Node
 from tapec.ops import Symbol
 from tapec.ops.define import reduced_shape
 from tapec.passes.facts import are_few, is_identity, uniform_value
-from tapec.passes.numbering import key_of
 from tapec.passes.pattern import Some, number, params, variables
 from tapec.passes.rule import Rule
 from tapec.passes.rules.layout import reshaped
@@ -150,15 +149,17 @@ def sum_without_ones(y: Symbol, x: Symbol, fact: int) -> Any:
 # -- the same sum with and without axes of length one ----------------------------------------------------------------
 def as_twin(y: Symbol) -> Any:
     """A sum or mean in the shape of the one of the same values that is there, and needed, already."""
-    node = y.node
     builder: Any = y.builder  # the walk, which knows what is there
-    axis, keepdims = node.param("axis"), node.param("keepdims")
-    twin = builder.found(key_of(node.op, node.inputs, (("axis", axis), ("keepdims", not keepdims))), builder.role)
-    return None if twin is None or not builder.uses.of(twin) else np.reshape(Symbol(twin, builder), y.shape)
+    twin = builder.known(*_twin(y.node))
+    return None if twin is None else np.reshape(Symbol(twin, builder), y.shape)
 
 
-def _has_axes(y: Node) -> bool:
-    return bool(y.inputs[0].type.shape)
+def _twin(y: Node) -> Any:
+    return y.op, y.inputs, (("axis", y.param("axis")), ("keepdims", not y.param("keepdims")))
+
+
+def _has_axes_and_twin(y: Node, walk: Any) -> bool:
+    return bool(y.inputs[0].type.shape) and walk.knows(*_twin(y))
 
 
 # -- factors that are the same for all that is added up ---------------------------------------------------------------
@@ -332,4 +333,4 @@ REDUCTIONS = (
 )
 
 # it asks at each sum what else is there
-TWINS = (_rule("sum-with-other-keepdims", Some("sum", "mean"), as_twin, _has_axes, changes=""),)
+TWINS = (_rule("sum-with-other-keepdims", Some("sum", "mean"), as_twin, _has_axes_and_twin, changes=""),)

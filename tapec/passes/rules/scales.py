@@ -18,7 +18,6 @@ import numpy as np
 from tapec.ir import Node, broadcast_shapes, get_op
 from tapec.ops import Symbol
 from tapec.passes.facts import are_few, is_power_of_two, uniform_value
-from tapec.passes.numbering import key_of
 from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
 
@@ -99,8 +98,8 @@ def _are_small(x: Node, a: Node, b: Node) -> bool:
 def by_known_quotient(y: Symbol, x: Symbol, a: Symbol, b: Symbol) -> Any:
     """x / a * b, where b / a is there, and needed, already: in the gradient of a softmax that is the softmax."""
     builder: Any = y.builder  # the walk, which knows what is there
-    known = builder.found(key_of(get_op("divide"), (b.node, a.node), ()), builder.role)
-    return None if known is None or not builder.uses.of(known) else x * Symbol(known, builder)
+    known = builder.known(get_op("divide"), (b.node, a.node))
+    return None if known is None else x * Symbol(known, builder)
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------------
@@ -168,7 +167,13 @@ SCALES = (
     _common("common-number", a * j + b * k),
     _common("common-number-of-difference", a * j - b * k),
     _scale("divisor-undone", a / x * (x * b), lambda a, b: a * b, None, changes="zeros"),
-    _scale("times-known-quotient", x / a * b, by_known_quotient, None, once=True),
+    _scale(
+        "times-known-quotient",
+        x / a * b,
+        by_known_quotient,
+        lambda a, b, walk: walk.knows(get_op("divide"), (b, a)),
+        once=True,
+    ),
     # outwards, where it costs no bigger multiplication; into the smaller operand, where it saves one
     _scale("factor-outwards", x * k * b, x * b * k, _costs_nothing, once=True),
     _scale("factor-outwards-of-quotient", x * k / b, x / b * k, _costs_nothing, once=True),
