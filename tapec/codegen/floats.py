@@ -91,7 +91,9 @@ def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collecti
     _christen(graph, elements)
     literals = [n for n in made.known.values() if n.op is CONSTANT]
     packs = list(dict.fromkeys(outputs[k] for k in sorted(given)))
-    read = {*[tests[k] for k in asked], *chain.from_iterable([n.inputs for n in (*made.nodes, *packs)])}
+    leaves = set(chain.from_iterable([elements[i] for i in graph.inputs]))
+    read = leaves.intersection([tests[k] for k in asked])
+    read |= leaves.intersection(chain.from_iterable([n.inputs for n in (*made.nodes, *packs)]))
     inputs = tuple([tuple([e if e in read else None for e in elements[i]]) for i in graph.inputs])
     flat = [e for group in inputs for e in group if e is not None]
     return FloatProgram(Graph(flat, [*literals, *made.nodes, *packs], outputs, graph.name), inputs, tests, made.risky)

@@ -151,8 +151,9 @@ class _Finder:
         for p, nodes in enumerate(zip(*loop.steps)):
             self.used.update(nodes)
             for node in nodes:
-                if node in self.index:
-                    keys[self.index[node]] = -1 - self.index[node]  # equal to nothing any more
+                at = self.index.get(node)
+                if at is not None:
+                    keys[at] = -1 - at  # equal to nothing any more
             start = [loop.first[p, 1]] if (p, 1) in loop.first else []
             base = loop, p
             self.sequences[base] = [*start, *nodes]

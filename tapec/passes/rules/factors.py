@@ -47,6 +47,8 @@ def term(node: Node, uses: Count) -> Term:
 def number_and_rest(product: Node) -> tuple[Any, Node]:
     """The number among two factors, None where there is none, and the other one."""
     a, b = product.inputs
+    if a.inputs and b.inputs:  # the commonest: no number has operands
+        return None, a
     k = uniform_value(b)
     return (uniform_value(a), b) if k is None else (k, a)
 
@@ -72,10 +74,14 @@ class Common(NamedTuple):
 
 def common(y: Node, uses: Count) -> Common | None:
     """The common factor of a sum, if there is one that can be taken out."""
-    left, right = (term(i, uses) for i in y.inputs)
+    left, right = [term(i, uses) for i in y.inputs]
     if y.op.name == "subtract":
         right = right._replace(number=-right.number)
-    return _shared_factor(left, right) or _shared_factor(_unscaled(left), _unscaled(right))
+    found = _shared_factor(left, right)
+    if found is not None:
+        return found
+    a, b = _unscaled(left), _unscaled(right)
+    return None if a is left and b is right else _shared_factor(a, b)
 
 
 def _shared_factor(left: Term, right: Term) -> Common | None:
@@ -87,7 +93,10 @@ def _shared_factor(left: Term, right: Term) -> Common | None:
 
 def _unscaled(t: Term) -> Term:
     """The term with the numbers taken out of its factors that the user put in: of `(0.5 * r) * r`."""
-    if not any([node.op.name == "multiply" and node.role is None for node in t.factors]):
+    for node in t.factors:
+        if node.op.name == "multiply" and node.role is None:
+            break
+    else:
         return t
     number, factors = t.number, []
     for node in t.factors:
