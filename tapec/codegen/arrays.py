@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from itertools import chain
 from typing import Any
@@ -24,7 +25,7 @@ from tapec.codegen.spread import factored
 from tapec.codegen.statements import Do, With
 from tapec.codegen.strides import buffer_size
 from tapec.config import settings
-from tapec.ir import Graph
+from tapec.ir import CONSTANT, Graph
 from tapec.ir.tree import Tree
 
 __all__ = ["array_function", "lowering_for", "with_loops"]
@@ -82,13 +83,21 @@ def lowering_for(checked: bool) -> type[Lowering]:
 
 def with_loops(graph: Graph) -> tuple[type[Lowering], Plan, list[Any]] | None:
     """The same of a program on one path; None where it is short, or has no loops."""
-    if len(graph.nodes) <= LEAST:
+    if not may_spare(graph, LEAST):
         return None
     from tapec.codegen.array_loops import in_loops  # short programs do without
     from tapec.codegen.asked import alone
     from tapec.codegen.lifted import lifted
 
     return in_loops(alone(lifted(graph)), LEAST)
+
+
+def may_spare(graph: Graph, least: int) -> bool:
+    """May loops spare so many operations? Each would be like another one, which gives the same type."""
+    if len(graph.nodes) <= least:
+        return False
+    alike = Counter([(n.op, n.type) for n in graph.nodes if n.op is not CONSTANT])
+    return sum([count for count in alike.values() if count > 1]) >= least
 
 
 def with_errors(quiet: tuple[str, ...], size: int | None, body: list[Any]) -> list[Any]:

@@ -142,20 +142,23 @@ class Elements:
             found = simple(self, *args)
             if found is not None:
                 return found
-        return self.make(op, type, *args)
+        return self.made(op, type, args)
 
     def apply_each(self, name: str, rows: Iterable[tuple[Any, ...]]) -> list[Any]:
         """The same operation for each row of arguments."""
         simple, op, type = ELEMENTWISE[name]
         if simple is None:
-            return [self.make(op, type, *args) for args in rows]
+            return [self.made(op, type, args) for args in rows]
         made = []
         for args in rows:
             found = simple(self, *args)
-            made.append(self.make(op, type, *args) if found is None else found)
+            made.append(self.made(op, type, args) if found is None else found)
         return made
 
     def make(self, op: Op, type: Type, *inputs: Any) -> Any:
+        return self.made(op, type, inputs)
+
+    def made(self, op: Op, type: Type, inputs: tuple[Any, ...]) -> Any:
         for a in inputs:
             if a.__class__ is not Node:
                 inputs = tuple([a if a.__class__ is Node else self.number(spelled(a)) for a in inputs])

@@ -786,3 +786,13 @@ def test_a_step_that_writes_into_what_it_finds_keeps_the_name():
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
     assert gradient.source().count("    for ") == 2
+
+
+def test_programs_in_which_little_is_alike_are_not_searched():
+    inputs = "graph(%x: f64[50]) {\n"
+    slices = [f"  %{k} = getitem %x {{index=(0:{k + 1},)}}\n" for k in range(45)]
+    results = ", ".join([f"%{k}" for k in range(45)])
+    assert not arrays.may_spare(parse(f"{inputs}{''.join(slices)}  return {results}\n}}"), 40)
+    chain = [f"  %{k} = sin {f'%{k - 1}' if k else '%x'}\n" for k in range(45)]
+    sines = parse(f"{inputs}{''.join(chain)}  return %44\n}}")
+    assert arrays.may_spare(sines, 44) and not arrays.may_spare(sines, 45)
