@@ -348,7 +348,9 @@ class Captures:
         for path, tensor in self.arrays.values():
             if self.trace.volatile is None and not _is_there(path, self.originals[id(tensor)]):
                 self.trace.unsettle(f"it changes {path.label}, which it reads")
-        used = {id(x) for entry in self.trace.log.records for x in entry[1]}
+        used: set[int] = set()
+        if self.arrays or self.parts:
+            used.update([id(x) for entry in self.trace.log.records for x in entry[1]])
         if self.trace.volatile is None:
             self._check_types(used)
         self._check_contents(used)
