@@ -22,6 +22,7 @@ from tapec.tuples import NamedTuple
 __all__ = ["Body", "with_block_loops"]
 
 CACHE = 1 << 21  # bytes that a block may have in use at one time: larger ones are slower, smaller ones are more calls
+NEAR = 1 << 20  # bytes in use that still leave the cache room for what comes next
 ENOUGH = 1 << 18  # bytes of a value on one block, from which calls cost little beside the work
 FEWEST = 16  # blocks, where one needs arrays of its own: they should be small beside those that it reads and writes
 
@@ -78,8 +79,9 @@ def with_block_loops(graph: Graph, tree: Tree | None = None) -> Graph:
 def _most_rows(region: Region, rows: int, inside: set[Node], kept: set[Node]) -> int:
     """How many rows a block may have."""
     in_use, own = _bytes_per_row(region, rows, inside, kept)
-    most = CACHE // max(1, in_use)
+    in_use = max(1, in_use)
     widest = max(1, *[n.type.nbytes // rows for n in inside])
+    most = min(CACHE // in_use, max(NEAR // in_use, ENOUGH // widest))
     if own - sum(n.type.nbytes // rows for n in kept) >= widest:
         most = min(most, max(rows // FEWEST, ENOUGH // widest))
     return max(1, most)

@@ -36,6 +36,25 @@ def test_forward_and_backward_in_one_loop(name):
     assert check(gradient_of(f, *values), *values).source.count("for i in range") == 1
 
 
+def block_of(f, *values):
+    return int(re.search(r"range\(0, \d+, (\d+)\)", check(gradient_of(f, *values), *values).source).group(1))
+
+
+def test_blocks_leave_room_in_the_cache_and_are_no_smaller_than_pays():
+    """Few arrays take half of what may be in use; of many, each has enough elements that calls count for little."""
+    x = rng.normal(size=1_000_000)
+    assert block_of(lambda x: np.sum(np.exp(np.sin(x))), x) * 8 * 3 <= 1 << 20
+
+    def many(x):
+        waves = [np.exp(-k * x * x) for k in range(1, 4)]
+        product = waves[0]
+        for wave in waves[1:]:
+            product = product * wave
+        return np.sum(product + np.sin(waves[0] + waves[1]) + np.sin(waves[1] + waves[2]))
+
+    assert 1 << 17 < block_of(many, x) * 8 <= 1 << 18
+
+
 def test_one_name_for_all():
     """What lives in an array that is lent is called so, and is dead, when the next value takes the name."""
 

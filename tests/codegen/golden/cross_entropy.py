@@ -2,8 +2,8 @@
 def cross_entropy_value_and_grad(logits, labels):
     s = 0.0
     d_z = np.empty((1024, 300))
-    for i in range(0, 1024, 256):            # blocks that stay in the cache
-        j = i + 256
+    for i in range(0, 1024, 128):            # blocks that stay in the cache
+        j = i + 128
         logits_ = logits[i:j]
         labels_ = labels[i:j]
         d_z_ = d_z[i:j]
