@@ -11,6 +11,7 @@ from tapec.config import settings
 from tapec.ir import Graph, prune, verify
 from tapec.passes.batched import batched
 from tapec.passes.cse import cse
+from tapec.passes.multiples import shared_multiples
 from tapec.passes.rewrite import Rewrite, RuleSet
 from tapec.passes.rules import (
     ALGEBRA,
@@ -73,6 +74,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("triangles", RuleSet("Inverses of and systems with triangular matrices by blocks.", TRIANGLES)),
     ("sums", RuleSet("Factors come after sums of what is selected.", CHOSEN_SUMS)),
     ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS, *SHAPES, TWINS, FOLD)),
+    ("multiples", shared_multiples),
     ("reciprocals", RuleSet("Divide small arrays rather than large ones.", RECIPROCALS)),
     ("ends", RuleSet("Running sums that are read at one place are sums.", ENDS)),
     ("batched", batched),
