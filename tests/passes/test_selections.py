@@ -1,13 +1,17 @@
 """Selections: two that are one, and slopes that are clipped values."""
 
 import numpy as np
+import pytest
 
 import tapec
 from tapec.passes.rules import SELECTIONS
-from tests.passes.support import Case, table_tests
+from tapec.testing import check_rewrite
+from tests.passes.support import Case, table_tests, text
 
 X = "%c: bool[3], %d: bool[3], %a: f64[3], %b: f64[3], %x: f64[3], %s: f64[], %y: f64[3]"
 NEAR = "absolute %x; less_equal %0, 1.5; sign %x"
+MANY = "%x: f64[64], %a: f64[64]"
+PARABOLA = "absolute %x; less %0, 1.0; multiply 0.5, %x; multiply %2, %x"
 WHOLE = "{axis=(0,), keepdims=False}"
 CASES = {
     "select-either-add": Case(
@@ -161,7 +165,66 @@ CASES = {
             "absolute %x; greater %0, 1.5; sign %x; multiply %2, 1.5 !ct; where %1, %x, %3 !ct",
         ],
     ),
+    "straightened-parabola": Case(
+        MANY,
+        [
+            (
+                "absolute %x; less %0, 1.0; multiply 0.5, %x; multiply %2, %x; subtract %0, 0.5; where %1, %3, %4",
+                "absolute %x; minimum %0, 1.0; multiply %1, 0.5; subtract %0, %2; multiply %1, %3",
+            ),
+            (  # twice as steep, the other way round
+                "absolute %x; greater_equal %0, 3.0; multiply %x, %x; multiply 6.0, %0; subtract %3, 9.0; "
+                "where %1, %4, %2",
+                "absolute %x; minimum %0, 3.0; multiply %1, 2.0; multiply %1, 0.5; subtract %0, %3; multiply %2, %4",
+            ),
+            (
+                "absolute %x; less_equal %0, 3.0; multiply %x, %x; multiply %2, 0.5; subtract %0, 1.5; "
+                "multiply 3.0, %4; where %1, %3, %5",
+                "absolute %x; minimum %0, 3.0; multiply %1, 0.5; subtract %0, %2; multiply %1, %3",
+            ),
+        ],
+        [
+            f"{PARABOLA}; subtract %0, 0.25; where %1, %3, %4",  # a step there
+            f"{PARABOLA}; multiply %0, 2.0; subtract %4, 0.5; where %1, %3, %5",  # a corner
+            f"{PARABOLA}; subtract %0, 0.5; where %1, %4, %3",  # the parabola outside
+            f"{PARABOLA}; subtract 0.5, %0; where %1, %3, %4",
+            f"{PARABOLA}; subtract %0, %a; where %1, %3, %4",
+            f"{PARABOLA}; multiply %3, %x; subtract %0, 0.5; where %1, %4, %5",  # no parabola
+            "absolute %x; less %0, 1.0; multiply 0.5, %a; multiply %2, %a; subtract %0, 0.5; where %1, %3, %4",
+            "absolute %x; less %0, 1.0; multiply -0.5, %x; multiply %2, %x; subtract -0.5, %0; where %1, %3, %4",
+        ],
+        [("%x: f64[9]", f"{PARABOLA}; subtract %0, 0.5; where %1, %3, %4")],  # few
+    ),
 }
+
+
+def test_many_are_clipped_at_once():
+    many = "%x: f64[5000]"
+    before = f"{NEAR}; multiply %2, 1.5 !ct; where %1, %x, %3 !ct"
+    (rule,) = [r for r in SELECTIONS if r.name == "bounded"]
+    check_rewrite(text(many, before), text(many, "clip %x, -1.5, 1.5 !ct"), [rule])
+
+
+LOSSES = {
+    0.25: lambda x: np.where(np.abs(x) <= 0.25, 0.5 * x**2, 0.25 * (np.abs(x) - 0.125)),
+    1.0: lambda x: np.where(np.abs(x) < 1.0, 0.5 * x * x, np.abs(x) - 0.5),
+    3.0: lambda x: np.where(np.abs(x) > 3.0, 6.0 * np.abs(x) - 9.0, x**2),
+    0.1: lambda x: np.where(np.abs(x) < 0.1, x**2 / 0.2, np.abs(x) - 0.05),
+}
+
+
+@pytest.mark.parametrize("k", LOSSES)
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_robust_losses_at_every_number(k, dtype):
+    """Signs of zeros, nan and infinities are those of the selection; the largest number overflows in neither."""
+    top = np.finfo(dtype).max
+    x = np.concatenate([[0.0, -0.0, np.inf, -np.inf, np.nan, top, -top, k, -k, 1e-30], np.linspace(-4, 4, 99)])
+    x = x.astype(dtype)
+    loss = LOSSES[k]
+    found, wanted = tapec.compile(loss)(x), loss(x)
+    assert found.dtype == wanted.dtype and np.array_equal(np.signbit(found), np.signbit(wanted))
+    np.testing.assert_allclose(found, wanted, rtol=8 * np.finfo(dtype).eps)
+    assert "return np.where" not in tapec.compile(loss).source(x)
 
 
 test_rule, test_each_rule_has_a_case = table_tests(CASES, SELECTIONS)

@@ -1,6 +1,7 @@
-"""Selections among cotangents that are less than they look: two by one condition, and what only bounds a value.
+"""Selections that are less than they look: two by one condition, and what only bounds a value.
 
 The slope of Huber's loss, x where abs(x) <= k and k * sign(x) elsewhere, is x clipped to [-k, k]: no mask, no signs.
+The loss itself, a parabola that goes on as straight lines, is m * (abs(x) - m / 2) with m = min(abs(x), k).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tapec.ops import Symbol, apply
 from tapec.passes.facts import is_zero, uniform_value
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
+from tapec.passes.rules.factors import number_and_rest
 from tapec.passes.rules.masks import EITHER, SUMS, both
 from tapec.passes.rules.masks import SELECTIONS as SIDES
 from tapec.passes.rules.scales import is_mild
@@ -24,6 +26,8 @@ from tapec.tuples import NamedTuple
 __all__ = ["SELECTIONS"]
 
 a, b, c, d, w, x, z = variables("a b c d w x z")
+MANY = 4096  # elements from which one pass over them outweighs that NumPy's function for it takes longer to begin
+ENOUGH = 64  # elements, for which NumPy's calls count: of few numbers, one branch of a selection is computed
 EXACT = 4 * np.finfo(float).eps  # by which products of the same numbers may differ
 
 
@@ -41,7 +45,7 @@ def bounded(y: Node) -> Bounded | None:
     k = uniform_value(limit)
     if size.op.name != "absolute" or size.type.dtype.kind != "f" or type(k) not in (int, float) or not k > 0:
         return None
-    (x,), (s, inner), (t, sign) = size.inputs, _scaled(near), _scaled(far)
+    (x,), (s, inner), (t, sign) = size.inputs, _multiple(near), _multiple(far)
     if inner is not x or sign.op.name != "sign" or sign.inputs[0] is not x or x.type != y.type:
         return None
     if not is_mild(y, s, t, k) or not math.isclose(t, s * k, rel_tol=EXACT):
@@ -49,18 +53,10 @@ def bounded(y: Node) -> Bounded | None:
     return Bounded(x, float(k), s)
 
 
-def _scaled(node: Node) -> tuple[float, Node]:
-    """A number and what it multiplies."""
-    if node.op.name == "multiply":
-        for factor, rest in (node.inputs, node.inputs[::-1]):
-            number = uniform_value(factor)
-            if type(number) in (int, float):
-                return float(number), rest
-    return 1.0, node
-
-
 def clipped(y: Symbol, fact: Bounded) -> Any:
-    value = np.minimum(np.maximum(Symbol(fact.x, y.builder), -fact.k), fact.k)
+    x: Any = Symbol(fact.x, y.builder)
+    many = y.node.type.size >= MANY
+    value = np.clip(x, -fact.k, fact.k) if many else np.minimum(np.maximum(x, -fact.k), fact.k)
     return value if fact.scale == 1 else value * fact.scale
 
 
@@ -69,6 +65,79 @@ def negative_sum(y: Symbol) -> Any:
     c, *parts = [Symbol(i, y.builder) for i in y.node.inputs[0].inputs]
     bare = [Symbol(p.node.inputs[0], y.builder) if p.node.op.name == "negative" else p for p in parts]
     return -apply(y.node.op, (np.where(c, *bare),), y.node.params)
+
+
+# -- s * x * x where abs(x) <= k, 2 * s * k * abs(x) - s * k * k elsewhere ---------------------------------------------
+def straightened(y: Node) -> Bounded | None:
+    """What a parabola is of that goes on as its tangents, if it is one."""
+    condition, near, far = y.inputs
+    if condition.op.name in ("greater", "greater_equal"):
+        near, far = far, near
+    size, limit = condition.inputs
+    k = uniform_value(limit)
+    if size.op.name != "absolute" or size.type != y.type or type(k) not in (int, float) or not k > 0:
+        return None
+    (s, factors), (slope, offset) = _factors(near), _line(far, size)
+    if set(factors) != {size.inputs[0]} or len(factors) != 2 or not is_mild(y, s, k, slope):
+        return None
+    if not (s > 0 and _are_close(slope, 2 * s * k) and _are_close(offset, -s * k * k)):
+        return None
+    return Bounded(size, float(k), 2 * s)
+
+
+def _are_close(j: float, k: float) -> bool:
+    return math.isclose(j, k, rel_tol=EXACT)
+
+
+def _factors(node: Node) -> tuple[float, list[Node]]:
+    """A product as a number and other factors."""
+    number, found, stack = 1.0, list[Node](), [node]
+    while stack and len(found) < 3:
+        factor = stack.pop()
+        scale, rest = _multiple(factor)
+        if rest is not factor:
+            number *= scale
+            stack.append(rest)
+        elif factor.op.name == "multiply":
+            stack.extend(factor.inputs)
+        else:
+            found.append(factor)
+    return number, found
+
+
+def _multiple(node: Node) -> tuple[float, Node]:
+    """What is multiplied, or divided, by a number; 1 times itself for all else."""
+    if node.op.name in ("multiply", "divide"):
+        k, rest = number_and_rest(node)
+        if type(k) in (int, float):
+            if node.op.name == "multiply":
+                return float(k), rest
+            if k and rest is node.inputs[0]:
+                return 1.0 / k, rest
+    return 1.0, node
+
+
+def _line(node: Node, x: Node) -> tuple[float, float]:
+    """The slope and the offset of a line over x; nan for anything else."""
+    if node is x:
+        return 1.0, 0.0
+    scale, inner = _multiple(node)
+    if inner is not node:
+        slope, offset = _line(inner, x)
+        return slope * scale, offset * scale
+    if node.op.name in ("add", "subtract"):
+        k, rest = number_and_rest(node)
+        if type(k) in (int, float) and rest is node.inputs[0]:
+            slope, offset = _line(rest, x)
+            return slope, offset + k if node.op.name == "add" else offset - k
+    return math.nan, math.nan
+
+
+def as_bounded_product(y: Symbol, fact: Bounded) -> Any:
+    """Nowhere negative, as the parabola is; infinite where it is."""
+    size: Any = Symbol(fact.x, y.builder)
+    near = np.minimum(size, fact.k)
+    return near * (size - near * 0.5) if fact.scale == 1 else near * fact.scale * (size - near * 0.5)
 
 
 # -- what is selected from a selection --------------------------------------------------------------------------------
@@ -123,5 +192,13 @@ SELECTIONS = (
         bounded,
         only="cotangents",
         changes="rounding",
+    ),
+    Rule(
+        "straightened-parabola",
+        Some("where", of=("less", "less_equal", "greater", "greater_equal")),
+        as_bounded_product,
+        straightened,
+        changes="rounding",
+        least=ENOUGH,
     ),
 )
