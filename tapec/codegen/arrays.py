@@ -38,7 +38,7 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space, qui
     checked = settings.check_nan
     whole = graph
     if not checked:
-        graph = factored(expanded(contracted(short_axes_moved(graph))))
+        graph = factored(expanded(with_rolled_summands(contracted(short_axes_moved(graph)))))
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
@@ -54,6 +54,15 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space, qui
     if size is not None or quiet:
         body = with_errors(quiet, size, body)
     return Function(name, params, body, constants, Cost(flops_of(whole), lowering.moved, lowering.peak))
+
+
+def with_rolled_summands(graph: Graph) -> Graph:
+    """The same, where what is rolled is added in parts."""
+    if not any([n.op.name == "roll" for n in graph.nodes]):
+        return graph
+    from tapec.codegen.wrapped import wrapped  # few programs roll anything
+
+    return wrapped(graph)
 
 
 def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list[Any], Collection[Rest]]:

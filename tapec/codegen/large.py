@@ -5,7 +5,7 @@ from __future__ import annotations
 from tapec.ir import Graph, Node
 from tapec.ir.tree import Tree
 
-__all__ = ["FEWEST", "in_blocks", "is_large"]
+__all__ = ["FEWEST", "LARGE", "in_blocks", "is_large"]
 
 LARGE = 1 << 20  # bytes of an array that does not stay in the cache between two operations
 FEWEST = 3  # operations on large arrays that make a loop worth it

@@ -128,7 +128,7 @@ def _levels(
         )
         if by_rows is not None:
             aligned[node] = by_rows
-    return level, set(aligned), _sink(graph, level, aligned)
+    return level, set(aligned), _sink(graph, rows, level, aligned)
 
 
 def _belongs(node: Node, inside: Container[Node], scattered: dict[Node, int], added: set[Node]) -> bool:
@@ -141,7 +141,7 @@ def _belongs(node: Node, inside: Container[Node], scattered: dict[Node, int], ad
     return k is None or node.inputs[k] in inside  # else it is added in place, when the loop is done
 
 
-def _sink(graph: Graph, level: dict[Node, int], aligned: dict[Node, set[int]]) -> dict[Node, int]:
+def _sink(graph: Graph, rows: int, level: dict[Node, int], aligned: dict[Node, set[int]]) -> dict[Node, int]:
     """Move what a later loop alone reads into that loop, if all that it is computed from is there by then anyway.
 
     `1 - h * h` goes to the loop that multiplies by it, since `h` is needed after that. Gives the latest loop in which
@@ -159,6 +159,8 @@ def _sink(graph: Graph, level: dict[Node, int], aligned: dict[Node, set[int]]) -
     for node in reversed(graph.nodes):
         if node not in aligned or latest[node] == level[node]:
             until = max(level[node], there.get(node, 0)) if is_view(node) else level[node]
+            if is_sum_over_rows(node, rows):
+                until -= 1  # it is added up in the loop before it
             for i in node.inputs:
                 there[i] = max(there.get(i, 0), until)
     for node in graph.nodes:
@@ -255,6 +257,8 @@ def row_inputs(node: Node, rows: int) -> set[int] | None:
     if node.op.name == "getitem":
         index = node.param("index")
         return {0} if len(node.inputs) == 1 and index and index[0] == WHOLE else None
+    if node.op.name == "roll":
+        return None if 0 in node.param("axis") else {0}
     return {0} if node.op.name in ("reshape", "cast") else None
 
 

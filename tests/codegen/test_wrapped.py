@@ -1,0 +1,86 @@
+"""What is rolled and added: in two parts where it belongs, in a loop where there is one, with the same numbers."""
+
+import numpy as np
+import pytest
+
+import tapec
+from tests.codegen.kit import check, gradient_of, graph_of
+
+rng = np.random.default_rng(5)
+MEDIUM = rng.normal(size=(120, 100))
+LARGE = rng.normal(size=(400, 400))
+MEDIUM[3, 4], MEDIUM[50, 60], MEDIUM[0, 0] = np.inf, np.nan, -0.0
+
+
+def exact(f, *values):
+    """The code of f, whose results are those of NumPy to the last bit."""
+    found = tapec.compile(f)
+    with np.errstate(all="ignore"):
+        for got, wanted in zip(np.ravel(found(*values)), np.ravel(f(*values)), strict=True):
+            assert got.tobytes() == wanted.tobytes()
+    return found.source(*values)
+
+
+@pytest.mark.parametrize("shift", [1, -1, 7, -30])
+def test_two_parts_are_added_where_they_belong(shift):
+    for f in (
+        lambda x, y: np.exp(y) + np.roll(x, shift, 0),
+        lambda x, y: np.roll(x, shift, 0) + np.exp(y),
+        lambda x, y: np.exp(y) - np.roll(x * x, shift, 0),
+    ):
+        source = exact(f, MEDIUM, np.abs(MEDIUM[::-1]) - 1.0)
+        assert "concatenate" not in source and source.count(" += ") + source.count(" -= ") == 2
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: np.roll(x, 1, 0) - np.exp(y),  # it is not what is added
+        lambda x, y: y + np.roll(x, 1, 0),  # an argument is not written
+        lambda x, y: y[::-1] + np.roll(x, 1, 0),
+        lambda x, y: np.exp(y) * np.roll(x, 1, 0),
+        lambda x, y: np.exp(y[:8]) + np.roll(x[:8], 1, 0),  # little
+        lambda x, y: np.exp(y) + np.roll(x, 1, 1),  # parts of rows
+        lambda x, y: np.exp(y) + np.roll(x, (1, 2), (0, 1)),
+    ],
+)
+def test_others_are_arrays(f):
+    source = exact(f, MEDIUM, MEDIUM[::-1].copy())
+    assert "[1:] +=" not in source and ("roll" in source or "concatenate" in source)
+
+
+def test_what_is_needed_twice_is_an_array():
+    def f(x, y):
+        r = np.roll(x, 1, 0)
+        s = np.exp(y)
+        return s + r, s * r, np.tanh(s) + np.roll(y, 1, 0)
+
+    source = check(graph_of(f, MEDIUM, MEDIUM), MEDIUM, MEDIUM).source
+    assert source.count("np.concatenate") == 1 and "[1:] += " in source
+
+
+def energy(u):
+    dx, dy = np.roll(u, -1, 0) - u, np.roll(u, -1, 1) - u
+    return np.sum(0.5 * (dx**2 + dy**2) + 0.25 * (1.0 - u**2) ** 2)
+
+
+def test_rows_are_rolled_in_the_loop():
+    """Along rows a block at a time; across them before and after, without another array."""
+    compiled = check(gradient_of(energy, LARGE), LARGE)
+    source = compiled.source
+    assert source.count("for i in range") == 1 and source.count(", axis=1)") == 2
+    assert source.count("axis=0)") == 1 and "d_x[1:] += " in source
+    assert "(400, 400)" in source and source.count("np.empty((400, 400))") == 1
+    slope = tapec.grad(energy)(LARGE)
+    wanted = LARGE**3 - LARGE + 4 * LARGE
+    for shift, axis in ((1, 0), (-1, 0), (1, 1), (-1, 1)):
+        wanted -= np.roll(LARGE, shift, axis)
+    np.testing.assert_allclose(slope, wanted, atol=1e-12)
+
+
+def test_a_loop_that_reads_the_sum_reads_a_rolled_array():
+    def f(u, v):
+        return np.sum(np.tanh(np.exp(v) + np.roll(u, 1, 0)) * v)
+
+    source = check(gradient_of(f, LARGE, LARGE), LARGE, LARGE).source
+    assert "np.roll(x, 1, axis=0)" in source and "[1:] +=" not in source.split("for i in range")[0]
