@@ -71,7 +71,7 @@ def chosen(mask, one, other, out=None):
     x, y = [np.asarray(v, dtype).view(f"i{dtype.itemsize}") for v in (one, other)]
     into = None if out is None else out.view(x.dtype)
     spare = None if into is None or np.may_share_memory(into, y) else into  # y is needed to the end
-    differ = np.bitwise_xor(x, y, out=spare)
+    differ = np.bitwise_xor(x, y, out=spare if x.ndim or y.ndim else None)
     differ = np.bitwise_and(differ, -mask.view(np.int8), out=differ if differ.shape == mask.shape else spare)
     return np.bitwise_xor(differ, y, out=differ if into is None else into).view(dtype)
 

@@ -179,7 +179,9 @@ def test_chosen_selects_bit_by_bit(dtype):
         for way in (1, -1):  # in the memory of an operand
             own = y.copy()
             assert chosen(mask, x, own[::way], out=own).tobytes() == np.where(mask, x, y[::way]).tobytes()
-    assert chosen(x > 0, 2.0, -0.0).tobytes() == np.where(x > 0, 2.0, -0.0).tobytes()
+    numbers, out = np.where(x > 0, 2.0, -0.0), np.empty(6)
+    assert chosen(x > 0, 2.0, -0.0).tobytes() == chosen(x > 0, 2.0, -0.0, out=out).tobytes() == numbers.tobytes()
+    assert out.tobytes() == numbers.tobytes()
 
 
 def test_a_choice_in_place_where_operands_share_memory():
