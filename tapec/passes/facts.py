@@ -10,7 +10,16 @@ import numpy as np
 from tapec.ir import CONSTANT, Node
 from tapec.ir.types import NUMBERS
 
-__all__ = ["are_few", "is_identity", "is_nonnegative", "is_positive", "is_power_of_two", "is_zero", "uniform_value"]
+__all__ = [
+    "are_few",
+    "is_identity",
+    "is_nonnegative",
+    "is_positive",
+    "is_power_of_two",
+    "is_well_above_zero",
+    "is_zero",
+    "uniform_value",
+]
 
 
 _FEW = 4  # times as large as
@@ -113,3 +122,42 @@ def is_positive(node: Node, depth: int = 6) -> bool:
 
 def _exceeds_zero(a: Node, b: Node, depth: int) -> bool:
     return is_positive(a, depth) and (is_nonnegative(b) or is_positive(b, depth))
+
+
+_LEAST = {"d": 2.0**-1000, "f": 2.0**-100}  # numbers whose reciprocals are far from overflow
+_SPREAD = {"reshape", "broadcast_to", "transpose", "getitem", "sqrt"}
+
+
+def is_well_above_zero(node: Node, depth: int = 6) -> bool:
+    """Is it known that no element is so small that its reciprocal could overflow? (It may be nan or infinite.)
+
+    So are variances with a little added, as normalised layers are divided by, and the sum below a softmax.
+    """
+    if node.type.dtype.char not in _LEAST or not depth:
+        return False
+    value = uniform_value(node)
+    if value is not None:
+        return bool(value >= _LEAST[node.type.dtype.char])
+    name = node.op.name
+    if name in _SPREAD:
+        return is_well_above_zero(node.inputs[0], depth - 1)
+    if name == "maximum":
+        return any([is_well_above_zero(i, depth - 1) for i in node.inputs])
+    if name == "add":
+        a, b = node.inputs
+        return any([is_nonnegative(i) and is_well_above_zero(j, depth - 1) for i, j in ((a, b), (b, a))])
+    return name == "sum" and _has_a_one(node)
+
+
+def _has_a_one(total: Node) -> bool:
+    """Is it a sum of exponentials of which the largest is 1: `np.exp(x - x.max(axis=1, keepdims=True)).sum(axis=1)`?"""
+    (e,) = total.inputs
+    if e.op.name != "exp" or e.inputs[0].op.name != "subtract":
+        return False
+    x, top = e.inputs[0].inputs
+    while top.op.name == "reshape":
+        top = top.inputs[0]
+    if top.op.name != "max" or top.inputs[0] is not x or top.param("axis") != total.param("axis"):
+        return False
+    kept = tuple([1 if k in top.param("axis") else n for k, n in enumerate(x.type.shape)])
+    return bool(e.inputs[0].inputs[1].type.shape == kept)

@@ -21,6 +21,8 @@ BIG += "%p: f64[10,20,2], %u: f64[10,20,1], %v: f64[10,20,1]"
 
 
 RESHAPED = "reshape %0 {shape=(3, 1)} !ct"
+SQUARE = "multiply %r, %r"
+SOFTMAX = "max %x {axis=(1,), keepdims=True}; subtract %x, %0; exp %1; sum %2 {axis=(1,), keepdims=True}"
 CASES = {
     "number-of-quotient-undone": Case(
         X,
@@ -319,7 +321,51 @@ LATE = {
             (LARGE.replace("f64[]", "float"), "divide %x, %s !ct"),
         ],
     ),
+    "over-smaller-above-zero": Case(
+        LARGE,
+        [
+            (f"{SQUARE}; add %0, 1e-05; divide %x, %1", f"{SQUARE}; add %0, 1e-05; divide 1.0, %1; multiply %x, %2"),
+            (
+                f"{SQUARE}; add 1e-05, %0; sqrt %1; divide %x, %2",
+                f"{SQUARE}; add 1e-05, %0; sqrt %1; divide 1.0, %2; multiply %x, %3",
+            ),
+            (
+                "maximum %c, 1e-12; divide %x, %0",
+                "maximum %c, 1e-12; divide 1.0, %0; multiply %x, %1",
+            ),
+            (f"{SOFTMAX}; divide %2, %3", f"{SOFTMAX}; divide 1.0, %3; multiply %2, %4"),
+        ],
+        [
+            f"{SQUARE}; divide %x, %0",  # it may be zero
+            f"{SQUARE}; add %0, 1e-305; divide %x, %1",
+            "add %r, 1.0; divide %x, %0",
+            "maximum %c, 0.0; divide %x, %0",
+            f"{SQUARE}; add %0, 1.0; divide %r, %1",  # as large
+            f"{SOFTMAX}; divide %2, %3".replace("%x, %0", "%z, %0"),  # of other numbers
+            f"{SOFTMAX}; divide %2, %3".replace("max", "min"),
+        ],
+    ),
 }
+
+
+def test_normalised_rows_at_every_number():
+    """Zeros, infinities and nan are where the division has them, signs too."""
+    x = np.random.default_rng(3).normal(size=(64, 256))
+    x[0] = 0.0
+    x[1] *= 1e200
+    x[2, 3], x[3, 4], x[4, 5:7] = np.inf, np.nan, [np.inf, -np.inf]
+    x[5] *= 1e-160
+    for f in (
+        lambda x: (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + 1e-12),
+        lambda x: x / (np.sum(x * x, axis=1, keepdims=True) + 1e-300),
+        lambda x: np.exp(x - x.max(axis=1, keepdims=True)) / np.exp(x - x.max(axis=1, keepdims=True)).sum(1)[:, None],
+    ):
+        with np.errstate(all="ignore"):
+            found, wanted = tapec.compile(f)(x), f(x)
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-16)
+        assert np.array_equal(np.signbit(found)[~np.isnan(found)], np.signbit(wanted)[~np.isnan(wanted)])
+
+
 test_late_rule, test_each_late_rule_has_a_case = table_tests(LATE, RECIPROCALS)
 
 

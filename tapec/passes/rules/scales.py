@@ -5,7 +5,7 @@ brings no new infinity: the product lies in size between or beyond the factors, 
 have ended. Where operands change their order an intermediate result may overflow that did not: `k / b` in `a * (k / b)`
 where b is as near to the smallest float as k is to 1, `a * b` in `x * (a * b)` where x is tiny. Factors beyond what
 `is_mild` allows are left alone, and so are operands of several dtypes: two of float32 that met before the float64 would
-cost half of its digits. What the user wrote is never touched.
+cost half of its digits. What the user wrote is touched only where it is divided by what is well above zero.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from tapec.ir import Node, broadcast_shapes, get_op
 from tapec.ops import Symbol
-from tapec.passes.facts import are_few, is_power_of_two, uniform_value
+from tapec.passes.facts import are_few, is_power_of_two, is_well_above_zero, uniform_value
 from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
 
@@ -182,4 +182,15 @@ SCALES = (
 )
 
 # at last, when all has been found that cancels with a divisor
-RECIPROCALS = (_scale("over-smaller", a / b, a * (1.0 / b), _is_much_larger, least=MANY),)
+RECIPROCALS = (
+    _scale("over-smaller", a / b, a * (1.0 / b), _is_much_larger, least=MANY),
+    Rule(
+        "over-smaller-above-zero",
+        a / b,
+        a * (1.0 / b),
+        lambda y, a, b: _is_much_larger(y, a, b) and is_well_above_zero(b),
+        changes="rounding",
+        least=MANY,
+        alike=True,
+    ),
+)

@@ -4,27 +4,28 @@ def normalised_value_and_grad(x, gain, shift):
     d_shift = np.zeros(128)
     d_gain = np.zeros(128)
     d_x = np.empty((2048, 128))
-    t, t2 = np.empty((2, 256, 128))
-    for i in range(0, 2048, 256):         # blocks that stay in the cache
+    t2, t3 = np.empty((2, 256, 128))
+    for i in range(0, 2048, 256):  # blocks that stay in the cache
         j = i + 256
         x_ = x[i:j]
         d_x_ = d_x[i:j]
         centred = np.subtract(x_, x_.dot(np.ones((128, 1))) / 128, out=d_x_)  # golden_functions.py:34   x - np.mean ...
         scale = np.vecdot(centred, centred, keepdims=True) / 128 + 1e-05  # golden_functions.py:35   np.sqrt(np.mean ...
         scale = np.sqrt(scale)
-        np.divide(centred, scale, out=t)  # golden_functions.py:36   np.sum(np.tanh(centred / scale * gain + shift))
-        np.multiply(t, gain, out=t2)
-        t2 += shift
-        np.tanh(t2, out=t2)
-        s += t2.sum()
-        t2 *= t2
-        np.subtract(1, t2, out=t2)
-        d_shift += np.ones(len(t2)).dot(t2)
-        d_gain += np.einsum('ij,ij->j', t2, t)
-        t2 *= gain
-        s2 = np.vecdot(t2, t, keepdims=True)
-        t2 *= 1.0 / scale
+        t = 1.0 / scale            # golden_functions.py:36   np.sum(np.tanh(centred / scale * gain + shift))
+        np.multiply(centred, t, out=t2)
+        np.multiply(t2, gain, out=t3)
+        t3 += shift
+        np.tanh(t3, out=t3)
+        s += t3.sum()
+        t3 *= t3
+        np.subtract(1, t3, out=t3)
+        d_shift += np.ones(len(t3)).dot(t3)
+        d_gain += np.einsum('ij,ij->j', t3, t2)
+        t3 *= gain
+        s2 = np.vecdot(t3, t2, keepdims=True)
+        t3 *= t
         centred *= s2 / scale / scale * -0.0078125  # golden_functions.py:35   centred**2
-        d_centred = np.add(t2, centred, out=t2)
+        d_centred = np.add(t3, centred, out=t3)
         np.add(d_centred, d_centred.dot(np.ones((128, 1))) * -0.0078125, out=d_x_)  # golden_functions.py:34   np.me ...
     return s, d_x, d_gain, d_shift
