@@ -18,7 +18,9 @@ __all__ = [
     "is_power_of_two",
     "is_well_above_zero",
     "is_zero",
+    "maximum_below",
     "uniform_value",
+    "unshaped",
 ]
 
 
@@ -146,18 +148,26 @@ def is_well_above_zero(node: Node, depth: int = 6) -> bool:
     if name == "add":
         a, b = node.inputs
         return any([is_nonnegative(i) and is_well_above_zero(j, depth - 1) for i, j in ((a, b), (b, a))])
-    return name == "sum" and _has_a_one(node)
+    return name == "sum" and maximum_below(node) is not None
 
 
-def _has_a_one(total: Node) -> bool:
-    """Is it a sum of exponentials of which the largest is 1: `np.exp(x - x.max(axis=1, keepdims=True)).sum(axis=1)`?"""
+def maximum_below(total: Node) -> Node | None:
+    """The maximum that is subtracted in a sum of exponentials, so that the largest is 1:
+    `np.exp(x - x.max(axis=1, keepdims=True)).sum(axis=1)`.
+    """
     (e,) = total.inputs
     if e.op.name != "exp" or e.inputs[0].op.name != "subtract":
-        return False
-    x, top = e.inputs[0].inputs
-    while top.op.name == "reshape":
-        top = top.inputs[0]
+        return None
+    x, shift = e.inputs[0].inputs
+    top = unshaped(shift)
     if top.op.name != "max" or top.inputs[0] is not x or top.param("axis") != total.param("axis"):
-        return False
+        return None
     kept = tuple([1 if k in top.param("axis") else n for k, n in enumerate(x.type.shape)])
-    return bool(e.inputs[0].inputs[1].type.shape == kept)
+    return top if shift.type.shape == kept else None
+
+
+def unshaped(node: Node) -> Node:
+    """What was reshaped, as with axes of length one."""
+    while node.op.name == "reshape":
+        node = node.inputs[0]
+    return node
