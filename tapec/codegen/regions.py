@@ -1,8 +1,9 @@
 """Regions: parts of a program that can be computed row by row, and so in blocks that fit the cache.
 
 A value is row-wise when its first axis is the one that blocks run over and each row of it needs only the same rows of
-its operands: elementwise operations, reductions along other axes, views that leave the first axis alone. Loops run one
-after the other: what needs a sum over all rows comes after the loop that makes it. Where paths part, each has its own.
+its operands: elementwise operations, reductions along other axes, products of a large matrix with a vector, views that
+leave the first axis alone. Loops run one after the other: what needs a sum over all rows comes after the loop that
+makes it. Where paths part, each has its own.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
 from operator import itemgetter
 
-from tapec.codegen.large import FEWEST, is_large
+from tapec.codegen.large import FEWEST, is_large, is_of_rows, reads_huge
 from tapec.codegen.plan import count_uses, is_view, readers_of
 from tapec.codegen.scatter import fused_operand, is_scatter
 from tapec.ir import Graph, Node
@@ -50,10 +51,11 @@ def find_regions(graph: Graph, tree: Tree | None) -> tuple[int, list[Region], di
     A loop computes what belongs to one stretch of code.
     """
     large = [n for n in graph.nodes if is_large(n)]
-    if len(large) < FEWEST:
+    matrices = [n.inputs[0] for n in graph.nodes if reads_huge(n)]
+    if len(large) < FEWEST and not matrices:
         return 0, [], {}
     weight: dict[int, int] = {}
-    for n in large:
+    for n in (*large, *matrices):
         weight[n.type.shape[0]] = weight.get(n.type.shape[0], 0) + n.type.nbytes
     rows = max(weight, key=lambda k: weight[k])
     uses = count_uses(graph.nodes, graph.outputs)
@@ -67,7 +69,7 @@ def find_regions(graph: Graph, tree: Tree | None) -> tuple[int, list[Region], di
         for node in graph.nodes:
             if node in inside:
                 groups.setdefault((level[node], place[node]), []).append(node)
-        poor = [g for g in groups.values() if sum(map(is_large, g)) < FEWEST]
+        poor = [g for g in groups.values() if sum(map(is_large, g)) < FEWEST and not _reads_twice(g, rows, readers)]
         out = [n for g in poor for n in _pinned(g, level, latest)]
         if not poor:
             out = [n for g in groups.values() for n in _views_for_later(g, rows, readers)]
@@ -104,6 +106,17 @@ def _views_for_later(group: list[Node], rows: int, readers: dict[Node, list[Node
         if is_view(node) and not any([r in inside or is_sum_over_rows(r, rows) for r in readers.get(node, ())]):
             views.setdefault(node.inputs[0], []).append(node)
     return [v for x, found in views.items() if sum([v.type.size for v in found]) >= x.type.size for v in found]
+
+
+def _reads_twice(group: list[Node], rows: int, readers: dict[Node, list[Node]]) -> bool:
+    """Is a matrix that no cache holds multiplied by a vector, and by what is made of that product?"""
+    inside = set(group)
+    for node in group:
+        if reads_huge(node):
+            products = [r for r in readers[node.inputs[0]] if r.op.name == "matmul" and is_sum_over_rows(r, rows)]
+            if any([r.inputs[0] in inside for r in products]):
+                return True
+    return False
 
 
 def _levels(
@@ -250,6 +263,8 @@ def row_inputs(node: Node, rows: int) -> set[int] | None:
         return {k for k, i in enumerate(node.inputs) if i.type.ndim == t.ndim and i.type.shape[0] == rows} or None
     if not has_rows(node.inputs[0], rows):
         return None
+    if is_of_rows(node):
+        return {0}
     if node.op.kind == "reduction":
         return set(range(len(node.inputs))) if _axes(node) and 0 not in _axes(node) else None
     if picks_by_row(node, rows):
@@ -282,9 +297,9 @@ def _axes(node: Node) -> tuple[int, ...]:
 
 
 def is_sum_over_rows(node: Node, rows: int) -> bool:
-    """A sum or mean along the first axis, and maybe others, of rows; or the scalar product of two vectors of rows."""
+    """A sum or mean along the first axis, and maybe others, of rows; or the product of a vector with them."""
     if not all(has_rows(i, rows) for i in node.inputs):
         return False
     if node.op.name in ("sum", "mean", "sum of products"):
         return 0 in _axes(node)
-    return node.op.name == "matmul" and not node.type.shape
+    return node.op.name == "matmul" and node.inputs[0].type.ndim == 1 and node.inputs[1].type.ndim < 3

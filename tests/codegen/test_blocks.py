@@ -424,3 +424,67 @@ def test_many_loops_are_found_in_linear_time():
         return made
 
     assert calls(80) < 2.1 * calls(40)
+
+
+# -- products with vectors --------------------------------------------------------------------------------------------
+MATRIX = rng.normal(size=(90_000, 6))
+SHORT = rng.normal(size=(40_000, 6))
+WEIGHTS = np.linspace(-1.0, 1.0, 6)
+
+
+def regression(w, x, y):
+    z = x @ w
+    return np.mean(np.logaddexp(0.0, z) - y * z) + 0.5 * np.sum(w * w)
+
+
+def squares(w, x, y):
+    r = x @ w - y
+    return r @ r
+
+
+@pytest.mark.parametrize("f", [regression, squares])
+def test_a_huge_matrix_is_read_once(f):
+    """Its rows are multiplied by a vector, and what is made of these products by them, block by block."""
+    values = WEIGHTS, MATRIX, MATRIX[:, 0] > 0.3
+    source = tapec.value_and_grad(f).source(*values)
+    assert source.count("for i in range") == 1 and "x_" in source.split("for i in range")[1]
+    assert " x " not in source.split("\n", 2)[2].replace("x @ w", "")
+    value, slope = tapec.value_and_grad(f)(*values)
+    np.testing.assert_allclose(value, f(*values), rtol=1e-12)
+    for k in range(6):
+        step = 1e-6 * np.eye(6)[k]
+        wanted = (f(WEIGHTS + step, *values[1:]) - f(WEIGHTS - step, *values[1:])) / 2e-6
+        np.testing.assert_allclose(slope[k], wanted, rtol=1e-5, atol=1e-7)
+    check(gradient_of(f, WEIGHTS, MATRIX, MATRIX[:, 0]), WEIGHTS, MATRIX, MATRIX[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [
+        (squares, SHORT),  # the cache may hold it until it is read again
+        (lambda w, x, y: np.sum(np.tanh(x @ w)), SHORT),
+        (lambda w, x, y: np.sum((x @ np.outer(w, w[:2]) - y[:, None]) ** 2), MATRIX),  # no vector
+    ],
+)
+def test_other_matrices_are_multiplied_as_a_whole(f, x):
+    source = check(gradient_of(f, WEIGHTS, x, x[:, 0]), WEIGHTS, x, x[:, 0]).source
+    assert not re.search(r"matmul\(\w+_, |@ \w+_\b|\w+_ @ ", source)
+
+
+def test_a_vector_that_needs_all_products_comes_after_them():
+    def f(w, x, y):
+        z = x @ w
+        e = np.exp(z - np.max(z))
+        return np.sum(e / np.sum(e) * y)
+
+    check(gradient_of(f, WEIGHTS, MATRIX, MATRIX[:, 0]), WEIGHTS, MATRIX, MATRIX[:, 0])
+    check(graph_of(lambda w, x: (x @ w) @ x @ (x.T @ (x @ w)), WEIGHTS, MATRIX), WEIGHTS, MATRIX)
+    check(graph_of(lambda w, x: x @ np.tanh(np.tanh(x @ w) @ x), WEIGHTS, MATRIX), WEIGHTS, MATRIX)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_products_with_rows_in_threads(threads):
+    with tapec.config.settings(threads=threads):
+        found = tapec.value_and_grad(regression)(WEIGHTS, MATRIX, MATRIX[:, 0])
+    for got, wanted in zip(found, tapec.value_and_grad(regression)(WEIGHTS, MATRIX, MATRIX[:, 0]), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)
