@@ -48,12 +48,27 @@ ROWS = Op(name="row numbers", run=no_run, rule=no_run, kind="creation", source="
 
 
 def with_block_loops(graph: Graph, tree: Tree | None = None) -> Graph:
-    """The program with its regions as loops; the same graph when there are none."""
+    """The program with its regions as loops; the same graph when there are none.
+
+    First those over the rows of the largest arrays, then those over other numbers of rows, where there is one path.
+    """
+    known: set[int] = set()
+    while tree is None or not known:
+        rows, made = _over_most_rows(graph, tree, known)
+        if not rows:
+            break
+        known.add(rows)
+        graph = made
+    return graph
+
+
+def _over_most_rows(graph: Graph, tree: Tree | None, known: set[int]) -> tuple[int, Graph]:
+    """The number of rows of the largest arrays but those known, and the program with loops over as many."""
     needed = count_uses(graph.nodes, graph.outputs)
     lean = Graph(graph.inputs, [n for n in graph.nodes if n in needed], graph.outputs, graph.name)
-    rows, regions, before = find_regions(lean, tree)
+    rows, regions, before = find_regions(lean, tree, known)
     if not regions:
-        return graph
+        return rows, graph
     graph = lean
     readers = readers_of(graph.nodes)
     new: dict[Node, Node] = {i: i for i in graph.inputs}
@@ -73,7 +88,7 @@ def with_block_loops(graph: Graph, tree: Tree | None = None) -> Graph:
             nodes.append(new[node])
         if k < len(regions):
             nodes.extend(_loop(regions[k], rows, readers, graph.outputs, new, placed[k]))
-    return Graph(graph.inputs, nodes, [new[o] for o in graph.outputs], graph.name)
+    return rows, Graph(graph.inputs, nodes, [new[o] for o in graph.outputs], graph.name)
 
 
 def _most_rows(region: Region, rows: int, inside: set[Node], kept: set[Node]) -> int:
@@ -182,9 +197,9 @@ def _loop(
         item = Node(ITEM, (loop,), (("index", k),), n.type, n.origin, n.name, n.role)
         nodes.append(item)
         if n.op.name == "mean" and n in region.sums:
-            count = n.inputs[0].type.size // max(n.type.size, 1)
-            item = Node(get_op("divide"), (item, constant(count)), (), n.type, n.origin, n.name, n.role)
-            nodes.append(item)
+            count = constant(n.inputs[0].type.size // max(n.type.size, 1))
+            item = Node(get_op("divide"), (item, count), (), n.type, n.origin, n.name, n.role)
+            nodes += [count, item]
         new[n] = item
     return nodes
 

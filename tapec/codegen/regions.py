@@ -45,18 +45,22 @@ def _places(graph: Graph, tree: Tree | None) -> dict[Node, int]:
     return places_of(graph, tree)
 
 
-def find_regions(graph: Graph, tree: Tree | None) -> tuple[int, list[Region], dict[Node, int]]:
+def find_regions(
+    graph: Graph, tree: Tree | None, but: Container[int] = ()
+) -> tuple[int, list[Region], dict[Node, int]]:
     """The number of rows, the loops in order, and for every other node how many loops run before it.
 
-    A loop computes what belongs to one stretch of code.
+    That number has the largest arrays, `but` for some that were looked at before; it is 0 when there is no other. A
+    loop computes what belongs to one stretch of code.
     """
     large = [n for n in graph.nodes if is_large(n)]
     matrices = [n.inputs[0] for n in graph.nodes if reads_huge(n)]
-    if len(large) < FEWEST and not matrices:
-        return 0, [], {}
     weight: dict[int, int] = {}
-    for n in (*large, *matrices):
-        weight[n.type.shape[0]] = weight.get(n.type.shape[0], 0) + n.type.nbytes
+    for n in (*large, *matrices) if len(large) >= FEWEST or matrices else ():
+        if n.type.shape[0] not in but:
+            weight[n.type.shape[0]] = weight.get(n.type.shape[0], 0) + n.type.nbytes
+    if not weight:
+        return 0, [], {}
     rows = max(weight, key=lambda k: weight[k])
     uses = count_uses(graph.nodes, graph.outputs)
     left_out = _sums_of_products(large, uses)
