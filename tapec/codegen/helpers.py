@@ -5,6 +5,8 @@ A helper must be a plain function whose source can be read: no closures, no name
 
 from __future__ import annotations
 
+import ast
+import dis
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -116,12 +118,21 @@ def helper_text(helpers: Mapping[str, Callable[..., Any]]) -> str:
         code = getattr(function, "__code__", None)
         if code is None or code.co_freevars or not set(_globals(function)) <= {"np"}:
             raise ValueError(f"{name} is no plain NumPy function, so its source cannot stand alone")
-        lines = inspect.getsource(function).split("\n")
-        lines[0] = lines[0].replace(f"def {function.__name__}(", f"def {name}(", 1).split("  # type:")[0]
-        texts.append("\n".join(lines).strip())
+        texts.append(_text(function, name))
     return "\n\n\n".join(texts)
 
 
+def _text(function: Any, name: str) -> str:
+    """The source of a function under this name, without types: `Any` is a name, too."""
+    source = inspect.getsource(function)
+    whole: Any = ast.parse(source).body[0]
+    signature = inspect.signature(function)
+    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    head = f"def {name}{signature.replace(parameters=parameters, return_annotation=signature.empty)}:"
+    return "\n".join([head, *source.split("\n")[whole.body[0].lineno - 1 :]]).strip()
+
+
 def _globals(function: Any) -> list[str]:
-    """The names of its module that a function refers to, those in its annotations left out."""
-    return [n for n in function.__code__.co_names if n in function.__globals__]
+    """The names of its module that a function refers to. Attributes may be called alike, as `np.conj` is."""
+    loaded = [i.argval for i in dis.get_instructions(function) if i.opname == "LOAD_GLOBAL"]
+    return [n for n in loaded if n in function.__globals__]

@@ -1,5 +1,6 @@
 """What generated code calls besides NumPy: right, and able to stand alone."""
 
+import math
 import tracemalloc
 
 import numpy as np
@@ -146,6 +147,30 @@ def test_a_closure_cannot_stand_alone():
     k = 2.0
     with pytest.raises(ValueError, match="cannot stand alone"):
         helper_text({"f": lambda x: x * k})
+
+
+def determinant(a):
+    return np.sum(np.sin(np.linalg.det(a)) * a[0])
+
+
+# they ask NumPy for what tapec has a function of the same name for, and have types
+NAMED = {
+    "cofactors": (tapec.grad(determinant), [[1.0, 2.0], [2.0, 4.0]]),
+    "second_cofactors": (tapec.hessian(determinant), [[1.0, 2.0], [2.0, 4.0]]),
+    "_checked": (tapec.vmap(lambda x: np.average(x, weights=x * x)), [[1.0, 2.0], [2.0, 4.0]]),
+    "changed_at": (tapec.compile(lambda x: np.maximum.at(y := x * 2.0, [0, 0], x[1]) or y), [1.0, 2.0]),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_helpers_stand_alone(name):
+    f, x = NAMED[name][0], np.array(NAMED[name][1])
+    compiled = compile_graph(f.ir(x))
+    text = helper_text(compiled.helpers)
+    space = {"np": np, "math": math, **compiled.constants}
+    exec(text + "\n" + compiled.source, space)
+    assert f"def {name}(" in text
+    np.testing.assert_array_equal(space[compiled.name](x)[0], compiled.function(x)[0])
 
 
 __all__ = ["compile_graph"]
