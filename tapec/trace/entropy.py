@@ -1,8 +1,10 @@
 """Random numbers that a traced function draws: the state of a module's own generator has moved, or a generator is made
 with a seed from the operating system, of which there is no state beforehand.
 
-NumPy gets such seeds from one function. It is asked through ours, which takes note and passes the question on. The
-modules are imported only when somebody may draw from them: that takes longer than to trace a short function.
+NumPy gets such seeds from one function. It is asked through ours, which takes note and passes the question on. Modules
+that are imported while a function runs may ask, too, as `scipy.stats` does for its documentation: that is no draw of
+the function. Those of generators are imported only when somebody may draw from them: that takes longer than to trace a
+short function.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import sys
 from functools import cache
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -52,6 +55,15 @@ def _watch_entropy() -> None:
 
 def _noted(ask: Any, n: int) -> int:
     rec = CURRENT.get()
-    if rec is not None and rec.trace is not None:
+    if rec is not None and rec.trace is not None and not _in_import(sys._getframe(1)):
         rec.trace.unsettle(DRAWS)
     return ask(n)
+
+
+def _in_import(frame: FrameType | None) -> bool:
+    """Is a module being imported that was not before the traced function ran?"""
+    while frame is not None and frame.f_globals.get("__name__") != "tapec.trace.run":
+        if frame.f_globals.get("__name__") == "importlib._bootstrap":
+            return True
+        frame = frame.f_back
+    return False

@@ -517,6 +517,21 @@ def test_a_normal_number_that_was_there_already_is_a_draw():
     assert len({float(f(1.0)[0]) for _ in range(4)}) == 4
 
 
+def test_draws_of_a_module_that_is_imported_are_its_own(tmp_path, monkeypatch):
+    (tmp_path / "drawn_once.py").write_text("import numpy\nscale = 2 + 0 * numpy.random.default_rng().random()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    @tapec.grad
+    def f(x):
+        import drawn_once
+
+        return x * drawn_once.scale
+
+    assert f(1.0) == f(2.0) == 2.0
+    assert f.cache_info().misses == 1
+    assert "random" not in str(f.explain(1.0))
+
+
 def seeded(w):
     np.random.seed(0)
     return np.sum(w * np.random.normal(size=20))
