@@ -260,7 +260,19 @@ def axes_param(x: Any, axis: Any, keepdims: Any) -> tuple[tuple[str, Any], ...]:
 
 def lanes_param(x: Any, axis: Any, keepdims: Any) -> tuple[tuple[str, Any], ...]:
     """The same for what NumPy leaves to a ufunc or a method in C: these take axis 0 or -1 of a number for none."""
+    axis = strictly(axis)
     return axes_param(x, () if not ndim_of(x) and axis in (0, -1) else axis, keepdims)
+
+
+def strictly(axis: Any) -> Any:
+    """An axis, or a tuple of some, as NumPy's code in C takes it: no list, and no truth values."""
+    if axis is None or type(axis) is int:
+        return axis
+    if isinstance(axis, list):
+        raise TypeError("'list' object cannot be interpreted as an integer")
+    if any(isinstance(k, (bool, np.bool_)) for k in (axis if type(axis) is tuple else (axis,))):
+        raise TypeError("an integer is required")
+    return axis
 
 
 @lru_cache(maxsize=1024)
@@ -269,4 +281,4 @@ def _axes_param(ndim: int, axis: Any, keepdims: bool) -> tuple[tuple[str, Any], 
 
 
 __all__ += ["WEAK", "apply", "axes_param", "dtype_of", "fold_objects", "holds_stand_in", "lanes_param", "ufunc_dtypes"]
-__all__ += ["as_data", "ufunc_rule"]
+__all__ += ["as_data", "strictly", "ufunc_rule"]

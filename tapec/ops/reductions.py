@@ -10,7 +10,7 @@ import numpy as np
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type
 from tapec.ops.array import apply, implements, method
-from tapec.ops.define import as_operand, axes_param, conj, define, lanes_param, reduced_shape, spread
+from tapec.ops.define import as_operand, axes_param, conj, define, lanes_param, reduced_shape, spread, strictly
 from tapec.ops.kit import as_array, real_dtype, spelled, truths, weak
 from tapec.ops.samples import Case
 
@@ -184,7 +184,7 @@ def mean_(
     if where is not True:
         number = taken(where, a, axis, keepdims).astype(real_dtype(mean_dtype(a.dtype)))
         return np.sum(a, axis, keepdims=keepdims, where=where) / number
-    return apply(MEAN, (a,), axes_param(a, axis, keepdims))
+    return apply(MEAN, (a,), axes_param(a, strictly(axis), keepdims))
 
 
 def taken(where: Any, a: Any, axis: Any, keepdims: Any) -> Any:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir.types import normalize_axis
+from tapec.ir.types import normalize_axis, several
 from tapec.ops.array import apply, implements, method
 from tapec.ops.checks import checked
-from tapec.ops.define import axes_param, ndim_of, shape_of, spread
+from tapec.ops.define import axes_param, ndim_of, shape_of, spread, strictly
 from tapec.ops.kit import as_array, plain_number, real_dtype
 from tapec.ops.reductions import (
     count,
@@ -73,7 +73,7 @@ def _moment(
             )
         a = a.astype(dtype)
     if where is True and mean is None:
-        params = axes_param(a, axis, keepdims)
+        params = axes_param(a, strictly(axis), keepdims)
         return in_dtype(apply(op, (a,), (*params, ("ddof", plain_number(ddof)))), dtype)
     mean = np.mean(a, axis=axis, keepdims=True, where=where) if mean is None else mean
     number = taken(where, a, axis, keepdims).astype(_spread_dtype(a.dtype))
@@ -126,6 +126,8 @@ def std(
 @implements(np.average)
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
     a = as_array(a)
+    if axis is not None:
+        axis = tuple([normalize_axis(k, a.ndim) for k in several(axis)])
     if weights is None:
         y = np.mean(a, axis=axis, keepdims=keepdims)
         total = np.full_like(y, a.size / y.size if y.size else 0)
@@ -145,7 +147,7 @@ def aligned_weights(a: Any, axis: Any, w: Any) -> Any:
     """Weights along some axes, and one for all along the others."""
     if axis is None:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
-    axes = [normalize_axis(k, a.ndim) for k in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    axes = [normalize_axis(k, a.ndim) for k in several(axis)]
     if w.shape != tuple(a.shape[k] for k in axes):
         raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
     if len(axes) > 1:
