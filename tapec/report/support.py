@@ -12,7 +12,7 @@ from tapec.ops.classify import KINDS, Entry, entries
 from tapec.ops.define import Missing
 from tapec.tuples import NamedTuple
 
-__all__ = ["KINDS", "Row", "matching", "rows", "scipy_functions", "special_rows"]
+__all__ = ["KINDS", "Row", "matching", "method_named", "rows", "scipy_functions", "special_rows"]
 
 
 class Row(NamedTuple):
@@ -105,10 +105,21 @@ def forward_mode(op: Op) -> str:
     return "transposed" if op.vjp is not None else ""
 
 
+FUNCTION_OF = {"T": "transpose", "fill": "copyto", "flatten": "ravel", "mT": "matrix_transpose"}
+
+
 def matching(found: list[Row], word: str | None) -> list[Row]:
-    """Rows of a function's name, or else all whose name holds the word."""
+    """Rows of a function's name, or else all whose name holds the word; for `ndarray.sum` those of `np.sum`."""
     if word is None:
         return found
     word = word.removeprefix("numpy.").removeprefix("np.")
+    if (method := method_named(word)) is not None:
+        return [r for r in found if r.name == f"np.{FUNCTION_OF.get(method, method)}"]
     exact = [r for r in found if word in (r.name, r.name.rpartition(".")[2], r.name.removeprefix("np."))]
     return exact or [r for r in found if word in r.name]
+
+
+def method_named(word: str) -> str | None:
+    """`sum`, of `ndarray.sum` or `tapec.Tensor.sum`."""
+    owner, _, name = word.rpartition(".")
+    return name if owner.rpartition(".")[2] in ("ndarray", "Tensor") else None

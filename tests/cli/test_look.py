@@ -249,6 +249,19 @@ def test_support_knows_names_that_are_no_plain_functions(tapec, name, row):
     assert (found["name"], found["reverse"]) == (row, "yes")
 
 
+@pytest.mark.parametrize(
+    ("name", "row"), [("ndarray.sum", "sum"), ("np.ndarray.flatten", "ravel"), ("tapec.Tensor.fill", "copyto")]
+)
+def test_support_shows_methods_of_arrays_as_functions(tapec, name, row):
+    [found] = json.loads(tapec("support", name, "--json").out)
+    assert (found["name"], found["reverse"]) == (f"np.{row}", "yes")
+
+
+def test_support_names_methods_that_no_function_has(tapec):
+    assert tapec("support", "ndarray.tolist").out == "ndarray.tolist is the same on tensors\n"
+    assert tapec("support", "ndarray.setfield").code == 2
+
+
 @pytest.mark.parametrize("name", ["norm.logpdf", "stats.norm.logpdf", "scipy.stats.norm.logpdf"])
 def test_support_names_methods_of_distributions(tapec, name):
     result = tapec("support", name)

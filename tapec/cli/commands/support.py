@@ -9,7 +9,8 @@ from pkgutil import resolve_name
 
 from tapec.cli.problem import Problem
 from tapec.cli.terminal import show, show_json, styled, table
-from tapec.report.support import KINDS, Row, matching, rows, scipy_functions, special_rows
+from tapec.report.support import KINDS, Row, matching, method_named, rows, scipy_functions, special_rows
+from tapec.trace.tensor import Tensor
 
 HELP = "tell which functions are supported"
 EXAMPLES = """\
@@ -17,6 +18,7 @@ examples:
   tapec support                 the whole table
   tapec support einsum          one function
   tapec support linalg          all whose name holds the word
+  tapec support ndarray.sum     a method of arrays
   tapec support --json"""
 
 _HEAD = ("function", "gradient", "reverse", "forward", "complex", "vmap", "note")
@@ -30,8 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     known = [*rows(), *scipy_rows()]
     found = matching(known, options.name)
-    if not found and (own := counterparts(options.name)):
-        note = "takes tensors where SciPy's own does not"
+    note = "takes tensors where SciPy's own does not"
+    own = [] if found else counterparts(options.name)
+    if not found and hasattr(Tensor, method_named(options.name) or ""):
+        own, note = [options.name], "is the same on tensors"
+    if own:
         if options.json:
             show_json([{"name": name, "note": note} for name in own])
         else:
