@@ -72,6 +72,11 @@ class Monomial(NamedTuple):
             (*self.inner, *other.inner, *twin),
         )
 
+    def of(self, base: Node, k: float) -> Monomial:
+        """The same power, as one of `base`, of which its own base is k times as much."""
+        inner = ((self.base, 1, ODD, k), *[(node, n, parity, f * k**n) for node, n, parity, f in self.inner])
+        return self._replace(base=base, factor=self.factor * k**self.exponent, inner=inner)
+
     def to_the(self, n: float) -> Monomial | None:
         whole = n % 1 == 0
         if n <= 0 or (self.factor < 0 and not whole):
@@ -151,25 +156,39 @@ def _step(node: Node, far: int) -> Monomial | None:
         below = _followed(inputs[0], far - 1)
         return below._replace(parity=EVEN if below.parity == ODD else below.parity, factor=abs(below.factor))
     if name == "multiply" and not any(map(is_literal, inputs)):
-        a, b = (_followed(i, far - 1) for i in inputs)
-        return a.times(b) if same(a.base, b.base) else None
+        return _product(*[_followed(i, far - 1) for i in inputs])
     return _multiple(node, far)
+
+
+def _product(a: Monomial, b: Monomial) -> Monomial | None:
+    """Of powers of one number, or of positive multiples of it: sqrt(2 * x) * sqrt(3 * x) is a multiple of x."""
+    if same(a.base, b.base):
+        return a.times(b)
+    (x, k), (y, n) = (_multiple_of(m.base) or (m.base, 1) for m in (a, b))
+    if k * n <= 0 or not same(x, y):
+        return None
+    return a.of(b.base, k / n).times(b) if y is b.base else a.times(b.of(a.base, n / k))
 
 
 def _multiple(node: Node, far: int) -> Monomial | None:
     """A number times a power; not times what is no power itself."""
+    found = _multiple_of(node)
+    below = _followed(found[0], far - 1) if found else None
+    return below._replace(factor=below.factor * found[1]) if found and below and below.inner else None
+
+
+def _multiple_of(node: Node) -> tuple[Node, float] | None:
+    """What a node is a multiple of, and the number that it is multiplied by, which is not zero."""
     name, inputs = node.op.name, node.inputs
     if name == "negative":
-        k, factor = 0, -1.0
-    elif name == "multiply" or (name == "divide" and is_literal(inputs[1])):
-        k = 0 if is_literal(inputs[1]) else 1
-        factor = inputs[1 - k].value
-    else:
+        return inputs[0], -1.0
+    if name not in ("multiply", "divide") or not any(map(is_literal, inputs)):
         return None
-    below = _followed(inputs[k], far - 1)
-    if not below.inner or type(factor) not in (int, float) or factor == 0:
+    k = 0 if is_literal(inputs[1]) else 1
+    factor = inputs[1 - k].value
+    if type(factor) not in (int, float) or factor == 0 or (name == "divide" and k == 1):
         return None
-    return below._replace(factor=below.factor / factor if name == "divide" else below.factor * factor)
+    return inputs[k], 1 / factor if name == "divide" else factor
 
 
 def rounded(n: float) -> float:

@@ -24,12 +24,16 @@ def of(n, factor=1.0):
     return lambda x: factor * n * x ** (n - 1), lambda x: factor * n * (n - 1) * x ** (n - 2)
 
 
+def times(k, derivatives):
+    return tuple([lambda x, f=f: k * f(x) for f in derivatives])
+
+
 POWERS = {  # with the derivatives of the one power
     "root of a square": (lambda x: np.sqrt(x**2), ALL, SIZE),
     "root of a fourth power": (lambda x: np.sqrt(x**4), ALL, SQUARE),
     "of a product": (lambda x: np.sqrt(x * x * x * x), ALL, SQUARE),
     "of squares": (lambda x: np.sqrt(np.square(np.square(x))), ALL, SQUARE),
-    "of a multiple": (lambda x: np.sqrt(4 * x**4 / 9.0), ALL, tuple(lambda x, f=f: 2 / 3 * f(x) for f in SQUARE)),
+    "of a multiple": (lambda x: np.sqrt(4 * x**4 / 9.0), ALL, times(2 / 3, SQUARE)),
     "of a sixth power": (lambda x: np.sqrt(x**6), ALL, SIZE_CUBED),
     "of a cube": (lambda x: np.sqrt(x**3), ABOVE, of(1.5)),
     "power of a square": (lambda x: (x * x) ** 1.5, ALL, SIZE_CUBED),
@@ -79,7 +83,13 @@ POWERS = {  # with the derivatives of the one power
     "times a part of its root": (lambda x: x * (np.sqrt(x) / 4), ABOVE, of(1.5, 0.25)),
     "times the size of a root": (lambda x: np.abs(np.sqrt(x)) * x, ABOVE, of(1.5)),
     "times minus its root": (lambda x: x * -np.sqrt(x), ABOVE, of(1.5, -1.0)),
-    "multiple": (lambda x: (-2 * np.sqrt(x)) ** 4, ABOVE, tuple(lambda x, f=f: 16 * f(x) for f in SQUARE)),
+    "roots of multiples": (lambda x: np.sqrt(2 * x) * np.sqrt(3 * x), ABOVE, times(6**0.5, X)),
+    "root, times that of a multiple": (lambda x: np.sqrt(x) * np.sqrt(3 * x), ABOVE, times(3**0.5, X)),
+    "root of a multiple, times a root": (lambda x: np.sqrt(x / 0.25) * np.sqrt(x), ABOVE, times(2, X)),
+    "roots of negatives": (lambda x: np.sqrt(-x) * np.sqrt(-2 * x), -ABOVE, times(-(2**0.5), X)),
+    "times the root of a multiple": (lambda x: 3 * x * np.sqrt(2 * x), ABOVE, of(1.5, 3 * 2**0.5)),
+    "cube roots of multiples": (lambda x: np.cbrt(2 * x) ** 2 * np.cbrt(x), ALL, times(4 ** (1 / 3), X)),
+    "multiple": (lambda x: (-2 * np.sqrt(x)) ** 4, ABOVE, times(16, SQUARE)),
 }
 
 
@@ -114,6 +124,7 @@ def test_infinite_slopes_stay():
 
 OTHERS = {  # of several numbers, or with no slope to win
     "different": lambda x, y: x * np.sqrt(y),
+    "of opposite signs": lambda x, y: np.cbrt(x) * np.cbrt(-2 * x) + np.cbrt(2 * y) * np.cbrt(-y) ** 2,
     "sums": lambda x, y: np.sqrt(x * x + y),
     "of a negative": lambda x, y: np.sqrt(-(y**2) * -1.5),
     "exponent": lambda x, y: (x * x) ** y,
