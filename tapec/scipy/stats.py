@@ -1,6 +1,7 @@
 """Densities and distribution functions of scipy.stats on tensors, differentiable in all that has a closed derivative.
 
-`norm.logpdf(x, loc, scale)` is called as in SciPy; shape parameters come first, then `loc` and `scale`.
+`norm.logpdf(x, loc, scale)` is called as in SciPy; shape parameters come first, then `loc` and `scale`; or
+they are told once, `norm(loc, scale).logpdf(x)`.
 """
 
 from __future__ import annotations
@@ -75,7 +76,34 @@ def _or_nan(y: Any, facts: list[Any]) -> Any:
     return y
 
 
-class Continuous:
+class _Distribution:
+    """What SciPy's distribution of this name does else, with numbers, and parameters that are told once."""
+
+    name: str
+
+    def __call__(self, *args: Any, **more: Any) -> Any:
+        return _Frozen(self, args, more)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(getattr(_stats, self.name), name)
+
+
+class _Frozen:
+    """A distribution with its parameters, as `norm(loc, scale)` is."""
+
+    def __init__(self, of: _Distribution, args: tuple[Any, ...], more: dict[str, Any]):
+        self._of, self._args, self._more = of, args, more
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        method = getattr(self._of, name)
+        return lambda *xs, **more: method(*xs, *self._args, **self._more, **more)
+
+
+class Continuous(_Distribution):
     """A distribution from the log of its standard density and its standard distribution function.
 
     `logpdf(x, *shapes)`, `cdf(x, *shapes)`, `sf(x, *shapes)` are those for loc 0 and scale 1, `shapes` the names of the
@@ -260,7 +288,7 @@ uniform = Continuous("", lambda z: 0.0 * z, lambda z: z, outside=_beyond_one)
 
 
 # -- counts -------------------------------------------------------------------------------------------------------
-class Discrete:
+class Discrete(_Distribution):
     """A distribution of integers from 0 to `last`, from the log of its mass and its distribution functions.
 
     `shapes` are the names of the parameters, to which gradients flow; `valid` says what they must be.
@@ -353,7 +381,7 @@ bernoulli = Discrete(
 
 
 # -- vectors: as in SciPy, results have no axes of length one ---------------------------------------------------------
-class _Dirichlet:
+class _Dirichlet(_Distribution):
     """As scipy.stats.dirichlet: x on the simplex, its components along the first axis, the last one may be left out."""
 
     def logpdf(self, x: Any, alpha: Any) -> Any:
@@ -368,7 +396,7 @@ class _Dirichlet:
         return np.exp(self.logpdf(x, alpha))
 
 
-class _MultivariateNormal:
+class _MultivariateNormal(_Distribution):
     """As scipy.stats.multivariate_normal, for covariances of full rank."""
 
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
@@ -403,3 +431,6 @@ class _MultivariateNormal:
 
 dirichlet = _Dirichlet()
 multivariate_normal = _MultivariateNormal()
+
+for _name in __all__:
+    globals()[_name].name = _name

@@ -164,9 +164,11 @@ def _scipy_message(error: BaseException) -> str:
         return at_user_line(_taken_apart(scipy_package(code.co_filename), code.co_name, code.co_name))
     site = site_at(user.tb_frame, user.tb_lasti)
     package, full_name = _package(site.function, code.co_filename), site.name
-    made_by = type(at.tb_frame.f_locals.get("self")).__name__  # where it is an object that is called
-    if not _counterpart(package, full_name) and _counterpart(package, made_by):
-        full_name = made_by
+    called = at.tb_frame.f_locals.get("self")
+    frozen = getattr(getattr(called, "dist", None), "name", "")  # norm, of norm(loc, scale)
+    for other in (type(called).__name__, f"{frozen}.{code.co_name}"):
+        if not _counterpart(package, full_name) and _counterpart(package, other):
+            full_name = other
     name = full_name.rpartition(".")[2] or code.co_name
     line = f"{os.path.basename(user.tb_frame.f_code.co_filename)}:{user.tb_lineno}"
     return f"{line}: {_taken_apart(package, name, full_name)}"
@@ -209,7 +211,7 @@ def _counterpart(package: str, name: str) -> str:
     if last in module.__all__:
         return last
     owner = owner.rpartition(".")[2]
-    return f"{owner}.{last}" if owner in module.__all__ and hasattr(getattr(module, owner), last) else ""
+    return f"{owner}.{last}" if owner in module.__all__ and last in dir(getattr(module, owner)) else ""
 
 
 def surface(error: BaseException) -> None:

@@ -1,5 +1,6 @@
 """tapec.scipy against SciPy: values, derivatives by differences, and that plain arrays give plain results."""
 
+import copy
 import functools
 
 import numpy as np
@@ -189,6 +190,31 @@ def test_signal(name):
 @pytest.mark.parametrize("name", STATS)
 def test_stats(name):
     run(STATS, name, stats, scipy.stats)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda s, p: s.norm(p[0], scale=p[1]).logpdf(1.5),
+        lambda s, p: s.gamma(2.0, 0.0, p[1]).cdf(p[0]) + s.poisson(p[0]).logpmf(2),
+        lambda s, p: s.multivariate_normal([0.0, 1.0], np.eye(2)).logpdf(p),
+    ],
+)
+def test_distributions_with_their_parameters(make):
+    p = np.array([0.7, 1.2])
+    assert tapec.compile(lambda p: make(stats, p))(p) == pytest.approx(make(scipy.stats, p), rel=1e-14)
+    tapec.check_grads(lambda p: make(stats, p), (p,), order=1)
+
+
+def test_distributions_do_the_rest_with_numbers():
+    np.testing.assert_array_equal(stats.norm.rvs(size=3, random_state=1), scipy.stats.norm.rvs(size=3, random_state=1))
+    assert stats.poisson(3.0).ppf(0.5) == scipy.stats.poisson(3.0).ppf(0.5)
+    assert stats.norm(1.0, 2.0).interval(0.9) == scipy.stats.norm(1.0, 2.0).interval(0.9)
+    assert copy.deepcopy(stats.norm(1.0)).mean() == 1.0
+    with pytest.raises(UnsupportedError, match="Mend: give it a tapec.custom_gradient"):
+        tapec.grad(lambda q: stats.norm.ppf(q))(0.3)
+    with pytest.raises(AttributeError, match="has no attribute 'logpfd'"):
+        stats.norm(0.0, 1.0).logpfd(0.0)
 
 
 EDGES = np.array([-np.inf, -50.0, -1.0, 0.0, 0.5, 1.0, 2.0, 50.0, np.inf, np.nan])
@@ -408,6 +434,7 @@ PLAIN = {
     "comb": (lambda x: scipy.special.comb(x, 2), "tapec.scipy.special.comb takes tensors"),
     "inv": (lambda x: scipy.linalg.inv(x + np.eye(3)), "tapec.scipy.linalg.inv takes tensors"),
     "norm": (lambda x: scipy.stats.norm.logpdf(x), "tapec.scipy.stats.norm.logpdf takes tensors"),
+    "sf": (lambda x: scipy.stats.norm(0.0, x).sf(1.0), "tapec.scipy.stats.norm.sf takes tensors"),
     "odeint": (lambda x: scipy.integrate.odeint(lambda y, t: -y, x, [0, 1]), "tapec.scipy.integrate.odeint takes"),
     "lfilter": (lambda x: scipy.signal.lfilter([1.0], [1.0, 0.5], x), "tapec.scipy.signal.lfilter takes tensors"),
     "medfilt": (lambda x: scipy.signal.medfilt(x), "tapec.custom_gradient"),

@@ -69,7 +69,7 @@ def counterparts(name: str) -> list[str]:
         return own
     whole, _, part = name.rpartition(".")
     owners = [full for _, full in known if full.endswith("." + whole) or full == whole]
-    return [f"{full}.{part}" for full in owners if hasattr(resolve_name(full), part)]
+    return [f"{full}.{part}" for full in owners if part in dir(resolve_name(full))]
 
 
 def scipy_rows() -> list[Row]:
