@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tapec.codegen.expressions import Template, parse_template, slots
 from tapec.codegen.helpers import chosen, masked, stable_order
 from tapec.codegen.sums import LONG, sum_text
@@ -58,7 +60,10 @@ def template_of(node: Node) -> Template | None:
     if text is not None:
         return parse_template(text, len(node.inputs)) if isinstance(text, str) else text
     if op.kind == "elementwise" and (all(map(is_weak, node.inputs)) or _python_complex(node)):
-        return python_template(node)
+        if getattr(node.type, "weak", False):
+            return parse_template(PYTHON[op.name], len(node.inputs))
+        if isinstance(op.numpy, np.ufunc):  # else Python would compute, and give a number of its own
+            return function_template(node)
     return own_template(node)
 
 
@@ -99,13 +104,6 @@ PYTHON = {
     "left_shift": "np.left_shift(_0, _1).item()",
     "right_shift": "np.right_shift(_0, _1).item()",
 }
-
-
-def python_template(node: Node) -> Template:
-    """Arithmetic of Python numbers: weak where the graph says so, NumPy's elsewhere."""
-    if getattr(node.type, "weak", False):
-        return parse_template(PYTHON[node.op.name], len(node.inputs))
-    return function_template(node)
 
 
 def filled(source: str, node: Node) -> str:

@@ -80,6 +80,18 @@ def test_python_numbers_compute_as_numpy_does():
     check(graph_of(lambda x, s: (s / 0.0, s, -s), x, 3.0), x, 3.0)
 
 
+@pytest.mark.parametrize("number", [25.55, 37, 1.26 + 2.54j, float("nan"), float("-inf")])
+def test_what_else_is_said_of_python_numbers(number):
+    """Decimals and replacements are more than a ufunc takes."""
+
+    def f(x):
+        return np.round(x, 1), np.round(x, -1), np.nan_to_num(x, nan=3.0, neginf=-2.0)
+
+    found = tapec.compile(f)(number)
+    for y, wanted in zip(found, f(number), strict=True):
+        assert (y, y.dtype) == (wanted, np.asarray(wanted).dtype) or np.isnan(wanted)
+
+
 def test_dimensionless_results_are_scalars():
     def f(x, s):
         return np.where(s > 0, s, 2.0), x.reshape(1)[0], s.reshape(()), x[0], np.broadcast_to(s, ()), x.reshape(())
