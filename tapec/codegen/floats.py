@@ -114,8 +114,10 @@ def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands
     kind = node.type.dtype.kind
     if node.op is CONSTANT and kind != "c":
         return [node.value] if is_literal(node) else np.asarray(node.value).ravel().tolist()
-    if rule is None or kind not in "fbi" or (kind == "b" and node.op.name in ON_NUMBERS):
+    if rule is None or kind not in "fbi":
         return None
+    if kind == "b" and (node.op.name in ON_NUMBERS or any([i.type.dtype.kind == "c" for i in node.inputs])):
+        return None  # Python's math asks floats alone
     if kind == "i" and node.op.name not in MOVES:
         return None  # Python's whole numbers have no largest one
     made.origin, made.role = node.origin, node.role

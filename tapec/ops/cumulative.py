@@ -144,6 +144,7 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any
 
 def _cumulative(run: Any, first: int, x: Any, axis: Any, dtype: Any, include_initial: bool) -> Any:
     x = as_array(x)
+    x = x if x.ndim else flat(x)
     if axis is None:
         if x.ndim != 1:
             raise ValueError("For arrays which have more than one dimension ``axis`` argument is required")

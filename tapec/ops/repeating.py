@@ -147,7 +147,7 @@ def tile(A: Any, reps: Any) -> Any:
 @implements(np.resize)
 def resize(a: Any, new_shape: Any) -> Any:
     a = flat(as_array(a))
-    shape = (new_shape,) if isinstance(new_shape, (int, np.integer)) else tuple(new_shape)
+    shape = several(new_shape)
     if min(shape, default=0) < 0:
         raise ValueError(at_user_line("all elements of `new_shape` must be non-negative"))
     wanted, size = math.prod(shape), shape_of(a)[0]

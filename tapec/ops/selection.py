@@ -69,7 +69,7 @@ CHOOSE = define(
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     parts = [as_operand(c) for c in choices]
     dtype = np.result_type(*[p if weak(p) else p.dtype for p in parts])
-    parts = [dtype.type(p) if weak(p) else p for p in parts]
+    parts = [as_array(p).astype(dtype) if weak(p) else p for p in parts]
     return apply(CHOOSE, (as_array(a), *parts), (("mode", mode),))
 
 

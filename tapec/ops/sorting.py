@@ -115,9 +115,14 @@ PARTITION = define(
 
 def _sorted(op: Op, a: Any, axis: Any, *more: tuple[str, Any]) -> Any:
     a = as_array(a)
-    if axis is None or (not a.ndim and op is ARGSORT and axis in (0, -1)):
+    if axis is None or _is_row(op, a, axis):
         a, axis = flat(a), 0
     return apply(op, (a,), (*more, ("axis", normalize_axis(axis, ndim_of(a)))))
+
+
+def _is_row(op: Op, a: Any, axis: Any) -> bool:
+    """Places are found in one number, too, which is not sorted."""
+    return not a.ndim and op in (ARGSORT, ARGPARTITION) and axis in (0, -1)
 
 
 def _kth(kth: Any, n: int) -> Any:
@@ -131,7 +136,7 @@ def _kth(kth: Any, n: int) -> Any:
 
 def _cut(op: Op, a: Any, kth: Any, axis: Any) -> Any:
     a = as_array(a)
-    if axis is None:
+    if axis is None or _is_row(op, a, axis):
         a, axis = flat(a), 0
     return _sorted(op, a, axis, ("kth", _kth(kth, a.shape[normalize_axis(axis, a.ndim)])))
 

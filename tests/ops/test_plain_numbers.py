@@ -66,6 +66,24 @@ def test_an_array_scalar_that_numpy_asks_for(number):
         np.testing.assert_array_equal(tapec.compile(f)(A, number), f(A, number))
 
 
+WHOLE_CALLS = {  # of Python's numbers alone
+    "isfinite": (lambda z: np.isfinite(z), 1 + 2j),
+    "isinf": (lambda z: np.isinf(z), complex(0, np.inf)),
+    "choose": (lambda x, i: np.choose(i, [x, 2 * x]), 1.5, 1),
+    "resize": (lambda x, n: np.resize(np.ones(3) * x, n), 1.5, 5),
+    "cumulative_sum": (lambda x: np.cumulative_sum(x, include_initial=True), 1.5),
+    "argpartition": (lambda x: np.argpartition(x, 0), 1.5),
+}
+
+
+@pytest.mark.parametrize("name", [n for n in WHOLE_CALLS if hasattr(np, n)])
+def test_calls_of_python_numbers_alone(name):
+    f, *args = WHOLE_CALLS[name]
+    found, wanted = tapec.compile(f)(*args), np.asarray(f(*args))
+    np.testing.assert_array_equal(found, wanted)
+    assert found.dtype == wanted.dtype
+
+
 SHAPE, ORDER, PLACES = np.array([2, 4]), np.array([1, 0]), np.array([0, 2])
 BY_ARRAYS = {
     "reshape": lambda a: np.reshape(a, SHAPE),
