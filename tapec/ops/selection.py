@@ -11,7 +11,7 @@ from tapec.ir import Type, broadcast_shapes
 from tapec.ir.index import Slot
 from tapec.ops.array import ArrayLike, apply, implements, method
 from tapec.ops.checks import checked
-from tapec.ops.define import as_operand, define, ndim_of, shape_of
+from tapec.ops.define import as_operand, define, dtype_of, ndim_of, shape_of
 from tapec.ops.indexing import SCATTER
 from tapec.ops.kit import as_array, flat, spelled, weak
 from tapec.ops.samples import Case
@@ -30,7 +30,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     dtype = np.result_type(*[c if weak(c) else c.dtype for c in (*choices, y)])
     for condition, choice in reversed(list(zip(condlist, choices))):
         condition = as_operand(condition)
-        if condition.dtype != bool:
+        if dtype_of(condition) != bool:
             raise TypeError("invalid entry in condlist: should be boolean ndarray")
         if weak(choice) and weak(y):
             y = dtype.type(y)  # of two Python numbers `where` would make doubles

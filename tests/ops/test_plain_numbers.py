@@ -69,6 +69,7 @@ def test_an_array_scalar_that_numpy_asks_for(number):
 WHOLE_CALLS = {  # of Python's numbers alone
     "isfinite": (lambda z: np.isfinite(z), 1 + 2j),
     "isinf": (lambda z: np.isinf(z), complex(0, np.inf)),
+    "select": (lambda x: np.select([False, True], [x, 2 * x], 3.0), 1.5),
     "choose": (lambda x, i: np.choose(i, [x, 2 * x]), 1.5, 1),
     "resize": (lambda x, n: np.resize(np.ones(3) * x, n), 1.5, 5),
     "cumulative_sum": (lambda x: np.cumulative_sum(x, include_initial=True), 1.5),
