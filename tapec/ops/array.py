@@ -179,9 +179,16 @@ class ArrayLike:
     __slots__ = ()
     __array_priority__ = 1000
     __pandas_priority__ = 5000  # above DataFrame: `series * tensor` is ours
-    __hash__ = None  # type: ignore[assignment]  # == is elementwise
     _rank = 0  # who performs the op when kinds are mixed
     _link: Any = None  # who shares its memory
+
+    def __hash__(self) -> int:
+        raise TypeError(
+            at_user_line(
+                f"unhashable type: {type(self).__name__!r}, since == compares elements. Mend: int(n) of a whole number "
+                "may be a key, and id(x) tells one from another"
+            )
+        )
 
     if TYPE_CHECKING:  # ndarray's methods and operators are put in by the modules that define them
 

@@ -30,7 +30,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     dtype = np.result_type(*[c if weak(c) else c.dtype for c in (*choices, y)])
     for condition, choice in reversed(list(zip(condlist, choices))):
         condition = as_operand(condition)
-        if dtype_of(condition) != bool:
+        if dtype_of(condition).kind != "b":
             raise TypeError("invalid entry in condlist: should be boolean ndarray")
         if weak(choice) and weak(y):
             y = dtype.type(y)  # of two Python numbers `where` would make doubles

@@ -97,7 +97,7 @@ class Face(ArrayLike):
     def __ne__(self, other: object) -> Any:
         return True if other is None else super().__ne__(other)
 
-    __hash__ = None  # == is elementwise
+    __hash__ = ArrayLike.__hash__  # == is elementwise
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self._inner.__array__(dtype, copy)
