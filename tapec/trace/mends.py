@@ -118,6 +118,10 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
     owner = getattr(function, "__self__", None)
     if isinstance(owner, (np.random.Generator, np.random.RandomState)) or "random" in name:
         return f"{name}()", "draw standard numbers, then shift and scale them: `mean + std * rng.standard_normal(n)`"
+    if isinstance(function, np.vectorize) or name.startswith("np.vectorize("):
+        return f"{name}()", "leave its `otypes` out"
+    if name.endswith(".astype"):
+        return f"{name}()", "leave it out, an array of tensors is one tensor when it is used; or np.stack them first"
     if asked == "float" and (isinstance(owner, np.ndarray) or name.endswith(".fill")):
         return f"{name}()", f"make the array a tensor: {_NEW}"
     if dtype is not None:

@@ -341,6 +341,7 @@ def test_looking_at_values_on_a_tape():
 
 
 # -- never silently detached ------------------------------------------------------------------------------------------
+VECTORIZED = np.vectorize(lambda v: v * 2, otypes="d")
 DETACHING = {
     "float64": (lambda x: np.float64(x[0]), r"np.float64\(\).*`x.astype\(np.float64\)`"),
     "float32": (lambda x: np.float32(x[0]), r"np.float32\(\).*`x.astype\(np.float32\)`"),
@@ -362,6 +363,10 @@ DETACHING = {
     "normal of vectors": (lambda x: np.random.default_rng(0).normal(x, 1.0), "standard_normal"),
     "np.random.normal": (lambda x: np.random.normal(x[0], 1.0), "standard_normal"),
     "fill": (lambda x: np.zeros(3).fill(x[0]), "zeros_like"),
+    "vectorize": (lambda x: np.vectorize(lambda v: v * 2, otypes=[float])(x), "Mend: leave its `otypes` out"),
+    "named vectorize": (lambda x: VECTORIZED(x), "Mend: leave its `otypes` out"),
+    "astype": (lambda x: np.array([x[0], 1.0]).astype(float), r"astype\(\).*Mend: leave it out.*np.stack"),
+    "astype complex": (lambda x: np.array([x[0], 1.0]).astype(complex), r"astype\(\).*Mend: leave it out"),
     "own generator": (lambda x: HOLDER.rng.normal(x[0]), "standard_normal"),
 }
 
