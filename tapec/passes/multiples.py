@@ -18,6 +18,7 @@ from tapec.passes.facts import uniform_value
 from tapec.passes.numbering import heads
 from tapec.passes.rules.factors import number_and_rest
 from tapec.passes.rules.scales import is_mild
+from tapec.passes.seldom import is_multiple
 from tapec.tuples import NamedTuple
 
 __all__ = ["shared_multiples"]
@@ -50,14 +51,7 @@ def shared_multiples(graph: Graph) -> Graph:
 
 def multiples(graph: Graph) -> list[Multiple]:
     """The products and quotients among cotangents that are multiplied by numbers, in order."""
-    places = [
-        at
-        for (cotangent, ops), at in heads(graph).items()
-        if cotangent
-        and ops[0].name == "multiply"
-        and CONSTANT in ops
-        and not FACTORED.isdisjoint([o.name for o in ops[1:]])
-    ]
+    places = [at for head, at in heads(graph).items() if is_multiple(head)]
     found = [multiple_of(graph.nodes[k]) for k in sorted(chain.from_iterable(places))]
     return [m for m in found if m is not None]
 

@@ -11,7 +11,6 @@ from tapec.config import settings
 from tapec.ir import Graph, prune, verify
 from tapec.passes.batched import batched
 from tapec.passes.cse import cse
-from tapec.passes.multiples import shared_multiples
 from tapec.passes.rewrite import Rewrite, RuleSet
 from tapec.passes.rules import (
     ALGEBRA,
@@ -44,7 +43,7 @@ from tapec.passes.rules import (
     TWINS,
     ZEROS,
 )
-from tapec.passes.seldom import Seldom
+from tapec.passes.seldom import Seldom, is_multiple
 from tapec.passes.transparent import transparent
 
 if TYPE_CHECKING:
@@ -59,6 +58,7 @@ GUARDS = Seldom(
     "Keep infinities out of products with nothing.", "guards", "guards", "diag eye scatter setitem tril triu where"
 )
 INVERSES = Seldom("Solve by the inverses that are there.", "inverses", "shared_inverses", "inv")
+MULTIPLES = Seldom("Multiply a value, not its products.", "multiples", "shared_multiples", "multiply", on=is_multiple)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),
@@ -74,7 +74,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("triangles", RuleSet("Inverses of and systems with triangular matrices by blocks.", TRIANGLES)),
     ("sums", RuleSet("Factors come after sums of what is selected.", CHOSEN_SUMS)),
     ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS, *SHAPES, TWINS, FOLD)),
-    ("multiples", shared_multiples),
+    ("multiples", MULTIPLES),
     ("reciprocals", RuleSet("Divide small arrays rather than large ones.", RECIPROCALS)),
     ("ends", RuleSet("Running sums that are read at one place are sums.", ENDS)),
     ("batched", batched),
