@@ -14,6 +14,7 @@ from tapec.ir.display import rich
 from tapec.ops import ArrayLike
 from tapec.ops.array import METHODS, UNARY, apply
 from tapec.ops.copying import COPY
+from tapec.trace.calls import of_variables
 from tapec.trace.convert import to_array
 from tapec.trace.operators import OPERATORS
 from tapec.trace.recorder import CURRENT
@@ -165,7 +166,7 @@ class Variable(ArrayLike):
         return apply(op, tuple([x._tapec_read() if isinstance(x, Variable) else x for x in inputs]), params)
 
     __array_ufunc__ = Tensor.__array_ufunc__
-    __array_function__ = Tensor.__array_function__
+    __array_function__ = of_variables
     _ufunc = Tensor._ufunc
     __array__ = to_array
 

@@ -24,7 +24,7 @@ from tapec.trace.plans import BY_MEMORY, HOLDING, INTS, PLACED, PLANS, STATIC, c
 from tapec.trace.steps import plan_of_any
 from tapec.trace.tensor import READABLE, Tensor, operand_values, perform
 
-__all__ = ["planned"]
+__all__ = ["of_variables", "planned"]
 
 _ndarray = np.ndarray
 _generic = np.generic
@@ -196,16 +196,29 @@ def _traits(func: Any) -> tuple[int, bool]:
 _TRAITS: dict[Any, tuple[int, bool]] = {}
 
 
+def of_variables(self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function of a Variable among others: of its value, and a view of that is a tensor of its own."""
+    room, views = _TRAITS.get(func) or _traits(func)
+    if len(args) > room or "out" in kwargs:
+        return _function(self, func, types, args, kwargs)
+    args = (self._tapec_read(),) if len(args) == 1 and args[0] is self else _read(args)
+    if kwargs and not READABLE.isdisjoint(map(type, kwargs.values())):
+        kwargs = dict(zip(kwargs, _read(kwargs.values())))
+    found = _function(self, func, _TENSORS, args, kwargs)
+    return self._apart(found) if views else found
+
+
+def _without_key(self: Tensor, func: Any, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What has no key, perhaps since there is a Variable behind a tensor."""
+    if len(args) <= (_TRAITS.get(func) or _traits(func))[0] and "out" not in kwargs:
+        read = _read((*args, *kwargs.values()))
+        if any([a is not b for a, b in zip(read, (*args, *kwargs.values()))]):
+            return _function(self, func, _TENSORS, read[: len(args)], dict(zip(kwargs, read[len(args) :])))
+    return call(ours, args, kwargs)
+
+
 def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """As `call`, for the commonest of arguments."""
-    apart = False
-    if type(self) in READABLE or (len(types) > 1 and not READABLE.isdisjoint(types)):
-        room, views = _TRAITS.get(func) or _traits(func)
-        if len(args) <= room and "out" not in kwargs:
-            args = (self._tapec_read(),) if len(args) == 1 and args[0] is self else _read(args)
-            if kwargs and not READABLE.isdisjoint(map(type, kwargs.values())):
-                kwargs = dict(zip(kwargs, _read(kwargs.values())))
-            apart = views and type(self) in READABLE
     if kwargs and "out" in kwargs and type(kwargs["out"]) is Tensor and "casting" not in kwargs:
         out = kwargs.pop("out")
         return _into(out, _function(self, func, types, args, kwargs), func)
@@ -219,6 +232,9 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
                 raise
         if func in _OF_THREE and len(args) == 3 and not kwargs:
             given = operand_values(args)
+            if given is None:
+                args = _read(args)
+                given = operand_values(args)
             if given is not None:
                 return _OF_THREE[func](args, given)
         return _other_function(self, func, types, args, kwargs)
@@ -269,16 +285,16 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
                 key, values = (ours, kind, v.shape, v.dtype, w.shape, w.dtype), [v, w]
         elif kind is list or kind is tuple:
             key, operands, values = _row((ours, kind, len(x)), x)
-    if key and words:
-        key += words
-    if key and kwargs:
-        key, operands = _named(key, operands, values, kwargs)
     if not key:
-        found = call(ours, args, kwargs)
-    else:
-        plan = _find(key)
-        found = unplanned(key, ours, args, kwargs, values) if plan is None else plan(operands, values)
-    return self._apart(found) if apart else found
+        return _without_key(self, func, ours, args, kwargs)
+    if words:
+        key += words
+    if kwargs:
+        key, operands = _named(key, operands, values, kwargs)
+        if not key:
+            return _without_key(self, func, ours, args, kwargs)
+    plan = _find(key)
+    return unplanned(key, ours, args, kwargs, values) if plan is None else plan(operands, values)
 
 
 def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -317,8 +333,8 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
                 return None
         return ufunc_method(self, ufunc, method, inputs, kwargs)
     if "out" not in kwargs:
-        types = _TENSORS if len(inputs) == 1 else tuple(map(type, inputs))
-        return _function(self, _BOUND[method].get(ufunc) or _bound(ufunc, method), types, inputs, kwargs)
+        road = _function if type(self) is Tensor else of_variables
+        return road(self, _BOUND[method].get(ufunc) or _bound(ufunc, method), _TENSORS, inputs, kwargs)
     outs = kwargs["out"]
     if method == "__call__" and len(outs) == 1 and type(held := outs[0]) is Tensor:
         if len(kwargs) == 1:
