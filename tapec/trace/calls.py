@@ -32,7 +32,6 @@ _new = object.__new__
 _array = np.array
 _intp = np.intp
 _find = PLANS.get
-_TENSORS = (Tensor,)
 
 
 def _words(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -204,7 +203,7 @@ def of_variables(self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs
     args = (self._tapec_read(),) if len(args) == 1 and args[0] is self else _read(args)
     if kwargs and not READABLE.isdisjoint(map(type, kwargs.values())):
         kwargs = dict(zip(kwargs, _read(kwargs.values())))
-    found = _function(self, func, _TENSORS, args, kwargs)
+    found = _function(self, func, types, args, kwargs)
     return self._apart(found) if views else found
 
 
@@ -213,7 +212,7 @@ def _without_key(self: Tensor, func: Any, ours: Any, args: tuple[Any, ...], kwar
     if len(args) <= (_TRAITS.get(func) or _traits(func))[0] and "out" not in kwargs:
         read = _read((*args, *kwargs.values()))
         if any([a is not b for a, b in zip(read, (*args, *kwargs.values()))]):
-            return _function(self, func, _TENSORS, read[: len(args)], dict(zip(kwargs, read[len(args) :])))
+            return _function(self, func, (), read[: len(args)], dict(zip(kwargs, read[len(args) :])))
     return call(ours, args, kwargs)
 
 
@@ -334,7 +333,7 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
         return ufunc_method(self, ufunc, method, inputs, kwargs)
     if "out" not in kwargs:
         road = _function if type(self) is Tensor else of_variables
-        return road(self, _BOUND[method].get(ufunc) or _bound(ufunc, method), _TENSORS, inputs, kwargs)
+        return road(self, _BOUND[method].get(ufunc) or _bound(ufunc, method), (), inputs, kwargs)
     outs = kwargs["out"]
     if method == "__call__" and len(outs) == 1 and type(held := outs[0]) is Tensor:
         if len(kwargs) == 1:
