@@ -196,11 +196,7 @@ class GradientTape:
 
     def accessed(self, variable: Variable, tensor: Tensor) -> None:
         """A Variable was read, with this value, while this tape records."""
-        known = self.variables.get(id(variable))
-        if known is None and self._auto and variable._trainable:
-            self.variables[id(variable)] = variable, [tensor]
-            self._mark(tensor)
-        elif known is not None:
+        if (self._auto and variable._trainable) or id(variable) in self.variables:
             self._watch_variable(variable, tensor)
 
     def _watch_variable(self, variable: Variable, tensor: Tensor) -> None:
