@@ -18,19 +18,19 @@ from tapec.ops import UFUNCS, Symbol, apply
 from tapec.ops.indexing import SCATTER
 from tapec.ops.layout import BROADCAST_TO, RESHAPE, TRANSPOSE
 
-__all__ = ["Minus", "Uniform", "accumulate", "product", "settled", "taken_apart", "times"]
+__all__ = ["MULTIPLY", "NEGATIVE", "Minus", "Uniform", "accumulate", "product", "settled", "taken_apart", "times"]
 
-_ADD, _SUBTRACT, _MULTIPLY, _NEGATIVE = [UFUNCS[f] for f in (np.add, np.subtract, np.multiply, np.negative)]
+_ADD, _SUBTRACT, MULTIPLY, NEGATIVE = [UFUNCS[f] for f in (np.add, np.subtract, np.multiply, np.negative)]
 
 
 def product(a: Any, b: Any) -> Any:
-    return _emitted(_MULTIPLY, a, b) if type(a) is type(b) is Symbol else a * b
+    return _emitted(MULTIPLY, a, b) if type(a) is type(b) is Symbol else a * b
 
 
 def times(a: Symbol, factor: Node) -> Symbol:
     """The same with a node."""
     builder = a.builder
-    return Symbol(builder.emit(_MULTIPLY, (a.node, factor)), builder)
+    return Symbol(builder.emit(MULTIPLY, (a.node, factor)), builder)
 
 
 def _emitted(op: Op, a: Symbol, b: Symbol) -> Symbol:
@@ -80,7 +80,7 @@ def _bare_part(ct: Symbol) -> Symbol | None:
     if ct.node.op is not SCATTER:
         return None
     values, *arrays = ct.node.inputs
-    if values.op is not _NEGATIVE or values.role is None or ct.dtype.kind not in "fc":
+    if values.op is not NEGATIVE or values.role is None or ct.dtype.kind not in "fc":
         return None
     return Symbol(ct.builder.emit(SCATTER, (values.inputs[0], *arrays), ct.node.params), ct.builder)
 

@@ -15,19 +15,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
 from tapec.autodiff.as_one import Shortcut
-from tapec.autodiff.cotangents import Minus
+from tapec.autodiff.cotangents import MULTIPLY, NEGATIVE, Minus
 from tapec.autodiff.reverse import scaled
 from tapec.ir import CONSTANT, CT, Builder, Node
 from tapec.ir.op import OWN_KINDS
-from tapec.ops import UFUNCS
 from tapec.tuples import NamedTuple
 
 __all__ = ["Pairs", "shared_pairs"]
 
-MULTIPLY, NEGATIVE = UFUNCS[np.multiply], UFUNCS[np.negative]
 ROUNDS = 4  # what has a pair in common may then have the product of that and one factor more in common, and so on
 
 

@@ -17,14 +17,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapec.autodiff.as_one import Shortcut, may_have_shortcuts, unless_infinite
-from tapec.autodiff.cotangents import Minus, Uniform, accumulate, product, settled, taken_apart
+from tapec.autodiff.cotangents import (
+    MULTIPLY,
+    NEGATIVE,
+    Minus,
+    Uniform,
+    accumulate,
+    product,
+    settled,
+    taken_apart,
+)
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.plain import plain_cotangents
 from tapec.autodiff.zeros import Zero, filled, is_zero
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, is_literal
 from tapec.ir.origin import variable_for
 from tapec.ir.types import is_differentiable
-from tapec.ops import UFUNCS, Symbol
+from tapec.ops import Symbol
 from tapec.ops.define import Missing, conj
 from tapec.ops.indexing import GETITEM
 from tapec.ops.kit import real_dtype
@@ -51,8 +60,6 @@ __all__ = [
     "value_and_grad_graph",
     "vjp_graph",
 ]
-
-MULTIPLY, NEGATIVE = UFUNCS[np.multiply], UFUNCS[np.negative]
 
 
 def dependents(nodes: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
