@@ -182,18 +182,12 @@ CASES = {
             "multiply %x, 3.0; reshape %0 {shape=(3, 1)}; negative %1; return %0, %2",
         ],
     ),
-    "negative-of-times-smaller": Case(
-        LARGE_AND_SMALL,
-        [("multiply %s, %m; negative %0", "negative %s; multiply %0, %m")],
-        ["multiply %m, %n; negative %0", "multiply %s, %m; negative %0; return %0, %1"],
-        [
-            ("%m: f64[3], %u: u8[]", "multiply %u, %m; negative %0"),  # whose negative is 255
-            ("%m: f64[0,1], %n: f64[2]", "multiply %m, %n; negative %0"),  # the result is as small
-        ],
-    ),
     "negative-of-product-with-smaller": Case(
         LARGE_AND_SMALL,
         [
+            ("multiply %s, %m; negative %0", "negative %s; multiply %0, %m"),
+            ("divide %s, %m; negative %0", "negative %s; divide %0, %m"),
+            ("divide %m, %s; negative %0", "negative %s; divide %m, %0"),
             ("multiply %s, %m; multiply %0, %n; negative %1", "negative %s; multiply %0, %m; multiply %1, %n"),
             ("divide %m, %s; divide %n, %0; negative %1", "negative %s; divide %m, %0; divide %n, %1"),
             (
@@ -202,25 +196,22 @@ CASES = {
             ),
         ],
         [
+            "multiply %m, %n; negative %0",
+            "divide %n, %m; negative %0",
+            "multiply %s, %m; negative %0; return %0, %1",
+            "divide %s, %m; negative %0; return %0, %1",
+            "divide %m, %s; negative %0; return %0, %1",
             "multiply %m, %n; multiply %0, %n; negative %1",
             "add %s, %m; multiply %0, %n; negative %1",
             "multiply %s, %m; multiply %0, %n; negative %1; return %0, %2",
             "multiply %s, %m; multiply %0, %n; negative %1; return %1, %2",
         ],
         [
-            ("%m: f64[2,3], %u: u8[3]", "multiply %u, %m; multiply %0, %m; negative %1"),  # whose negative is 255 - u
+            ("%m: f64[3], %u: u8[]", "multiply %u, %m; negative %0"),  # whose negative is 255
+            ("%m: f64[2,3], %u: u8[3]", "multiply %u, %m; multiply %0, %m; negative %1"),
+            ("%m: f64[0,1], %n: f64[2]", "multiply %m, %n; negative %0"),  # the result is as small
             ("%m: f32[2,3], %s: f32[3], %n: f64[2,3]", "multiply %s, %m; multiply %0, %n; negative %1"),
         ],
-    ),
-    "negative-of-smaller-over": Case(
-        LARGE_AND_SMALL,
-        [("divide %s, %m; negative %0", "negative %s; divide %0, %m")],
-        ["divide %n, %m; negative %0", "divide %s, %m; negative %0; return %0, %1"],
-    ),
-    "negative-of-over-smaller": Case(
-        LARGE_AND_SMALL,
-        [("divide %m, %s; negative %0", "negative %s; divide %m, %0")],
-        ["divide %n, %m; negative %0", "divide %m, %s; negative %0; return %0, %1"],
     ),
     "negative-times-shared": Case(
         F,

@@ -19,6 +19,7 @@ __all__ = ["ALGEBRA"]
 
 a, b, c, d, x = variables("a b c d x")
 i, j, k = number("i"), number("j"), number("k")
+FACTORED = ("multiply", "divide")
 LARGEST = {"d": 709.0, "f": 88.0}  # what exp takes without overflow
 
 
@@ -41,19 +42,17 @@ def _as_large(y: Node, a: Node) -> bool:
     return a.type.size >= y.type.size
 
 
-def _is_smaller(a: Node, b: Node) -> bool:
-    """And is it not empty, and does it have a negative of its own kind, as an unsigned number has not?"""
-    return 0 < a.type.size < b.type.size and a.type.dtype.kind == "f"
-
-
 def _small_factor(y: Node, a: Node, uses: Any) -> tuple[int, ...] | None:
-    """Where in a product of products, each used there alone, something smaller is multiplied: operand by operand."""
+    """Where in a product, or in products in it that are used there alone, something smaller is: operand by operand.
+
+    It is not empty, and has a negative of its own kind, as an unsigned number has not.
+    """
     path: tuple[int, ...] = ()
-    while a.op.name in ("multiply", "divide") and uses(a) == 1 and a.type == y.type:
-        small = next((k for k, i in enumerate(a.inputs) if _is_smaller(i, y)), None)
-        if small is not None:
-            return (*path, small) if path else None
-        inner = next((k for k, i in enumerate(a.inputs) if i.op.name in ("multiply", "divide")), None)
+    while a.op.name in FACTORED and uses(a) == 1 and a.type == y.type:
+        for k, i in enumerate(a.inputs):
+            if 0 < i.type.size < y.type.size and i.type.dtype.kind == "f":
+                return *path, k
+        inner = next((k for k, i in enumerate(a.inputs) if i.op.name in FACTORED), None)
         if inner is None:
             return None
         path, a = (*path, inner), a.inputs[inner]
@@ -159,9 +158,6 @@ ALGEBRA = (
     Rule("negative-over", -a / b, -(a / b), lambda y, a: _as_large(y, a), once=True),
     Rule("over-negative", a / -b, -(a / b), lambda y, b: _as_large(y, b), once=True),
     # but not from something small to something large, and back into it
-    Rule("negative-of-times-smaller", -(a * b), -a * b, lambda a, b: _is_smaller(a, b), once=True),
-    Rule("negative-of-smaller-over", -(a / b), -a / b, lambda a, b: _is_smaller(a, b), once=True),
-    Rule("negative-of-over-smaller", -(a / b), a / -b, lambda a, b: _is_smaller(b, a), once=True),
     Rule("negative-of-product-with-smaller", -a, lambda a, fact: _negated_at(a, fact), _small_factor),
     # among cotangents they end in a sum almost always, so there every product gives its sign on
     Rule("negative-times-shared", -a * b, -(a * b), is_cotangent),
