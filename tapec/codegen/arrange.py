@@ -322,7 +322,7 @@ class _Arranger(Parting):
             return self.found[node]
         made = self.kept_value(node)
         if made is None:
-            if is_view(node):  # of what is kept, rather than kept itself
+            if is_view(node) or self.is_cheap_of_kept(node):  # of what is kept, rather than kept itself
                 self.see(node)
                 return self.found[node]
             made = self.item(k, self.keep(block, (block.body[p],)), (1, 0), node)
@@ -343,6 +343,10 @@ class _Arranger(Parting):
                 self.see(n)
         return True
 
+    def is_cheap_of_kept(self, node: Node) -> bool:
+        """Is it cheap to make of values of steps that are kept anyway?"""
+        return node.op in CHEAP and all([i not in self.home or self.place_kept(i) is not None for i in node.inputs])
+
     def see(self, node: Node) -> None:
         """Make a value of a step once more, outside of its loop."""
         self.found[node] = node.with_inputs(tuple(map(self.resolve, node.inputs)))
@@ -350,14 +354,19 @@ class _Arranger(Parting):
 
     def kept_value(self, node: Node) -> Node | None:
         """A value of a step in the middle, from what is kept anyway."""
+        place = self.place_kept(node)
+        return None if place is None else self.item(*place, node)
+
+    def place_kept(self, node: Node) -> tuple[int, Node, tuple[int, int]] | None:
+        """Where it is kept: in which element of which list, of how many values there, and which of them."""
         loop, k, p = self.home[node]
         block = self.blocks[loop]
         for elements, values in block.kept.items():
             if block.body[p] in elements:
-                return self.item(k, values, (len(elements), elements.index(block.body[p])), node)
+                return k, values, (len(elements), elements.index(block.body[p]))
             before = block.before.get((p, 1))
             if before in elements and k + 1 < block.count:
-                return self.item(k + 1, values, (len(elements), elements.index(before)), node)
+                return k + 1, values, (len(elements), elements.index(before))
         return None
 
     def keep(self, block: Block, elements: tuple[Node, ...], name: str = "") -> Node:

@@ -394,6 +394,27 @@ def test_each_path_has_its_loops():
         assert text.count("for ") >= 4 and len(text.splitlines()) < 110, text
 
 
+def test_what_is_cheap_to_make_of_what_is_kept_is_not_kept():
+    """The slope of each square is 2 * i, also of one that is read outside of the loop."""
+
+    def epidemic(theta, y):
+        (beta, gamma), (s, i) = theta, y
+        path = []
+        for _ in range(60):
+            new, out = beta * s * i, gamma * i
+            s, i = s - new, i + new - out
+            path.append(i)
+        return np.sum(np.stack(path) ** 2)
+
+    given = np.array([0.4, 0.1]), np.array([0.99, 0.01])
+    gradient = tapec.grad(epidemic)
+    found = gradient(*given)
+    source = gradient.source(*given).split("\n\n\n")[0]
+    assert source.count(".append(") == 2, source
+    with tapec.settings(optimize=False):
+        np.testing.assert_allclose(found, tapec.grad(epidemic)(*given), rtol=1e-12)
+
+
 def test_what_two_short_loops_compute_is_read_by_loops():
     """One operation in each of ten steps is a loop where it goes along one: else both were written out for its sake."""
 
