@@ -8,9 +8,18 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen.items import LOOP, no_run
+from tapec.codegen.large import HUGE
 from tapec.codegen.placing import Placing, Placings
 from tapec.codegen.plan import count_uses, is_view, readers_of
-from tapec.codegen.regions import Region, find_regions, has_rows, picks_by_row, row_inputs
+from tapec.codegen.products import (
+    OVER_ROWS,
+    factors_of,
+    in_factors,
+    rows_at_once,
+    with_sums,
+    without_sums,
+)
+from tapec.codegen.regions import Region, find_regions, has_rows, picks_by_row, reads_by_rows, row_inputs
 from tapec.codegen.scatter import is_scatter
 from tapec.codegen.schedule import early_ends
 from tapec.config import settings
@@ -24,6 +33,8 @@ __all__ = ["Body", "with_block_loops"]
 CACHE = 1 << 21  # bytes that a block may have in use at one time: larger ones are slower, smaller ones are more calls
 NEAR = 1 << 20  # bytes in use that still leave the cache room for what comes next
 ENOUGH = 1 << 18  # bytes of a value on one block, from which calls cost little beside the work
+LONGER = 3 << 20  # where more calls cost more than the cache
+ROOM = 1 << 19  # bytes of a matrix that still leave products room for what they make of it
 FEWEST = 16  # blocks, where one needs arrays of its own: they should be small beside those that it reads and writes
 
 
@@ -53,13 +64,13 @@ def with_block_loops(graph: Graph, tree: Tree | None = None) -> Graph:
     First those over the rows of the largest arrays, then those over other numbers of rows, where there is one path.
     """
     known: set[int] = set()
+    made = graph if settings.threads > 1 else with_sums(graph, reads_by_rows)
     while tree is None or not known:
-        rows, made = _over_most_rows(graph, tree, known)
+        rows, made = _over_most_rows(made, tree, known)
         if not rows:
             break
         known.add(rows)
-        graph = made
-    return graph
+    return without_sums(made) if known else graph
 
 
 def _over_most_rows(graph: Graph, tree: Tree | None, known: set[int]) -> tuple[int, Graph]:
@@ -96,10 +107,22 @@ def _most_rows(region: Region, rows: int, inside: set[Node], kept: set[Node]) ->
     in_use, own = _bytes_per_row(region, rows, inside, kept)
     in_use = max(1, in_use)
     widest = max(1, *[n.type.nbytes // rows for n in inside])
-    most = min(CACHE // in_use, max(NEAR // in_use, ENOUGH // widest))
+    products = list(filter(factors_of, region.nodes))
+    if products:
+        most = _most_of_products(products, rows, inside, in_use)
+    else:
+        most = min(CACHE // in_use, max(NEAR // in_use, ENOUGH // widest))
     if own - sum(n.type.nbytes // rows for n in kept) >= widest:
         most = min(most, max(rows // FEWEST, ENOUGH // widest))
     return max(1, most)
+
+
+def _most_of_products(products: list[Node], rows: int, inside: set[Node], in_use: int) -> int:
+    """How many rows that are multiplied: more where BLAS copies the factors, which it does for each block."""
+    at_once = [rows_at_once(n) for n in products]
+    read = {i for n in products for i in n.inputs if i not in inside and has_rows(i, rows) and i.type.nbytes >= HUGE}
+    most = (CACHE if all(at_once) else LONGER) // in_use
+    return min([most, *filter(None, at_once), *[ROOM * rows // i.type.nbytes for i in read]])
 
 
 def _bytes_per_row(region: Region, rows: int, inside: set[Node], kept: set[Node]) -> tuple[int, int]:
@@ -110,7 +133,9 @@ def _bytes_per_row(region: Region, rows: int, inside: set[Node], kept: set[Node]
             last[i] = k
 
     def weight(n: Node) -> int:
-        return 0 if is_view(n) or is_scatter(n) or not has_rows(n, rows) else n.type.nbytes // rows
+        if n in region.sums or is_view(n) or is_scatter(n) or not has_rows(n, rows):
+            return 0
+        return n.type.nbytes // rows
 
     alive: dict[Node, int] = {}
     most = own = 0
@@ -128,12 +153,13 @@ def _bytes_per_row(region: Region, rows: int, inside: set[Node], kept: set[Node]
 
 
 @lru_cache(maxsize=256)
-def _even_block(rows: int, most: int) -> int:
-    """At most so many rows, so that all blocks are of one size if that is possible without making them small."""
-    for block in range(most, most // 2, -1):
+def _block(rows: int, most: int, multiplied: bool) -> int:
+    """At most so many rows, so that all blocks are of one size if that is possible without making them small; products
+    take longer with small ones."""
+    for block in range(most, most * 3 // 4 if multiplied else most // 2, -1):
         if rows % block == 0:
             return block
-    return 1 << (most.bit_length() - 1)
+    return -(-rows // -(-rows // most)) if multiplied else 1 << (most.bit_length() - 1)
 
 
 def _moved(node: Node, new: dict[Node, Node]) -> Node:
@@ -176,7 +202,7 @@ def _loop(
     inside = {n for n in region.nodes if n not in region.sums}
     adding = {*region.nodes, *[place.scatter for placing in placed for place in placing.places]}
     kept = [n for n in region.nodes if n in inside and (n in outputs or not adding.issuperset(readers.get(n, ())))]
-    block = _even_block(rows, _most_rows(region, rows, inside, set(kept)))
+    block = _block(rows, _most_rows(region, rows, inside, set(kept)), any(map(factors_of, region.nodes)))
     if block >= rows:  # all of it fits
         all_nodes = [*region.nodes, *[n for placing in placed for n in placing.nodes()]]
         for n in all_nodes:
@@ -248,8 +274,8 @@ class _BodyMaker:
         elif op.name == "mean":
             op = get_op("sum")
         made = Node(op, inputs, params, t, node.origin, node.name, node.role)
-        self.known[node] = made
-        self.nodes.append(made)
+        self.nodes += in_factors(made, inputs) if op is OVER_ROWS else [made]
+        self.known[node] = self.nodes[-1]
 
     def _row_numbers(self, labels: Node) -> Node:
         """The numbers of the block's rows, of which the last block has fewer."""

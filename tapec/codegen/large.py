@@ -5,29 +5,32 @@ from __future__ import annotations
 from tapec.ir import Graph, Node
 from tapec.ir.tree import Tree
 
-__all__ = ["FEWEST", "LARGE", "in_blocks", "is_large", "is_of_rows", "reads_huge"]
+__all__ = ["FEWEST", "HUGE", "LARGE", "NARROW", "in_blocks", "is_large", "reads_huge"]
 
 LARGE = 1 << 20  # bytes of an array that does not stay in the cache between two operations
 HUGE = 1 << 22  # bytes of a matrix that does not stay there between two products
 FEWEST = 3  # operations on large arrays that make a loop worth it
+NARROW = 96  # columns of a matrix, a product with which takes no longer than reading and writing another one
 
 
 def is_large(node: Node) -> bool:
     t = node.type
-    return node.op.kind == "elementwise" and not node.op.multi and t.ndim > 0 and t.shape[0] > 1 and t.nbytes >= LARGE
-
-
-def is_of_rows(node: Node) -> bool:
-    """Is each element the product of a row of a large matrix with a vector?"""
-    if node.op.name != "matmul":
+    if node.op.kind != "elementwise" and not is_of_narrow(node):
         return False
-    x, w = node.inputs
-    return x.type.ndim == 2 and w.type.ndim == 1 and x.type.nbytes >= LARGE
+    return not node.op.multi and t.ndim > 0 and t.shape[0] > 1 and t.nbytes >= LARGE
+
+
+def is_of_narrow(node: Node) -> bool:
+    """Is it a product of matrices with few numbers in the sum that each element is?"""
+    return node.op.name == "matmul" and node.type.ndim > 1 and node.inputs[0].type.shape[-1] <= NARROW
 
 
 def reads_huge(node: Node) -> bool:
-    """And of a matrix that no cache holds?"""
-    return is_of_rows(node) and node.inputs[0].type.nbytes >= HUGE
+    """Is it the product of a matrix that no cache holds with a vector, or a narrow matrix?"""
+    if node.op.name != "matmul":
+        return False
+    x, w = (i.type for i in node.inputs)
+    return x.ndim == 2 and x.nbytes >= HUGE and w.ndim < 3 and w.size <= NARROW * w.shape[0]
 
 
 def in_blocks(graph: Graph, tree: Tree | None = None) -> Graph:

@@ -225,7 +225,7 @@ class _Targets:
         What is computed there is `node`: the value that is kept, or what is scattered into to make it.
         """
         part, inside = self.kept[kept], self.inside
-        ending = [inside.name[i] for i in node.inputs if inside.dies(i, node.type)] if node.op.out else []
+        ending = [inside.name[i] for i in node.inputs if inside.dies(i, node.type)] if inside.has_out(node) else []
         for name in [*ending, *inside.pool.get(node.type, ())]:
             own = next((n for n in inside.names_like(name) if n in self.spare), name)
             whole = self.spare.get(own)

@@ -60,6 +60,7 @@ class Lowering(Buffers):
                 value = self.express(item.node)
                 kept = Assign(item.target, value) if item.later else Augment(item.target, "+", value, item.node.origin)
                 self.out.append(kept)
+                self.peak = max(self.peak, self.alive + bytes_of((item.node,)))
                 self.bury(item.leaves)
             elif kind is AddInto:
                 self.out.append(Augment(item.target, item.op, self.operand(item.node), item.node.origin))

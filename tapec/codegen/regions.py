@@ -1,8 +1,8 @@
 """Regions: parts of a program that can be computed row by row, and so in blocks that fit the cache.
 
 A value is row-wise when its first axis is the one that blocks run over and each row of it needs only the same rows of
-its operands: elementwise operations, reductions along other axes, products of a large matrix with a vector, views that
-leave the first axis alone. Loops run one after the other: what needs a sum over all rows comes after the loop that
+its operands: elementwise operations, reductions along other axes, products with a vector or a matrix, views that leave
+the first axis alone. Loops run one after the other: what needs a sum over all rows comes after the loop that
 makes it. Where paths part, each has its own.
 """
 
@@ -12,8 +12,9 @@ from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
 from operator import itemgetter
 
-from tapec.codegen.large import FEWEST, is_large, is_of_rows, reads_huge
+from tapec.codegen.large import FEWEST, is_large, reads_huge
 from tapec.codegen.plan import count_uses, is_view, readers_of
+from tapec.codegen.products import OVER_ROWS, factor_rows, products_apart
 from tapec.codegen.scatter import fused_operand, is_scatter
 from tapec.ir import Graph, Node
 from tapec.ir.index import Slice, Slot
@@ -21,7 +22,7 @@ from tapec.ir.tree import Tree
 from tapec.ops.indexing import counts_up
 from tapec.tuples import NamedTuple
 
-__all__ = ["Region", "find_regions", "row_inputs"]
+__all__ = ["Region", "find_regions", "reads_by_rows", "row_inputs"]
 
 MANY = 4  # products in a sum that had better not all be there at once
 WHOLE = Slice(None, None, None)
@@ -64,6 +65,7 @@ def find_regions(
     rows = max(weight, key=lambda k: weight[k])
     uses = count_uses(graph.nodes, graph.outputs)
     left_out = _sums_of_products(large, uses)
+    left_out |= products_apart(graph, lambda n, x: n not in left_out and reads_by_rows(n, x))
     scattered = {n: k for n in graph.nodes if (k := fused_operand(n, uses)) is not None}
     readers = readers_of(graph.nodes)
     place = _places(graph, tree)
@@ -113,12 +115,12 @@ def _views_for_later(group: list[Node], rows: int, readers: dict[Node, list[Node
 
 
 def _reads_twice(group: list[Node], rows: int, readers: dict[Node, list[Node]]) -> bool:
-    """Is a matrix that no cache holds multiplied by a vector, and by what is made of that product?"""
+    """Is a matrix that no cache holds multiplied by a vector or narrow matrix, and by what is made of that product?"""
     inside = set(group)
     for node in group:
         if reads_huge(node):
-            products = [r for r in readers[node.inputs[0]] if r.op.name == "matmul" and is_sum_over_rows(r, rows)]
-            if any([r.inputs[0] in inside for r in products]):
+            products = [r for r in readers[node.inputs[0]] if r.op.kind == "product" and is_sum_over_rows(r, rows)]
+            if any([not inside.isdisjoint(r.inputs) for r in products]):
                 return True
     return False
 
@@ -267,8 +269,8 @@ def row_inputs(node: Node, rows: int) -> set[int] | None:
         return {k for k, i in enumerate(node.inputs) if i.type.ndim == t.ndim and i.type.shape[0] == rows} or None
     if not has_rows(node.inputs[0], rows):
         return None
-    if is_of_rows(node):
-        return {0}
+    if node.op.name == "matmul":
+        return factor_rows(node, rows)
     if node.op.kind == "reduction":
         return set(range(len(node.inputs))) if _axes(node) and 0 not in _axes(node) else None
     if picks_by_row(node, rows):
@@ -278,6 +280,8 @@ def row_inputs(node: Node, rows: int) -> set[int] | None:
         return {0} if len(node.inputs) == 1 and index and index[0] == WHOLE else None
     if node.op.name == "roll":
         return None if 0 in node.param("axis") else {0}
+    if node.op.name == "transpose":
+        return {0} if node.param("axes")[0] == 0 else None
     return {0} if node.op.name in ("reshape", "cast") else None
 
 
@@ -301,9 +305,20 @@ def _axes(node: Node) -> tuple[int, ...]:
 
 
 def is_sum_over_rows(node: Node, rows: int) -> bool:
-    """A sum or mean along the first axis, and maybe others, of rows; or the product of a vector with them."""
+    """A sum or mean along the first axis, and maybe others, of rows; or the product of a vector or matrix with them."""
     if not all(has_rows(i, rows) for i in node.inputs):
         return False
+    if node.op is OVER_ROWS:
+        return True
     if node.op.name in ("sum", "mean", "sum of products"):
         return 0 in _axes(node)
     return node.op.name == "matmul" and node.inputs[0].type.ndim == 1 and node.inputs[1].type.ndim < 3
+
+
+def reads_by_rows(node: Node, value: Node) -> bool:
+    """Does a loop over the rows of this value read it by rows, or add them up?"""
+    rows = value.type.shape[0]
+    if is_sum_over_rows(node, rows):
+        return True
+    own = row_inputs(node, rows)
+    return own is not None and all([k in own for k, i in enumerate(node.inputs) if i is value])

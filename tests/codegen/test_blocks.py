@@ -179,7 +179,7 @@ def test_what_is_kept_in_a_dying_array_stays_there():
         c = np.cos(h) - b
         return h, np.sum(np.log(a) * c), np.sum(b * c)
 
-    x, y = rng.normal(size=(3000, 40)), rng.normal(size=(40, 100))
+    x, y = rng.normal(size=(3000, 100)), rng.normal(size=(100, 100))
     assert "np.tanh(z_, out=z_)" in check(graph_of(f, x, y), x, y).source
 
 
@@ -463,7 +463,6 @@ def test_a_huge_matrix_is_read_once(f):
     [
         (squares, SHORT),  # the cache may hold it until it is read again
         (lambda w, x, y: np.sum(np.tanh(x @ w)), SHORT),
-        (lambda w, x, y: np.sum((x @ np.outer(w, w[:2]) - y[:, None]) ** 2), MATRIX),  # no vector
     ],
 )
 def test_other_matrices_are_multiplied_as_a_whole(f, x):

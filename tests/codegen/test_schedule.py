@@ -113,11 +113,11 @@ def cross_entropy(w, x, labels):
 
 
 def test_a_kept_value_that_is_scattered_into_lives_in_the_array_that_dies():
-    w, x = rng.normal(size=(20, 1000)), rng.normal(size=(512, 20))
+    w, x = rng.normal(size=(120, 1000)) * 0.1, rng.normal(size=(512, 120))
     values = w, x, rng.integers(0, 1000, 512)
     compiled = check(gradient_of(lambda w, x: cross_entropy(w, x, values[2]), w, x, wrt=(0,)), w, x)
     assert "np.empty" not in compiled.source
-    assert peak(compiled, (w, x)) < 1.05 * 512 * 1000 * 8
+    assert peak(compiled, (w, x)) < 1.05 * (512 * 1000 * 8 + w.nbytes)
 
 
 def test_small_arrays_are_written_again_too():
@@ -146,11 +146,11 @@ def factorised(u, v, data, mask):
 
 
 def test_workspace_is_small_and_gone_after_the_loop():
-    u, v, data = rng.normal(size=(1000, 20)), rng.normal(size=(20, 800)), rng.normal(size=(1000, 800))
+    u, v, data = rng.normal(size=(1000, 120)), rng.normal(size=(120, 800)), rng.normal(size=(1000, 800))
     values = u, v, data, (data > 0) * 1.0
     compiled = check(gradient_of(factorised, *values, wrt=(0, 1)), *values)
     assert any(line.startswith("del ") for line in lines(compiled))
-    assert peak(compiled, values) < 1.08 * data.nbytes
+    assert peak(compiled, values) < 1.08 * (data.nbytes + u.nbytes + v.nbytes)
 
 
 def test_what_another_name_in_the_loop_stands_for_is_kept_in_its_array():
@@ -160,11 +160,11 @@ def test_what_another_name_in_the_loop_stands_for_is_kept_in_its_array():
         e = (u @ v - data) * mask
         return np.sum(e**2)
 
-    u, v, data = rng.normal(size=(1000, 20)), rng.normal(size=(20, 800)), rng.normal(size=(1000, 800))
+    u, v, data = rng.normal(size=(1000, 120)), rng.normal(size=(120, 800)), rng.normal(size=(1000, 800))
     values = u, v, data, (data > 0) * 1.0
     compiled = check(gradient_of(weighted, *values, wrt=(0, 1)), *values)
     assert "np.empty" not in compiled.source
-    assert peak(compiled, values) < 1.08 * data.nbytes
+    assert peak(compiled, values) < 1.08 * (data.nbytes + u.nbytes + v.nbytes)
 
 
 def test_all_names_of_a_slice_are_deleted():
@@ -176,10 +176,11 @@ def test_all_names_of_a_slice_are_deleted():
         a = e / np.sum(e, axis=1, keepdims=True)
         return np.sum((a @ v) ** 2)
 
-    values = [rng.normal(size=(500, 8)) for _ in range(3)]
+    values = [rng.normal(size=(500, 120)) for _ in range(3)]
     compiled = check(gradient_of(attended, *values), *values)
     assert "for i in" in compiled.source
-    assert peak(compiled, values) < 2.2 * 500 * 500 * 8  # the weights and their gradient
+    gradients = sum(value.nbytes for value in values)
+    assert peak(compiled, values) < 2.2 * 500 * 500 * 8 + gradients  # the weights and their gradient
     assert peak(compiled, values) < 1.05 * compiled.cost.peak
 
 
@@ -189,7 +190,7 @@ def layers(w, v, u, x):
 
 def test_slopes_are_computed_where_they_are_needed():
     """`1 - h * h` of all layers would be kept beside `h`, which is there anyway."""
-    values = *[rng.normal(size=(64, 64)) * 0.1 for _ in range(3)], rng.normal(size=(4096, 64))
+    values = *[rng.normal(size=(128, 128)) * 0.1 for _ in range(3)], rng.normal(size=(4096, 128))
     compiled = check(gradient_of(layers, *values, wrt=(0, 1, 2)), *values)
     source = compiled.source
     assert source.count("for i in") >= 2 and source.index("np.subtract(1, ") > source.rindex("np.tanh(")
