@@ -13,11 +13,13 @@ from tapec.api.forward import Forward
 from tapec.config import code_settings, in_force
 from tapec.runtime.cache import Cache, CacheInfo
 from tapec.runtime.collector import resting_collector
+from tapec.trace.known import forget_known, learn
 from tapec.trace.variants import Variants
 
 __all__ = ["CACHE", "Structure", "cache_clear", "cache_info", "structure_of"]
 
 CACHE = Cache()
+OFTEN = 100  # times that a structure is asked for until recordings of it are recognised: that pays about then
 
 
 def cache_info() -> CacheInfo:
@@ -33,16 +35,18 @@ def cache_info() -> CacheInfo:
 def cache_clear() -> None:
     """Forget all compiled gradients of tapes."""
     CACHE.clear()
+    forget_known()
 
 
 class Structure:
     """All compiled code of one recorded structure; `cuts` are the places where Python code has to run, found when first
-    asked for."""
+    asked for. `times` counts scanned recordings."""
 
-    __slots__ = ("cuts", "used", "variants")
+    __slots__ = ("cuts", "times", "used", "variants")
 
     def __init__(self, scalars: list[tuple[int, Any]]):
         self.cuts: Any = None
+        self.times = 0
         self.used = False
         self.variants = Variants(scalars)
 
@@ -66,5 +70,11 @@ class Structure:
 
 def structure_of(log: Any, request: tuple[Any, ...]) -> Structure:
     """The structure of what is recorded and what is asked of it."""
-    key = (tuple(log.key), request, code_settings(in_force()))
-    return CACHE.get(key) or CACHE.make(key, lambda: Structure(log.scalars))
+    known = log.known
+    key = (tuple(log.key) if known is None else known.key, request, code_settings(in_force()))
+    found = CACHE.get(key) or CACHE.make(key, lambda: Structure(log.scalars))
+    if known is None:
+        found.times += 1
+        if found.times == OFTEN:
+            learn(log)
+    return found

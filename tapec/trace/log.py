@@ -17,11 +17,12 @@ from tapec.autodiff.inline import copy_into
 from tapec.ir import Builder, Node
 from tapec.ir.types import NUMBERS, Type, type_of
 from tapec.ops.control import CALL, GUARD, LENGTH
+from tapec.trace.known import KNOWN, Known, place_of
 from tapec.trace.snapshot import WHOLE, Snapshot, again, first, held, lost
 from tapec.trace.tensor import Tensor, raw_value, run_op
 from tapec.tuples import NamedTuple
 
-__all__ = ["Gone", "Log"]
+__all__ = ["Gone", "Log", "scalar_kind"]
 
 _ndarray = np.ndarray
 _NONE: dict[int, Any] = {}
@@ -41,12 +42,16 @@ class Log:
     `given` slots were given before anything was recorded: the arguments of a traced function. `leaves` are the slots of
     what was given or found, the others were computed. Plain arrays may change in place after they were recorded:
     `seen` keeps what they held, `large` are the slots of those too large for that.
+    Where the records are `known`, what a scan finds is known as well, and `index` and its kin are made when asked for.
     `append` takes a record. It may let go of values that are `due` (see `idle`); `gone` tells that some may be held no
     longer, which are computed again when somebody asks for all `values`.
     """
 
     __slots__ = (
         "_arrays",
+        "_index",
+        "_key",
+        "_leaves",
         "_places",
         "_scanned",
         "append",
@@ -54,10 +59,8 @@ class Log:
         "given",
         "gone",
         "held",
-        "index",
-        "key",
+        "known",
         "large",
-        "leaves",
         "objects",
         "records",
         "scalars",
@@ -76,14 +79,33 @@ class Log:
         self._arrays: dict[int, Snapshot] = {}
         self._places: dict[int, tuple[np.ndarray, bytes, tuple[np.ndarray, ...]]] | None = None
         self.given = 0
-        self.index: dict[int, int] = {}
-        self.leaves: set[int] = set()
+        self.known: Known | None = None
+        self._index: dict[int, int] | None = None
+        self._key: list[Any] | None = None
+        self._leaves: set[int] | None = None
         self.large: list[int] = []
         self.objects: list[Any] = []
         self.held: list[Any] = []
         self.gone = False
-        self.key: list[Any] = []
         self.scalars: list[tuple[int, Any]] = []
+
+    @property
+    def index(self) -> dict[int, int]:
+        if self._index is None:
+            self._index = {id(x): k for k, x in enumerate(self.objects) if type(x) not in NUMBERS}
+        return self._index
+
+    @property
+    def key(self) -> list[Any]:
+        if self._key is None:
+            self._key = [] if self.known is None else list(self.known.key)
+        return self._key
+
+    @property
+    def leaves(self) -> set[int]:
+        if self._leaves is None:
+            self._leaves = set() if self.known is None else set(self.known.leaves)
+        return self._leaves
 
     @property
     def values(self) -> list[Any]:
@@ -105,9 +127,10 @@ class Log:
     def scan(self) -> None:
         """Take in the records made since the last scan."""
         records = self.records
-        if self._scanned == len(records):
+        if self._scanned == len(records) or (not self.objects and self._recognise()):
             return
-        index, objects, values, key = self.index, self.objects, self.held, self.key
+        index, leaves, objects, values, key = self.index, self.leaves, self.objects, self.held, self.key
+        self.known = None  # or no longer all of it
         for entry in records[self._scanned :] if self._scanned else records:
             op = entry[0]
             key.append(op)
@@ -125,14 +148,14 @@ class Log:
                             value = x if known is None else _ndarray(x.shape, x.dtype, known[1])
                     elif kind in NUMBERS:  # as `leaf` has it, as are arrays below: the commonest of leaves
                         plain = kind is int or (kind is float and (x or copysign(1.0, x) > 0))
-                        key.append(kind if plain else _scalar_kind(x))
+                        key.append(kind if plain else scalar_kind(x))
                         self.scalars.append((len(objects), x))
                         objects.append(x)
                         values.append(x)
                         continue
                     if value is not None and type(value) not in NUMBERS:
                         slot = index[id(x)] = len(objects)
-                        self.leaves.add(slot)
+                        leaves.add(slot)
                         objects.append(x)
                         values.append(value)
                         key.append((value.shape, value.dtype))
@@ -166,6 +189,19 @@ class Log:
             if op.kind == "dynamic":  # the shape of the result hangs on values
                 key.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
         self._scanned = len(records)
+
+    def _recognise(self) -> bool:
+        """Are the records those of a program that comes often?"""
+        records = self.records
+        for known in KNOWN.get(place_of(records), ()):
+            found = known.read(records, self._arrays)
+            if found is not None:
+                self.objects, self.held, self.scalars = found
+                self.large = [*known.large]
+                self._index = self._key = self._leaves = None
+                self.known, self._scanned = known, len(records)
+                return True
+        return False
 
     def seen(self, array: np.ndarray) -> np.ndarray:
         """What stands for a plain array in a record: itself, or a copy when it has changed since it was first read."""
@@ -227,7 +263,7 @@ class Log:
             value = x if known is None else first(known)
             if known is not None and x.nbytes > WHOLE:
                 self.large.append(slot)
-        self.key.append(_scalar_kind(value) if type(value) in NUMBERS else (value.shape, value.dtype))
+        self.key.append(scalar_kind(value) if type(value) in NUMBERS else (value.shape, value.dtype))
         self.held.append(value)
         return slot
 
@@ -317,7 +353,7 @@ class Log:
                 guard(length, len, result.type.shape[0], node.origin)
 
 
-def _scalar_kind(x: Any) -> Any:
+def scalar_kind(x: Any) -> Any:
     """The class of a number; a negative zero is told from a zero."""
     kind = type(x)
     if kind is float:
