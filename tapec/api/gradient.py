@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.api.again import pave
 from tapec.api.cuts import cuts_known, run_in_stretches
 from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
@@ -92,6 +93,11 @@ class Request:
         """The slots of all sources, each once."""
         return tuple(dict.fromkeys([k for group in self.sources for k in group if k is not None]))
 
+    def is_about(self, tape: Any, targets: list[Any], sources: list[Any]) -> bool:
+        """Would the same be asked with these?"""
+        slots, groups = self.slots(tape, targets, sources)
+        return tuple([k for k in slots if k is not None]) == self.targets and groups == self.sources
+
 
 def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any]) -> list[Any]:
     """For each source its gradient: a tensor, IndexedSlices, or None where no path leads."""
@@ -105,6 +111,8 @@ def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any])
             found = _run_once(tape.place, code, code.idle, request)
         else:
             found = run(code, request.log, request.seeds)
+        if request.log.known is not None:
+            pave(request, code)
     grads = by_source(request, found)
     for k, ct in request.apart:
         grads[k] = ct if grads[k] is None else grads[k] + ct

@@ -24,10 +24,8 @@ def segments_of(tape: Any, targets: list[Any], sources: list[Any]) -> Segments:
 def last_segments(tape: Any, targets: list[Any], sources: list[Any]) -> Segments:
     """What the gradient that used a tape up ran."""
     shown = tape.shown
-    if shown is not None:
-        slots, groups = shown.slots(tape, targets, sources)
-        if tuple([k for k in slots if k is not None]) == shown.targets and groups == shown.sources:
-            return shown.segments
+    if shown is not None and shown.is_about(tape, targets, sources):
+        return shown.segments
     raise TapeError(
         at_user_line(
             "this tape is used up: it can show the gradient that it gave, and no other. "

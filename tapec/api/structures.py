@@ -13,7 +13,7 @@ from tapec.api.forward import Forward
 from tapec.config import code_settings, in_force
 from tapec.runtime.cache import Cache, CacheInfo
 from tapec.runtime.collector import resting_collector
-from tapec.trace.known import forget_known, learn
+from tapec.trace.known import Known, forget_known, learn
 from tapec.trace.variants import Variants
 
 __all__ = ["CACHE", "Structure", "cache_clear", "cache_info", "structure_of"]
@@ -40,15 +40,21 @@ def cache_clear() -> None:
 
 class Structure:
     """All compiled code of one recorded structure; `cuts` are the places where Python code has to run, found when first
-    asked for. `times` counts scanned recordings."""
+    asked for. `times` counts scanned recordings, `known` has short ways here from those that are recognised."""
 
-    __slots__ = ("cuts", "times", "used", "variants")
+    __slots__ = ("cuts", "known", "times", "used", "variants")
 
     def __init__(self, scalars: list[tuple[int, Any]]):
         self.cuts: Any = None
+        self.known: Known | None = None
         self.times = 0
         self.used = False
         self.variants = Variants(scalars)
+
+    def dropped(self) -> None:
+        """No way may lead here any more."""
+        if self.known is not None:
+            self.known.roads = [road for road in self.known.roads if road.structure is not self]
 
     def find(self, log: Any, what: Any, make: Callable[[Forward], Any]) -> Any:
         """The code for what is asked, with the numbers of this recording in it."""

@@ -36,7 +36,7 @@ class CacheInfo(_Counts):
 
 class Cache:
     """What was used since it last was the oldest is kept. Looking up takes no lock; making takes one, so each entry
-    is made once. Entries have an attribute `used`, which whoever uses one sets.
+    is made once. Entries have an attribute `used`, which whoever uses one sets, and a method `dropped`, for the end.
 
     Its size is `maxsize`, or else the setting `cache_size`.
     """
@@ -69,6 +69,8 @@ class Cache:
             if entry.used:
                 entry.used = False
                 entries[key] = entry
+            else:
+                entry.dropped()
 
     def compiled(self, loaded: bool) -> None:
         """Count one generated function, which was asked for in vain before."""
@@ -85,5 +87,8 @@ class Cache:
     def clear(self) -> None:
         """Forget everything, and start counting anew."""
         with self.lock:
+            dropped = [*self._entries.values()]
             self._entries.clear()
+            for entry in dropped:
+                entry.dropped()
             self.hits = self.misses = self.compilations = self.loaded = 0

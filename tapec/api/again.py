@@ -1,0 +1,149 @@
+"""The way of a gradient that is asked for again and again.
+
+Recordings that are recognised differ in values alone. Who asks the same of them as before needs no slots looked up and
+no structure: it is enough that the target and each source are the objects that they should be.
+"""
+
+from __future__ import annotations
+
+from operator import is_, itemgetter
+from typing import Any
+
+from tapec.api.segment import Rows, Segment, run
+from tapec.api.structures import CACHE
+from tapec.api.variable import Variable
+from tapec.config import code_settings, in_force
+from tapec.trace.idle import let_go
+from tapec.trace.recorder import CURRENT
+from tapec.trace.tensor import Tensor, wrap
+from tapec.tuples import NamedTuple
+
+__all__ = ["Road", "pave"]
+
+MOST = 4  # for one recording
+_NOT_READ: tuple[Any, list[Tensor]] = (None, [])
+
+
+def pave(request: Any, code: Segment) -> None:
+    """Let the like of a request, which this code has answered, go there at once where the recording is recognised."""
+    known, structure = request.log.known, request.structure
+    if any([road.code is code for road in known.roads]) or not _is_plain(request, code):
+        return
+    roads = [road for road in known.roads if road.structure is not structure]
+    if len(roads) < MOST:
+        structure.known = known
+        known.roads = [*roads, Road(request, code)]
+
+
+def _is_plain(request: Any, code: Segment) -> bool:
+    """One target, sources that were each read at one value, and nothing to be done but to run the code."""
+    return (
+        len(request.targets) == 1
+        and request.seeds is None
+        and not (request.apart or Rows in map(type, code.gives.values()) or (code.idle is not None and code.idle.due))
+        and bool(request.sources)
+        and all([len(group) == 1 and group != (None,) for group in request.sources])
+    )
+
+
+class Road:
+    """From a tape to the code that gives a target's gradient: `goal` is the slot of the target, `ends` gets its object
+    and those of the sources, `slots`. The code is for these `literals` and `settings`, and gives `outputs`."""
+
+    __slots__ = (
+        "code",
+        "ends",
+        "goal",
+        "in_order",
+        "literals",
+        "moving",
+        "outputs",
+        "settings",
+        "slots",
+        "structure",
+    )
+
+    def __init__(self, request: Any, code: Segment):
+        self.code = code
+        self.structure = request.structure
+        [self.goal] = request.targets
+        self.slots = [k for [k] in request.sources]
+        self.ends = itemgetter(self.goal, *self.slots)
+        self.settings = code_settings(in_force())
+        self.moving = self.structure.variants.moving
+        self.literals = self.structure.variants.literals(request.log)
+        self.outputs: list[Any] = [code.gives.get(k) for k in self.slots]
+        self.in_order = self.outputs == [*range(len(code.gives))]
+
+    def follow(self, tape: Any, target: Any, sources: Any) -> Any:
+        """The gradients, in the structure of the sources; None where the way leads elsewhere."""
+        log = tape.log
+        if target is not log.objects[self.goal] or log.behind or log.gone:
+            return None
+        kind = type(sources)
+        given = sources if kind is list or kind is tuple else (sources,)
+        token, read = tape.token, tape.variables
+        mark = token.mark  # what this tape alone watches has it
+        found = [target]
+        for x in given:
+            if type(x) is Variable:
+                tensors = read.get(id(x), _NOT_READ)[1]
+                if len(tensors) != 1:
+                    return None
+                found.append(tensors[0])
+            elif type(x) is Tensor and (x._mark is mark or _is_watched(x, token)):
+                found.append(x)
+            else:
+                return None
+        numbers = [p for p in log.scalars if p[0] not in self.moving] if self.moving else log.scalars
+        if (
+            len(given) != len(self.slots)
+            or not all(map(is_, self.ends(log.objects), found))
+            or not (target._mark is mark or _is_watched(target, token))
+            or (*numbers,) != self.literals
+            or code_settings(in_force()) != self.settings
+        ):
+            return None
+        if CURRENT.get() is None:
+            grads = self._alone(tape, log)
+        else:
+            by_slot = run(self.code, log)
+            grads = [by_slot.get(k) for k in self.slots]
+        CACHE.hits += 1
+        self.structure.used = True
+        tape.shown = Shown([self.code], id(target), (*map(id, given),))
+        if not tape._persistent:
+            tape._use_up()
+        return grads if kind is list else tuple(grads) if kind is tuple else grads[0]
+
+    def _alone(self, tape: Any, log: Any) -> list[Any]:
+        """As `run`, while nobody records."""
+        code = self.code
+        if log.large:
+            log.check_large(code.needs)
+        if code.idle is not None and not tape._persistent:
+            let_go(log, code.idle)
+        try:
+            results = code.function(*map(log.held.__getitem__, code.fetch))
+        except BaseException:
+            log.gone = code.idle is not None  # it goes on
+            raise
+        grads = [*map(wrap, results)]
+        return grads if self.in_order else [None if k is None else grads[k] for k in self.outputs]
+
+
+def _is_watched(x: Tensor, token: Any) -> bool:
+    """By this tape among others?"""
+    return x._mark is not None and token in x._mark.tokens
+
+
+class Shown(NamedTuple):
+    """What a tape remembers of a gradient: what ran, and what it was asked for, by identity."""
+
+    segments: list[Any]
+    target: int
+    sources: tuple[int, ...]
+
+    def is_about(self, tape: Any, targets: list[Any], sources: list[Any]) -> bool:
+        """Would the same be asked with these?"""
+        return [self.target] == [*map(id, targets)] and self.sources == tuple(map(id, sources))
