@@ -1,4 +1,6 @@
-"""The functions that recognise recordings, written out. For `np.sin(x * 2.0)` of a number:
+"""The functions that recognise recordings, written out.
+
+For `np.sin(x * 2.0)` of a number:
 
     def read(records, arrays):
         try:
