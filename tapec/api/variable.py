@@ -12,13 +12,13 @@ from tapec.api.slices import IndexedSlices
 from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line
 from tapec.ir.display import rich
 from tapec.ops import ArrayLike
-from tapec.ops.array import METHODS, UNARY, apply
+from tapec.ops.array import METHODS, UNARY, apply, gives_views
 from tapec.ops.copying import COPY
 from tapec.trace.calls import of_variables
 from tapec.trace.convert import to_array
 from tapec.trace.operators import OPERATORS
 from tapec.trace.recorder import CURRENT
-from tapec.trace.tensor import READABLE, Tensor, plain_value, record, show, wrap
+from tapec.trace.tensor import Tensor, further_in, plain_value, readable, record, show, wrap
 
 __all__ = ["Variable", "same"]
 
@@ -51,7 +51,7 @@ class Variable(ArrayLike):
         self._name = f"{name or 'Variable'}:0"
 
     def __init_subclass__(cls) -> None:
-        READABLE.add(cls)
+        readable(cls)
 
     # -- reading ------------------------------------------------------------------------------------------------
     def _tapec_read(self) -> Tensor:
@@ -215,7 +215,7 @@ class Variable(ArrayLike):
         return type(self), (self._tensor._value, self._trainable, self._name.removesuffix(":0"))
 
 
-READABLE.add(Variable)
+readable(Variable)
 
 
 def same(tensor: Tensor) -> Tensor:
@@ -271,12 +271,22 @@ def _binary(road: Any) -> Any:
     return call
 
 
+def _getitem(road: Any) -> Any:
+    """The same with an index."""
+
+    def call(self: Variable, index: Any) -> Any:
+        return self._apart(road(self._tapec_read(), index))
+
+    return call
+
+
 def _property(name: str) -> Any:
-    return property(lambda self: self._apart(getattr(self._tapec_read(), name)))
+    road = further_in(getattr(Tensor, name).fget)
+    return property(lambda self: self._apart(road(self._tapec_read())))
 
 
 def _method(name: str) -> Any:
-    road = getattr(Tensor, name)
+    road = further_in(getattr(Tensor, name))
 
     def call(self: Variable, *args: Any, **kwargs: Any) -> Any:
         return self._apart(road(self._tapec_read(), *args, **kwargs))
@@ -285,6 +295,11 @@ def _method(name: str) -> Any:
     call.__qualname__ = f"Variable.{name}"
     call.__doc__ = f"As `numpy.ndarray.{name}`."
     return call
+
+
+def _may_give_it(ours: Any) -> bool:
+    """May a method give its tensor itself, or a view of it? `astype` gives it with `copy=False`."""
+    return gives_views(ours) or "copy" in ours.__code__.co_varnames
 
 
 def _refusal(symbol: str) -> Any:
@@ -299,8 +314,8 @@ def _refusal(symbol: str) -> Any:
     return call
 
 
-for _name in METHODS:
-    setattr(Variable, _name, _method(_name))
+for _name, _ours in METHODS.items():
+    setattr(Variable, _name, _method(_name) if _may_give_it(_ours) else getattr(Tensor, _name))
 _SYMBOLS = {
     "add": "+=",
     "sub": "-=",
@@ -316,12 +331,13 @@ _SYMBOLS = {
     "lshift": "<<=",
     "rshift": ">>=",
 }
+Variable.__getitem__ = _getitem(further_in(Tensor.__getitem__))  # type: ignore[method-assign]
 for _name in OPERATORS:
     for _own in (f"__{_name}__", f"__r{_name}__"):
         if _own in vars(ArrayLike):  # comparisons have no reflected form
-            setattr(Variable, _own, _binary(getattr(Tensor, _own)))
+            setattr(Variable, _own, _binary(further_in(getattr(Tensor, _own))))
 for _own in [f"__{_name}__" for _name in UNARY]:
-    setattr(Variable, _own, _unary(getattr(Tensor, _own)))
+    setattr(Variable, _own, _unary(further_in(getattr(Tensor, _own))))
 for _name in ("T", "mT", "real", "imag"):
     setattr(Variable, _name, _property(_name))
 for _name, _symbol in _SYMBOLS.items():

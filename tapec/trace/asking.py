@@ -98,6 +98,6 @@ def _asks(value: Any) -> bool:
     return type(value) is Question or (type(value) is tuple and any(map(_asks, value)))
 
 
-def plan_for(found: Answer, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int) -> Plan:
-    """How to answer this call from now on. For `depth` see `plan_of`."""
-    return plan_of(found, ours, gives_views(ours), lambda: own_function(found, ours, args, kwargs), depth)
+def plan_for(found: Answer, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
+    """How to answer this call from now on."""
+    return plan_of(found, ours, gives_views(ours), lambda: own_function(found, ours, args, kwargs))

@@ -20,32 +20,29 @@ __all__ = ["plan_by_value"]
 _FEW = 32  # values with which a call is remembered: if it gets others each time, it is called each time
 
 
-def plan_by_value(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int) -> Plan | None:
-    """A plan that chooses among plans; None where the function does not answer even so. For `depth` see `plan_of`."""
+def plan_by_value(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan | None:
+    """A plan that chooses among plans; None where the function does not answer even so."""
     operands: list[Any] = []
     fill = _filler((args, tuple(kwargs.values())), operands)
     places = [k for k, a in enumerate(operands) if may_decide(a)]
     if not places or answer(ours, args, kwargs, shown=True) is None:
         return None
-    return _ByValue(ours, places, fill, tuple(kwargs), depth + 1).follow
+    return _ByValue(ours, places, fill, tuple(kwargs)).follow
 
 
 class _ByValue:
     """Chooses by what the operands at some places hold. In a traced function they are inputs, whatever they hold."""
 
-    __slots__ = ("depth", "fill", "known", "names", "ours", "places")
+    __slots__ = ("fill", "known", "names", "ours", "places")
 
-    def __init__(
-        self, ours: Any, places: list[int], fill: Callable[[Iterator[Any]], Any], names: tuple[str, ...], depth: int
-    ):
+    def __init__(self, ours: Any, places: list[int], fill: Callable[[Iterator[Any]], Any], names: tuple[str, ...]):
         self.ours = ours
         self.places = places[0], places[1:]
         self.fill = fill
         self.names = names
-        self.depth = depth
         self.known: dict[bytes, Any] = {}  # False: came once, None: there is no plan
 
-    def follow(self, operands: tuple[Any, ...], values: list[Any]) -> Any:
+    def follow(self, operands: tuple[Any, ...], values: list[Any], depth: int) -> Any:
         rec = CURRENT.get()
         if rec is not None and rec.trace is not None:
             return self.run(operands)
@@ -58,14 +55,14 @@ class _ByValue:
                 return self.run(operands)
             said += values[k].tobytes()  # so many of each: shapes and dtypes were asked for before
         plan = self.known.get(said)
-        return plan(operands, values) if plan else self.unplanned(said, operands)
+        return plan(operands, values, depth + 1) if plan else self.unplanned(said, operands)
 
     def unplanned(self, said: bytes, operands: tuple[Any, ...]) -> Any:
         if said in self.known:
             if self.known[said] is False:
                 args, kwargs = self.arguments(operands)
                 found = answer(self.ours, args, kwargs, shown=True)
-                self.known[said] = None if found is None else plan_for(found, self.ours, args, kwargs, self.depth)
+                self.known[said] = None if found is None else plan_for(found, self.ours, args, kwargs)
         elif len(self.known) < _FEW:
             self.known[said] = False
         return self.run(operands)

@@ -6,7 +6,6 @@ The commonest kinds of calls find their plan here, `plans.call` gets all others.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from functools import lru_cache, partial
 from types import NoneType
 from typing import Any
@@ -14,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import note_user_line
-from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, check_fit, gives_views, out_at, ufunc_method
+from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, check_fit, out_at, ufunc_method
 from tapec.ops.control import WHERE
 from tapec.ops.extremes import CLIP
 from tapec.ops.reading import take
 from tapec.ops.ufunc_calls import call_with
 from tapec.ops.ufuncs import call as call_ufunc
-from tapec.trace.plans import BY_MEMORY, HOLDING, INTS, PLACED, PLANS, STATIC, call, unplanned, word_of
+from tapec.trace.plans import BY_MEMORY, INTS, PLACED, PLANS, STATIC, call, unplanned, word_of
 from tapec.trace.steps import plan_of_any
-from tapec.trace.tensor import READABLE, Tensor, operand_values, perform
+from tapec.trace.tensor import HOLDING, READABLE, Tensor, operand_values, paved, perform
 
 __all__ = ["of_variables", "planned"]
 
@@ -50,23 +49,41 @@ def _row(first: tuple[Any, ...], row: Any) -> Any:
     """A key of these and of arguments that are arrays, with words between them; the arrays, and their values."""
     key = [*first]
     operands = []
-    values = []
+    values: list[Any] = []
     for a in row:
         kind = type(a)
         v = a._value if kind is Tensor else a
-        if type(v) is _ndarray:
-            key.append(v.shape)
-            key.append(v.dtype)
-            operands.append(a)
-            values.append(v)
-        elif kind in PLACED or (kind is str and a not in BY_MEMORY):
-            key.append(a)
-        else:
-            word = word_of(a)
-            if word is None:
+        if type(v) is not _ndarray:
+            if kind in PLACED or (kind is str and a not in BY_MEMORY):
+                key.append(a)
+                continue
+            if kind is list or kind not in READABLE:
+                word = word_of(a)
+                if word is None:
+                    return (), (), values
+                key.append(word)
+                continue
+            a = a._tapec_read()
+            v = a._value
+            if type(v) is not _ndarray:
                 return (), (), values
-            key.append(word)
+        key.append(v.shape)
+        key.append(v.dtype)
+        operands.append(a)
+        values.append(v)
     return tuple(key), tuple(operands), values
+
+
+def _pair(first: tuple[Any, ...], x: Any, y: Any) -> Any:
+    """The same of two, one of which may well be a Variable."""
+    if type(x) in READABLE:
+        x = x._tapec_read()
+    if type(y) in READABLE:
+        y = y._tapec_read()
+    v, w = x._value if type(x) is Tensor else x, y._value if type(y) is Tensor else y
+    if type(v) is _ndarray and type(w) is _ndarray:
+        return (*first, v.shape, v.dtype, w.shape, w.dtype), (x, y), [v, w]
+    return _row(first, (x, y))
 
 
 def _named(key: tuple[Any, ...], operands: tuple[Any, ...], values: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -78,6 +95,9 @@ def _named(key: tuple[Any, ...], operands: tuple[Any, ...], values: list[Any], k
         elif kind in STATIC or (kind is str and a not in BY_MEMORY):
             key += ..., name, a
         else:
+            if kind is not Tensor and kind in READABLE:
+                a = a._tapec_read()
+                kind = Tensor
             v = a._value if kind is Tensor else a
             if type(v) is _ndarray:
                 key += ..., name, v.shape, v.dtype
@@ -100,10 +120,13 @@ def _places(a: list[int]) -> Tensor:
 
 
 # -- methods and functions --------------------------------------------------------------------------------------------
-def planned(name: str, ours: Any) -> Any:
-    """A method that follows a plan where it can."""
+def planned(name: str, ours: Any, further: int = 0) -> Any:
+    """A method that follows a plan where it can. For `further` see `paved`."""
+    depth = 2 + further
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if type(self) is not Tensor:
+            self = self._tapec_read()
         value = self._value if type(self) is Tensor else None
         if type(value) is _ndarray:  # as `call`, for the commonest of arguments
             key: tuple[Any, ...]
@@ -124,7 +147,7 @@ def planned(name: str, ours: Any) -> Any:
                 else:
                     word = x if kind in PLACED else word_of(x)
                     if word is None and x is not None:
-                        return call(ours, (self, *args), kwargs)
+                        return call(ours, *_settled(ours, (self, *args), kwargs))
                     key = ours, value.shape, value.dtype, word
             else:
                 words = _words(args)
@@ -139,7 +162,9 @@ def planned(name: str, ours: Any) -> Any:
                 if not key:
                     return call(ours, (self, *args), kwargs)
             plan = _find(key)
-            return unplanned(key, ours, (self, *args), kwargs, values) if plan is None else plan(operands, values)
+            if plan is None:
+                return unplanned(key, ours, (self, *args), kwargs, values)
+            return plan(operands, values, depth)
         return call(ours, (self, *args), kwargs)
 
     method.__name__ = name
@@ -155,68 +180,53 @@ def _into(out: Tensor, result: Any, function: Any) -> Any:
     return out._assign(result)
 
 
-def _property(name: str, ours: Any, *args: Any) -> Any:
+def _property(name: str, ours: Any, args: tuple[Any, ...], further: int) -> Any:
+    """What reads a property. For `further` see `paved`."""
     follow = planned(name, ours)
+    depth = 2 + further
 
     def read(self: Tensor) -> Any:
         value = self._value if type(self) is Tensor else None
         if type(value) is _ndarray:
             plan = _find((ours, value.shape, value.dtype, *args))
             if plan is not None:
-                return plan((self,), [value])
+                return plan((self,), [value], depth)
         return follow(self, *args)
 
-    return property(read)
+    return read
 
 
-def _read(operands: Iterable[Any]) -> tuple[Any, ...]:
-    """Operands with the values of Variables in their places, also of those in a list or tuple of operands."""
+def _read(operands: Any) -> Any:
+    """A list or tuple with the values of Variables in their places, also of those in lists and tuples in it."""
     read = []
     for x in operands:
         kind = type(x)
         if kind in READABLE:
             x = x._tapec_read()
-        elif kind is list or kind is tuple:
-            for i in x:
-                if type(i) in READABLE:
-                    x = kind(_read(x))
-                    break
+        elif (kind is list or kind is tuple) and not READABLE.isdisjoint(map(type, x)):
+            x = _read(x)
         read.append(x)
-    return tuple(read)
+    return type(operands)(read)
 
 
-def _traits(func: Any) -> tuple[int, bool]:
-    """How many arguments a function takes before one is written into, and whether it may give what it was given."""
-    ours = FUNCTIONS.get(func)
-    found = _TRAITS[func] = 0 if func in _ALONE else out_at(ours), gives_views(ours)
-    return found
+def of_variables(
+    self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int = 2
+) -> Any:
+    """A function of a Variable among others. One that leaves the value as it is gives a tensor of its own."""
+    found = _function(self, func, types, args, kwargs, depth + 1)
+    return self._apart(found) if found is self._tensor else found
 
 
-_TRAITS: dict[Any, tuple[int, bool]] = {}
+def _settled(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with the values of Variables, but where one may be written into: that is refused by its name."""
+    if "out" in kwargs or len(args) > out_at(ours):
+        return args, kwargs
+    return _read(args), kwargs and dict(zip(kwargs, _read(tuple(kwargs.values()))))
 
 
-def of_variables(self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A function of a Variable among others: of its value, and a view of that is a tensor of its own."""
-    room, views = _TRAITS.get(func) or _traits(func)
-    if len(args) > room or "out" in kwargs:
-        return _function(self, func, types, args, kwargs)
-    args = (self._tapec_read(),) if len(args) == 1 and args[0] is self else _read(args)
-    if kwargs and not READABLE.isdisjoint(map(type, kwargs.values())):
-        kwargs = dict(zip(kwargs, _read(kwargs.values())))
-    found = _function(self, func, types, args, kwargs)
-    return self._apart(found) if views else found
-
-
-def _without_key(self: Tensor, func: Any, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What has no key, perhaps since there is a Variable behind a tensor."""
-    if len(args) <= (_TRAITS.get(func) or _traits(func))[0] and "out" not in kwargs:
-        read = _read((*args, *kwargs.values()))
-        if any([a is not b for a, b in zip(read, (*args, *kwargs.values()))]):
-            return _function(self, func, (), read[: len(args)], dict(zip(kwargs, read[len(args) :])))
-    return call(ours, args, kwargs)
-
-
-def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _function(
+    self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int = 2
+) -> Any:
     """As `call`, for the commonest of arguments."""
     if kwargs and "out" in kwargs and type(kwargs["out"]) is Tensor and "casting" not in kwargs:
         out = kwargs.pop("out")
@@ -230,12 +240,12 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
                 note_user_line(error)
                 raise
         if func in _OF_THREE and len(args) == 3 and not kwargs:
-            given = operand_values(args)
-            if given is None:
-                args = _read(args)
+            given = operand_values(args) if type(self) is Tensor else None
+            if given is None:  # there may be Variables
+                args = tuple([x._tapec_read() if type(x) in READABLE else x for x in args])
                 given = operand_values(args)
             if given is not None:
-                return _OF_THREE[func](args, given)
+                return _OF_THREE[func](args, given, depth)
         return _other_function(self, func, types, args, kwargs)
     count = len(args)
     operands = args
@@ -253,12 +263,16 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
             v, w = x._value if type(x) is Tensor else x, y._value if kind is Tensor else y
             if type(v) is _ndarray and type(w) is _ndarray:
                 key, values = (ours, 2, v.shape, v.dtype, w.shape, w.dtype), [v, w]
+            elif type(x) in READABLE:
+                key, operands, values = _pair((ours, 2), x, y)
             else:  # np.einsum("ij->i", x)
                 key, operands, values = _row((ours,), args)
         elif kind in PLACED:  # np.sum(x, 0)
             operands, words, count = (x,), (y,), 1
         elif (kind is list or kind is tuple) and y and type(y[0]) in HOLDING:  # np.choose(places, [a, b])
             key, operands, values = _row((ours, 2, kind), (x, *y))
+        elif kind in READABLE:
+            key, operands, values = _pair((ours, 2), x, y) if type(x) in HOLDING else _row((ours,), args)
         else:
             word = word_of(y)
             if word is not None and not (kind is list and ours is take):
@@ -269,8 +283,13 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
             key, operands, values = _row((ours,), args)
         elif not (kind is list and ours is take) and (words := _words(args[1:])):  # np.swapaxes(x, 0, 1)
             operands, count = (x,), 1
+        elif kind in READABLE:
+            key, operands, values = _row((ours,), args)
     if count == 1:
         kind = type(x)
+        if kind is not Tensor and kind in READABLE:
+            operands = (x := x._tapec_read(),)
+            kind = Tensor
         if kind is Tensor or kind is _ndarray:
             v = x._value if kind is Tensor else x
             if type(v) is _ndarray:
@@ -282,21 +301,30 @@ def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs
             v, w = x._value if type(x) is Tensor else x, y._value if type(y) is Tensor else y
             if type(v) is _ndarray and type(w) is _ndarray:
                 key, values = (ours, kind, v.shape, v.dtype, w.shape, w.dtype), [v, w]
+            else:
+                key, operands, values = _pair((ours, kind), x, y)
         elif kind is list or kind is tuple:
             key, operands, values = _row((ours, kind, len(x)), x)
     if not key:
-        return _without_key(self, func, ours, args, kwargs)
+        args, kwargs = _settled(ours, args, kwargs)
+        return call(ours, args, kwargs, depth + 1)
     if words:
         key += words
     if kwargs:
         key, operands = _named(key, operands, values, kwargs)
         if not key:
-            return _without_key(self, func, ours, args, kwargs)
+            args, kwargs = _settled(ours, args, kwargs)
+            return call(ours, args, kwargs, depth + 1)
     plan = _find(key)
-    return unplanned(key, ours, args, kwargs, values) if plan is None else plan(operands, values)
+    if plan is None:
+        args, kwargs = _settled(ours, args, kwargs)
+        return unplanned(key, ours, args, kwargs, values)
+    return plan(operands, values, depth)
 
 
 def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if type(self) is not Tensor:
+        args, kwargs = _settled(FUNCTIONS.get(func), args, kwargs)
     if func in _OF_THREE and len(args) == 3 and not kwargs and NoneType not in map(type, args):
         return perform(WHERE if func is np.where else CLIP, args, (), 3)
     if (func is np.nonzero or func is np.where) and len(args) == 1 and not kwargs and type(args[0]) is Tensor:
@@ -317,9 +345,9 @@ _PLANNED: dict[Any, Any] = {f: ours for f, ours in FUNCTIONS.items() if f not in
 _any_function = ArrayLike.__array_function__
 Tensor.__array_function__ = _function  # type: ignore[method-assign, assignment]
 for _name, _ours in METHODS.items():
-    setattr(Tensor, _name, planned(_name, _ours))
+    setattr(Tensor, _name, paved(partial(planned, _name, _ours)))
 for _name, _ours, _args in (("T", FUNCTIONS[np.transpose], ()), ("mT", FUNCTIONS[np.swapaxes], (-1, -2))):
-    setattr(Tensor, _name, _property(_name, _ours, *_args))
+    setattr(Tensor, _name, property(paved(partial(_property, _name, _ours, _args))))
 
 
 # -- more than the plain call of a ufunc ------------------------------------------------------------------------------
@@ -333,7 +361,7 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
         return ufunc_method(self, ufunc, method, inputs, kwargs)
     if "out" not in kwargs:
         road = _function if type(self) is Tensor else of_variables
-        return road(self, _BOUND[method].get(ufunc) or _bound(ufunc, method), (), inputs, kwargs)
+        return road(self, _BOUND[method].get(ufunc) or _bound(ufunc, method), (), inputs, kwargs, 4)
     outs = kwargs["out"]
     if method == "__call__" and len(outs) == 1 and type(held := outs[0]) is Tensor:
         if len(kwargs) == 1:
@@ -349,7 +377,6 @@ def _bound(ufunc: np.ufunc, method: str) -> Any:
     if len(known) == _MANY:  # np.frompyfunc makes new ones
         for made in list(known.values()):
             _PLANNED.pop(made, None)
-            _TRAITS.pop(made, None)
         known.clear()
     made = known[ufunc] = partial(_call_ufunc, ufunc, method)
     _PLANNED[made] = made

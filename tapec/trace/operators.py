@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 from sys import _getframe
 from typing import Any
 
@@ -15,7 +16,7 @@ from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import UNARY, defers, sparse_product
 from tapec.trace.recorder import CURRENT
 from tapec.trace.steps import plan_of_any
-from tapec.trace.tensor import NUMERIC, PLAIN, READABLE, USER_FILES, Tensor, perform, record, user_frame, wrap
+from tapec.trace.tensor import NUMERIC, PLAIN, READABLE, USER_FILES, Tensor, paved, perform, record, user_frame, wrap
 
 __all__ = ["OPERATORS"]
 
@@ -23,13 +24,16 @@ _new = object.__new__
 _ndarray = np.ndarray
 
 
-def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
-    """The operator and its reflected form: one road, paved twice, and a third time in `Tensor.__array_ufunc__` for any
-    number of operands. What they would share costs a call at each operation, or a question which of them it is.
+def _forward(ufunc: np.ufunc, compute: Any, further: int) -> Any:
+    """An operator. For `further` see `paved`.
+
+    The same road is paved again for the reflected form, and a third time in `Tensor.__array_ufunc__` for any number of
+    operands. What they would share costs a call at each operation, or a question which of them it is.
     """
     op = UFUNCS[ufunc]
+    depth = 1 + further
 
-    def forward(self: Tensor, other: Any) -> Any:
+    def call(self: Tensor, other: Any) -> Any:
         kind = type(other)
         out = _new(Tensor)
         try:
@@ -55,7 +59,7 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
         if rec.append is not None and (self._mark is mark or (kind is Tensor and other._mark is mark)):
             if kind is _ndarray:
                 other = rec.log.seen(other)
-            frame = _getframe(1)
+            frame = _getframe(depth)
             code = frame.f_code
             if code.co_filename not in USER_FILES:  # np.polyval and its kin
                 frame = user_frame(frame)
@@ -63,10 +67,18 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
             rec.append((op, (self, other), (), out, code, frame.f_lasti))
             out._mark = mark
         else:
-            record(rec, op, (self, other), (), out)
+            record(rec, op, (self, other), (), out, depth + 1)
         return out
 
-    def reflected(self: Tensor, other: Any) -> Any:
+    return call
+
+
+def _reflected(ufunc: np.ufunc, compute: Any, further: int) -> Any:
+    """The reflected form."""
+    op = UFUNCS[ufunc]
+    depth = 1 + further
+
+    def call(self: Tensor, other: Any) -> Any:
         kind = type(other)
         if kind is complex or (kind not in PLAIN and (kind is not _ndarray or other.dtype.kind not in NUMERIC)):
             return _mixed(op, self, other, True)  # Python's complex would take a NumPy float for one of its own
@@ -85,7 +97,7 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
         if rec.append is not None and self._mark is mark:
             if kind is _ndarray:
                 other = rec.log.seen(other)
-            frame = _getframe(1)
+            frame = _getframe(depth)
             code = frame.f_code
             if code.co_filename not in USER_FILES:  # np.polyval and its kin
                 frame = user_frame(frame)
@@ -93,19 +105,20 @@ def _fast_binary(ufunc: np.ufunc, compute: Any) -> tuple[Any, Any]:
             rec.append((op, (other, self), (), out, code, frame.f_lasti))
             out._mark = mark
         else:
-            record(rec, op, (other, self), (), out)
+            record(rec, op, (other, self), (), out, depth + 1)
         return out
 
-    return forward, reflected
+    return call
 
 
-def _fast_unary(name: str, ufunc: np.ufunc) -> Any:
+def _fast_unary(name: str, ufunc: np.ufunc, further: int) -> Any:
     """It has one plan for all operands but Python's numbers, of which it makes such numbers."""
+    depth = 2 + further
     follow, general = plan_of_any(UFUNCS[ufunc], 1), getattr(ArrayLike, name)
 
     def call(self: Tensor) -> Any:
         if type(self) is Tensor and type(self._value) not in NUMBERS:
-            return follow((self,), [self._value])
+            return follow((self,), [self._value], depth)
         return general(self)
 
     return call
@@ -140,9 +153,8 @@ OPERATORS = {  # the operators that have a fast road
     "ne": (np.not_equal, operator.ne),
 }
 for _name, (_ufunc, _compute) in OPERATORS.items():
-    _forward, _reflected = _fast_binary(_ufunc, _compute)
-    setattr(Tensor, f"__{_name}__", _forward)
+    setattr(Tensor, f"__{_name}__", paved(partial(_forward, _ufunc, _compute)))
     if f"__r{_name}__" in vars(ArrayLike):
-        setattr(Tensor, f"__r{_name}__", _reflected)
+        setattr(Tensor, f"__r{_name}__", paved(partial(_reflected, _ufunc, _compute)))
 for _name, _ufunc in UNARY.items():
-    setattr(Tensor, f"__{_name}__", _fast_unary(f"__{_name}__", _ufunc))
+    setattr(Tensor, f"__{_name}__", paved(partial(_fast_unary, f"__{_name}__", _ufunc)))

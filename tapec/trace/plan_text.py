@@ -1,9 +1,9 @@
 """Plans, written out as functions: nothing is looked up that is known when the plan is made.
 
-The text hangs on what goes where, not on ops and shapes, so a few texts serve all plans. For `np.outer(a, b)` of
-vectors, which is a reshape and a product:
+The text hangs on what goes where, not on ops and shapes, so a few texts serve all plans. `depth` is that of `record`.
+For `np.outer(a, b)` of vectors, which is a reshape and a product:
 
-    def follow(operands, values):
+    def follow(operands, values, depth):
         try:
             v0, v1 = values
             v2 = c0(v0)
@@ -20,7 +20,7 @@ vectors, which is a reshape and a product:
             mark = rec.mark
             if rec.append is not None and rec.trace is None and (type(a0) is Tensor and a0._mark is mark):
                 if type(a1) is ndarray: a1 = rec.log.seen(a1)
-                frame = _getframe(2)
+                frame = _getframe(depth)
                 code = frame.f_code
                 if code.co_filename not in USER_FILES:
                     frame = user_frame(frame)
@@ -31,7 +31,7 @@ vectors, which is a reshape and a product:
                 append((o1, (v2, a1), p1, x3, code, lasti))
                 x3._mark = mark
             else:
-                general(rec, operands, [v0, v1, v2, v3], [x3])
+                general(rec, operands, [v0, v1, v2, v3], [x3], depth)
         return x3
 """
 
@@ -73,7 +73,7 @@ class Text(NamedTuple):
     """What a function is written from. Places count operands first, then constants, then results.
 
     `own` are the places of constants that are no numbers of Python's; `ends` those of the results; `views` tells, for
-    each of them, from which operand it may be a view, or None; `depth` frames further out is most likely the user's.
+    each of them, from which operand it may be a view, or None.
     """
 
     operands: int
@@ -83,7 +83,6 @@ class Text(NamedTuple):
     ends: tuple[int, ...]
     views: tuple[int | None, ...]
     arranged: bool
-    depth: int = 2
 
 
 @lru_cache(maxsize=1024)
@@ -117,7 +116,7 @@ def _function(text: Text) -> Iterator[str]:
     numbers = {k for line in text.lines for k in line.scalars}
     views = {k for k, operand in zip(text.ends, text.views) if operand is not None}
     results = [f"x{k}" if k in made else f"operands[{k}]" for k in text.ends]
-    yield "    def follow(operands, values):"
+    yield "    def follow(operands, values, depth):"
     yield "        try:"
     if text.operands:
         yield f"            {_row('v', range(text.operands))} = values"
@@ -167,7 +166,7 @@ def _recording(text: Text) -> Iterator[str]:
     if text.operands:
         yield f"{_row('a', range(text.operands))} = operands"
         yield "mark = rec.mark"
-    general = f"    general(rec, operands, [{_args('v', _places(text))}], [{_args('x', made_in(text))}])"
+    general = f"    general(rec, operands, [{_args('v', _places(text))}], [{_args('x', made_in(text))}], depth)"
     plain = _beside(text)[0]
     if not any([line.moves for line in text.lines]):  # made of nothing that is watched: only traced functions take it
         yield f"if {' or '.join(['rec.trace is not None', *[f'type(a{k}) is Tensor' for k in plain]])}:"
@@ -187,7 +186,7 @@ def _at_once(word: str, text: Text) -> Iterator[str]:
     asked = ["rec.append is not None", _watched(text, groups)]
     asked += [f"(type(a{k}) is not Tensor or a{k}._mark is None)" for k in plain]
     yield f"{word} {' and '.join(asked)}:"
-    for statement in _appending(text, groups, text.depth):
+    for statement in _appending(text, groups):
         yield "    " + statement
 
 
@@ -204,11 +203,8 @@ def _beside(text: Text) -> tuple[list[int], list[int]]:
     return sorted(set().union(*[hangs[line.to[0]] for line in lines])), [k for line in lines for k in line.to]
 
 
-def _appending(text: Text, groups: list[set[int]], depth: int) -> Iterator[str]:
-    """What moves is recorded. The rest is a leaf for it, and no view of an array that may change.
-
-    For `depth` see `record`.
-    """
+def _appending(text: Text, groups: list[set[int]]) -> Iterator[str]:
+    """What moves is recorded. The rest is a leaf for it, and no view of an array that may change."""
     first, made = text.operands + text.constants, made_in(text)
     names = {k: f"a{k}" for k in range(text.operands)}
     names |= {k: f"h{k}" if k in text.own else f"v{k}" for k in range(text.operands, first)}
@@ -219,7 +215,7 @@ def _appending(text: Text, groups: list[set[int]], depth: int) -> Iterator[str]:
     for k in sorted({k for line in text.lines if line.moves for k in line.picks if k < text.operands}):
         if {k} not in groups:
             yield f"if type(a{k}) is ndarray: a{k} = rec.log.seen(a{k})"
-    yield f"frame = _getframe({depth})"
+    yield "frame = _getframe(depth)"
     yield "code = frame.f_code"
     yield "if code.co_filename not in USER_FILES:"
     yield "    frame = user_frame(frame)"
@@ -254,12 +250,12 @@ def noting(text: Text, watched: tuple[int, ...]) -> Any:
     made = made_in(text)
     code = ["def make(ops, ps):"]
     code += [f"    {_row(letter, range(len(text.lines)))} = {whole}" for letter, whole in (("o", "ops"), ("p", "ps"))]
-    code += ["    def note(rec, operands, known, results):"]
+    code += ["    def note(rec, operands, known, results, depth):"]
     for letter, places, row in (("a", range(text.operands), "operands"), ("v", _places(text), "known")):
         code.append(f"        {_row(letter, places)} = {row}")
     code += [f"        {_row('x', made)} = results"] if made else []
     code.append("        mark = rec.mark")
-    code += ["        " + statement for statement in _appending(text, _groups(text, watched), text.depth + 2)]
+    code += ["        " + statement for statement in _appending(text, _groups(text, watched))]
     return _made([*code, "    return note"])
 
 

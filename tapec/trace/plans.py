@@ -8,7 +8,6 @@ on it is computed and recorded at once. A function that looks at values refuses 
 
 from __future__ import annotations
 
-from functools import partial
 from marshal import dumps
 from types import NoneType
 from typing import Any
@@ -21,12 +20,11 @@ from tapec.ops.layout import RESHAPE, ravel
 from tapec.ops.reading import take
 from tapec.trace.asking import answer, plan_for
 from tapec.trace.by_value import plan_by_value
-from tapec.trace.tensor import NUMERIC, Tensor, wrap
+from tapec.trace.tensor import HOLDING, NUMERIC, Tensor, wrap
 
 __all__ = [
     "BOUNDS",
     "BY_MEMORY",
-    "HOLDING",
     "INTS",
     "PLACED",
     "PLANS",
@@ -54,7 +52,6 @@ _FEW = 32
 _LONG = 64  # lists that are looked through
 _SIMPLE = frozenset({int, bool, float, NoneType})
 _ROWS = frozenset({list, tuple})
-HOLDING = frozenset({Tensor, _ndarray})  # lists that begin with these are no words
 _find = PLANS.get
 
 
@@ -147,8 +144,8 @@ def _take(row: Any, key: list[Any], operands: list[Any], values: list[Any]) -> b
     return True
 
 
-def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Our function of these arguments: by its plan, where there is one."""
+def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int = 3) -> Any:
+    """Our function of these arguments: by its plan, where there is one. For `depth` see `record`."""
     if ours is take and len(args) > 1 and type(args[1]) is list and not holds_stand_in(args[1]):
         args = (args[0], wrap(np.asarray(args[1])), *args[2:])  # which places does not matter
     key: list[Any] = [ours, ...]  # told by the second from the keys of the commonest calls
@@ -162,16 +159,14 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return run(ours, args, kwargs)
     found = tuple(key)
     plan = _find(found)
-    return unplanned(found, ours, args, kwargs, values, 3) if plan is None else plan(tuple(operands), values)
+    return unplanned(found, ours, args, kwargs, values) if plan is None else plan(tuple(operands), values, depth)
 
 
-def unplanned(
-    key: Any, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], values: list[Any], depth: int = 2
-) -> Any:
-    """Where no plan was found under a key. For `depth` see `plan_of`; a ufunc's method lies two frames further in."""
+def unplanned(key: Any, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], values: list[Any]) -> Any:
+    """Where no plan was found under a key."""
     if all([v.dtype.kind in NUMERIC for v in values]):
         if comes_again(key) and not (bytes in map(type, key) and _are_many(ours)):
-            remember(key, _planned(ours, args, kwargs, depth + 2 * (type(ours) is partial)))
+            remember(key, _planned(ours, args, kwargs))
     return run(ours, args, kwargs)
 
 
@@ -200,11 +195,10 @@ def remember(key: Any, plan: Any) -> None:
     PLANS[key] = plan
 
 
-def _planned(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int) -> Any:
-    """For `depth` see `plan_of`."""
+def _planned(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found = answer(ours, args, kwargs)
     if found is None:
-        return plan_by_value(ours, args, kwargs, depth)
+        return plan_by_value(ours, args, kwargs)
     if ours is ravel and not (found.ops and found.ops[-1].op is RESHAPE):
         return None
-    return plan_for(found, ours, args, kwargs, depth)
+    return plan_for(found, ours, args, kwargs)

@@ -26,7 +26,7 @@ from tapec.tuples import NamedTuple
 __all__ = ["Answer", "Notes", "Plan", "plan_of"]
 
 _ndarray = np.ndarray
-Plan = Callable[[tuple[Any, ...], list[Any]], Any]  # of the operands and their values
+Plan = Callable[[tuple[Any, ...], list[Any], int], Any]  # of the operands, their values and `depth`, as in `record`
 
 
 class Notes(Builder):
@@ -88,11 +88,10 @@ class Answer(NamedTuple):
         return self.kind is None and self.results == self.ops and self.ops[0].inputs == tuple(self.inputs)
 
 
-def plan_of(answer: Answer, ours: Any, views: bool, by_numpy: Any = None, depth: int = 2) -> Plan:
+def plan_of(answer: Answer, ours: Any, views: bool, by_numpy: Any = None) -> Plan:
     """How to answer from now on. A place stands for each operand, constant and result.
 
-    `views`: NumPy's results may share memory with the operands; `by_numpy` finds NumPy's own function for the call;
-    `depth`: so many frames further out than the plan's is most likely the user's.
+    `views`: NumPy's results may share memory with the operands; `by_numpy` finds NumPy's own function for the call.
     """
     places = {node: k for k, node in enumerate([*answer.inputs, *answer.constants])}
     count, first = len(answer.inputs), len(places)
@@ -105,7 +104,7 @@ def plan_of(answer: Answer, ours: Any, views: bool, by_numpy: Any = None, depth:
     chains = [_chain(answer, node, places) if views else (None, None) for node in answer.results]
     kind = answer.kind
     origins = tuple([operand for operand, _ in chains])
-    text = Text(count, first - count, owned, lines, ends, origins, kind is not None, depth)
+    text = Text(count, first - count, owned, lines, ends, origins, kind is not None)
     general = General([(n.op, n.params) for n in nodes], text)
     return written(text)(
         [c.function for c in calls],
@@ -164,7 +163,7 @@ class General:
         self.text = text
         self.notes: dict[tuple[int, ...], Any] = {}  # for those operands that are watched
 
-    def add(self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any]) -> None:
+    def add(self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any], depth: int) -> None:
         if rec.append is not None and rec.trace is None:
             watched = self._watched(rec, operands)
             if watched is not None:
@@ -172,9 +171,9 @@ class General:
                     note = self.notes.get(watched)
                     if note is None:
                         note = self.notes[watched] = noting(self.text, watched)(*zip(*self.ops))
-                    note(rec, operands, known, results)
+                    note(rec, operands, known, results, depth + 2)
                 return
-        self._record(rec, operands, known, results)
+        self._record(rec, operands, known, results, depth + 3)
 
     def _watched(self, rec: Recorder, operands: tuple[Any, ...]) -> tuple[int, ...] | None:
         """Which operands the only tape watches; None where another one knows some."""
@@ -186,7 +185,9 @@ class General:
                 watched += (k,)
         return watched
 
-    def _record(self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any]) -> None:
+    def _record(
+        self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any], depth: int
+    ) -> None:
         text = self.text
         first = text.operands + text.constants
         may_change = _ndarray in map(type, operands)
@@ -196,7 +197,7 @@ class General:
             objects[k] = result
         for (op, params), line in zip(self.ops, text.lines):
             out: Any = tuple([objects[k] for k in line.to]) if line.several else objects[line.to[0]]
-            record(rec, op, tuple([objects[k] for k in line.picks]), params, out, 4)
+            record(rec, op, tuple([objects[k] for k in line.picks]), params, out, depth)
 
 
 def _own_constant(x: Any) -> Any:

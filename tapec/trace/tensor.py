@@ -10,6 +10,7 @@ What tensors answer to `float()`, NumPy's `__array__` and the like stands in `co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from sys import _getframe
 from typing import Any
 
@@ -26,14 +27,18 @@ from tapec.trace.links import share
 from tapec.trace.recorder import CURRENT, Mark, Recorder, traces
 
 __all__ = [
+    "HOLDING",
     "LAID_OUT",
     "READABLE",
     "Tensor",
     "Unread",
+    "further_in",
     "operand_values",
+    "paved",
     "perform",
     "plain_value",
     "raw_value",
+    "readable",
     "record",
     "record_change",
     "set_raw_value",
@@ -164,8 +169,10 @@ class Tensor(ArrayLike):
                 values.append(x)
             elif kind in READABLE:
                 tensor = x._tapec_read()
+                read = list(inputs)
+                read[len(values)] = tensor
+                inputs = tuple(read)
                 values.append(tensor._value)
-                inputs = tuple([tensor if i is x else i for i in inputs])
             else:
                 return perform(op, inputs, ())
         out = _new(Tensor)
@@ -225,6 +232,15 @@ class Total(Tensor):
     def __truediv__(self, count: Any) -> Tensor:
         self.__class__ = Tensor  # type: ignore[assignment]
         return self / (int(count) if type(count) is np.intp else count)
+
+
+HOLDING: set[type] = {Tensor, _ndarray}  # lists that begin with these hold operands
+
+
+def readable(kind: type) -> None:
+    """Let the objects of a class be operands, as Variables are: `_tapec_read` gives the tensor that they stand for."""
+    READABLE.add(kind)
+    HOLDING.add(kind)
 
 
 def show(value: Any) -> str:
@@ -380,6 +396,19 @@ def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any
             part._mark = mark
     else:
         out._mark = mark
+
+
+def paved(make: Callable[[int], Any]) -> Any:
+    """The road that `make(0)` gives, for calls by the user. Of `make(1)` the user's line lies one frame further out."""
+    road = make(0)
+    road._tapec_make = make
+    return road
+
+
+def further_in(road: Any) -> Any:
+    """The same road for somebody who is called by the user, and takes it."""
+    make = getattr(road, "_tapec_make", None)
+    return road if make is None else make(1)
 
 
 def record_change(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Tensor, before: Tensor) -> None:

@@ -103,6 +103,30 @@ def test_a_function_that_changes_nothing_gives_a_tensor_of_its_own(f):
     assert before.numpy().tolist() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, v: np.fix(x, v),
+        lambda x, v: np.round(x, 0, v),
+        lambda x, v: np.cumsum(x, 0, None, v),
+        lambda x, v: np.clip(x, 0.0, 1.0, v),
+        lambda x, v: np.add(x, x, v),
+        lambda x, v: np.multiply.accumulate(x, 0, None, v),
+        lambda x, v: np.cumsum(x, out=v),
+        lambda x, v: x.cumsum(out=v),
+        lambda x, v: x.cumsum(0, None, v),
+        lambda x, v: x.round(0, v),
+    ],
+)
+def test_no_function_writes_into_a_variable(f):
+    v = Variable([1.0, 2.0])
+    for x in (constant([3.0, 4.0]), Variable([3.0, 4.0]), v):
+        for _ in range(3):  # by its plan, if there were one
+            with pytest.raises(tapec.InPlaceError, match="not a Variable"):
+                f(x, v)
+        assert v.numpy().tolist() == [1.0, 2.0]
+
+
 def test_changing_what_was_read_changes_no_variable():
     v = Variable([1.0, 2.0])
     read = v.read_value()

@@ -70,12 +70,6 @@ def test_what_is_made_of_nothing_is_for_traced_functions():
     assert "append" not in made
 
 
-def test_the_users_frame_may_be_further_out():
-    lines = (Line((0,), (1,), (), (), False, True),)
-    assert "_getframe(2)" in text(1, 0, (), lines, (1,), (None,), False)
-    assert "_getframe(3)" in text(1, 0, (), lines, (1,), (None,), False, 3)
-
-
 def test_a_result_may_be_an_operand_itself():
     made = text(2, 0, (), (), (1,), (None,), False)
     assert "return operands[1]" in made
