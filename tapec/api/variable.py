@@ -110,7 +110,7 @@ class Variable(ArrayLike):
     # -- assignment -----------------------------------------------------------------------------------------------
     def assign(self, value: Any) -> Variable:
         """Give it a new value of the same shape; what was computed before keeps the old one."""
-        self._set(np.array(_plain(value, self)), "assign")
+        self._set(np.array(value._value if type(value) is Tensor else _plain(value, self)), "assign")
         return self
 
     def assign_add(self, delta: Any) -> Variable:
@@ -125,7 +125,7 @@ class Variable(ArrayLike):
 
     def _moved(self, delta: Any, ufunc: np.ufunc) -> Any:
         old = self._tensor._value
-        if not isinstance(delta, IndexedSlices):
+        if type(delta) is Tensor or not isinstance(delta, IndexedSlices):
             change = delta._value if type(delta) is Tensor else _plain(delta, self)
             try:
                 return ufunc(old, change)
@@ -150,7 +150,7 @@ class Variable(ArrayLike):
         old = self._tensor._value
         if new.shape != old.shape:
             raise TapeValueError(at_user_line(_misfit(self, new.shape)))
-        if new.dtype != old.dtype:
+        if new.dtype is not old.dtype and new.dtype != old.dtype:
             if _RANK[new.dtype.kind] > _RANK[old.dtype.kind]:
                 raise TapeTypeError(
                     at_user_line(
@@ -159,7 +159,9 @@ class Variable(ArrayLike):
                     )
                 )
             new = new.astype(old.dtype)
-        self._tensor = wrap(_fixed(new))
+        if type(new) is np.ndarray:  # as `_fixed` has it, without the call
+            new.setflags(False)  # type: ignore[call-arg]
+        self._tensor = wrap(new)
 
     # -- as an array ------------------------------------------------------------------------------------------------
     def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
