@@ -17,7 +17,7 @@ from tapec.ops.copying import COPY
 from tapec.trace.calls import of_variables
 from tapec.trace.convert import to_array
 from tapec.trace.operators import OPERATORS
-from tapec.trace.recorder import CURRENT
+from tapec.trace.recorder import current
 from tapec.trace.tensor import Tensor, further_in, plain_value, readable, record, show, wrap
 
 __all__ = ["Variable", "same"]
@@ -57,7 +57,7 @@ class Variable(ArrayLike):
     def _tapec_read(self) -> Tensor:
         """The current value as a tensor; what records gets to know that it was read."""
         tensor = self._tensor
-        rec = CURRENT.get()
+        rec = current()
         if rec is not None and tensor._mark is not rec.mark:
             for tape in rec.tapes:
                 tape.accessed(self, tensor)
@@ -85,7 +85,7 @@ class Variable(ArrayLike):
 
     def numpy(self) -> Any:
         """The current value: an array of its own, or a NumPy scalar."""
-        rec = CURRENT.get()
+        rec = current()
         if rec is not None and rec.trace is not None:
             rec.trace.unsettle(f"it looks at the values of Variable {self._name!r}")
         return self._tensor.numpy()
@@ -139,7 +139,7 @@ class Variable(ArrayLike):
 
     def _set(self, new: Any, what: str) -> None:
         """Take a value over, which nobody else holds."""
-        rec = CURRENT.get()
+        rec = current()
         if rec is not None and rec.trace is not None:
             raise InPlaceError(
                 at_user_line(
@@ -228,7 +228,7 @@ def same(tensor: Tensor) -> Tensor:
 
 def _with_value(tensor: Tensor, value: Any) -> Tensor:
     out = wrap(value)
-    rec = CURRENT.get()
+    rec = current()
     if rec is not None:
         record(rec, COPY, (tensor,), (), out)
     return out

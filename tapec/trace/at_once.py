@@ -28,7 +28,7 @@ from tapec.trace.computing import direct
 from tapec.trace.links import Views
 from tapec.trace.parts import BY_PLACES, SLOTS, encoded
 from tapec.trace.plans import BOUNDS
-from tapec.trace.recorder import CURRENT, Recorder
+from tapec.trace.recorder import Recorder, current
 from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, as_seen, user_frame
 from tapec.trace.views import expire
 
@@ -42,7 +42,7 @@ _ndarray = np.ndarray
 # -- may it be changed at once? ---------------------------------------------------------------------------------------
 def recorder_of(t: Tensor) -> Recorder | None:
     """The recordings, if they are one tape, and it has computed this tensor or does not know it."""
-    rec, value = CURRENT.get(), t._value
+    rec, value = current(), t._value
     if rec is None or rec.append is None or rec.trace is not None:
         return None
     if type(value) is not _ndarray or not value.flags.writeable:

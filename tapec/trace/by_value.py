@@ -11,7 +11,7 @@ from typing import Any
 
 from tapec.ops.array import run
 from tapec.trace.asking import answer, is_operand, may_decide, plan_for
-from tapec.trace.recorder import CURRENT
+from tapec.trace.recorder import current
 from tapec.trace.steps import Plan
 from tapec.trace.tensor import Tensor
 
@@ -43,7 +43,7 @@ class _ByValue:
         self.known: dict[bytes, Any] = {}  # False: came once, None: there is no plan
 
     def follow(self, operands: tuple[Any, ...], values: list[Any], depth: int) -> Any:
-        rec = CURRENT.get()
+        rec = current()
         if rec is not None and rec.trace is not None:
             return self.run(operands)
         first, more = self.places

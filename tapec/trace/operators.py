@@ -14,7 +14,7 @@ from tapec.ir import Op
 from tapec.ir.types import NUMBERS
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import UNARY, defers, sparse_product
-from tapec.trace.recorder import CURRENT
+from tapec.trace.recorder import current
 from tapec.trace.steps import plan_of_any
 from tapec.trace.tensor import NUMERIC, PLAIN, READABLE, USER_FILES, Tensor, paved, perform, record, user_frame, wrap
 
@@ -51,7 +51,7 @@ def _forward(ufunc: np.ufunc, compute: Any, further: int) -> Any:
             note_user_line(error)
             raise
         out._link = None
-        rec = CURRENT.get()
+        rec = current()
         if rec is None:
             out._mark = None
             return out
@@ -89,7 +89,7 @@ def _reflected(ufunc: np.ufunc, compute: Any, further: int) -> Any:
             note_user_line(error)
             raise
         out._link = None
-        rec = CURRENT.get()
+        rec = current()
         if rec is None:
             out._mark = None
             return out

@@ -20,7 +20,7 @@ from tapec.ops.reading import NONZERO
 from tapec.trace.asking import answer
 from tapec.trace.links import share
 from tapec.trace.plans import BOUNDS, INTS, PLANS, comes_again, remember
-from tapec.trace.recorder import CURRENT
+from tapec.trace.recorder import current
 from tapec.trace.tensor import USER_FILES, Tensor, as_seen, paved, record, user_frame, wrap
 
 __all__ = ["BY_PLACES", "SLOTS", "encoded"]
@@ -89,7 +89,7 @@ def _getitem(further: int) -> Any:
             note_user_line(error)
             raise
         out._mark = out._link = None
-        rec = CURRENT.get()
+        rec = current()
         if rec is not None:
             if rec.append is not None and self._mark is rec.mark:
                 inputs = (self, *(as_seen(rec, arrays) if theirs else arrays))
@@ -232,7 +232,7 @@ def _places(mask: Any) -> tuple[Any, ...]:
     """Where a mask is true; of a recorded mask that is recorded."""
     if type(mask) is Tensor:
         return _recorded_places(mask, 5)
-    rec = CURRENT.get()
+    rec = current()
     return mask.nonzero() if rec is None or rec.append is None else rec.log.places(mask)
 
 
@@ -263,7 +263,7 @@ def nonzero(self: Tensor) -> Any:
 
 def _recorded_places(t: Tensor, depth: int) -> tuple[Tensor, ...]:
     places = tuple(map(wrap, t._value.nonzero()))
-    rec = CURRENT.get()
+    rec = current()
     if rec is not None:
         record(rec, NONZERO, (t,), (), places, depth)
     return places

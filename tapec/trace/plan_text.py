@@ -14,7 +14,7 @@ For `np.outer(a, b)` of vectors, which is a reshape and a product:
         x3 = new(Tensor)
         x3._value = v3
         x3._link = x3._mark = None
-        rec = CURRENT.get()
+        rec = current()
         if rec is not None:
             a0, a1 = operands
             mark = rec.mark
@@ -47,7 +47,7 @@ import numpy as np
 
 from tapec.errors import note_user_line
 from tapec.trace.links import share
-from tapec.trace.recorder import CURRENT
+from tapec.trace.recorder import current
 from tapec.trace.tensor import USER_FILES, Tensor, user_frame, wrap
 from tapec.tuples import NamedTuple
 
@@ -139,7 +139,7 @@ def _function(text: Text) -> Iterator[str]:
         yield f"        x{k} = new(Tensor)"
         yield f"        x{k}._value = v{k}"
         yield f"        x{k}._link = x{k}._mark = None"
-    yield "        rec = CURRENT.get()"
+    yield "        rec = current()"
     yield "        if rec is not None:"
     for statement in _recording(text):
         yield "            " + statement
@@ -301,7 +301,7 @@ def _args(letter: str, places: Any) -> str:
 
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<plan>")
 _SPACE = {
-    "CURRENT": CURRENT,
+    "current": current,
     "Tensor": Tensor,
     "USER_FILES": USER_FILES,
     "_getframe": _getframe,

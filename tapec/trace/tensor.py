@@ -24,7 +24,7 @@ from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import ufunc_method
 from tapec.ops.define import WEAK, as_data, as_operand, holds_stand_in
 from tapec.trace.links import share
-from tapec.trace.recorder import CURRENT, Mark, Recorder, traces
+from tapec.trace.recorder import Mark, Recorder, current, traces
 
 __all__ = [
     "HOLDING",
@@ -98,7 +98,7 @@ class Tensor(ArrayLike):
         self = _new(cls)
         self._value = plain_value(value, dtype)
         self._mark = None
-        rec = CURRENT.get()
+        rec = current()
         self._link = None if rec is None or rec.trace is None else rec.trace.token
         return self
 
@@ -183,7 +183,7 @@ class Tensor(ArrayLike):
             note_user_line(error)
             raise
         out._link = None
-        rec = CURRENT.get()
+        rec = current()
         if rec is None:
             out._mark = None
         elif rec.append is not None and tensor._mark is rec.mark:  # as `record` has it, without the call
@@ -316,7 +316,7 @@ def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]
         values = [x._value if isinstance(x, Tensor) else x for x in inputs]
     value = run_op(op, values, params)
     out: Any = tuple([wrap(v) for v in value]) if op.multi else wrap(value)
-    rec = CURRENT.get()
+    rec = current()
     if rec is not None:
         record(rec, op, inputs, params, out, depth)
     if type(value) is _ndarray and value.base is not None and inputs and type(inputs[0]) is Tensor:
