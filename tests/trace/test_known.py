@@ -75,7 +75,7 @@ def afresh(f, *xs):
 # -- what is written -------------------------------------------------------------------------------------------------
 def test_the_text_in_the_documentation():
     tape, _ = record(lambda x: np.sin(x * 2.0), constant(3.0))
-    shown = recognise.__doc__.partition("\n\n")[2].partition("\n\nIt ")[0]
+    shown = recognise.__doc__.partition(":\n\n")[2].partition("\n\nIt ")[0]
     assert [line.removeprefix("    ") for line in shown.splitlines()] == recognise.text_of(tape.log).splitlines()
 
 
