@@ -129,6 +129,10 @@ def function_template(node: Node, out: bool = False) -> Template:
 
 def out_template(node: Node) -> Template:
     """The op writing into its last argument."""
+    if node.op.kind == "layout":  # whose parameters belong to the call
+        text = own_template(node).text  # type: ignore[union-attr]
+        n = len(node.inputs)
+        return parse_template(f"{text[:-1]}, out={slots(n + 1)[n]})", n + 1)
     return BIT_BY_BIT[template_of(node)][1] if node.op.name == "where" else function_template(node, out=True)
 
 

@@ -221,7 +221,7 @@ class Lowering(Buffers):
         buffer = None
         kind = "product" if self.plan.templates[node] in BY_DOT else node.op.kind
         if self.has_out(node) and (
-            (kind == "elementwise" and self.plan.is_big(node.type))
+            (kind in ("elementwise", "layout") and self.plan.is_big(node.type))
             or (kind == "product" and is_big(node.type, TIMES))  # `a.dot(b)` is called faster than `np.matmul`
         ):
             buffer = self.reuse(node.type, self.wish(node), node)

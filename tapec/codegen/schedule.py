@@ -15,6 +15,7 @@ from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
 
 __all__ = ["as_needed", "early_ends", "put_off", "scheduled", "views_late"]
 
+JOINED = {"concatenate", "roll"}  # of parts of their operands
 SHRINKS = 4  # times smaller than what it reads: else not much is gained
 
 
@@ -86,14 +87,15 @@ def _views_of(node: Node) -> list[Node]:
 
 
 def late_starts(nodes: Sequence[Node]) -> list[Node]:
-    """The same with what gradients make out of inputs alone, by elements, moved to where it is first read; and with the
-    numbers that they write into an array, so that what stood there has been read, and nobody needs a copy."""
+    """The same with what gradients make out of inputs alone, by elements or of parts, moved to where it is first read;
+    and with the numbers that they write into an array, so that what stood there has been read, and nobody needs a copy.
+    """
     late: set[Node] = set()
     for n in nodes:
         if n.role is not None and is_write(n) and is_literal(n.inputs[1]):
             late.add(n)
-        elif n.role is not None and n.op.kind == "elementwise" and is_big(n.type):
-            if all([i.op is INPUT or i.op is CONSTANT or i in late for i in n.inputs]):
+        elif n.role is not None and (n.op.kind == "elementwise" or n.op.name in JOINED) and is_big(n.type):
+            if all([i.op is INPUT or i.op is CONSTANT or i in late for i in map(_seen, n.inputs)]):
                 late.add(n)
     return put_off(nodes, late) if late else list(nodes)
 

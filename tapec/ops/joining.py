@@ -52,6 +52,7 @@ CONCATENATE = define(
     linear=(0,),
     batch=lambda batched, *xs, axis: np.concatenate(lead(batched, xs), axis + 1),
     source=_joining_source("concatenate"),
+    out=True,
     sample=both(drawn((2, 3), (1, 3), axis=0), drawn((2, 3), (2, 0), (2, 1), axis=1), drawn((2,), axis=0)),
     numpy=np.concatenate,
 )

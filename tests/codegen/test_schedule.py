@@ -62,6 +62,28 @@ def test_what_gradients_make_of_inputs_alone_is_added_where_it_is_needed():
     assert found[at - 1].startswith("d_x = ")
 
 
+def lattice(u):
+    return np.sum(0.5 * (np.roll(u, 1, 0) - u) ** 2 + 0.5 * (np.roll(u, 1, 1) - u) ** 2 + 0.25 * (u * u - 1.0) ** 2)
+
+
+def test_what_is_rolled_or_joined_of_inputs_alone_waits_as_well_and_takes_memory_that_is_free():
+    u, v = rng.normal(size=(128, 128)), rng.normal(size=(128, 128))
+    product = tapec.hvp(lattice)
+    np.testing.assert_allclose(product(u, v), (3.0 * u * u + 3.0) * v - neighbours(v), atol=1e-12)
+    found = [line.partition("#")[0].strip() for line in product.source(u, v).splitlines()]
+    joined = [k for k, line in enumerate(found) if "np.concatenate" in line]
+    assert len(joined) == 3 and sum(", out=" in found[k] for k in joined) == 2
+    assert joined[0] > found.index("g += t")
+    tracemalloc.start()
+    product(u, v)
+    assert tracemalloc.get_traced_memory()[1] < 3.5 * u.nbytes
+    tracemalloc.stop()
+
+
+def neighbours(v):
+    return np.roll(v, 1, 0) + np.roll(v, -1, 0) + np.roll(v, 1, 1) + np.roll(v, -1, 1)
+
+
 def test_what_the_user_wrote_stays_where_it_is():
     def f(x, y):
         a = np.exp(x)
