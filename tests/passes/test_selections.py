@@ -12,6 +12,7 @@ X = "%c: bool[3], %d: bool[3], %a: f64[3], %b: f64[3], %x: f64[3], %s: f64[], %y
 NEAR = "absolute %x; less_equal %0, 1.5; sign %x"
 MANY = "%x: f64[64], %a: f64[64]"
 PARABOLA = "absolute %x; less %0, 1.0; multiply 0.5, %x; multiply %2, %x"
+PRODUCTS = "multiply %1, %x; multiply %1, %1; multiply 0.5, %3; subtract %2, %4"  # of the clipped x
 WHOLE = "{axis=(0,), keepdims=False}"
 CASES = {
     "select-either-add": Case(
@@ -170,17 +171,17 @@ CASES = {
         [
             (
                 "absolute %x; less %0, 1.0; multiply 0.5, %x; multiply %2, %x; subtract %0, 0.5; where %1, %3, %4",
-                "absolute %x; minimum %0, 1.0; multiply %1, 0.5; subtract %0, %2; multiply %1, %3",
+                f"maximum %x, -1.0; minimum %0, 1.0; {PRODUCTS}",
             ),
             (  # twice as steep, the other way round
                 "absolute %x; greater_equal %0, 3.0; multiply %x, %x; multiply 6.0, %0; subtract %3, 9.0; "
                 "where %1, %4, %2",
-                "absolute %x; minimum %0, 3.0; multiply %1, 2.0; multiply %1, 0.5; subtract %0, %3; multiply %2, %4",
+                f"maximum %x, -3.0; minimum %0, 3.0; {PRODUCTS}; multiply 2.0, %5",
             ),
             (
                 "absolute %x; less_equal %0, 3.0; multiply %x, %x; multiply %2, 0.5; subtract %0, 1.5; "
                 "multiply 3.0, %4; where %1, %3, %5",
-                "absolute %x; minimum %0, 3.0; multiply %1, 0.5; subtract %0, %2; multiply %1, %3",
+                f"maximum %x, -3.0; minimum %0, 3.0; {PRODUCTS}",
             ),
         ],
         [
@@ -240,3 +241,30 @@ def test_the_slope_of_hubers_loss_is_the_clipped_residual():
     np.testing.assert_allclose(gradient(r), np.clip(r, -1.5, 1.5) / len(r), rtol=1e-15)
     assert "np.minimum(np.maximum(r, -1.5), 1.5)" in gradient.source(r)
     assert "where" not in gradient.source(r).split("#")[1]
+
+
+def test_hubers_loss_is_two_products_of_the_clipped_residual_which_its_slope_shares():
+    def loss(r, s):
+        a = np.abs(r - s)
+        return np.sum(np.where(a <= 1.5, 0.5 * (r - s) ** 2, 1.5 * (a - 0.75)))
+
+    r, s = np.linspace(-4.0, 4.0, 5001), np.zeros(5001)
+    both = tapec.value_and_grad(loss)
+    value, slope = both(r, s)
+    np.testing.assert_allclose(value, loss(r, s), rtol=1e-13)
+    np.testing.assert_array_equal(slope, np.clip(r, -1.5, 1.5))
+    source = both.source(r, s)
+    assert source.count(".dot(") == 2 and source.count(".clip(") == 1
+
+
+@pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.5, -1.5, 1e-200, 1e200])
+def test_hubers_loss_of_a_special_number_is_what_the_selection_gives(special):
+    def loss(r):
+        a = np.abs(r)
+        return np.where(a <= 1.5, 0.5 * r * r, 1.5 * a - 1.125)
+
+    r = np.full(64, special)
+    with np.errstate(all="ignore"):
+        got, wanted = tapec.compile(loss)(r), loss(r)
+    np.testing.assert_allclose(got, wanted, rtol=1e-15)
+    np.testing.assert_array_equal(np.signbit(got), np.signbit(wanted))

@@ -1,7 +1,7 @@
 """Selections that are less than they look: two by one condition, and what only bounds a value.
 
 The slope of Huber's loss, x where abs(x) <= k and k * sign(x) elsewhere, is x clipped to [-k, k]: no mask, no signs.
-The loss itself, a parabola that goes on as straight lines, is m * (abs(x) - m / 2) with m = min(abs(x), k).
+The loss itself, a parabola that goes on as straight lines, is c * x - c * c / 2 with c the same.
 """
 
 from __future__ import annotations
@@ -54,10 +54,13 @@ def bounded(y: Node) -> Bounded | None:
 
 
 def clipped(y: Symbol, fact: Bounded) -> Any:
-    x: Any = Symbol(fact.x, y.builder)
-    many = y.node.type.size >= MANY
-    value = np.clip(x, -fact.k, fact.k) if many else np.minimum(np.maximum(x, -fact.k), fact.k)
+    value = between(Symbol(fact.x, y.builder), fact.k)
     return value if fact.scale == 1 else value * fact.scale
+
+
+def between(x: Any, k: float) -> Any:
+    """x, but no further from zero than k."""
+    return np.clip(x, -k, k) if x.size >= MANY else np.minimum(np.maximum(x, -k), k)
 
 
 def negative_sum(y: Symbol) -> Any:
@@ -82,7 +85,7 @@ def straightened(y: Node) -> Bounded | None:
         return None
     if not (s > 0 and _are_close(slope, 2 * s * k) and _are_close(offset, -s * k * k)):
         return None
-    return Bounded(size, float(k), 2 * s)
+    return Bounded(size.inputs[0], float(k), 2 * s)
 
 
 def _are_close(j: float, k: float) -> bool:
@@ -134,10 +137,11 @@ def _line(node: Node, x: Node) -> tuple[float, float]:
 
 
 def as_bounded_product(y: Symbol, fact: Bounded) -> Any:
-    """Nowhere negative, as the parabola is; infinite where it is."""
-    size: Any = Symbol(fact.x, y.builder)
-    near = np.minimum(size, fact.k)
-    return near * (size - near * 0.5) if fact.scale == 1 else near * fact.scale * (size - near * 0.5)
+    """Nowhere negative, as the parabola is; infinite where it is. A sum of it is two products with the slope."""
+    x: Any = Symbol(fact.x, y.builder)
+    near = between(x, fact.k)
+    value = near * x - 0.5 * (near * near)
+    return value if fact.scale == 1 else fact.scale * value
 
 
 # -- what is selected from a selection --------------------------------------------------------------------------------
