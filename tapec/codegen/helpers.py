@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["add_at", "chosen", "helper_text", "in_threads", "masked", "stable_order"]
+__all__ = ["add_at", "by_columns", "chosen", "helper_text", "in_threads", "masked", "stable_order"]
 
 
 def add_at(target, *index_and_values):
@@ -58,6 +58,15 @@ def add_at(target, *index_and_values):
         for k in range(0, len(places), rows):
             some = values[k * width : (k + rows) * width]
             np.add.at(flat, (places[k : k + rows, None] + within).reshape(-1), some)
+
+
+def by_columns(function, x, y, out=None):
+    """function(x, y) for many rows of a few elements, of which NumPy takes one row at a time."""
+    if out is None:
+        out = np.empty(np.broadcast(x, y).shape, x.dtype)
+    for k in range(out.shape[1]):
+        function(x[..., k % x.shape[-1]], y[..., k % y.shape[-1]], out=out[:, k])
+    return out
 
 
 def masked(values, mask, out=None):

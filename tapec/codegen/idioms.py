@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen.expressions import Template, parse_template, slots
-from tapec.codegen.helpers import chosen, masked, stable_order
+from tapec.codegen.helpers import by_columns, chosen, masked, stable_order
 from tapec.codegen.sums import LONG, sum_text
 from tapec.ir import Node, is_literal
 from tapec.ops.kit import spelled
 
 __all__ = [
     "BIT_BY_BIT",
+    "BY_COLUMNS",
     "BY_DOT",
     "ENOUGH",
     "HELPED",
@@ -133,7 +134,9 @@ def out_template(node: Node) -> Template:
         text = own_template(node).text  # type: ignore[union-attr]
         n = len(node.inputs)
         return parse_template(f"{text[:-1]}, out={slots(n + 1)[n]})", n + 1)
-    return BIT_BY_BIT[template_of(node)][1] if node.op.name == "where" else function_template(node, out=True)
+    if node.op.name == "where":
+        return BIT_BY_BIT[template_of(node)][1]
+    return BY_COLUMNS.get(template_of(node)) or function_template(node, out=True)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -205,9 +208,43 @@ BY_DOT: dict[Template | None, Template] = {
 }
 
 
+# Many rows of two, three or four elements, and from how many rows on; larger arrays are in no cache from one column to
+# the next. With each template the one that has `out=`.
+ROWS = {2: 1024, 3: 1536, 4: 8192}
+NEAR = 1 << 19
+BY_COLUMNS: dict[Template | None, Template] = {
+    parse_template(f"by_columns(np.{name}, _0, _1)", 2): parse_template(f"by_columns(np.{name}, _0, _1, out=_2)", 3)
+    for name in ("add", "subtract", "multiply", "divide")
+}
+
+
+def _of_short_rows(node: Node) -> str | None:
+    """Many short rows with a column, or with a row, that is the same for all."""
+    t = node.type
+    if t.ndim != 2 or t.shape[1] not in ROWS or t.shape[0] < ROWS[t.shape[1]] or t.nbytes > NEAR:
+        return None
+    for x, other in (node.inputs, node.inputs[::-1]):
+        spread = other.type.shape in ((t.shape[0], 1), (1, t.shape[1]), t.shape[1:]) and other.type.dtype == t.dtype
+        if spread and x.type == t and x.op.name != "transpose" and not _looks_into(other, x):
+            return f"by_columns(np.{node.op.name}, _0, _1)"
+    return None
+
+
+def _looks_into(view: Node, x: Node) -> bool:
+    """Might it be changed as x is?"""
+    while view.op.view and view.inputs:
+        view = view.inputs[0]
+    while x.op.view and x.inputs:
+        x = x.inputs[0]
+    return view is x
+
+
 def _multiply(node: Node) -> str | None:
     """A column times a row, (n, 1) by (1, m) or (m,), as a product of matrices; a gradient's zeros may lose a sign."""
     t = node.type
+    by_columns = _of_short_rows(node)
+    if by_columns is not None:
+        return by_columns
     if node.role is None or t.ndim != 2 or t.dtype.char not in "fdFD" or not _has_short_rows(t):
         return None
     n, m = t.shape
@@ -275,7 +312,7 @@ def _one_of_two(node: Node) -> str | None:
 
 
 ORDER = parse_template("stable_order(_0)", 1)
-HELPED = {ORDER: stable_order, **{template: helper for template, (helper, _) in BIT_BY_BIT.items() if helper}}
+HELPED = {ORDER: stable_order, **dict.fromkeys(BY_COLUMNS, by_columns), **{template: helper for template, (helper, _) in BIT_BY_BIT.items() if helper}}
 UNSORTED = 1 << 10  # elements from which the fast sort and a look at what it found cost less than the stable one
 
 
@@ -286,6 +323,9 @@ def _argsort(node: Node) -> Template | None:
 
 
 IDIOMS: dict[str, Callable[[Node], str | Template | None]] = {
+    "add": _of_short_rows,
+    "subtract": _of_short_rows,
+    "divide": _of_short_rows,
     "sum": _sum,
     "max": _extreme("max"),
     "min": _extreme("min"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tapec.codegen.buffers import Buffers
 from tapec.codegen.cost import bytes_of, copied, workspace
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
-from tapec.codegen.idioms import BIT_BY_BIT, BY_DOT, HELPED, is_weak, out_template
+from tapec.codegen.idioms import BIT_BY_BIT, BY_COLUMNS, BY_DOT, HELPED, is_weak, out_template
 from tapec.codegen.items import ASK, LOOP, UNKNOWN, AddInto, AddUp, Asked, Fork, Rest, Results
 from tapec.codegen.load import Space
 from tapec.codegen.names import Names
@@ -243,8 +243,8 @@ class Lowering(Buffers):
             from tapec.codegen.writes import lower_write_into
 
             lower_write_into(self, node, target)
-        elif node.op.inplace and self.name.get(node.inputs[0]) == target:
-            self.out.append(Augment(target, node.op.inplace.rstrip("="), self.operand(node.inputs[1]), node.origin))
+        elif self.augments(node) and self.name.get(node.inputs[0]) == target:
+            self.out.append(Augment(target, self.augments(node), self.operand(node.inputs[1]), node.origin))
         elif self.has_out(node) and node.op.kind in ("elementwise", "product"):
             self.out.append(Do(self.express_into(node, target), node.origin))
         else:
@@ -278,12 +278,13 @@ class Lowering(Buffers):
         dying = [k for k, i in enumerate(node.inputs) if self.dies(i, node.type, node)]
         if not dying or any([self.looks_into_others(i, node) for i in node.inputs]):
             return False
-        for k in dying if op.inplace else ():
+        augments = self.augments(node)
+        for k in dying if augments else ():
             target = self.name[node.inputs[k]]
             if (k == 0 or (k == 1 and op.commutative)) and self.keeps_name(node, target):
                 other = self.operand(node.inputs[1 - k])
                 self.become(node, node.inputs[k], leaves)
-                self.out.append(Augment(target, op.inplace.rstrip("="), other, node.origin))  # type: ignore[union-attr]
+                self.out.append(Augment(target, augments, other, node.origin))
                 return True
         if not self.plan.is_big(node.type):
             return False
@@ -326,10 +327,13 @@ class Lowering(Buffers):
         """Can it be computed into an array?"""
         return bool(node.op.out) or (node.op.name == "where" and self.plan.templates[node] in BIT_BY_BIT)
 
+    def augments(self, node: Node) -> str:
+        """The operator, without its `=`, that computes it in place of an operand; empty where another way is faster."""
+        return "" if self.plan.templates[node] in BY_COLUMNS else (node.op.inplace or "").rstrip("=")
+
     def call_for_help(self, node: Node) -> None:
         """Make the helper known that a selection or sort calls, if it calls one."""
-        template = self.plan.templates[node] if node.op.name in ("where", "argsort") else None
-        helper = HELPED.get(template)
+        helper = HELPED.get(self.plan.templates[node])
         if helper is not None:
             self.space.helper(helper.__name__, helper)
 

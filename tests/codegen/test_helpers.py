@@ -8,7 +8,7 @@ import pytest
 
 import tapec
 from tapec.codegen import compile_graph, helper_text
-from tapec.codegen.helpers import add_at, chosen, masked, stable_order
+from tapec.codegen.helpers import add_at, by_columns, chosen, masked, stable_order
 from tests.codegen.kit import check, graph_of
 
 
@@ -317,3 +317,49 @@ def test_a_number_or_zero(k):
     np.testing.assert_array_equal(second, np.where(x > 1, 0.0, k) + x)
     assert not np.any(np.signbit(first[x <= 0]))
     assert ("np.multiply(" in compiled.source) == (0 < k < np.inf)
+
+
+# -- rows of a few elements --------------------------------------------------------------------------------------------
+OPERATIONS = [np.add, np.subtract, np.multiply, np.divide]
+
+
+@pytest.mark.parametrize("function", OPERATIONS)
+@pytest.mark.parametrize("shape", [(5000, 1), (1, 3), (3,)])
+def test_short_rows_are_computed_column_by_column_bit_for_bit(function, shape):
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(5000, 3)), rng.normal(size=shape)
+    x[:3], y.flat[0] = [[0.0, -0.0, np.inf], [np.nan, 1.0, -np.inf], [0.0, 0.0, 1e308]], -0.0
+    with np.errstate(all="ignore"):
+        for a, b in ((x, y), (y, x), (np.asfortranarray(x), y)):
+            wanted = function(a, b)
+            for out in (None, np.empty((5000, 3)), np.empty((3, 5000)).T):
+                np.testing.assert_array_equal(by_columns(function, a, b, out=out), wanted, strict=True)
+                np.testing.assert_array_equal(np.signbit(by_columns(function, a, b, out=out)), np.signbit(wanted))
+    compiled = check(graph_of(function, x, y), x, y)
+    assert f"by_columns(np.{function.__name__}, x, y)" in compiled.source
+
+
+def test_the_gradient_of_distances_scales_short_rows_in_place():
+    rng = np.random.default_rng(6)
+    p, q = rng.normal(size=(5000, 3)), rng.normal(size=(5000, 3))
+    gradient = tapec.grad(lambda p, q: np.sum(np.sqrt(np.sum((p - q) ** 2, axis=1))))
+    np.testing.assert_allclose(gradient(p, q), (p - q) / np.linalg.norm(p - q, axis=1, keepdims=True), rtol=1e-14)
+    assert "by_columns(np.multiply, " in gradient.source(p, q) and ", out=" in gradient.source(p, q)
+
+
+def test_rows_are_not_computed_column_by_column_where_the_first_column_is_what_all_are_divided_by():
+    x = np.random.default_rng(7).normal(size=(5000, 3))
+
+    def f(x):
+        z = np.exp(x)
+        return z / z[:, :1]
+
+    compiled = check(graph_of(f, x), x)
+    assert "by_columns" not in compiled.source
+
+
+@pytest.mark.parametrize("shape", [(5000, 1), (5000, 5), (500, 3), (100000, 3), (5000, 3, 2)])
+def test_other_rows_are_left_to_numpy(shape):
+    x = np.random.default_rng(8).normal(size=shape)
+    compiled = check(graph_of(np.multiply, x, x[:, :1]), x, x[:, :1])
+    assert "by_columns" not in compiled.source
