@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["add_at", "by_columns", "chosen", "helper_text", "in_threads", "masked", "stable_order"]
+__all__ = ["add_at", "by_columns", "chosen", "helper_text", "in_threads", "masked", "rows_at", "stable_order"]
 
 
 def add_at(target, *index_and_values):
@@ -85,6 +85,11 @@ def chosen(mask, one, other, out=None):
     differ = np.bitwise_xor(x, y, out=spare if x.ndim or y.ndim else None)
     differ = np.bitwise_and(differ, -mask.view(np.int8), out=differ if differ.shape == mask.shape else spare)
     return np.bitwise_xor(differ, y, out=differ if into is None else into).view(dtype)
+
+
+def rows_at(x, index):
+    """x[index] for an array of whole numbers: `take` is up to ten times as fast, where it need not copy all of x."""
+    return x.take(index, axis=0) if x.flags.c_contiguous else x[index]
 
 
 def stable_order(x):

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen.expressions import Template, parse_template, slots
-from tapec.codegen.helpers import by_columns, chosen, masked, stable_order
+from tapec.codegen.helpers import by_columns, chosen, masked, rows_at, stable_order
 from tapec.codegen.sums import LONG, sum_text
 from tapec.ir import Node, is_literal
+from tapec.ir.index import Slot
 from tapec.ops.kit import spelled
 
 __all__ = [
@@ -311,8 +312,26 @@ def _one_of_two(node: Node) -> str | None:
     return f"{sides[0]} if _0 else {sides[1]}"
 
 
+ROWS_AT = parse_template("rows_at(_0, _1)", 2)
+
+
+def _rows(node: Node) -> str | Template | None:
+    """Rows of a matrix, picked by an array, one by one. What `take` copies first must not be more than it picks."""
+    if node.param("index") != (Slot(0),):
+        return None
+    x, index = [i.type for i in node.inputs]
+    if x.ndim < 2 or not index.shape or not np.can_cast(index.dtype, np.intp) or index.dtype.kind == "b":
+        return None
+    return "_0.take(_1, axis=0)" if x.size <= node.type.size else ROWS_AT
+
+
 ORDER = parse_template("stable_order(_0)", 1)
-HELPED = {ORDER: stable_order, **dict.fromkeys(BY_COLUMNS, by_columns), **{template: helper for template, (helper, _) in BIT_BY_BIT.items() if helper}}
+HELPED: dict[Template | None, Callable[..., Any]] = {
+    ORDER: stable_order,
+    ROWS_AT: rows_at,
+    **dict.fromkeys(BY_COLUMNS, by_columns),
+    **{template: helper for template, (helper, _) in BIT_BY_BIT.items() if helper},
+}
 UNSORTED = 1 << 10  # elements from which the fast sort and a look at what it found cost less than the stable one
 
 
@@ -338,6 +357,7 @@ IDIOMS: dict[str, Callable[[Node], str | Template | None]] = {
     "matmul": _matmul,
     "multiply": _multiply,
     "reshape": _reshape,
+    "getitem": _rows,
     "where": _where,
     "argsort": _argsort,
 }

@@ -8,7 +8,7 @@ import pytest
 
 import tapec
 from tapec.codegen import compile_graph, helper_text
-from tapec.codegen.helpers import add_at, by_columns, chosen, masked, stable_order
+from tapec.codegen.helpers import add_at, by_columns, chosen, masked, rows_at, stable_order
 from tests.codegen.kit import check, graph_of
 
 
@@ -363,3 +363,41 @@ def test_other_rows_are_left_to_numpy(shape):
     x = np.random.default_rng(8).normal(size=shape)
     compiled = check(graph_of(np.multiply, x, x[:, :1]), x, x[:, :1])
     assert "by_columns" not in compiled.source
+
+
+# -- rows that an array picks ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint8])
+@pytest.mark.parametrize("count", [3, 400])
+def test_rows_are_taken_which_is_faster_than_an_index(kind, count):
+    rng = np.random.default_rng(9)
+    for shape in ((100, 3), (100, 2, 4)):
+        x, index = rng.normal(size=shape), rng.integers(0, 100, (count, 2)).astype(kind)
+        index[0, 0] = 99
+        compiled = check(graph_of(lambda x, y: x[y], x, index), x, index)
+        assert ("rows_at(x, y)" if count == 3 else "x.take(y, axis=0)") in compiled.source
+        for table in (x, np.asfortranarray(x), x[::-1], np.broadcast_to(x[0], shape)):
+            np.testing.assert_array_equal(compiled.function(table, index)[0], table[index], strict=True)
+            np.testing.assert_array_equal(rows_at(table, index), table[index], strict=True)
+
+
+def test_places_from_the_end_and_places_that_are_none():
+    x = np.arange(12.0).reshape(6, 2)
+    for index in (np.array([-1, 0, -6]), np.array([-1] * 50)):
+        compiled = check(graph_of(lambda x, y: x[y], x, index), x, index)
+        with pytest.raises(IndexError, match="out of bounds"):
+            compiled.function(x, index - 6)
+
+
+def test_a_table_that_does_not_lie_in_rows_is_not_copied_for_some():
+    x = np.ones((500, 1000)).T
+    tracemalloc.start()
+    rows_at(x, np.array([3, 5]))
+    assert tracemalloc.get_traced_memory()[1] < x.nbytes / 10
+    tracemalloc.stop()
+
+
+def test_what_is_picked_from_a_vector_or_by_a_large_unsigned_number_is_indexed():
+    index = np.array([3, 0, 1], np.uint64)
+    for x, y in ((np.arange(5.0), index.astype(int)), (np.ones((5, 2)), index)):
+        compiled = check(graph_of(lambda x, y: x[y], x, y), x, y)
+        assert "x[y]" in compiled.source
