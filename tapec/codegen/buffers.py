@@ -78,11 +78,18 @@ class Buffers:
     def look_ahead(self, items: list[Any]) -> None:
         """What makes arrays, and what computes them in memory that is there."""
         for k, item in enumerate(items):
-            if type(item) is Node and (item.op.out or item.op.kind == "block loop"):
+            if type(item) is Node and (item.op.kind == "block loop" or (item.op.out and not self.is_changed(item, k))):
                 self.takers.update(dict.fromkeys(item.type if item.op.multi else (item.type,), k))
         self.ahead = [bytes_of((item,)) if makes_more(item) else 0 for item in items] + [0]
         for k in reversed(range(len(items))):
             self.ahead[k] = max(self.ahead[k], self.ahead[k + 1])
+
+    def is_changed(self, node: Node, k: int) -> bool:
+        """Is it computed in place of an operand that the line of this number is the last to read?"""
+        if node.op.kind != "elementwise":
+            return False
+        same = [i for i in node.inputs if i.type == node.type and i.op is not INPUT and not is_view(i)]
+        return any([self.last.get(i) == k for i in same])
 
     def is_spent(self, t: Type, viewed: bool) -> bool:
         """Will no later value take the memory of such an array, though there are some that need much?

@@ -20,6 +20,7 @@ __all__ = ["SUM_OF_PRODUCTS", "contracted"]
 
 MOST = 6  # terms of a sum that is taken apart
 DEEP = 8  # elementwise operations through which it is followed how an array lies in memory
+SPARED = 1 << 16  # bytes of a product that is worth a line of its own
 COLUMNS = 4096  # elements from which einsum beats a product and its sum along the first axis
 
 Term = tuple[float, tuple[Node, ...]]  # a factor, and two arrays that are multiplied, or one value that is added up
@@ -170,10 +171,16 @@ def _terms_of(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[
         return None
     x = node.inputs[0]
     if len(node.param("axis")) != x.type.ndim:
-        product = _product(x) if x in free else None
+        product = _product(x) if x in free and not _is_added_up(x, node) else None
         return None if product is None else [(1.0, product)]
     terms = _summands(x, free, uses)
     return terms if any([len(operands) == 2 for _, operands in terms]) and len(terms) <= MOST else None
+
+
+def _is_added_up(product: Node, node: Node) -> bool:
+    """Had it better be made, and added up as it is? It may be made in memory that is free, unless it is small."""
+    t = product.type
+    return t.nbytes >= SPARED and is_short(t) and node.param("axis") == (t.ndim - 1,)
 
 
 def _summands(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[Term]:

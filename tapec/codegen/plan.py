@@ -12,7 +12,7 @@ from typing import Any
 from tapec.codegen.expressions import Template
 from tapec.codegen.idioms import is_weak, own_template, template_of
 from tapec.codegen.names import wished_name
-from tapec.codegen.scatter import fused_operand, is_number_stored, is_scatter, is_write, line_template
+from tapec.codegen.scatter import fused_operand, is_diagonal, is_number_stored, is_scatter, is_write, line_template
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
 
 __all__ = ["BIG", "TIMES", "Plan", "is_big", "is_view", "makes_more", "spells_out"]
@@ -134,7 +134,7 @@ class Plan:
         if scattered is not None:
             self.fused[node] = scattered
             self.nested.add(node.inputs[scattered])
-        stored = 0 if is_scatter(node) else 1 if is_write(node) else None
+        stored = 0 if is_scatter(node) or is_diagonal(node) else 1 if is_write(node) else None
         for k, i in enumerate(node.inputs):
             if k == scattered:
                 leaves.extend(self.leaves[i])

@@ -95,6 +95,34 @@ def test_what_the_user_wrote_stays_where_it_is():
     assert found.index("e = np.exp(x)") < next(k for k, line in enumerate(found) if "tanh" in line)
 
 
+def springs(x, i, j, length):
+    d = x[i] - x[j]
+    r = np.sqrt(np.sum(d * d, axis=1))
+    return np.sum((r - length) ** 2)
+
+
+def test_squares_of_short_rows_are_made_in_memory_that_is_free_which_is_let_go_then():
+    """What is computed in place later takes none of it."""
+    x, length = rng.normal(size=(500, 3)), rng.uniform(size=4000)
+    i, j = rng.integers(0, 250, 4000), rng.integers(250, 500, 4000)
+    compiled = check(gradient_of(springs, x, i, j, length, wrt=(0,)), x, i, j, length)
+    found = lines(compiled)
+    at = found.index("np.multiply(v, v, out=v2)")
+    assert found[at + 1 : at + 3] == ["s = v2.dot(np.ones(3))", "del v2"]
+    assert peak(compiled, (x, i, j, length)) < 3.3 * 3 * length.nbytes
+
+
+def contrasts(x):
+    s = x @ x.T
+    return np.sum(np.log(np.sum(np.exp(s), axis=1)) - np.diag(s))
+
+
+def test_what_is_subtracted_from_a_diagonal_is_no_array():
+    x = rng.normal(size=(50, 4)) / 4
+    source = check(gradient_of(contrasts, x), x).source
+    assert ".flat[::51] -= 1.0" in source and "np.full" not in source
+
+
 # -- products with what is spread out ----------------------------------------------------------------------------------
 def lookup(table, w, rows):
     return np.sum((np.tanh(table[rows]) @ w) ** 2)
