@@ -35,6 +35,28 @@ CASES = {
         ],
         ["diff %r {n=9, axis=0}", "diff %i {n=1, axis=0}"],
     ),
+    "slice-of-product": Case(
+        "%a: f64[6, 4], %b: f64[4, 8], %c: f64[4], %s: f64[2, 6, 4]",
+        [
+            ("matmul %a, %b; getitem %0 {index=(:, :3)}", "getitem %b {index=(:, :3)}; matmul %a, %0"),
+            (
+                "matmul %a, %b; getitem %0 {index=(1:, 2)}",
+                "getitem %a {index=(1:,)}; getitem %b {index=(:, 2)}; matmul %0, %1",
+            ),
+            ("matmul %a, %b; getitem %0 {index=(3,)}", "getitem %a {index=(3,)}; matmul %0, %b"),
+            (
+                "matmul %a, %b; getitem %0 {index=(-1, 0)}",
+                "getitem %a {index=(-1,)}; getitem %b {index=(:, 0)}; matmul %0, %1",
+            ),
+        ],
+        [
+            "matmul %a, %b; getitem %0 {index=(:, :3)}; return %0, %1",  # all of it is needed
+            "matmul %a, %b; getitem %0 {index=(:, :3)}; getitem %0 {index=(:, 3:)}; return %1, %2",
+            "matmul %a, %b; getitem %0 {index=(::2,)}",
+            "matmul %a, %c; getitem %0 {index=(:3,)}",
+            "matmul %s, %b; getitem %0 {index=(1,)}",
+        ],
+    ),
     "slice-of-part": Case(
         X,
         [
@@ -251,3 +273,17 @@ def test_total_variation():
     wanted[:-1, 1:] += dy / s
     np.testing.assert_allclose(gradient(u), wanted, atol=1e-12)
     assert gradient.source(u).count("np.zeros(") == 1
+
+
+def test_what_flows_into_joined_arrays_is_multiplied_for_those_that_need_it():
+    """Half of the columns of a product belong to an input that has no gradient."""
+    rng = np.random.default_rng(0)
+    w, h, x = rng.normal(size=(50, 20)), rng.normal(size=(30, 20)), rng.normal(size=(30, 30))
+
+    def loss(h, w, x):
+        return np.sum(np.tanh(np.concatenate([h, x], axis=1) @ w))
+
+    gradient = tapec.grad(loss)
+    slope = 1.0 - np.tanh(np.concatenate([h, x], axis=1) @ w) ** 2
+    np.testing.assert_allclose(gradient(h, w, x), slope @ w[:20].T, rtol=1e-12)
+    assert "d_h = z.dot(w.T[:, 0:20])" in gradient.source(h, w, x)

@@ -137,6 +137,20 @@ def computed_again(nodes: list[Node], operand: Callable[[Node, Node], Any]) -> A
     return made[nodes[-1]]
 
 
+def _of_product(y: Node, uses: Any) -> Places | None:
+    """What is read of a product of matrices, if nothing else of it is."""
+    whole = y.inputs[0]
+    if uses(whole) > 1 or y.type.size >= whole.type.size or any([i.type.ndim != 2 for i in whole.inputs]):
+        return None
+    return places_of(y, whole.type.shape)
+
+
+def multiplied_less(y: Symbol, fact: Places) -> Any:
+    """The rows of one matrix times the columns of the other."""
+    a, b = [Symbol(i, y.builder) for i in y.node.inputs[0].inputs]
+    return part(a, fact[:1]) @ part(b, (FULL_SLICE, fact[1]))
+
+
 def _operand(x: Symbol, whole: Node, index: Places) -> Any:
     own = x.node.type.shape
     first = whole.type.ndim - len(own)
@@ -269,6 +283,13 @@ SLICES = (
         computed_less,
         _less,
         kinds="fciub",
+        changes="rounding",
+    ),
+    Rule(
+        "slice-of-product",
+        Some("getitem", of=("matmul",)),
+        multiplied_less,
+        _of_product,
         changes="rounding",
     ),
     Rule("slice-of-part", Some("getitem", of=("scatter",)), read_in_place, _overlap, kinds="fc"),
