@@ -19,6 +19,7 @@ from tapec.passes.rules import (
     CONTRACTIONS,
     DIAGONALS,
     ENDS,
+    EXPONENTIALS,
     FACTORS,
     FAST,
     FOLD,
@@ -53,7 +54,7 @@ __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
 SHAPES = (LAYOUT, INDEXING, SLICES, DIAGONALS, REDUCTIONS, SPREADS, SYMMETRIES)
-NUMBERS = (ALGEBRA, PARTS, POWERS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, SELECTIONS, FAST)
+NUMBERS = (ALGEBRA, PARTS, POWERS, EXPONENTIALS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, SELECTIONS, FAST)
 GUARDS = Seldom(
     "Keep infinities out of products with nothing.", "guards", "guards", "diag eye scatter setitem tril triu where"
 )

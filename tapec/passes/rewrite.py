@@ -250,6 +250,16 @@ class Rewriter(Builder):
         node = self.found(key_of(op, inputs, params), self.role)
         return None if node is None or not self.uses.of(node) else node
 
+    def is_needed(self, op: Op, inputs: tuple[Node, ...]) -> bool:
+        """Is this operation in the program, here or further on, and read?"""
+        node = self._known.get(key_of(op, inputs, ()))
+        return node is not None and self.uses.of(node) > 0
+
+    def there(self, op: Op, x: Node, number: float) -> Node | None:
+        """The value of an operation of x and a Python number, wherever in the program it is."""
+        k = self._known.get(constant_key(number))
+        return None if k is None else self._known.get(key_of(op, (x, k), ()))
+
     def found(self, key: Any, role: str | None) -> Node | None:
         """What does an operation already."""
         known = self._known.get(key)

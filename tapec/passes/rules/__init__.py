@@ -9,6 +9,7 @@ __all__ = [
     "CONTRACTIONS",
     "DIAGONALS",
     "ENDS",
+    "EXPONENTIALS",
     "FACTORS",
     "FAST",
     "FOLD",
@@ -40,6 +41,7 @@ CHOSEN_SUMS = Table("chosen_sums", "CHOSEN_SUMS", "where")
 CONTRACTIONS = Table("contractions", "CONTRACTIONS", "mean sum tensordot")
 DIAGONALS = Table("diagonals", "DIAGONALS", "diagonal trace")
 ENDS = Table("ends", "ENDS", "cumsum")
+EXPONENTIALS = Table("exponentials", "EXPONENTIALS", "exp")
 FACTORS = Table("factors", "FACTORS")
 FAST = Table("fast", "FAST", "fast-math")  # no op, but the setting
 FOLD = Table("fold", "FOLD")
