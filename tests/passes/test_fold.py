@@ -19,6 +19,8 @@ CASES = {
             ("constant {value=[[1, 2], [3, 4]]}; sum %0 {axis=(0,), keepdims=False}", "constant {value=[4, 6]}"),
             ("constant {value=[1.0, 2.0]}; reshape %0 {shape=(2, 1)}", "constant {value=[[1.0], [2.0]]}"),
             ("multiply 2.0, 3.0; multiply %x, %0", "multiply %x, 6.0"),
+            ("multiply 3, 4; multiply %0, 0.25; multiply %x, %1", "multiply %x, 3.0"),
+            ("subtract 2, 5; multiply %x, %0", "multiply %x, -3"),
             ("sin 0.0", "constant {value=0.0}"),
             ("constant {value=[1.0, 2.0]}; getitem %0 {index=(-1,)}", "constant {value=2.0}"),
             ("constant {value=[1.0, 2.0]}; where True, %0, 0.0", "constant {value=[1.0, 2.0]}"),
@@ -29,7 +31,8 @@ CASES = {
             "constant {value=1.0}; broadcast_to %0 {shape=(1025,)}",
             "broadcast_to 1.0 {shape=(3,)}",  # no array of one number
             "constant {value=1.0}; multiply %0, %x",
-            "multiply 2, 3; multiply %x, %0",  # Python's integers know no overflow
+            "multiply 2, 67108865; multiply %x, %0",  # Python's integers know no overflow
+            "power 2, 3; multiply %x, %0",
             "full {shape=(), value=1.0, dtype=f64}",
         ],
     ),

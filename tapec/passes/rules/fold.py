@@ -27,6 +27,8 @@ PURE = ("elementwise", "reduction", "layout", "indexing", "product")
 UNIFORM = ("full", "constant")
 _UNIFORM = (FULL, CONSTANT)
 ARITHMETIC = ("add", "subtract", "multiply", "divide")
+WHOLE = ("add", "subtract", "multiply", "negative")
+SAFE = 1 << 26  # as large may integers be whose products are exact as floats, too
 LAYOUTS = ("reshape", "transpose", "broadcast_to", "getitem", "cast")
 
 
@@ -64,8 +66,8 @@ def fold_constants(y: Symbol) -> Any:
 
 
 def _are_constants(y: Node) -> bool:
-    if y.type.weak and y.type.dtype.kind == "i":
-        return False  # Python's integers know no overflow
+    if y.type.weak and y.type.dtype.kind == "i":  # Python's integers know no overflow, NumPy's do
+        return y.op.name in WHOLE and all([i.op is CONSTANT and abs(i.value) <= SAFE for i in y.inputs])
     if y.op.name == "broadcast_to" and uniform_value(y.inputs[0]) is not None:
         return False
     return y.type.size <= LARGEST and all([i.op is CONSTANT for i in y.inputs])
