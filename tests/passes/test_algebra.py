@@ -156,6 +156,19 @@ CASES = {
     "negative-of-reciprocal": Case(
         F, [("divide 3.0, %x; negative %0", "divide -3.0, %x")], ["divide 3.0, %x; negative %0; return %0, %1"]
     ),
+    "roll-of-negative": Case(
+        F,
+        [
+            (
+                "negative %x !ct; roll %0 {shift=(1,), axis=(0,)} !ct",
+                "roll %x {shift=(1,), axis=(0,)} !ct; negative %0 !ct",
+            )
+        ],
+        [
+            "negative %x; roll %0 {shift=(1,), axis=(0,)}",  # the user's own
+            "negative %x !ct; roll %0 {shift=(1,), axis=(0,)} !ct; return %0, %1",
+        ],
+    ),
     "negative-times": Case(
         F,
         [

@@ -68,6 +68,10 @@ def _negated_at(a: Symbol, path: tuple[int, ...]) -> Any:
     return apply(a.node.op, tuple(operands))
 
 
+def rolled_negative(y: Symbol, x: Symbol) -> Any:
+    return -apply(y.node.op, (x,), y.node.params)
+
+
 def _is_small_choice(y: Node, a: Node, b: Node, uses: Any) -> bool:
     """Are both that it is chosen from much smaller than the result?"""
     return are_few(max(a.type.size, b.type.size), y.type.size) and uses(y.inputs[0]) == 1
@@ -154,6 +158,7 @@ ALGEBRA = (
     ),
     Rule("negative-of-quotient", -(x / k), lambda x, k: x / opposite(k), once=True),
     Rule("negative-of-reciprocal", -(k / x), lambda x, k: opposite(k) / x, once=True),
+    Rule("roll-of-negative", np.roll(-x, params), rolled_negative, only="cotangents", once=True),
     Rule("negative-times", -a * b, -(a * b), lambda y, a: _as_large(y, a), once=True),
     Rule("negative-over", -a / b, -(a / b), lambda y, a: _as_large(y, a), once=True),
     Rule("over-negative", a / -b, -(a / b), lambda y, b: _as_large(y, b), once=True),
