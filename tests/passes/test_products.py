@@ -1,5 +1,8 @@
 """Constant factors and matrix products: each rule where it fires and where it must not."""
 
+import numpy as np
+
+import tapec
 from tapec.passes.rules import PRODUCTS
 from tests.passes.support import Case, table_tests
 
@@ -195,6 +198,47 @@ CASES = {
             "diag %v {k=-1} !ct; constant {value=1.0}; add %0, %1 !ct; matmul %2, %2 !ct",
         ],
     ),
+    "outer-apart": Case(
+        O,
+        [
+            (
+                f"{OUTER}; add %1, %x !ct; matmul %2, %b !ct",
+                "reshape %u {shape=(3, 1)} !ct; matmul %x, %b !ct; matmul %v, %b !ct; multiply %0, %2 !ct; "
+                "add %1, %3 !ct",
+            ),
+            (
+                f"{OUTER}; add %x, %1 !ct; matmul %2, %v !ct",
+                "matmul %x, %v !ct; matmul %v, %v !ct; multiply %u, %1 !ct; add %0, %2 !ct",
+            ),
+        ],
+        [
+            f"{OUTER}; add %1, %x !ct; matmul %2, %b",  # the user's own
+            f"{OUTER}; add %1, %x !ct; matmul %2, %b !ct; return %2, %3",
+            f"{OUTER}; add %1, %v !ct; matmul %2, %b !ct",
+            "multiply %x, %v !ct; add %0, %x !ct; matmul %1, %b !ct",
+        ],
+        [
+            (
+                "%u: f64[3,1], %v: f64[2], %x: f64[3,2], %b: f64[2,5]",
+                "multiply %u, %v !ct; add %0, %x !ct; matmul %1, %b !ct",
+            )
+        ],
+    ),
+    "outer-taken-apart": Case(
+        O,
+        [
+            (
+                f"{OUTER}; subtract %x, %1 !ct; matmul %2, %v !ct",
+                "matmul %x, %v !ct; matmul %v, %v !ct; multiply %u, %1 !ct; subtract %0, %2 !ct",
+            ),
+        ],
+        [
+            f"{OUTER}; subtract %1, %x !ct; matmul %2, %b !ct",
+            # a column, which is spread out as it is taken away
+            "reshape %u {shape=(3, 1)} !ct; full {shape=(1,), value=2.0, dtype=f64} !ct; multiply %0, %1 !ct; "
+            "subtract %x, %2 !ct; matmul %3, %v !ct",
+        ],
+    ),
     "matrix-times-spread": Case(
         "%a: f64[3,1], %b: f64[2,3], %r: f64[3]",
         [
@@ -260,3 +304,12 @@ CASES = {
 
 
 test_rule, test_each_rule_has_a_case = table_tests(CASES, PRODUCTS)
+
+
+def test_the_hessian_of_a_logarithm_of_a_sum_of_exponentials_has_an_outer_product_of_its_own_size():
+    rng = np.random.default_rng(0)
+    x, a = rng.normal(size=10), rng.normal(size=(60, 10))
+    hessian = tapec.hessian(lambda x, a: np.log(np.sum(np.exp(a @ x))))
+    p = np.exp(a @ x) / np.sum(np.exp(a @ x))
+    np.testing.assert_allclose(hessian(x, a), a.T @ (p[:, None] * a) - np.outer(p @ a, p @ a), rtol=1e-11, atol=1e-13)
+    assert ".dot(a)[None]" in hessian.source(x, a)

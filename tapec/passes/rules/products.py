@@ -88,6 +88,22 @@ def times_row(u: Any, v: Any, b: Any) -> Any:
     return product[:, None] * v if b.ndim == 2 else product * flat(v)
 
 
+def _beside_outer(y: Node, u: Node, v: Node, a: Node, b: Node) -> bool:
+    """And is it added to a matrix as large, which alone is no more work to multiply?"""
+    whole = y.inputs[0].type
+    if not _meets_outer(u, v, b) or a.type.shape != whole.shape or y.type.size > whole.size:
+        return False
+    return whole.shape == (u.type.shape[0], v.type.shape[-1])
+
+
+def column_times_beside(u: Any, v: Any, a: Any, b: Any) -> Any:
+    return a @ b + column_times(u, v, b)
+
+
+def column_times_off(u: Any, v: Any, a: Any, b: Any) -> Any:
+    return a @ b - column_times(u, v, b)
+
+
 def _is_outer_product(a: Node, b: Node) -> bool:
     """Is each matrix a column, and its partner a row?"""
     return a.type.ndim > 1 and b.type.ndim > 1 and a.type.shape[-1] == 1
@@ -205,6 +221,8 @@ PRODUCTS = (
     _rule("spread-times-matrix", np.broadcast_to(a, params) @ b, spread_product, _has_equal_rows),
     # an infinity of u or v may come out where terms of both signs added up to nan
     _rule("product-with-column", OUTER @ b, column_times, _meets_outer, changes="zeros"),
+    _rule("outer-apart", (a + OUTER) @ b, column_times_beside, _beside_outer, changes="zeros", once=True),
+    _rule("outer-taken-apart", (a - OUTER) @ b, column_times_off, _beside_outer, changes="zeros", once=True),
     _rule("product-with-row", np.matmul(b, OUTER), times_row, _meets_outer, changes="zeros"),
     _rule("transpose-of-outer", np.transpose(OUTER), lambda u, v: flat(v)[:, None] * flat(u), _is_outer_transposed),
     _rule("transpose-of-sum-of-outer", np.transpose(a + b), transposed_sum, _are_outer_products),
