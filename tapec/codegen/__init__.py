@@ -5,8 +5,8 @@ Must not be imported here: runtime, trace, api.
 
 `emit` is where it begins. From there, in the order of the way:
   on arrays     arrays. The graph, made ready: contract, wrapped, expand, spread, axes, large, products, regions,
-                placing, blocks, schedule. Its lines: plan, buffers, lower, loops, scatter, writes, strides, results,
-                checked, checks
+                placing, blocks, schedule, small_parts. Its lines: plan, buffers, lower, loops, scatter, writes,
+                strides, results, checked, checks
   on numbers    worth, floats, islands, elements, element_rules, float_lines; rolled for a loop over a small vector
   found loops   repeats, growing, lifted, joined, pattern; then arrange, order, feeds, counting, collected; and their
                 lines: repeat_lines, array_loops, array_steps

@@ -1,0 +1,79 @@
+"""Copies of small parts of large arrays, and where there are none."""
+
+import tracemalloc
+
+import numpy as np
+
+import tapec
+from tests.codegen.kit import check, gradient_of, graph_of
+
+rng = np.random.default_rng(3)
+A, B = rng.normal(size=(128, 8)) / 3, rng.normal(size=(128, 8)) / 3
+
+
+def contrastive(a, b):
+    """As similar as its partner shall each row be to no other."""
+    s = a @ b.T / 0.5
+    m = np.max(s, axis=1, keepdims=True)
+    return np.mean(m[:, 0] + np.log(np.sum(np.exp(s - m), axis=1)) - np.diag(s))
+
+
+def test_a_diagonal_is_copied_so_that_what_it_is_of_may_be_overwritten():
+    compiled = check(gradient_of(contrastive, A, B), A, B)
+    assert "np.copy(np.diagonal(" in compiled.source
+    compiled.function(A, B)
+    tracemalloc.start()
+    compiled.function(A, B)
+    assert tracemalloc.get_traced_memory()[1] < 1.6 * 8 * 128 * 128
+    tracemalloc.stop()
+
+
+def test_the_gradient_is_that_of_differences():
+    gradient = tapec.grad(contrastive)(A, B)
+    step = np.zeros_like(A)
+    step[5, 3] = 1e-6
+    wanted = (contrastive(A + step, B) - contrastive(A - step, B)) / 2e-6
+    np.testing.assert_allclose(gradient[5, 3], wanted, rtol=1e-6)
+
+
+def first_row_late(x):
+    z = x @ x.T
+    e = np.exp(z)
+    return np.sum(e), z[0] * np.sum(e, axis=0)
+
+
+def test_a_row_that_is_read_late_is_copied():
+    x = rng.normal(size=(128, 4)) / 4
+    assert "np.copy(z[0])" in check(graph_of(first_row_late, x), x).source
+
+
+def test_nothing_is_copied_where_nothing_takes_the_place_or_the_whole_is_needed():
+    def whole_returned(x):
+        z = x @ x.T
+        e = np.exp(z)
+        return z, z[0] * np.sum(e, axis=0)
+
+    def whole_read_later(x):
+        z = x @ x.T
+        e = np.exp(z)
+        return z[0] * np.sum(e, axis=0), z @ e
+
+    def of_an_input(x):
+        e = np.exp(x)
+        return x[0] * np.sum(e, axis=0)
+
+    def read_at_once(x):
+        z = x @ x.T
+        r = z[0] * 2.0
+        return np.sum(np.exp(z)) * r
+
+    def large(x):
+        z = x @ x.T
+        e = np.exp(z)
+        return z[:64] * np.sum(e, axis=0)
+
+    x = rng.normal(size=(128, 128)) / 20
+    for function in (whole_returned, whole_read_later, of_an_input, read_at_once, large):
+        assert "np.copy(" not in check(graph_of(function, x), x).source, function.__name__
+    small = x[:20]
+    assert "np.copy(" not in check(graph_of(first_row_late, small), small).source
