@@ -14,14 +14,13 @@ from tapec.codegen.cost import Cost, flops_of
 from tapec.codegen.expand import expanded
 from tapec.codegen.expressions import Expr, parse_template
 from tapec.codegen.items import Rest, items_of_path
-from tapec.codegen.large import in_blocks
+from tapec.codegen.large import in_blocks, with_small_parts
 from tapec.codegen.load import Space
 from tapec.codegen.lower import Lowering
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, name_inputs
 from tapec.codegen.plan import Plan
 from tapec.codegen.schedule import scheduled
-from tapec.codegen.small_parts import small_parts_copied
 from tapec.codegen.spread import factored
 from tapec.codegen.statements import Do, With
 from tapec.codegen.strides import buffer_size
@@ -76,7 +75,7 @@ def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list
     checked = settings.check_nan
     graph = graph if checked else in_blocks(graph)
     graph = Graph(graph.inputs, scheduled(graph.nodes), graph.outputs, graph.name)
-    graph = graph if checked else small_parts_copied(graph)
+    graph = graph if checked else with_small_parts(graph)
     looped = None if checked else with_loops(graph)
     if looped is not None:
         return *looped, ()

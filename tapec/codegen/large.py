@@ -1,14 +1,15 @@
-"""Programs on large arrays, which are computed in blocks: what makes these is imported for programs that have some."""
+"""Programs on large arrays, which are computed in blocks: what is for these is imported for programs that have some."""
 
 from __future__ import annotations
 
 from tapec.ir import Graph, Node
 from tapec.ir.tree import Tree
 
-__all__ = ["FEWEST", "HUGE", "LARGE", "NARROW", "in_blocks", "is_large", "reads_huge"]
+__all__ = ["FEWEST", "HUGE", "LARGE", "NARROW", "WORTH", "in_blocks", "is_large", "reads_huge", "with_small_parts"]
 
 LARGE = 1 << 20  # bytes of an array that does not stay in the cache between two operations
 HUGE = 1 << 22  # bytes of a matrix that does not stay there between two products
+WORTH = 1 << 16  # bytes of an array that is worth a copy of a part
 FEWEST = 3  # operations on large arrays that make a loop worth it
 NARROW = 96  # columns of a matrix, a product with which takes no longer than reading and writing another one
 
@@ -40,3 +41,12 @@ def in_blocks(graph: Graph, tree: Tree | None = None) -> Graph:
     from tapec.codegen.blocks import with_block_loops
 
     return with_block_loops(graph, tree)
+
+
+def with_small_parts(graph: Graph) -> Graph:
+    """The program with copies of small parts of what is large; the same graph when there are none."""
+    if not any([n.op.view and n.inputs and n.inputs[0].type.nbytes >= WORTH for n in graph.nodes]):
+        return graph
+    from tapec.codegen.small_parts import small_parts_copied
+
+    return small_parts_copied(graph)

@@ -6,12 +6,12 @@ d = np.diagonal(s).copy()         what is computed of `s` next may take its plac
 
 from __future__ import annotations
 
+from tapec.codegen.large import WORTH
 from tapec.codegen.plan import is_view, readers_of
 from tapec.ir import INPUT, Graph, Node, get_op
 
 __all__ = ["small_parts_copied"]
 
-LARGE = 1 << 16  # bytes of an array that is worth a copy of a part
 SHARE = 16  # times as large as the part it must be
 
 
@@ -40,7 +40,7 @@ def small_parts_copied(graph: Graph) -> Graph:
 def _is_small_part(view: Node) -> bool:
     (whole, *others) = view.inputs
     ours = whole.op is not INPUT and not is_view(whole) and not others
-    return ours and whole.type.nbytes >= max(LARGE, SHARE * view.type.nbytes) and view.type.size > 0
+    return ours and whole.type.nbytes >= max(WORTH, SHARE * view.type.nbytes) and view.type.size > 0
 
 
 def _read_late(graph: Graph, parts: list[Node]) -> dict[Node, list[Node]]:
