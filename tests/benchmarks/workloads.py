@@ -151,6 +151,30 @@ def cross_entropy_torch(torch, w, x, labels):
 
 
 # -- linear algebra ---------------------------------------------------------------------------------------------------
+def attention(np, q, k, v, g):
+    s = q @ k.T / 8.0
+    e = np.exp(s - np.max(s, axis=1, keepdims=True))
+    return np.sum((e / np.sum(e, axis=1, keepdims=True)) @ v * g)
+
+
+def attention_by_hand(q, k, v, g):
+    p = q @ k.T
+    p /= 8.0
+    p -= p.max(axis=1, keepdims=True)
+    numpy.exp(p, out=p)
+    p /= p.sum(axis=1, keepdims=True)
+    d_p = g @ v.T
+    d_p -= numpy.einsum("ij,ij->i", p, d_p)[:, None]
+    d_p *= p
+    d_q = d_p @ k
+    d_q /= 8.0
+    return d_q
+
+
+def attention_torch(torch, q, k, v, g):
+    return torch.sum(torch.softmax(q @ k.T / 8.0, dim=1) @ v * g)
+
+
 def network(np, w, v, x, y):
     return np.mean((np.tanh(np.tanh(x @ w) @ v) - y) ** 2)
 
@@ -260,6 +284,22 @@ WORKLOADS = (
         cross_entropy_by_hand,
         (normal(20, 1000), normal(512, 20), _labels),
         cross_entropy_torch,
+    ),
+    Workload(
+        "softmax regression 10000×784",
+        "matrices",
+        cross_entropy,
+        cross_entropy_by_hand,
+        (normal(784, 10) / 28, normal(10_000, 784), rng.integers(0, 10, 10_000)),
+        cross_entropy_torch,
+    ),
+    Workload(
+        "attention 1024×64",
+        "matrices",
+        attention,
+        attention_by_hand,
+        tuple(normal(1024, 64) for _ in range(4)),
+        attention_torch,
     ),
     Workload(
         "net 784-256-10",
