@@ -2,8 +2,8 @@
 
 The gradient of a Cholesky factor needs its inverse; then the systems solved with the factor, and with its transpose,
 are products. What the user wrote is touched only where the matrix is such a factor, whose inverse is as accurate as
-substitution to the digits that its condition leaves. The cofactors in the gradient of a determinant are
-`det(a) * inv(a).T`, too.
+substitution to the digits that its condition leaves, and where nothing but derivatives reads the solution. The
+cofactors in the gradient of a determinant are `det(a) * inv(a).T`, too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ __all__ = ["shared_inverses"]
 def shared_inverses(graph: Graph) -> Graph:
     """Solve by the inverses that are there."""
     inverses = {n.inputs[0]: n for n in graph.nodes if n.op is INV and n.type.ndim == 2}
-    if not inverses or not any([_replaces(n, inverses) for n in graph.nodes]):
+    if not inverses:
+        return graph
+    values = {*graph.outputs, *[i for n in graph.nodes if n.role is None for i in n.inputs]}
+    found = {n for n in graph.nodes if _replaces(n, inverses, values)}
+    if not found:
         return graph
     new: dict[Node, Node] = {}
     nodes: list[Node] = []
@@ -28,7 +32,7 @@ def shared_inverses(graph: Graph) -> Graph:
         if node in new:
             continue  # an inverse that was needed before its turn
         inputs = tuple([new.get(i, i) for i in node.inputs])
-        if _replaces(node, inverses):
+        if node in found:
             inverse = inverses[_matrix(node)]
             if inverse not in new:
                 new[inverse] = inverse.with_inputs((new.get(_matrix(node), _matrix(node)),))
@@ -56,13 +60,15 @@ def _is_transposed(a: Node) -> bool:
     return a.op is TRANSPOSE and a.param("axes") == (1, 0)
 
 
-def _replaces(node: Node, inverses: dict[Node, Node]) -> bool:
-    """Is it a system with a matrix whose inverse is there, or its cofactors, and may they be had so?"""
+def _replaces(node: Node, inverses: dict[Node, Node], values: set[Node]) -> bool:
+    """Is it a system with a matrix whose inverse is there, or its cofactors, and may they be had so? Not where values
+    that the user wrote need it."""
     if node.op is COFACTORS:
         return node.inputs[0] in inverses and node.type.dtype.kind == "f"
     if node.op is not SOLVE or _matrix(node) not in inverses or node.inputs[1].type.ndim > 2:
         return False
-    return (node.role is not None or _matrix(node).op is CHOLESKY) and _same_dtypes(node)
+    ours = node.role is not None or node not in values or _matrix(node).op is CHOLESKY
+    return ours and _same_dtypes(node)
 
 
 def _same_dtypes(node: Node) -> bool:
