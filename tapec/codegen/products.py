@@ -110,7 +110,7 @@ def multiplications(node: Node) -> int:
 
 def rows_at_once(node: Node) -> int | None:
     """How many rows at a time BLAS multiplies without making copies; None where those are too few to be worth it."""
-    most = AT_ONCE // multiplications(node)
+    most = AT_ONCE // max(1, multiplications(node))
     return most if most >= SHORTEST else None
 
 

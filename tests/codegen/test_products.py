@@ -173,3 +173,11 @@ def test_a_transpose_that_others_read_too():
 
     values = drawn(1000, 20), drawn(20, 300)
     check(gradient_of(lambda u, v: sum(f(u, v)), *values), *values)
+
+
+@pytest.mark.parametrize("columns", [0, 1, 2])
+def test_a_matrix_that_no_cache_holds_times_few_columns_or_none(columns):
+    def f(x, w):
+        return np.sum(np.tanh(x @ w)) + np.sum(np.tanh(x) * x)
+
+    check(gradient_of(f, drawn(140000, 4), drawn(4, columns)), drawn(140000, 4), drawn(4, columns))
