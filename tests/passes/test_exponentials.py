@@ -43,11 +43,12 @@ CASES = {
             "exp %x; multiply 0.5, %x; sin %1; multiply %0, %2",  # no exponential of the half
             "exp %x; negative %x; exp %1; multiply %0, %2",
             "multiply %x, 0.0; exp %0; exp %x; multiply %1, %2",
+            "multiply %x, 3.0; exp %0; divide %x, 0.6666666666666666; exp %2; multiply %1, %3",  # rounded otherwise
         ],
         [("%z: c128[3]", "exp %z; multiply 0.5, %z; exp %1; multiply %0, %2")],
     ),
 }
-table_tests(CASES, EXPONENTIALS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, EXPONENTIALS)
 
 
 def of_log_variance(v):
@@ -77,3 +78,28 @@ def test_squares_overflow_and_vanish_where_exponentials_do(dtype):
     np.testing.assert_array_equal(np.isinf(got), np.isinf(wanted))
     np.testing.assert_array_equal(np.isnan(got), np.isnan(wanted))
     np.testing.assert_allclose(got, wanted, rtol=8 * info.eps, atol=2 * info.smallest_subnormal)
+
+
+def test_a_half_that_is_rounded_otherwise_is_none():
+    """One of the numbers on both sides of where the exponential overflows would tell."""
+
+    def both(x):
+        return np.exp(0.1 * x), np.exp(x / 20.0)
+
+    end = np.log(np.finfo(float).max) / 0.1
+    x = end + np.arange(-40, 41) * np.spacing(end)
+    with np.errstate(all="ignore"):
+        for got, wanted in zip(tapec.compile(both)(x), both(x), strict=True):
+            np.testing.assert_array_equal(np.isinf(got), np.isinf(wanted))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
+def test_doubles_of_whole_numbers_wrap_around(dtype):
+    def both(x):
+        return np.exp(2 * x), np.exp(x)
+
+    half = np.iinfo(dtype).max // 2
+    x = np.array([half + 3, -half - 4, 2, -1, 0], dtype)
+    with np.errstate(all="ignore"):
+        for got, wanted in zip(tapec.compile(both)(x), both(x), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=2e-3)

@@ -6,6 +6,7 @@ no exponential of one comes within a few last digits of it.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,19 @@ class Half(NamedTuple):
     number: float
 
 
+def halvings(k: float) -> list[tuple[Op | None, float]]:
+    """The ways to half of k times a value. Dividing is one if it rounds nothing: an exponential would magnify that."""
+    if k == 2:
+        return [(None, 1.0)]
+    exact = abs(math.frexp(k)[0]) == 0.5
+    return [(MULTIPLY, k / 2), (DIVIDE, 2 / k)] if exact else [(MULTIPLY, k / 2)]
+
+
 def half_of(x: Node, walk: Any) -> Half | None:
-    """The half of x, if the program has its exponential."""
+    """The half of x, if the program has its exponential. Whole numbers may not be what they are the half of: they wrap
+    around."""
+    if x.type.dtype.kind != "f":
+        return None
     k, whole = 1.0, x
     if x.op.name == "negative":
         k, whole = -1.0, x.inputs[0]
@@ -39,7 +51,7 @@ def half_of(x: Node, walk: Any) -> Half | None:
         factor, rest = number_and_rest(x)
         if type(factor) in (int, float) and factor and rest.type == x.type:
             k, whole = factor, rest
-    for op, number in ((MULTIPLY, k / 2), (DIVIDE, 2 / k)) if k != 2 else ((None, 1.0),):
+    for op, number in halvings(k):
         half = whole if op is None else walk.there(op, whole, number)
         if half is not None and half.type == x.type and walk.is_needed(EXP, (half,)):
             return Half(whole, op, number)
