@@ -16,7 +16,7 @@ from tapec.codegen.plan import count_uses, is_view
 from tapec.codegen.sums import is_short, sum_text
 from tapec.ir import Graph, Node, Op, constant, get_op, is_literal
 
-__all__ = ["SUM_OF_PRODUCTS", "contracted"]
+__all__ = ["SUM_OF_PRODUCTS", "contracted", "makes_product"]
 
 MOST = 6  # terms of a sum that is taken apart
 DEEP = 8  # elementwise operations through which it is followed how an array lies in memory
@@ -32,13 +32,24 @@ def _source(args: Sequence[str], node: Node) -> str:
     ndim = node.inputs[0].type.ndim
     if len(axis) == ndim:
         return f"{a}.dot({b})" if ndim == 1 else f"np.vdot({a}, {b})"
-    t = node.inputs[0].type
-    of_short_rows = sum_text(f"({a} * {b})", t, node, a) if is_short(t) else None
+    of_short_rows = _of_short_rows(node, a, b)
     if of_short_rows is not None:
         return of_short_rows
     if axis == (ndim - 1,):
         return f"np.vecdot({a}, {b}{', keepdims=True' if keepdims else ''})"
     return f'np.einsum("ij,ij->j", {a}, {b}){"[None]" if keepdims else ""}'
+
+
+def _of_short_rows(node: Node, a: str, b: str) -> str | None:
+    t = node.inputs[0].type
+    return sum_text(f"({a} * {b})", t, node, a) if is_short(t) else None
+
+
+def makes_product(node: Node) -> bool:
+    """Is it a sum of products for which the product is made, as it is for short rows?"""
+    if node.op is not SUM_OF_PRODUCTS or len(node.param("axis")) == node.inputs[0].type.ndim:
+        return False
+    return _of_short_rows(node, "a", "b") is not None
 
 
 SUM_OF_PRODUCTS = Op(name="sum of products", run=no_run, rule=no_run, kind="reduction", source=_source)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tapec.codegen.contract import makes_product
+from tapec.codegen.idioms import copies_rows
 from tapec.codegen.plan import is_view
 from tapec.ir import CONSTANT, Graph, Node
 from tapec.ir.flops import flops
@@ -45,7 +47,7 @@ def workspace(node: Node) -> int:
     name, t = node.op.name, node.type
     if name in _TRANSFORMS:  # along one axis after the other; and real numbers become complex
         return t.nbytes * (len(node.param("axes")) > 1 or (name == "fftn" and node.inputs[0].type.dtype.kind == "f"))
-    if name in _ON_A_COPY:
+    if name in _ON_A_COPY or (name in ("max", "min") and copies_rows(node)) or makes_product(node):
         return bytes_of(node.inputs[:1])
     return t.nbytes if name == "cofactors" else t.nbytes // 2 if name == "inv_lower" else 0
 

@@ -25,6 +25,7 @@ __all__ = [
     "BY_DOT",
     "ENOUGH",
     "HELPED",
+    "copies_rows",
     "IDIOMS",
     "LONG_ROW",
     "is_weak",
@@ -167,13 +168,18 @@ def _extreme(name: str) -> Callable[[Node], str]:
     method = _method(name)
 
     def text(node: Node) -> str:
-        t = node.inputs[0].type
-        of_rows = t.ndim == 2 and node.param("axis") == (1,) and 1 < t.shape[1] <= SHORT
-        if of_rows and t.size >= FEW and t.dtype.char in "fd":
+        if copies_rows(node):
             return f"_0.T.copy().{name}(axis=0){'[:, None]' if node.param('keepdims') else ''}"
         return method(node)
 
     return text
+
+
+def copies_rows(node: Node) -> bool:
+    """Is it the extreme of each of many short rows?"""
+    t = node.inputs[0].type
+    of_rows = t.ndim == 2 and node.param("axis") == (1,) and 1 < t.shape[1] <= SHORT
+    return of_rows and t.size >= FEW and t.dtype.char in "fd"
 
 
 def _clip(node: Node) -> str | None:
