@@ -36,12 +36,13 @@ def pave(request: Any, code: Segment) -> None:
 
 
 def _is_plain(request: Any, code: Segment) -> bool:
-    """One target, sources that were each read at one value, and nothing to be done but to run the code."""
+    """One target, sources that were each read at one value, a path to one of them at least, and nothing to be done but
+    to run the code."""
     return (
         len(request.targets) == 1
         and request.seeds is None
         and not (request.apart or Rows in map(type, code.gives.values()) or (code.idle is not None and code.idle.due))
-        and bool(request.sources)
+        and bool(code.gives)
         and all([len(group) == 1 and group != (None,) for group in request.sources])
     )
 

@@ -76,6 +76,23 @@ def test_how_it_is_asked(options):
     assert want[1] is None if options.get("unconnected_gradients") is None else want[1] == [[0.0] * 3] * 2
 
 
+def test_where_no_path_leads():
+    """One source, whose gradient is None: there is no way to that, where None says that a way leads elsewhere."""
+
+    def ask(persistent):
+        with GradientTape(persistent) as tape:
+            y = np.sum(tapec.stop_gradient(W) * FROZEN)
+        return tape, tape.gradient(y, W)
+
+    for _ in range(4):
+        tape, found = ask(False)
+        assert found is None
+        with pytest.raises(tapec.TapeError, match="one set of gradients"):
+            tape.gradient(W, W)
+        assert ask(True)[1] is None
+    assert not roads()
+
+
 def test_several_things_by_turns():
     def ask():
         with GradientTape(persistent=True) as tape:
