@@ -22,7 +22,7 @@ from tapec.api.watcher import BackwardTrace, VariableWatcher
 from tapec.errors import TapeTypeError, TapeValueError, at_user_line, user_frame
 from tapec.ops import ArrayLike
 from tapec.ops.copying import COPY
-from tapec.ops.custom import CUSTOM, CUSTOM_GRAPH, Opaque
+from tapec.ops.custom import CUSTOM, CUSTOM_GRAPH
 from tapec.trace.recorder import CURRENT, Mark, Recorder
 from tapec.trace.structure import flatten, unflatten
 from tapec.trace.tensor import Tensor, plain_value, wrap
@@ -145,14 +145,15 @@ class PythonGradient:
         return outputs
 
     def _record(self, rec: Recorder, k: int, outputs: list[Tensor]) -> None:
-        recording = rec.tapes[k]
+        recording, results = rec.tapes[k], tuple(outputs)
         params: Any = (("args", len(self.given)), ("results", len(self.results)))
         if recording.is_trace:
             found = BackwardTrace(recording).run(self)
             entry = (CUSTOM_GRAPH, (*self.given, *self.results, *found.captured), (*params, *found.params))
         else:
-            entry = (CUSTOM, (*self.given, *self.results), (*params, ("rule", Opaque(self))))
-        recording.log.records.append((*entry, tuple(outputs), *_place()))
+            entry = (CUSTOM, (*self.given, *self.results), params)
+            recording.log.set_rule(results, self)
+        recording.log.records.append((*entry, results, *_place()))
 
     # -- backward -----------------------------------------------------------------------------------------------
     def cotangents(self, cts: list[Tensor | None]) -> list[Any]:

@@ -132,7 +132,7 @@ def _segment(forward: Forward, request: Any, j: int, pending: tuple[int, ...]) -
 
 
 def _rule(log: Any, cut: Cut) -> Any:
-    return dict(log.records[cut.record][2])["rule"].content
+    return log.rules[id(log.records[cut.record][3])]
 
 
 def _call(tape: Any, request: Any, cut: Cut, cotangents: list[Any], pending: dict[int, Any]) -> None:

@@ -19,7 +19,7 @@ from tapec.ops.define import as_operand, define, dtype_of
 from tapec.ops.samples import any_real
 from tapec.ops.symbol import Symbol
 
-__all__ = ["CUSTOM", "CUSTOM_GRAPH", "STOP_GRADIENT", "Opaque", "stop_gradient"]
+__all__ = ["CUSTOM", "CUSTOM_GRAPH", "STOP_GRADIENT", "stop_gradient"]
 
 STOP_GRADIENT = define(
     "stop_gradient",
@@ -38,29 +38,11 @@ def stop_gradient(x: Any) -> Any:
     return x if dtype_of(x).kind == "b" else apply(STOP_GRADIENT, (x,))
 
 
-class Opaque:
-    """Something that rides on a node and is no part of the structure: equal to every other of its kind."""
-
-    __slots__ = ("content",)
-
-    def __init__(self, content: Any):
-        self.content = content
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Opaque
-
-    def __hash__(self) -> int:
-        return 1
-
-    def __repr__(self) -> str:
-        return "..."
-
-
 def _results(*values: Any, args: int, results: int, **_: Any) -> tuple[Any, ...]:
     return values[args : args + results]
 
 
-# The gradient is Python code, to be run when a tape has the cotangents: `rule` holds it. No graph is differentiated
+# The gradient is Python code, to be run when a tape has the cotangents: its log holds it. No graph is differentiated
 # through such a node; the tape cuts its program there.
 CUSTOM = define("custom", _results, _results, "custom", gradient="yes", multi=True)
 

@@ -25,7 +25,7 @@ from tapec.tuples import NamedTuple
 __all__ = ["Gone", "Log", "scalar_kind"]
 
 _ndarray = np.ndarray
-_NONE: dict[int, Any] = {}
+_NONE: dict[int, Any] = {}  # most logs have none
 
 
 class Gone(NamedTuple):
@@ -44,7 +44,8 @@ class Log:
     `seen` keeps what they held, `large` are the slots of those too large for that.
     Where the records are `known`, what a scan finds is known as well, and `index` and its kin are made when asked for.
     `append` takes a record. It may let go of values that are `due` (see `idle`); `gone` tells that some may be held no
-    longer, which are computed again when somebody asks for all `values`.
+    longer, which are computed again when somebody asks for all `values`. `rules` are the gradient functions that calls
+    brought with them, by the identity of the calls' results: they hold values, and are no part of the structure.
     """
 
     __slots__ = (
@@ -63,6 +64,7 @@ class Log:
         "large",
         "objects",
         "records",
+        "rules",
         "scalars",
     )
 
@@ -75,6 +77,7 @@ class Log:
     def clear(self) -> None:
         """Forget everything, and let go of every array."""
         self.records.clear()
+        self.rules = _NONE
         self._scanned = 0
         self._arrays: dict[int, Snapshot] = {}
         self._places: dict[int, tuple[np.ndarray, bytes, tuple[np.ndarray, ...]]] | None = None
@@ -244,6 +247,12 @@ class Log:
         self.scan()
         slot = self.index.get(id(x))
         return slot is not None and slot not in self.leaves
+
+    def set_rule(self, results: tuple[Tensor, ...], rule: Any) -> None:
+        """What is recorded with these results brings its own gradient function."""
+        if self.rules is _NONE:
+            self.rules = {}
+        self.rules[id(results)] = rule
 
     def give(self, tensors: list[Tensor]) -> None:
         """Let these tensors have the first slots, used or not."""

@@ -327,6 +327,26 @@ def test_no_tensor_is_held():
         assert [r() for r in gone] == [None, None]
 
 
+def test_no_tensor_is_held_by_a_gradient_function():
+    """It rides on a recording, and is no part of what is compiled for it, nor of what recognises the next."""
+    triple = tapec.custom_gradient(lambda x: (x * 3.0, lambda d: d * np.sign(x) * 3.0))
+
+    def ask():
+        x = constant(A)
+        with GradientTape() as tape:
+            tape.watch(x)
+            y = np.sum(triple(x))
+        known = tape.log.known is not None
+        tape.gradient(y, x)
+        return weakref.ref(x), known
+
+    for k in range(4):
+        gone, known = ask()
+        gc.collect()
+        assert gone() is None
+        assert known is (k > 0)
+
+
 def test_in_threads():
     def work(k):
         x = constant(np.full(k % 3 + 1, 0.5))
