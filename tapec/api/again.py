@@ -30,9 +30,10 @@ def pave(request: Any, code: Segment) -> None:
     if any([road.code is code for road in known.roads]) or not _is_plain(request, code):
         return
     roads = [road for road in known.roads if road.structure is not structure]
-    if len(roads) < MOST:
+    new = Road(request, code)
+    if len(roads) < MOST and new.is_right:
         structure.known = known
-        known.roads = [*roads, Road(request, code)]
+        known.roads = [*roads, new]
 
 
 def _is_plain(request: Any, code: Segment) -> bool:
@@ -71,10 +72,15 @@ class Road:
         self.slots = [k for [k] in request.sources]
         self.ends = itemgetter(self.goal, *self.slots)
         self.settings = code_settings(in_force())
-        self.moving = self.structure.variants.moving
-        self.literals = self.structure.variants.literals(request.log)
+        self.moving = moving = self.structure.variants.moving
+        self.literals = tuple([p for p in request.log.scalars if p[0] not in moving])
         self.outputs: list[Any] = [code.gives.get(k) for k in self.slots]
         self.in_order = self.outputs == [*range(len(code.gives))]
+
+    @property
+    def is_right(self) -> bool:
+        """Is the code for these numbers? In another thread one may just have been seen to change."""
+        return self.structure.variants.made.get((None, self.literals)) is self.code
 
     def follow(self, tape: Any, target: Any, sources: Any) -> Any:
         """The gradients, in the structure of the sources; None where the way leads elsewhere."""

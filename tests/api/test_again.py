@@ -8,7 +8,7 @@ import pytest
 
 import tapec
 from tapec import GradientTape, IndexedSlices, Variable, constant
-from tapec.api import structures
+from tapec.api import gradient, segment, structures
 from tapec.trace.known import KNOWN
 from tests.api.test_threads import together
 
@@ -191,6 +191,28 @@ def test_numbers_that_change():
             y = np.sum(W * 7.25 * (k + 1.0))
         assert plain(tape.gradient(y, W)) == [[7.25 * (k + 1.0)] * 3] * 2
     assert tapec.cache_info().compilations == 2
+
+
+def test_a_number_that_changes_while_a_way_is_made(monkeypatch):
+    """As it does in another thread: the code has the number written in it, and the way is for no other."""
+
+    def ask(n):
+        x = constant(2.0)
+        with GradientTape() as tape:
+            tape.watch(x)
+            y = x * n
+        return float(tape.gradient(y, x))
+
+    def meanwhile(*args):
+        monkeypatch.setattr(gradient, "run", segment.run)
+        assert ask(3.0) == 3.0
+        return segment.run(*args)
+
+    assert ask(2.0) == 2.0
+    monkeypatch.setattr(gradient, "run", meanwhile)
+    assert ask(2.0) == 2.0
+    assert gradient.run is segment.run
+    assert [ask(n) for n in (2.0, 5.0, 3.0, 5.0, 7.0)] == [2.0, 5.0, 3.0, 5.0, 7.0]
 
 
 def test_an_outer_tape_records_it():
