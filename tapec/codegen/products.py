@@ -25,8 +25,8 @@ from tapec.ir.types import Type
 __all__ = [
     "OVER_ROWS",
     "factor_rows",
-    "in_factors",
     "factors_of",
+    "in_factors",
     "products_apart",
     "rows_at_once",
     "with_sums",
@@ -37,6 +37,7 @@ OVER_ROWS = Op(name="product over rows", run=no_run, rule=no_run, kind="product"
 
 AT_ONCE = 10**6  # multiplications in a product up to which OpenBLAS makes no copies of its factors
 SHORTEST = 32  # rows of a block that are worth a call
+WIDEST = 1 << 15  # bytes of a row, of which as many leave the cache room
 
 ByRows = Callable[[Node, Node], bool]  # does a node read a value by rows, or add up its rows?
 
@@ -80,7 +81,7 @@ def _gains(x: Node, readers: Mapping[Node, Sequence[Node]], outputs: Container[N
     """Is it a large value that is computed, and then read by rows alone? Or one that no cache holds, read so twice?"""
     while is_view(x):
         x = x.inputs[0]
-    if x.type.nbytes < LARGE:
+    if x.type.nbytes < LARGE or (x.type.ndim == 2 and x.type.nbytes > WIDEST * x.type.shape[0]):
         return False
     found = list(_reading(x, readers, by_rows))
     if x.inputs and x not in outputs and None not in found:

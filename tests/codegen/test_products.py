@@ -118,6 +118,18 @@ def test_a_huge_matrix_that_is_long_to_multiply_is_read_twice():
     assert "x.T @ " in source
 
 
+@pytest.mark.parametrize("f", [factorised, attended])
+def test_of_wide_rows_blocks_would_be_short(f):
+    """And each would cost as much as what all of them are added up to is large."""
+    values = (
+        drawn(40, 8),
+        drawn(6000, 8),
+        *((drawn(40, 6000), drawn(40, 6000)) if f is factorised else (drawn(6000, 8),)),
+    )
+    source = check(gradient_of(f, *values), *values).source
+    assert not re.search(r"matmul\(\w+_, |@ \w+_\b|\w+_ @ |\w+_\.T", source)
+
+
 def test_what_is_asked_for_is_kept():
     """So the product that makes it is none of the loop's, and the one that reads it is."""
 
