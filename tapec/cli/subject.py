@@ -154,7 +154,7 @@ def subject_of(options: argparse.Namespace, transform: str | None = None, functi
 
 
 def arguments_of(target: Target, words: list[str] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments from --args, or from `example_args`."""
+    """Arguments from --args, from `example_args`, or as the parameters have them when nothing is given."""
     if target.graph is not None and words:
         raise Problem("--args are for functions; the inputs of a graph have their types in its text")
     if words is not None:
@@ -162,18 +162,26 @@ def arguments_of(target: Target, words: list[str] | None) -> tuple[tuple[Any, ..
     example = getattr(target.function, "example_args", None)
     if example is None:
         try:
-            signature = str(inspect.signature(target.function))
+            parameters = list(inspect.signature(target.function).parameters.values())
         except (TypeError, ValueError):
-            signature = "(...)"
-        if signature == "()":
-            return (), {}
+            parameters = [inspect.Parameter("...", inspect.Parameter.POSITIONAL_ONLY)]
+        named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        if len(named) == len(parameters) and all([p.default is not p.empty for p in named]):
+            by_name = {p.name: p.default for p in named if p.kind is p.KEYWORD_ONLY}
+            return tuple([p.default for p in named if p.kind is not p.KEYWORD_ONLY]), by_name
         name = target.word.rpartition(":")[2].rpartition(".")[2]
         raise Problem(
-            f"{target.word} is {name}{signature}: which arguments? Give types or values, --args 'f64[3]' 'np.eye(3)', "
-            f"or set {_place_of(target)}.example_args = (...) in its file"
+            f"{target.word} is {name}({', '.join(map(_spelled, parameters))}): which arguments? Give types or values, "
+            f"--args 'f64[3]' 'np.eye(3)', or set {_place_of(target)}.example_args = (...) in its file"
         )
     found = example() if callable(example) else example
     return (tuple(found), {}) if isinstance(found, (tuple, list)) else ((found,), {})
+
+
+def _spelled(parameter: inspect.Parameter) -> str:
+    """A parameter; of one whose default would take many words, the name."""
+    text = parameter.name if parameter.name == "..." else str(parameter)
+    return text if len(text) <= 40 else f"{parameter.name}=..."
 
 
 def _place_of(target: Target) -> str:

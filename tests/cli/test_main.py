@@ -220,3 +220,20 @@ def test_where_the_arguments_may_be_given(tapec, model, word, shown, place):
     assert error.rstrip().endswith(f"or set {place}.example_args = (...) in its file")
     model.write_text(f"{text}\n{place}.example_args = (np.ones(3),)\n")
     assert tapec("source", f"model.py:{word}").code == 0
+
+
+WITH_DEFAULTS = """
+fitted = lambda w=np.ones(3), *, k=2.0: np.sum(k * w * w)
+half = lambda x, w=np.zeros((40, 40)): np.sum(x * w)
+"""
+
+
+def test_parameters_that_have_defaults_need_no_arguments(tapec, model):
+    model.write_text(model.read_text() + WITH_DEFAULTS)
+    result = tapec("source", "model.py:fitted")
+    assert result.code == 0 and "def function_grad(w, k):" in result.out
+
+
+def test_long_defaults_are_not_spelled_out(tapec, model):
+    model.write_text(model.read_text() + WITH_DEFAULTS)
+    assert "model.py:half is half(x, w=...): which arguments?" in tapec("source", "model.py:half").err
