@@ -17,6 +17,8 @@ from tapec.ir import Graph
 
 __all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of", "undecorated"]
 
+LONG = 40  # characters of a parameter and its default
+
 
 def add_target(parser: argparse.ArgumentParser, transform: bool = True, wrt: str = "0") -> None:
     """The words that all commands on a TARGET share."""
@@ -26,7 +28,7 @@ def add_target(parser: argparse.ArgumentParser, transform: bool = True, wrt: str
         nargs="*",
         metavar="WORD",
         help="the arguments to trace it with: types ('f64[32,4]'), expressions ('np.ones(3)'), or NAME=WORD; "
-        "without it, the function's attribute example_args serves",
+        "without it, the function's attribute example_args serves, or the defaults of all parameters",
     )
     parser.add_argument(
         "--wrt", metavar="W,B", help=f"differentiate by these arguments, by name or position (default: {wrt})"
@@ -161,27 +163,32 @@ def arguments_of(target: Target, words: list[str] | None) -> tuple[tuple[Any, ..
         return parse_words(words, target.names)
     example = getattr(target.function, "example_args", None)
     if example is None:
-        try:
-            parameters = list(inspect.signature(target.function).parameters.values())
-        except (TypeError, ValueError):
-            parameters = [inspect.Parameter("...", inspect.Parameter.POSITIONAL_ONLY)]
-        named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-        if len(named) == len(parameters) and all([p.default is not p.empty for p in named]):
-            by_name = {p.name: p.default for p in named if p.kind is p.KEYWORD_ONLY}
-            return tuple([p.default for p in named if p.kind is not p.KEYWORD_ONLY]), by_name
+        parameters = _parameters(target.function)
+        if parameters is not None and all([p.default is not p.empty for p in parameters]):
+            by_name = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+            return tuple([p.default for p in parameters if p.name not in by_name]), by_name
+        shown = "..." if parameters is None else ", ".join(map(_spelled, parameters))
         name = target.word.rpartition(":")[2].rpartition(".")[2]
         raise Problem(
-            f"{target.word} is {name}({', '.join(map(_spelled, parameters))}): which arguments? Give types or values, "
+            f"{target.word} is {name}({shown}): which arguments? Give types or values, "
             f"--args 'f64[3]' 'np.eye(3)', or set {_place_of(target)}.example_args = (...) in its file"
         )
     found = example() if callable(example) else example
     return (tuple(found), {}) if isinstance(found, (tuple, list)) else ((found,), {})
 
 
+def _parameters(function: Any) -> list[inspect.Parameter] | None:
+    """None where it does not tell them, as some of Python's own do not."""
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
 def _spelled(parameter: inspect.Parameter) -> str:
     """A parameter; of one whose default would take many words, the name."""
-    text = parameter.name if parameter.name == "..." else str(parameter)
-    return text if len(text) <= 40 else f"{parameter.name}=..."
+    text = str(parameter)
+    return text if len(text) <= LONG else f"{parameter.name}=..."
 
 
 def _place_of(target: Target) -> str:
