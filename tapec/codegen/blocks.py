@@ -274,8 +274,11 @@ class _BodyMaker:
         elif op.name == "mean":
             op = get_op("sum")
         made = Node(op, inputs, params, t, node.origin, node.name, node.role)
-        self.nodes += in_factors(made, inputs) if op is OVER_ROWS else [made]
-        self.known[node] = self.nodes[-1]
+        if op is OVER_ROWS:
+            made = in_factors(node, made, self.nodes)
+        else:
+            self.nodes.append(made)
+        self.known[node] = made
 
     def _row_numbers(self, labels: Node) -> Node:
         """The numbers of the block's rows, of which the last block has fewer."""

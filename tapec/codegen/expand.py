@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tapec.ir import Graph, Node, constant, get_op, is_literal
+from tapec.ir import Graph, Node, constant, get_op, is_literal, replaced
 from tapec.ir.index import Slice
 from tapec.ir.types import Type
 from tapec.ops.indexing import FULL_SLICE
@@ -36,22 +36,10 @@ def expanded(graph: Graph) -> Graph:
     slow = {n for n in graph.nodes if n.op.name in _SLOW and _SLOW[n.op.name][0](n)}
     if not slow:
         return graph
-    new: dict[Node, Node] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        inputs = tuple([new.get(i, i) for i in node.inputs])
-        if inputs != node.inputs:
-            new[node] = moved = node.with_inputs(inputs)
-        else:
-            moved = node
-        if node in slow:
-            new[node] = _in_parts(moved, nodes)
-        else:
-            nodes.append(moved)
-    return Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name)
+    return replaced(graph, slow, _in_parts)
 
 
-def _in_parts(node: Node, nodes: list[Node]) -> Node:
+def _in_parts(_: Node, node: Node, nodes: list[Node]) -> Node:
     """What does the same as a slow operation; the last of its nodes is called like it."""
 
     def made(name: str, *inputs: Node, shape: tuple[int, ...] = node.type.shape, params: Any = ()) -> Node:

@@ -19,7 +19,7 @@ from tapec.codegen.items import no_run
 from tapec.codegen.large import HUGE, LARGE, NARROW
 from tapec.codegen.plan import is_view, readers_of
 from tapec.config import settings
-from tapec.ir import Graph, Node, Op, get_op, prune
+from tapec.ir import Graph, Node, Op, get_op, replaced
 from tapec.ir.types import Type
 
 __all__ = [
@@ -123,18 +123,18 @@ def with_sums(graph: Graph, by_rows: ByRows) -> Graph:
     candidates = {n for n in graph.nodes if _is_of_columns(n)}
     if not candidates:
         return graph
-    made = _with(graph, candidates, _as_sum)
+    made = replaced(graph, candidates, _as_sum)
     readers = readers_of(made.nodes)
     originals = iter([n for n in graph.nodes if n in candidates])
     sums = [(n, next(originals)) for n in made.nodes if n.op is OVER_ROWS]
     fit = [old for n, old in sums if any([_gains(x, readers, made.outputs, by_rows) for x in _wide(n)])]
-    return made if len(fit) == len(sums) else _with(graph, set(fit), _as_sum) if fit else graph
+    return made if len(fit) == len(sums) else replaced(graph, set(fit), _as_sum) if fit else graph
 
 
 def without_sums(graph: Graph) -> Graph:
     """The same with all of them as what they are."""
     left = {n for n in graph.nodes if n.op is OVER_ROWS}
-    return _with(graph, left, in_factors) if left else graph
+    return replaced(graph, left, in_factors) if left else graph
 
 
 def _is_of_columns(node: Node) -> bool:
@@ -145,31 +145,16 @@ def _is_of_columns(node: Node) -> bool:
     return x.ndim == y.ndim == 2 and max(x.nbytes, y.nbytes) >= LARGE and x.dtype == y.dtype == node.type.dtype
 
 
-def _as_sum(node: Node, inputs: tuple[Node, ...]) -> list[Node]:
-    transposed, y = inputs
-    return [Node(OVER_ROWS, (transposed.inputs[0], y), (), node.type, node.origin, node.name, node.role)]
+def _as_sum(_: Node, node: Node, nodes: list[Node]) -> Node:
+    transposed, y = node.inputs
+    nodes.append(Node(OVER_ROWS, (transposed.inputs[0], y), (), node.type, node.origin, node.name, node.role))
+    return nodes[-1]
 
 
-def in_factors(node: Node, inputs: tuple[Node, ...]) -> list[Node]:
+def in_factors(_: Node, node: Node, nodes: list[Node]) -> Node:
     """The transpose, and the product with it."""
-    x, y = inputs
+    x, y = node.inputs
     turned = Type(x.type.shape[::-1], x.type.dtype)
     left = Node(get_op("transpose"), (x,), (("axes", (1, 0)),), turned, node.origin, None, node.role)
-    return [left, Node(get_op("matmul"), (left, y), (), node.type, node.origin, node.name, node.role)]
-
-
-def _with(graph: Graph, found: set[Node], made: Callable[[Node, tuple[Node, ...]], list[Node]]) -> Graph:
-    """The program with these nodes as others."""
-    new: dict[Node, Node] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        inputs = tuple([new.get(i, i) for i in node.inputs])
-        if node in found:
-            nodes += made(node, inputs)
-            new[node] = nodes[-1]
-        elif inputs != node.inputs:
-            new[node] = node.with_inputs(inputs)
-            nodes.append(new[node])
-        else:
-            nodes.append(node)
-    return prune(Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name))
+    nodes += [left, Node(get_op("matmul"), (left, y), (), node.type, node.origin, node.name, node.role)]
+    return nodes[-1]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tapec.codegen.large import LARGE
 from tapec.codegen.plan import count_uses, is_view, readers_of
-from tapec.ir import Graph, Node, get_op, prune
+from tapec.ir import Graph, Node, get_op, replaced
 from tapec.ir.index import Slice
 from tapec.ir.types import Type
 
@@ -25,18 +25,7 @@ def wrapped(graph: Graph) -> Graph:
     found = _rolled_summands(graph)
     if not found:
         return graph
-    new: dict[Node, Node] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        inputs = tuple([new.get(i, i) for i in node.inputs])
-        if node in found:
-            new[node] = _added_in_parts(node, inputs, found[node], nodes)
-        elif inputs != node.inputs:
-            new[node] = node.with_inputs(inputs)
-            nodes.append(new[node])
-        else:
-            nodes.append(node)
-    return prune(Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name))
+    return replaced(graph, found, lambda node, moved, nodes: _added_in_parts(moved, found[node], nodes))
 
 
 def _is_long(node: Node) -> bool:
@@ -68,9 +57,9 @@ def _is_apart(node: Node, readers: Sequence[Node], found: dict[Node, int]) -> bo
     return node.type.nbytes < LARGE or not any([r.op.kind == "elementwise" and r not in found for r in readers])
 
 
-def _added_in_parts(node: Node, inputs: tuple[Node, ...], k: int, nodes: list[Node]) -> Node:
+def _added_in_parts(node: Node, k: int, nodes: list[Node]) -> Node:
     """The sum with both parts of what is rolled."""
-    rolled, total = inputs[k], inputs[1 - k]
+    rolled, total = node.inputs[k], node.inputs[1 - k]
     (x,), (shift,) = rolled.inputs, rolled.param("shift")
     shape = x.type.shape
     rest = shape[0] - shift
