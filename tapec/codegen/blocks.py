@@ -64,7 +64,7 @@ def with_block_loops(graph: Graph, tree: Tree | None = None) -> Graph:
     First those over the rows of the largest arrays, then those over other numbers of rows, where there is one path.
     """
     known: set[int] = set()
-    made = graph if settings.threads > 1 else with_sums(graph, reads_by_rows)
+    made = with_sums(graph, reads_by_rows)
     while tree is None or not known:
         rows, made = _over_most_rows(made, tree, known)
         if not rows:

@@ -32,7 +32,7 @@ def _source(args: Sequence[str], node: Node) -> str:
     ndim = node.inputs[0].type.ndim
     if len(axis) == ndim:
         return f"{a}.dot({b})" if ndim == 1 else f"np.vdot({a}, {b})"
-    of_short_rows = _of_short_rows(node, a, b)
+    of_short_rows = _product_added_up(node, a, b)
     if of_short_rows is not None:
         return of_short_rows
     if axis == (ndim - 1,):
@@ -40,7 +40,7 @@ def _source(args: Sequence[str], node: Node) -> str:
     return f'np.einsum("ij,ij->j", {a}, {b}){"[None]" if keepdims else ""}'
 
 
-def _of_short_rows(node: Node, a: str, b: str) -> str | None:
+def _product_added_up(node: Node, a: str, b: str) -> str | None:
     t = node.inputs[0].type
     return sum_text(f"({a} * {b})", t, node, a) if is_short(t) else None
 
@@ -49,7 +49,7 @@ def makes_product(node: Node) -> bool:
     """Is it a sum of products for which the product is made, as it is for short rows?"""
     if node.op is not SUM_OF_PRODUCTS or len(node.param("axis")) == node.inputs[0].type.ndim:
         return False
-    return _of_short_rows(node, "a", "b") is not None
+    return _product_added_up(node, "a", "b") is not None
 
 
 SUM_OF_PRODUCTS = Op(name="sum of products", run=no_run, rule=no_run, kind="reduction", source=_source)

@@ -225,7 +225,7 @@ BY_COLUMNS: dict[Template | None, Template] = {
 }
 
 
-def _of_short_rows(node: Node) -> str | None:
+def _by_columns(node: Node) -> str | None:
     """Many short rows with a column, or with a row, that is the same for all."""
     t = node.type
     if t.ndim != 2 or t.shape[1] not in ROWS or t.shape[0] < ROWS[t.shape[1]] or t.nbytes > NEAR:
@@ -249,9 +249,9 @@ def _looks_into(view: Node, x: Node) -> bool:
 def _multiply(node: Node) -> str | None:
     """A column times a row, (n, 1) by (1, m) or (m,), as a product of matrices; a gradient's zeros may lose a sign."""
     t = node.type
-    by_columns = _of_short_rows(node)
-    if by_columns is not None:
-        return by_columns
+    short = _by_columns(node)
+    if short is not None:
+        return short
     if node.role is None or t.ndim != 2 or t.dtype.char not in "fdFD" or not _has_short_rows(t):
         return None
     n, m = t.shape
@@ -348,9 +348,9 @@ def _argsort(node: Node) -> Template | None:
 
 
 IDIOMS: dict[str, Callable[[Node], str | Template | None]] = {
-    "add": _of_short_rows,
-    "subtract": _of_short_rows,
-    "divide": _of_short_rows,
+    "add": _by_columns,
+    "subtract": _by_columns,
+    "divide": _by_columns,
     "sum": _sum,
     "max": _extreme("max"),
     "min": _extreme("min"),

@@ -57,11 +57,9 @@ def is_product(node: Node) -> bool:
 
 
 def products_apart(graph: Graph, by_rows: ByRows) -> set[Node]:
-    """The products of matrices that had better be computed at once. Where there are threads, BLAS has its own."""
-    products = {n for n in graph.nodes if is_product(n)}
-    if not products or settings.threads > 1:
-        return products
-    readers = readers_of(graph.nodes)
+    """The products of matrices that had better be computed at once."""
+    products = [n for n in graph.nodes if is_product(n)]
+    readers = readers_of(graph.nodes) if products else {}
     return {n for n in products if not any([_gains(x, readers, graph.outputs, by_rows) for x in _wide(n)])}
 
 
@@ -78,7 +76,12 @@ def _wide(node: Node) -> list[Node]:
 
 
 def _gains(x: Node, readers: Mapping[Node, Sequence[Node]], outputs: Container[Node], by_rows: ByRows) -> bool:
-    """Is it a large value that is computed, and then read by rows alone? Or one that no cache holds, read so twice?"""
+    """Is it a large value that is computed, and then read by rows alone? Or one that no cache holds, read so twice?
+
+    With threads it does not matter: BLAS has its own.
+    """
+    if settings.threads > 1:
+        return False
     while is_view(x):
         x = x.inputs[0]
     if x.type.nbytes < LARGE or (x.type.ndim == 2 and x.type.nbytes > WIDEST * x.type.shape[0]):
