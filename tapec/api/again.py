@@ -9,23 +9,22 @@ from __future__ import annotations
 from operator import is_, itemgetter
 from typing import Any
 
-from tapec.api.segment import Rows, Segment, run
+from tapec.api.gradient import answer
+from tapec.api.segment import Rows, Segment
 from tapec.api.structures import CACHE
 from tapec.api.variable import Variable
 from tapec.config import code_settings, in_force
-from tapec.trace.idle import let_go
-from tapec.trace.recorder import CURRENT
-from tapec.trace.tensor import Tensor, wrap
+from tapec.trace.tensor import Tensor
 from tapec.tuples import NamedTuple
 
 __all__ = ["Road", "pave"]
 
 MOST = 4  # for one recording
-_NOT_READ: tuple[Any, list[Tensor]] = (None, [])
 
 
 def pave(request: Any, code: Segment) -> None:
-    """Let the like of a request, which this code has answered, go there at once where the recording is recognised."""
+    """Let the like of a request without seeds, which this code has answered, go there at once where the recording is
+    recognised."""
     known, structure = request.log.known, request.structure
     if any([road.code is code for road in known.roads]) or not _is_plain(request, code):
         return
@@ -41,7 +40,6 @@ def _is_plain(request: Any, code: Segment) -> bool:
     to run the code."""
     return (
         len(request.targets) == 1
-        and request.seeds is None
         and not (request.apart or Rows in map(type, code.gives.values()) or (code.idle is not None and code.idle.due))
         and bool(code.gives)
         and all([len(group) == 1 and group != (None,) for group in request.sources])
@@ -50,16 +48,14 @@ def _is_plain(request: Any, code: Segment) -> bool:
 
 class Road:
     """From a tape to the code that gives a target's gradient: `goal` is the slot of the target, `ends` gets its object
-    and those of the sources, `slots`. The code is for these `literals` and `settings`, and gives `outputs`."""
+    and those of the sources, `slots`. The code is for these `literals` and `settings`."""
 
     __slots__ = (
         "code",
         "ends",
         "goal",
-        "in_order",
         "literals",
         "moving",
-        "outputs",
         "settings",
         "slots",
         "structure",
@@ -74,8 +70,6 @@ class Road:
         self.settings = code_settings(in_force())
         self.moving = moving = self.structure.variants.moving
         self.literals = tuple([p for p in request.log.scalars if p[0] not in moving])
-        self.outputs: list[Any] = [code.gives.get(k) for k in self.slots]
-        self.in_order = self.outputs == [*range(len(code.gives))]
 
     @property
     def is_right(self) -> bool:
@@ -89,15 +83,15 @@ class Road:
             return None
         kind = type(sources)
         given = sources if kind is list or kind is tuple else (sources,)
-        token, read = tape.token, tape.variables
+        token = tape.token
         mark = token.mark  # what this tape alone watches has it
         found = [target]
         for x in given:
             if type(x) is Variable:
-                tensors = read.get(id(x), _NOT_READ)[1]
-                if len(tensors) != 1:
+                read = tape.variables.get(id(x))
+                if read is None or len(read[1]) != 1:
                     return None
-                found.append(tensors[0])
+                found.append(read[1][0])
             elif type(x) is Tensor and (x._mark is mark or _is_watched(x, token)):
                 found.append(x)
             else:
@@ -111,32 +105,13 @@ class Road:
             or code_settings(in_force()) != self.settings
         ):
             return None
-        if CURRENT.get() is None:
-            grads = self._alone(tape, log)
-        else:
-            by_slot = run(self.code, log)
-            grads = [by_slot.get(k) for k in self.slots]
+        grads = [*map(answer(tape, self.code, log).get, self.slots)]
         CACHE.hits += 1
         self.structure.used = True
         tape.shown = Shown([self.code], id(target), (*map(id, given),))
         if not tape._persistent:
             tape._use_up()
         return grads if kind is list else tuple(grads) if kind is tuple else grads[0]
-
-    def _alone(self, tape: Any, log: Any) -> list[Any]:
-        """As `run`, while nobody records."""
-        code = self.code
-        if log.large:
-            log.check_large(code.needs)
-        if code.idle is not None and not tape._persistent:
-            let_go(log, code.idle)
-        try:
-            results = code.function(*map(log.held.__getitem__, code.fetch))
-        except BaseException:
-            log.gone = code.idle is not None  # it goes on
-            raise
-        grads = [*map(wrap, results)]
-        return grads if self.in_order else [None if k is None else grads[k] for k in self.outputs]
 
 
 def _is_watched(x: Tensor, token: Any) -> bool:

@@ -11,11 +11,11 @@ from tapec.api.cuts import cuts_known, run_in_stretches
 from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
 from tapec.api.structures import Structure, structure_of
-from tapec.trace.idle import HABITS, Idle, idle_values, let_go
-from tapec.trace.recorder import CURRENT
+from tapec.trace.idle import HABITS, idle_values, let_go
+from tapec.trace.recorder import current
 from tapec.trace.tensor import Tensor, wrap
 
-__all__ = ["Request", "by_source", "done", "name_of", "tape_gradient", "whole"]
+__all__ = ["Request", "answer", "by_source", "done", "name_of", "tape_gradient", "whole"]
 
 _SCANNING = Lock()
 _NO_SLOT = (None,)
@@ -106,11 +106,8 @@ def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any])
     else:
         code = whole(request)
         request.segments.append(code)
-        if code.idle is not None and not tape._persistent and CURRENT.get() is None:
-            found = _run_once(tape.place, code, code.idle, request)
-        else:
-            found = run(code, request.log, request.seeds)
-        if request.log.known is not None:
+        found = answer(tape, code, request.log, request.seeds)
+        if request.log.known is not None and seeds is None:
             from tapec.api.again import pave  # most programs end before they come here
 
             pave(request, code)
@@ -140,14 +137,16 @@ def _whole(forward: Forward, request: Request) -> Segment:
     return made
 
 
-def _run_once(place: Any, code: Segment, idle: Idle, request: Request) -> dict[int, Any]:
-    """Run what uses up a log that was begun at this place."""
-    log = request.log
-    let_go(log, idle)
-    if idle.due:
-        HABITS.learn(place, idle.due)
+def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> dict[int, Any]:
+    """Run the code of a gradient. Where nobody asks for more, large values go before that, and others in time when the
+    like is recorded again."""
+    if code.idle is None or tape._persistent or current() is not None:
+        return run(code, log, seeds)
+    let_go(log, code.idle)
+    if code.idle.due:
+        HABITS.learn(tape.place, code.idle.due)
     try:
-        return run(code, log, request.seeds)
+        return run(code, log, seeds)
     except BaseException:
         log.gone = True  # it goes on
         raise

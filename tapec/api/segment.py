@@ -18,7 +18,7 @@ from tapec.ops.control import CALL
 from tapec.ops.copying import COPY
 from tapec.runtime.build import Build
 from tapec.trace.idle import Idle
-from tapec.trace.recorder import CURRENT, Recorder
+from tapec.trace.recorder import Recorder, current
 from tapec.trace.tensor import Tensor, raw_value, record, wrap
 from tapec.tuples import NamedTuple
 
@@ -48,18 +48,32 @@ class Segment:
     """A compiled stretch.
 
     `function` takes the values of the slots in `fetch`; `~k` in it is the k-th given cotangent. `gives` has, for each
-    source that a path leads to, the number of an output, or `Rows`. `graph` is the same before any pass, and reads
-    `reads`: an outer recording keeps it as one call. `needs` are the slots whose values it takes, `idle` tells of large
-    values of the log that it does not take.
+    source that a path leads to, the number of an output, or `Rows`; `in_order` tells that these are all outputs, one
+    after the other. `graph` is the same before any pass, and reads `reads`: an outer recording keeps it as one call.
+    `needs` are the slots whose values it takes, `idle` tells of large values of the log that it does not take.
     """
 
-    __slots__ = ("built", "code", "fetch", "forward", "function", "gives", "graph", "idle", "needs", "reads", "span")
+    __slots__ = (
+        "built",
+        "code",
+        "fetch",
+        "forward",
+        "function",
+        "gives",
+        "graph",
+        "idle",
+        "in_order",
+        "needs",
+        "reads",
+        "span",
+    )
 
     def __init__(
         self, graph: Graph, origins: dict[Node, int], gives: dict[int, int | Rows], span: Span, forward: Forward
     ):
         self.span = span
         self.gives = gives
+        self.in_order = [*gives.values()] == [*range(len(graph.outputs))]
         self.graph, self.reads = _with_inputs(graph, origins, forward)
         self.forward: Graph | None = None
         self.idle: Idle | None = None
@@ -115,20 +129,19 @@ def run(segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None) -> di
     """Cotangents by slot. Whatever records now, records all of it as one call."""
     if log.large:
         log.check_large(segment.needs)
-    rec = CURRENT.get()
+    rec = current()
     values = log.held if not log.gone else log.having(segment.needs) if rec is None else log.values
     if seeds is None:
-        results = segment.function(*[values[k] for k in segment.fetch])
+        results = segment.function(*map(values.__getitem__, segment.fetch))
     else:
         results = segment.function(*[values[k] if k >= 0 else seeds[~k]._value for k in segment.fetch])
-    out = list(map(wrap, results))
+    out = [*map(wrap, results)]
     if rec is not None and segment.reads:
         given = tuple([_as_recorded(log, k, rec) if k >= 0 else seeds[~k] for k in segment.reads])  # type: ignore[index]
         record(rec, CALL, given, (("graph", segment.graph),), tuple(out))
-    found: dict[int, Any] = {}
-    for slot, k in segment.gives.items():
-        found[slot] = out[k] if type(k) is int else _indexed(k, out, values)  # type: ignore[arg-type]
-    return found
+    if segment.in_order:
+        return dict(zip(segment.gives, out))
+    return {slot: out[k] if isinstance(k, int) else _indexed(k, out, values) for slot, k in segment.gives.items()}
 
 
 def _as_recorded(log: Any, slot: int, rec: Recorder) -> Any:
