@@ -5,7 +5,6 @@ The commonest kinds of calls find their plan here, `plans.call` gets all others.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from functools import lru_cache, partial
 from types import NoneType
 from typing import Any
@@ -19,9 +18,9 @@ from tapec.ops.extremes import CLIP
 from tapec.ops.reading import take
 from tapec.ops.ufunc_calls import call_with
 from tapec.ops.ufuncs import call as call_ufunc
-from tapec.trace.plans import BY_MEMORY, INTS, PLACED, PLANS, STATIC, call, unplanned, word_of
+from tapec.trace.plans import BY_MEMORY, INTS, PLACED, PLANS, call, unplanned, word_of
 from tapec.trace.steps import plan_of_any
-from tapec.trace.tensor import HOLDING, READABLE, Tensor, operand_values, paved, perform
+from tapec.trace.tensor import BOUND, HOLDING, READABLE, Tensor, operand_values, paved, perform
 
 __all__ = ["of_variables", "planned"]
 
@@ -88,11 +87,14 @@ def _pair(first: tuple[Any, ...], x: Any, y: Any) -> Any:
 
 def _named(key: tuple[Any, ...], operands: tuple[Any, ...], values: list[Any], kwargs: dict[str, Any]) -> Any:
     """The key with keywords, and the operands with the arrays among them."""
-    for name, a in kwargs.items():
+    for name in kwargs:
+        a = kwargs[name]
         kind = type(a)
-        if kind is bool:  # True equals 1
+        if kind in PLACED:
+            key += ..., name, a
+        elif kind is bool:  # True equals 1
             key += ..., name, kind, a
-        elif kind in STATIC or (kind is str and a not in BY_MEMORY):
+        elif kind is str and a not in BY_MEMORY:
             key += ..., name, a
         else:
             if kind is not Tensor and kind in READABLE:
@@ -360,8 +362,8 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
                 return None
         return ufunc_method(self, ufunc, method, inputs, kwargs)
     if "out" not in kwargs:
-        road = _function if type(self) is Tensor else of_variables
-        return road(self, _BOUND[method].get(ufunc) or _bound(ufunc, method), (), inputs, kwargs, 4)
+        bound = BOUND[method].get(ufunc) or _bound(ufunc, method)
+        return self.__array_function__(bound, (), inputs, kwargs, 4)  # type: ignore[call-arg]
     outs = kwargs["out"]
     if method == "__call__" and len(outs) == 1 and type(held := outs[0]) is Tensor:
         if len(kwargs) == 1:
@@ -373,7 +375,7 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
 
 def _bound(ufunc: np.ufunc, method: str) -> Any:
     """The function that is asked for a plan: one for all calls, since plans are found by it."""
-    known = _BOUND[method]
+    known = BOUND[method]
     if len(known) == _MANY:  # np.frompyfunc makes new ones
         for made in list(known.values()):
             _PLANNED.pop(made, None)
@@ -383,7 +385,6 @@ def _bound(ufunc: np.ufunc, method: str) -> Any:
     return made
 
 
-_BOUND: dict[str, dict[np.ufunc, Any]] = defaultdict(dict)  # by the name of the method
 _MANY = 1024
 
 

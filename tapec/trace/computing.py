@@ -81,9 +81,13 @@ def _segment_sums(node: Node, params: dict[str, Any]) -> Any:
 
 def _choose(node: Node, params: dict[str, Any]) -> Any:
     mode = params["mode"]
-    if mode == "raise":
-        return lambda places, *choices: places.choose(choices)
+    if mode == "raise" and len(node.inputs) > 2:
+        return _ndarray.choose  # a single choice would be taken for a list of them
     return lambda places, *choices: places.choose(choices, mode=mode)
+
+
+def _bincount(node: Node, params: dict[str, Any]) -> Any:
+    return Call(direct(np.bincount), (params["minlength"],)) if len(node.inputs) == 2 else None
 
 
 def _count_nonzero(node: Node, params: dict[str, Any]) -> Any:
@@ -327,6 +331,7 @@ _MAKERS: dict[str, Callable[[Node, dict[str, Any]], Any]] = {
     "all": _over_one("all"),
     "argmax": _over_one("argmax"),
     "argmin": _over_one("argmin"),
+    "bincount": _bincount,
     "broadcast_to": _broadcast_to,
     "choose": _choose,
     "concatenate": _concatenate,

@@ -8,7 +8,7 @@ import pytest
 
 import tapec
 from tapec.ir import OPS, Node, input_node, type_of
-from tapec.trace import calls, computing, steps
+from tapec.trace import calls, computing, steps, tensor
 from tests.ops.cases import WITHOUT_SAMPLE  # whose module fills the table of ops
 
 A = np.arange(12.0).reshape(3, 4) - 5.0
@@ -71,6 +71,7 @@ ONE = {
     "tensordot of all axes": lambda x: np.tensordot(x, B, axes=([1, 0], [1, 0])),
     "interp": lambda x: np.interp(x, [-5.0, 0.0, 7.0], [1.0, -0.0, 2.0], left=0.5),
     "choose": lambda x: np.choose(np.arange(4) % 2, [x[0], 2.0], mode="clip"),
+    "a single choice": lambda x: np.choose(np.zeros(4, int), [x[0]]),
     "polyval": lambda x: np.polyval([1.0, 0.0, -2.0], x),
     "full_like": lambda x: np.full_like(x, 2.5) * x,
     "zeros like": lambda x: np.zeros((3, 4), like=x) + x if isinstance(x, tapec.Tensor) else x,
@@ -515,7 +516,9 @@ def test_words_are_told_from_names_and_from_types_of_arrays(no_plans):
 
 def test_methods_of_many_ufuncs_are_forgotten(monkeypatch, no_plans):
     monkeypatch.setattr(calls, "_MANY", 2)
-    monkeypatch.setattr(calls, "_BOUND", defaultdict(dict))
+    known_now: dict[str, dict] = defaultdict(dict)
+    for module in (calls, tensor):
+        monkeypatch.setattr(module, "BOUND", known_now)
     known = set(calls._PLANNED)
     for _ in range(3):
         for ufunc in (np.add, np.multiply, np.maximum, np.minimum, np.fmax):
