@@ -12,7 +12,7 @@ from tapec.api.slices import IndexedSlices
 from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line
 from tapec.ir.display import rich
 from tapec.ops import ArrayLike
-from tapec.ops.array import METHODS, UNARY, apply, gives_views
+from tapec.ops.array import METHODS, UNARY, apply, may_give_its_argument
 from tapec.ops.copying import COPY
 from tapec.trace.calls import of_variables
 from tapec.trace.convert import to_array
@@ -110,7 +110,7 @@ class Variable(ArrayLike):
     # -- assignment -----------------------------------------------------------------------------------------------
     def assign(self, value: Any) -> Variable:
         """Give it a new value of the same shape; what was computed before keeps the old one."""
-        self._set(np.array(value._value if type(value) is Tensor else _plain(value, self)), "assign")
+        self._set(np.array(_plain(value, self)), "assign")
         return self
 
     def assign_add(self, delta: Any) -> Variable:
@@ -125,8 +125,8 @@ class Variable(ArrayLike):
 
     def _moved(self, delta: Any, ufunc: np.ufunc) -> Any:
         old = self._tensor._value
-        if type(delta) is Tensor or not isinstance(delta, IndexedSlices):
-            change = delta._value if type(delta) is Tensor else _plain(delta, self)
+        if not isinstance(delta, IndexedSlices):
+            change = _plain(delta, self)
             try:
                 return ufunc(old, change)
             except ValueError as e:  # the shapes do not broadcast
@@ -159,9 +159,7 @@ class Variable(ArrayLike):
                     )
                 )
             new = new.astype(old.dtype)
-        if type(new) is np.ndarray:  # as `_fixed` has it, without the call
-            new.setflags(False)  # type: ignore[call-arg]
-        self._tensor = wrap(new)
+        self._tensor = wrap(_fixed(new))
 
     # -- as an array ------------------------------------------------------------------------------------------------
     def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
@@ -236,6 +234,8 @@ def _with_value(tensor: Tensor, value: Any) -> Tensor:
 
 def _plain(value: Any, variable: Variable) -> Any:
     """The value to assign; nothing flows through it."""
+    if type(value) is Tensor:
+        return value._value
     if isinstance(value, Variable):
         return value._tensor._value
     if isinstance(value, ArrayLike):
@@ -299,11 +299,6 @@ def _method(name: str) -> Any:
     return call
 
 
-def _may_give_it(ours: Any) -> bool:
-    """May a method give its tensor itself, or a view of it? `astype` gives it with `copy=False`."""
-    return gives_views(ours) or "copy" in ours.__code__.co_varnames
-
-
 def _refusal(symbol: str) -> Any:
     def call(self: Variable, other: Any) -> NoReturn:
         raise InPlaceError(
@@ -317,7 +312,7 @@ def _refusal(symbol: str) -> Any:
 
 
 for _name, _ours in METHODS.items():
-    setattr(Variable, _name, _method(_name) if _may_give_it(_ours) else getattr(Tensor, _name))
+    setattr(Variable, _name, _method(_name) if may_give_its_argument(_ours) else getattr(Tensor, _name))
 _SYMBOLS = {
     "add": "+=",
     "sub": "-=",

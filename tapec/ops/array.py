@@ -14,7 +14,18 @@ import numpy as np
 from tapec.errors import InPlaceError, UnsupportedError, at_user_line, note_user_line
 from tapec.ir import Op
 
-__all__ = ["FUNCTIONS", "LIKE", "METHODS", "UFUNCS", "ArrayLike", "apply", "deliver", "gives_views", "out_at"]
+__all__ = [
+    "FUNCTIONS",
+    "LIKE",
+    "METHODS",
+    "UFUNCS",
+    "ArrayLike",
+    "apply",
+    "deliver",
+    "gives_views",
+    "may_give_its_argument",
+    "out_at",
+]
 __all__ += ["OPERATORS", "UNARY", "check_fit", "defers", "implements", "like", "method", "without_op"]
 
 # NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...);
@@ -33,6 +44,7 @@ _VIEWS |= {"array_split", "dsplit", "hsplit", "split", "unstack", "vsplit", "dia
 _VIEWS |= {"conj", "conjugate", "diff", "einsum", "imag", "matrix_power", "matrix_transpose", "real", "real_if_close"}
 _VIEWS |= {"sliding_window_view", "trim_zeros", "view"}
 _GIVES_VIEWS: set[Any] = set()
+_MAY_COPY: set[Any] = set()
 
 
 def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -60,10 +72,12 @@ def like(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _note(ours: Callable[..., Any], name: str) -> None:
-    """Remember where a function takes `out`, and whether it may give a view."""
+    """Remember where a function takes `out`, and whether it may give a view, or by `copy=False` its argument."""
     if name in _VIEWS:
         _GIVES_VIEWS.add(ours)
     code = getattr(ours, "__code__", None)
+    if code is not None and "copy" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+        _MAY_COPY.add(ours)
     if code is not None and "out" in code.co_varnames[: code.co_argcount]:
         _OUT[ours] = code.co_varnames.index("out")
 
@@ -71,6 +85,11 @@ def _note(ours: Callable[..., Any], name: str) -> None:
 def gives_views(ours: Callable[..., Any] | None) -> bool:
     """May a function's result share memory with its argument, as NumPy's does?"""
     return ours in _GIVES_VIEWS
+
+
+def may_give_its_argument(ours: Callable[..., Any] | None) -> bool:
+    """The same, or is it asked to copy?"""
+    return ours in _GIVES_VIEWS or ours in _MAY_COPY
 
 
 def out_at(ours: Callable[..., Any] | None) -> int:
