@@ -164,26 +164,16 @@ class General:
         self.notes: dict[tuple[int, ...], Any] = {}  # for those operands that are watched
 
     def add(self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any], depth: int) -> None:
-        if rec.append is not None and rec.trace is None:
-            watched = self._watched(rec, operands)
-            if watched is not None:
-                if watched and self.ops:
-                    note = self.notes.get(watched)
-                    if note is None:
-                        note = self.notes[watched] = noting(self.text, watched)(*zip(*self.ops))
-                    note(rec, operands, known, results, depth + 2)
-                return
-        self._record(rec, operands, known, results, depth + 3)
-
-    def _watched(self, rec: Recorder, operands: tuple[Any, ...]) -> tuple[int, ...] | None:
-        """Which operands the only tape watches; None where another one knows some."""
-        watched: tuple[int, ...] = ()
-        for k, a in enumerate(operands):
-            if type(a) is Tensor and a._mark is not None:
-                if a._mark is not rec.mark:
-                    return None
-                watched += (k,)
-        return watched
+        found = _watching(rec, operands) if rec.trace is None else None
+        if found is None:
+            self._record(rec, operands, known, results, depth + 3)
+            return
+        watched, tokens = found
+        if watched and self.ops:
+            note = self.notes.get(watched)
+            if note is None:
+                note = self.notes[watched] = noting(self.text, watched)(*zip(*self.ops))
+            note(rec.part(tokens) if rec.append is None else rec, operands, known, results, depth + 2)
 
     def _record(
         self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any], depth: int
@@ -198,6 +188,22 @@ class General:
         for (op, params), line in zip(self.ops, text.lines):
             out: Any = tuple([objects[k] for k in line.to]) if line.several else objects[line.to[0]]
             record(rec, op, tuple([objects[k] for k in line.picks]), params, out, depth)
+
+
+def _watching(rec: Recorder, operands: tuple[Any, ...]) -> tuple[tuple[int, ...], frozenset[Any]] | None:
+    """Which operands are watched, and by which recordings; None where these are not the same for all."""
+    watched: tuple[int, ...] = ()
+    tokens: frozenset[Any] = frozenset()
+    for k, a in enumerate(operands):
+        mark = a._mark if type(a) is Tensor else None
+        if mark is not None:
+            these = rec.tokens if mark is rec.mark else mark.tokens & rec.tokens
+            if these and tokens and these != tokens:
+                return None
+            if these:
+                watched += (k,)
+                tokens = these
+    return watched, tokens
 
 
 def _own_constant(x: Any) -> Any:

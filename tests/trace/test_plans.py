@@ -399,6 +399,58 @@ def test_nested_tapes(no_plans):
         np.testing.assert_allclose(outer.gradient(g, x).numpy(), 4 * total + 8 * A[0] * np.sum(A[0]), rtol=1e-12)
 
 
+WATCHED = {  # by the outer tape, by the inner one: operands
+    "by both": ((0, 1), (0, 1)),
+    "by the outer": ((0, 1), ()),
+    "by the inner": ((), (0, 1)),
+    "one by each": ((0,), (1,)),
+    "one by both, one by one": ((0, 1), (0,)),
+    "one by both": ((0,), (0,)),
+    "by none": ((), ()),
+}
+
+
+def recorded_by_two(f, arrays, watched):
+    """The structures that two tapes record, one in the other, of operands that an older tape knows, and the marks."""
+    tensors = [tapec.constant(a) for a in arrays]
+    older = tapec.GradientTape(persistent=True)
+    with older:
+        older.watch(tensors)
+    with tapec.GradientTape() as outer, tapec.GradientTape() as inner:
+        for tape, places in zip((outer, inner), watched):
+            tape.watch([tensors[k] for k in places if k < len(tensors)])
+        y = f(*tensors)
+    for tape in (outer, inner):
+        tape.log.scan()
+    marks = [tape.token in (() if y._mark is None else y._mark.tokens) for tape in (outer, inner)]
+    assert older.log.records == []
+    return [tape.log.key for tape in (outer, inner)], marks, y.numpy()
+
+
+@pytest.mark.parametrize("watched", WATCHED)
+@pytest.mark.parametrize("name", [*ONE, *TWO])
+def test_two_tapes_that_watch_operands_record_as_without_a_plan(name, watched, no_plans):
+    f, arrays = (ONE[name], [A]) if name in ONE else (TWO[name], [A, B])
+    keys, marks, value = recorded_by_two(f, arrays, WATCHED[watched])
+    recorded_by_two(f, arrays, WATCHED[watched])
+    again, marks_again, value_again = recorded_by_two(f, arrays, WATCHED[watched])
+    assert again == keys and marks_again == marks
+    np.testing.assert_array_equal(value_again, value)
+
+
+def test_each_of_two_tapes_keeps_what_an_array_held(no_plans):
+    for _ in range(4):
+        x, weights = tapec.constant(A), B.copy()
+        with tapec.GradientTape() as outer, tapec.GradientTape() as inner:
+            outer.watch(x)
+            inner.watch(x)
+            y = np.sum(np.tensordot(x, weights, 2))
+            weights[:] = 0.0
+            total = y + np.sum(np.tensordot(x, weights, 2))
+        for tape in (outer, inner):
+            np.testing.assert_array_equal(tape.gradient(total, x).numpy(), B)
+
+
 def test_numbers_that_are_others_each_time(no_plans):
     x = tapec.constant(A)
     for k in range(200):
