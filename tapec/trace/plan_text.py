@@ -203,7 +203,7 @@ def _beside(text: Text) -> tuple[list[int], list[int]]:
     return sorted(set().union(*[hangs[line.to[0]] for line in lines])), [k for line in lines for k in line.to]
 
 
-def _appending(text: Text, groups: list[set[int]]) -> Iterator[str]:
+def _appending(text: Text, groups: list[set[int]], wrapped: bool = False) -> Iterator[str]:
     """What moves is recorded. The rest is a leaf for it, and no view of an array that may change."""
     first, made = text.operands + text.constants, made_in(text)
     names = {k: f"a{k}" for k in range(text.operands)}
@@ -229,6 +229,10 @@ def _appending(text: Text, groups: list[set[int]]) -> Iterator[str]:
         for k in line.flags:
             if k not in made:
                 yield f"h{k} = wrap(v{k})"
+        between = [k for k in line.to if wrapped and names[k] == f"v{k}"] if line.moves else []
+        for k in between:
+            yield f"v{k} = wrap(v{k})"
+            yield f"v{k}._mark = mark"
         if line.moves:
             inputs = "operands" if plain else f"({_listed([names[k] for k in line.picks])})"
             out = f"({_listed([names[k] for k in line.to])})" if line.several else names[line.to[0]]
@@ -244,8 +248,11 @@ def own(x: Any) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def noting(text: Text, watched: tuple[int, ...]) -> Any:
-    """A function of (ops, parameters) that makes one which records what hangs on these operands, on one tape."""
+def noting(text: Text, watched: tuple[int, ...], several: bool = False) -> Any:
+    """A function of (ops, parameters) that makes one which records what hangs on these operands, on one tape.
+
+    On several, values between ops are tensors: a gradient that one tape gives is a call of them for the others.
+    """
     text = _hanging_on(text, watched)
     made = made_in(text)
     code = ["def make(ops, ps):"]
@@ -255,7 +262,7 @@ def noting(text: Text, watched: tuple[int, ...]) -> Any:
         code.append(f"        {_row(letter, places)} = {row}")
     code += [f"        {_row('x', made)} = results"] if made else []
     code.append("        mark = rec.mark")
-    code += ["        " + statement for statement in _appending(text, _groups(text, watched))]
+    code += ["        " + statement for statement in _appending(text, _groups(text, watched), several)]
     return _made([*code, "    return note"])
 
 

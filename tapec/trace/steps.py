@@ -161,7 +161,7 @@ class General:
     def __init__(self, ops: list[tuple[Op, Any]], text: Text):
         self.ops = ops
         self.text = text
-        self.notes: dict[tuple[int, ...], Any] = {}  # for those operands that are watched
+        self.notes: dict[tuple[tuple[int, ...], bool], Any] = {}  # for the operands watched, by one tape or several
 
     def add(self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any], depth: int) -> None:
         found = _watching(rec, operands) if rec.trace is None else None
@@ -170,10 +170,11 @@ class General:
             return
         watched, tokens = found
         if watched and self.ops:
-            note = self.notes.get(watched)
+            several = rec.append is None
+            note = self.notes.get((watched, several))
             if note is None:
-                note = self.notes[watched] = noting(self.text, watched)(*zip(*self.ops))
-            note(rec.part(tokens) if rec.append is None else rec, operands, known, results, depth + 2)
+                note = self.notes[watched, several] = noting(self.text, watched, several)(*zip(*self.ops))
+            note(rec.part(tokens) if several else rec, operands, known, results, depth + 2)
 
     def _record(
         self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any], depth: int
