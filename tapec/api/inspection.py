@@ -43,6 +43,10 @@ def _text(s: Any) -> str:
     return f"# then {s} runs\n" if type(s) is str else s.source
 
 
+def _why(segments: Segments) -> str:
+    return "a user's gradient function" if str in map(type, segments) else "operation by operation"
+
+
 def graph(segments: Segments, stage: str) -> Any:
     """The graph of one stage."""
     if stage not in ("forward", "gradient", "optimized"):
@@ -51,8 +55,7 @@ def graph(segments: Segments, stage: str) -> Any:
     if len(compiled) != 1:
         raise TapeValueError(
             at_user_line(
-                f"this gradient runs a user's gradient function, so it is {len(compiled)} graphs. "
-                f"Mend: tape.source shows them"
+                f"this gradient runs {_why(segments)}, so it is {len(compiled)} graphs. Mend: tape.source shows them"
             )
         )
     [only] = compiled

@@ -10,19 +10,20 @@ import numpy as np
 from tapec.api.forward import Forward, Lifter
 from tapec.api.slices import IndexedSlices, concatenated
 from tapec.autodiff.reverse import backward, filled, fit, input_cotangents, plain
-from tapec.ir import CT, Builder, Graph, Node, input_node, prune
+from tapec.ir import CT, Builder, Graph, Node, Op, input_node, prune
 from tapec.ir.index import Slice, Slot
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.control import CALL
 from tapec.ops.copying import COPY
+from tapec.ops.indexing import GETITEM
 from tapec.runtime.build import Build
 from tapec.trace.idle import Idle
 from tapec.trace.recorder import Recorder, current
 from tapec.trace.tensor import Tensor, raw_value, record, wrap
 from tapec.tuples import NamedTuple
 
-__all__ = ["Derivation", "Rows", "Segment", "Span", "run", "segment"]
+__all__ = ["Derivation", "Rows", "Segment", "Span", "gathers_rows", "run", "segment", "slices_at"]
 
 
 class Span(NamedTuple):
@@ -115,9 +116,9 @@ def _with_inputs(graph: Graph, origins: dict[Node, int], forward: Forward) -> tu
     return graph, list(reads.values())
 
 
-def segment(forward: Forward, span: Span, name: str) -> Segment:
-    """Differentiate and compile a stretch."""
-    derived = Derivation(forward, span)
+def segment(forward: Forward, span: Span, name: str, rows: bool = True) -> Segment:
+    """Differentiate and compile a stretch. For `rows` see `Derivation`."""
+    derived = Derivation(forward, span, rows)
     made = Segment(derived.graph(name), derived.origins, derived.gives, span, forward)
     ends = [forward.slots[k] for k in span.targets]
     nodes = forward.stretches()[span.stretch]
@@ -157,14 +158,16 @@ def _as_recorded(log: Any, slot: int, rec: Recorder) -> Any:
 
 def _indexed(rows: Rows, out: list[Tensor], values: list[Any]) -> IndexedSlices:
     """Rows with the indices they belong to, counted from the front."""
-    parts = []
-    for k, slot in rows.parts:
-        index = np.array(values[slot]).ravel()
-        if index.dtype.kind != "i":
-            index = index.astype(np.int64)
-        index[index < 0] += rows.shape[0]
-        parts.append(IndexedSlices(out[k], wrap(index), rows.shape))
-    return concatenated(parts)
+    return concatenated([slices_at(out[k], values[slot], rows.shape) for k, slot in rows.parts])
+
+
+def slices_at(rows: Tensor, places: Any, shape: tuple[int, ...]) -> IndexedSlices:
+    """Rows for the places where a gather read."""
+    index = np.array(places).ravel()
+    if index.dtype.kind != "i":
+        index = index.astype(np.int64)
+    index[index < 0] += shape[0]
+    return IndexedSlices(rows, wrap(index), shape)
 
 
 def _nothing(*_: Any) -> tuple[Any, ...]:
@@ -267,14 +270,19 @@ _WHOLE = Slice(None, None, None)
 
 
 def _gathered(node: Node) -> Node | None:
-    """The indices, if a node gathers rows along axis 0: `x[i]`, `x[i, :]`, `np.take(x, i, axis=0)`."""
-    if node.op.name != "getitem":
-        return None
-    index = node.param("index")
-    if not index or type(index[0]) is not Slot or any(p != _WHOLE and p is not Ellipsis for p in index[1:]):
+    """The indices, if a node gathers rows along axis 0."""
+    if not gathers_rows(node.op, node.params):
         return None
     rows = node.inputs[1]
     return rows if rows.type.ndim and rows.type.dtype.kind in "iu" else None
+
+
+def gathers_rows(op: Op, params: Any) -> bool:
+    """Is it `x[i]`, `x[i, :]` or `np.take(x, i, axis=0)`, whatever i is?"""
+    if op is not GETITEM:
+        return False
+    index = dict(params)["index"]
+    return bool(index) and type(index[0]) is Slot and all([p == _WHOLE or p is Ellipsis for p in index[1:]])
 
 
 def _rows(ct: Any, index: Node, source: Node) -> Any:

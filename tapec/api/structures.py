@@ -6,8 +6,10 @@ as literals until one is seen to change, and from then on that one is an input.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 from tapec.api.forward import Forward
 from tapec.config import code_settings, in_force
@@ -16,9 +18,12 @@ from tapec.runtime.collector import resting_collector
 from tapec.trace.known import Known, forget_known, learn
 from tapec.trace.variants import Variants
 
-__all__ = ["CACHE", "Structure", "cache_clear", "cache_info", "structure_of"]
+__all__ = ["CACHE", "PIECES", "Structure", "cache_clear", "cache_info", "structure_of"]
 
 CACHE = Cache()
+PIECES: dict[Any, Any] = {}  # the way back through single operations (`api.one_by_one`)
+IN_A_ROW = 8  # structures that come once, until what comes next is not worth compiling
+MANY = 256  # places in programs where structures are looked at
 OFTEN = 100  # times that a structure is asked for until recordings of it are recognised: that pays about then
 
 
@@ -35,18 +40,23 @@ def cache_info() -> CacheInfo:
 def cache_clear() -> None:
     """Forget all compiled gradients of tapes."""
     CACHE.clear()
+    PIECES.clear()
+    _PLACES.clear()
     forget_known()
 
 
 class Structure:
     """All compiled code of one recorded structure; `cuts` are the places where Python code has to run, found when first
-    asked for. `times` counts scanned recordings, `known` has short ways here from those that are recognised."""
+    asked for. `times` counts scanned recordings, `known` has short ways here from those that are recognised. One that
+    is `restless` was made where structures are others each time, and is not worth compiling until it comes again.
+    """
 
-    __slots__ = ("cuts", "known", "times", "used", "variants")
+    __slots__ = ("__weakref__", "cuts", "known", "restless", "times", "used", "variants")
 
-    def __init__(self, scalars: list[tuple[int, Any]]):
+    def __init__(self, scalars: list[tuple[int, Any]], restless: bool = False):
         self.cuts: Any = None
         self.known: Known | None = None
+        self.restless = restless
         self.times = 0
         self.used = False
         self.variants = Variants(scalars)
@@ -78,9 +88,27 @@ def structure_of(log: Any, request: tuple[Any, ...]) -> Structure:
     """The structure of what is recorded and what is asked of it."""
     known = log.known
     key = (tuple(log.key) if known is None else known.key, request, code_settings(in_force()))
-    found = CACHE.get(key) or CACHE.make(key, lambda: Structure(log.scalars))
+    found = CACHE.get(key) or CACHE.make(key, lambda: _newcomer(log))
     if known is None:
         found.times += 1
         if found.times == OFTEN:
             learn(log)
     return found
+
+
+def _newcomer(log: Any) -> Structure:
+    """A structure that was not known. Did none of the last ones come again that ended in the same line?"""
+    if not log.records:
+        return Structure(log.scalars)
+    code, lasti = log.records[-1][4:6]
+    place = id(code), lasti
+    if place not in _PLACES and len(_PLACES) == MANY:
+        _PLACES.clear()
+    before = _PLACES.setdefault(place, deque(maxlen=IN_A_ROW))
+    came_again = [structure for made in before if (structure := made()) is not None and structure.times > 1]
+    found = Structure(log.scalars, restless=len(before) == IN_A_ROW and not came_again)
+    before.append(ref(found))
+    return found
+
+
+_PLACES: dict[Any, deque[ref[Structure]]] = {}

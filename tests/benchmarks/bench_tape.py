@@ -246,8 +246,50 @@ def training(steps: int = 10_000) -> None:
     row(f"growth of memory in {steps} training steps", after - before, "bytes", "flat")
 
 
+# -- programs that are others each time -------------------------------------------------------------------------------
+def random_tree(rng: np.random.Generator, leaves: int) -> Any:
+    if leaves == 1:
+        return int(rng.integers(20))
+    left = int(rng.integers(1, leaves))
+    return random_tree(rng, left), random_tree(rng, leaves - left)
+
+
+def tree_value(tree: Any, w: Any, b: Any, table: Any, np: Any = np) -> Any:
+    """A recursive net: the rows of the leaves, and for each pair a layer of both."""
+    if isinstance(tree, int):
+        return table[tree]
+    left, right = [tree_value(part, w, b, table, np) for part in tree]
+    return np.tanh(w @ np.concatenate([left, right]) + b)
+
+
+def trees(leaves: int = 40, count: int = 60) -> None:
+    """Each has another structure, and none comes again."""
+    rng = np.random.default_rng(0)
+    given = [rng.standard_normal((8, 16)) / 4, np.zeros(8), rng.standard_normal((20, 8))]
+    tensors = [constant(x) for x in given]
+    drawn = [random_tree(rng, leaves) for _ in range(count)]
+
+    def by_tape(tree: Any) -> Any:
+        with GradientTape() as tape:
+            tape.watch(tensors)
+            y = np.sum(tree_value(tree, *tensors) ** 2)
+        return tape.gradient(y, tensors)
+
+    ours = statistics.median([once(lambda: by_tape(tree)) for tree in drawn][count // 3 :])  # noqa: B023
+    row(f"a tree of {leaves} leaves, another each time", ours, "ms")
+    try:
+        import autograd
+        import autograd.numpy as anp
+    except ImportError:
+        return
+    gradient = autograd.grad(lambda p, tree: anp.sum(tree_value(tree, *p, anp) ** 2))
+    theirs = statistics.median([once(lambda: gradient(given, tree)) for tree in drawn[:20]])  # noqa: B023
+    row("    autograd", theirs, "ms", f"{theirs / ours:.1f} times")
+
+
 if __name__ == "__main__":
     small_programs()
     compiling()
     importing()
     training()
+    trees()

@@ -1,0 +1,234 @@
+"""Gradients of programs whose structure is another each time: operation by operation.
+
+To compile a tree, or the steps that a solver happens to choose, takes longer than to run it, and the code would not be
+asked for again. But their operations are alike. So for each operation a function is generated and cached that carries
+cotangents from its results to its operands, and the way back calls one after the other. Where a structure comes a
+second time it is compiled as a whole.
+
+What rules for several operations together are needed for, such as a `where` beside a logarithm of zero, shows in
+numbers that are not finite: then this way was not the right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tapec.api.forward import Forward
+from tapec.api.segment import Segment, Span, gathers_rows, segment, slices_at
+from tapec.api.slices import concatenated
+from tapec.api.structures import CACHE, PIECES
+from tapec.config import code_settings, in_force
+from tapec.ir.types import NUMBERS, is_differentiable
+from tapec.ops.copying import COPY
+from tapec.runtime.collector import resting_collector
+from tapec.trace.log import Log
+from tapec.trace.tensor import wrap
+from tapec.tuples import NamedTuple
+
+__all__ = ["run_one_by_one"]
+
+_ndarray = np.ndarray
+_MOST = 4096  # pieces that are kept
+
+
+class Piece(NamedTuple):
+    """The way back through one operation. Of the values of operands and results, and the cotangents of these, the
+    segment's function takes those in `picks`; `gives` tells which operand the cotangents are for."""
+
+    segment: Segment
+    picks: tuple[int, ...]
+    gives: tuple[int, ...]
+
+
+class Step(NamedTuple):
+    """A record, the slots of its operands and results, and which operands cotangents are wanted for."""
+
+    entry: tuple[Any, ...]
+    places: list[int]
+    results: range
+    wanted: tuple[bool, ...]
+
+
+def run_one_by_one(request: Any) -> dict[int, Any] | None:
+    """The gradients by slot; None where they are not finite, or the program has to be looked at as a whole."""
+    steps = _steps(request.log, request.wanted)
+    if steps is None:
+        return None
+    way = _Way(request, steps)
+    with np.errstate(all="ignore"):
+        way.go()
+    return way.result() if way.is_finite() else None
+
+
+class _Way:
+    """The way back through all steps. `cotangents` are those of slots, `rows` those of gathers, by their sources."""
+
+    def __init__(self, request: Any, steps: list[Step]):
+        self.request = request
+        self.log = request.log
+        self.values = self.log.values
+        self.wanted = frozenset(request.wanted)
+        self.steps = steps
+        self.cotangents = _starts(request)
+        self.gathers = _gathers(steps, self.wanted, self.values)
+        self.rows: dict[int, list[tuple[Any, Any]]] = {}  # cotangents, and the places of rows
+        self.ran: dict[Segment, None] = {}
+        self.settings = code_settings(in_force())
+
+    def go(self) -> None:
+        cotangents, delayed = self.cotangents, []
+        for number in range(len(self.steps) - 1, -1, -1):
+            step = self.steps[number]
+            source = self.gathers.get(number)
+            if source is not None:
+                delayed.append((step, source))
+                continue
+            for slot, ct in self.back(step):
+                cotangents[slot] = cotangents[slot] + ct if slot in cotangents else ct
+            for slot in step.results:
+                if slot not in self.wanted:
+                    cotangents.pop(slot, None)
+        for step, source in reversed(delayed):
+            if source in cotangents:  # others read it, too
+                for _, ct in self.back(step):
+                    cotangents[source] = cotangents[source] + ct
+            elif step.results[0] in cotangents:
+                if self.log.large:
+                    self.log.check_large({step.places[1]})
+                rows = self.rows.setdefault(source, [])
+                rows.append((cotangents[step.results[0]], self.values[step.places[1]]))
+
+    def back(self, step: Step) -> Iterable[tuple[int, Any]]:
+        """The slots to which something flows through one operation, with cotangents."""
+        places, results = step.places, step.results
+        cts = [self.cotangents.get(k) for k in results]
+        given = tuple([ct is not None for ct in cts])
+        if True not in given:
+            return ()
+        slots = [*places, *results]
+        values = [self.values[k] for k in slots]
+        piece = _piece(step, values, given, self.settings)
+        if self.log.large:
+            self.log.check_large({slots[n] for n in piece.picks if n < len(slots)})
+        self.ran[piece.segment] = None
+        values += cts if all(given) else [ct for ct in cts if ct is not None]
+        found = piece.segment.function(*[values[n] for n in piece.picks])
+        return zip([places[k] for k in piece.gives], found)
+
+    def is_finite(self) -> bool:
+        found = [self.cotangents[k] for k in self.wanted if k in self.cotangents]
+        return all([np.isfinite(ct).all() for ct in (*found, *[ct for part in self.rows.values() for ct, _ in part])])
+
+    def result(self) -> dict[int, Any]:
+        self.request.segments.extend(self.ran)
+        found: dict[int, Any] = {k: wrap(self.cotangents[k]) for k in self.wanted if k in self.cotangents}
+        for source, parts in self.rows.items():
+            shape = self.values[source].shape
+            sparse = [slices_at(wrap(ct.reshape(at.size, *shape[1:])), at, shape) for ct, at in parts]
+            found[source] = concatenated(sparse)
+        return found
+
+
+def _starts(request: Any) -> dict[int, Any]:
+    """The cotangents at the targets."""
+    found: dict[int, Any] = {}
+    for n, slot in enumerate(request.targets):
+        t = request.log.type_of(slot)
+        if is_differentiable(t):
+            ct = np.ones(t.shape, t.dtype)[()] if request.seeds is None else request.seeds[n]._value
+            found[slot] = found[slot] + ct if slot in found else ct
+    return found
+
+
+def _steps(log: Any, sources: tuple[int, ...]) -> list[Step] | None:
+    """The records through which something flows to the sources; None where it hangs on several what flows."""
+    active = set(sources)
+    values = log.values
+    found = []
+    for entry, places, slot in log.steps():
+        op = entry[0]
+        if "spectrum" in op.facts:
+            return None
+        if op.gradient == "none" or active.isdisjoint(places):
+            continue
+        results = range(slot, slot + (len(entry[3]) if type(entry[3]) is tuple else 1))
+        flowing = [k for k in results if _moves(values[k])]
+        if "constant" in op.facts:
+            flowing = [k for k in flowing if k - slot not in op.facts["constant"]]
+        if flowing:
+            found.append(Step(entry, places, results, tuple([k in active for k in places])))
+            active.update(flowing)
+    return found
+
+
+def _moves(value: Any) -> bool:
+    """As `is_differentiable` has it, of a value's type."""
+    return type(value) in (float, complex) if type(value) in NUMBERS else value.dtype.kind in "fc"
+
+
+def _gathers(steps: list[Step], sources: frozenset[int], values: list[Any]) -> dict[int, int]:
+    """The numbers of those that gather rows from a source, as a segment finds them, and that source."""
+    made = {step.results[0]: step for step in steps}
+    found = {}
+    for number, (entry, places, _, _) in enumerate(steps):
+        if gathers_rows(entry[0], entry[2]) and _are_places(values[places[1]]):
+            source = places[0]
+            while source not in sources and source in made and made[source].entry[0] is COPY:
+                source = made[source].places[0]
+            if source in sources and source not in made:
+                found[number] = source
+    return found
+
+
+def _are_places(value: Any) -> bool:
+    return type(value) is _ndarray and value.ndim > 0 and value.dtype.kind in "iu"
+
+
+# -- pieces -----------------------------------------------------------------------------------------------------------
+def _piece(step: Step, values: list[Any], given: tuple[bool, ...], settings: Any) -> Piece:
+    """The piece for a step, of operands and results with these values, of which some results have a cotangent."""
+    entry, places, _, wanted = step
+    op = entry[0]
+    key = [op, entry[2], wanted, given, settings, len(entry)]
+    for v in values if op.kind == "dynamic" else values[: len(places)]:
+        kind = type(v)
+        if kind is _ndarray:
+            key.append(v.shape)
+            key.append(v.dtype)
+        elif kind in NUMBERS:
+            key.append(v if op.name in _WRITTEN else kind)
+        else:
+            key.append(v.dtype)
+    if len(places) > 1:
+        key += map(places.index, places)  # which of them are the same
+    found = PIECES.get(tuple(key))
+    if found is None:
+        with CACHE.lock, resting_collector():
+            if len(PIECES) >= _MOST:
+                PIECES.clear()
+            found = PIECES[tuple(key)] = _made(step, given)
+            CACHE.compiled(loaded=found.segment.is_loaded)
+    return found
+
+
+_WRITTEN = frozenset({"power", "float_power"})  # ops for which it matters much what number it is
+
+
+def _made(step: Step, given: tuple[bool, ...]) -> Piece:
+    """The gradient of a recording of this operation alone."""
+    log = Log()
+    log.append(step.entry)
+    log.scan()
+    [(entry, places, slot)] = log.steps()
+    written = dict(log.scalars) if entry[0].name in _WRITTEN else {}
+    targets = tuple([slot + k for k, has_one in enumerate(given) if has_one])
+    sources = tuple(dict.fromkeys([k for k, want in zip(places, step.wanted) if want]))
+    span = Span(0, targets, (True,) * len(targets), sources)
+    made = segment(Forward(log, written), span, f"back_through_{entry[0].name.rpartition('.')[2]}", rows=False)
+    at = {k: places.index(k) for k in places} | {slot + k: len(places) + k for k in range(len(given))}
+    count = len(places) + len(given)
+    gives = sorted([(output, at[k]) for k, output in made.gives.items()])
+    return Piece(made, tuple([at[k] if k >= 0 else count + ~k for k in made.fetch]), tuple([k for _, k in gives]))
