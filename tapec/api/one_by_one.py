@@ -24,7 +24,7 @@ from tapec.config import code_settings, in_force
 from tapec.ir.types import NUMBERS, is_differentiable
 from tapec.ops.copying import COPY
 from tapec.runtime.collector import resting_collector
-from tapec.trace.log import Log
+from tapec.trace.log import Gone, Log
 from tapec.trace.tensor import wrap
 from tapec.tuples import NamedTuple
 
@@ -32,6 +32,7 @@ __all__ = ["run_one_by_one"]
 
 _ndarray = np.ndarray
 _MOST = 4096  # pieces that are kept
+_LARGE = 1 << 20  # bytes that an operation gives, on the average, from which compiling the whole takes no longer
 
 
 class Piece(NamedTuple):
@@ -53,14 +54,21 @@ class Step(NamedTuple):
 
 
 def run_one_by_one(request: Any) -> dict[int, Any] | None:
-    """The gradients by slot; None where they are not finite, or the program has to be looked at as a whole."""
-    steps = _steps(request.log, request.wanted)
+    """The gradients by slot; None where they are not finite, or the program is to be looked at as a whole."""
+    log = request.log
+    if sum(map(_bytes, log.held)) > _LARGE * len(log.records):
+        return None
+    steps = _steps(log, request.wanted)
     if steps is None:
         return None
     way = _Way(request, steps)
     with np.errstate(all="ignore"):
         way.go()
     return way.result() if way.is_finite() else None
+
+
+def _bytes(value: Any) -> int:
+    return value.nbytes if type(value) is _ndarray else value.type.nbytes if type(value) is Gone else 0
 
 
 class _Way:

@@ -189,6 +189,11 @@ def test_gradients_that_are_not_finite(at_first_sight):
         assert_same(lambda x: np.sum(np.log(x)[np.array([0, 1])]), np.array([0.0, -1.0]), pieces=False)
 
 
+def test_what_takes_long_anyway_is_compiled(at_first_sight):
+    assert_same(lambda x: np.sum(np.sin(x)), np.ones(400_000), pieces=False)
+    assert_same(lambda x: np.sum(np.sin(x)), np.ones(40_000))
+
+
 def test_vectors_of_equal_values_are_compiled(at_first_sight):
     assert_same(lambda x: np.sum(np.linalg.eigh(x)[0] ** 2), np.eye(3), pieces=False)
 
