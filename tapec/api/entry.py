@@ -37,12 +37,23 @@ class Entry:
         self.volatile: str | None = None
         self.once: str | None = None
         self.recorded: OrderedDict[Any, Variants] = OrderedDict()
+        self.seen: set[int] = set()  # runs that came once
         self.lock = RLock()
 
     @property
     def anew(self) -> str | None:
         """Why the last run that was recorded is no example of others."""
         return self.volatile or self.once
+
+    def has_seen(self, key: Any) -> bool:
+        """Is code for it known, or has it come before?"""
+        number = hash(key)
+        if key in self.recorded or number in self.seen:
+            return True
+        if len(self.seen) >= settings.cache_size:
+            self.seen.clear()
+        self.seen.add(number)
+        return False
 
     def program_now(self, objects: list[Any]) -> Program | None:
         """The program whose captured facts hold now."""

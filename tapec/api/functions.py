@@ -33,6 +33,7 @@ from tapec.trace.run import Recorded, run_traced
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
 from tapec.trace.trace import LOOKED
+from tapec.trace.variants import IN_A_ROW
 
 if TYPE_CHECKING:
     from tapec.api.explain import Explanation
@@ -73,6 +74,10 @@ class Transform:
     def key(self) -> Any:
         """Equal for transforms that compute the same; it may have no hash."""
         return (type(self), *[hashable(option) for option in vars(self).values()])
+
+    def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Any) -> Any:
+        """What the caller gets for one run, computed without compiling it as a whole; MISS where that cannot be."""
+        return MISS
 
     def refuse(self, volatile: str) -> None:
         """May raise when the function must be recorded anew at each call, for this reason."""
@@ -124,6 +129,7 @@ class CompiledFunction(Copied):
         self._last: Program | None = None
         self._why = ""
         self._hits = self._misses = self._compilations = self._loaded = 0
+        self._in_a_row = self._hits_then = 0  # calls that nothing known could take, and the hits before the last one
         self._bound: dict[int, CompiledFunction] = {}
         self._making = True  # may it run as `trace.making` has it?
 
@@ -257,6 +263,9 @@ class CompiledFunction(Copied):
                 if recorded.trace.volatile != LOOKED or recorded.trace.once is None:
                     entry.volatile = recorded.trace.volatile
             entry.once = recorded.trace.once
+            found = self._at_first_sight(entry, recorded, as_tensors)
+            if found is not MISS:
+                return found
             if entry.anew is None:
                 program = entry.program_now(objects) or self._new(Program, entry)
                 entry.limit(program, objects, self._name)
@@ -293,6 +302,20 @@ class CompiledFunction(Copied):
                 raise UnsupportedError("it does another thing with tensors")  # `_trace` tells the first refusal
             self._making = False
         return recorded
+
+    def _at_first_sight(self, entry: Entry, recorded: Recorded, as_tensors: bool) -> Any:
+        """The result, where nothing that is known was asked for in the last calls, and this run is new as well."""
+        hits = self._hits + self._roads.hits
+        self._in_a_row = self._in_a_row + 1 if hits == self._hits_then else 1
+        self._hits_then = hits
+        if self._in_a_row <= IN_A_ROW or as_tensors or CURRENT.get() is not None:
+            return MISS
+        from tapec.trace.anew import RecordedProgram  # few functions come here
+
+        if entry.has_seen(RecordedProgram.key(recorded)):
+            self._in_a_row = 0
+            return MISS
+        return self._transform.at_first_sight(recorded, entry.info, entry.plan)
 
     def _new(self, kind: type[P], entry: Entry) -> P:
         transform, plan = self._transform, entry.plan
@@ -467,6 +490,7 @@ class CompiledFunction(Copied):
             self.__call__ = self._roads.first
             self._last = None
             self._hits = self._misses = self._compilations = self._loaded = 0
+            self._in_a_row = self._hits_then = 0
 
     def last_source(self) -> str | None:
         """The code compiled last; None when nothing was compiled yet."""

@@ -28,7 +28,7 @@ from tapec.trace.log import Gone, Log
 from tapec.trace.tensor import wrap
 from tapec.tuples import NamedTuple
 
-__all__ = ["run_one_by_one"]
+__all__ = ["Question", "run_one_by_one"]
 
 _ndarray = np.ndarray
 _MOST = 4096  # pieces that are kept
@@ -53,15 +53,26 @@ class Step(NamedTuple):
     wanted: tuple[bool, ...]
 
 
-def run_one_by_one(request: Any) -> dict[int, Any] | None:
-    """The gradients by slot; None where they are not finite, or the program is to be looked at as a whole."""
+class Question(NamedTuple):
+    """As much of a `Request` as is asked for here."""
+
+    log: Log
+    targets: tuple[int, ...]
+    wanted: tuple[int, ...]
+    segments: list[Segment]
+    seeds: None = None
+
+
+def run_one_by_one(request: Any, rows: bool = True) -> dict[int, Any] | None:
+    """The gradients by slot, some of them by `rows`; None where they are not finite, or the program is to be looked at
+    as a whole."""
     log = request.log
     if sum(map(_bytes, log.held)) > _LARGE * len(log.records):
         return None
     steps = _steps(log, request.wanted)
     if steps is None:
         return None
-    way = _Way(request, steps)
+    way = _Way(request, steps, rows)
     with np.errstate(all="ignore"):
         way.go()
     return way.result() if way.is_finite() else None
@@ -74,14 +85,14 @@ def _bytes(value: Any) -> int:
 class _Way:
     """The way back through all steps. `cotangents` are those of slots, `rows` those of gathers, by their sources."""
 
-    def __init__(self, request: Any, steps: list[Step]):
+    def __init__(self, request: Any, steps: list[Step], rows: bool):
         self.request = request
         self.log = request.log
         self.values = self.log.values
         self.wanted = frozenset(request.wanted)
         self.steps = steps
         self.cotangents = _starts(request)
-        self.gathers = _gathers(steps, self.wanted, self.values)
+        self.gathers = _gathers(steps, self.wanted, self.values) if rows else {}
         self.rows: dict[int, list[tuple[Any, Any]]] = {}  # cotangents, and the places of rows
         self.ran: dict[Segment, None] = {}
         self.settings = code_settings(in_force())

@@ -223,13 +223,21 @@ def leaf_key(x: Any, dynamic: bool) -> Any:
             return type(x)
         value = value_of(x)
         return type(value) if type(value) in WEAK_NUMBERS else (value.shape, value.dtype)
-    if is_foreign_array(x):
-        return type(x)  # what it holds is recorded at each call
+    return type(x) if is_foreign_array(x) else _static_key(x)  # what such an array holds is recorded at each call
+
+
+def _static_key(x: Any) -> Any:
+    """Equal for what is the same; 1 equals 1.0, and 0.0 equals -0.0."""
+    kind = type(x)
+    if kind is tuple:
+        return (kind, tuple(map(_static_key, x)))
+    if kind is float or kind is complex:
+        return (kind, repr(x))
     try:
         hash(x)
     except TypeError:
         return _ById(x)
-    return (type(x), x)
+    return (kind, x)
 
 
 class _ById:

@@ -16,13 +16,12 @@ from tapec.config import code_settings, in_force
 from tapec.runtime.cache import Cache, CacheInfo
 from tapec.runtime.collector import resting_collector
 from tapec.trace.known import Known, forget_known, learn
-from tapec.trace.variants import Variants
+from tapec.trace.variants import IN_A_ROW, Variants
 
 __all__ = ["CACHE", "PIECES", "Structure", "cache_clear", "cache_info", "structure_of"]
 
 CACHE = Cache()
 PIECES: dict[Any, Any] = {}  # the way back through single operations (`api.one_by_one`)
-IN_A_ROW = 8  # structures that come once, until what comes next is not worth compiling
 MANY = 256  # places in programs where structures are looked at
 OFTEN = 100  # times that a structure is asked for until recordings of it are recognised: that pays about then
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tapec.api.dispatch import Out
+import numpy as np
+
+from tapec.api.dispatch import MISS, Out
 from tapec.api.functions import CompiledFunction, Template, Transform, result_template
 from tapec.api.methods import decorator
 from tapec.api.signature import Arguments, Binder
@@ -16,7 +18,8 @@ from tapec.ir import Graph, Op, type_of
 from tapec.ir.types import is_differentiable
 from tapec.ops.control import CALL
 from tapec.trace.facts import is_foreign_array
-from tapec.trace.structure import LEAF, Branch
+from tapec.trace.run import Recorded
+from tapec.trace.structure import LEAF, Branch, unflatten
 
 __all__ = ["Wrt", "compile", "grad", "value_and_grad", "wrt_plan"]
 
@@ -95,6 +98,24 @@ class Grad(Transform):
             tree, leaves = result_template(info, -1)
             gradient = (Branch(tuple, None, (gradient[0], tree.children[1])), [*gradient[1], *leaves[1:]])
         return Graph(joint.inputs, joint.nodes, joint.outputs[1:], joint.name), gradient
+
+    def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Wrt) -> Any:
+        log, is_plain = recorded.trace.log, not (self.has_aux or self.holomorphic or recorded.trace.pending)
+        slot = log.slot_of(recorded.results[0]) if is_plain and recorded.tree is LEAF else None
+        if slot is None or log.type_of(slot).shape or log.type_of(slot).dtype.kind != "f":
+            return MISS
+        from tapec.api.one_by_one import Question, run_one_by_one  # most functions are compiled at once
+
+        found = run_one_by_one(Question(log, (slot,), tuple(plan.inputs), []), rows=False)  # arguments come first
+        if found is None:
+            return MISS
+        for k in plan.inputs:
+            t = info.types[k]
+            found[k] = found[k]._value if k in found else np.zeros(t.shape, t.dtype)[()]
+        leaves = [[None if k is None else found[k] for k in group] for group in plan.leaves]
+        trees = [unflatten(info.subtrees[key], group) for key, group in zip(plan.keys, leaves)]
+        gradient = tuple(trees) if plan.many else trees[0]
+        return (np.asarray(log.values[slot])[()], gradient) if self.value else gradient
 
 
 def gradient_template(info: Arguments, plan: Wrt, first: int) -> Template:

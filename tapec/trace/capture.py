@@ -56,6 +56,12 @@ _CHANGING = (MutableMapping, MutableSequence, MutableSet, MappingView, memoryvie
 _ENVIRONMENT = {"environ", "getenv"}
 
 
+def is_fixed(value: Any) -> bool:
+    """Is it all that the signature tells of it, for ever?"""
+    kind = type(value)
+    return kind in ATOMS or kind is float or kind is complex or (kind is tuple and all(map(is_fixed, value)))
+
+
 class Captures:
     """Everything one traced run captured: `arrays` (tensor id -> path and tensor) and `checks` (path, value).
 
@@ -246,8 +252,9 @@ class Captures:
         return tensor
 
     def argument(self, value: Any, name: str) -> Any:
-        """The stand-in for a static argument: what is in it is read as captured state is."""
-        if type(value) in ATOMS:
+        """The stand-in for a static argument: numbers are what they are, what is in objects is read as captured
+        state is."""
+        if is_fixed(value):
             return value
         if is_foreign_array(value):
             self.trace.unsettle(f"an argument is a {type(value).__name__}, which NumPy reads as it is at each call")

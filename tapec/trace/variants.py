@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Variants"]
+__all__ = ["IN_A_ROW", "Variants"]
+
+IN_A_ROW = 8  # structures that come once, until what comes next is not worth compiling before it comes again
 
 
 class Variants:

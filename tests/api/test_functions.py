@@ -276,6 +276,34 @@ def test_a_new_signature_is_a_new_compilation():
     assert f.cache_info()[:4] == (0, 0, 0, 0)
 
 
+def test_static_numbers_are_numbers():
+    @tapec.compile(static_argnums=1)
+    def f(x, options):
+        assert not isinstance(options, tapec.Tensor)
+        return x * (1 if isinstance(options, float) else 2 if isinstance(options, tuple) else 3)
+
+    x = np.ones(2)
+    for options, want in ((0.5, 1), ((0.5, (1.0, 2j)), 2), (2j, 3), (3, 3)):
+        for _ in range(2):
+            np.testing.assert_array_equal(f(x, options), want * x)
+
+
+def test_static_numbers_that_are_equal_are_told_apart():
+    @tapec.compile(static_argnums=1)
+    def f(x, number):
+        number = number[0] if isinstance(number, tuple) else number
+        return np.copysign(x, number), x * number
+
+    given = [0.0, -0.0, 1, 1.0, True]
+    for number in [*given, *[(n,) for n in given], 0.0, (0.0,)]:
+        n = number[0] if isinstance(number, tuple) else number
+        for x in (np.float32(2.0), np.array([2.0], np.float32), np.arange(1, 3)):
+            signed, scaled = f(x, number)
+            assert signed.dtype == np.copysign(x, n).dtype and scaled.dtype == (x * n).dtype
+            np.testing.assert_array_equal(signed, np.copysign(x, n))
+            np.testing.assert_array_equal(np.signbit(scaled), np.signbit(x * n))
+
+
 def test_static_arguments():
     @tapec.grad(static_argnums=1, static_argnames="how")
     def f(x, n, how=("sum",)):

@@ -371,3 +371,158 @@ def test_many_pieces_are_forgotten(at_first_sight, monkeypatch):
         assert len(structures.PIECES) <= 2
     tapec.cache_clear()
     assert not structures.PIECES
+
+
+# -- decorated functions ----------------------------------------------------------------------------------------------
+SCALE = np.array([2.0, 0.5])
+
+
+def root(a):
+    """The cube root, by halving: the path hangs on every bit of it."""
+    low, high = 0.0 * a, a + 1.0
+    for _ in range(20):
+        middle = 0.5 * (low + high)
+        if middle**3 > a:
+            high = middle
+        else:
+            low = middle
+    return 0.5 * (low + high)
+
+
+def numbers(count, seed=0):
+    return np.random.default_rng(seed).uniform(0.5, 9.5, count)
+
+
+def test_paths_that_come_once_are_not_compiled_any_more():
+    f = tapec.value_and_grad(root)
+    for a in numbers(structures.IN_A_ROW):
+        f(a)
+    before = f.cache_info()
+    for a in numbers(20, 1):
+        value, slope = f(a)
+        want, exact = tapec.value_and_grad(root)(a)
+        assert (type(value), type(slope)) == (np.float64, np.float64)
+        assert value == want and slope == pytest.approx(exact, rel=1e-12)
+    after = f.cache_info()
+    assert after.compilations == before.compilations and after.misses == before.misses + 20
+
+
+def test_a_path_that_comes_again_is_compiled_and_found():
+    f = tapec.grad(root)
+    for a in numbers(structures.IN_A_ROW + 3):
+        f(a)
+    first, before = f(7.0), f.cache_info()
+    assert f(7.0) == pytest.approx(first, rel=1e-12)
+    between = f.cache_info()
+    assert between.compilations == before.compilations + 1
+    f(7.0)
+    assert f.cache_info() == between._replace(hits=between.hits + 1)
+
+
+def test_paths_among_calls_that_are_known_are_compiled():
+    f = tapec.grad(root)
+    for a in numbers(20):
+        f(a)
+        f(a)
+        f(a)
+    before = f.cache_info().compilations
+    f(7.0)
+    assert f.cache_info().compilations == before + 1
+
+
+def tree_loss(weights, tree, scale=1.0):
+    def value(part):
+        if isinstance(part, float):
+            return part * SCALE + weights["b"]
+        left, right = value(part[0]), value(part[1])
+        return np.tanh(weights["w"] @ (left + right) * scale)
+
+    return np.sum(value(tree) ** 2) + 0.0 * weights["n"]
+
+
+def grown(n):
+    tree = 0.5
+    for k in range(n):
+        tree = (tree, 0.25 * k) if k % 2 else (0.1 * k, tree)
+    return tree
+
+
+@pytest.mark.parametrize("options", [{}, {"argnums": (0, 2)}, {"argnums": 2}])
+@pytest.mark.parametrize("transform", [tapec.grad, tapec.value_and_grad])
+def test_trees_as_static_arguments(transform, options, monkeypatch):
+    weights = {"b": np.array([0.1, -0.2], np.float32), "n": 3, "w": np.array([[0.4, -0.3], [0.2, 0.5]])}
+    f = transform(tree_loss, static_argnums=1, **options)
+    for n in range(1, structures.IN_A_ROW + 1):
+        f(weights, grown(n), 0.75)
+    before = f.cache_info().compilations
+    for n in range(12, 16):
+        monkeypatch.setitem(globals(), "SCALE", np.array([1.0, n / 10]))
+        got, want = (
+            f(weights, grown(n), 0.75),
+            transform(tree_loss, static_argnums=1, **options)(weights, grown(n), 0.75),
+        )
+        same_structure(got, want)
+    assert f.cache_info().compilations == before
+
+
+def same_structure(got, want):
+    assert type(got) is type(want)
+    if isinstance(want, dict):
+        assert list(got) == list(want)
+        got, want = list(got.values()), list(want.values())
+    if isinstance(want, (tuple, list)):
+        for g, w in zip(got, want, strict=True):
+            same_structure(g, w)
+    elif want is not None:
+        assert got.dtype == want.dtype and got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=1e-6 if want.dtype == np.float32 else 1e-12)
+
+
+def power(x, n):
+    y = x
+    for _ in range(n):
+        y = y * np.sin(x)
+    return np.sum(y)
+
+
+OTHERS = {
+    "with more": lambda: tapec.value_and_grad(lambda x, n: (power(x, n), x), has_aux=True, static_argnums=1),
+    "holomorphic": lambda: tapec.grad(lambda x, n: power(x, n), holomorphic=True, static_argnums=1),
+    "a Hessian": lambda: tapec.hessian(power, static_argnums=1),
+    "compiled alone": lambda: tapec.compile(power, static_argnums=1),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_others_are_compiled_as_ever(name):
+    f, x = OTHERS[name](), V + 0.5j if name == "holomorphic" else V
+    for n in range(1, structures.IN_A_ROW + 4):
+        got, want = f(x, n), OTHERS[name]()(x, n)
+        same_structure(got, want)
+    assert f.cache_info().compilations == structures.IN_A_ROW + 3
+
+
+def test_what_is_not_finite_is_compiled():
+    f = tapec.grad(lambda x, n: np.sum(np.where(x > 0, np.log(x), 0.0)) * n + power(x, n), static_argnums=1)
+    with np.errstate(all="ignore"):
+        for n in range(1, structures.IN_A_ROW + 4):
+            assert np.isfinite(f(np.array([0.0, 1.0, 2.0]), n)).all()
+    assert f.cache_info().compilations == structures.IN_A_ROW + 3
+
+
+def test_under_a_tape_new_paths_are_part_of_the_recording():
+    f = tapec.grad(power, static_argnums=1)
+    for n in range(1, structures.IN_A_ROW + 3):
+        f(V, n)
+    x = constant(V)
+    with GradientTape() as tape:
+        tape.watch(x)
+        y = np.sum(f(x, 20))
+    np.testing.assert_allclose(tape.gradient(y, x).numpy(), tapec.hessian(power, static_argnums=1)(V, 20).sum(axis=0))
+
+
+def test_random_numbers_are_drawn_anew_and_found_by_structure():
+    f = tapec.grad(lambda x: np.sum(x * x * np.random.default_rng().uniform(0.5, 1.5, 3)))
+    for _ in range(structures.IN_A_ROW + 5):
+        assert (np.abs(f(V) / V) > 0.9).all()
+    assert f.cache_info().compilations == 1
