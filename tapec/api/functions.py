@@ -33,7 +33,7 @@ from tapec.trace.run import Recorded, run_traced
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
 from tapec.trace.trace import LOOKED
-from tapec.trace.variants import IN_A_ROW
+from tapec.trace.variants import IN_A_ROW, IN_VAIN
 
 if TYPE_CHECKING:
     from tapec.api.explain import Explanation
@@ -75,8 +75,9 @@ class Transform:
         """Equal for transforms that compute the same; it may have no hash."""
         return (type(self), *[hashable(option) for option in vars(self).values()])
 
-    def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Any) -> Any:
-        """What the caller gets for one run, computed without compiling it as a whole; MISS where that cannot be."""
+    def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Any, too_new: Callable[[], None]) -> Any:
+        """What the caller gets for one run, computed without compiling it as a whole; MISS where that cannot be. Who is
+        asked for operations that are as new as the run calls `too_new`."""
         return MISS
 
     def refuse(self, volatile: str) -> None:
@@ -129,7 +130,7 @@ class CompiledFunction(Copied):
         self._last: Program | None = None
         self._why = ""
         self._hits = self._misses = self._compilations = self._loaded = 0
-        self._in_a_row = self._hits_then = 0  # calls that nothing known could take, and the hits before the last one
+        self._in_a_row = self._in_vain = self._hits_then = 0  # see `_at_first_sight`
         self._bound: dict[int, CompiledFunction] = {}
         self._making = True  # may it run as `trace.making` has it?
 
@@ -308,14 +309,17 @@ class CompiledFunction(Copied):
         hits = self._hits + self._roads.hits
         self._in_a_row = self._in_a_row + 1 if hits == self._hits_then else 1
         self._hits_then = hits
-        if self._in_a_row <= IN_A_ROW or as_tensors or CURRENT.get() is not None:
+        if self._in_a_row <= IN_A_ROW or self._in_vain == IN_VAIN or as_tensors or CURRENT.get() is not None:
             return MISS
         from tapec.trace.anew import RecordedProgram  # few functions come here
 
         if entry.has_seen(RecordedProgram.key(recorded)):
             self._in_a_row = 0
             return MISS
-        return self._transform.at_first_sight(recorded, entry.info, entry.plan)
+        return self._transform.at_first_sight(recorded, entry.info, entry.plan, self._were_new)
+
+    def _were_new(self) -> None:
+        self._in_vain += 1
 
     def _new(self, kind: type[P], entry: Entry) -> P:
         transform, plan = self._transform, entry.plan
@@ -490,7 +494,7 @@ class CompiledFunction(Copied):
             self.__call__ = self._roads.first
             self._last = None
             self._hits = self._misses = self._compilations = self._loaded = 0
-            self._in_a_row = self._hits_then = 0
+            self._in_a_row = self._in_vain = self._hits_then = 0
 
     def last_source(self) -> str | None:
         """The code compiled last; None when nothing was compiled yet."""

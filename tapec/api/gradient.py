@@ -10,7 +10,7 @@ import numpy as np
 from tapec.api.cuts import cuts_known, run_in_stretches
 from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
-from tapec.api.structures import Structure, structure_of
+from tapec.api.structures import Structure, not_by_operations, structure_of
 from tapec.trace.idle import HABITS, idle_values, let_go
 from tapec.trace.recorder import current
 from tapec.trace.tensor import Tensor, wrap
@@ -91,6 +91,10 @@ class Request:
     def wanted(self) -> tuple[int, ...]:
         """The slots of all sources, each once."""
         return tuple(dict.fromkeys([k for group in self.sources for k in group if k is not None]))
+
+    def too_new(self) -> None:
+        """The operations were new as well."""
+        not_by_operations(self.log)
 
     def is_about(self, tape: Any, targets: list[Any], sources: list[Any]) -> bool:
         """Would the same be asked with these?"""

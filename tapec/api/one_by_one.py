@@ -6,12 +6,13 @@ cotangents from its results to its operands, and the way back calls one after th
 second time it is compiled as a whole.
 
 What rules for several operations together are needed for, such as a `where` beside a logarithm of zero, shows in
-numbers that are not finite: then this way was not the right one.
+numbers that are not finite: then this way was not the right one. It is not taken where such rules find a slope at a
+kink, as that of `maximum(x, 0) + log1p(exp(-abs(x)))`, nor where operations are as new as the structure is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, gathers_rows, segment, slices_at
 from tapec.api.slices import concatenated
 from tapec.api.structures import CACHE, PIECES
+from tapec.autodiff.as_one import ABOUT, POWERS
 from tapec.config import code_settings, in_force
 from tapec.ir.types import NUMBERS, is_differentiable
 from tapec.ops.copying import COPY
@@ -31,8 +33,9 @@ from tapec.tuples import NamedTuple
 __all__ = ["Question", "run_one_by_one"]
 
 _ndarray = np.ndarray
-_MOST = 4096  # pieces that are kept
 _LARGE = 1 << 20  # bytes that an operation gives, on the average, from which compiling the whole takes no longer
+_KINKS = frozenset({"absolute", "clip", "fabs", "fmax", "fmin", "maximum", "minimum", "select", "where"})
+_SMOOTH = ABOUT - _KINKS
 
 
 class Piece(NamedTuple):
@@ -60,6 +63,7 @@ class Question(NamedTuple):
     targets: tuple[int, ...]
     wanted: tuple[int, ...]
     segments: list[Segment]
+    too_new: Callable[[], None]
     seeds: None = None
 
 
@@ -69,13 +73,30 @@ def run_one_by_one(request: Any, rows: bool = True) -> dict[int, Any] | None:
     log = request.log
     if sum(map(_bytes, log.held)) > _LARGE * len(log.records):
         return None
+    if _has_kinks(log):
+        return None
     steps = _steps(log, request.wanted)
     if steps is None:
         return None
     way = _Way(request, steps, rows)
     with np.errstate(all="ignore"):
-        way.go()
+        if not way.go():
+            request.too_new()
+            return None
     return way.result() if way.is_finite() else None
+
+
+def _has_kinks(log: Any) -> bool:
+    """Are there any, beside what may be smooth together with them?"""
+    names = {entry[0].name for entry in log.records}
+    if names.isdisjoint(_KINKS):
+        return False
+    return not names.isdisjoint(_SMOOTH) or any([_is_root(e) for e in log.records if e[0].name in POWERS])
+
+
+def _is_root(entry: Any) -> bool:
+    exponent = entry[1][1]
+    return type(exponent) not in NUMBERS or exponent % 1 != 0
 
 
 def _bytes(value: Any) -> int:
@@ -95,9 +116,11 @@ class _Way:
         self.gathers = _gathers(steps, self.wanted, self.values) if rows else {}
         self.rows: dict[int, list[tuple[Any, Any]]] = {}  # cotangents, and the places of rows
         self.ran: dict[Segment, None] = {}
+        self.may_make = _FEW + len(steps) // _SHARE  # pieces
         self.settings = code_settings(in_force())
 
-    def go(self) -> None:
+    def go(self) -> bool:
+        """Is it done? Not where too many pieces had to be made."""
         cotangents, delayed = self.cotangents, []
         for number in range(len(self.steps) - 1, -1, -1):
             step = self.steps[number]
@@ -107,6 +130,8 @@ class _Way:
                 continue
             for slot, ct in self.back(step):
                 cotangents[slot] = cotangents[slot] + ct if slot in cotangents else ct
+            if self.may_make < 0:
+                return False
             for slot in step.results:
                 if slot not in self.wanted:
                     cotangents.pop(slot, None)
@@ -119,6 +144,7 @@ class _Way:
                     self.log.check_large({step.places[1]})
                 rows = self.rows.setdefault(source, [])
                 rows.append((cotangents[step.results[0]], self.values[step.places[1]]))
+        return True
 
     def back(self, step: Step) -> Iterable[tuple[int, Any]]:
         """The slots to which something flows through one operation, with cotangents."""
@@ -129,7 +155,11 @@ class _Way:
             return ()
         slots = [*places, *results]
         values = [self.values[k] for k in slots]
-        piece = _piece(step, values, given, self.settings)
+        key = _key(step, values, given, self.settings)
+        piece: Piece | None = PIECES.get(key)
+        if piece is None:
+            self.may_make -= 1
+            piece = _new_piece(key, step, given)
         if self.log.large:
             self.log.check_large({slots[n] for n in piece.picks if n < len(slots)})
         self.ran[piece.segment] = None
@@ -207,8 +237,8 @@ def _are_places(value: Any) -> bool:
 
 
 # -- pieces -----------------------------------------------------------------------------------------------------------
-def _piece(step: Step, values: list[Any], given: tuple[bool, ...], settings: Any) -> Piece:
-    """The piece for a step, of operands and results with these values, of which some results have a cotangent."""
+def _key(step: Step, values: list[Any], given: tuple[bool, ...], settings: Any) -> tuple[Any, ...]:
+    """What a piece is found by: operands and results have these values, some results have a cotangent."""
     entry, places, _, wanted = step
     op = entry[0]
     key = [op, entry[2], wanted, given, settings, len(entry)]
@@ -223,16 +253,21 @@ def _piece(step: Step, values: list[Any], given: tuple[bool, ...], settings: Any
             key.append(v.dtype)
     if len(places) > 1:
         key += map(places.index, places)  # which of them are the same
-    found = PIECES.get(tuple(key))
-    if found is None:
-        with CACHE.lock, resting_collector():
-            if len(PIECES) >= _MOST:
-                PIECES.clear()
-            found = PIECES[tuple(key)] = _made(step, given)
-            CACHE.compiled(loaded=found.segment.is_loaded)
+    return tuple(key)
+
+
+def _new_piece(key: tuple[Any, ...], step: Step, given: tuple[bool, ...]) -> Piece:
+    with CACHE.lock, resting_collector():
+        if len(PIECES) >= _PIECES * CACHE.maxsize:
+            PIECES.clear()
+        found = PIECES[key] = _made(step, given)
+        CACHE.compiled(loaded=found.segment.is_loaded)
     return found
 
 
+_FEW = 4  # pieces that may be made in one gradient,
+_SHARE = 8  # and of so many steps one more
+_PIECES = 2  # that are kept, for each structure that is
 _WRITTEN = frozenset({"power", "float_power"})  # ops for which it matters much what number it is
 
 

@@ -16,9 +16,9 @@ from tapec.config import code_settings, in_force
 from tapec.runtime.cache import Cache, CacheInfo
 from tapec.runtime.collector import resting_collector
 from tapec.trace.known import Known, forget_known, learn
-from tapec.trace.variants import IN_A_ROW, Variants
+from tapec.trace.variants import IN_A_ROW, IN_VAIN, Variants
 
-__all__ = ["CACHE", "PIECES", "Structure", "cache_clear", "cache_info", "structure_of"]
+__all__ = ["CACHE", "PIECES", "Structure", "cache_clear", "cache_info", "not_by_operations", "structure_of"]
 
 CACHE = Cache()
 PIECES: dict[Any, Any] = {}  # the way back through single operations (`api.one_by_one`)
@@ -99,15 +99,35 @@ def _newcomer(log: Any) -> Structure:
     """A structure that was not known. Did none of the last ones come again that ended in the same line?"""
     if not log.records:
         return Structure(log.scalars)
+    place = _place(log)
+    came_again = [structure for made in place.before if (structure := made()) is not None and structure.times > 1]
+    restless = len(place.before) == IN_A_ROW and not came_again and place.in_vain < IN_VAIN
+    found = Structure(log.scalars, restless)
+    place.before.append(ref(found))
+    return found
+
+
+class _Place:
+    """A line of the user's program: the last structures that ended there, and how often their operations were new."""
+
+    __slots__ = ("before", "in_vain")
+
+    def __init__(self) -> None:
+        self.before: deque[ref[Structure]] = deque(maxlen=IN_A_ROW)
+        self.in_vain = 0
+
+
+def _place(log: Any) -> _Place:
     code, lasti = log.records[-1][4:6]
     place = id(code), lasti
     if place not in _PLACES and len(_PLACES) == MANY:
         _PLACES.clear()
-    before = _PLACES.setdefault(place, deque(maxlen=IN_A_ROW))
-    came_again = [structure for made in before if (structure := made()) is not None and structure.times > 1]
-    found = Structure(log.scalars, restless=len(before) == IN_A_ROW and not came_again)
-    before.append(ref(found))
-    return found
+    return _PLACES.setdefault(place, _Place())
 
 
-_PLACES: dict[Any, deque[ref[Structure]]] = {}
+def not_by_operations(log: Any) -> None:
+    """Its operations were new as well: after some such, structures that end there are compiled at once again."""
+    _place(log).in_vain += 1
+
+
+_PLACES: dict[Any, _Place] = {}

@@ -99,14 +99,16 @@ class Grad(Transform):
             gradient = (Branch(tuple, None, (gradient[0], tree.children[1])), [*gradient[1], *leaves[1:]])
         return Graph(joint.inputs, joint.nodes, joint.outputs[1:], joint.name), gradient
 
-    def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Wrt) -> Any:
+    def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Wrt, too_new: Callable[[], None]) -> Any:
         log, is_plain = recorded.trace.log, not (self.has_aux or self.holomorphic or recorded.trace.pending)
         slot = log.slot_of(recorded.results[0]) if is_plain and recorded.tree is LEAF else None
         if slot is None or log.type_of(slot).shape or log.type_of(slot).dtype.kind != "f":
             return MISS
         from tapec.api.one_by_one import Question, run_one_by_one  # most functions are compiled at once
 
-        found = run_one_by_one(Question(log, (slot,), tuple(plan.inputs), []), rows=False)  # arguments come first
+        found = run_one_by_one(
+            Question(log, (slot,), tuple(plan.inputs), [], too_new), rows=False
+        )  # arguments come first
         if found is None:
             return MISS
         for k in plan.inputs:

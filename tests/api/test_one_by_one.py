@@ -31,6 +31,7 @@ def cleared():
 def at_first_sight(monkeypatch):
     """No structure is worth compiling before it comes again."""
     monkeypatch.setattr(structures, "IN_A_ROW", 0)
+    monkeypatch.setattr(one_by_one, "_FEW", 100)
 
 
 def gradient(f, values, seed=None):
@@ -117,7 +118,7 @@ def test_programs(name, dtype, at_first_sight):
 
 
 def test_complex_programs(at_first_sight):
-    assert_same(lambda z, x: np.sum(np.abs(z * x) ** 2 + np.real(np.exp(1j * z))), V + 1j * V[::-1], V)
+    assert_same(lambda z, x: np.sum(np.real(z * np.conj(z) * x) + np.real(np.exp(1j * z))), V + 1j * V[::-1], V)
     assert_same(lambda z, x: np.sum(z * z * x), V + 1j * V[::-1], V)
 
 
@@ -364,13 +365,37 @@ def test_large_places_that_changed(at_first_sight):
         tape.gradient(y, table)
 
 
-def test_many_pieces_are_forgotten(at_first_sight, monkeypatch):
-    monkeypatch.setattr(one_by_one, "_MOST", 2)
-    for n in range(1, 6):
-        run(n)
-        assert len(structures.PIECES) <= 2
+def test_many_pieces_are_forgotten(at_first_sight):
+    with tapec.settings(cache_size=1):
+        for n in range(1, 6):
+            run(n)
+            assert len(structures.PIECES) <= 2
     tapec.cache_clear()
     assert not structures.PIECES
+
+
+def test_structures_of_new_operations_are_compiled_as_a_whole():
+    def run(n):
+        x = constant(np.ones(n))
+        with GradientTape() as tape:
+            tape.watch(x)
+            y = np.sum(np.sin(x * x) * np.cos(x) + np.exp(np.tanh(x)) / (x + 2.0))
+        tape.gradient(y, x)
+        return len(tape.shown.segments)
+
+    for n in range(1, structures.IN_A_ROW + 1 + structures.IN_VAIN):
+        assert run(n) == 1
+    before = compilations()
+    for n in range(20, 40):
+        assert run(n) == 1
+    assert compilations() == before + 20
+
+
+def test_slopes_at_kinks_are_found_by_rules(at_first_sight):
+    x = np.array([0.0, 1.0])
+    assert_same(lambda x: np.sum(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))), x, pieces=False)
+    assert_same(lambda x: np.sum(np.maximum(x, 0) * x), x)
+    assert_same(lambda x: np.sum(1 / (1 + np.exp(-x))), x)
 
 
 # -- decorated functions ----------------------------------------------------------------------------------------------
@@ -526,3 +551,13 @@ def test_random_numbers_are_drawn_anew_and_found_by_structure():
     for _ in range(structures.IN_A_ROW + 5):
         assert (np.abs(f(V) / V) > 0.9).all()
     assert f.cache_info().compilations == 1
+
+
+def test_functions_of_new_operations_are_compiled_as_ever():
+    f = tapec.grad(lambda x: np.sum(np.sin(x * x) * np.cos(x) + np.exp(np.tanh(x)) / (x + 2.0)))
+    for n in range(1, structures.IN_A_ROW + 20):
+        f(np.ones(n))
+    before = f.cache_info().compilations
+    for n in range(40, 50):
+        f(np.ones(n))
+    assert f.cache_info().compilations == before + 10

@@ -280,9 +280,9 @@ def test_whatever_is_recorded_there_next_and_asked_of_it(what, program, at_once)
     """All is there that is asked for, and the same to the last bit."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(idle, "EARLY", 1 << 60)
-        CACHE.clear()
+        tapec.cache_clear()
         expected = asked(what, program)
-    CACHE.clear()
+    tapec.cache_clear()
     asked("plain", layers), asked("plain", layers)
     for _ in range(3):
         for got, wanted in zip(asked(what, program), expected, strict=True):
