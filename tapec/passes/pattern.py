@@ -43,7 +43,8 @@ class Pattern:
     """Base of all patterns; knows the operators."""
 
     __hash__ = object.__hash__
-    heads: tuple[str, ...] = ()  # ops that it may begin with: their names, and their kinds
+    heads: tuple[str, ...] = ()  # ops that it may begin with, if not with all: their names, and their kinds
+    operand: tuple[str, ...] = ()  # likewise ops of which an operand, of the first three, has to be one
     suited: frozenset[str] | None = None  # the names of the ops that it suits, where it asks for nothing else
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Call:
@@ -137,6 +138,8 @@ class Variable(Pattern):
 class Number(Pattern):
     """One number everywhere: a given one, zeros told apart by their signs; or any, which is bound to a name."""
 
+    heads = tuple(_NUMBERS)
+
     def __init__(self, name: str | None, value: Any = None):
         self.name = name
         self.value = value
@@ -174,6 +177,10 @@ class Call(Pattern):
         self.args = args
         self.heads = (name,)
         self.suited = frozenset(self.heads)
+
+    @property
+    def operand(self) -> tuple[str, ...]:  # type: ignore[override]
+        return next((part.heads for part in self.args if part.heads), ())
 
     def variants(self) -> Iterator[Pattern]:
         op = OPS.get(self.name)
@@ -214,7 +221,7 @@ class Some(Pattern):
         self.ops = ops
         self.kinds = kinds
         self.heads = ops + kinds
-        self.of = of
+        self.operand = self.of = of
         self.every = every
 
     def fits(self, op: Op) -> bool:

@@ -60,7 +60,7 @@ class RuleSet:
         self._ready: set[int] = set()  # those whose rules are taken up
         self._rules: dict[Place, Rule] = {}
         self._by_head: dict[str, list[Place]] = {}  # by the ops that they begin with
-        self._by_op: dict[Op, list[Rule]] = {}
+        self._by_op: dict[Op, dict[str | None, list[Place]]] = {}  # likewise, and by what an operand has to be
         self.indices: dict[tuple[bool, bool], dict[Any, Variants]] = {}  # by fast math, and whether among cotangents
         self._lock = RLock()
         for k, table in enumerate(tables):
@@ -110,7 +110,7 @@ class RuleSet:
             self._prepare(new | {"fast-math"} if fast else new)
             if not self._rules:
                 return []
-            found = [(self._candidates(ops, fast, ct), places) for (ct, ops), places in looks.items()]
+            found = [(self._candidates(ops, fast, ct, met[ct]), places) for (ct, ops), places in looks.items()]
         return [(variants, places) for variants, places in found if variants]
 
     def index(self, fast: bool, cotangent: bool) -> dict[Any, Variants]:
@@ -120,26 +120,39 @@ class RuleSet:
         """The rules that may match a node of the op `key[0]` on operands of the other ops."""
         with self._lock:
             self._prepare([op.name for op in key])
-            return self._candidates(key, fast, cotangent)
+            return self._candidates(key, fast, cotangent, self.index(fast, cotangent))
 
-    def _candidates(self, key: tuple[Op, ...], fast: bool, cotangent: bool) -> Variants:
+    def _candidates(self, key: tuple[Op, ...], fast: bool, cotangent: bool, index: dict[Any, Variants]) -> Variants:
         """The same, where the tables about these ops are ready."""
-        known = self.index(fast, cotangent).get(key)
+        known = index.get(key)
         if known is not None:
             return known
         op, ops = key[0], key[1:]
-        of_op = self._by_op.get(op)
-        if of_op is None:
-            places = sorted({*self._by_head.get(op.name, ()), *self._by_head.get(op.kind, ())})
-            of_op = self._by_op[op] = [self._rules[p] for p in places if self._rules[p].pattern.fits(op)]
+        by_operand = self._by_op.get(op)
+        if by_operand is None:
+            by_operand = self._by_op[op] = self._rules_of(op)
+        places = {*by_operand.get(None, ())}
+        for operand in {*ops}:
+            places.update(by_operand.get(operand.name, ()), by_operand.get(operand.kind, ()))
         found: list[Variant] = []
-        for rule in of_op:
+        for place in sorted(places):
+            rule = self._rules[place]
             if (fast or rule.changes != "fast-math") and (cotangent or rule.only is None):
                 fits = rule.pattern.fits_operands
                 if fits(ops) or (op.commutative and fits(ops[::-1])):
                     found += [variant for variant in variants(rule) if variant[1].fits_operands(ops)]
-        made = self.index(fast, cotangent)[key] = tuple(found)
+        made = index[key] = tuple(found)
         return made
+
+    def _rules_of(self, op: Op) -> dict[str | None, list[Place]]:
+        """The rules that begin with an op, by what one of its operands has to be; those that take any by None."""
+        found: dict[str | None, list[Place]] = {}
+        for place in {*self._by_head.get(op.name, ()), *self._by_head.get(op.kind, ())}:
+            pattern = self._rules[place].pattern
+            if pattern.fits(op):
+                for operand in pattern.operand or (None,):
+                    found.setdefault(operand, []).append(place)
+        return found
 
 
 @cache
