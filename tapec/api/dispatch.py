@@ -20,7 +20,6 @@ import numpy as np
 from tapec.api.signature import Binder
 from tapec.config import base, changes, code_settings, in_force
 from tapec.ir.types import WEAK_NUMBERS
-from tapec.runtime.notes import annotate
 from tapec.trace.recorder import CURRENT
 from tapec.trace.structure import LEAF, build, in_order
 from tapec.trace.tensor import Tensor
@@ -181,7 +180,7 @@ def fast_call(binder: Binder, call: Any, program: Any, recovered: Callable[..., 
     captures = bool(program.checks) or any(s.kind == "path" for s in program.sources.values())
     w.test(_settings_test(w, captures))
     w.flush()
-    w.space |= {"_compiled": program.function, "_program": program, "_annotate": annotate}
+    w.space |= {"_compiled": program.function, "_program": program}
     w.space["_recovered"] = recovered
     text = _text(takes, w, program, f"_compiled({', '.join(inputs)})")
     exec(compile(text, _FILE, "exec", dont_inherit=True), w.space)
@@ -226,7 +225,7 @@ def _text(takes: _Parameters, w: _Writer, program: Any, run: str) -> str:
         "try:",
         f"    {name} {run}",
         "except Exception as error:",
-        "    _annotate(error, _program.compiled)",
+        "    _program.compiled.annotate(error)",
         f"    found = _recovered(error, {takes.given})",
         "    if found is _MISS: raise",
         "    return found",

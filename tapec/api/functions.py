@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
 from tapec.api.entry import Entry
 from tapec.api.methods import Copied, bound, dress, hashable, is_class_method
-from tapec.api.outputs import recorded_outputs
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.config import code_settings, in_force, settings
 from tapec.errors import TapecError, UnsupportedError, hangs_on_values
@@ -232,8 +231,13 @@ class CompiledFunction(Copied):
         outputs = program.run([value_of(x) for x in read])
         if outputs is None:
             return MISS
-        path = program.path_taken(outputs)
+        return self._given(program.path_taken(outputs), read, outputs, as_tensors)
+
+    def _given(self, path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:
+        """What the caller gets: tensors, where somebody records."""
         if as_tensors or CURRENT.get() is not None:
+            from tapec.api.outputs import recorded_outputs  # the first call of most programs does without
+
             outputs = recorded_outputs(self._call_op, path, read, outputs, as_tensors)
         return path.pack(outputs)
 
@@ -386,9 +390,7 @@ class CompiledFunction(Copied):
         path = program.paths[0]
         read = program.objects(recorded, objects)
         outputs = program.run([value_of(x) for x in read])
-        if as_tensors or CURRENT.get() is not None:
-            outputs = recorded_outputs(self._call_op, path, read, outputs, as_tensors)
-        return path.pack(outputs)
+        return self._given(path, read, outputs, as_tensors)
 
     def _compile_recorded(self, entry: Entry, recorded: Recorded, moving: frozenset[int]) -> RecordedProgram:
         from tapec.trace.anew import RecordedProgram

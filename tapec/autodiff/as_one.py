@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.forms import exponent_of
 from tapec.ir import Node
 from tapec.tuples import NamedTuple
 
@@ -34,7 +33,11 @@ def may_have_shortcuts(nodes: Sequence[Node]) -> bool:
     names = {n.op.name for n in nodes}
     if not names.isdisjoint(ABOUT):
         return True
-    return not names.isdisjoint(POWERS) and any([(exponent_of(n) or 0) % 1 for n in nodes if n.op.name in POWERS])
+    if names.isdisjoint(POWERS):
+        return False
+    from tapec.autodiff.forms import exponent_of  # most programs have no other powers than squares
+
+    return any([(exponent_of(n) or 0) % 1 for n in nodes if n.op.name in POWERS])
 
 
 def unless_infinite(x: Any, t: Any) -> Any:

@@ -10,7 +10,7 @@ as it is; `_RULES` tells which for each op from its operands. Where all that the
 
 from __future__ import annotations
 
-import heapq
+from bisect import insort
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -68,7 +68,7 @@ def _cancel(same: list[Node], nodes: Sequence[Node], users: dict[Node, list[int]
     if not ends.isdisjoint(same) or not waiting:
         return False
     while waiting:
-        k = heapq.heappop(waiting)
+        k = waiting.pop(0)
         node = nodes[k]
         if k in done or node.op.gradient != "yes":  # a comparison, say: no derivative flows through it
             continue
@@ -83,7 +83,7 @@ def _cancel(same: list[Node], nodes: Sequence[Node], users: dict[Node, list[int]
             return False
         known[node] = reaction
         for user in users.get(node, ()):
-            heapq.heappush(waiting, user)
+            insort(waiting, user)
     return True
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,9 @@ from tapec.codegen.lower import condition_of
 from tapec.codegen.module import Function, Layout
 from tapec.codegen.names import identifier
 from tapec.codegen.statements import If, Return
-from tapec.codegen.worth import cost_of_step
 from tapec.config import settings
 from tapec.ir import CONSTANT, Graph, Node
+from tapec.ir.origin import place_of
 from tapec.ir.tree import Tree
 from tapec.ops.loop import repeated
 
@@ -92,6 +92,18 @@ class Compiled:
         at = bisect_right(self._origins, line, key=lambda entry: entry[0]) - 1
         return self._origins[at][1] if at >= 0 else None
 
+    def annotate(self, error: BaseException) -> None:
+        """Add a note to an error from inside the function: which line of the user the failing line came from."""
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.function.__code__.co_filename:
+                origin = self.origin_at(trace.tb_lineno)
+                if origin is not None:
+                    place = place_of(origin)
+                    error.add_note(f"in code generated for {place.short}   {place.text}".rstrip())
+                return
+            trace = trace.tb_next
+
     def __repr__(self) -> str:
         return f"<compiled {self.name}>"
 
@@ -142,16 +154,20 @@ def on_floats(graph: Graph, tree: Tree | None) -> Any:
         loop = as_loop(graph, shapes)
         if loop is not None:
             return loop
+    from tapec.codegen.worth import cost_of_step, numpy_costs_more, packing_cost  # large arrays are worth none
+
     cost = cost_of_step(graph, shapes)
-    if cost is None:
+    given: Collection[int] = range(len(graph.outputs))
+    asked: Collection[int] = ()
+    if tree is not None:
+        from tapec.codegen.branches import leaves_of, tests_of
+
+        given, asked = leaves_of(tree), tests_of(tree)
+    if cost is None or not numpy_costs_more(graph, packing_cost(graph, given)):
         return None
     from tapec.codegen.floats import as_floats  # what mostly computes many elements at once does without
 
-    if tree is None:
-        return as_floats(graph, cost, range(len(graph.outputs)), ())
-    from tapec.codegen.branches import leaves_of, tests_of
-
-    return as_floats(graph, cost, leaves_of(tree), tests_of(tree))
+    return as_floats(graph, cost, given, asked)
 
 
 def guarded(function: Function, graph: Graph, guards: Sequence[tuple[Node, Any]]) -> Function:

@@ -14,6 +14,7 @@ from tapec.codegen.constants import describe
 from tapec.codegen.cost import Cost, cost_text
 from tapec.codegen.expressions import to_ast
 from tapec.codegen.statements import (
+    LIMIT,
     SIMPLE,
     Def,
     For,
@@ -29,14 +30,9 @@ from tapec.codegen.statements import (
     with_ast,
 )
 from tapec.codegen.syntax import placed_ast
-from tapec.codegen.text import LIMIT, to_text, wrapped
-from tapec.ir.origin import Place, line_of, place_of
 from tapec.tuples import NamedTuple
 
 __all__ = ["Function", "Layout"]
-
-COMMENT_COLUMN = 44  # where comments stand, when the lines are short enough
-WIDEST_COMMENT, LEAST_COMMENT = 72, 32
 
 
 class Function(NamedTuple):
@@ -92,7 +88,7 @@ class Layout:
             if type(s) in SIMPLE:
                 tree = statement_ast(s, line)
                 trees.append(tree)
-                text = tuple(wrapped(to_text(tree), indent)) if line_width(s) + indent > LIMIT else ()
+                text = printed(tree, indent) if line_width(s) + indent > LIMIT else ()
                 self.lines.append(Line(indent, tree, s.origin, s.note, text))
                 self.next += len(text) or 1
             elif type(s) is If:
@@ -136,71 +132,25 @@ class Layout:
             line += len(entry.text) or 1
         return found
 
-    # -- text -------------------------------------------------------------------------------------------------------
     def text(self) -> str:
         """The source, with the user's lines beside it."""
-        rows: list[tuple[str, str]] = []
-        comments = group_comments(self.lines)
-        for line, comment in zip(self.lines, comments, strict=True):
-            texts = line.text or (header(line.tree),)
-            pad = " " * line.indent
-            rows.append((pad + texts[0] if texts[0] else "", comment))
-            rows.extend((f"{pad}    {t}" if t else "", "") for t in texts[1:])
-        widest = max((len(t) for t, c in rows if c and len(t) < COMMENT_COLUMN), default=0)
-        return "".join([f"{_beside(t.ljust(widest), c)}\n" if c else f"{t}\n" for t, c in rows])
+        from tapec.codegen.page import page_of  # most functions run, and nobody looks
 
-
-def _beside(line: str, comment: str) -> str:
-    """A line with its comment, shortened when the two are too long together."""
-    room = max(LEAST_COMMENT, LIMIT - len(line))
-    return f"{line}  # {comment if len(comment) <= room else comment[: room - 4] + ' ...'}"
-
-
-def header(tree: Any) -> str:
-    """The text of a simple statement, or the first line of one with a body."""
-    if isinstance(tree, ast.If):
-        return f"if {to_text(tree.test)}:"
-    if isinstance(tree, ast.With):
-        return f"with {to_text(tree.items[0].context_expr)}:"
-    if isinstance(tree, ast.For):
-        return f"for {to_text(tree.target)} in {to_text(tree.iter)}:"
-    return to_text(tree)
-
-
-def group_comments(lines: list[Line]) -> list[str]:
-    """What stands beside each line: the user's line once for each run of lines that come from it, and our own notes."""
-    comments = [line.note for line in lines]
-    start = 0
-    while start < len(lines):
-        origin = lines[start].origin
-        if origin is None:
-            start += 1
-            continue
-        end = start + 1
-        while end < len(lines) and _same_line(lines[end].origin, origin):
-            if isinstance(lines[end - 1].tree, ast.Return):
-                break  # what comes next is another path
-            end += 1
-        places = [place_of(lines[k].origin) for k in range(start, end)]
-        own = f"{user_comment(max(places, key=lambda p: len(p.text)))}"
-        comments[start] = f"{own}  {comments[start]}".rstrip()
-        start = end
-    return comments
-
-
-def _same_line(a: Any, b: Any) -> bool:
-    return a is not None and a[0] is b[0] and (a[1] == b[1] or line_of(a) == line_of(b))
-
-
-def user_comment(place: Place) -> str:
-    """`model.py:7   np.tanh(x @ w)`."""
-    text = place.text
-    if len(text) > WIDEST_COMMENT:
-        text = text[: WIDEST_COMMENT - 4] + " ..."
-    return f"{place.short}   {text}" if text else place.short
+        return page_of(self.lines)
 
 
 def signature(name: str, params: Sequence[str]) -> list[str]:
     """`def f(a, b):`, on several lines when it is long."""
     text = f"def {name}({', '.join(params)}):"
-    return [text] if len(text) <= LIMIT else wrapped(text, 0)
+    if len(text) <= LIMIT:
+        return [text]
+    from tapec.codegen.text import wrapped
+
+    return wrapped(text, 0)
+
+
+def printed(tree: Any, indent: int) -> tuple[str, ...]:
+    """A statement that may be wider than a line, on several."""
+    from tapec.codegen.text import to_text, wrapped  # few statements are
+
+    return tuple(wrapped(to_text(tree), indent))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import heappop, heappush
 from types import MappingProxyType
 from typing import Any
 
@@ -49,16 +49,16 @@ def in_order(
     for item in (*items, *range(len(picks))):
         rank[item] = min([rank[x] for x in readers.get(item, ())], default=0)
     places = {x: k for k, x in enumerate(reads)}
-    ready = [(rank[x], places[x], x) for x in reads if not waiting[x]]
+    ready = [(-rank[x], -places[x], x) for x in reads if not waiting[x]]  # the first stands last
     ready.sort(key=lambda entry: entry[:2])
     order: list[Node | Block | Pick] = []
     while ready:
-        *_, x = heappop(ready)
+        *_, x = ready.pop()
         order.append(picks[x] if type(x) is int else x)
         for reader in readers.get(x, ()):
             waiting[reader] -= 1
             if not waiting[reader]:
-                heappush(ready, (rank[reader], places[reader], reader))
+                insort(ready, (-rank[reader], -places[reader], reader))
     return order if len(order) == len(reads) else None
 
 

@@ -24,6 +24,7 @@ from tapec.codegen.syntax import (
 from tapec.tuples import NamedTuple
 
 __all__ = [
+    "LIMIT",
     "SIMPLE",
     "Assign",
     "Augment",
@@ -45,6 +46,8 @@ __all__ = [
     "try_ast",
     "with_ast",
 ]
+
+LIMIT = 116  # columns of a line
 
 OPERATORS = {
     "+": ast.Add(),

@@ -7,11 +7,10 @@ import warnings
 from functools import cache
 from typing import Any
 
+from tapec.codegen.statements import LIMIT
 from tapec.codegen.syntax import KINDS
 
 __all__ = ["to_text", "wrapped"]
-
-LIMIT = 116  # columns
 
 
 def to_text(tree: Any) -> str:

@@ -26,7 +26,6 @@ from tapec.ops.creation import FULL
 from tapec.ops.define import as_data
 from tapec.runtime.build import Build
 from tapec.runtime.collector import resting_collector
-from tapec.runtime.notes import annotate
 from tapec.trace.facts import LOST, Path, holds
 from tapec.trace.holders import held_elsewhere
 from tapec.trace.idle import forget
@@ -283,10 +282,12 @@ class Program:
 
     def run(self, values: list[Any]) -> Any:
         """The outputs for these values of the inputs, None on an unknown path; errors tell the user's line."""
+        compiled = self.compiled
+        assert compiled is not None
         try:
-            return self.function(*values)
+            return compiled.function(*values)
         except Exception as error:
-            annotate(error, self.compiled)
+            compiled.annotate(error)
             raise
 
     def path_taken(self, outputs: tuple[Any, ...]) -> TracedPath:
