@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.variable import Variable
 from tapec.errors import at_user_line
 from tapec.ir import Type, type_of
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.define import as_data
 from tapec.trace.facts import is_foreign_array
 from tapec.trace.structure import Branch, flatten, keys_of, orders, paths
-from tapec.trace.tensor import Tensor
+from tapec.trace.tensor import READABLE, Tensor
 from tapec.tuples import NamedTuple
 
 __all__ = ["Arguments", "Binder", "Call", "is_dynamic"]
@@ -25,7 +24,7 @@ __all__ = ["Arguments", "Binder", "Call", "is_dynamic"]
 def is_dynamic(x: Any) -> bool:
     """Is a leaf an input? Numbers and numeric arrays are; bools, strings, None and other objects are static."""
     kind = type(x)
-    if kind is np.ndarray or kind is Tensor or kind in WEAK_NUMBERS or kind is Variable:
+    if kind is np.ndarray or kind is Tensor or kind in WEAK_NUMBERS or kind in READABLE:
         return kind is not np.ndarray or x.dtype.kind in "fciub"
     if isinstance(x, Tensor):  # a view whose memory has changed reads itself anew, and is a Tensor from then on
         return x._tapec_read() is x
@@ -45,7 +44,7 @@ class Call(NamedTuple):
     def objects(self) -> list[Any]:
         """The inputs; Variables are read."""
         inputs = [x for x, moving in zip(self.leaves, self.dynamic) if moving]
-        return [x._tapec_read() if type(x) is Variable else x for x in inputs]
+        return [x._tapec_read() if type(x) in READABLE else x for x in inputs]
 
     def without_values(self) -> Call:
         """What stays when the call is over: arrays of nothing, of the same types."""
@@ -213,7 +212,7 @@ from tapec.trace.structure import LEAF as _STATIC  # noqa: E402  # a static argu
 def value_of(x: Any) -> Any:
     if isinstance(x, Tensor):
         return x._value
-    return x._tensor._value if type(x) is Variable else x
+    return x._tensor._value if type(x) in READABLE else x
 
 
 def leaf_key(x: Any, dynamic: bool) -> Any:

@@ -512,3 +512,18 @@ def test_threads_that_read_and_assign():
     for t in threads:
         t.join()
     assert failures == []
+
+
+class Weight(Variable):
+    pass
+
+
+def test_those_of_a_class_of_ones_own_are_arguments():
+    w = Weight([1.0, 3.0])
+    f = tapec.value_and_grad(lambda v: np.sum(v * v))
+    for wanted in (10.0, 8.0):
+        value, gradient = f(w)
+        assert value == wanted
+        np.testing.assert_array_equal(gradient, 2.0 * w.numpy())
+        w.assign([2.0, 2.0])
+    assert f.cache_info().misses == 1
