@@ -41,7 +41,7 @@ class RecordedProgram(Program):
             elif id(x) in position:
                 return self.source("argument", position[id(x)], x._value, "")
             self.slots.append(slot)
-            return self.source("slot", slot, log.values[slot], "drawn")
+            return self.source("slot", slot, log.held[slot], "drawn")
 
         return leaf
 

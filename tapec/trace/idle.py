@@ -2,8 +2,9 @@
 
 `np.tanh(x @ w + b)` records three arrays, and its gradient takes the last. The other two would be held to its end. A
 tape that is entered where one recorded the like before lets go of each as soon as the last operation that reads it is
-over; of the rest when its gradient runs. What somebody asks for after all is computed again. A traced function lets go
-of all that its run computed before that is compiled, and called with the same arguments.
+over; of the rest when its gradient runs. What somebody asks for after all is computed again. Of a traced function it
+is the structure that is kept: it lets go of what its run computed as soon as the user does, and of the rest before that
+is compiled, and called with the same arguments.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import numpy as np
 
 from tapec.ir.types import type_of
 from tapec.trace.log import Gone, Log
+from tapec.trace.recorder import current
 from tapec.trace.tensor import Tensor
 from tapec.tuples import NamedTuple
 
-__all__ = ["HABITS", "Idle", "forget", "idle_values", "let_go"]
+__all__ = ["HABITS", "Idle", "follow_trace", "forget", "idle_values", "let_go"]
 
 LARGE = 1 << 12  # bytes from which an array is worth the look
 EARLY = 1 << 18  # and from which while others are recorded,
@@ -140,3 +142,41 @@ def _is_free(made: tuple[Any, ...], left: Gone, later: list[tuple[Any, ...]]) ->
     if type(made[3]) is not Tensor or type_of(made[3]._value) != left.type:
         return False
     return _references(made, 3) == HELD + sum([x is made[3] for entry in later for x in entry[1]])
+
+
+# -- traced functions -------------------------------------------------------------------------------------------------
+def follow_trace(log: Log) -> None:
+    """Let an empty log of a traced function drop large values that only its records hold.
+
+    Nobody asks for them, unless something is written in place, or a tape records the same operations.
+    """
+    records, keep = log.records, log.records.append
+    read: dict[int, int] = {}  # how often each large value of late was read, by the number of its record
+    over = False
+
+    def append(entry: tuple[Any, ...]) -> None:
+        keep(entry)
+        out = entry[3]
+        if read or (type(out) is Tensor and type(out._value) is np.ndarray and out._value.nbytes >= EARLY):
+            look(entry)
+
+    def look(entry: tuple[Any, ...]) -> None:
+        nonlocal over
+        over = over or len(entry) > 6 or current().append is not append  # type: ignore[union-attr]
+        if over:
+            read.clear()
+            return
+        last = len(records) - 1
+        for number, uses in [*read.items()]:
+            made = records[number]
+            read[number] = uses = uses + sum([x is made[3] for x in entry[1]])
+            if _references(made, 3) == HELD + uses:
+                made[3]._value = Gone(type_of(made[3]._value))
+                del read[number]
+            elif last - number >= NEAR:
+                del read[number]
+        out = entry[3]
+        if type(out) is Tensor and entry[0].kind in KINDS and getattr(out._value, "nbytes", 0) >= EARLY:
+            read[last] = 0
+
+    log.append = append

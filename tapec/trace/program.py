@@ -138,7 +138,7 @@ class Program:
                 statics.append(x)
         inputs = [s.node for s in self.sources.values()]
         forward = builder.graph(inputs, results, self.name)
-        whole = {n: v for n, v in zip(nodes, log.values) if n is not None and n.op is INPUT and n.dtype.kind in "iub"}
+        whole = {n: v for n, v in zip(nodes, log.held) if n is not None and n.op is INPUT and n.dtype.kind in "iub"}
         info = info._replace(result=recorded.tree, statics=statics, guards=guards, integers=whole)
         forget(log)
         target, template = self.transform(forward, info)
@@ -170,7 +170,7 @@ class Program:
                 return self.source("path", path.source, x, _identifier(path.label), path)
             if id(x) in held and not trace.log.copied(x):
                 return self.kept(x, known=captures.compared)
-            return self.made_here(builder, trace.log.values[slot])
+            return self.made_here(builder, trace.log.held[slot])
 
         return leaf
 

@@ -14,6 +14,7 @@ from tapec.ops.define import fold_objects
 from tapec.trace.adapter import Adapter
 from tapec.trace.capture import Captures, Path
 from tapec.trace.facts import looked_up
+from tapec.trace.idle import follow_trace
 from tapec.trace.later import Later, compute_all
 from tapec.trace.quiet import asks_for_more
 from tapec.trace.structure import flatten, map_leaves, unflatten
@@ -21,6 +22,8 @@ from tapec.trace.tensor import Tensor, unwrap
 from tapec.trace.trace import Trace
 
 __all__ = ["Recorded", "run_traced"]
+
+SOME = 1 << 10  # bytes of an argument of which few operations make a large array
 
 
 class Recorded:
@@ -66,6 +69,8 @@ def run_traced(
     `batched` says which leaves are one example of many, `making` that arrays which the run makes are tensors.
     """
     trace = Trace(making)
+    if any(map(_has_some, leaves)):
+        follow_trace(trace.log)
     captures = Captures(trace)
     with trace.recording():
         arguments: list[Tensor] = []
@@ -92,6 +97,11 @@ def run_traced(
     results: list[Any] = []
     out_tree = flatten(out, results)
     return Recorded(trace, captures, arguments, out_tree, results)
+
+
+def _has_some(leaf: Any) -> bool:
+    value = leaf._value if type(leaf) is Tensor else leaf
+    return type(value) is np.ndarray and value.nbytes >= SOME
 
 
 def prepared(function: Any, captures: Captures, name: str = "function") -> Callable[..., Any]:

@@ -493,3 +493,114 @@ def test_a_run_that_stands_for_no_other_goes_on():
     x = np.eye(40) + np.linspace(-0.01, 0.01, 40)
     for _ in range(2):
         assert tapec.value_and_grad(f)(x)[0] == f(x)
+
+
+V = np.linspace(0.0, 1.0, 200)
+assert V.nbytes < idle.EARLY <= np.outer(V, V).nbytes
+
+
+def spread(x, held=None):
+    return chain(x[:, None] * x / x.size, held)
+
+
+def in_use_at_the_end(held=None):
+    """How many matrices there are when the run that is recorded has computed all."""
+    in_use = []
+
+    def f(x):
+        total = spread(x, held)
+        in_use.append(tracemalloc.get_traced_memory()[0] / np.outer(V, V).nbytes)
+        return total
+
+    tracemalloc.start()
+    try:
+        tapec.grad(f)(V)
+    finally:
+        tracemalloc.stop()
+    return in_use[0]
+
+
+def test_the_run_itself_lets_go_of_what_nobody_has_any_more():
+    """All of it is made of a small array, and so computed at once: eighteen matrices, of which eight may be held."""
+    in_use_at_the_end()
+    assert in_use_at_the_end() < 4
+    assert 8 < in_use_at_the_end(held=[]) < 12
+
+
+def test_what_somebody_has_of_such_a_run_stays():
+    held, plain = [], []
+    tapec.grad(lambda x: spread(x, held))(V)
+    spread(V, plain)
+    for got, wanted in zip(held, plain, strict=True):
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-12)
+
+
+def with_tape(x):
+    with GradientTape() as tape:
+        tape.watch(x)
+        m = x[:, None] * x
+        y = np.sum(np.tanh(m) * m)
+        del m
+        y = y + np.sum(np.sin(x[:, None] + x) ** 2)
+    return np.sum(tape.gradient(y, x) * x)
+
+
+def with_tape_later(x):
+    """It is entered when `m` is there."""
+    m = np.tanh(x[:, None] * x)
+    with GradientTape() as tape:
+        tape.watch(m)
+        y = np.sum(np.sin(m) ** 3)
+        z = y + np.sum(np.cos(x[:, None] + x))
+    return z + np.sum(tape.gradient(z, m) * x)
+
+
+def with_changes(x):
+    m = np.tanh(x[:, None] * x) * 2.0
+    total = np.sum(np.exp(m))
+    m[0] = x
+    n = m * m
+    m[1] = x * x
+    return total + np.sum(n) + np.sum(m * n)
+
+
+def with_views(x):
+    m = np.sin(x[:, None] * x) + x
+    row, turned = m[3], m.T
+    del m
+    total = np.sum(turned * np.cos(turned + x))
+    return total + np.sum(row**2)
+
+
+def with_weak_references(x):
+    m = np.sin(x[:, None] * x) + x
+    there = ref(m)
+    total = np.sum(np.tanh(m) * 2.0)
+    return total + np.sum(there() * x)
+
+
+def with_questions(x):
+    total = 0.0
+    for k in range(4):
+        m = np.tanh(x[:, None] * (x + k))
+        if np.sum(m * m) > 1.0:
+            total = total + np.sum(m * np.cos(m))
+    return total
+
+
+PROGRAMS = [with_tape, with_tape_later, with_changes, with_views, with_weak_references, with_questions]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_whatever_the_run_does_with_large_values(program):
+    """The code that is compiled gives what the program gives on a tape of the caller's, and so does another call."""
+    f = tapec.value_and_grad(program)
+    with GradientTape() as tape:
+        x = tapec.constant(V)
+        tape.watch(x)
+        value = program(x)
+    gradient = tape.gradient(value, x)
+    for _ in range(2):
+        got = f(V)
+        np.testing.assert_allclose(got[0], value.numpy(), rtol=1e-12)
+        np.testing.assert_allclose(got[1], gradient.numpy(), rtol=1e-10, atol=1e-12)
