@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from tapec.config import settings
 from tapec.ir import Graph, prune, verify
-from tapec.passes.batched import batched
 from tapec.passes.cse import cse
 from tapec.passes.rewrite import Rewrite, RuleSet
 from tapec.passes.rules import (
@@ -44,7 +43,7 @@ from tapec.passes.rules import (
     TWINS,
     ZEROS,
 )
-from tapec.passes.seldom import Seldom, is_multiple
+from tapec.passes.seldom import Seldom, is_multiple, is_step
 from tapec.passes.transparent import transparent
 
 if TYPE_CHECKING:
@@ -59,6 +58,13 @@ GUARDS = Seldom(
     "Keep infinities out of products with nothing.", "guards", "guards", "diag eye scatter setitem tril triu where"
 )
 INVERSES = Seldom("Solve by the inverses that are there.", "inverses", "shared_inverses", "inv")
+BATCHED = Seldom(
+    "Do at once what an unrolled loop does step by step with one matrix.",
+    "batched",
+    "batched",
+    "add matmul",
+    on=is_step,
+)
 MULTIPLES = Seldom("Multiply a value, not its products.", "multiples", "shared_multiples", "multiply", on=is_multiple)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
@@ -78,7 +84,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("multiples", MULTIPLES),
     ("reciprocals", RuleSet("Divide small arrays rather than large ones.", RECIPROCALS)),
     ("ends", RuleSet("Running sums that are read at one place are sums.", ENDS)),
-    ("batched", batched),
+    ("batched", BATCHED),
 )
 
 NEEDED = tuple([(name, run) for name, run in PIPELINE if name in ("transparent", "dce", "masks", "guards")])

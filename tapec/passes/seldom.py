@@ -8,7 +8,7 @@ from importlib import import_module
 from tapec.ir import CONSTANT, Graph, Op
 from tapec.passes.numbering import heads
 
-__all__ = ["Head", "Seldom", "is_multiple"]
+__all__ = ["Head", "Seldom", "is_multiple", "is_step"]
 
 Head = tuple[bool, tuple[Op, ...]]  # of cotangents? the op, and those of its operands
 
@@ -40,3 +40,10 @@ def is_multiple(head: Head) -> bool:
     if not cotangent or op.name != "multiply" or CONSTANT not in operands:
         return False
     return any([o.name in ("multiply", "divide") for o in operands])
+
+
+def is_step(head: Head) -> bool:
+    """Is it a product with a part of an array, or among cotangents a sum of products, as steps of loops are?"""
+    cotangent, (op, *operands) = head
+    names = [o.name for o in operands]
+    return "getitem" in names if op.name == "matmul" else cotangent and "multiply" in names

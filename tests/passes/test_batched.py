@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tapec.ir import interpret, parse, verify
-from tapec.passes.batched import batched
+from tapec.passes.pipeline import run_passes
 from tests.passes.support import text
 
 INPUTS = "%x: f64[6,3], %w: f64[7,3], %u: f64[6,7], %s: f64[9,4,3], %v: f64[3,7], %m: f64[7,3], %q: f64[2], %i: i64[2]"
@@ -15,7 +15,7 @@ RNG = np.random.default_rng(0)
 def run(body, inputs=INPUTS):
     """The graph before and after, and that both compute the same."""
     graph = verify(parse(text(inputs, body)))
-    made = verify(batched(graph))
+    made = verify(run_passes(graph, ["batched"]))
     values = [
         (RNG.standard_normal(i.type.shape) if i.type.dtype.kind == "f" else np.zeros(i.type.shape, int))
         for i in graph.inputs
