@@ -17,7 +17,8 @@ import numpy as np
 import tapec
 from tapec.api.dispatch import Out
 from tapec.api.signature import value_of
-from tapec.codegen import compile_graph, helper_text
+from tapec.codegen import compile_graph
+from tapec.codegen.helpers import helper_text
 from tapec.errors import TapecError, at_user_line
 from tapec.ir.types import NUMBERS, Type
 from tapec.ops.kit import spelled

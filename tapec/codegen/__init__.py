@@ -11,13 +11,12 @@ Must not be imported here: runtime, trace, api.
   found loops   repeats, growing, lifted, joined, pattern; then arrange, order, feeds, counting, collected; and their
                 lines: repeat_lines, array_loops, array_steps
   decisions     branches, rests; decisions; asked, parting, alike for loops across tests
-  source        items, names, constants, idioms, sums, templates, expressions, statements, syntax; module, text,
-                helpers, load
+  source        items, names, constants, idioms, sums, templates, expressions, statements, syntax; module, page,
+                text, helpers, load
   cost          what all of it will need
 """
 
 from tapec.codegen.cost import Cost
 from tapec.codegen.emit import Compiled, compile_graph
-from tapec.codegen.helpers import helper_text
 
-__all__ = ["Compiled", "Cost", "compile_graph", "helper_text"]
+__all__ = ["Compiled", "Cost", "compile_graph"]

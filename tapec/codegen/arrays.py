@@ -7,14 +7,13 @@ from collections.abc import Collection
 from itertools import chain
 from typing import Any
 
-from tapec.codegen.axes import short_axes_moved
 from tapec.codegen.constants import name_constants
 from tapec.codegen.contract import contracted
 from tapec.codegen.cost import Cost, flops_of
 from tapec.codegen.expand import expanded
 from tapec.codegen.expressions import Expr, parse_template
 from tapec.codegen.items import Rest, items_of_path
-from tapec.codegen.large import in_blocks, with_small_parts
+from tapec.codegen.large import in_blocks, with_short_axes_moved, with_small_parts
 from tapec.codegen.load import Space
 from tapec.codegen.lower import Lowering
 from tapec.codegen.module import Function
@@ -38,7 +37,7 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space, qui
     checked = settings.check_nan
     whole = graph
     if not checked:
-        graph = factored(expanded(with_rolled_summands(contracted(short_axes_moved(graph)))))
+        graph = factored(expanded(with_rolled_summands(contracted(with_short_axes_moved(graph)))))
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)

@@ -11,14 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from tapec.codegen.items import no_run
+from tapec.codegen.large import has_short_axis
 from tapec.ir import Graph, Node, Op, get_op, is_literal
 from tapec.ir.types import Type
 
 __all__ = ["short_axes_moved"]
-
-SHORT = 16  # elements of a last axis at most
-LONG = 32  # elements of the axis before it at least
-LARGE = 1 << 13  # elements in all
 
 REDUCTIONS = {"sum", "mean", "max", "min", "norm", "any", "all"}
 TURNED = Op(name="transposed copy", run=no_run, rule=no_run, kind="layout", source="{0}.T.copy()")
@@ -26,16 +23,9 @@ TURNED = Op(name="transposed copy", run=no_run, rule=no_run, kind="layout", sour
 
 def short_axes_moved(graph: Graph) -> Graph:
     """The program with such groups turned; the same graph when there are none."""
-    short = {n for n in graph.nodes if _is_short(n)}
+    short = {n for n in graph.nodes if has_short_axis(n) and _is_elementwise(n)}
     group = _group(graph, short) if short else short
     return _Turning(graph, group, _one_for_all(graph, group)).run() if group else graph
-
-
-def _is_short(node: Node) -> bool:
-    t = node.type
-    if not _is_elementwise(node) or t.ndim != 3 or t.size < LARGE:
-        return False
-    return 1 < t.shape[2] <= SHORT and t.shape[1] >= LONG and t.shape[0] > 1
 
 
 def _is_elementwise(node: Node) -> bool:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen.expressions import Template, parse_template, slots
-from tapec.codegen.helpers import by_columns, chosen, masked, rows_at, stable_order
 from tapec.codegen.sums import LONG, sum_text
 from tapec.ir import Node, is_literal
 from tapec.ir.index import Slot
@@ -278,12 +277,12 @@ def _reshape(node: Node) -> str | None:
 MASKED = (parse_template("masked(_1, _0)", 3), parse_template("masked(_2, ~_0)", 3))
 CHOSEN = parse_template("chosen(_0, _1, _2)", 3)
 NUMBER = (parse_template("np.multiply(_0, _1)", 3), parse_template("np.multiply(~_0, _2)", 3))
-BIT_BY_BIT: dict[Template | None, tuple[Callable[..., Any] | None, Template]] = {
-    NUMBER[0]: (None, parse_template("np.multiply(_0, _1, out=_3)", 4)),
-    NUMBER[1]: (None, parse_template("np.multiply(~_0, _2, out=_3)", 4)),
-    MASKED[0]: (masked, parse_template("masked(_1, _0, out=_3)", 4)),
-    MASKED[1]: (masked, parse_template("masked(_2, ~_0, out=_3)", 4)),
-    CHOSEN: (chosen, parse_template("chosen(_0, _1, _2, out=_3)", 4)),
+BIT_BY_BIT: dict[Template | None, tuple[str, Template]] = {
+    NUMBER[0]: ("", parse_template("np.multiply(_0, _1, out=_3)", 4)),
+    NUMBER[1]: ("", parse_template("np.multiply(~_0, _2, out=_3)", 4)),
+    MASKED[0]: ("masked", parse_template("masked(_1, _0, out=_3)", 4)),
+    MASKED[1]: ("masked", parse_template("masked(_2, ~_0, out=_3)", 4)),
+    CHOSEN: ("chosen", parse_template("chosen(_0, _1, _2, out=_3)", 4)),
 }
 MANY = 1 << 13  # elements from which NumPy's branch for each costs more than two calls
 
@@ -332,10 +331,10 @@ def _rows(node: Node) -> str | Template | None:
 
 
 ORDER = parse_template("stable_order(_0)", 1)
-HELPED: dict[Template | None, Callable[..., Any]] = {
-    ORDER: stable_order,
-    ROWS_AT: rows_at,
-    **dict.fromkeys(BY_COLUMNS, by_columns),
+HELPED: dict[Template | None, str] = {  # the helper that each calls
+    ORDER: "stable_order",
+    ROWS_AT: "rows_at",
+    **dict.fromkeys(BY_COLUMNS, "by_columns"),
     **{template: helper for template, (helper, _) in BIT_BY_BIT.items() if helper},
 }
 UNSORTED = 1 << 10  # elements from which the fast sort and a look at what it found cost less than the stable one

@@ -1,16 +1,33 @@
-"""Programs on large arrays, which are computed in blocks: what is for these is imported for programs that have some."""
+"""Programs on large arrays, which are computed in blocks, or along other axes: what is for these is imported for
+programs that have some.
+"""
 
 from __future__ import annotations
 
 from tapec.ir import Graph, Node
 from tapec.ir.tree import Tree
 
-__all__ = ["FEWEST", "HUGE", "LARGE", "NARROW", "WORTH", "in_blocks", "is_large", "reads_huge", "with_small_parts"]
+__all__ = [
+    "FEWEST",
+    "HUGE",
+    "LARGE",
+    "NARROW",
+    "WORTH",
+    "has_short_axis",
+    "in_blocks",
+    "is_large",
+    "reads_huge",
+    "with_short_axes_moved",
+    "with_small_parts",
+]
 
 LARGE = 1 << 20  # bytes of an array that does not stay in the cache between two operations
 HUGE = 1 << 22  # bytes of a matrix that does not stay there between two products
 WORTH = 1 << 16  # bytes of an array that is worth a copy of a part
 FEWEST = 3  # operations on large arrays that make a loop worth it
+SHORT = 16  # elements of a last axis at most that had better stand before another one,
+LONG = 32  # elements of that one at least,
+MANY = 1 << 13  # and in all
 NARROW = 96  # columns of a matrix, a product with which takes no longer than reading and writing another one
 
 
@@ -41,6 +58,23 @@ def in_blocks(graph: Graph, tree: Tree | None = None) -> Graph:
     from tapec.codegen.blocks import with_block_loops
 
     return with_block_loops(graph, tree)
+
+
+def has_short_axis(node: Node) -> bool:
+    """Does NumPy's inner loop, which runs along the last axis, do so little that it costs more than what it does?"""
+    t = node.type
+    if node.op.multi or t.ndim != 3 or t.size < MANY:
+        return False
+    return 1 < t.shape[2] <= SHORT and t.shape[1] >= LONG and t.shape[0] > 1
+
+
+def with_short_axes_moved(graph: Graph) -> Graph:
+    """The program with short last axes before longer ones; the same graph when there are none."""
+    if not any(map(has_short_axis, graph.nodes)):
+        return graph
+    from tapec.codegen.axes import short_axes_moved
+
+    return short_axes_moved(graph)
 
 
 def with_small_parts(graph: Graph) -> Graph:

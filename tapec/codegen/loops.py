@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.blocks import Body
 from tapec.codegen.expressions import Expr, parse_template, slots
-from tapec.codegen.helpers import in_threads
 from tapec.codegen.items import AddInto, AddUp
 from tapec.codegen.names import Names, generic_name
 from tapec.codegen.placing import Placing
@@ -104,6 +103,8 @@ def _in_threads(
     outer: Lowering, body: Body, before: list[Any], turn: list[Any], i: str, sums: list[tuple[str, str]]
 ) -> list[Any]:
     """The loop as a function of a span of rows, called in threads. What blocks add up is added in their order."""
+    from tapec.codegen.helpers import in_threads  # most run in one
+
     outer.space.helper("in_threads", in_threads)
     names = outer.names
     blocks, first, last, found = [names.take_new(n) for n in ("blocks", "first", "last", "found")]

@@ -335,7 +335,9 @@ class Lowering(Buffers):
         """Make the helper known that a selection or sort calls, if it calls one."""
         helper = HELPED.get(self.plan.templates[node])
         if helper is not None:
-            self.space.helper(helper.__name__, helper)
+            from tapec.codegen import helpers  # most programs call none
+
+            self.space.helper(helper, getattr(helpers, helper))
 
     def operand(self, node: Node, as_object: bool = False) -> Expression:
         """How a line reads a value: a number, a name, or the whole expression."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
-from tapec.codegen.helpers import add_at
 from tapec.codegen.plan import is_view
 from tapec.codegen.scatter import (
     has_repeats,
@@ -216,6 +215,8 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
         op, value = "-" if op == "+" else "+", value.args[0]
     arrays = [low.operand(i) for i in index_arrays(part)]
     if op and _adds_many(part):
+        from tapec.codegen.helpers import add_at  # most are added by what NumPy has
+
         low.space.helper("add_at", add_at)
         given = (target, *arrays, value if op == "+" else _negative(low, part.inputs[0], value))
         call = parse_template(f"add_at({', '.join(slots(len(given)))})", len(given))

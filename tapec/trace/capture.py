@@ -39,7 +39,6 @@ from tapec.trace.facts import (
     is_own_class,
     is_own_code,
     module_file,
-    note_parts,
     strings_of,
 )
 from tapec.trace.structure import STANDS_FOR
@@ -98,7 +97,7 @@ class Captures:
         if kind in ATOMS:
             self.checks.setdefault(path.source, (path, value))
             if kind is type and is_own_code(class_file(value)):
-                note_parts(self, value, path)
+                self.note(value, path)
             return value
         if isinstance(value, Tensor) and self.trace.watches(value):
             return value  # made by this run
@@ -139,7 +138,7 @@ class Captures:
             self.checks.setdefault(path.source, (path, value))
             found = self.function_of(value)
             if found is value:
-                note_parts(self, value, path)
+                self.note(value, path)
             return found
         if kind is types.MethodType:
             owner = self.read(value.__self__, path.attribute("__self__"))
@@ -166,7 +165,7 @@ class Captures:
         again = getattr(kind, "_tapec_wrap_again", None)
         if again is not None:
             return again(value, self.function_of)
-        note_parts(self, value, path)
+        self.note(value, path)
         if getattr(value, "format", None) in ("csr", "csc"):
             self._note_sparse(value, path)
         elif is_foreign_array(value):
@@ -232,6 +231,12 @@ class Captures:
         args = [self.read(a, path.attribute("args").item(i)) for i, a in enumerate(value.args)]
         keywords = {k: self.read(v, path.attribute("keywords").item(k)) for k, v in value.keywords.items()}
         return partial(self.read(value.func, path.attribute("func")), *args, **keywords)
+
+    def note(self, value: Any, path: Path) -> None:
+        """What is read of it, is read past us."""
+        from tapec.trace.noted import note_parts  # most functions capture arrays and functions of the user alone
+
+        note_parts(self, value, path)
 
     def _note_sparse(self, matrix: Any, path: Path) -> None:
         """The arrays of a matrix of scipy.sparse, for when they turn up in a product."""

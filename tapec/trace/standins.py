@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from tapec.trace.clones import CACHE_KEY
-from tapec.trace.facts import Path, class_path, is_own_class, looked_up, note_parts, words_of
+from tapec.trace.facts import Path, class_path, is_own_class, looked_up, words_of
+from tapec.trace.noted import note_parts
 from tapec.trace.tensor import Tensor
 
 __all__ = ["module_proxy", "object_proxy"]

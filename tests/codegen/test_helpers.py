@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen import compile_graph, helper_text
-from tapec.codegen.helpers import add_at, by_columns, chosen, masked, rows_at, stable_order
+from tapec.codegen import compile_graph
+from tapec.codegen.helpers import add_at, by_columns, chosen, helper_text, masked, rows_at, stable_order
 from tests.codegen.kit import check, graph_of
 
 
