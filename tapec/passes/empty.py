@@ -15,9 +15,8 @@ from tapec.ops.named_axes import axis_names
 from tapec.passes.facts import is_zero
 from tapec.tuples import NamedTuple
 
-__all__ = ["SOURCES", "Empty", "is_chosen", "keeps_axes", "may_be_empty"]
+__all__ = ["Empty", "is_chosen", "keeps_axes", "may_be_empty"]
 
-SOURCES = frozenset({"where", "scatter", "tril", "triu", "diag", "eye", "setitem"})  # without these nothing is empty
 WHOLE = Slice(None, None, None)
 SHORT, LONG = 64, 1 << 24  # axes along which any places are told apart, and only runs of them
 

@@ -22,14 +22,14 @@ from tapec.ops import Symbol
 from tapec.ops.indexing import FULL_SLICE, GETITEM, are_apart, is_added_up
 from tapec.ops.named_axes import axis_names
 from tapec.ops.setitem import setitem
-from tapec.passes.empty import SOURCES, Empty, is_chosen, keeps_axes, may_be_empty
+from tapec.passes.empty import Empty, is_chosen, keeps_axes, may_be_empty
 from tapec.passes.facts import is_zero
+from tapec.passes.seldom import PRODUCTS, SOURCES
 from tapec.passes.wild import may_be_wild
 from tapec.tuples import NamedTuple
 
 __all__ = ["guards", "multiplies_with_nothing"]
 
-PRODUCTS = frozenset({"multiply", "divide", "matmul", "einsum", "tensordot"})
 ELEMENTWISE = frozenset({"multiply", "divide", "negative", "where", "cast", "broadcast_to"})
 
 

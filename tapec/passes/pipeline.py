@@ -43,7 +43,7 @@ from tapec.passes.rules import (
     TWINS,
     ZEROS,
 )
-from tapec.passes.seldom import Seldom, is_multiple, is_step
+from tapec.passes.seldom import SOURCES, Seldom, is_multiple, is_step, multiplies_with_placed
 from tapec.passes.transparent import transparent
 
 if TYPE_CHECKING:
@@ -55,7 +55,11 @@ Pass = Callable[[Graph], Graph]
 SHAPES = (LAYOUT, INDEXING, SLICES, DIAGONALS, REDUCTIONS, SPREADS, SYMMETRIES)
 NUMBERS = (ALGEBRA, PARTS, POWERS, EXPONENTIALS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, SELECTIONS, FAST)
 GUARDS = Seldom(
-    "Keep infinities out of products with nothing.", "guards", "guards", "diag eye scatter setitem tril triu where"
+    "Keep infinities out of products with nothing.",
+    "guards",
+    "guards",
+    " ".join(SOURCES),
+    of=multiplies_with_placed,
 )
 INVERSES = Seldom("Solve by the inverses that are there.", "inverses", "shared_inverses", "inv")
 BATCHED = Seldom(

@@ -5,30 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from tapec.ir import CONSTANT, Graph, Op
+from tapec.ir import CONSTANT, CT, Graph, Node, Op, is_literal
 from tapec.passes.numbering import heads
 
-__all__ = ["Head", "Seldom", "is_multiple", "is_step"]
+__all__ = ["PRODUCTS", "SOURCES", "Head", "Seldom", "is_multiple", "is_step", "multiplies_with_placed"]
 
 Head = tuple[bool, tuple[Op, ...]]  # of cotangents? the op, and those of its operands
+SOURCES = frozenset({"where", "scatter", "tril", "triu", "diag", "eye", "setitem"})  # without these nothing is empty
+PRODUCTS = frozenset({"multiply", "divide", "matmul", "einsum", "tensordot"})
 
 
 class Seldom:
     """The pass called `name` in a module of `tapec.passes`, which leaves graphs without these ops as they are.
 
-    `on` tells more of an operation of these.
+    `on` tells more of an operation of these, `of` of a graph that has some.
     """
 
-    def __init__(self, does: str, module: str, name: str, about: str, on: Callable[[Head], bool] | None = None):
+    def __init__(
+        self,
+        does: str,
+        module: str,
+        name: str,
+        about: str,
+        on: Callable[[Head], bool] | None = None,
+        of: Callable[[Graph], bool] | None = None,
+    ):
         self.__doc__ = does
         self.module = module
         self.name = name
         self.about = frozenset(about.split())
         self.on = on
+        self.of = of
 
     def __call__(self, graph: Graph) -> Graph:
         about, on = self.about, self.on
         if not any([head[1][0].name in about and (on is None or on(head)) for head in heads(graph)]):
+            return graph
+        if self.of is not None and not self.of(graph):
             return graph
         result: Graph = getattr(import_module(f"tapec.passes.{self.module}"), self.name)(graph)
         return result
@@ -47,3 +60,20 @@ def is_step(head: Head) -> bool:
     cotangent, (op, *operands) = head
     names = [o.name for o in operands]
     return "getitem" in names if op.name == "matmul" else cotangent and "multiply" in names
+
+
+def multiplies_with_placed(graph: Graph) -> bool:
+    """Is a cotangent that has its values in some places, or what is made of one, multiplied by more than a number?"""
+    placed: set[Node] = set()
+    are_whole = placed.isdisjoint
+    for node in graph.nodes:
+        if node.role is CT:
+            name = node.op.name
+            if are_whole(node.inputs):
+                if name in SOURCES:
+                    placed.add(node)
+            elif name in PRODUCTS and not any([is_literal(i) for i in node.inputs]):
+                return True
+            else:
+                placed.add(node)
+    return False

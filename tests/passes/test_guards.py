@@ -5,7 +5,8 @@ import pytest
 
 from tapec.ir import Graph, interpret, parse, prune, verify
 from tapec.passes.empty import Empty, may_be_empty
-from tapec.passes.guards import Walk, guards
+from tapec.passes.guards import Walk
+from tapec.passes.pipeline import GUARDS as guards
 from tapec.passes.wild import may_be_wild
 from tapec.testing.rewrites import ordered
 from tests.passes.support import text
