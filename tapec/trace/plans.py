@@ -20,6 +20,7 @@ from tapec.ops.layout import RESHAPE, ravel
 from tapec.ops.reading import take
 from tapec.trace.asking import answer, plan_for
 from tapec.trace.by_value import plan_by_value
+from tapec.trace.recorder import current
 from tapec.trace.tensor import HOLDING, NUMERIC, Tensor, wrap
 
 __all__ = [
@@ -45,7 +46,8 @@ PLACED = STATIC - {bool}  # True equals 1, so a key says which it is
 BY_MEMORY = frozenset("AKak")  # orders in which it matters how an array lies in memory
 
 PLANS: dict[Any, Any] = {}  # None: it has to be called
-_SEEN: set[Any] = set()  # once; a plan is made for what comes again
+_SEEN: dict[Any, int] = {}  # how often; a plan is made for what comes again
+_OFTEN = 8  # times that it has to come in functions that are traced: those run once, and are compiled
 _MANY = 4096  # both are emptied when they get larger
 _COUNTS: dict[Any, int] = {}  # how many plans a function has got for numbers, which may well be others each time
 _FEW = 32
@@ -181,13 +183,16 @@ def comes_again(key: Any) -> bool:
     """Shall a plan be made? Not for what comes once, nor where there can be none."""
     if key in PLANS:
         return False
-    if key in _SEEN:
-        return True
+    seen = _SEEN.get(key, 0)
+    if seen:
+        rec = current()
+        _SEEN[key] = seen + 1
+        return rec is None or rec.trace is None or seen >= _OFTEN
     if len(PLANS) + len(_SEEN) > _MANY:
         PLANS.clear()
         _SEEN.clear()
         _COUNTS.clear()
-    _SEEN.add(key)
+    _SEEN[key] = 1
     return False
 
 

@@ -830,3 +830,15 @@ def test_arrays_with_rules_of_their_own_are_refused_each_time(bad):
         for _ in range(4):
             with pytest.raises(tapec.UnsupportedError, match="not supported. Mend: "):
                 f()
+
+
+@pytest.mark.parametrize("times, planned", [(3, 0), (40, 1)])
+def test_a_function_that_is_traced_makes_plans_of_what_it_does_often(times, planned, no_plans):
+    """It runs once, so that a plan for two calls would cost more than it spares; on a tape the next step comes soon."""
+
+    def f(x):
+        return sum([np.sum(x.cumsum(axis=0)) for _ in range(times)])
+
+    value, gradient = tapec.value_and_grad(f)(np.ones(4))
+    assert value == 10.0 * times and gradient[0] == 4.0 * times
+    assert len([key for key in no_plans.PLANS if np.cumsum.__name__ in str(key)]) == planned
