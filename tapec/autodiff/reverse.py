@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapec.autodiff.as_one import Shortcut, may_have_shortcuts, unless_infinite
+from tapec.autodiff.as_one import OF_ROOTS, Shortcut, may_have_roots, may_have_shortcuts, unless_infinite
 from tapec.autodiff.cotangents import (
     MULTIPLY,
     NEGATIVE,
@@ -221,6 +221,7 @@ class _Program:
         self.lift = lift
         self.slopes: Slopes | None = slopes
         self._may_have_shortcuts = may_have_shortcuts(nodes)
+        self._may_have_roots = self._may_have_shortcuts and may_have_roots(nodes)
         self._multiples: Mapping[Node, Shortcut] = {}
         pairs = _pairs(nodes, active, sources, self.shortcut)
         if pairs is not None:
@@ -233,6 +234,8 @@ class _Program:
         multiple = self._multiples.get(node)
         if multiple is not None or not self._may_have_shortcuts:
             return multiple
+        if node.op.name in OF_ROOTS and not self._may_have_roots:
+            return None
         from tapec.autodiff.shortcuts import shortcut  # most of which is differentiated in turn
 
         return shortcut(node, self.sources, self.is_shared)

@@ -20,19 +20,15 @@ import numpy as np
 from tapec.autodiff.as_one import Shortcut
 from tapec.autodiff.cotangents import settled
 from tapec.autodiff.densities import density
-from tapec.autodiff.factors import product_with_root, root_of_power
 from tapec.autodiff.logarithms import SHARES, SUMS, logarithm_of, sigmoid_of
-from tapec.autodiff.monomials import monomial_of, one_power, root_of
 from tapec.autodiff.reverse import scaled, signed_cotangents
 from tapec.autodiff.saturated import FLAT, flat_function, held, is_exponential
 from tapec.autodiff.shares import logistic, over_shifted, share
 from tapec.autodiff.sides import softplus
-from tapec.autodiff.squares import square
-from tapec.autodiff.vanishing import NEVER, order
 from tapec.autodiff.written import back_through, pushed_through
-from tapec.ir import CT, Node, is_literal
+from tapec.ir import Node, is_literal
 
-__all__ = ["shortcut"]
+__all__ = ["Slope", "along_logarithm", "shortcut"]
 
 
 def shortcut(node: Node, apart: Collection[Node], is_shared: Callable[[Node], bool] | None = None) -> Shortcut | None:
@@ -75,11 +71,6 @@ def _log(node: Node) -> Shortcut | None:
 
 # -- functions of exp(u) / s, and of other products with exponentials -------------------------------------------------
 Slope = Callable[..., Any]  # from y and the operands: the derivative along the logarithm of one of these
-_ROOTS: dict[str, Slope] = {
-    "sqrt": lambda y, x: y * 0.5,
-    "cbrt": lambda y, x: y * (1 / 3),
-    **dict.fromkeys(["power", "float_power"], lambda y, x, n: y * n),
-}
 _LOGARITHMS: dict[str, Slope] = {
     "log": lambda y, x: 1,
     "log2": lambda y, x: 1 / math.log(2.0),
@@ -90,17 +81,9 @@ _LOGARITHMS: dict[str, Slope] = {
 _QUOTIENTS: dict[str, Slope] = {"divide": lambda y, a, x: -y, "reciprocal": lambda y, x: -y}
 
 
-def _root(node: Node) -> Shortcut | None:
-    exponent = node.inputs[-1]
-    below = len(node.inputs) == 2 and is_literal(exponent) and exponent.value < 0
-    also = (SHARES, SUMS) if below else (SHARES,)
-    by_logarithm = _along_logarithm(node, 0, _ROOTS[node.op.name], also, split=True)
-    return by_logarithm or one_power(monomial_of(node)) or _flat_root(node) or root_of_power(node)
-
-
 def _logarithm(node: Node) -> Shortcut | None:
     weighted = len(node.inputs) == 2  # by a number that may be zero
-    return _along_logarithm(node, len(node.inputs) - 1, _LOGARITHMS[node.op.name], (SHARES,), split=weighted)
+    return along_logarithm(node, len(node.inputs) - 1, _LOGARITHMS[node.op.name], (SHARES,), split=weighted)
 
 
 def _log1p(node: Node) -> Shortcut | None:
@@ -119,18 +102,26 @@ def _log1p(node: Node) -> Shortcut | None:
 
 
 def _over_product(node: Node) -> Shortcut | None:
-    return _along_logarithm(node, len(node.inputs) - 1, _QUOTIENTS[node.op.name], (SUMS,))
+    return along_logarithm(node, len(node.inputs) - 1, _QUOTIENTS[node.op.name], (SUMS,))
 
 
-def _along_logarithm(
-    node: Node, operand: int, slope: Slope, also: Collection[str] = (), split: bool = False
+def along_logarithm(
+    node: Node,
+    operand: int,
+    slope: Slope,
+    also: Collection[str] = (),
+    split: bool = False,
+    is_flat: Callable[[Node], bool] | None = None,
 ) -> Shortcut | None:
-    """A function of a product, by the logarithm of that, and by itself where the latter leaves factors out."""
+    """A function of a product, by the logarithm of that, and by itself where the latter leaves factors out.
+
+    `is_flat` tells where there is no slope by itself.
+    """
     found = logarithm_of(node.inputs[operand], node, also, split)
     if found is None:
         return None
     log, direct, sums = found
-    if direct is not None and _is_flat(node):
+    if direct is not None and is_flat is not None and is_flat(node):
         direct = None
     n = len(node.inputs)
     m = n + len(log.inputs)
@@ -163,51 +154,23 @@ def _tangent(node: Node, ts: list[Any], y: Any, xs: Sequence[Any]) -> Any:
     return tangent(y.builder, node, ts, known.__getitem__) if any([t is not None for t in ts]) else None
 
 
-# -- powers and products ----------------------------------------------------------------------------------------------
-def _power(node: Node) -> Shortcut | None:
-    exponent = node.inputs[1]
-    k = exponent.value if is_literal(exponent) else None
-    if k == -1:
-        return logistic(node) or _root(node)
-    return _product(node) if _is_whole(k) else _root(node)
+# -- powers, roots, and products with roots: what finds those is imported for programs that have some -----------------
+def _power_of(node: Node) -> Shortcut | None:
+    from tapec.autodiff.roots import power
+
+    return power(node)
 
 
-def _is_whole(k: Any) -> bool:
-    return type(k) in (int, float) and k >= 0 and k % 1 == 0
+def _root_of(node: Node) -> Shortcut | None:
+    from tapec.autodiff.roots import root
+
+    return root(node)
 
 
-def _product(node: Node) -> Shortcut | None:
-    power = monomial_of(node)
-    squared = square(node) if power is None or power.exponent == 1 else None
-    return squared or one_power(power) or (product_with_root(node) if node.op.name == "multiply" else None)
+def _product_of(node: Node) -> Shortcut | None:
+    from tapec.autodiff.roots import product
 
-
-# -- sqrt(sum(x ** 4)), sqrt(1 - tanh(x)) -----------------------------------------------------------------------------
-def _flat_root(node: Node) -> Shortcut | None:
-    u, n = node.inputs[0], root_of(node)
-    if u.type != node.type or not _is_flat(node):
-        return None
-
-    def scaled(t: Any, y: Any, u: Any) -> Any:
-        if n == 0.5:
-            return t * (0.5 / np.where(y == 0, np.inf, y))
-        return t * (y * n / np.where(u == 0, np.inf, u))
-
-    return Shortcut(
-        inputs=(u,),
-        inner=(),
-        vjp=lambda ct, y, u: (scaled(ct, y, u),),
-        jvp=lambda ts, y, u: scaled(ts[0], y, u),
-    )
-
-
-def _is_flat(node: Node) -> bool:
-    """Has a root no slope where it is zero, though it is infinitely steep in its operand? One in a derivative stands
-    beside the slope of its operand: there the product of both has none.
-    """
-    n = root_of(node)
-    times = 0.0 if n is None else order(node.inputs[0])
-    return n is not None and times != NEVER and (n * times > 1 or (node.role is CT and (n + 1) * times > 2))
+    return product(node)
 
 
 _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
@@ -217,10 +180,10 @@ _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
     **dict.fromkeys(_LOGARITHMS, _logarithm),
     "log": _log,
     "log1p": _log1p,
-    **dict.fromkeys(["sqrt", "cbrt"], _root),
-    **dict.fromkeys(["power", "float_power"], _power),
-    "square": _product,
-    "multiply": _product,
+    **dict.fromkeys(["sqrt", "cbrt"], _root_of),
+    **dict.fromkeys(["power", "float_power"], _power_of),
+    "square": _product_of,
+    "multiply": _product_of,
     "minimum": lambda node: held(node) or share(node),
     **dict.fromkeys(FLAT, flat_function),
     "exp": lambda node: density(node) or flat_function(node),
