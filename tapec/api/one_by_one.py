@@ -71,7 +71,7 @@ def run_one_by_one(request: Any, rows: bool = True) -> dict[int, Any] | None:
     """The gradients by slot, some of them by `rows`; None where they are not finite, or the program is to be looked at
     as a whole."""
     log = request.log
-    if sum(map(_bytes, log.held)) > _LARGE * len(log.records):
+    if sum(map(_bytes, log.held)) > _LARGE * len(log.records) or (Gone in map(type, log.held) and not log.gone):
         return None
     if _has_kinks(log):
         return None
