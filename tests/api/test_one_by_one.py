@@ -535,10 +535,17 @@ def test_what_is_not_finite_is_compiled():
     assert f.cache_info().compilations == structures.IN_A_ROW + 3
 
 
+def square_of(x, n):
+    y = np.outer(x, x)
+    for k in range(n):
+        y = np.sin(y) if k % 2 else y * 0.5
+    return np.sum(y)
+
+
 def test_what_let_go_of_large_values_is_compiled():
-    f, x = tapec.value_and_grad(power, static_argnums=1), np.linspace(-1.0, 1.0, 40_000)
+    f, x = tapec.value_and_grad(square_of, static_argnums=1), np.linspace(-1.0, 1.0, 200)
     for n in range(1, structures.IN_A_ROW + 4):
-        same_structure(f(x, n), tapec.value_and_grad(power, static_argnums=1)(x, n))
+        same_structure(f(x, n), tapec.value_and_grad(square_of, static_argnums=1)(x, n))
 
 
 def test_under_a_tape_new_paths_are_part_of_the_recording():
