@@ -2,7 +2,8 @@
 
 `np.logaddexp` calls the C library for each element. With a number for one operand it is
 max(k, x) + log1p(exp(-|x - k|)), which is what the C loop computes, too; all of these run in vector registers, ten
-times as fast.
+times as fast. Of two arrays it is max(a, b) + log1p(exp(min(a, b) - max(a, b))), four times as fast. Infinities have no
+difference, so these are kept within bounds beyond which log(2) is less than a rounding.
 
 `np.roll` is Python code, which takes longer than copying a small array: two slices change places ten times as fast.
 
@@ -23,6 +24,7 @@ from tapec.ops.indexing import FULL_SLICE
 
 __all__ = ["expanded"]
 
+BEYOND = 1e20  # adding log(2) changes nothing from here on
 MANY = 512  # elements from which more calls cost less than the slow loop
 FEW = 16  # elements that are added up, or compared, for each of the result
 FOUR = 4  # elements of a row above which products with ones are faster
@@ -53,11 +55,17 @@ def _in_parts(_: Node, node: Node, nodes: list[Node]) -> Node:
     return found
 
 
-# -- logaddexp with a number ------------------------------------------------------------------------------------------
-def _number(node: Node) -> int | None:
-    """Which operand of a large operation is a finite number written out."""
+# -- logaddexp --------------------------------------------------------------------------------------------------------
+def _adds_exponentials(node: Node) -> bool:
+    """Are the operands of a large operation arrays of its dtype, or is one a finite number written out?"""
     if node.type.size < MANY or node.type.dtype.char not in "fd":
-        return None
+        return False
+    alike = all([i.type.dtype == node.type.dtype and not is_literal(i) for i in node.inputs])
+    return alike or _number(node) is not None
+
+
+def _number(node: Node) -> int | None:
+    """Which operand is a finite number written out, beside an array as large as the result."""
     for k, i in enumerate(node.inputs):
         if is_literal(i) and math.isfinite(i.value) and node.inputs[1 - k].type == node.type:
             return k
@@ -65,12 +73,15 @@ def _number(node: Node) -> int | None:
 
 
 def _softened_maximum(node: Node, made: Make) -> Node:
-    """max(k, x) + log1p(exp(-|x - k|))"""
+    """max(k, x) + log1p(exp(-|x - k|)), max(a, b) + log1p(exp(min(a, b) - max(a, b)))"""
     at = _number(node)
-    assert at is not None
+    if at is None:
+        most, least = made("maximum", *node.inputs), made("minimum", *node.inputs)
+        bounded = [made("clip", x, constant(-BEYOND), constant(BEYOND)) for x in (least, most)]
+        return made("add", made("log1p", made("exp", made("subtract", *bounded))), most)
     k, x = node.inputs[at], node.inputs[1 - at]
-    away = made("absolute", made("subtract", x, k) if k.value else x)
-    return made("add", made("log1p", made("exp", made("negative", away))), made("maximum", x, k))
+    apart = made("absolute", made("subtract", x, k) if k.value else x)
+    return made("add", made("log1p", made("exp", made("negative", apart))), made("maximum", x, k))
 
 
 # -- reductions of a few elements each --------------------------------------------------------------------------------
@@ -125,6 +136,6 @@ def _slices_in_turn(node: Node, made: Make) -> Node:
 
 _SLOW: dict[str, tuple[Callable[[Node], Any], Callable[[Node, Make], Node]]] = {
     "roll": (_rolls_little, _slices_in_turn),
-    "logaddexp": (lambda node: _number(node) is not None, _softened_maximum),
+    "logaddexp": (_adds_exponentials, _softened_maximum),
     **dict.fromkeys(_JOINED, (_joins_few, _slices_joined)),
 }

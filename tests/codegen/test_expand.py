@@ -23,9 +23,27 @@ def test_logaddexp_with_a_number(k, dtype):
             np.testing.assert_allclose(compiled.function(values)[0], f(values), rtol=4 * eps, atol=0)
 
 
-def test_its_gradient():
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e300, -1e300, 1e-300, 1.5])
+PAIRS = [np.tile(a, (60, 1)) for a in (np.repeat(SPECIAL, 9), np.tile(SPECIAL, 9))]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("a, b", [(x, x[::-1]), (x, 1.001 * x), (x[0], x), (x, x[:, :1]), PAIRS])
+def test_logaddexp_of_arrays(a, b, dtype):
+    with np.errstate(over="ignore", invalid="ignore"):
+        a, b = a.astype(dtype), b.astype(dtype)
+    compiled = check(graph_of(np.logaddexp, a, b), a, b)
+    assert "np.log1p" in compiled.source and "logaddexp" not in compiled.source
+    with np.errstate(all="raise", under="ignore"):  # as NumPy, which has no difference of infinities
+        found = compiled.function(a, b)[0]
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, np.logaddexp(a, b), rtol=4 * np.finfo(dtype).eps, atol=np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("f", [lambda x: np.logaddexp(0.0, x), lambda x: np.logaddexp(x, x[:, ::-1])])
+def test_its_gradient(f):
     values = x[1:]
-    compiled = check(gradient_of(lambda x: np.sum(np.logaddexp(0.0, x) ** 2), values), values)
+    compiled = check(gradient_of(lambda x: np.sum(f(x) ** 2), values), values)
     assert "logaddexp" not in compiled.source
 
 
@@ -34,8 +52,8 @@ def test_its_gradient():
     [
         lambda x: np.logaddexp(0.0, x[:5, :5]),  # few
         lambda x: np.logaddexp(-np.inf, x),
-        lambda x: np.logaddexp(x, x[::-1]),  # infinities of one sign
-        lambda x: np.logaddexp(x[0], x),
+        lambda x: np.logaddexp(-np.inf, x[0]),
+        lambda x: np.logaddexp(np.where(np.abs(x) < 1e30, x, 0.0).astype("f4"), x),
         lambda x: np.logaddexp(np.nan_to_num(np.tanh(x)).astype("f2"), 1.0),
         lambda x: np.logaddexp(np.nan_to_num(np.tanh(x)).astype(int), 1.0),
     ],
