@@ -9,13 +9,15 @@ ready to compute again with NumPy.
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from tapec.codegen.flowing import Flowing
 from tapec.codegen.items import no_run
-from tapec.ir import CONSTANT, Node, Op, constant
+from tapec.ir import CONSTANT, CT, Node, Op, constant
 from tapec.ir.types import Type, weak_type
 
 __all__ = ["FLOAT", "ZERO", "Elements", "element_type", "is_bool", "spelled"]
@@ -108,7 +110,7 @@ TO_FLOAT = _scalar_op("float", "float({0})")
 
 RISKY = {o for o in (*OPS.values(), POWER, TO_FLOAT) if o.facts["plain"] not in SAFE and o.facts["plain"] not in BOOLS}
 TYPES = {name: BOOL if name in BOOLS else FLOAT for name in OPS}
-NEGATIVE, MULTIPLY, DIVIDE = OPS["negative"], OPS["multiply"], OPS["divide"]
+NEGATIVE, MULTIPLY, DIVIDE, WHERE = OPS["negative"], OPS["multiply"], OPS["divide"], OPS["where"]
 
 
 def element_type(t: Type) -> Type:
@@ -132,6 +134,7 @@ class Elements:
         self.nodes: list[Node] = []
         self.known: dict[Any, Any] = {}
         self.errors: set[str] = set()
+        self.flowing = Flowing(self.nodes, {**OPS, "picked": PICKED, "float": TO_FLOAT})
         self.origin: Any = None
         self.role: str | None = None
 
@@ -215,6 +218,11 @@ def _is(x: Any, value: float) -> bool:
     return type(x) in (float, int) and x == value
 
 
+def _finite(x: float) -> float | None:
+    """What two numbers make, as those of unit vectors do; what raises or warns, does so when the code runs."""
+    return x if math.isfinite(x) else None
+
+
 def _is_nothing(b: Elements, x: Any) -> bool:
     """Is it a structural zero? Among cotangents all zeros are, those of a constant that was put among zeros, too."""
     return x is ZERO or (b.role is not None and _is(x, 0.0))
@@ -224,6 +232,8 @@ def _add(b: Elements, x: Any, y: Any) -> Any:
     if x.__class__ is not Node or y.__class__ is not Node:
         if _is_nothing(b, x) or _is_nothing(b, y):
             return b.as_float(y if _is_nothing(b, x) else x)
+        if type(x) is type(y) is float and b.role is CT:
+            return _finite(x + y)
     if is_bool(x) and is_bool(y):
         return b.apply("logical_or", x, y)
     if x is y and x.__class__ is Node:
@@ -279,7 +289,13 @@ def _twice(b: Elements, x: Node) -> Any:
 
 def _multiply(b: Elements, x: Any, y: Any) -> Any:
     if x.__class__ is Node and y.__class__ is Node:
-        return b.apply("logical_and", x, y) if x.type is y.type is BOOL else None
+        if x.type is y.type is BOOL:
+            return b.apply("logical_and", x, y)
+        if x.op is WHERE or y.op is WHERE:
+            return _not_kept_apart(b, x, y)
+        return None
+    if type(x) is type(y) is float and b.role is CT:
+        return _finite(x * y)
     if is_bool(x) and is_bool(y):
         return b.apply("logical_and", x, y)
     if x is ZERO or y is ZERO:
@@ -292,8 +308,28 @@ def _multiply(b: Elements, x: Any, y: Any) -> Any:
     return None
 
 
+def _not_kept_apart(b: Elements, x: Node, y: Node) -> Any:
+    """A product without a guard that it does not need."""
+    if b.role is not CT:
+        return None
+    free = b.flowing.without_guard(x, y, 0.0)
+    if free is not None:
+        return b.apply("multiply", x, _known(free))
+    free = b.flowing.without_guard(y, x, 0.0)
+    return b.apply("multiply", _known(free), y) if free is not None else None
+
+
+def _known(x: Node) -> Any:
+    return x.value if x.op is CONSTANT else x
+
+
 def _divide(b: Elements, x: Any, y: Any) -> Any:
-    return b.as_float(x) if x is ZERO or _is(y, 1.0) else None
+    if x is ZERO or _is(y, 1.0):
+        return b.as_float(x)
+    if b.role is CT and x.__class__ is y.__class__ is Node and y.op is WHERE:
+        free = b.flowing.without_guard(x, y, 1.0)
+        return b.apply("divide", x, _known(free)) if free is not None else None
+    return None
 
 
 def _negative(b: Elements, x: Any) -> Any:
@@ -350,6 +386,8 @@ def _selecting(name: str) -> Callable[..., Any]:
         *test, x, y = args
         if is_bool(x) and is_bool(y):
             return b.make(OPS[name], BOOL, *args)
+        if test and type(test[0]) is bool:
+            return b.as_float(x if test[0] else y)
         if name == "minimum" and isinstance(x, Node) and x.op in (OPS["exp"], OPS["exp2"]) and y == LARGEST:
             return x  # math.exp raises instead
         return b.make(OPS[name], FLOAT, *test, b.as_float(x), b.as_float(y))
@@ -364,9 +402,21 @@ def _logical(name: str) -> Callable[..., Any]:
     return simpler
 
 
+def _comparing(name: str) -> Callable[..., Any]:
+    compare = getattr(operator, {"not_equal": "ne", "equal": "eq"}[name])
+
+    def simpler(b: Elements, x: Any, y: Any) -> Any:
+        """Numbers are compared now: those of unit vectors, of which a guard asks where something flows."""
+        return None if x.__class__ is Node or y.__class__ is Node else compare(spelled(x), spelled(y))
+
+    return simpler
+
+
 COMPOSED = ("clip", "logaddexp")  # of several operations on floats
 SIMPLER: dict[str, Callable[..., Any]] = {
     "where": _selecting("where"),
+    "equal": _comparing("equal"),
+    "not_equal": _comparing("not_equal"),
     "maximum": _selecting("maximum"),
     "minimum": _selecting("minimum"),
     "add": _add,

@@ -26,7 +26,7 @@ from tapec.codegen.names import Names, identifier, name_inputs, wished_name
 from tapec.codegen.plan import Plan, inner_nodes
 from tapec.codegen.statements import Assign, Return, Try
 from tapec.codegen.worth import GAIN, LEAN, numpy_costs_more, packing_cost
-from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node, is_literal
+from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node, is_literal, prune
 from tapec.ir.flops import flops
 from tapec.ir.origin import variable_for
 from tapec.ir.tree import Tree
@@ -85,18 +85,21 @@ def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collecti
     tests = tuple([_node(made, elements[o][0]) for o in graph.outputs])
     whole = {tuple(elements[i]): i for i in graph.inputs if i.type.shape}
     outputs = [_packed(made, o, elements[o], whole) if k in given else tests[k] for k, o in enumerate(graph.outputs)]
-    total = cost * sum([n.op.kind == "float" for n in made.nodes]) + islands.cost + packing_cost(graph, given)
+    packs = list(dict.fromkeys(outputs[k] for k in sorted(given)))
+    nodes: Sequence[Node] = [*made.nodes, *packs]
+    if made.flowing.left_out:
+        nodes = prune(Graph((), nodes, outputs)).nodes
+    total = cost * sum([n.op.kind == "float" for n in nodes]) + islands.cost + packing_cost(graph, given)
     if not numpy_costs_more(graph, GAIN * total if islands.cost else total):
         return None
     _christen(graph, elements)
     literals = [n for n in made.known.values() if n.op is CONSTANT]
-    packs = list(dict.fromkeys(outputs[k] for k in sorted(given)))
     leaves = set(chain.from_iterable([elements[i] for i in graph.inputs]))
     read = leaves.intersection([tests[k] for k in asked])
-    read |= leaves.intersection(chain.from_iterable([n.inputs for n in (*made.nodes, *packs)]))
+    read |= leaves.intersection(chain.from_iterable([n.inputs for n in nodes]))
     inputs = tuple([tuple([e if e in read else None for e in elements[i]]) for i in graph.inputs])
     flat = [e for group in inputs for e in group if e is not None]
-    return FloatProgram(Graph(flat, [*literals, *made.nodes, *packs], outputs, graph.name), inputs, tests, made.risky)
+    return FloatProgram(Graph(flat, [*literals, *nodes], outputs, graph.name), inputs, tests, made.risky)
 
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands: Islands) -> list[Any] | None:

@@ -1,0 +1,61 @@
+"""Guards of arrays are left out of programs on floats where an element is zero only if nothing ever flows there."""
+
+import numpy as np
+import pytest
+
+import tapec
+
+
+def on_floats(f, x):
+    """The part of the generated code that is on floats."""
+    source = str(f.source(x))
+    assert "_arrays(" in source
+    return source.partition("\n\n")[0]
+
+
+def differences(f, x, eps=1e-6):
+    return np.stack([(f(x + eps * e) - f(x - eps * e)) / (2 * eps) for e in np.eye(len(x))], axis=1)
+
+
+def pendulum(x):
+    """Products and quotients of what nothing flows into from the first element."""
+    s, c = np.sin(x[1]), np.cos(x[1])
+    force = (2.0 + 0.05 * x[3] ** 3 * s) / (1.5 - c * c / 3.0)
+    bent = np.sqrt(4.0 + s) * np.log(3.0 + force)
+    return np.stack([x[2], x[3], force / bent, bent * (s - force * c)])
+
+
+def step(x):
+    half = x + 0.05 * pendulum(x)
+    return x + 0.1 * pendulum(half)
+
+
+@pytest.mark.parametrize("f", [pendulum, step])
+@pytest.mark.parametrize("transform", [tapec.jacrev, tapec.jacfwd])
+def test_unit_vectors_need_no_guards(f, transform):
+    x = np.array([0.1, 0.2, -0.3, 0.4])
+    jacobian = transform(f)
+    np.testing.assert_allclose(jacobian(x), differences(f, x), atol=1e-8)
+    source = on_floats(jacobian, x)
+    assert " if " not in source and "!=" not in source
+
+
+def test_numbers_of_unit_vectors_are_multiplied_and_added_up():
+    x = np.array([0.1, 0.2, -0.3, 0.4])
+    jacobian = tapec.jacobian(lambda x: x + 0.5 * (0.25 * pendulum(x) + 0.25 * pendulum(2.0 * x)))
+    np.testing.assert_allclose(jacobian(x)[0], [1.0, 0.0, 0.375, 0.0])
+    assert "np.array([[1.0, 0.0, 0.375, 0.0]" in on_floats(jacobian, x)
+
+
+@pytest.mark.parametrize("large", [1e200, np.inf, np.nan])
+def test_what_is_selected_is_still_asked_for(large):
+    def f(x):
+        cubed = x[1] * x[1] * x[1]
+        return np.stack([np.where(x[0] > 0, 2.0 * cubed, 0.0), np.exp(x[0]) * x[2], x[2] * x[2] / x[0]])
+
+    jacobian = tapec.jacrev(f)
+    jacobian(np.array([0.1, 0.2, -0.3]))
+    x = np.array([-0.5, large, 0.5])
+    assert "tolist" in on_floats(jacobian, x)
+    expected = [[0.0, 0.0, 0.0], [np.exp(-0.5) * 0.5, 0.0, np.exp(-0.5)], [-1.0, 0.0, -2.0]]
+    np.testing.assert_allclose(jacobian(x), expected)
