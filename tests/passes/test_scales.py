@@ -132,9 +132,38 @@ CASES = {
         [("multiply %x, 2.0 !ct; divide 3.0, %0 !ct", "divide 1.5, %x !ct")],
         ["multiply %x, 2.0; divide 3.0, %0", shared("multiply %x, 2.0 !ct; divide 3.0, %0 !ct")],
     ),
+    "in-known-order": Case(
+        X,
+        [
+            (  # the derivative of sin(0.1 * x * x)
+                "multiply 0.1, %x; multiply %y, %0 !ct; multiply %y, %x !ct; multiply %2, 0.1 !ct; add %1, %3 !ct",
+                "multiply 0.1, %x; multiply %y, %0 !ct; add %1, %1 !ct",
+            ),
+            (  # the density of a normal distribution, in its own derivative
+                "multiply %x, -0.5; multiply %0, %x; multiply %x, %x !ct; multiply %2, -0.5 !ct; return %1, %3",
+                "multiply %x, -0.5; multiply %0, %x; return %1, %1",
+            ),
+            (  # wherever it is
+                "multiply %x, 0.1; multiply %y, %x !ct; multiply %1, 0.1 !ct; multiply %y, %0 !ct; return %2, %3",
+                "multiply %x, 0.1; multiply %y, %0 !ct; return %1, %1",
+            ),
+        ],
+        [
+            "multiply %x, 0.1; multiply %y, %0; multiply %y, %x; multiply %2, 0.1; add %1, %3",  # the user's
+            "multiply %x, 0.1; multiply %y, %x !ct; multiply %1, 0.1 !ct; return %0, %2",  # one product more
+            "multiply %x, 0.2; multiply %y, %0 !ct; multiply %y, %x !ct; multiply %2, 0.1 !ct; return %1, %3",
+            "multiply %x, 1e-60; multiply %y, %0 !ct; multiply %y, %x !ct; multiply %2, 1e-60 !ct; return %1, %3",
+        ],
+    ),
     "number-undone": Case(
         X,
-        [("multiply %x, 0.5; multiply %0, 2.0 !ct; return %0, %1", "multiply %x, 0.5; return %0, %x")],
+        [
+            ("multiply %x, 0.5; multiply %0, 2.0 !ct; return %0, %1", "multiply %x, 0.5; return %0, %x"),
+            (
+                "multiply %x, -0.5; multiply %0, 2.0 !ct; return %0, %1",
+                "multiply %x, -0.5; negative %x !ct; return %0, %1",
+            ),
+        ],
         [
             "multiply %x, 0.5; multiply %0, 2.0; return %0, %1",
             "multiply %x, 0.5; multiply %0, 4.0 !ct; return %0, %1",
@@ -145,6 +174,10 @@ CASES = {
         X,
         [
             ("multiply %x, 0.5; multiply %y, %0 !ct; multiply %1, 2.0 !ct", "multiply %y, %x !ct"),
+            (
+                "multiply %x, -0.5; multiply %y, %0 !ct; multiply %1, 2.0 !ct",
+                "multiply %y, %x !ct; negative %0 !ct",
+            ),
             (
                 "multiply %x, 0.5 !ct; multiply %0, %y !ct; multiply %1, 2.0 !ct; return %1, %2",
                 "multiply %x, 0.5 !ct; multiply %0, %y !ct; multiply %y, %x !ct; return %1, %2",

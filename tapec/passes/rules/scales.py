@@ -58,9 +58,13 @@ def _as_large(a: Node, b: Node) -> bool:
     return b.type.size >= a.type.size
 
 
-def _undoes(y: Node, j: Any, k: Any) -> bool:
-    """Does a cotangent take back a number that the user's program put in?"""
-    return y.role is not None and is_power_of_two(j) and j * k == 1
+def _undoes(y: Node, j: Any, k: Any) -> int:
+    """Does a cotangent take back a number that the user's program put in, but for the sign? Gives that."""
+    return int(j * k) if y.role is not None and is_power_of_two(j) and j * k in (1, -1) else 0
+
+
+def signed(x: Any, sign: int) -> Any:
+    return x if sign > 0 else -x
 
 
 def _undoes_quotient(y: Node, j: Any, k: Any, uses: Any) -> bool:
@@ -102,6 +106,22 @@ def by_known_quotient(y: Symbol, x: Symbol, a: Symbol, b: Symbol) -> Any:
     return None if known is None else x * Symbol(known, builder)
 
 
+# -- products that are there ------------------------------------------------------------------------------------------
+def _in_known_order(y: Node, a: Node, b: Node, k: Any, walk: Any) -> int:
+    """Is the same product there, and needed, with the number at the one factor, or at the other? The derivative of
+    k * x * x has both.
+    """
+    for order, x, other in ((1, a, b), (2, b, a)) if is_mild(y, k) else ():
+        multiple = walk.there(y.op, other, k)
+        if multiple is not None and walk.is_needed(y.op, (x, multiple)):
+            return order
+    return 0
+
+
+def in_known_order(a: Any, b: Any, k: Any, fact: int) -> Any:
+    return a * (b * k) if fact == 1 else b * (a * k)
+
+
 # -- numbers ----------------------------------------------------------------------------------------------------------
 def times_both(y: Symbol, x: Any, j: Any, k: Any) -> Any:
     """x * (j * k), where a Python number x becomes the array scalar that j or k, from a seed of one, had made of it."""
@@ -125,9 +145,10 @@ SCALES = (
     _small("small-factors-first", x * a * b, lambda x, a, b: x * (a * b)),
     _small("small-quotient-first", x * a / b, lambda x, a, b: x * (a / b)),
     _small("small-divisor-first", x / a * b, lambda x, a, b: x * (b / a)),
+    _scale("in-known-order", a * b * k, in_known_order, _in_known_order),
     _scale("factors-gathered", x * j * k, times_both, lambda y, j, k: is_mild(y, j, k)),
-    Rule("number-undone", x * j * k, lambda x: x, lambda y, j, k: _undoes(y, j, k), changes="rounding"),
-    Rule("number-undone-within", x * (a * j) * k, x * a, lambda y, j, k: _undoes(y, j, k), changes="rounding"),
+    Rule("number-undone", x * j * k, lambda x, fact: signed(x, fact), _undoes, changes="rounding"),
+    Rule("number-undone-within", x * (a * j) * k, lambda x, a, fact: signed(x * a, fact), _undoes, changes="rounding"),
     _scale(
         "number-of-quotient-undone",
         a * (k / x) * j,
