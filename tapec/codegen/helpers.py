@@ -20,7 +20,8 @@ def add_at(target, *index_and_values):
     """target[index] += values for index arrays of the first axes, where a position that comes twice gets both.
 
     np.add.at, by places in the flat array: for those it is fast. In rows two numbers side by side are added as one
-    complex number, which halves the places. Short rows are added column by column, long ones a few at a time.
+    complex number, which halves the places. Short rows are added column by column, which reads all of them for each, so
+    longer ones only where a cache holds them; long ones a few at a time.
     """
     *index, values = index_and_values
     if not target.flags.c_contiguous:
@@ -29,11 +30,16 @@ def add_at(target, *index_and_values):
     if target.ndim == 1:
         np.add.at(target, index[0].reshape(-1), np.ravel(values))
         return
-    places = 0
+    places = None
     for n, positions in zip(target.shape, index):
-        if n <= max(positions.size, 1024) or positions.min(initial=0) < 0 or positions.max(initial=0) >= n:
+        if max(n, positions.size) <= 4096 or positions.min(initial=0) < 0 or positions.max(initial=0) >= n:
             positions = np.arange(n)[positions]
-        places = places * n + positions.astype(np.intp, copy=False)
+        positions = positions.astype(np.intp, copy=False)
+        if places is None:
+            places = positions
+        else:
+            places = places * n
+            places = np.add(places, positions, out=places if places.shape == positions.shape else None)
     flat, values = target.reshape(-1), np.ravel(values)
     if target.ndim == len(index):
         np.add.at(flat, places.reshape(-1), values)
@@ -45,7 +51,7 @@ def add_at(target, *index_and_values):
         pair = target.dtype.char.upper()
         flat, values, width = flat.view(pair), values.view(pair), width // 2
     places = places.reshape(-1) * width
-    if width <= min(16, len(places) // 32):
+    if width <= min(16 if values.nbytes <= 1 << 21 else 8, len(places) // 32):
         for k in range(width):
             np.add.at(flat[k:], places, values[k::width])
         return

@@ -49,6 +49,29 @@ def test_places_in_a_vector_are_used_as_they_are():
     assert peak < index.nbytes / 2
 
 
+@pytest.mark.parametrize("within", [True, False])
+def test_many_places_in_matrices(within):
+    """They are looked at, and picked anew only where some count from the end; one array is made for all of them."""
+    rng = np.random.default_rng(4)
+    i, j = (rng.integers(0 if within else -200, 200, 50_000) for _ in range(2))
+    values, target, wanted = rng.normal(size=50_000), *np.zeros((2, 200, 200))
+    np.add.at(wanted, (i, j), values)
+    tracemalloc.start()
+    add_at(target, i, j, values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(target, wanted)
+    assert peak < (1.1 if within else 3.1) * i.nbytes
+    rows, columns = i[:300, None], j[None, :200]
+    values = rng.normal(size=(300, 200))
+    np.add.at(wanted, (rows, columns), values)
+    add_at(target, rows, columns, values)
+    np.testing.assert_allclose(target, wanted)
+    for index in ((i + 200, j), (i, j - 401)):
+        with pytest.raises(IndexError, match="out of bounds for axis 0 with size 200"):
+            add_at(target, *index, 1.0)
+
+
 def test_places_that_come_twice_in_generated_code():
     rng = np.random.default_rng(2)
     table, vector = rng.normal(size=(20, 30)), rng.normal(size=50)
@@ -281,6 +304,16 @@ def test_what_is_no_number_stays_where_it_is():
             np.add.at(wanted, np.array([0, 0]), k)
     np.testing.assert_array_equal(target, wanted)
     np.testing.assert_array_equal(np.signbit(target[0, 4]), np.signbit(wanted[0, 4]))
+
+
+@pytest.mark.parametrize("rows", [4_000, 12_000])
+def test_rows_that_a_cache_holds_and_others(rows):
+    rng = np.random.default_rng(5)
+    index, values = rng.integers(0, 700, rows), rng.normal(size=(rows, 32))
+    target, wanted = np.zeros((2, 700, 32))
+    np.add.at(wanted, index, values)
+    add_at(target, index, values)
+    np.testing.assert_array_equal(target, wanted)
 
 
 # -- sorting ----------------------------------------------------------------------------------------------------------
