@@ -13,7 +13,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["add_at", "by_columns", "chosen", "helper_text", "in_threads", "masked", "rows_at", "stable_order"]
+__all__ = [
+    "HELPERS",
+    "add_at",
+    "by_columns",
+    "chosen",
+    "helper_text",
+    "in_threads",
+    "masked",
+    "rows_at",
+    "stable_order",
+]
 
 
 def add_at(target, *index_and_values):
@@ -129,6 +139,11 @@ def in_threads(blocks, rows, block, threads):
     if errors:
         raise errors[0]
     return [part for parts in found for part in parts]
+
+
+HELPERS: dict[str, Callable[..., Any]] = {
+    f.__name__: f for f in (add_at, by_columns, chosen, in_threads, masked, rows_at, stable_order)
+}
 
 
 def helper_text(helpers: Mapping[str, Callable[..., Any]]) -> str:

@@ -9,13 +9,13 @@ from bisect import insort
 from collections.abc import Iterable
 from functools import lru_cache
 
+from tapec.codegen.helpers import HELPERS
 from tapec.ir import Graph, Node
 from tapec.ir.origin import variable_for
 
 __all__ = ["Names", "generic_name", "identifier", "name_inputs", "wished_name"]
 
-HELPERS = ("add_at", "chosen", "finite", "in_threads", "masked", "stable_order")
-RESERVED = frozenset({*keyword.kwlist, "np", "math", "scipy", "_", *HELPERS})
+RESERVED = frozenset({*keyword.kwlist, "np", "math", "scipy", "_", "finite", *HELPERS})
 SHADOWED = frozenset({*dir(builtins)})  # legal, and the user may write them; never chosen unasked
 
 # how an expert would call an intermediate result

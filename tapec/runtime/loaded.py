@@ -14,13 +14,13 @@ import numpy as np
 from tapec.codegen import Compiled
 from tapec.codegen.checks import finite
 from tapec.codegen.cost import Cost
-from tapec.codegen.helpers import add_at, chosen, in_threads, masked
+from tapec.codegen.helpers import HELPERS
 from tapec.codegen.load import Space
 from tapec.ir import Graph, get_op
 
 __all__ = ["Loaded", "helper_words", "origin_table"]
 
-HELPERS = {f.__name__: f for f in (add_at, chosen, finite, in_threads, masked)}
+KNOWN = {**HELPERS, "finite": finite}
 
 
 def helper_words(compiled: Compiled) -> dict[str, str]:
@@ -28,7 +28,7 @@ def helper_words(compiled: Compiled) -> dict[str, str]:
     ops = dict.fromkeys([n.op for n in compiled.graph.nodes])
     words: dict[Any, str] = {op.run: f"op {op.name}" for op in ops}
     words |= {op.facts["helper"]: f"helper of {op.name}" for op in ops if "helper" in op.facts}
-    words |= {f: name for name, f in HELPERS.items()}
+    words |= {f: name for name, f in KNOWN.items()}
     for name, function in compiled.space.helpers.items():
         if function not in words:
             raise ValueError(f"nobody finds {name} again")
@@ -36,8 +36,8 @@ def helper_words(compiled: Compiled) -> dict[str, str]:
 
 
 def helper_of(word: str) -> Any:
-    if word in HELPERS:
-        return HELPERS[word]
+    if word in KNOWN:
+        return KNOWN[word]
     kind, _, op = word.rpartition(" ")
     return get_op(op).run if kind == "op" else get_op(op).facts["helper"]
 

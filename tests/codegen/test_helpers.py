@@ -8,7 +8,7 @@ import pytest
 
 import tapec
 from tapec.codegen import compile_graph
-from tapec.codegen.helpers import add_at, by_columns, chosen, helper_text, masked, rows_at, stable_order
+from tapec.codegen.helpers import HELPERS, add_at, by_columns, chosen, helper_text, masked, rows_at, stable_order
 from tests.codegen.kit import check, graph_of
 
 
@@ -47,6 +47,14 @@ def test_places_in_a_vector_are_used_as_they_are():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < index.nbytes / 2
+
+
+@pytest.mark.parametrize("name", sorted(HELPERS))
+def test_variables_called_like_helpers(name):
+    f = tapec.grad(eval(f"lambda {name}, i: np.sum({name}[i] ** 2)"))
+    table, i = np.arange(8000.0).reshape(2000, 4), np.arange(0, 900, 3)
+    np.testing.assert_array_equal(f(table, i)[i], 2 * table[i])
+    assert f"({name}_, i)" in f.source() and "rows_at(" in f.source() and "add_at(" in f.source()
 
 
 @pytest.mark.parametrize("within", [True, False])

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.codegen.helpers import HELPERS
 from tapec.ir import Graph, parse
 from tapec.runtime import disk, entry, key
 from tapec.runtime.build import Build
@@ -129,6 +130,30 @@ def test_second_function_of_one_process_loads(folder):
     assert note not in functions[0].explain(X).notes
     functions[1].cache_clear()
     assert functions[1].cache_info().loaded == 0
+
+
+@pytest.mark.parametrize("helper", sorted(HELPERS))
+def test_code_that_calls_helpers_is_kept(folder, helper):
+    rng = np.random.default_rng(0)
+    table, places = rng.normal(size=(2000, 4)), rng.integers(0, 2000, 300)
+    image, rows, columns = rng.normal(size=(50, 50)), *rng.integers(0, 50, (2, 600))
+    long = rng.normal(size=400_000)
+    calls = {
+        "add_at": (lambda x: np.sum(np.sin(x[rows, columns]) ** 2), image),
+        "by_columns": (lambda x: np.sum(np.sin(x * x[:, :1])), rng.normal(size=(5000, 3))),
+        "chosen": (lambda x: np.sum(np.where(x > 0, np.sin(x), np.cos(x))), long),
+        "in_threads": (lambda x: np.sum(np.sin(x) * np.exp(x)), long),
+        "masked": (lambda x: np.sum(np.where(x > 0, np.sin(x), 0.0)), long),
+        "rows_at": (lambda x: np.sum(np.sin(x[places])), table),
+        "stable_order": (lambda x: np.sum(np.sin(x)[np.argsort(x, kind="stable")][:1500] ** 2), table[:, 0].copy()),
+    }
+    f, x = calls[helper]
+    with tapec.settings(threads=2):
+        functions = [tapec.value_and_grad(f) for _ in range(2)]
+        results = [f(x) for f in functions]
+        assert f"{helper}(" in functions[0].source()
+    np.testing.assert_array_equal(*[r[1] for r in results])
+    assert [f.cache_info().loaded for f in functions] == [0, 1]
 
 
 def test_key_tells_apart_what_gives_other_code(folder):
