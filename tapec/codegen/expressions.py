@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 from tapec.codegen.syntax import (
     OPPOSITE,
@@ -40,7 +41,7 @@ class Template:
     any operator. It is parsed when one of these is first asked: a program needs few of those that we have.
     """
 
-    __slots__ = ("build", "compact", "counts", "objects", "slots", "text", "width")
+    __slots__ = ("__weakref__", "build", "compact", "counts", "objects", "slots", "text", "width")
 
     build: Build
     counts: tuple[int, ...]
@@ -77,8 +78,17 @@ def slots(n: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8192)
 def parse_template(text: str, n: int) -> Template:
-    """The template of source text in which `_0`, `_1`, ... stand for `n` arguments."""
-    return Template(text, n)
+    """The template of source text in which `_0`, `_1`, ... stand for `n` arguments.
+
+    There is one for each text, as long as anybody has it: some are known by who they are, as those that call helpers.
+    """
+    found = _TEMPLATES.get((text, n))
+    if found is None:
+        found = _TEMPLATES[text, n] = Template(text, n)
+    return found
+
+
+_TEMPLATES: WeakValueDictionary[tuple[str, int], Template] = WeakValueDictionary()
 
 
 def parse(template: Template) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import tapec
 from tapec.codegen import compile_graph
+from tapec.codegen.expressions import parse_template
 from tapec.codegen.helpers import HELPERS, add_at, by_columns, chosen, helper_text, masked, rows_at, stable_order
 from tests.codegen.kit import check, graph_of
 
@@ -55,6 +56,16 @@ def test_variables_called_like_helpers(name):
     table, i = np.arange(8000.0).reshape(2000, 4), np.arange(0, 900, 3)
     np.testing.assert_array_equal(f(table, i)[i], 2 * table[i])
     assert f"({name}_, i)" in f.source() and "rows_at(" in f.source() and "add_at(" in f.source()
+
+
+def test_helpers_are_found_when_many_other_texts_were_seen():
+    """As in a process that has compiled long programs."""
+    x, column = np.ones((5000, 3)), np.arange(5000.0)[:, None]
+    before = check(graph_of(lambda x, y: np.sin(x * y), x, column), x, column).source
+    for k in range(2 * parse_template.cache_info().maxsize):
+        parse_template(f"_0[{k}]", 1)
+    again = check(graph_of(lambda x, y: np.sin(x * y), x, column), x, column).source
+    assert "by_columns(" in before and again == before
 
 
 @pytest.mark.parametrize("within", [True, False])
