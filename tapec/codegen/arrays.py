@@ -37,7 +37,8 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space, qui
     checked = settings.check_nan
     whole = graph
     if not checked:
-        graph = factored(expanded(with_rolled_summands(contracted(with_short_axes_moved(graph)))))
+        graph = with_flat_places(with_short_axes_moved(graph))
+        graph = factored(expanded(with_rolled_summands(contracted(graph))))
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
@@ -53,6 +54,15 @@ def array_function(graph: Graph, name: str, tree: Tree | None, space: Space, qui
     if size is not None or quiet:
         body = with_errors(quiet, size, body)
     return Function(name, params, body, constants, Cost(flops_of(whole), lowering.moved, lowering.peak))
+
+
+def with_flat_places(graph: Graph) -> Graph:
+    """The same, where places that several arrays name are computed once."""
+    if not any([len(n.inputs) > 2 and n.op.kind == "indexing" for n in graph.nodes]):
+        return graph
+    from tapec.codegen.flattened import flattened  # few programs name any
+
+    return flattened(graph)
 
 
 def with_rolled_summands(graph: Graph) -> Graph:

@@ -1,6 +1,7 @@
 """The few functions that generated code calls besides NumPy's. Each needs NumPy alone: an exported module carries it.
 
-A helper must be a plain function whose source can be read: no closures, no names of this module but `np`.
+A helper must be a plain function whose source can be read: no closures, no names of this module but `np` and other
+helpers.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ __all__ = [
     "add_at",
     "by_columns",
     "chosen",
+    "elements_at",
     "helper_text",
     "in_threads",
     "masked",
+    "places_in",
     "rows_at",
     "stable_order",
 ]
@@ -40,16 +43,7 @@ def add_at(target, *index_and_values):
     if target.ndim == 1:
         np.add.at(target, index[0].reshape(-1), np.ravel(values))
         return
-    places = None
-    for n, positions in zip(target.shape, index):
-        if max(n, positions.size) <= 4096 or positions.min(initial=0) < 0 or positions.max(initial=0) >= n:
-            positions = np.arange(n)[positions]
-        positions = positions.astype(np.intp, copy=False)
-        if places is None:
-            places = positions
-        else:
-            places = places * n
-            places = np.add(places, positions, out=places if places.shape == positions.shape else None)
+    places = places_in(target.shape, *index)
     flat, values = target.reshape(-1), np.ravel(values)
     if target.ndim == len(index):
         np.add.at(flat, places.reshape(-1), values)
@@ -74,6 +68,28 @@ def add_at(target, *index_and_values):
         for k in range(0, len(places), rows):
             some = values[k * width : (k + rows) * width]
             np.add.at(flat, (places[k : k + rows, None] + within).reshape(-1), some)
+
+
+def places_in(shape, *index):
+    """The places that index arrays of the first axes name, in an array of which these axes are one."""
+    places = None
+    for n, positions in zip(shape, index):
+        if max(n, positions.size) <= 4096 or positions.min(initial=0) < 0 or positions.max(initial=0) >= n:
+            positions = np.arange(n)[positions]
+        positions = positions.astype(np.intp, copy=False)
+        if places is None:
+            places = positions
+        else:
+            places = places * n
+            places = np.add(places, positions, out=places if places.shape == positions.shape else None)
+    return places
+
+
+def elements_at(x, places, axes):
+    """What lies at such places, of an array whose first axes they count as one."""
+    if x.flags.c_contiguous:
+        return x.reshape(-1, *x.shape[axes:]).take(places, axis=0)
+    return x[np.unravel_index(places, x.shape[:axes])]
 
 
 def by_columns(function, x, y, out=None):
@@ -142,19 +158,24 @@ def in_threads(blocks, rows, block, threads):
 
 
 HELPERS: dict[str, Callable[..., Any]] = {
-    f.__name__: f for f in (add_at, by_columns, chosen, in_threads, masked, rows_at, stable_order)
+    f.__name__: f
+    for f in (add_at, by_columns, chosen, elements_at, in_threads, masked, places_in, rows_at, stable_order)
 }
 
 
 def helper_text(helpers: Mapping[str, Callable[..., Any]]) -> str:
     """The source of helpers, under the names that the code calls them by. ValueError when one has none of its own."""
-    texts = []
-    for name, function in helpers.items():
+    texts = {}
+    waiting = dict(helpers)
+    while waiting:
+        name, function = waiting.popitem()
         code = getattr(function, "__code__", None)
-        if code is None or code.co_freevars or not set(_globals(function)) <= {"np"}:
+        called = set(_globals(function)) - {"np"} if code is not None else set()
+        if code is None or code.co_freevars or not called <= set(HELPERS):
             raise ValueError(f"{name} is no plain NumPy function, so its source cannot stand alone")
-        texts.append(_text(function, name))
-    return "\n\n\n".join(texts)
+        texts[name] = _text(function, name)
+        waiting |= {n: HELPERS[n] for n in called if n not in texts}
+    return "\n\n\n".join([texts[name] for name in sorted(texts)])
 
 
 def _text(function: Any, name: str) -> str:

@@ -332,8 +332,8 @@ class Lowering(Buffers):
         return "" if self.plan.templates[node] in BY_COLUMNS else (node.op.inplace or "").rstrip("=")
 
     def call_for_help(self, node: Node) -> None:
-        """Make the helper known that a selection or sort calls, if it calls one."""
-        helper = HELPED.get(self.plan.templates[node])
+        """Make the helper known that a line calls, if it calls one."""
+        helper = HELPED.get(self.plan.templates[node]) or node.op.facts.get("helper")
         if helper is not None:
             from tapec.codegen import helpers  # most programs call none
 

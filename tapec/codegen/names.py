@@ -37,6 +37,8 @@ LETTERS = {
     "scatter": "g",
     "sqrt": "r",
     "getitem": "v",
+    "elements at places": "v",
+    "places in a row": "places",
     "transpose": "v",
     "reshape": "v",
     "argmax": "i",

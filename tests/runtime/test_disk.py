@@ -136,10 +136,13 @@ def test_second_function_of_one_process_loads(folder):
 def test_code_that_calls_helpers_is_kept(folder, helper):
     rng = np.random.default_rng(0)
     table, places = rng.normal(size=(2000, 4)), rng.integers(0, 2000, 300)
-    image, rows, columns = rng.normal(size=(50, 50)), *rng.integers(0, 50, (2, 600))
+    image, rows, columns = rng.normal(size=(50, 50)), *rng.integers(0, 50, (2, 5000))
+    at = lambda x: np.sum(np.sin(x[rows, columns]) ** 2)
     long = rng.normal(size=400_000)
     calls = {
-        "add_at": (lambda x: np.sum(np.sin(x[rows, columns]) ** 2), image),
+        "add_at": (lambda x: np.sum(np.sin(x[places]) ** 2), table),
+        "elements_at": (at, image),
+        "places_in": (at, image),
         "by_columns": (lambda x: np.sum(np.sin(x * x[:, :1])), rng.normal(size=(5000, 3))),
         "chosen": (lambda x: np.sum(np.where(x > 0, np.sin(x), np.cos(x))), long),
         "in_threads": (lambda x: np.sum(np.sin(x) * np.exp(x)), long),
