@@ -25,6 +25,7 @@ __all__ = [
     "masked",
     "places_in",
     "rows_at",
+    "segment_sums",
     "stable_order",
 ]
 
@@ -124,6 +125,20 @@ def rows_at(x, index):
     return x.take(index, axis=0) if x.flags.c_contiguous else x[index]
 
 
+def segment_sums(x, starts):
+    """np.add.reduceat(x, starts), which goes through x column by column, for segments that a cache holds at once."""
+    count = len(starts)
+    if not count or starts[0] < 0 or starts[-1] >= len(x) or np.any(starts[1:] < starts[:-1]):
+        return np.add.reduceat(x, starts)
+    out = np.empty((count, *x.shape[1:]), x.dtype)
+    rows = max((1 << 19) // x[0].nbytes, 1)
+    cuts = sorted({*np.searchsorted(starts, np.arange(0, len(x), rows)).tolist(), count})
+    bounds = [*starts[cuts[:-1]].tolist(), len(x)]
+    for first, last, start, stop in zip(cuts, cuts[1:], bounds, bounds[1:]):
+        np.add.reduceat(x[start:stop], starts[first:last] - start, out=out[first:last])
+    return out
+
+
 def stable_order(x):
     """np.argsort(x, kind="stable"): where no elements are equal NumPy's fast sort, too, knows but one order."""
     order = np.argsort(x)
@@ -159,7 +174,18 @@ def in_threads(blocks, rows, block, threads):
 
 HELPERS: dict[str, Callable[..., Any]] = {
     f.__name__: f
-    for f in (add_at, by_columns, chosen, elements_at, in_threads, masked, places_in, rows_at, stable_order)
+    for f in (
+        add_at,
+        by_columns,
+        chosen,
+        elements_at,
+        in_threads,
+        masked,
+        places_in,
+        rows_at,
+        segment_sums,
+        stable_order,
+    )
 }
 
 

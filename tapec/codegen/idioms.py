@@ -330,10 +330,22 @@ def _rows(node: Node) -> str | Template | None:
     return "_0.take(_1, axis=0)" if x.size <= node.type.size else ROWS_AT
 
 
+SEGMENT_SUMS = parse_template("segment_sums(_0, _1)", 2)
+HELD = 1 << 21  # bytes of rows that a cache holds while NumPy goes through them once for each column
+
+
+def _segment_sums(node: Node) -> Template | None:
+    """Of many long rows."""
+    t = node.inputs[0].type
+    long = t.nbytes >= HELD and t.ndim > 1 and t.nbytes >= 64 * t.shape[0]
+    return SEGMENT_SUMS if long and t.dtype.char in "fd" and node.param("axis") == 0 else None
+
+
 ORDER = parse_template("stable_order(_0)", 1)
 HELPED: dict[Template | None, str] = {  # the helper that each calls
     ORDER: "stable_order",
     ROWS_AT: "rows_at",
+    SEGMENT_SUMS: "segment_sums",
     **dict.fromkeys(BY_COLUMNS, "by_columns"),
     **{template: helper for template, (helper, _) in BIT_BY_BIT.items() if helper},
 }
@@ -365,4 +377,5 @@ IDIOMS: dict[str, Callable[[Node], str | Template | None]] = {
     "getitem": _rows,
     "where": _where,
     "argsort": _argsort,
+    "segment_sums": _segment_sums,
 }

@@ -9,7 +9,17 @@ import pytest
 import tapec
 from tapec.codegen import compile_graph
 from tapec.codegen.expressions import parse_template
-from tapec.codegen.helpers import HELPERS, add_at, by_columns, chosen, helper_text, masked, rows_at, stable_order
+from tapec.codegen.helpers import (
+    HELPERS,
+    add_at,
+    by_columns,
+    chosen,
+    helper_text,
+    masked,
+    rows_at,
+    segment_sums,
+    stable_order,
+)
 from tests.codegen.kit import check, graph_of
 
 
@@ -333,6 +343,36 @@ def test_rows_that_a_cache_holds_and_others(rows):
     np.add.at(wanted, index, values)
     add_at(target, index, values)
     np.testing.assert_array_equal(target, wanted)
+
+
+# -- sums of segments -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "starts",
+    [
+        np.sort(np.random.default_rng(1).integers(0, 40_000, 3_000)),
+        np.array([5, 5, 5, 30_000, 30_000, 39_999]),
+        np.arange(0, 40_000, 7).astype("u2"),
+        np.array([40, 20, 39_000, 0]),  # not in order
+        np.array([0]),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_sums_of_segments_bit_for_bit(starts, dtype):
+    x = np.random.default_rng(2).normal(size=(40_000, 4, 5)).astype(dtype)
+    compiled = check(graph_of(lambda x, starts: np.add.reduceat(x, starts), x, starts), x, starts)
+    assert "segment_sums(x, y)" in compiled.source
+    assert compiled.function(x, starts)[0].tobytes() == np.add.reduceat(x, starts).tobytes()
+    assert segment_sums(x[::2], starts // 2).tobytes() == np.add.reduceat(x[::2], starts // 2).tobytes()
+    for beyond in (40_000, -1):
+        outside = np.append(starts[:2].astype(int), beyond) if beyond > 0 else np.array([beyond, 3])
+        with pytest.raises(IndexError, match="out-of-bounds"):
+            compiled.function(x, outside)
+
+
+@pytest.mark.parametrize("shape, axis", [((400, 20), 0), ((400_000, 1), 0), ((400_000,), 0), ((20, 40_000), 1)])
+def test_segments_of_few_short_or_other_rows(shape, axis):
+    x, starts = np.random.default_rng(3).normal(size=shape), np.array([0, 5, 19])
+    assert "np.add.reduceat(" in check(graph_of(lambda x, s: np.add.reduceat(x, s, axis), x, starts), x, starts).source
 
 
 # -- sorting ----------------------------------------------------------------------------------------------------------
