@@ -5,6 +5,7 @@ from tests.passes.support import Case, check_case, table_tests
 
 X = "%x: f64[3,4], %y: f64[3,4], %v: f64[4], %s: f64[], %p: f64[2,3]"
 SUM = "sum {} {{axis=({}), keepdims={}}}".format
+MEAN = "mean {} {{axis=({}), keepdims={}}}".format
 TOTAL = "sum {} {{axis=(0, 1), keepdims=False}}".format
 FACTOR = "%x: f64[5,20], %y: f64[5,20], %s: f64[], %c: f64[5,1], %r: f64[20]"
 PICKED = "constant {value=[0, 1, 2]}; constant {value=[3, 3, 0]}; scatter %r, %0, %1 {shape=(3, 4), index=($0, $1)}"
@@ -565,6 +566,23 @@ CASES = {
             f"{SUM('%x', '0,', True)}; {SUM('%0', '2,', False)}",
             f"{SUM('%x', '0,', False)}; {SUM('%0', '1,', True)}",
             f"{SUM('%x', '0,', False)}; {SUM('%0', '0,', False)}; return %0, %1",
+        ],
+    ),
+    "mean-of-sum": Case(
+        "%x: f64[2,3,4]",
+        [
+            (f"{SUM('%x', '1,', False)}; {MEAN('%0', '1,', False)}", f"{SUM('%x', '1, 2', False)}; divide %0, 4"),
+            (f"{SUM('%x', '0,', True)}; {MEAN('%0', '2,', True)}", f"{SUM('%x', '0, 2', True)}; divide %0, 4"),
+            (f"{SUM('%x', '2,', True)}; {MEAN('%0', '0, 2', False)}", f"{SUM('%x', '0, 2', False)}; divide %0, 2"),
+        ],
+        [
+            f"{SUM('%x', '0,', True)}; {MEAN('%0', '2,', False)}",
+            f"{SUM('%x', '0,', False)}; {MEAN('%0', '0,', False)}; return %0, %1",
+            f"{MEAN('%x', '0,', False)}; {SUM('%0', '0,', False)}",  # all together may be too much where each is not
+        ],
+        [
+            ("%x: f16[2,3]", f"{SUM('%x', '1,', False)}; {MEAN('%0', '0,', False)}"),  # added up as f32
+            ("%x: f64[0,3]", f"{SUM('%x', '1,', False)}; {MEAN('%0', '0,', False)}"),
         ],
     ),
     "sum-of-reshape": Case(

@@ -67,6 +67,15 @@ def sum_of_sum(y: Symbol, x: Symbol) -> Any:
     return np.sum(x, axis=_joined_axes(y.node), keepdims=y.node.param("keepdims"))
 
 
+def _is_mean_of_numbers(y: Node) -> bool:
+    """Of some, which NumPy does not add up more precisely than they are."""
+    return bool(y.inputs[0].type.size) and y.type.dtype.char != "e" and _has_joined_axes(y)
+
+
+def mean_of_sum(y: Symbol, x: Symbol) -> Any:
+    return sum_of_sum(y, x) / (y.node.inputs[0].type.size // y.node.type.size)
+
+
 def _is_whole(y: Node) -> bool:
     """Does it add up everything, to a scalar?"""
     return not y.type.shape and len(y.param("axis")) == y.inputs[0].type.ndim
@@ -292,6 +301,7 @@ RESHAPED_SUM = Some("sum", of=("reshape", "transpose"))
 REDUCTIONS = (
     _rule("sum-of-broadcast", np.sum(np.broadcast_to(x, params)), sum_of_broadcast, _spreads_something),
     _rule("sum-of-sum", np.sum(np.sum(x)), sum_of_sum, _has_joined_axes, once=True),
+    _rule("mean-of-sum", np.mean(np.sum(x)), mean_of_sum, _is_mean_of_numbers, once=True),
     _rule("sum-of-stack", Some("sum", "mean", of=("stack",)), sum_of_parts, _adds_parts),
     _rule("sum-of-reshape", RESHAPED_SUM, sum_of_all, _is_whole),
     _rule("sum-of-transpose", np.sum(np.transpose(x)), sum_untransposed, _leaves_order),
