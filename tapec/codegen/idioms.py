@@ -301,9 +301,10 @@ def _where(node: Node) -> str | Template | None:
         if is_literal(chosen_from) and mask.type.shape == t.shape and t.dtype.char == "d":
             return NUMBER[zero.index(False)] if 0 < chosen_from.value < math.inf else CHOSEN  # else zeros had a sign
         values = chosen_from.type
-        if values.dtype == t.dtype and not values.weak and values.shape:
+        if values.dtype == t.dtype and not values.weak:
             return MASKED[zero.index(False)]
-    whole = mask.type.shape == t.shape and all(is_literal(i) or i.type == t for i in parts)
+    alike = [i.type.dtype == t.dtype and not i.type.weak and i.type.shape in ((), t.shape) for i in parts]
+    whole = mask.type.shape == t.shape and all([is_literal(i) or a for i, a in zip(parts, alike)])
     return CHOSEN if whole and t.dtype == (float if all(map(is_literal, parts)) else t.dtype) else None
 
 

@@ -293,6 +293,23 @@ def test_large_selections_are_masked():
     assert "masked" not in compiled.source(x[:5], x[:5] > 0)  # little is selected faster in one call
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("k", [0.3, -0.0, np.inf, np.nan])
+def test_large_selections_of_numbers_that_are_computed(k, dtype):
+    def f(x, c, k, n):
+        return np.where(c, k, 0), np.where(c, 0, k), np.where(c, k, x), np.where(c, x, k), np.where(c, k, n)
+
+    x = np.random.default_rng(0).standard_normal((100, 100)).astype(dtype)
+    for make in (x.dtype.type, lambda k: np.array(k, dtype)):
+        numbers = make(k), make(1.5)
+        compiled = check(graph_of(f, x, x > 0, *numbers), x, x > 0, *numbers)
+        for found, expected in zip(compiled.function(x, x > 0, *numbers), f(x, x > 0, *numbers), strict=True):
+            assert found.tobytes() == expected.tobytes()
+        assert compiled.source.count("masked(") == 2 and compiled.source.count("chosen(") == 3
+    several = np.where(x[0] > 0, x[0, 0], x[0, 1])  # which is not as large
+    assert tapec.compile(lambda c, k, n: np.where(c, k, n))(x[0] > 0, x[0, 0], x[0, 1]).tobytes() == several.tobytes()
+
+
 def test_masking_in_place_of_what_dies():
     def f(x, c):
         y = x * 2.0
