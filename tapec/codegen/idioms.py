@@ -41,6 +41,7 @@ LONG_ROW = 3072  # bytes of a row from which copying rows, to work on several at
 ENOUGH = 1 << 17  # elements, in all, that are worth keeping NumPy from it
 
 _TEXTS: dict[Any, Template] = {}
+KEPT = 1 << 12  # templates by their ops, of which some are those of one program
 
 
 def is_weak(node: Node) -> bool:
@@ -77,7 +78,7 @@ def own_template(node: Node) -> Template | None:
         key = (op, params, len(node.inputs))
         found = _TEXTS.get(key)
         if found is None:
-            found = _TEXTS[key] = parse_template(filled(source, node), len(node.inputs))
+            found = _kept(key, parse_template(filled(source, node), len(node.inputs)))
         return found
     if source is None:
         return None
@@ -125,8 +126,16 @@ def function_template(node: Node, out: bool = False) -> Template:
         head = plain[: plain.index("(")] if plain.endswith(")") and plain[0].isalpha() else f"np.{node.op.name}"
         inner = ", ".join(slots(n))
         tail = f", out=_{n}" if out else ""
-        found = _TEXTS[key] = parse_template(f"{head}({inner}{tail})", n + 1 if out else n)
+        found = _kept(key, parse_template(f"{head}({inner}{tail})", n + 1 if out else n))
     return found
+
+
+def _kept(key: Any, template: Template) -> Template:
+    """For the next node of the kind, but not for ever."""
+    if len(_TEXTS) >= KEPT:
+        _TEXTS.clear()
+    _TEXTS[key] = template
+    return template
 
 
 def out_template(node: Node) -> Template:

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from tapec.codegen import compile_graph
+from tapec.codegen import compile_graph, idioms
 from tapec.ir import parse
 from tests.codegen.kit import check, gradient_of, graph_of
 
@@ -162,3 +162,21 @@ def test_small_arrays_are_clipped_by_the_method():
     assert ".clip(0.5, 1.5)" in compiled.source
     low = rng.normal(size=(3, 1))  # a result of another shape than the array's is left to the function
     assert "np.clip(" in check(graph_of(lambda x, low: np.clip(np.sin(x), low, 2.0), x, low), x, low).source
+
+
+# -- texts ------------------------------------------------------------------------------------------------------------
+def test_templates_of_ops_are_not_kept_for_ever(monkeypatch):
+    """Each loop that is found has ops of its own."""
+
+    def orbit(p, k):
+        x, v = p[0], p[1]
+        for _ in range(60):
+            x, v = x + 0.1 * v, v - k * np.sin(x)
+        return x * x
+
+    p = np.array([0.5, 0.2])
+    sources = [check(gradient_of(lambda p: orbit(p, 0.1), p), p).source]
+    monkeypatch.setattr(idioms, "KEPT", 8)
+    monkeypatch.setattr(idioms, "_TEXTS", {})
+    sources += [check(gradient_of(lambda p: orbit(p, 0.1), p), p).source for _ in range(20)]
+    assert len(idioms._TEXTS) <= 8 and len(set(sources)) == 1 and "for " in sources[0]
