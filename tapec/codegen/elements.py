@@ -386,13 +386,18 @@ def _selecting(name: str) -> Callable[..., Any]:
         *test, x, y = args
         if is_bool(x) and is_bool(y):
             return b.make(OPS[name], BOOL, *args)
-        if test and type(test[0]) is bool:
+        if test and (type(test[0]) is bool or _is_same_number(x, y)):
             return b.as_float(x if test[0] else y)
         if name == "minimum" and isinstance(x, Node) and x.op in (OPS["exp"], OPS["exp2"]) and y == LARGEST:
             return x  # math.exp raises instead
         return b.make(OPS[name], FLOAT, *test, b.as_float(x), b.as_float(y))
 
     return simpler
+
+
+def _is_same_number(x: Any, y: Any) -> bool:
+    """As of a selection among the zeros of unit vectors."""
+    return x.__class__ is not Node and y.__class__ is not Node and repr(float(spelled(x))) == repr(float(spelled(y)))
 
 
 def _logical(name: str) -> Callable[..., Any]:

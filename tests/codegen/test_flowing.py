@@ -1,5 +1,7 @@
 """Guards of arrays are left out of programs on floats where an element is zero only if nothing ever flows there."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,13 @@ def test_numbers_of_unit_vectors_are_multiplied_and_added_up():
     jacobian = tapec.jacobian(lambda x: x + 0.5 * (0.25 * pendulum(x) + 0.25 * pendulum(2.0 * x)))
     np.testing.assert_allclose(jacobian(x)[0], [1.0, 0.0, 0.375, 0.0])
     assert "np.array([[1.0, 0.0, 0.375, 0.0]" in on_floats(jacobian, x)
+
+
+def test_nothing_is_chosen_among_zeros():
+    x = np.array([0.1, 0.2, -0.3, 0.4])
+    jacobian = tapec.jacobian(lambda x: np.stack([np.maximum(x[0] * x[1], x[2]), x[2] * np.exp(x[3])]))
+    np.testing.assert_allclose(jacobian(x), [[0.2, 0.1, 0.0, 0.0], [0.0, 0.0, np.exp(0.4), -0.3 * np.exp(0.4)]])
+    assert not re.search(r"0\.0 if \w+ else 0\.0", on_floats(jacobian, x))
 
 
 @pytest.mark.parametrize("large", [1e200, np.inf, np.nan])
