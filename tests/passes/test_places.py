@@ -68,6 +68,28 @@ CASES = {
         ],
         [f"{SCATTER}; negative %0", f"{SCATTER.removesuffix(' !ct')}; negative %0 !ct"],
     ),
+    "plus-negative-part": Case(
+        f"{X}, %t: float",
+        [
+            (
+                f"negative %x !ct; {SCATTER[:8]}%0{SCATTER[10:]}; add %y, %1 !ct",
+                f"{SCATTER}; subtract %y, %0 !ct",
+            ),
+            (
+                f"negative %x !ct; {SCATTER[:8]}%0{SCATTER[10:]}; add %1, %y !ct",
+                f"{SCATTER}; subtract %y, %0 !ct",
+            ),
+            (
+                f"negative %x !ct; {SCATTER[:8]}%0{SCATTER[10:]}; subtract %y, %1 !ct",
+                f"{SCATTER}; add %y, %0 !ct",
+            ),
+        ],
+        [
+            f"negative %x !ct; {SCATTER[:8]}%0{SCATTER[10:]}; add %y, %1",  # the user's own
+            f"negative %x !ct; {SCATTER[:8]}%0{SCATTER[10:]}; subtract %1, %y !ct",
+            f"negative %x !ct; {SCATTER[:8]}%0{SCATTER[10:]}; add %t, %1 !ct",  # is spread out
+        ],
+    ),
     "part-reshaped-times": Case(
         X,
         [

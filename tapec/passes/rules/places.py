@@ -76,6 +76,28 @@ def _negated(y: Symbol) -> Any:
     return apply(inner.op, (np.negative(v), *arrays), inner.params)
 
 
+def _negative_part(y: Node) -> int | None:
+    """Which operand, of a sum or behind a minus, is a part whose sign can be that of the operation?"""
+    for k in (1, 0) if y.op.name == "add" else (1,):
+        part = y.inputs[k]
+        if part.op.name == "scatter" and part.role is not None and part.inputs[0].op.name == "negative":
+            return k if y.type == part.type == y.inputs[1 - k].type else None
+    return None
+
+
+def _has_negative_part(y: Node) -> bool:
+    return _negative_part(y) is not None
+
+
+def _other_sign(y: Symbol) -> Any:
+    k = _negative_part(y.node)
+    assert k is not None
+    part, other = y.node.inputs[k], Symbol(y.node.inputs[1 - k], y.builder)
+    v, *arrays = [Symbol(i, y.builder) for i in (part.inputs[0].inputs[0], *part.inputs[1:])]
+    placed = apply(part.op, (v, *arrays), part.params)
+    return other - placed if y.node.op.name == "add" else other + placed
+
+
 def _below(node: Node) -> Node:
     """Without the shapes that it was given."""
     while node.op.name == "reshape":
@@ -161,6 +183,7 @@ PLACES = (
     _rule("part-times", Some("multiply", "divide", of=("scatter",)), _in_place, _has_placed),
     _rule("part-times-number", Some("multiply", "divide", of=("scatter",)), _number_in_part, _times_number),
     _rule("part-negative", Some("negative", of=("scatter", "tril", "triu", "diag")), _negated, _is_cotangent),
+    _rule("plus-negative-part", Some("add", "subtract", of=("scatter",)), _other_sign, _has_negative_part),
     _rule("part-reshaped-times", Some("multiply", "divide", of=("reshape",)), _before_reshape, _has_reshaped),
     _rule("lower-triangle-times", np.tril(a) * b, _triangle, _keeps_shape),
     _rule("upper-triangle-times", np.triu(a) * b, _triangle, _keeps_shape),
