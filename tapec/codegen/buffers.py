@@ -335,7 +335,8 @@ class Buffers:
             if reader.op.kind != "elementwise" and reader not in self.plan.fused:
                 break
             first = reader.inputs[0]
-            if first is not n and first.type == n.type and first.op is not INPUT and self.last.get(first) == k:
+            taken = first is not n and first.type == n.type and first.op is not INPUT
+            if taken and first not in self.plan.nested and self.last.get(first) == k:
                 break  # that one's memory is written again, and ours is free
             n = reader
         return generic_name(node)

@@ -9,13 +9,16 @@ from typing import Any
 from tapec.codegen.elements import OPS
 from tapec.codegen.items import no_run
 from tapec.codegen.pattern import Carried, Loop, Walk
-from tapec.codegen.plan import is_view
+from tapec.codegen.plan import TIMES, is_big, is_view
 from tapec.ir import INPUT, Node, Op, input_node, is_literal
+from tapec.ir.index import Slice
+from tapec.ops.indexing import FULL_SLICE, GETITEM
 from tapec.tuples import NamedTuple
 
 __all__ = ["CHEAP", "Block", "Feed", "Pick", "aligned", "computed_again", "slice_text", "text_op"]
 
-CHEAP = {OPS[name] for name in ("add", "subtract", "multiply", "negative")}  # on floats; of arrays, views are
+SIMPLE = ("add", "subtract", "multiply", "negative")
+CHEAP = {OPS[name] for name in SIMPLE}  # on floats; of arrays, views are
 
 
 class Pick(NamedTuple):
@@ -82,18 +85,46 @@ def text_op(name: str, source: str, kind: str = "float", view: bool = False) -> 
 
 
 def computed_again(elements: list[Node], producer: Block, block: Block) -> dict[Node, Node]:
-    """What stands for values of another loop: one step from what is kept anyway is computed again, and not kept."""
+    """What stands for values of another loop: one step from what is kept anyway is computed again, and not kept. What
+    was joined with others into an array that is kept is looked up there."""
     targets = [t for f in producer.feeds for t in f.targets]
     own = {*producer.again, *producer.body, *producer.before.values(), *targets}
     made: dict[Node, Node] = {}
     for e in elements:
+        if e.op.name == "concatenate":
+            made[e] = input_node("", e.type)
+            for part, view in parts_of(e, made[e]):
+                if part in elements and part not in made:
+                    made[part] = view
+                    block.again.append(view)
+    for e in elements:
         there = all([i in made and made[i].op is INPUT if i in own else True for i in e.inputs])
-        if there and (e.op in CHEAP or is_view(e)):
+        if e in made:
+            continue
+        if there and (e.op in CHEAP or is_view(e) or is_one_pass(e)):
             made[e] = e.with_inputs(tuple([made.get(i, i) for i in e.inputs]))
             block.again.append(made[e])
         else:
             made[e] = input_node("", e.type)
     return made
+
+
+def parts_of(joined: Node, array: Node) -> list[tuple[Node, Node]]:
+    """The large operands of a join, and the views of an array that have the same elements."""
+    axis, begin, found = joined.param("axis"), 0, []
+    for part in joined.inputs:
+        end = begin + part.type.shape[axis]
+        if is_big(part.type, TIMES) and part.type.dtype == joined.type.dtype:
+            index = (*[FULL_SLICE] * axis, Slice(begin or None, end, None))
+            found.append((part, Node(GETITEM, (array,), (("index", index),), part.type)))
+        begin = end
+    return found
+
+
+def is_one_pass(node: Node) -> bool:
+    """Is it made of one large array, and of numbers, as fast as that is read?"""
+    plain = node.op.name in SIMPLE and is_big(node.type, TIMES)
+    return plain and [i.type.shape for i in node.inputs if i.type.shape] == [node.type.shape]
 
 
 def aligned(

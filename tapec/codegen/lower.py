@@ -317,7 +317,7 @@ class Lowering(Buffers):
         objects = template.objects
         return Expr(template, tuple([self.operand(i, k in objects) for k, i in enumerate(node.inputs)]))
 
-    def express_into(self, node: Node, target: str, straight: bool = False) -> Expr:
+    def express_into(self, node: Node, target: Expression, straight: bool = False) -> Expr:
         """The call that computes a value into an array; `straight` tells that its rows follow one another in memory."""
         self.call_for_help(node)
         template = BY_DOT.get(self.plan.templates[node]) if straight else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
+from tapec.codegen.names import generic_name
 from tapec.codegen.plan import is_view
 from tapec.codegen.scatter import (
     has_repeats,
@@ -44,7 +45,7 @@ class Filled(NamedTuple):
     lines: bytearray
     left: int
     out: list[Any]  # where the statement is that makes the zeros
-    at: int  # and which
+    at: int  # and which; none, where a free array holds something else yet
     read: bool = False
 
 
@@ -132,14 +133,36 @@ def lower_write_into(low: Lowering, node: Node, target: str) -> None:
 
 def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """`g = np.zeros(n)`, `g[1:] = a`."""
-    name = low.call(node)
-    filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out)), node, None)
-    low.out.append(Assign(name, new_array("empty" if fills_all(node) else "zeros", node.type), node.origin))
+    buffer = low.reuse(node.type, low.wish(node), node) if may_begin_with_anything(low, node) else None
+    if buffer is not None and low.wish(node) != generic_name(node):
+        low.plan.wishes.setdefault(node, low.wish(node))  # that of the sum
+    name = low.call(node, buffer)
+    filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out) if buffer is None else -1), node, None)
+    if buffer is None:
+        low.out.append(Assign(name, new_array("empty" if fills_all(node) else "zeros", node.type), node.origin))
+    elif name != buffer:
+        low.out.append(Assign(name, buffer, node.origin))
     _put(low, name, "+" if has_repeats(node) else "", node)
     if filled is not None:
         low.filled[node] = filled
-    low.own(node)
+    low.own(node, buffer is None)
     low.bury(leaves)
+
+
+def may_begin_with_anything(low: Lowering, node: Node) -> bool:
+    """Is a scatter an array that is worth a buffer, of which all lines are written before it is read?"""
+    if not low.plan.is_big(node.type) or low.into or has_repeats(node):
+        return False
+    if fills_all(node):
+        return True
+    filled = filled_with(Filled(0, bytearray(), 0, low.out, -1), node, None)
+    while filled is not None and filled.left:
+        reader: Any = low.items[low.last[node]] if low.times_read(node) == 1 and node in low.last else None
+        if reader not in low.plan.fused or reader.inputs[1 - low.plan.fused[reader]] is not node:
+            return False
+        node = reader
+        filled = filled_with(filled, node.inputs[low.plan.fused[node]], None)
+    return filled is not None
 
 
 def scatter_into(low: Lowering, node: Node, target: str) -> None:
@@ -160,7 +183,7 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
             read = filled.read or low.times_read(base) > 1 or (looped and low.times_read(node) > 0)
             filled = low.filled[node] = filled._replace(read=read)
             op = "" if op == "+" else "=-"
-            if not filled.left and not filled.read:
+            if filled.at >= 0 and not filled.left and not filled.read:
                 zeros = filled.out[filled.at]
                 filled.out[filled.at] = zeros._replace(value=new_array("empty", node.type))
     _change(low, node, base, op, part, leaves)

@@ -201,7 +201,7 @@ def test_what_a_person_writes():
     source = check(gradient_of(rnn, *PROGRAMS[2][1]), *PROGRAMS[2][1]).source
     assert "for k in range(12):" in source and "in zip(reversed(range(1, 12)), steps[:0:-1]):" in source
     assert source.count("steps.append(t)") == 1 and "d_z = np.zeros((48, 48))" in source
-    assert "t, z2 = z2, t" in source  # arrays that change places
+    assert "z2, z3 = z3, z2" in source  # arrays that change places
 
 
 def test_steps_beside_blocks_in_threads():

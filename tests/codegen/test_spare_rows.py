@@ -1,0 +1,156 @@
+"""What steps of a loop keep costs no memory where there is some: in rows that are read for the last time, in what is
+kept beside it, and in arrays that steps write from end to end."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import tapec
+from tests.codegen.kit import check, drawn, gradient_of, graph_of
+
+STEPS, BATCH, WIDE = 12, 32, 64
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def rnn(xs, w, u):
+    h = np.zeros((BATCH, WIDE))
+    for t in range(STEPS):
+        h = np.tanh(xs[t] @ w + h @ u)
+    return np.sum(h * h)
+
+
+def lstm(xs, w, u):
+    h = c = np.zeros((BATCH, WIDE))
+    for t in range(STEPS):
+        z = xs[t] @ w + h @ u
+        i, f, o = [sigmoid(z[:, k * WIDE : (k + 1) * WIDE]) for k in range(3)]
+        c = f * c + i * np.tanh(z[:, 3 * WIDE :])
+        h = o * np.tanh(c)
+    return np.sum(h * h)
+
+
+def gru(xs, wz, wr, wc, h):
+    for t in range(STEPS):
+        hx = np.concatenate([h, xs[t]], axis=1)
+        z, r = sigmoid(hx @ wz), sigmoid(hx @ wr)
+        h = (1 - z) * h + z * np.tanh(np.concatenate([r * h, xs[t]], axis=1) @ wc)
+    return np.sum(h * h)
+
+
+def peak(function, values):
+    function(*values)
+    tracemalloc.start()
+    function(*values)
+    found = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return found
+
+
+def held(compiled, values):
+    """The memory that a call takes, which is what the header states."""
+    found = peak(compiled.function, values)
+    assert 0.9 < compiled.cost.peak / found < 1.05, (compiled.cost.peak, found)
+    return found
+
+
+def kept(compiled):
+    """How many values each step appends to the list."""
+    return compiled.source.partition("steps.append((")[2].partition("))")[0].count(",") + 1
+
+
+def test_what_is_kept_is_written_where_a_product_is_read_for_the_last_time():
+    values = drawn(STEPS, BATCH, 20), drawn(20, WIDE), drawn(WIDE, WIDE)
+    compiled = check(gradient_of(rnn, *values, wrt=(1,)), *values)
+    assert "np.tanh(z2, out=v[k])" in compiled.source
+    assert held(compiled, values) < 1.7 * STEPS * BATCH * WIDE * 8
+
+
+def test_several_values_have_room_in_one_row():
+    values = drawn(STEPS, BATCH, 20), drawn(20, 4 * WIDE), drawn(WIDE, 4 * WIDE)
+    compiled = check(gradient_of(lstm, *values, wrt=(1,)), *values)
+    assert f"room = v[k].reshape(4, {BATCH}, {WIDE})" in compiled.source
+    assert [f"out=room[{k}]" in compiled.source for k in range(5)] == [True] * 4 + [False]
+    assert held(compiled, values) < 9 * STEPS * BATCH * WIDE * 8  # seven are kept
+
+
+def test_small_and_single_numbers_are_kept_so_too():
+    values = [v.astype(np.float32) for v in (drawn(STEPS, BATCH, 20), drawn(20, 20), drawn(20, 20))]
+
+    def f(xs, w, u):
+        h = np.zeros((BATCH, 20), np.float32)
+        for t in range(STEPS):
+            h = np.tanh(xs[t] @ w + h @ u)
+        return np.sum(h * h)
+
+    assert "np.tanh(z2, out=v[k])" in check(gradient_of(f, *values), *values).source
+
+
+def test_rows_that_somebody_else_reads_stay_what_they_are():
+    def f(xs, w, u):
+        z = xs @ w
+        h = np.zeros((BATCH, WIDE))
+        for t in range(STEPS):
+            h = np.tanh(z[t] + h @ u)
+        return np.sum(h * h), np.sum(z * z)
+
+    def again(xs, w, u):
+        z = xs @ w
+        h = np.zeros((BATCH, WIDE))
+        for t in range(STEPS):
+            h = np.tanh(z[t] + h @ u)
+            h = h * (z[STEPS - 1 - t] + 1.0)
+        return np.sum(h * h)
+
+    values = drawn(STEPS, BATCH, 20), drawn(20, WIDE), drawn(WIDE, WIDE)
+    for function in (lambda *a: f(*a)[0] + f(*a)[1], again):
+        assert "out=v[k]" not in check(gradient_of(function, *values), *values).source
+
+
+def test_states_that_are_given_back_look_into_no_memory_of_steps():
+    def f(xs, w, u):
+        h, found = np.zeros((BATCH, WIDE)), []
+        for t in range(STEPS):
+            h = np.tanh(xs[t] @ w + h @ u)
+            found.append(h)
+        return h, found[3], np.sum(np.stack(found), axis=0), np.sum(h)
+
+    values = drawn(STEPS, BATCH, 20), drawn(20, WIDE), drawn(WIDE, WIDE)
+    check(graph_of(f, *values), *values)
+    last = tapec.compile(lambda *a: f(*a)[0])(*values)
+    assert last.base is None and last.flags.owndata
+
+
+def test_what_is_joined_into_what_is_kept_is_looked_up_there():
+    values = (drawn(STEPS, BATCH, 80), *[drawn(80 + 64, 64) for _ in range(3)], drawn(BATCH, 64))
+    compiled = check(gradient_of(gru, *values), *values)
+    assert kept(compiled) == 5  # neither the state nor 1 - z
+    assert "v5 = v3_2[:, :64]\n        np.subtract(1, t2, out=z2)\n" in compiled.source
+    held(compiled, values)
+
+
+def test_small_states_are_kept_themselves():
+    values = (drawn(STEPS, 4, 8), *[drawn(8 + 6, 6) for _ in range(3)], drawn(4, 6))
+    assert kept(check(gradient_of(gru, *values), *values)) == 7
+
+
+def test_the_parts_of_a_gradient_are_written_into_free_memory():
+    values = drawn(STEPS, BATCH, 20), drawn(20, 4 * WIDE), drawn(WIDE, 4 * WIDE)
+    source = check(gradient_of(lstm, *values), *values).source
+    assert "        z2[:, 192:] = t4\n" in source
+    assert not [line for line in source.splitlines() if line.startswith("        ") and "np.empty" in line]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_array_that_is_written_in_part_begins_with_zeros(whole):
+    def f(x, a):
+        y = np.tanh(a @ x)
+        y = y * y + np.exp(y)
+        return np.sum(np.sin(y[:20]) * 2.0) + np.sum(np.cos(y[20 if whole else 22 :]) * 3.0)
+
+    values = drawn(40, 40), drawn(40, 40)
+    source = check(gradient_of(f, *values, wrt=(0,)), *values).source
+    assert ("np.zeros((40, 40))" in source) == (not whole)
