@@ -34,8 +34,8 @@ def add_at(target, *index_and_values):
     """target[index] += values for index arrays of the first axes, where a position that comes twice gets both.
 
     np.add.at, by places in the flat array: for those it is fast. In rows two numbers side by side are added as one
-    complex number, which halves the places. Short rows are added column by column, which reads all of them for each, so
-    longer ones only where a cache holds them; long ones a few at a time.
+    complex number, which halves the places. Short rows are added column by column, as many as stay in the cache, long
+    ones a few at a time.
     """
     *index, values = index_and_values
     if not target.flags.c_contiguous:
@@ -44,23 +44,29 @@ def add_at(target, *index_and_values):
     if target.ndim == 1:
         np.add.at(target, index[0].reshape(-1), np.ravel(values))
         return
-    places = places_in(target.shape, *index)
-    flat, values = target.reshape(-1), np.ravel(values)
+    places = places_in(target.shape, *index).reshape(-1)
     if target.ndim == len(index):
-        np.add.at(flat, places.reshape(-1), values)
+        np.add.at(target.reshape(-1), places, np.ravel(values))
         return
-    width = target[(0,) * len(index)].size
-    if values.size == 1:
-        values = np.full(places.size * width, values[0], target.dtype)
-    if width % 2 == 0 and target.dtype.char in "fd" and values.dtype == target.dtype:
-        pair = target.dtype.char.upper()
-        flat, values, width = flat.view(pair), values.view(pair), width // 2
-    places = places.reshape(-1) * width
-    if width <= min(16 if values.nbytes <= 1 << 21 else 8, len(places) // 32):
-        for k in range(width):
-            np.add.at(flat[k:], places, values[k::width])
+    flat, width, values = target.reshape(-1), target[(0,) * len(index)].size, np.asarray(values)
+    if values.size > 1:
+        values = values.reshape(*values.shape[: values.ndim - (target.ndim - len(index))], width)
+        if width % 2 == 0 and target.dtype.char in "fd" and values.dtype == target.dtype:
+            pair = target.dtype.char.upper()
+            flat, values, width = flat.view(pair), values.view(pair), width // 2
+    else:
+        values = np.full((places.size, width), values.item(), target.dtype)
+    places = np.multiply(places, width, out=None if np.may_share_memory(places, index[0]) else places)
+    if width <= min(16, len(places) // 32):
+        rows = len(places)
+        if values.flags.c_contiguous:
+            values, rows = values.reshape(-1, width), 2**19 // (width * values.itemsize)
+        for k in range(0, len(places), rows):
+            some, at = values[k : k + rows], places[k : k + rows]
+            for column in range(width):
+                np.add.at(flat[column:], at, some[..., column].reshape(-1))
         return
-    within, rows = np.arange(width), max(values.size // 16, 2048) // width + 1
+    values, within, rows = np.ravel(values), np.arange(width), max(values.size // 16, 2048) // width + 1
     if len(places) <= rows:
         np.add.at(flat, (places[:, None] + within).reshape(-1), values)
         return

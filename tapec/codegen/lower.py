@@ -333,11 +333,13 @@ class Lowering(Buffers):
 
     def call_for_help(self, node: Node) -> None:
         """Make the helper known that a line calls, if it calls one."""
-        helper = HELPED.get(self.plan.templates[node]) or node.op.facts.get("helper")
-        if helper is not None:
+        helper, name = node.op.facts.get("helper"), HELPED.get(self.plan.templates[node])
+        if name is not None:
             from tapec.codegen import helpers  # most programs call none
 
-            self.space.helper(helper, getattr(helpers, helper))
+            helper = getattr(helpers, name)
+        if helper is not None:
+            self.space.helper(helper.__name__, helper)
 
     def operand(self, node: Node, as_object: bool = False) -> Expression:
         """How a line reads a value: a number, a name, or the whole expression."""

@@ -101,6 +101,24 @@ def test_many_places_in_matrices(within):
             add_at(target, *index, 1.0)
 
 
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("shape", [(3,), (32,), (4, 8)])
+def test_short_rows_take_the_memory_of_their_places(shape, spread):
+    """Neither that of the values, where these are spread out, nor that of the places twice."""
+    rng = np.random.default_rng(5)
+    index, size = rng.integers(-800, 800, (800, 40)), 1 if spread else 40
+    values = np.broadcast_to(rng.normal(size=(800, size, *shape)), (800, 40, *shape))
+    target, wanted = np.zeros((2, 800, *shape))
+    add_at(target, index, values)
+    np.add.at(wanted, index, values)
+    np.testing.assert_array_equal(target, wanted)
+    tracemalloc.start()
+    add_at(target, index, values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < (1.1 + 2.0 * spread) * index.nbytes
+
+
 def test_places_that_come_twice_in_generated_code():
     rng = np.random.default_rng(2)
     table, vector = rng.normal(size=(20, 30)), rng.normal(size=50)
