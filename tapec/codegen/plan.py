@@ -75,11 +75,8 @@ def is_big(t: Any, times: int = 1) -> bool:
 
 
 def makes_more(item: Any) -> bool:
-    """Is it computed in memory of its own?"""
-    if type(item) is not Node or is_view(item):
-        return False
-    in_place = item.op.kind == "elementwise" and any(i.type == item.type and i.op is not INPUT for i in item.inputs)
-    return item.op.multi or (is_big(item.type, TIMES) and not in_place)
+    """Is it, unless in memory that is there, a large array?"""
+    return type(item) is Node and not is_view(item) and (item.op.multi or is_big(item.type, TIMES))
 
 
 class Plan:

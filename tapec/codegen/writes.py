@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
@@ -19,7 +20,7 @@ from tapec.codegen.scatter import (
 )
 from tapec.codegen.statements import Assign, Do, Store
 from tapec.codegen.templates import COPY, WHOLE, new_array
-from tapec.ir import Node
+from tapec.ir import Node, broadcast_shapes
 from tapec.ir.index import Slice, Slot
 from tapec.ops.indexing import fills_all
 from tapec.tuples import NamedTuple
@@ -244,6 +245,7 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
         given = (target, *arrays, value if op == "+" else _negative(low, part.inputs[0], value))
         call = parse_template(f"add_at({', '.join(slots(len(given)))})", len(given))
         low.out.append(Do(Expr(call, given), part.origin))
+        low.peak = max(low.peak, low.alive + _bytes_of_places(part))
     elif op and arrays and has_repeats(part):
         place = Expr(index_tuple(part), tuple(arrays))
         low.out.append(Do(Expr(ADD_AT if op == "+" else SUBTRACT_AT, (target, place, value)), part.origin))
@@ -270,6 +272,14 @@ def _value(low: Lowering, node: Node) -> Expression:
     if is_number_stored(node):
         return float(node.param("value"))
     return low.operand(node)
+
+
+def _bytes_of_places(part: Node) -> int:
+    """What `add_at` needs: the places in the flat array, and a table to look them up in; a vector needs none."""
+    arrays = index_arrays(part)
+    count = prod(broadcast_shapes(*[a.type.shape for a in arrays]))
+    tables = [n for n in part.type.shape[: len(arrays)] if n <= max(count, 1024)]
+    return 8 * (count + max(tables, default=0)) if part.type.ndim > 1 else 0
 
 
 def _adds_many(part: Node) -> bool:

@@ -112,6 +112,23 @@ def test_squares_of_short_rows_are_made_in_memory_that_is_free_which_is_let_go_t
     assert peak(compiled, (x, i, j, length)) < 3.3 * 3 * length.nbytes
 
 
+def lennard_jones(x, i, j):
+    d = x[i] - x[j]
+    r = np.sum(d * d, axis=1)
+    s = 1.0 / (r * r * r)
+    return np.sum(s * s - s)
+
+
+def test_what_others_like_it_are_made_beside_is_let_go():
+    """They are computed from it, but not in its place; what has room without that is not worth a line."""
+    x = rng.normal(size=(500, 3))
+    i, j = rng.integers(0, 250, 12000), rng.integers(250, 500, 12000)
+    compiled = check(gradient_of(lennard_jones, x, i, j, wrt=(0,)), x, i, j)
+    most = peak(compiled, (x, i, j))
+    assert 0.97 * most < compiled.cost.peak < 1.02 * most and most < 8.5 * i.nbytes
+    assert 1 <= sum(line.startswith("del ") for line in lines(compiled)) <= 3
+
+
 def contrasts(x):
     s = x @ x.T
     return np.sum(np.log(np.sum(np.exp(s), axis=1)) - np.diag(s))
