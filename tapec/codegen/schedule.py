@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tapec.codegen.plan import is_big, is_view, readers_of
+from tapec.codegen.plan import TIMES, is_big, is_view, readers_of
 from tapec.codegen.scatter import is_write
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
 
@@ -87,17 +87,25 @@ def _views_of(node: Node) -> list[Node]:
 
 
 def late_starts(nodes: Sequence[Node]) -> list[Node]:
-    """The same with what gradients make out of inputs alone, by elements or of parts, moved to where it is first read;
-    and with the numbers that they write into an array, so that what stood there has been read, and nobody needs a copy.
+    """The same with what gradients make out of inputs alone, by elements or of parts, or out of little, as an outer
+    product, moved to where it is first read; and with the numbers that they write into an array, so that what stood
+    there has been read, and nobody needs a copy.
     """
     late: set[Node] = set()
     for n in nodes:
-        if n.role is not None and is_write(n) and is_literal(n.inputs[1]):
+        if n.role is not None and ((is_write(n) and is_literal(n.inputs[1])) or _spreads(n)):
             late.add(n)
         elif n.role is not None and (n.op.kind == "elementwise" or n.op.name in JOINED) and is_big(n.type):
             if all([i.op is INPUT or i.op is CONSTANT or i in late for i in map(_seen, n.inputs)]):
                 late.add(n)
     return put_off(nodes, late) if late else list(nodes)
+
+
+def _spreads(node: Node) -> bool:
+    """Is it a large array, by far, beside what it is computed from?"""
+    if node.op.kind not in ("elementwise", "product") or not is_big(node.type, TIMES):
+        return False
+    return sum([i.type.nbytes for i in map(_seen, node.inputs)]) * SHRINKS <= node.type.nbytes
 
 
 def views_late(nodes: Sequence[Node]) -> list[Node]:

@@ -80,6 +80,25 @@ def test_what_is_rolled_or_joined_of_inputs_alone_waits_as_well_and_takes_memory
     tracemalloc.stop()
 
 
+def test_outer_products_are_made_when_they_are_read():
+    """What they are computed from is small; what was read until then has memory for them."""
+
+    def f(w, v, x, y):
+        return np.mean((np.tanh(x @ w) @ v - y) ** 2)
+
+    x, y, v, w = rng.normal(size=(300, 40)), rng.normal(size=300), rng.normal(size=32), rng.normal(size=(40, 32))
+    product = tapec.hvp(lambda w: f(w, v, x, y))
+    found = product.source(w, w).splitlines()
+    assert sum("[:, None], " in line and "out=" in line for line in found) == 2
+    step = 1e-6 * w
+    near = tapec.grad(f)(w + step, v, x, y) - tapec.grad(f)(w - step, v, x, y)
+    np.testing.assert_allclose(product(w, w), near / 2e-6, rtol=1e-6, atol=1e-8)
+    tracemalloc.start()
+    product(w, w)
+    assert tracemalloc.get_traced_memory()[1] < 3.5 * 300 * 32 * 8
+    tracemalloc.stop()
+
+
 def neighbours(v):
     return np.roll(v, 1, 0) + np.roll(v, -1, 0) + np.roll(v, 1, 1) + np.roll(v, -1, 1)
 

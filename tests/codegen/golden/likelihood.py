@@ -15,11 +15,11 @@ def likelihood_value_and_grad(theta, x, y):
     alpha = np.linalg.solve(kernel, y)   # golden_functions.py:65   np.linalg.solve(kernel, y)
     factor = np.linalg.cholesky(kernel)  # golden_functions.py:64   np.linalg.cholesky(kernel)
     l = np.log(np.diagonal(factor))      # golden_functions.py:66   np.log(np.diag(factor))
-    np.dot((alpha * 0.5)[:, None], alpha[None], out=kernel)  # golden_functions.py:65   np.linalg.solve(kernel, y)
     inverse = np.linalg.inv(factor)      # golden_functions.py:64   np.linalg.cholesky(kernel)
     np.matmul(inverse.T, inverse, out=factor)
     factor *= 0.5
-    factor -= kernel
+    np.multiply((alpha * 0.5)[:, None], alpha, out=inverse)  # golden_functions.py:65   np.linalg.solve(kernel, y)
+    factor -= inverse                    # golden_functions.py:64   np.linalg.cholesky(kernel)
     g = np.trace(factor)                 # golden_functions.py:63   np.exp(theta[1]) * np.eye(len(y))
     s = np.vdot(factor, distance)
     d_theta = np.empty(2)
