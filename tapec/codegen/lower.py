@@ -44,6 +44,7 @@ class Lowering(Buffers):
         self.space = space
         self.into: Any = {}
         self.filled: dict[Node, Filled] = {}
+        self.stored: set[Node] = set()  # what was computed where it is stored
         self.ranges: dict[Node, range] = {}  # what counts in a loop, and from where to where
         self.out: list[Statement] = []
 
@@ -171,8 +172,13 @@ class Lowering(Buffers):
             from tapec.codegen.writes import lower_write  # most programs write into no array
 
             lower_write(self, node, leaves)
-        elif not self.overwrite(node, leaves):
+        elif not (self.filled and self.into_place(node, leaves)) and not self.overwrite(node, leaves):
             self.assign(node, leaves)
+
+    def into_place(self, node: Node, leaves: Sequence[Node]) -> bool:
+        from tapec.codegen.writes import lower_into_place
+
+        return node.op.kind in ("elementwise", "product") and lower_into_place(self, node, leaves)
 
     def traffic(self, node: Node) -> int:
         """The bytes that a line reads and writes: of an array that it changes, the places where it does."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.names import generic_name
-from tapec.codegen.plan import is_view
+from tapec.codegen.plan import is_big, is_view
 from tapec.codegen.scatter import (
     has_repeats,
     index_arrays,
@@ -22,7 +22,7 @@ from tapec.codegen.statements import Assign, Do, Store
 from tapec.codegen.templates import COPY, WHOLE, new_array
 from tapec.ir import Node, broadcast_shapes
 from tapec.ir.index import Slice, Slot
-from tapec.ops.indexing import fills_all
+from tapec.ops.indexing import FULL_SLICE, fills_all
 from tapec.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -111,6 +111,43 @@ def _all_steps(part: Any, node: Node, ranges: Mapping[Node, range]) -> slice | N
         if ends.step != numbers.step or width != step:
             return None
     return slice(min(numbers), max(numbers) + width, step // width) if min(numbers) >= 0 else None
+
+
+# -- what is computed where it is stored -------------------------------------------------------------------------------
+def lower_into_place(low: Lowering, node: Node, leaves: Sequence[Node]) -> bool:
+    """`np.matmul(a, b, out=g[k])` for what is only stored there, among what was zeros yet."""
+    at = low.last.get(node)
+    reader: Any = None if at is None or low.times_read(node) != 1 else low.items[at]
+    if reader not in low.plan.fused or reader.op.name != "add" or not low.has_out(node):
+        return False
+    part, base = reader.inputs[low.plan.fused[reader]], reader.inputs[1 - low.plan.fused[reader]]
+    filled = low.filled.get(base)
+    if filled is None or part.inputs[0] is not node or part.type.dtype != node.type.dtype:
+        return False
+    in_rows = filled.at >= 0 or base in low.in_rows
+    if not _may_be_out(part, in_rows):
+        return False
+    if base not in low.owned or low.last[base] != at or base.type != reader.type or base in low.lent:
+        return False
+    ranges = None if filled.out is low.out else low.ranges
+    if filled_with(filled._replace(lines=bytearray(filled.lines)), part, ranges) is None:
+        return False
+    place = Expr(place_template(part), (low.name[base], *map(low.operand, index_arrays(part))))
+    low.out.append(Do(low.express_into(node, place, straight=True), node.origin))
+    low.bury(leaves)
+    low.stored.add(node)
+    return True
+
+
+def _may_be_out(part: Node, in_rows: bool) -> bool:
+    """Is it large, and stored in a slice? BLAS wants whole rows that follow one another in memory."""
+    value, index = part.inputs[0], part.param("index")
+    if not is_big(value.type) or any([i.type.shape for i in index_arrays(part)]):
+        return False
+    if value.op.kind == "elementwise":
+        return True
+    rows = type(index[0]) is not Slice or index[0].step in (None, 1)
+    return value.op.kind == "product" and in_rows and rows and set(index[1:]) <= {FULL_SLICE}
 
 
 # -- statements --------------------------------------------------------------------------------------------------------
@@ -232,6 +269,8 @@ def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: 
 
 def _put(low: Lowering, target: str, op: str, part: Node) -> None:
     """Store or add the values of a scatter, or of a write, where they belong."""
+    if part.inputs[0] in low.stored:
+        return
     value = _value(low, part.inputs[1 if is_write(part) else 0])
     if op == "=-":
         op, value = "", _negated(value)

@@ -1,12 +1,14 @@
 """What steps of a loop keep costs no memory where there is some: in rows that are read for the last time, in what is
 kept beside it, and in arrays that steps write from end to end."""
 
+import re
 import tracemalloc
 
 import numpy as np
 import pytest
 
 import tapec
+from tapec.ir import Graph
 from tests.codegen.kit import check, drawn, gradient_of, graph_of
 
 STEPS, BATCH, WIDE = 12, 32, 64
@@ -140,7 +142,7 @@ def test_small_states_are_kept_themselves():
 def test_the_parts_of_a_gradient_are_written_into_free_memory():
     values = drawn(STEPS, BATCH, 20), drawn(20, 4 * WIDE), drawn(WIDE, 4 * WIDE)
     source = check(gradient_of(lstm, *values), *values).source
-    assert "        z2[:, 192:] = t4\n" in source
+    assert "        z2[:, 192:] = t4\n" in source and "np.multiply(t5, 1 - t9, out=z2[:, 128:192])" in source
     assert not [line for line in source.splitlines() if line.startswith("        ") and "np.empty" in line]
 
 
@@ -154,3 +156,45 @@ def test_an_array_that_is_written_in_part_begins_with_zeros(whole):
     values = drawn(40, 40), drawn(40, 40)
     source = check(gradient_of(f, *values, wrt=(0,)), *values).source
     assert ("np.zeros((40, 40))" in source) == (not whole)
+
+
+# -- what is computed where it is stored -------------------------------------------------------------------------------
+def residual(w, v, x):
+    h = x
+    for k in range(STEPS):
+        h = h + np.maximum(h @ w[k], 0.0) @ v[k]
+    return np.sum(h * h)
+
+
+def test_products_are_computed_in_the_rows_where_they_are_stored():
+    values = drawn(STEPS, WIDE, 40), drawn(STEPS, 40, WIDE), drawn(BATCH, WIDE)
+    compiled = check(gradient_of(residual, *values, wrt=(0, 1)), *values)
+    assert "out=d_x[k])" in compiled.source and "out=d_y[k])" in compiled.source
+    assert "d_x[k] = " not in compiled.source and "d_x[0] = " not in compiled.source
+    held(compiled, values)
+
+
+def test_parts_across_rows_are_multiplied_beside_them():
+    """BLAS wants whole rows."""
+
+    def f(x, a, b):
+        s = np.sum((x[:, :20] @ a) ** 2) + np.sum(np.exp(x[:, 20:30]) * b)
+        return s + np.sum(np.sin(x[:, 30:]) * b)
+
+    values = drawn(40, 40), drawn(20, 30), drawn(40, 10)
+    source = check(gradient_of(f, *values, wrt=(0,)), *values).source
+    assert re.search(r"d_x\[:, :20\] = z\d", source)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_is_read_elsewhere_too_is_stored_when_it_is_there(again):
+    def f(x, a):
+        t, u = np.tanh(x[:20] @ a), np.sin(x[20:]) @ a
+        return np.sum(t * t) + np.sum(u * u)
+
+    values = drawn(40, 40), drawn(40, 40)
+    graph = gradient_of(f, *values, wrt=(0,))
+    if again:  # each cotangent of a part is a result, too
+        parts = [n.inputs[0] for n in graph.nodes if n.op.name == "scatter"]
+        graph = Graph(graph.inputs, graph.nodes, [*graph.outputs, *parts], graph.name)
+    assert ("out=d_x[" in check(graph, *values).source) == (not again)

@@ -95,7 +95,9 @@ def _other_sign(y: Symbol) -> Any:
     part, other = y.node.inputs[k], Symbol(y.node.inputs[1 - k], y.builder)
     v, *arrays = [Symbol(i, y.builder) for i in (part.inputs[0].inputs[0], *part.inputs[1:])]
     placed = apply(part.op, (v, *arrays), part.params)
-    return other - placed if y.node.op.name == "add" else other + placed
+    made = other - placed if y.node.op.name == "add" else other + placed
+    made.node.name = made.node.name or y.node.name
+    return made
 
 
 def _below(node: Node) -> Node:
