@@ -242,7 +242,8 @@ class Buffers:
             return lent
         name = self.names.take_new(wish or "work")
         self.workspace[name] = t
-        self.allocate(t)
+        self.alive += t.nbytes
+        self.peak += t.nbytes  # it is there from the first line on
         return name
 
     def borrow(self, node: Node) -> str | None:

@@ -273,7 +273,13 @@ def of_mixture(c, x):
     return np.sum(np.log(np.sum(np.exp(s - m), axis=1)) + m[:, 0])
 
 
-@pytest.mark.parametrize("f", [of_nearest, of_mixture])
+def of_circle(c, x):
+    """The workspace is there when the squares of the first rows are made, and what the turn before has left, too."""
+    e = np.sqrt(np.sum((x - c[0]) ** 2, axis=1)) - 1.0
+    return np.sum(np.log1p(e * e))
+
+
+@pytest.mark.parametrize("f", [of_nearest, of_mixture, of_circle])
 def test_peak_has_what_is_made_for_short_rows(f):
     """Their products, before they are added up, and the copy whose columns are compared."""
     import tracemalloc
