@@ -129,9 +129,11 @@ class ArrayRepeats(Repeating):
         kept = sum([self.kept[values] for values in block.kept.values()])
         self.give_rows(block, step)
         freed = sum([self.kept.get(f.values, 0) for f in block.feeds if self.pops(block, f)])
-        self.peak = max(self.peak, self.alive + step.peak + max(0, kept - freed))
-        self.alive += kept + sum([t.nbytes for t in step.made.values()])
-        self.moved += step.moved * block.count
+        made = sum([t.nbytes for t in step.made.values()])
+        step.peak += max(0, kept - freed)
+        step.moved *= block.count
+        self.count_turns(step, made, kept // block.count)
+        self.alive += kept + made
 
     def give_rows(self, block: Block, step: ArrayStep) -> None:
         """The arrays in whose rows steps keep something belong to the lists from now on."""
@@ -168,7 +170,10 @@ class ArrayRepeats(Repeating):
         if over:
             self.out.append(Delete(tuple(over)))
         self.unbind([*over, *step.bound])
-        self.alive -= sum([self.kept.pop(f.values, 0) for f in block.feeds if self.is_last(f)])
+        for feed in block.feeds:  # a list that is over is there as long as its name
+            values: Any = feed.values
+            if self.is_last(feed) and (self.pops(block, feed) or self.name[values] in over):
+                self.alive -= self.kept.pop(values, 0)
         shared = step.pinned | step.in_given_rows
         for node, p in block.left.items():
             last = block.body[p]

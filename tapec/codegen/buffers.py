@@ -65,6 +65,7 @@ class Buffers:
         self.spent: list[list[str]] = []
         self.alive = self.peak = self.moved = 0  # bytes in use, at most in use, read and written
         self.beside = 0  # bytes that the line at work takes and gives back
+        self.largest = 0  # bytes of the largest array made here
 
     def start(self, items: list[Any]) -> None:
         """Find out for how long everything is needed."""
@@ -149,6 +150,12 @@ class Buffers:
         self.peak = max(self.peak, before + inner.peak)
         self.moved += inner.moved
 
+    def count_turns(self, inner: Buffers, workspace: int, kept: int = 0) -> None:
+        """The same for the turns of a loop, which has this workspace and keeps so many bytes in each turn. While an
+        array is made, that of the turn before is still there under its name."""
+        left = min(inner.largest, inner.alive - workspace - kept)
+        self.count(inner, self.alive + max(0, left))
+
     # -- memory -----------------------------------------------------------------------------------------------------
     def root_of(self, node: Node) -> Node:
         """The value whose memory this one looks into."""
@@ -171,6 +178,7 @@ class Buffers:
             self.owned.add(node)
             if new:
                 self.allocate(node.type)
+                self.largest = max(self.largest, node.type.nbytes)
                 if self.comes_in_rows(node):
                     self.in_rows.add(node)
 

@@ -80,8 +80,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     even = body.rows % body.block == 0
     before, cut = workspace_lines(inside.workspace, names, None if even else (i, j))
     inside.moved = 0
-    left = inside.alive - sum([t.nbytes for t in inside.workspace.values()])  # arrays of the turn before
-    outer.count(inside, outer.alive + max(0, left))
+    outer.count_turns(inside, sum([t.nbytes for t in inside.workspace.values()]))
     end = f"_0 + {body.block}" if even else f"min(_0 + {body.block}, {body.rows})"
     turn = [Assign(j, Expr(parse_template(end, 1), (i,))), *slices, *cut, *lines]
     if threads > 1:
