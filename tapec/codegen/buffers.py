@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from tapec.codegen.cost import bytes_of, copied
-from tapec.codegen.items import Results
 from tapec.codegen.names import Names, generic_name, identifier
 from tapec.codegen.plan import Plan, is_view, makes_more
 from tapec.ir import INPUT, Node
@@ -21,7 +20,6 @@ __all__ = ["Buffers"]
 AHEAD = 8  # operations to look through for the name that a buffer ends up with
 SPENT = 1 << 16  # bytes of a dead array that is worth a line to let go of it, where no later value takes its memory,
 SHARE = 8  # if it is this part of all that there is, and as much of it is made later
-UNKNOWN_BYTES = 1 << 60
 
 
 class Buffers:
@@ -36,8 +34,7 @@ class Buffers:
     `due` whose array a free name stands for.
 
     `bound` has all names that stand for the same memory, by each of them; `takers` the last item that makes a value of
-    a type, `ahead` the most bytes that one item makes from each on, `to_come` at most what all make from there;
-    `spent` are the names of arrays to let go of.
+    a type, `ahead` the most bytes that one item makes from each on; `spent` are the names of arrays to let go of.
     """
 
     def __init__(self, plan: Plan, names: Names, name: dict[Node, str]):
@@ -61,7 +58,6 @@ class Buffers:
         self.bound: dict[str, list[str]] = {}
         self.takers: dict[Any, int] = {}
         self.ahead: list[int] = []
-        self.to_come: list[int] = []
         self.spent: list[list[str]] = []
         self.alive = self.peak = self.moved = 0  # bytes in use, at most in use, read and written
         self.beside = 0  # bytes that the line at work takes and gives back
@@ -87,16 +83,8 @@ class Buffers:
                 self.takers.update(dict.fromkeys(item.type if item.op.multi else (item.type,), k))
         new = [makes_more(item) and not self.is_changed(item, k) for k, item in enumerate(items)]
         self.ahead = [bytes_of((item,)) if made else 0 for item, made in zip(items, new)] + [0]
-        self.to_come = [*map(self.made_at_most, items, self.ahead), 0]
         for k in reversed(range(len(items))):
             self.ahead[k] = max(self.ahead[k], self.ahead[k + 1])
-            self.to_come[k] += self.to_come[k + 1]
-
-    def made_at_most(self, item: Any, bytes_made: int) -> int:
-        """The same with what is made within the return; no bound for what has lines of its own."""
-        if type(item) is Results:
-            return bytes_of([n for n in item.nodes or () if n in self.plan.nested])
-        return bytes_made if type(item) is Node else UNKNOWN_BYTES
 
     def is_changed(self, node: Node, k: int) -> bool:
         """Is it computed in place of an operand that the line of this number is the last to read?"""
@@ -114,8 +102,6 @@ class Buffers:
             return False
         if not viewed and self.takers.get(t, -1) > self.here:
             return False
-        if self.alive + self.to_come[self.here] <= self.peak:
-            return False  # there was as much before
         return self.ahead[self.here + 1] * SHARE >= t.nbytes
 
     def bind(self, name: str, old: str | None = None) -> None:

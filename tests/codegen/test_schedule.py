@@ -139,13 +139,13 @@ def lennard_jones(x, i, j):
 
 
 def test_what_others_like_it_are_made_beside_is_let_go():
-    """They are computed from it, but not in its place; what has room without that is not worth a line."""
+    """They are computed from it, but not in its place."""
     x = rng.normal(size=(500, 3))
     i, j = rng.integers(0, 250, 12000), rng.integers(250, 500, 12000)
     compiled = check(gradient_of(lennard_jones, x, i, j, wrt=(0,)), x, i, j)
     most = peak(compiled, (x, i, j))
     assert 0.97 * most < compiled.cost.peak < 1.02 * most and most < 8.5 * i.nbytes
-    assert 1 <= sum(line.startswith("del ") for line in lines(compiled)) <= 3
+    assert sum(line.startswith("del ") for line in lines(compiled)) > 2
 
 
 def contrasts(x):
