@@ -11,7 +11,7 @@ from tapec.codegen.array_steps import ArrayStep
 from tapec.codegen.asked import Course
 from tapec.codegen.expressions import Expr
 from tapec.codegen.feeds import Block, Feed
-from tapec.codegen.items import Repeat
+from tapec.codegen.items import Repeat, Results
 from tapec.codegen.lifted import settle
 from tapec.codegen.loops import workspace_lines
 from tapec.codegen.names import identifier
@@ -121,7 +121,7 @@ class ArrayRepeats(Repeating):
                 self.out[at] = line._replace(value=Expr(COPY, (line.value,)))
                 self.allocate(step.workspace[name])
         self.called = {}
-        self.out += workspace_lines(step.made, self.names, None)[0]
+        self.out += workspace_lines(step.made, self.names, None, self.sizes_given_back)[0]
         firsts = {b: block.first[key] for key, b in block.before.items()}
         for value in step.pinned:  # nobody may write into what lists look into
             self.owned.discard(self.root_of(firsts.get(value, value)))
@@ -141,6 +141,12 @@ class ArrayRepeats(Repeating):
             self.owned.discard(row.array)
             longest = max(block.kept.values(), key=lambda values: self.last_read.get(values, -1))
             self.kept[longest] += row.array.type.nbytes
+
+    @cached_property
+    def sizes_given_back(self) -> set[int]:
+        """How many bytes the arrays have that the function gives back."""
+        results = [n for item in self.items if type(item) is Results for n in item.nodes or ()]
+        return {n.type.nbytes for n in results if not n.op.multi and n.type.shape}
 
     @cached_property
     def last_loop(self) -> int:

@@ -6,7 +6,7 @@ slices are computed in, and what is kept may stay there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.blocks import Body
@@ -281,14 +281,15 @@ def _bases(plan: Plan, kept: dict[Node, Node]) -> dict[Node, Node]:
 # arrays made before the loop
 # ---------------------------------------------------------------------------------------------------------------
 def workspace_lines(
-    arrays: dict[str, Type], names: Names, span: tuple[str, str] | None
+    arrays: dict[str, Type], names: Names, span: tuple[str, str] | None, given_back: Container[int] = ()
 ) -> tuple[list[Assign], list[Assign]]:
-    """The lines that make the workspace before the loop, and those that cut it to size in each turn if need be."""
-    by_type: dict[Type, list[str]] = {}
+    """The lines that make the workspace before the loop, and those that cut it to size in each turn if need be. What
+    has the size of what is `given_back`, and may be just that in the end, is an array of its own."""
+    groups: dict[Any, tuple[Type, list[str]]] = {}
     for name, t in arrays.items():
-        by_type.setdefault(t, []).append(name)
+        groups.setdefault(name if t.nbytes in given_back else t, (t, []))[1].append(name)
     before, at_start = [], []
-    for t, group in by_type.items():
+    for t, group in groups.values():
         many = len(group) > 1
         whole = new_array("empty", Type((len(group), *t.shape), t.dtype) if many else t)
         targets = tuple(group) if many else group[0]

@@ -208,3 +208,19 @@ def test_the_stated_memory_has_lists_that_are_over_but_there():
 
     values = drawn(STEPS, 40, 40), drawn(STEPS, 40, 40), drawn(16, 40), drawn(16, 160)
     held(check(gradient_of(f, *values, wrt=(2, 3)), *values), values)
+
+
+@pytest.mark.parametrize("steps", [12, 13])
+def test_results_of_loops_hold_no_memory_but_their_own(steps):
+    """They had been a line of the workspace, all of which was there as long as they were."""
+
+    def f(xs, w, u, h):
+        total = 0.0
+        for t in range(steps):
+            h = np.sin(xs[t] @ w[:, :WIDE] + h @ u)
+            total = total + np.sum(h * h)
+        return h, total
+
+    values = drawn(steps, BATCH, WIDE), drawn(WIDE, 2 * WIDE), drawn(WIDE, WIDE), drawn(BATCH, WIDE)
+    state = check(graph_of(f, *values), *values).function(*values)[0]
+    assert state.base is None or state.base.nbytes == state.nbytes
