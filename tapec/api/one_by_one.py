@@ -23,6 +23,7 @@ from tapec.api.slices import concatenated
 from tapec.api.structures import CACHE, PIECES
 from tapec.autodiff.as_one import ABOUT, POWERS
 from tapec.config import code_settings, in_force
+from tapec.ir import Graph, Op
 from tapec.ir.types import NUMBERS, is_differentiable
 from tapec.ops.copying import COPY
 from tapec.runtime.collector import resting_collector
@@ -199,7 +200,7 @@ def _steps(log: Any, sources: tuple[int, ...]) -> list[Step] | None:
     found = []
     for entry, places, slot in log.steps():
         op = entry[0]
-        if "spectrum" in op.facts:
+        if _has_vectors(op, entry[2]):
             return None
         if op.gradient == "none" or active.isdisjoint(places):
             continue
@@ -211,6 +212,14 @@ def _steps(log: Any, sources: tuple[int, ...]) -> list[Step] | None:
             found.append(Step(entry, places, results, tuple([k in active for k in places])))
             active.update(flowing)
     return found
+
+
+def _has_vectors(op: Op, params: Any) -> bool:
+    """Is it about eigenvalues or singular values, whose gradients ask for what is made of vectors elsewhere?"""
+    if "spectrum" in op.facts or "values_of" in op.facts:
+        return True
+    graphs = [value for _, value in params if type(value) is Graph]
+    return any([_has_vectors(node.op, node.params) for graph in graphs for node in graph.nodes])
 
 
 def _moves(value: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.api import functions
 from tapec.api.explain import counted
 from tapec.trace.program import Program
 
@@ -548,6 +549,12 @@ def all_signs(count: int) -> list[np.ndarray]:
 
 
 @pytest.fixture
+def all_compiled(monkeypatch):
+    """Paths are compiled at first sight, though many in a row are new."""
+    monkeypatch.setattr(functions, "IN_A_ROW", 1000)
+
+
+@pytest.fixture
 def compiled(monkeypatch):
     """How many paths each compilation had."""
     counts: list[int] = []
@@ -574,7 +581,7 @@ def test_many_paths_are_not_all_compiled_again_for_each_that_is_found(compiled):
     assert f.cache_info().compilations == 32
 
 
-def test_who_looks_sees_all_paths_in_one_function(compiled):
+def test_who_looks_sees_all_paths_in_one_function(compiled, all_compiled):
     f = tapec.grad(by_signs)
     points = all_signs(12)
     for x in points:
@@ -588,7 +595,7 @@ def test_who_looks_sees_all_paths_in_one_function(compiled):
     assert compiled[12:] == [12]
 
 
-def test_many_paths_are_pickled_and_exported_as_one(tmp_path):
+def test_many_paths_are_pickled_and_exported_as_one(tmp_path, all_compiled):
     f = tapec.grad(by_signs)
     points = all_signs(11)
     for x in points:
@@ -604,7 +611,7 @@ def test_many_paths_are_pickled_and_exported_as_one(tmp_path):
 FACTOR = 2
 
 
-def test_facts_that_later_paths_rely_on_may_change(compiled):
+def test_facts_that_later_paths_rely_on_may_change(compiled, all_compiled):
     global FACTOR
 
     def f(x):
@@ -623,7 +630,7 @@ def test_facts_that_later_paths_rely_on_may_change(compiled):
         FACTOR = 2
 
 
-def test_paths_past_the_limit_are_counted_in_all():
+def test_paths_past_the_limit_are_counted_in_all(all_compiled):
     with tapec.settings(path_limit=11):
         f = tapec.grad(by_signs)
         with pytest.warns(tapec.TapecWarning, match="more than 11 paths"):

@@ -198,6 +198,14 @@ def test_what_takes_long_anyway_is_compiled(at_first_sight):
 def test_vectors_of_equal_values_are_compiled(at_first_sight):
     assert_same(lambda x: np.sum(np.linalg.eigh(x)[0] ** 2), np.eye(3), pieces=False)
 
+    def slopes(x):
+        with GradientTape() as inner:
+            inner.watch(x)
+            y = np.sum(np.linalg.eigvalsh(x) ** 2)
+        return np.sum(inner.gradient(y, x) * np.arange(9.0).reshape(3, 3))
+
+    assert_same(slopes, np.eye(3), pieces=False)
+
 
 def test_functions_with_their_own_gradient_are_cut_as_ever(at_first_sight):
     @tapec.custom_gradient

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tapec.codegen import helper_text
+from tapec.codegen.helpers import helper_text
 from tests.codegen.kit import check, gradient_of, graph_of
 
 rng = np.random.default_rng(0)
