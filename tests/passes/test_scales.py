@@ -133,7 +133,7 @@ CASES = {
         ["multiply %x, 2.0; divide 3.0, %0", shared("multiply %x, 2.0 !ct; divide 3.0, %0 !ct")],
     ),
     "in-known-order": Case(
-        X,
+        "%x: f64[300], %y: f64[300], %z: f64[3]",  # fewer elements are not worth looking for it
         [
             (  # the derivative of sin(0.1 * x * x)
                 "multiply 0.1, %x; multiply %y, %0 !ct; multiply %y, %x !ct; multiply %2, 0.1 !ct; add %1, %3 !ct",
@@ -153,6 +153,7 @@ CASES = {
             "multiply %x, 0.1; multiply %y, %x !ct; multiply %1, 0.1 !ct; return %0, %2",  # one product more
             "multiply %x, 0.2; multiply %y, %0 !ct; multiply %y, %x !ct; multiply %2, 0.1 !ct; return %1, %3",
             "multiply %x, 1e-60; multiply %y, %0 !ct; multiply %y, %x !ct; multiply %2, 1e-60 !ct; return %1, %3",
+            "multiply 0.1, %z; multiply %z, %0 !ct; multiply %z, %z !ct; multiply %2, 0.1 !ct; add %1, %3 !ct",
         ],
     ),
     "number-undone": Case(

@@ -145,7 +145,7 @@ SCALES = (
     _small("small-factors-first", x * a * b, lambda x, a, b: x * (a * b)),
     _small("small-quotient-first", x * a / b, lambda x, a, b: x * (a / b)),
     _small("small-divisor-first", x / a * b, lambda x, a, b: x * (b / a)),
-    _scale("in-known-order", a * b * k, in_known_order, _in_known_order),
+    _scale("in-known-order", a * b * k, in_known_order, _in_known_order, least=LARGE),
     _scale("factors-gathered", x * j * k, times_both, lambda y, j, k: is_mild(y, j, k)),
     Rule("number-undone", x * j * k, lambda x, fact: signed(x, fact), _undoes, changes="rounding"),
     Rule("number-undone-within", x * (a * j) * k, lambda x, a, fact: signed(x * a, fact), _undoes, changes="rounding"),
