@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
 from tapec.api.entry import Entry
+from tapec.api.first_sight import Calls
 from tapec.api.methods import Copied, bound, dress, hashable, is_class_method
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.config import code_settings, in_force, settings
@@ -32,7 +33,6 @@ from tapec.trace.run import Recorded, run_traced
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
 from tapec.trace.trace import LOOKED
-from tapec.trace.variants import IN_A_ROW, IN_VAIN
 
 if TYPE_CHECKING:
     from tapec.api.explain import Explanation
@@ -74,10 +74,10 @@ class Transform:
         """Equal for transforms that compute the same; it may have no hash."""
         return (type(self), *[hashable(option) for option in vars(self).values()])
 
-    def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Any, too_new: Callable[[], None]) -> Any:
-        """What the caller gets for one run, computed without compiling it as a whole; MISS where that cannot be. Who is
-        asked for operations that are as new as the run calls `too_new`."""
-        return MISS
+    def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Any) -> tuple[Any, bool]:
+        """What the caller gets for one run, computed without compiling it as a whole; MISS where that cannot be. And
+        were its operations too new?"""
+        return MISS, False
 
     def refuse(self, volatile: str) -> None:
         """May raise when the function must be recorded anew at each call, for this reason."""
@@ -129,7 +129,7 @@ class CompiledFunction(Copied):
         self._last: Program | None = None
         self._why = ""
         self._hits = self._misses = self._compilations = self._loaded = 0
-        self._in_a_row = self._in_vain = self._hits_then = 0  # see `_at_first_sight`
+        self._calls = Calls()
         self._bound: dict[int, CompiledFunction] = {}
         self._making = True  # may it run as `trace.making` has it?
 
@@ -310,20 +310,17 @@ class CompiledFunction(Copied):
 
     def _at_first_sight(self, entry: Entry, recorded: Recorded, as_tensors: bool) -> Any:
         """The result, where nothing that is known was asked for in the last calls, and this run is new as well."""
-        hits = self._hits + self._roads.hits
-        self._in_a_row = self._in_a_row + 1 if hits == self._hits_then else 1
-        self._hits_then = hits
-        if self._in_a_row <= IN_A_ROW or self._in_vain == IN_VAIN or as_tensors or CURRENT.get() is not None:
+        calls = self._calls
+        if not calls.are_restless(self._hits + self._roads.hits) or as_tensors or CURRENT.get() is not None:
             return MISS
         from tapec.trace.anew import RecordedProgram  # few functions come here
 
         if entry.has_seen(RecordedProgram.key(recorded)):
-            self._in_a_row = 0
+            calls.in_a_row = 0
             return MISS
-        return self._transform.at_first_sight(recorded, entry.info, entry.plan, self._were_new)
-
-    def _were_new(self) -> None:
-        self._in_vain += 1
+        found, too_new = self._transform.at_first_sight(recorded, entry.info, entry.plan)
+        calls.in_vain += too_new
+        return found
 
     def _new(self, kind: type[P], entry: Entry) -> P:
         transform, plan = self._transform, entry.plan
@@ -496,7 +493,7 @@ class CompiledFunction(Copied):
             self.__call__ = self._roads.first
             self._last = None
             self._hits = self._misses = self._compilations = self._loaded = 0
-            self._in_a_row = self._in_vain = self._hits_then = 0
+            self._calls = Calls()
 
     def last_source(self) -> str | None:
         """The code compiled last; None when nothing was compiled yet."""

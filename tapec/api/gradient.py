@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from tapec.api.cuts import cuts_known, run_in_stretches
+from tapec.api.first_sight import place_of
 from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
-from tapec.api.structures import Structure, not_by_operations, structure_of
+from tapec.api.structures import Structure, structure_of
 from tapec.trace.idle import HABITS, idle_values, let_go
 from tapec.trace.recorder import current
 from tapec.trace.tensor import Tensor, wrap
@@ -92,10 +93,6 @@ class Request:
         """The slots of all sources, each once."""
         return tuple(dict.fromkeys([k for group in self.sources for k in group if k is not None]))
 
-    def too_new(self) -> None:
-        """The operations were new as well."""
-        not_by_operations(self.log)
-
     def is_about(self, tape: Any, targets: list[Any], sources: list[Any]) -> bool:
         """Would the same be asked with these?"""
         slots, groups = self.slots(tape, targets, sources)
@@ -106,32 +103,36 @@ def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any])
     """For each source its gradient: a tensor, IndexedSlices, or None where no path leads."""
     request = Request(tape, targets, seeds, sources)
     found = _at_first_sight(request)
-    if found is not None:
-        pass
-    elif cuts_known(request):
-        found = run_in_stretches(tape, request)
-    else:
-        code = whole(request)
-        request.segments.append(code)
-        found = answer(tape, code, request.log, request.seeds)
-        if request.log.known is not None and seeds is None:
-            from tapec.api.again import pave  # most programs end before they come here
-
-            pave(request, code)
+    if found is None:
+        found = run_in_stretches(tape, request) if cuts_known(request) else _by_code(tape, request)
     grads = by_source(request, found)
     for k, ct in request.apart:
         grads[k] = ct if grads[k] is None else grads[k] + ct
     return done(tape, request, grads)
 
 
-def _at_first_sight(request: Request) -> Any:
+def _at_first_sight(request: Request) -> dict[int, Any] | None:
     """What is not compiled before it comes again."""
     structure = request.structure
     if not structure.restless or structure.times > 1 or current() is not None or cuts_known(request):
         return None
     from tapec.api.one_by_one import run_one_by_one  # most programs are compiled at once
 
-    return run_one_by_one(request)
+    found = run_one_by_one(request.log, request.targets, request.wanted, request.seeds)
+    place_of(request.log).in_vain += found.too_new
+    request.segments.extend(found.segments)
+    return found.gradients
+
+
+def _by_code(tape: Any, request: Request) -> dict[int, Any]:
+    code = whole(request)
+    request.segments.append(code)
+    found = answer(tape, code, request.log, request.seeds)
+    if request.log.known is not None and request.seeds is None:
+        from tapec.api.again import pave  # most programs end before they come here
+
+        pave(request, code)
+    return found
 
 
 def done(tape: Any, request: Request, grads: list[Any]) -> list[Any]:

@@ -12,7 +12,7 @@ kink, as that of `maximum(x, 0) + log1p(exp(-abs(x)))`, nor where operations are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,15 @@ from tapec.ir.types import NUMBERS, is_differentiable
 from tapec.ops.copying import COPY
 from tapec.runtime.collector import resting_collector
 from tapec.trace.log import Gone, Log
-from tapec.trace.tensor import wrap
+from tapec.trace.tensor import Tensor, wrap
 from tapec.tuples import NamedTuple
 
-__all__ = ["Question", "run_one_by_one"]
+__all__ = ["Found", "run_one_by_one"]
 
 _ndarray = np.ndarray
+_FEW = 4  # pieces that may be made in one gradient,
+_SHARE = 8  # and of so many steps one more
+_KEPT = 2  # that are kept, for each structure that is
 _LARGE = 1 << 20  # bytes that an operation gives, on the average, from which compiling the whole takes no longer
 _KINKS = frozenset({"absolute", "clip", "fabs", "fmax", "fmin", "maximum", "minimum", "select", "where"})
 _SMOOTH = ABOUT - _KINKS
@@ -57,34 +60,29 @@ class Step(NamedTuple):
     wanted: tuple[bool, ...]
 
 
-class Question(NamedTuple):
-    """As much of a `Request` as is asked for here."""
+class Found(NamedTuple):
+    """The gradients by slot, and what ran for them; None where another way is to be taken, and perhaps because the
+    operations were `too_new`."""
 
-    log: Log
-    targets: tuple[int, ...]
-    wanted: tuple[int, ...]
-    segments: list[Segment]
-    too_new: Callable[[], None]
-    seeds: None = None
+    gradients: dict[int, Any] | None
+    segments: tuple[Segment, ...] = ()
+    too_new: bool = False
 
 
-def run_one_by_one(request: Any, rows: bool = True) -> dict[int, Any] | None:
-    """The gradients by slot, some of them by `rows`; None where they are not finite, or the program is to be looked at
-    as a whole."""
-    log = request.log
+def run_one_by_one(
+    log: Log, targets: tuple[int, ...], sources: tuple[int, ...], seeds: list[Tensor] | None = None, rows: bool = True
+) -> Found:
+    """From slots to slots. Gradients may come by `rows`."""
     if sum(map(_bytes, log.held)) > _LARGE * len(log.records) or (Gone in map(type, log.held) and not log.gone):
-        return None
-    if _has_kinks(log):
-        return None
-    steps = _steps(log, request.wanted)
+        return Found(None)
+    steps = None if _has_kinks(log) else _steps(log, sources)
     if steps is None:
-        return None
-    way = _Way(request, steps, rows)
+        return Found(None)
+    way = _Way(log, steps, _starts(log, targets, seeds), frozenset(sources), rows)
     with np.errstate(all="ignore"):
         if not way.go():
-            request.too_new()
-            return None
-    return way.result() if way.is_finite() else None
+            return Found(None, too_new=True)
+    return Found(way.result(), tuple(way.ran)) if way.is_finite() else Found(None)
 
 
 def _has_kinks(log: Any) -> bool:
@@ -107,14 +105,13 @@ def _bytes(value: Any) -> int:
 class _Way:
     """The way back through all steps. `cotangents` are those of slots, `rows` those of gathers, by their sources."""
 
-    def __init__(self, request: Any, steps: list[Step], rows: bool):
-        self.request = request
-        self.log = request.log
-        self.values = self.log.values
-        self.wanted = frozenset(request.wanted)
+    def __init__(self, log: Log, steps: list[Step], starts: dict[int, Any], wanted: frozenset[int], rows: bool):
+        self.log = log
+        self.values = log.values
+        self.wanted = wanted
         self.steps = steps
-        self.cotangents = _starts(request)
-        self.gathers = _gathers(steps, self.wanted, self.values) if rows else {}
+        self.cotangents = starts
+        self.gathers = _gathers(steps, wanted, self.values) if rows else {}
         self.rows: dict[int, list[tuple[Any, Any]]] = {}  # cotangents, and the places of rows
         self.ran: dict[Segment, None] = {}
         self.may_make = _FEW + len(steps) // _SHARE  # pieces
@@ -173,7 +170,6 @@ class _Way:
         return all([np.isfinite(ct).all() for ct in (*found, *[ct for part in self.rows.values() for ct, _ in part])])
 
     def result(self) -> dict[int, Any]:
-        self.request.segments.extend(self.ran)
         found: dict[int, Any] = {k: wrap(self.cotangents[k]) for k in self.wanted if k in self.cotangents}
         for source, parts in self.rows.items():
             shape = self.values[source].shape
@@ -182,13 +178,13 @@ class _Way:
         return found
 
 
-def _starts(request: Any) -> dict[int, Any]:
+def _starts(log: Log, targets: tuple[int, ...], seeds: list[Tensor] | None) -> dict[int, Any]:
     """The cotangents at the targets."""
     found: dict[int, Any] = {}
-    for n, slot in enumerate(request.targets):
-        t = request.log.type_of(slot)
+    for n, slot in enumerate(targets):
+        t = log.type_of(slot)
         if is_differentiable(t):
-            ct = np.ones(t.shape, t.dtype)[()] if request.seeds is None else request.seeds[n]._value
+            ct = np.ones(t.shape, t.dtype)[()] if seeds is None else seeds[n]._value
             found[slot] = found[slot] + ct if slot in found else ct
     return found
 
@@ -247,7 +243,8 @@ def _are_places(value: Any) -> bool:
 
 # -- pieces -----------------------------------------------------------------------------------------------------------
 def _key(step: Step, values: list[Any], given: tuple[bool, ...], settings: Any) -> tuple[Any, ...]:
-    """What a piece is found by: operands and results have these values, some results have a cotangent."""
+    """What a piece is found by: operands and results have these values, some results have a cotangent. Numbers are left
+    out, but for those of powers."""
     entry, places, _, wanted = step
     op = entry[0]
     key = [op, entry[2], wanted, given, settings, len(entry)]
@@ -257,7 +254,7 @@ def _key(step: Step, values: list[Any], given: tuple[bool, ...], settings: Any) 
             key.append(v.shape)
             key.append(v.dtype)
         elif kind in NUMBERS:
-            key.append(v if op.name in _WRITTEN else kind)
+            key.append(v if op.name in POWERS else kind)
         else:
             key.append(v.dtype)
     if len(places) > 1:
@@ -267,17 +264,11 @@ def _key(step: Step, values: list[Any], given: tuple[bool, ...], settings: Any) 
 
 def _new_piece(key: tuple[Any, ...], step: Step, given: tuple[bool, ...]) -> Piece:
     with CACHE.lock, resting_collector():
-        if len(PIECES) >= _PIECES * CACHE.maxsize:
+        if len(PIECES) >= _KEPT * CACHE.maxsize:
             PIECES.clear()
         found = PIECES[key] = _made(step, given)
         CACHE.compiled(loaded=found.segment.is_loaded)
     return found
-
-
-_FEW = 4  # pieces that may be made in one gradient,
-_SHARE = 8  # and of so many steps one more
-_PIECES = 2  # that are kept, for each structure that is
-_WRITTEN = frozenset({"power", "float_power"})  # ops for which it matters much what number it is
 
 
 def _made(step: Step, given: tuple[bool, ...]) -> Piece:
@@ -286,7 +277,7 @@ def _made(step: Step, given: tuple[bool, ...]) -> Piece:
     log.append(step.entry)
     log.scan()
     [(entry, places, slot)] = log.steps()
-    written = dict(log.scalars) if entry[0].name in _WRITTEN else {}
+    written = dict(log.scalars) if entry[0].name in POWERS else {}
     targets = tuple([slot + k for k, has_one in enumerate(given) if has_one])
     sources = tuple(dict.fromkeys([k for k, want in zip(places, step.wanted) if want]))
     span = Span(0, targets, (True,) * len(targets), sources)

@@ -6,23 +6,22 @@ as literals until one is seen to change, and from then on that one is an input.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 from weakref import ref
 
+from tapec.api.first_sight import forget_places, place_of
 from tapec.api.forward import Forward
 from tapec.config import code_settings, in_force
 from tapec.runtime.cache import Cache, CacheInfo
 from tapec.runtime.collector import resting_collector
 from tapec.trace.known import Known, forget_known, learn
-from tapec.trace.variants import IN_A_ROW, IN_VAIN, Variants
+from tapec.trace.variants import Variants
 
-__all__ = ["CACHE", "PIECES", "Structure", "cache_clear", "cache_info", "not_by_operations", "structure_of"]
+__all__ = ["CACHE", "PIECES", "Structure", "cache_clear", "cache_info", "structure_of"]
 
 CACHE = Cache()
 PIECES: dict[Any, Any] = {}  # the way back through single operations (`api.one_by_one`)
-MANY = 256  # places in programs where structures are looked at
 OFTEN = 100  # times that a structure is asked for until recordings of it are recognised: that pays about then
 
 
@@ -40,7 +39,7 @@ def cache_clear() -> None:
     """Forget all compiled gradients of tapes."""
     CACHE.clear()
     PIECES.clear()
-    _PLACES.clear()
+    forget_places()
     forget_known()
 
 
@@ -96,38 +95,10 @@ def structure_of(log: Any, request: tuple[Any, ...]) -> Structure:
 
 
 def _newcomer(log: Any) -> Structure:
-    """A structure that was not known. Did none of the last ones come again that ended in the same line?"""
+    """A structure that was not known."""
     if not log.records:
         return Structure(log.scalars)
-    place = _place(log)
-    came_again = [structure for made in place.before if (structure := made()) is not None and structure.times > 1]
-    restless = len(place.before) == IN_A_ROW and not came_again and place.in_vain < IN_VAIN
-    found = Structure(log.scalars, restless)
+    place = place_of(log)
+    found = Structure(log.scalars, place.is_restless)
     place.before.append(ref(found))
     return found
-
-
-class _Place:
-    """A line of the user's program: the last structures that ended there, and how often their operations were new."""
-
-    __slots__ = ("before", "in_vain")
-
-    def __init__(self) -> None:
-        self.before: deque[ref[Structure]] = deque(maxlen=IN_A_ROW)
-        self.in_vain = 0
-
-
-def _place(log: Any) -> _Place:
-    code, lasti = log.records[-1][4:6]
-    place = id(code), lasti
-    if place not in _PLACES and len(_PLACES) == MANY:
-        _PLACES.clear()
-    return _PLACES.setdefault(place, _Place())
-
-
-def not_by_operations(log: Any) -> None:
-    """Its operations were new as well: after some such, structures that end there are compiled at once again."""
-    _place(log).in_vain += 1
-
-
-_PLACES: dict[Any, _Place] = {}

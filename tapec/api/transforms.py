@@ -99,25 +99,25 @@ class Grad(Transform):
             gradient = (Branch(tuple, None, (gradient[0], tree.children[1])), [*gradient[1], *leaves[1:]])
         return Graph(joint.inputs, joint.nodes, joint.outputs[1:], joint.name), gradient
 
-    def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Wrt, too_new: Callable[[], None]) -> Any:
+    def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Wrt) -> tuple[Any, bool]:
         log, is_plain = recorded.trace.log, not (self.has_aux or self.holomorphic or recorded.trace.pending)
         slot = log.slot_of(recorded.results[0]) if is_plain and recorded.tree is LEAF else None
         if slot is None or log.type_of(slot).shape or log.type_of(slot).dtype.kind != "f":
-            return MISS
-        from tapec.api.one_by_one import Question, run_one_by_one  # most functions are compiled at once
+            return MISS, False
+        from tapec.api.one_by_one import run_one_by_one  # most functions are compiled at once
 
-        found = run_one_by_one(
-            Question(log, (slot,), tuple(plan.inputs), [], too_new), rows=False
-        )  # arguments come first
-        if found is None:
-            return MISS
-        for k in plan.inputs:
+        by_slot, _, too_new = run_one_by_one(log, (slot,), tuple(plan.inputs), rows=False)  # arguments come first
+        if by_slot is None:
+            return MISS, too_new
+
+        def of(k: int) -> Any:
             t = info.types[k]
-            found[k] = found[k]._value if k in found else np.zeros(t.shape, t.dtype)[()]
-        leaves = [[None if k is None else found[k] for k in group] for group in plan.leaves]
+            return by_slot[k]._value if k in by_slot else np.zeros(t.shape, t.dtype)[()]
+
+        leaves = [[None if k is None else of(k) for k in group] for group in plan.leaves]
         trees = [unflatten(info.subtrees[key], group) for key, group in zip(plan.keys, leaves)]
         gradient = tuple(trees) if plan.many else trees[0]
-        return (np.asarray(log.values[slot])[()], gradient) if self.value else gradient
+        return (np.asarray(log.values[slot])[()], gradient) if self.value else gradient, False
 
 
 def gradient_template(info: Arguments, plan: Wrt, first: int) -> Template:

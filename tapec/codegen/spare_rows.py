@@ -14,7 +14,6 @@ from tapec.codegen.plan import is_view
 from tapec.codegen.statements import Assign
 from tapec.ir import Node
 from tapec.ir.index import Slot
-from tapec.ir.types import Type
 from tapec.ops.indexing import FULL_SLICE
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ class SpareRow:
     def __init__(self, step: ArrayStep, row: Node, behind: int):
         self.step, self.row, self.behind = step, row, behind
         self.array = step.root_of(row)
-        self.type: Type | None = None  # of what is there
         self.held: list[Node] = []
         self.name = ""
 

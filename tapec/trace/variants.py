@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["IN_A_ROW", "IN_VAIN", "Variants"]
-
-IN_A_ROW = 8  # structures that come once, until what comes next is not worth compiling before it comes again
-IN_VAIN = 3  # times that operations are tried which are as new
+__all__ = ["Variants"]
 
 
 class Variants:

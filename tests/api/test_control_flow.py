@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.api import functions
+from tapec.api import first_sight
 from tapec.api.explain import counted
 from tapec.trace.program import Program
 
@@ -551,7 +551,7 @@ def all_signs(count: int) -> list[np.ndarray]:
 @pytest.fixture
 def all_compiled(monkeypatch):
     """Paths are compiled at first sight, though many in a row are new."""
-    monkeypatch.setattr(functions, "IN_A_ROW", 1000)
+    monkeypatch.setattr(first_sight, "IN_A_ROW", 1000)
 
 
 @pytest.fixture

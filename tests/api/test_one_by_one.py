@@ -8,7 +8,7 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable, constant
-from tapec.api import one_by_one, structures
+from tapec.api import first_sight, one_by_one, structures
 from tapec.api.segment import Segment
 from tapec.errors import InPlaceError, TapeValueError
 from tapec.ir import OPS
@@ -30,7 +30,7 @@ def cleared():
 @pytest.fixture
 def at_first_sight(monkeypatch):
     """No structure is worth compiling before it comes again."""
-    monkeypatch.setattr(structures, "IN_A_ROW", 0)
+    monkeypatch.setattr(first_sight, "IN_A_ROW", 0)
     monkeypatch.setattr(one_by_one, "_FEW", 100)
 
 
@@ -266,7 +266,7 @@ def compilations():
 
 
 def test_structures_that_come_once_are_not_compiled_any_more():
-    for n in range(1, structures.IN_A_ROW + 3):
+    for n in range(1, first_sight.IN_A_ROW + 3):
         run(n)
     before = compilations()
     for n in range(20, 40):
@@ -279,7 +279,7 @@ def test_structures_that_come_once_are_not_compiled_any_more():
 
 
 def test_what_comes_again_is_compiled():
-    for n in range(1, structures.IN_A_ROW + 3):
+    for n in range(1, first_sight.IN_A_ROW + 3):
         run(n)
     run(30)
     before = compilations()
@@ -299,7 +299,7 @@ def test_where_structures_come_again_new_ones_are_compiled():
 
 
 def test_other_places_are_told_apart():
-    for n in range(1, structures.IN_A_ROW + 3):
+    for n in range(1, first_sight.IN_A_ROW + 3):
         run(n)
     x = constant(V)
     with GradientTape() as tape:
@@ -393,7 +393,7 @@ def test_structures_of_new_operations_are_compiled_as_a_whole():
         tape.gradient(y, x)
         return len(tape.shown.segments)
 
-    for n in range(1, structures.IN_A_ROW + 1 + structures.IN_VAIN):
+    for n in range(1, first_sight.IN_A_ROW + 1 + first_sight.IN_VAIN):
         assert run(n) == 1
     before = compilations()
     for n in range(20, 40):
@@ -430,7 +430,7 @@ def numbers(count, seed=0):
 
 def test_paths_that_come_once_are_not_compiled_any_more():
     f = tapec.value_and_grad(root)
-    for a in numbers(structures.IN_A_ROW):
+    for a in numbers(first_sight.IN_A_ROW):
         f(a)
     before = f.cache_info()
     for a in numbers(20, 1):
@@ -444,7 +444,7 @@ def test_paths_that_come_once_are_not_compiled_any_more():
 
 def test_a_path_that_comes_again_is_compiled_and_found():
     f = tapec.grad(root)
-    for a in numbers(structures.IN_A_ROW + 3):
+    for a in numbers(first_sight.IN_A_ROW + 3):
         f(a)
     first, before = f(7.0), f.cache_info()
     assert f(7.0) == pytest.approx(first, rel=1e-12)
@@ -487,7 +487,7 @@ def grown(n):
 def test_trees_as_static_arguments(transform, options, monkeypatch):
     weights = {"b": np.array([0.1, -0.2], np.float32), "n": 3, "w": np.array([[0.4, -0.3], [0.2, 0.5]])}
     f = transform(tree_loss, static_argnums=1, **options)
-    for n in range(1, structures.IN_A_ROW + 1):
+    for n in range(1, first_sight.IN_A_ROW + 1):
         f(weights, grown(n), 0.75)
     before = f.cache_info().compilations
     for n in range(12, 16):
@@ -531,18 +531,18 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_others_are_compiled_as_ever(name):
     f, x = OTHERS[name](), V + 0.5j if name == "holomorphic" else V
-    for n in range(1, structures.IN_A_ROW + 4):
+    for n in range(1, first_sight.IN_A_ROW + 4):
         got, want = f(x, n), OTHERS[name]()(x, n)
         same_structure(got, want)
-    assert f.cache_info().compilations == structures.IN_A_ROW + 3
+    assert f.cache_info().compilations == first_sight.IN_A_ROW + 3
 
 
 def test_what_is_not_finite_is_compiled():
     f = tapec.grad(lambda x, n: np.sum(np.where(x > 0, np.log(x), 0.0)) * n + power(x, n), static_argnums=1)
     with np.errstate(all="ignore"):
-        for n in range(1, structures.IN_A_ROW + 4):
+        for n in range(1, first_sight.IN_A_ROW + 4):
             assert np.isfinite(f(np.array([0.0, 1.0, 2.0]), n)).all()
-    assert f.cache_info().compilations == structures.IN_A_ROW + 3
+    assert f.cache_info().compilations == first_sight.IN_A_ROW + 3
 
 
 def square_of(x, n):
@@ -554,13 +554,13 @@ def square_of(x, n):
 
 def test_what_let_go_of_large_values_is_compiled():
     f, x = tapec.value_and_grad(square_of, static_argnums=1), np.linspace(-1.0, 1.0, 200)
-    for n in range(1, structures.IN_A_ROW + 4):
+    for n in range(1, first_sight.IN_A_ROW + 4):
         same_structure(f(x, n), tapec.value_and_grad(square_of, static_argnums=1)(x, n))
 
 
 def test_under_a_tape_new_paths_are_part_of_the_recording():
     f = tapec.grad(power, static_argnums=1)
-    for n in range(1, structures.IN_A_ROW + 3):
+    for n in range(1, first_sight.IN_A_ROW + 3):
         f(V, n)
     x = constant(V)
     with GradientTape() as tape:
@@ -571,14 +571,14 @@ def test_under_a_tape_new_paths_are_part_of_the_recording():
 
 def test_random_numbers_are_drawn_anew_and_found_by_structure():
     f = tapec.grad(lambda x: np.sum(x * x * np.random.default_rng().uniform(0.5, 1.5, 3)))
-    for _ in range(structures.IN_A_ROW + 5):
+    for _ in range(first_sight.IN_A_ROW + 5):
         assert (np.abs(f(V) / V) > 0.9).all()
     assert f.cache_info().compilations == 1
 
 
 def test_functions_of_new_operations_are_compiled_as_ever():
     f = tapec.grad(lambda x: np.sum(np.sin(x * x) * np.cos(x) + np.exp(np.tanh(x)) / (x + 2.0)))
-    for n in range(1, structures.IN_A_ROW + 20):
+    for n in range(1, first_sight.IN_A_ROW + 20):
         f(np.ones(n))
     before = f.cache_info().compilations
     for n in range(40, 50):
