@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.codegen import compile_graph
+from tapec.codegen.products import AT_ONCE, is_product, rows_at_once
 from tests.codegen.kit import check, drawn, gradient_of, graph_of
 
 LOOP = re.compile(r"^ +for i in range", re.MULTILINE)
@@ -193,3 +195,23 @@ def test_a_matrix_that_no_cache_holds_times_few_columns_or_none(columns):
         return np.sum(np.tanh(x @ w)) + np.sum(np.tanh(x) * x)
 
     check(gradient_of(f, drawn(140000, 4), drawn(4, columns)), drawn(140000, 4), drawn(4, columns))
+
+
+def test_memory_of_an_attention_grows_with_its_length():
+    most = []
+    for length in (1000, 2000, 4000):
+        values = drawn(length, 32), drawn(length, 32), drawn(length, 32)
+        most.append(peak(compile_graph(gradient_of(attended, *values), "function"), values))
+    assert most[2] - most[1] < 2.5 * (most[1] - most[0])  # its square would have grown four times as much
+    assert most[2] < 0.1 * 8 * 4000**2
+
+
+@pytest.mark.parametrize("features, is_quick", [(10, True), (20, True), (90, False)])
+def test_blocks_of_products(features, is_quick):
+    """BLAS multiplies blocks without copies where that leaves enough rows; others are as long as pays."""
+    values = drawn(features, 1500).T.copy(), drawn(1500, features)
+    graph = gradient_of(lambda u, v: np.sum(np.tanh(u @ v.T)), *values)
+    assert all([(rows_at_once(n) is not None) == is_quick for n in graph.nodes if is_product(n)])
+    source = check(graph, *values).source
+    [rows] = {int(n) for n in re.findall(r"for i in range\(0, 1500, (\d+)\)", source)}
+    assert (rows * 1500 * features <= AT_ONCE) == is_quick
