@@ -191,7 +191,7 @@ class CompiledFunction(Copied):
         objects = call.objects()
         with entry.lock, resting_collector(), ExitStack() as at_the_end:
             try:
-                recorded = self._record(entry, call, objects)
+                recorded = self._record(entry, call, objects, daring=False)
             except Exception as own:  # whatever the function raises: the error that it met, or what it makes of it
                 if type(own) is type(error) and str(own) == str(error):
                     return MISS
@@ -260,37 +260,51 @@ class CompiledFunction(Copied):
                     found = self._try(program, objects, as_tensors)
                     if found is not MISS:
                         return found
-            recorded = self._record(entry, call, objects, refused)
+            recorded = self._record(entry, call, objects, refused, daring=entry.volatile is None)
             at_the_end.callback(recorded.let_go)
             self._misses += 1
-            if recorded.trace.volatile is not None:
-                self._transform.refuse(recorded.trace.volatile)
-                if recorded.trace.volatile != LOOKED or recorded.trace.once is None:
-                    entry.volatile = recorded.trace.volatile
-            entry.once = recorded.trace.once
-            found = self._at_first_sight(entry, recorded, as_tensors)
-            if found is not MISS:
-                return found
-            if entry.anew is None:
-                program = entry.program_now(objects) or self._new(Program, entry)
-                entry.limit(program, objects, self._name)
-                if entry.volatile is None:
-                    found = self._try(self._add(entry, program, objects, recorded), objects, as_tensors)
-                    if found is not MISS:
-                        return found
-                    # a guard on a nan, or captured state that another thread is changing
-                    entry.volatile = "what it relied on held no longer when it had been compiled"
-            return self._run_recorded(entry, recorded, objects, as_tensors)
+            try:
+                return self._answer(entry, recorded, objects, as_tensors)
+            except Exception as error:
+                if not (recorded.trace.dared and hangs_on_values(error)):
+                    raise
+            # what could wait has failed in the end: the function may catch that where it stands
+            recorded = self._record(entry, call, objects, refused, daring=False)
+            at_the_end.callback(recorded.let_go)
+            return self._answer(entry, recorded, objects, as_tensors)
 
-    def _record(self, entry: Entry, call: Call, objects: list[Any], refused: bool = False) -> Recorded:
+    def _answer(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
+        """The result of a run, by code for it."""
+        if recorded.trace.volatile is not None:
+            self._transform.refuse(recorded.trace.volatile)
+            if recorded.trace.volatile != LOOKED or recorded.trace.once is None:
+                entry.volatile = recorded.trace.volatile
+        entry.once = recorded.trace.once
+        found = self._at_first_sight(entry, recorded, as_tensors)
+        if found is not MISS:
+            return found
+        if entry.anew is None:
+            program = entry.program_now(objects) or self._new(Program, entry)
+            entry.limit(program, objects, self._name)
+            if entry.volatile is None:
+                found = self._try(self._add(entry, program, objects, recorded), objects, as_tensors)
+                if found is not MISS:
+                    return found
+                # a guard on a nan, or captured state that another thread is changing
+                entry.volatile = "what it relied on held no longer when it had been compiled"
+        return self._run_recorded(entry, recorded, objects, as_tensors)
+
+    def _record(
+        self, entry: Entry, call: Call, objects: list[Any], refused: bool = False, daring: bool = True
+    ) -> Recorded:
         """Run the user's function, to see what it does; if it looks at integers, or was refused as a batch, once more
-        as `trace.making` has it.
+        as `trace.making` has it. For `daring` see `run_traced`.
         """
         leaves = iter(objects)
         values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
         batched = self._transform.batched(values, entry.plan)
         values = self._transform.examples(values, entry.plan)
-        run = partial(run_traced, self._function, call.tree, values, call.dynamic, entry.info.names)
+        run = partial(run_traced, self._function, call.tree, values, call.dynamic, entry.info.names, daring=daring)
         if in_making_batch():
             try:
                 return run(batched, making=True)

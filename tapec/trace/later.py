@@ -8,12 +8,14 @@ are `Later` tensors, and NumPy's operations on them give such tensors again, rec
 
 Computed at once is whatever could turn out otherwise later: operations that may fail, whose shapes hang on values, or
 that take plain arrays, which change without notice; all, where NumPy is told to raise errors, or the function tells it
-what to do about them. Before the first change
-in place of anything, and for who keeps a tensor beyond the run, all that is pending is computed.
+what to do about them. Factorisations and systems of equations wait all the same, for they mostly succeed: where one has
+failed after all, the function runs once more, and that time they do not (`Trace.daring`). Before the first change in
+place of anything, and for who keeps a tensor beyond the run, all that is pending is computed.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from sys import _getframe
 from typing import Any
 from weakref import ref
@@ -45,6 +47,7 @@ __all__ = ["LARGE", "Later", "Pending", "compute_all", "large_input"]
 
 LARGE = 1 << 18  # bytes from which an array is worth the trouble
 _SAFE = frozenset({"elementwise", "reduction", "layout", "product"})  # kinds of ops that fail by types alone
+_FACTORED = frozenset({"cholesky", "inv", "inv_lower", "solve", "solve_lower"})  # those that fail for few matrices
 
 
 class Pending:
@@ -138,10 +141,12 @@ def large_input(tensor: Tensor, pending: list[Any]) -> Tensor:
 
 # -- may it wait? -----------------------------------------------------------------------------------------------------
 def _type_of_result(op: Op, inputs: tuple[Any, ...], params: Any, rec: Recorder) -> Type | None:
-    """The type of an operation that is sure to succeed; None for others."""
-    if (op.kind not in _SAFE and op is not GETITEM) or op.multi or "raise" in np.geterr().values():
+    """The type of an operation that is sure to succeed, or dared; None for others."""
+    trace: Any = rec.trace
+    dared = op.name in _FACTORED and trace.daring
+    if not (dared or op.kind in _SAFE or op is GETITEM) or op.multi or "raise" in np.geterr().values():
         return None
-    captures = rec.trace.captures  # type: ignore[union-attr]
+    captures = trace.captures
     if captures is not None and says_anything(captures.clones.words):
         return None
     types = []
@@ -161,7 +166,10 @@ def _type_of_result(op: Op, inputs: tuple[Any, ...], params: Any, rec: Recorder)
         t = _tried(types[0], inputs, params) if op is GETITEM else op.rule(*types, **dict(params))
     except Exception:  # NumPy says itself what is wrong
         return None
-    return t if t.dtype.kind in "fcb" else None
+    if t.dtype.kind not in "fcb":
+        return None
+    trace.dared = trace.dared or dared
+    return t
 
 
 def _type_of(raw: Any) -> Type:
@@ -233,10 +241,11 @@ def _done(t: Tensor, pending: Pending) -> None:
 
 
 def compute_all(references: list[Any]) -> None:
-    """Compute what is still pending of all that somebody holds."""
+    """Compute what is still pending of all that somebody holds. What fails does so again for whoever reads it."""
     for reference in references:
         t = reference()
         if t is not None:
-            compute(t)
-            t.__class__ = Tensor
+            with suppress(np.linalg.LinAlgError):
+                compute(t)
+                t.__class__ = Tensor
     references.clear()

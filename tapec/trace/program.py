@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from hashlib import blake2b
 from types import CodeType
 from typing import Any, Self
 
@@ -32,6 +31,7 @@ from tapec.trace.idle import forget
 from tapec.trace.paths import Guard, TracedPath, Trie, same_guards
 from tapec.trace.quiet import silenced
 from tapec.trace.run import Recorded
+from tapec.trace.snapshot import held
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
 from tapec.tuples import NamedTuple
@@ -73,7 +73,7 @@ class Program:
         self.compiled: Compiled | None = None
         self.tree: Tree | None = None
         self.lost = ""  # the captured fact that held no longer when last looked at
-        self.arrays: dict[Any, np.ndarray] = {}  # large ones that runs have made, by what is in them
+        self.arrays: dict[Any, list[np.ndarray]] = {}  # large ones that runs have made, by some of what is in them
 
     # -- adding a path ----------------------------------------------------------------------------------------------
     def copy(self) -> Self:
@@ -81,7 +81,7 @@ class Program:
         other = copy(self)
         other.sources, other.checks = dict(self.sources), dict(self.checks)
         other.quiet, other.words = set(self.quiet), set(self.words)
-        other.arrays = dict(self.arrays)
+        other.arrays = {key: [*alike] for key, alike in self.arrays.items()}
         return other
 
     def younger(self) -> Self:
@@ -195,7 +195,11 @@ class Program:
             if first != 0 and np.isfinite(first) and (x == first).all():
                 return builder.emit(FULL, (), (("shape", x.shape), ("value", first.item()), ("dtype", x.dtype)))
         if isinstance(x, np.ndarray) and x.nbytes > BIG and x.dtype.kind in "biufc":
-            x = self.arrays.setdefault((x.shape, x.dtype.str, blake2b(np.ascontiguousarray(x).data).digest()), x)
+            alike = self.arrays.setdefault((x.shape, x.dtype.str, hash(held(x))), [])
+            known = next((a for a in alike if a.tobytes() == x.tobytes()), None)
+            if known is None:
+                alike.append(x)
+            return builder.constant(x if known is None else known)
         return builder.constant(x)
 
     def kept(self, x: np.ndarray, known: bool) -> Node:

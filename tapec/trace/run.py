@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import UnsupportedError, at_user_line
+from tapec.errors import UnsupportedError, at_user_line, errors_of_values, hangs_on_values
 from tapec.ops.define import fold_objects
 from tapec.trace.adapter import Adapter
 from tapec.trace.capture import Captures, Path
@@ -63,12 +63,35 @@ def run_traced(
     names: list[str],
     batched: Sequence[bool] = (),
     making: bool = False,
+    daring: bool = True,
 ) -> Recorded:
     """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs).
 
-    `batched` says which leaves are one example of many, `making` that arrays which the run makes are tensors.
+    `batched` says which leaves are one example of many, `making` that arrays which the run makes are tensors. Where it
+    was `daring`, and something failed, it runs once more: errors are raised where they belong, for who catches them.
     """
-    trace = Trace(making)
+    trace = Trace(making, daring)
+    errors = errors_of_values()
+    try:
+        recorded = _run(trace, function, tree, leaves, dynamic, names, batched)
+    except Exception as error:
+        if not (trace.dared and hangs_on_values(error)):
+            raise
+    else:
+        if not trace.dared or errors_of_values() == errors:
+            return recorded
+    return _run(Trace(making, daring=False), function, tree, leaves, dynamic, names, batched)
+
+
+def _run(
+    trace: Trace,
+    function: Callable[..., Any],
+    tree: Any,
+    leaves: list[Any],
+    dynamic: list[bool],
+    names: list[str],
+    batched: Sequence[bool],
+) -> Recorded:
     if any(map(_has_some, leaves)):
         follow_trace(trace.log)
     captures = Captures(trace)

@@ -25,13 +25,16 @@ class Trace:
     """Records every operation on its tensors, and the facts about values that the run relied on.
 
     `volatile` says why the function must be recorded anew at each call, `once` why this run stands for no other;
-    `variables` are those that were read. `making` tells that the arrays which the run makes are tensors.
+    `variables` are those that were read. `making` tells that the arrays which the run makes are tensors; `daring` that
+    operations on large arrays may wait although they fail for some values, and `dared` that one does (see `later`).
     """
 
     is_trace = True
 
-    def __init__(self, making: bool = False) -> None:
+    def __init__(self, making: bool = False, daring: bool = True) -> None:
         self.making = making
+        self.daring = daring
+        self.dared = False
         self.token = Token()
         self.log = Log()
         self.volatile: str | None = None

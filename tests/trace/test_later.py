@@ -287,3 +287,78 @@ def test_elements_of_an_array_that_is_there_are_tensors(monkeypatch, computed):
     assert computed == []
     with pytest.raises(IndexError):
         tapec.compile(lambda x: x[50])(x)
+
+
+# -- what mostly succeeds ---------------------------------------------------------------------------------------------
+SPD = np.array([[2.0, 0.5], [0.5, 1.0]])
+
+
+def test_factorisations_wait(computed):
+    def f(a, y):
+        factor = np.linalg.cholesky(a * 2.0)
+        z = np.linalg.solve(factor, y)
+        return z @ z + np.sum(np.log(np.diag(factor))) + np.sum(np.linalg.inv(a))
+
+    y = np.array([1.0, 2.0])
+    value, _ = tapec.value_and_grad(f)(SPD, y)
+    assert computed == []
+    assert value == pytest.approx(f(SPD, y))
+
+
+@pytest.mark.parametrize("first", [SPD, -SPD])
+def test_the_function_catches_what_fails_in_the_end(first, computed):
+    """Nobody looks at the factor while the function runs, so it is the generated code that fails."""
+    runs = []
+
+    def f(a):
+        runs.append(1)
+        try:
+            factor = np.linalg.cholesky(a)
+        except np.linalg.LinAlgError:
+            return 7.0 * np.sum(a)
+        return np.sum(factor)
+
+    compiled = tapec.compile(f)
+    for a in (first, -first, first):
+        assert compiled(a) == f(a)
+
+
+def test_the_function_catches_what_fails_when_it_is_read():
+    def f(a):
+        try:
+            factor = np.linalg.cholesky(a)
+        except np.linalg.LinAlgError:
+            return 7.0 * np.sum(a)
+        return np.sum(factor) if np.sum(factor) > 0 else np.sum(a)
+
+    compiled = tapec.compile(f)
+    for a in (-SPD, SPD, -SPD):
+        assert compiled(a) == f(a)
+
+
+def test_who_catches_errors_elsewhere_has_those_that_are_raised_there():
+    def f(a):
+        factor = np.linalg.cholesky(a)
+        try:
+            return np.sum(a) if factor[0, 0] > 0 else np.sum(factor)
+        except ValueError:
+            return -1.0
+
+    np.testing.assert_allclose(tapec.compile(f)(SPD), f(SPD))
+    compiled = tapec.compile(f)
+    for _ in range(3):
+        with pytest.raises(np.linalg.LinAlgError) as caught:
+            compiled(-SPD)
+        assert caught.value.__notes__ == [f"at test_later.py:{f.__code__.co_firstlineno + 1}"]
+
+
+def test_what_fails_and_is_not_caught_tells_its_line_and_leaves_nothing_behind():
+    def f(a):
+        return np.sum(np.linalg.solve(a, a @ a))
+
+    gradient = tapec.grad(f)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular") as caught:
+        gradient(np.zeros((2, 2)))
+    assert caught.value.__notes__ == [f"at test_later.py:{f.__code__.co_firstlineno + 1}"]
+    assert caught.value.__context__ is None
+    np.testing.assert_allclose(gradient(SPD), np.ones((2, 2)), atol=1e-14)
