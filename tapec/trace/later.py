@@ -47,7 +47,9 @@ __all__ = ["LARGE", "Later", "Pending", "compute_all", "large_input"]
 
 LARGE = 1 << 18  # bytes from which an array is worth the trouble
 _SAFE = frozenset({"elementwise", "reduction", "layout", "product"})  # kinds of ops that fail by types alone
-_FACTORED = frozenset({"cholesky", "inv", "inv_lower", "solve", "solve_lower"})  # those that fail for few matrices
+_FACTORED = frozenset(  # ops that fail for few matrices
+    {"cholesky", "inv", "inv_lower", "solve", "solve_lower", "scipy.linalg.solve_triangular"}
+)
 
 
 class Pending:

@@ -305,6 +305,17 @@ def test_factorisations_wait(computed):
     assert value == pytest.approx(f(SPD, y))
 
 
+def test_triangular_systems_wait(computed):
+    pytest.importorskip("scipy")
+    from tapec.scipy import linalg
+
+    def f(a):
+        return np.sum(linalg.cho_solve(linalg.cho_factor(a), a[0]))
+
+    assert tapec.compile(f)(SPD) == pytest.approx(1.0)
+    assert computed == []
+
+
 @pytest.mark.parametrize("first", [SPD, -SPD])
 def test_the_function_catches_what_fails_in_the_end(first, computed):
     """Nobody looks at the factor while the function runs, so it is the generated code that fails."""
