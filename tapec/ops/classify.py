@@ -78,7 +78,7 @@ def _takes_complex(op: Op) -> bool:
 _TOLD_TEXT = {
     "no gradient": """
         allclose argwhere array_equal array_equiv einsum_path fix flatnonzero iscomplex isclose isin isneginf isposinf
-        isreal ix_ nanargmax nanargmin ravel_multi_index unique_all unique_counts unique_inverse unique_values
+        isreal ix_ nanargmax nanargmin ravel_multi_index
         diag_indices_from tril_indices_from triu_indices_from""",
     "creation": """
         arange bartlett blackman diag_indices empty empty_like eye fftfreq frombuffer fromfile fromfunction fromiter
@@ -96,7 +96,8 @@ _TOLD_TEXT = {
     # what gets tensors in through their elements, or through other functions
     "composite": """
         array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray full full_like row_stack frompyfunc
-        vectorize c_ r_ broadcast ndenumerate poly1d""",
+        vectorize c_ r_ broadcast ndenumerate poly1d intersect1d setdiff1d setxor1d union1d unique unique_all
+        unique_counts unique_inverse unique_values""",
 }
 _TOLD = {name: kind for kind, names in _TOLD_TEXT.items() for name in names.split()}
 REFUSED = {

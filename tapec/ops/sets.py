@@ -1,4 +1,8 @@
-"""Sets and bits: no gradient, and mostly a result whose shape depends on values."""
+"""Sets and bits, mostly with results whose shapes depend on values.
+
+What a set of real or complex numbers has is picked from the arrays it is made of, and gradients flow to where it comes
+from: of equal numbers to the first one.
+"""
 
 from __future__ import annotations
 
@@ -52,6 +56,10 @@ def _sets(op: Op, *xs: Any, **flags: Any) -> Any:
     return found if len(found) > 1 else found[0]
 
 
+def _has_gradient(*xs: Any) -> bool:
+    return any([x.dtype.kind in "fc" for x in xs])
+
+
 @implements(np.unique)
 def unique(
     ar: Any,
@@ -66,7 +74,13 @@ def unique(
     flags = {"return_index": return_index, "return_inverse": return_inverse, "return_counts": return_counts}
     if not equal_nan:
         flags["equal_nan"] = False
-    return _sets(_UNIQUE, ar, **flags, axis=axis)
+    x = as_array(ar)
+    if not _has_gradient(x):
+        return _sets(_UNIQUE, x, **flags, axis=axis)
+    _, index, *rest = _sets(_UNIQUE, x, **{**flags, "return_index": True}, axis=axis)
+    values = np.ravel(x)[index] if axis is None else np.take(x, index, axis)
+    found = (values, index, *rest) if return_index else (values, *rest)
+    return found if len(found) > 1 else values
 
 
 @implements(np.unique_values)
@@ -98,22 +112,40 @@ def _named(name: str, found: Any) -> Any:
 
 @implements(np.intersect1d)
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    return _sets(_INTERSECT, ar1, ar2, assume_unique=assume_unique, return_indices=return_indices)
+    x, y = as_array(ar1), as_array(ar2)
+    if not _has_gradient(x, y):
+        return _sets(_INTERSECT, x, y, assume_unique=assume_unique, return_indices=return_indices)
+    values, *places = _sets(_INTERSECT, x, y, assume_unique=assume_unique, return_indices=True)
+    dtype = values.dtype
+    values = np.ravel(x)[places[0]] if _has_gradient(x) else np.ravel(y)[places[1]]
+    values = values if values.dtype == dtype else values.astype(dtype)
+    return (values, *places) if return_indices else values
 
 
 @implements(np.union1d)
 def union1d(ar1: Any, ar2: Any) -> Any:
-    return _sets(_UNION, ar1, ar2)
+    x, y = as_array(ar1), as_array(ar2)
+    return unique(np.concatenate((x, y), axis=None)) if _has_gradient(x, y) else _sets(_UNION, x, y)
 
 
 @implements(np.setdiff1d)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    return _sets(_DIFFERENCE, ar1, ar2, assume_unique=assume_unique)
+    x, y = as_array(ar1), as_array(ar2)
+    if not _has_gradient(x):
+        return _sets(_DIFFERENCE, x, y, assume_unique=assume_unique)
+    x = np.ravel(x) if assume_unique else unique(x)
+    return x[isin(x, y, invert=True)]
 
 
 @implements(np.setxor1d)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    return _sets(_XOR, ar1, ar2, assume_unique=assume_unique)
+    x, y = as_array(ar1), as_array(ar2)
+    if not _has_gradient(x, y):
+        return _sets(_XOR, x, y, assume_unique=assume_unique)
+    both = np.concatenate((x, y), axis=None) if assume_unique else np.concatenate((unique(x), unique(y)))
+    both = np.sort(both)
+    differs, end = both[1:] != both[:-1], np.ones(1, bool)
+    return both[np.concatenate((end, differs)) & np.concatenate((differs, end))] if both.size else both
 
 
 @implements(np.trim_zeros)
