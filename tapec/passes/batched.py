@@ -140,7 +140,7 @@ def number_of(row: Node) -> int:
 
 def rows_of_one(vectors: list[Node]) -> bool:
     """Are they all rows of one matrix?"""
-    return all([is_row(v) and v.inputs[0] is vectors[0].inputs[0] for v in vectors])
+    return is_row(vectors[0]) and all([is_row(v) and v.inputs[0] is vectors[0].inputs[0] for v in vectors])
 
 
 def bare(node: Node) -> Node:

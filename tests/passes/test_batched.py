@@ -90,6 +90,28 @@ def test_sums_over_the_same_steps_share_their_rows():
     assert sorted(map(set, stacks), key=str) == [{"cos"}, {"input"}, {"sin"}]
 
 
+@pytest.mark.parametrize("first", [0, 3])
+def test_an_argument_among_the_rows_of_another(first):
+    """As the state that a recurrent net begins with, which has no inputs."""
+    vectors = [f"%{k}" for k in range(6)]
+    vectors[first] = "%b0"
+    _, made = run(
+        "; ".join(total([(f"%a{k}", v) for k, v in enumerate(vectors)], ROWS_OF_X)), f"{INPUTS}, {LONG}, {SHORT}"
+    )
+    assert names(made).count("stack") == 2
+    w, b, x = RNG.standard_normal((5, 5)), RNG.standard_normal(5), RNG.standard_normal((5, 5))
+
+    def loss(w, b, x):
+        h = 0.0
+        for v in (b, *x):
+            h = h + np.sum(np.tanh(w @ v + h))
+        return h
+
+    with tapec.settings(optimize=False):
+        wanted = tapec.grad(loss)(w, b, x)
+    np.testing.assert_allclose(tapec.grad(loss)(w, b, x), wanted, rtol=1e-10)
+
+
 def test_other_vectors_are_stacked_and_other_summands_added():
     lines = outers(5)
     lines[0] = "getitem %u {index=(5,)} !ct"
