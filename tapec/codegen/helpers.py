@@ -33,9 +33,9 @@ __all__ = [
 def add_at(target, *index_and_values):
     """target[index] += values for index arrays of the first axes, where a position that comes twice gets both.
 
-    np.add.at, by places in the flat array: for those it is fast. In rows two numbers side by side are added as one
-    complex number, which halves the places. Short rows are added column by column, as many as stay in the cache, long
-    ones a few at a time.
+    np.add.at, by places in the flat array: for those it is fast. In rows two numbers that lie side by side are added as
+    one complex number, which halves the places. Short rows are added column by column, as many as stay in the cache,
+    long ones a few at a time.
     """
     *index, values = index_and_values
     if not target.flags.c_contiguous:
@@ -51,7 +51,8 @@ def add_at(target, *index_and_values):
     flat, width, values = target.reshape(-1), target[(0,) * len(index)].size, np.asarray(values)
     if values.size > 1:
         values = values.reshape(*values.shape[: values.ndim - (target.ndim - len(index))], width)
-        if width % 2 == 0 and target.dtype.char in "fd" and values.dtype == target.dtype:
+        as_in_target = values.dtype == target.dtype and values.strides[-1] == values.itemsize
+        if width % 2 == 0 and target.dtype.char in "fd" and as_in_target:
             pair = target.dtype.char.upper()
             flat, values, width = flat.view(pair), values.view(pair), width // 2
     else:

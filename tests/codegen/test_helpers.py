@@ -119,6 +119,29 @@ def test_short_rows_take_the_memory_of_their_places(shape, spread):
     assert peak < (1.1 + 2.0 * spread) * index.nbytes
 
 
+@pytest.mark.parametrize("count", [60, 5000])
+@pytest.mark.parametrize("shape", [(4,), (20,), (2, 6)])
+def test_values_that_do_not_lie_side_by_side(shape, count):
+    rng = np.random.default_rng(6)
+    index, values = rng.integers(-50, 50, count), rng.normal(size=(count, *shape))
+    narrow = np.broadcast_to(values[..., :1], values.shape)
+    for given in (np.asfortranarray(values), np.repeat(values, 2, axis=-1)[..., ::2], narrow):
+        target, wanted = np.zeros((2, 50, *shape))
+        np.add.at(wanted, index, given)
+        add_at(target, index, given)
+        np.testing.assert_allclose(target, wanted, rtol=1e-12)
+
+
+def test_weights_of_rows_in_any_memory_order():
+    rng = np.random.default_rng(7)
+    table, index, weights = rng.normal(size=(50, 20)), rng.integers(0, 50, 40), rng.normal(size=(40, 20))
+    f = tapec.grad(lambda table, index, weights: np.sum(table[index] * weights))
+    wanted = np.zeros_like(table)
+    np.add.at(wanted, index, weights)
+    for given in (weights, np.asfortranarray(weights), np.repeat(weights, 2, axis=1)[:, ::2]):
+        np.testing.assert_allclose(f(table, index, given), wanted, rtol=1e-12)
+
+
 def test_places_that_come_twice_in_generated_code():
     rng = np.random.default_rng(2)
     table, vector = rng.normal(size=(20, 30)), rng.normal(size=50)
