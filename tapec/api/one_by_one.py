@@ -95,7 +95,7 @@ def _has_kinks(log: Any) -> bool:
 
 def _is_root(entry: Any) -> bool:
     exponent = entry[1][1]
-    return type(exponent) not in NUMBERS or exponent % 1 != 0
+    return type(exponent) not in NUMBERS or type(exponent) is complex or exponent % 1 != 0
 
 
 def _bytes(value: Any) -> int:
@@ -254,7 +254,7 @@ def _key(step: Step, values: list[Any], given: tuple[bool, ...], settings: Any) 
             key.append(v.shape)
             key.append(v.dtype)
         elif kind in NUMBERS:
-            key.append(v if op.name in POWERS else kind)
+            key.append((kind, v) if op.name in POWERS else kind)
         else:
             key.append(v.dtype)
     if len(places) > 1:

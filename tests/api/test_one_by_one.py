@@ -124,6 +124,17 @@ def test_complex_programs(at_first_sight):
     assert_same(lambda z, x: np.sum(z * z * x), V + 1j * V[::-1], V)
 
 
+def test_exponents_that_are_equal_numbers_of_other_kinds(at_first_sight):
+    """A complex one makes what is complex, of which a real base gets the real part."""
+    assert_same(lambda x, y: np.real(np.sum(x ** (2 + 0j))) + np.sum(y**2), V, V)
+    assert_same(lambda x, y: np.sum(y**2) + np.real(np.sum(x ** (2 + 0j))), V, V)
+    assert_same(lambda z: np.sum(np.real(z**2 * z ** (2 + 0j))), V + 1j * V[::-1])
+
+
+def test_complex_exponents_beside_kinks(at_first_sight):
+    assert_same(lambda x: np.sum(np.maximum(x, 0.5) * np.real((x + 2.0) ** (2 + 1j))), V, pieces=False)
+
+
 def test_a_gradient_to_start_from(at_first_sight):
     assert_same(lambda w, v: w @ v, W, V, seed=np.array([2.0, -3.0]))
 
