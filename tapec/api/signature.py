@@ -228,9 +228,11 @@ def leaf_key(x: Any, dynamic: bool) -> Any:
 def _static_key(x: Any) -> Any:
     """Equal for what is the same; 1 equals 1.0, and 0.0 equals -0.0."""
     kind = type(x)
-    if kind is tuple:
+    if isinstance(x, tuple):
         return (kind, tuple(map(_static_key, x)))
-    if kind is float or kind is complex:
+    if isinstance(x, frozenset):
+        return (kind, frozenset(map(_static_key, x)))
+    if isinstance(x, (float, complex, np.inexact)):
         return (kind, repr(x))
     try:
         hash(x)

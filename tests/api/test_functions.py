@@ -313,6 +313,21 @@ def test_static_arguments():
     np.testing.assert_allclose(f(np.array([1.0, 2.0]), 2, how=("prod",)), [8.0, 4.0])
 
 
+def test_static_arguments_that_are_equal_and_not_the_same():
+    pair = namedtuple("pair", ["n", "m"])
+    first = tapec.compile(lambda x, p: x * p[0], static_argnums=1)
+    summed = tapec.compile(lambda x, p: x * sum(p), static_argnums=1)
+    x = np.arange(2)
+    for make in (lambda n: (n, 2), lambda n: pair(n, 2), lambda n: (pair(n, 2).n, 3)):
+        for n in (1, 1.0, True, 0.0, -0.0, np.float64(0.0), np.float64(-0.0), 1, 1.0):
+            found, wanted = first(x, make(n)), x * n
+            assert found.dtype == wanted.dtype
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+            np.testing.assert_array_equal(found, wanted)
+    for n in (1, 1.0, 1):
+        assert summed(x, frozenset({n, 2})).dtype == (x * (n + 2)).dtype
+
+
 def test_gradient_of_what_is_not_used_is_zero():
     g = tapec.grad(lambda x, y: np.sum(x), argnums=(0, 1))(np.ones(2), {"w": np.ones((2, 2)), "k": 1.0})
     np.testing.assert_array_equal(g[1]["w"], np.zeros((2, 2)))
