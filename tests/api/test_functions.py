@@ -641,6 +641,25 @@ def test_check_grads_finds_a_kink():
         tapec.check_grads(lambda x: np.sum(np.maximum(x, 0.0)), (np.array([0.0, 1.0]),), order=1)
 
 
+def test_check_grads_of_a_net_with_kinks_in_reach():
+    rng = np.random.default_rng(0)
+    weights, x = [rng.normal(size=(30, 30)) * 0.3 for _ in range(3)], rng.normal(size=(20, 30))
+
+    def loss(weights, relu=lambda h: np.maximum(h, 0.0)):
+        h = x
+        for w in weights:
+            h = relu(h @ w)
+        return np.mean(h**2)
+
+    @tapec.custom_gradient
+    def wrong(h):
+        return np.maximum(h, 0.0), lambda ct: np.where(h > 0.0, 1.001 * ct, 0.0)
+
+    tapec.check_grads(loss, (weights,), order=1)
+    with pytest.raises(tapec.errors.GradientCheckError, match="reverse mode, order 1"):
+        tapec.check_grads(lambda weights: loss(weights, wrong), (weights,), order=1, modes=("reverse",))
+
+
 def test_check_grads_finds_a_wrong_rule():
     @tapec.custom_gradient
     def wrong(x):
