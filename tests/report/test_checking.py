@@ -72,6 +72,17 @@ def test_complex_step_wants_complex_results():
     assert complex_step(lambda t: t * t + 3 * t) == pytest.approx(3.0, rel=1e-15)
 
 
+def test_complex_step_does_not_end_in_an_array_of_real_numbers(recwarn):
+    def along(t):
+        total = np.zeros(1)
+        np.add.at(total, [0], np.array([t + 2.0]))
+        return (total * total)[0] + 0 * t
+
+    assert complex_step(along) is None
+    assert check_direction(along, 4.0).status == "ok"
+    assert not recwarn.list
+
+
 def test_ridders_knows_its_error():
     slope, error = ridders(np.exp, 0.1)
     assert abs(slope - 1) <= 10 * error < 1e-10
