@@ -108,9 +108,13 @@ class Binder:
         self.variadic = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
         numbers = {n + len(self.names) if isinstance(n, int) and n < 0 else n for n in _as_tuple(static_argnums)}
         self.static = numbers | set(_as_tuple(static_argnames))
-        unknown = {n for n in self.static if isinstance(n, str)} - {p.name for p in parameters}
-        if unknown and parameters and not any(p.kind is p.VAR_KEYWORD for p in parameters):
-            missing, names = min(unknown), ", ".join(p.name for p in parameters)
+        unknown: set[Any] = set() if self.surplus_keywords else {n for n in self.static if isinstance(n, str)}
+        unknown -= {p.name for p in parameters}
+        if not self.variadic:
+            count = len(self.names)
+            unknown |= {n for n in _as_tuple(static_argnums) if isinstance(n, int) and not -count <= n < count}
+        if unknown and parameters:
+            missing, names = min(unknown, key=str), ", ".join(p.name for p in parameters)
             raise ValueError(at_user_line(f"there is no argument {missing!r} to be static; the arguments are {names}"))
         self.plain = all(p in positional or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
         self.simple = len(self.names) if self.plain and self.signature is not None else -1

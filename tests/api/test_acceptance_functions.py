@@ -135,3 +135,7 @@ def test_static_arguments_counted_from_the_end():
 def test_a_static_name_that_is_no_argument():
     with pytest.raises(ValueError, match="no argument 'm' to be static; the arguments are a, n"):
         tapec.grad(lambda a, n: a * n, static_argnames="m")
+    for position in (2, -3):
+        with pytest.raises(ValueError, match=f"there is no argument {position} to be static; the arguments are a, n"):
+            tapec.grad(lambda a, n: a * n, static_argnums=(1, position))
+    assert tapec.grad(lambda a, *n: a * n[1], static_argnums=2)(2.0, 5, 3) == 3.0
