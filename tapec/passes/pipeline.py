@@ -43,7 +43,7 @@ from tapec.passes.rules import (
     TWINS,
     ZEROS,
 )
-from tapec.passes.seldom import SOURCES, Seldom, is_multiple, is_step, multiplies_with_placed
+from tapec.passes.seldom import SOURCES, Seldom, is_multiple, is_step, meets_rows, multiplies_with_placed
 from tapec.passes.transparent import transparent
 
 if TYPE_CHECKING:
@@ -62,6 +62,13 @@ GUARDS = Seldom(
     of=multiplies_with_placed,
 )
 INVERSES = Seldom("Solve by the inverses that are there.", "inverses", "shared_inverses", "inv")
+ROWS = Seldom(
+    "Multiply rows that repeat before they are taken, and after they are added up.",
+    "rows",
+    "rows_once",
+    "matmul scatter",
+    on=meets_rows,
+)
 BATCHED = Seldom(
     "Do at once what an unrolled loop does step by step with one matrix.",
     "batched",
@@ -85,6 +92,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("triangles", RuleSet("Inverses of and systems with triangular matrices by blocks.", TRIANGLES)),
     ("sums", RuleSet("Factors come after sums of what is selected.", CHOSEN_SUMS)),
     ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS, *SHAPES, TWINS, FOLD)),
+    ("rows", ROWS),
     ("multiples", MULTIPLES),
     ("reciprocals", RuleSet("Divide small arrays rather than large ones.", RECIPROCALS)),
     ("ends", RuleSet("Running sums that are read at one place are sums.", ENDS)),

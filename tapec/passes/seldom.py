@@ -8,7 +8,7 @@ from importlib import import_module
 from tapec.ir import CONSTANT, CT, Graph, Node, Op, is_literal
 from tapec.passes.numbering import heads
 
-__all__ = ["PRODUCTS", "SOURCES", "Head", "Seldom", "is_multiple", "is_step", "multiplies_with_placed"]
+__all__ = ["PRODUCTS", "SOURCES", "Head", "Seldom", "is_multiple", "is_step", "meets_rows", "multiplies_with_placed"]
 
 Head = tuple[bool, tuple[Op, ...]]  # of cotangents? the op, and those of its operands
 SOURCES = frozenset({"where", "scatter", "tril", "triu", "diag", "eye", "setitem"})  # without these nothing is empty
@@ -60,6 +60,12 @@ def is_step(head: Head) -> bool:
     cotangent, (op, *operands) = head
     names = [o.name for o in operands]
     return "getitem" in names if op.name == "matmul" else cotangent and "multiply" in names
+
+
+def meets_rows(head: Head) -> bool:
+    """Are rows taken that are multiplied, or products added up at places?"""
+    (op, *operands) = head[1]
+    return bool(operands) and operands[0].name == ("getitem" if op.name == "matmul" else "matmul")
 
 
 def multiplies_with_placed(graph: Graph) -> bool:

@@ -15,7 +15,7 @@ from tapec.passes.report import Report
 from tests.passes.support import text
 
 NAMES = ["transparent", "dce", "cse", "masks", "guards", "fold", "layout", "factors", "stability"]
-NAMES += ["inverses", "triangles", "sums", "algebra", "multiples", "reciprocals", "ends", "batched"]
+NAMES += ["systems", "inverses", "triangles", "sums", "algebra", "rows", "multiples", "reciprocals", "ends", "batched"]
 
 
 def gradient(f, *shapes, wrt=(0,)):

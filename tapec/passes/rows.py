@@ -1,0 +1,141 @@
+"""Rows that repeat are multiplied before they are taken, and added up before they are multiplied.
+
+    x[i] @ w                                                (x @ w)[i]
+    add_at(zeros, i, d @ w.T)                               add_at(zeros, i, d) @ w.T
+    x[i].T @ d                                              x.T @ add_at(zeros, i, d)
+
+where i is longer than x, as the edges of a graph are more than its nodes. Each row is the same product; what changes is
+the order in which sums are added up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from typing import Any
+
+from tapec.ir import Builder, Graph, Node, prune
+from tapec.ir.index import Slot
+from tapec.ops import Symbol, apply
+from tapec.ops.indexing import GETITEM, SCATTER
+from tapec.ops.layout import TRANSPOSE
+
+__all__ = ["rows_once"]
+
+ADDING, TAKING = (
+    32,
+    8,
+)  # multiplications in a product that take as long as an element that is added at a place, or taken
+ROWS = (Slot(0),)  # x[i]
+
+
+def rows_once(graph: Graph) -> Graph:
+    """Multiply rows once, however often they are taken."""
+    uses = Counter(chain(chain.from_iterable([n.inputs for n in graph.nodes]), graph.outputs))
+    added = {n: n.inputs[0] for n in graph.nodes if is_added_product(n, uses)}
+    there = {(product.inputs[0], n.inputs[1]) for n, product in added.items()}
+    found = {*added}
+    for node in graph.nodes:
+        if is_product_by_rows(node, there):
+            found.add(node)
+            transposed = node.inputs[0]
+            uses[transposed] -= 1
+            uses[transposed.inputs[0]] -= not uses[transposed]
+    found.update([n for n in graph.nodes if is_product_of_rows(n, uses)])
+    return prune(Multiplying(graph, found).run()) if found else graph
+
+
+def repeats(rows: Node) -> bool:
+    """Are rows of a matrix taken, at least twice as many as there are?"""
+    if rows.op is not GETITEM or len(rows.inputs) != 2 or rows.param("index") != ROWS:
+        return False
+    return rows.inputs[0].type.ndim == rows.type.ndim == 2 and len_of(rows) >= 2 * len_of(rows.inputs[0]) > 0
+
+
+def len_of(node: Node) -> int:
+    return node.type.shape[0]
+
+
+def is_product_of_rows(node: Node, uses: Counter[Node]) -> bool:
+    """Is it x[i] @ w, and x[i] not needed otherwise?"""
+    if node.op.name != "matmul" or not repeats(node.inputs[0]) or uses[node.inputs[0]] > 1:
+        return False
+    rows, w = node.inputs
+    if w.type.ndim > 2 or rows.type.dtype != node.type.dtype:
+        return False
+    return saves(len_of(rows.inputs[0]), rows, w, TAKING * (columns(w) - len_of(w)))
+
+
+def is_product_by_rows(node: Node, there: set[tuple[Node, Node]]) -> bool:
+    """Is it x[i].T @ d, and d added up at i anyway?"""
+    if node.op.name != "matmul" or node.inputs[0].op is not TRANSPOSE:
+        return False
+    rows, d = node.inputs[0].inputs[0], node.inputs[1]
+    return repeats(rows) and node.inputs[0].param("axes") == (1, 0) and (d, rows.inputs[1]) in there
+
+
+def is_added_product(node: Node, uses: Counter[Node]) -> bool:
+    """Is it a product whose rows are added up at places that repeat, and no less work than adding its left factor?"""
+    if node.op is not SCATTER or node.role is None or len(node.inputs) != 2 or node.param("index") != ROWS:
+        return False
+    product, at = node.inputs
+    if product.op.name != "matmul" or uses[product] > 1 or product.role is None or product.type.ndim != 2:
+        return False
+    d, w = product.inputs
+    if w.type.ndim != 2 or d.type.ndim != 2 or at.type.ndim != 1 or d.type.dtype != product.type.dtype:
+        return False
+    return len_of(d) >= 2 * len_of(node) > 0 and saves(len_of(node), d, w, ADDING * (len_of(w) - columns(w)))
+
+
+def saves(n: int, x: Node, w: Node, more: int) -> bool:
+    """Is x @ w for n rows less work, where each row of x costs so much more to be moved?"""
+    return (len_of(x) - n) * w.type.size >= more * len_of(x)
+
+
+def columns(w: Node) -> int:
+    return w.type.shape[1] if w.type.ndim == 2 else 1
+
+
+class Multiplying(Builder):
+    """One walk over the graph, which is made anew."""
+
+    def __init__(self, graph: Graph, found: set[Node]):
+        super().__init__()
+        self.start = graph
+        self.found = found
+        self.new: dict[Node, Node] = {}
+
+    def run(self) -> Graph:
+        graph, new = self.start, self.new
+        for node in graph.nodes:
+            if node in self.found:
+                self.origin, self.role = node.origin, node.role
+                new[node] = self.once(node)
+                new[node].name = new[node].name or node.name
+                continue
+            inputs = tuple([new.get(i, i) for i in node.inputs])
+            new[node] = self.add(node if inputs == node.inputs else node.with_inputs(inputs))
+        return Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name)
+
+    def symbol(self, node: Node) -> Any:
+        return Symbol(self.new.get(node, node), self)
+
+    def once(self, node: Node) -> Node:
+        """The same, with a product of fewer rows."""
+        first, second = node.inputs
+        if node.op is SCATTER:
+            d, w = first.inputs
+            result = self.added(d, second, len_of(node)) @ self.symbol(w)
+        elif first.op is TRANSPOSE:
+            x, at = first.inputs[0].inputs
+            result = self.symbol(x).T @ self.added(second, at, len_of(x))
+        else:
+            x, at = first.inputs
+            result = apply(GETITEM, (self.symbol(x) @ self.symbol(second), self.symbol(at)), first.params)
+        made: Node = result.node
+        return made
+
+    def added(self, d: Node, at: Node, rows: int) -> Any:
+        """The rows of d, added up at these places."""
+        shape = (rows, *d.type.shape[1:])
+        return apply(SCATTER, (self.symbol(d), self.symbol(at)), (("shape", shape), ("index", ROWS)))
