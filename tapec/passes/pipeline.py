@@ -41,6 +41,7 @@ from tapec.passes.rules import (
     SYMMETRIES,
     TRIANGLES,
     TWINS,
+    WEIGHTS,
     ZEROS,
 )
 from tapec.passes.seldom import SOURCES, Seldom, is_multiple, is_step, meets_rows, multiplies_with_placed
@@ -53,7 +54,20 @@ __all__ = ["PIPELINE", "optimize", "run_passes"]
 
 Pass = Callable[[Graph], Graph]
 SHAPES = (LAYOUT, INDEXING, SLICES, DIAGONALS, REDUCTIONS, SPREADS, SYMMETRIES)
-NUMBERS = (ALGEBRA, PARTS, POWERS, EXPONENTIALS, ZEROS, SCALES, PRODUCTS, CONTRACTIONS, FACTORS, SELECTIONS, FAST)
+NUMBERS = (
+    ALGEBRA,
+    PARTS,
+    POWERS,
+    EXPONENTIALS,
+    ZEROS,
+    SCALES,
+    PRODUCTS,
+    WEIGHTS,
+    CONTRACTIONS,
+    FACTORS,
+    SELECTIONS,
+    FAST,
+)
 GUARDS = Seldom(
     "Keep infinities out of products with nothing.",
     "guards",

@@ -722,6 +722,26 @@ CASES = {
             f"divide %x, %r !ct; {SUM('%0', '1,', False)} !ct",
         ],
     ),
+    "factor-out-of-sum-of-outer": Case(
+        "%x: f64[6,5], %u: f64[6,1], %v: f64[5], %w: f64[6,5]",
+        [
+            (
+                "multiply %u, %v !ct; multiply %0, %x !ct; sum %1 {axis=(0,), keepdims=False} !ct",
+                "multiply %x, %u !ct; sum %0 {axis=(0,), keepdims=False} !ct; multiply %1, %v !ct",
+            ),
+            (
+                "multiply %u, %v !ct; multiply %0, %x !ct; sum %1 {axis=(1,), keepdims=True} !ct; return %0, %2",
+                "multiply %u, %v !ct; multiply %x, %v !ct; sum %1 {axis=(1,), keepdims=True} !ct; "
+                "multiply %2, %u !ct; return %0, %3",
+            ),
+        ],
+        [
+            "multiply %u, %v; multiply %0, %x; sum %1 {axis=(0,), keepdims=False}",
+            "multiply %u, %v !ct; multiply %0, %x !ct; sum %1 {axis=(0, 1), keepdims=False} !ct",
+            "multiply %w, %v !ct; multiply %0, %x !ct; sum %1 {axis=(1,), keepdims=False} !ct",
+            "multiply %u, %v !ct; multiply %0, %x !ct; sum %1 {axis=(0,), keepdims=False} !ct; return %1, %2",
+        ],
+    ),
     "factor-out-of-sum-of-product": Case(
         FACTOR,
         [

@@ -32,6 +32,7 @@ __all__ = [
     "SYMMETRIES",
     "TRIANGLES",
     "TWINS",
+    "WEIGHTS",
     "ZEROS",
 ]
 
@@ -64,4 +65,5 @@ STABILITY = Table("stability", "STABILITY", "exp log")
 SYMMETRIES = Table("symmetries", "SYMMETRIES", "sum transpose")
 TRIANGLES = Table("triangles", "TRIANGLES", "inv solve")
 TWINS = Table("reductions", "TWINS", "mean sum")
+WEIGHTS = Table("weights", "WEIGHTS", "matmul")
 ZEROS = Table("zeros", "ZEROS")

@@ -18,7 +18,7 @@ from tapec.passes.rules.scales import is_mild
 
 __all__ = ["REDUCTIONS", "TWINS"]
 
-a, b, x = variables("a b x")
+a, b, u, x = variables("a b u x")
 k = number("k")
 MOST = 8  # parts that are added one by one whatever their size
 LARGE = 1 << 12  # elements of a part from which an addition costs little beside its work
@@ -193,6 +193,15 @@ def _has_common_factor_beside(y: Node, x: Node, a: Node, b: Node, uses: Any) -> 
     return a.type == x.type and uses(y.inputs[0]) == 1 and _has_common_factor(y, x, b, uses)
 
 
+def _has_small_factors(y: Node, u: Node, b: Node, a: Node, uses: Any) -> bool:
+    """Are u and b much smaller than their product, and b one number along all axes that are added up?"""
+    product, axis = y.inputs[0], y.param("axis")
+    if a.type != product.type or not are_few(max(u.type.size, b.type.size), a.type.size) or uses(product) > 1:
+        return False
+    own = (1,) * (product.type.ndim - b.type.ndim) + b.type.shape
+    return all([own[i] == 1 for i in axis]) and 0 < y.type.size < a.type.size
+
+
 def _of_sum(op: Any, y: Symbol, x: Any, b: Any) -> Any:
     """The sum of x, multiplied or divided by what all of it would have been."""
     axis, keepdims = y.node.param("axis"), y.node.param("keepdims")
@@ -324,6 +333,14 @@ REDUCTIONS = (
     _factor("factor-out-of-sum", np.sum(x * b), lambda y, x, b: _of_sum(np.multiply, y, x, b)),
     _factor("divisor-out-of-sum", np.sum(x / b), lambda y, x, b: _of_sum(np.divide, y, x, b)),
     _factor("factor-out-of-sum-of-product", np.sum(x * b * a), lambda y, x, a, b: _of_sum(np.multiply, y, x * a, b)),
+    Rule(
+        "factor-out-of-sum-of-outer",
+        np.sum(u * b * a),
+        lambda y, u, a, b: _of_sum(np.multiply, y, a * u, b),
+        _has_small_factors,
+        changes="zeros",
+        **CT,
+    ),
     _factor("divisor-out-of-sum-of-product", np.sum(x / b * a), lambda y, x, a, b: _of_sum(np.divide, y, x * a, b)),
     Rule(
         "mask-out-of-sum",
