@@ -4,6 +4,7 @@ from tapec.passes.table import Table
 
 __all__ = [
     "ALGEBRA",
+    "CHAINS",
     "CHOLESKY_GRADIENTS",
     "CHOSEN_SUMS",
     "CONTRACTIONS",
@@ -16,6 +17,7 @@ __all__ = [
     "INDEXING",
     "LAYOUT",
     "LINES",
+    "LINES_ADDED",
     "MASKS",
     "NOTHING",
     "PARTS",
@@ -30,6 +32,7 @@ __all__ = [
     "SLICES",
     "STABILITY",
     "SYMMETRIES",
+    "SYSTEMS",
     "TRIANGLES",
     "TWINS",
     "WEIGHTS",
@@ -37,6 +40,7 @@ __all__ = [
 ]
 
 ALGEBRA = Table("algebra", "ALGEBRA")
+CHAINS = Table("chains", "CHAINS", "matmul")
 CHOLESKY_GRADIENTS = Table("cholesky", "CHOLESKY_GRADIENTS", "inv solve")
 CHOSEN_SUMS = Table("chosen_sums", "CHOSEN_SUMS", "where")
 CONTRACTIONS = Table("contractions", "CONTRACTIONS", "mean sum tensordot")
@@ -49,6 +53,7 @@ FOLD = Table("fold", "FOLD")
 INDEXING = Table("indexing", "INDEXING", "getitem scatter setitem take_along_axis")
 LAYOUT = Table("layout", "LAYOUT", "broadcast_to cast copy diag full getitem reshape transpose where")
 LINES = Table("ends", "LINES", "scatter")
+LINES_ADDED = Table("chains", "LINES_ADDED", "matmul")
 MASKS = Table("masks", "MASKS", "where")
 NOTHING = Table("zeros", "NOTHING")
 PARTS = Table("slices", "PARTS", "scatter")
@@ -63,6 +68,7 @@ SLICES = Table("slices", "SLICES", "diff getitem scatter")
 SPREADS = Table("spreads", "SPREADS", "std var")
 STABILITY = Table("stability", "STABILITY", "exp log")
 SYMMETRIES = Table("symmetries", "SYMMETRIES", "sum transpose")
+SYSTEMS = Table("systems", "SYSTEMS", "solve")
 TRIANGLES = Table("triangles", "TRIANGLES", "inv solve")
 TWINS = Table("reductions", "TWINS", "mean sum")
 WEIGHTS = Table("weights", "WEIGHTS", "matmul")
