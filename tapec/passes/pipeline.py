@@ -47,7 +47,7 @@ from tapec.passes.rules import (
     WEIGHTS,
     ZEROS,
 )
-from tapec.passes.seldom import SOURCES, Seldom, is_multiple, is_step, meets_rows, multiplies_with_placed
+from tapec.passes.seldom import SOURCES, Seldom, is_chain, is_multiple, is_step, meets_rows, multiplies_with_placed
 from tapec.passes.transparent import transparent
 
 if TYPE_CHECKING:
@@ -81,6 +81,13 @@ GUARDS = Seldom(
     of=multiplies_with_placed,
 )
 INVERSES = Seldom("Solve by the inverses that are there.", "inverses", "shared_inverses", "inv")
+CHAINED = Seldom(
+    "Multiply chains of matrices in the order that is least work.",
+    "chains",
+    "shortest_chains",
+    "matmul",
+    on=is_chain,
+)
 ROWS = Seldom(
     "Multiply rows that repeat before they are taken, and after they are added up.",
     "rows",
@@ -112,6 +119,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("triangles", RuleSet("Inverses of and systems with triangular matrices by blocks.", TRIANGLES)),
     ("sums", RuleSet("Factors, and products of matrices, come after sums.", CHOSEN_SUMS, LINES_ADDED)),
     ("algebra", RuleSet("Neutral elements, signs, powers, zeros, constant factors.", *NUMBERS, *SHAPES, TWINS, FOLD)),
+    ("chains", CHAINED),
     ("rows", ROWS),
     ("multiples", MULTIPLES),
     ("reciprocals", RuleSet("Divide small arrays rather than large ones.", RECIPROCALS)),

@@ -62,6 +62,12 @@ def is_step(head: Head) -> bool:
     return "getitem" in names if op.name == "matmul" else cotangent and "multiply" in names
 
 
+def is_chain(head: Head) -> bool:
+    """Is it a product, among cotangents, with what may be a product itself, transposed or times a number?"""
+    cotangent, (_, *operands) = head
+    return cotangent and any([o.name in ("matmul", "multiply", "transpose") for o in operands])
+
+
 def meets_rows(head: Head) -> bool:
     """Are rows taken that are multiplied, or products added up at places?"""
     (op, *operands) = head[1]

@@ -1,44 +1,21 @@
-"""Chains of matrix products in the order that is least work."""
+"""Chains of matrix products in the order that is least work, and sums and products of products."""
 
 import numpy as np
+import pytest
 
 import tapec
+from tapec.ir import interpret, parse, verify
+from tapec.passes.pipeline import run_passes
 from tapec.passes.rules import CHAINS, LINES_ADDED
-from tests.passes.support import Case, table_tests
+from tests.passes.support import Case, table_tests, text
 
-X = "%a: f64[4,4], %b: f64[4,20], %c: f64[20,4], %d: f64[20,20], %u: f64[20], %v: f64[4], %s: f64[2,4], %t: f64[2,4,4]"
+X = "%a: f64[4,4], %b: f64[4,20], %c: f64[20,4], %d: f64[20,20], %u: f64[20]"
 AB = "matmul %a, %b !ct"
 T = "transpose %0 {axes=(1, 0)} !ct"
 GRAM = "transpose %b {axes=(1, 0)} !ct; matmul %b, %0 !ct; matmul %a, %1 !ct; transpose %a {axes=(1, 0)} !ct"
 SUM = "sum {} {{axis=({},), keepdims={}}} !ct".format
 
 CASES = {
-    "product-from-right": Case(
-        X,
-        [
-            (f"{AB}; matmul %0, %c !ct", "matmul %b, %c !ct; matmul %a, %0 !ct"),
-            (f"{AB}; matmul %0, %u !ct", "matmul %b, %u !ct; matmul %a, %0 !ct"),
-        ],
-        [
-            "matmul %a, %b; matmul %0, %c",  # the user's own
-            f"{AB}; matmul %0, %c !ct; return %0, %1",
-            f"{AB}; matmul %0, %d !ct",  # less as it is
-            "matmul %v, %b !ct; matmul %0, %u !ct",
-            "matmul %a, %t !ct; matmul %0, %b !ct",
-        ],
-    ),
-    "product-from-left": Case(
-        X,
-        [
-            ("matmul %b, %d !ct; matmul %v, %0 !ct", "matmul %v, %b !ct; matmul %0, %d !ct"),
-            ("matmul %b, %d !ct; matmul %s, %0 !ct", "matmul %s, %b !ct; matmul %0, %d !ct"),
-        ],
-        [
-            "matmul %b, %d; matmul %v, %0",
-            "matmul %b, %d !ct; matmul %v, %0 !ct; return %0, %1",
-            "matmul %b, %c !ct; matmul %a, %0 !ct",
-        ],
-    ),
     "product-with-itself": Case(
         X,
         [(f"{AB}; {T}; matmul %0, %1 !ct", f"{GRAM}; matmul %2, %3 !ct")],
@@ -71,6 +48,78 @@ CASES = {
         ],
     ),
 }
+
+
+C = (
+    "%x: f64[90,20], %d: f64[90,15], %p: f64[15,2], %q: f64[2,20], %v: f64[15], %u: f64[20], %w: f64[20,15], "
+    "%h: f32[15,2], %s: f64[15,12]"
+)
+XT = "transpose %x {axes=(1, 0)} !ct"
+PRODUCT = f"{XT}; matmul %0, %d !ct"
+SHORT = [
+    (f"{PRODUCT}; matmul %1, %p !ct", f"{XT}; matmul %d, %p !ct; matmul %0, %1 !ct"),
+    (f"{PRODUCT}; matmul %1, %v !ct", f"{XT}; matmul %d, %v !ct; matmul %0, %1 !ct"),
+    (f"{PRODUCT}; matmul %q, %1 !ct", f"{XT}; matmul %q, %0 !ct; matmul %1, %d !ct"),
+    (
+        f"{PRODUCT}; matmul %q, %1 !ct; matmul %1, %p !ct; return %2, %3",
+        f"{XT}; matmul %q, %0 !ct; matmul %1, %d !ct; matmul %d, %p !ct; matmul %0, %3 !ct; return %2, %4",
+    ),
+    (
+        f"{PRODUCT}; multiply %1, 3.0 !ct; matmul %2, %p !ct",
+        f"{XT}; matmul %d, %p !ct; matmul %0, %1 !ct; multiply %2, 3.0 !ct",
+    ),
+    (
+        f"{PRODUCT}; transpose %1 {{axes=(1, 0)}} !ct; matmul %2, %u !ct",
+        f"{XT}; transpose %d {{axes=(1, 0)}} !ct; transpose %0 {{axes=(1, 0)}} !ct; matmul %2, %u !ct; "
+        "matmul %1, %3 !ct",
+    ),
+]
+LONG = [
+    f"{PRODUCT}; matmul %1, %p".replace(" !ct", ""),  # the user's own
+    f"{PRODUCT}; matmul %1, %p !ct; return %1, %2",
+    f"{PRODUCT}; matmul %1, %p !ct; add %1, %w !ct; return %2, %3",  # needed as it is
+    f"{PRODUCT}; matmul %1, %s !ct",  # no less work
+    f"{PRODUCT}; matmul %1, %p !ct; matmul %1, %s !ct; return %2, %3",  # for one, but not for both
+    f"{PRODUCT}; matmul %1, %h !ct",
+    f"{PRODUCT}; multiply %1, 1e300 !ct; matmul %2, %p !ct",
+    f"{PRODUCT}; transpose %1 {{axes=(1, 0)}} !ct; matmul %1, %2 !ct",  # with itself
+    "constant {value=[[1.0], [2.0]]}; transpose %0 {axes=(1, 0)} !ct; matmul %1, %q !ct",
+]
+
+
+def reordered(body):
+    """The graph after the pass, which computes the same."""
+    graph = verify(parse(text(C, body)))
+    made = verify(run_passes(graph, ["chains"]))
+    rng = np.random.default_rng(0)
+    values = [rng.standard_normal(i.type.shape).astype(i.type.dtype) for i in graph.inputs]
+    for got, wanted in zip(interpret(made, *values), interpret(graph, *values), strict=True):
+        assert got.dtype == wanted.dtype
+        np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-11)
+    return graph, made
+
+
+@pytest.mark.parametrize("before, after", SHORT)
+def test_the_shorter_order(before, after):
+    _, made = reordered(before)
+    assert str(made) == str(verify(parse(text(C, after))))
+
+
+@pytest.mark.parametrize("body", LONG)
+def test_orders_that_stay(body):
+    graph, made = reordered(body)
+    assert made is graph
+
+
+def test_the_gradient_of_a_product_of_narrow_matrices_is_never_whole():
+    rng = np.random.default_rng(0)
+    a, b, x, y = [rng.standard_normal(s) for s in ((30, 2), (2, 40), (200, 30), (200, 40))]
+    f = tapec.grad(lambda a, b: np.mean((x @ (a @ b) - y) ** 2), argnums=(0, 1))
+    d_a, d_b = f(a, b)
+    whole = x.T @ (x @ (a @ b) - y) * (2.0 / y.size)
+    np.testing.assert_allclose(d_a, whole @ b.T, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(d_b, a.T @ whole, rtol=1e-11, atol=1e-13)
+    assert [n.type.shape for n in f.ir(a, b).nodes if n.op.name == "matmul"].count((30, 40)) == 1  # a @ b
 
 
 test_rule, test_each_rule_has_a_case = table_tests(CASES, (*CHAINS, *LINES_ADDED))

@@ -1,7 +1,7 @@
-"""Chains of matrix products among cotangents, in the order that is least work.
+"""Matrix products among cotangents that are needed for their sums, or for their products with themselves.
 
-`(a @ b) @ c` becomes `a @ (b @ c)` where that is less; a sum of rows or columns of a product is a product with a sum.
-The products of `a @ b` with itself, `(a @ b) @ (a @ b).T`, come from those of b, `a @ (b @ b.T) @ a.T`.
+The sum of rows, or of columns, of `a @ b` is the product of a sum of those of a, or of b, with the other one. And
+`(a @ b) @ (a @ b).T` comes from the products of b with itself, `a @ (b @ b.T) @ a.T`, which are fewer where b is wide.
 """
 
 from __future__ import annotations
@@ -17,38 +17,7 @@ from tapec.passes.rule import Rule
 
 __all__ = ["CHAINS", "LINES_ADDED"]
 
-a, b, c = variables("a b c")
-
-
-def _extents(a: Node, b: Node, c: Node) -> tuple[int, int, int, int]:
-    """Rows and columns along a chain; a vector at an end is one row, or one column."""
-    (k, n), p = b.type.shape, c.type.shape[1] if c.type.ndim == 2 else 1
-    return a.type.shape[0] if a.type.ndim == 2 else 1, k, n, p
-
-
-def _are_matrices(a: Node, b: Node, c: Node) -> bool:
-    """Is it a matrix with matrices or vectors on either side?"""
-    return b.type.ndim == 2 and 0 < a.type.ndim < 3 and 0 < c.type.ndim < 3
-
-
-def _is_less_from_right(a: Node, b: Node, c: Node) -> bool:
-    return _are_matrices(a, b, c) and _from_right(a, b, c) <= 0.75 * _from_left(a, b, c)
-
-
-def _is_less_from_left(a: Node, b: Node, c: Node) -> bool:
-    return _are_matrices(a, b, c) and _from_left(a, b, c) <= 0.75 * _from_right(a, b, c)
-
-
-def _from_left(a: Node, b: Node, c: Node) -> int:
-    """The multiplications of (a @ b) @ c."""
-    m, k, n, p = _extents(a, b, c)
-    return m * k * n + m * n * p
-
-
-def _from_right(a: Node, b: Node, c: Node) -> int:
-    """And those of a @ (b @ c)."""
-    m, k, n, p = _extents(a, b, c)
-    return k * n * p + m * k * p
+a, b = variables("a b")
 
 
 def _is_small_times_wide(y: Node, a: Node, b: Node, uses: Any) -> bool:
@@ -86,8 +55,4 @@ def _rule(name: str, pattern: Any, replacement: Any, guard: Any, once: bool = Tr
 
 LINES_ADDED = (_rule("sum-of-lines", np.sum(a @ b), product_of_sum, _adds_lines, once=False),)
 
-CHAINS = (
-    _rule("product-from-right", (a @ b) @ c, lambda a, b, c: a @ (b @ c), _is_less_from_right),
-    _rule("product-from-left", np.matmul(a, b @ c), lambda a, b, c: (a @ b) @ c, _is_less_from_left),
-    _rule("product-with-itself", np.matmul(a @ b, np.transpose(a @ b)), gram, _is_small_times_wide, once=False),
-)
+CHAINS = (_rule("product-with-itself", np.matmul(a @ b, np.transpose(a @ b)), gram, _is_small_times_wide, once=False),)

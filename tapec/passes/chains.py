@@ -1,0 +1,151 @@
+"""Chains of matrix products among cotangents, in the order that is least work.
+
+`(a @ b) @ c` becomes `a @ (b @ c)`, and `c @ (a @ b)` becomes `(c @ a) @ b`, for all who read `a @ b` or for none: the
+gradient of a matrix that is a product of two narrow ones is never made. A transpose of it, and a number that it is
+multiplied with, go along.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from typing import Any
+
+from tapec.ir import CONSTANT, Builder, Graph, Node, prune
+from tapec.ops import Symbol
+from tapec.ops.layout import TRANSPOSE
+from tapec.passes.facts import uniform_value
+from tapec.passes.rules.scales import is_mild
+from tapec.tuples import NamedTuple
+
+__all__ = ["shortest_chains"]
+
+LESS = 0.75  # of the multiplications: fewer are not worth another order
+
+
+def shortest_chains(graph: Graph) -> Graph:
+    """Multiply chains of matrices in the order that is least work."""
+    inner = {unscaled(i) for n in graph.nodes if n.op.name == "matmul" and n.role is not None for i in n.inputs}
+    products = [n for n in graph.nodes if n in inner and is_matrix_product(n)]
+    if not products:
+        return graph
+    uses = Counter(chain(chain.from_iterable([n.inputs for n in graph.nodes]), graph.outputs))
+    readers: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        for i in {*node.inputs}:
+            readers.setdefault(i, []).append(node)
+    found: dict[Node, Link] = {}
+    for product in products:
+        links = links_of(product, readers, uses)
+        if links and found.keys().isdisjoint([product, *[link.whole for link in links]]) and pays(product, links):
+            found.update([(link.whole, link) for link in links])
+    return prune(Reordering(graph, found).run()) if found else graph
+
+
+def unscaled(node: Node) -> Node:
+    """What a value is a transpose, or a multiple, of."""
+    while node.op is TRANSPOSE or (node.op.name == "multiply" and CONSTANT in [i.op for i in node.inputs]):
+        node = next((i for i in node.inputs if i.op is not CONSTANT), node.inputs[0])
+    return node
+
+
+class Link(NamedTuple):
+    """`whole` is `number * product` times `other`, with the product transposed or not, to the left or to the right."""
+
+    whole: Node
+    product: Node
+    other: Node
+    number: float
+    flipped: bool
+    left: bool
+
+
+def is_matrix_product(node: Node) -> bool:
+    return node.op.name == "matmul" and node.role is not None and all([i.type.ndim == 2 for i in node.inputs])
+
+
+def links_of(product: Node, readers: dict[Node, list[Node]], uses: Counter[Node]) -> list[Link] | None:
+    """All that read a product, if they are products with something else."""
+    found: list[Link] = []
+    stack: list[tuple[Node, float, bool]] = [(product, 1.0, False)]
+    while stack:
+        node, number, flipped = stack.pop()
+        reading = readers.get(node, ())
+        if uses[node] > len(reading):
+            return None  # a result, or a product with itself
+        for reader in reading:
+            factor = number_beside(reader, node)
+            if reader.role is None or reader.type.dtype != product.type.dtype:
+                return None
+            if reader.op is TRANSPOSE and reader.param("axes") == (1, 0):
+                stack.append((reader, number, not flipped))
+            elif factor is not None:
+                stack.append((reader, number * factor, flipped))
+            elif reader.op.name == "matmul":
+                left = reader.inputs[0] is node
+                other = reader.inputs[left]
+                if other.type.ndim > 2 or other.type.dtype != node.type.dtype:
+                    return None
+                found.append(Link(reader, product, other, number, flipped, left))
+            else:
+                return None
+    return found
+
+
+def number_beside(node: Node, x: Node) -> Any:
+    """The number of number * x; None for anything else."""
+    if node.op.name != "multiply" or node.type != x.type:
+        return None
+    k = node.inputs[node.inputs[0] is x]  # the other one
+    value = uniform_value(k) if k.op is CONSTANT and k.type.weak else None
+    return value if value is not None and is_mild(node, value) else None
+
+
+def pays(product: Node, links: list[Link]) -> bool:
+    """Is it less work without the product?"""
+    a, b = product.inputs
+    m, k = a.type.shape
+    n = b.type.shape[1]
+    before, after = m * k * n, 0
+    for link in links:
+        width = link.whole.type.size // (m if link.left != link.flipped else n)
+        before += m * n * width
+        after += k * (m + n) * width
+    return after <= LESS * before
+
+
+class Reordering(Builder):
+    """One walk over the graph, which is made anew."""
+
+    def __init__(self, graph: Graph, found: dict[Node, Link]):
+        super().__init__()
+        self.start = graph
+        self.found = found
+        self.new: dict[Node, Node] = {}
+
+    def run(self) -> Graph:
+        graph, new = self.start, self.new
+        for node in graph.nodes:
+            link = self.found.get(node)
+            if link is not None:
+                self.origin, self.role = node.origin, node.role
+                new[node] = self.chained(link)
+                new[node].name = new[node].name or node.name
+                continue
+            inputs = tuple([new.get(i, i) for i in node.inputs])
+            new[node] = self.add(node if inputs == node.inputs else node.with_inputs(inputs))
+        return Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name)
+
+    def chained(self, link: Link) -> Node:
+        """The product in the other order."""
+        first, second, other = [self.symbol(n) for n in (*link.product.inputs, link.other)]
+        if link.flipped:
+            first, second = second.T, first.T
+        result = first @ (second @ other) if link.left else (other @ first) @ second
+        if link.number != 1.0:
+            result = result * link.number
+        made: Node = result.node
+        return made
+
+    def symbol(self, node: Node) -> Any:
+        return Symbol(self.new.get(node, node), self)
