@@ -37,6 +37,7 @@ from tapec.passes.rules import (
     REDUCTIONS,
     SCALES,
     SELECTIONS,
+    SINGLES,
     SLICES,
     SPREADS,
     STABILITY,
@@ -59,6 +60,7 @@ Pass = Callable[[Graph], Graph]
 SHAPES = (LAYOUT, INDEXING, SLICES, DIAGONALS, REDUCTIONS, SPREADS, SYMMETRIES)
 NUMBERS = (
     ALGEBRA,
+    SINGLES,
     PARTS,
     POWERS,
     EXPONENTIALS,

@@ -29,6 +29,7 @@ __all__ = [
     "SCALES",
     "SPREADS",
     "SELECTIONS",
+    "SINGLES",
     "SLICES",
     "STABILITY",
     "SYMMETRIES",
@@ -64,6 +65,7 @@ RECIPROCALS = Table("scales", "RECIPROCALS", "divide")
 REDUCTIONS = Table("reductions", "REDUCTIONS", "all any matmul mean reshape sum")
 SCALES = Table("scales", "SCALES")
 SELECTIONS = Table("selections", "SELECTIONS", "bitwise_and where")
+SINGLES = Table("singles", "SINGLES", "scatter")
 SLICES = Table("slices", "SLICES", "diff getitem scatter")
 SPREADS = Table("spreads", "SPREADS", "std var")
 STABILITY = Table("stability", "STABILITY", "exp log")
