@@ -5,8 +5,8 @@ Must not be imported here: runtime, trace, api.
 
 `emit` is where it begins. From there, in the order of the way:
   on arrays     arrays. The graph, made ready: flattened, contract, wrapped, expand, spread, axes, large, products,
-                regions, placing, blocks, schedule, small_parts. Its lines: plan, buffers, lower, loops, scatter,
-                writes, strides, results, checked, checks
+                regions, placing, blocks, schedule, small_parts, unpacked. Its lines: plan, buffers, lower, loops,
+                scatter, writes, strides, results, checked, checks
   on numbers    worth, floats, islands, elements, element_rules, flowing, float_lines; rolled for a loop over a small
                 vector
   found loops   repeats, growing, lifted, joined, pattern; then arrange, order, feeds, counting, collected; and their

@@ -23,6 +23,7 @@ from tapec.codegen.schedule import scheduled
 from tapec.codegen.spread import factored
 from tapec.codegen.statements import Do, With
 from tapec.codegen.strides import buffer_size
+from tapec.codegen.unpacked import unpacked
 from tapec.config import settings
 from tapec.ir import CONSTANT, Graph
 from tapec.ir.tree import Tree
@@ -88,6 +89,7 @@ def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list
     looped = None if checked else with_loops(graph)
     if looped is not None:
         return *looped, ()
+    graph = graph if checked else unpacked(graph)
     plan = Plan(graph.nodes, graph.outputs, nesting=not checked)
     return lowering_for(checked), plan, items_of_path(graph, plan), ()
 

@@ -14,7 +14,7 @@ from tapec.codegen.items import no_run
 from tapec.ir import INPUT, ITEM, Node, Op
 from tapec.ir.types import Type
 
-__all__ = ["KINDS", "Islands", "least_cost", "multiplies_matrix", "pack_source"]
+__all__ = ["KINDS", "Islands", "least_cost", "multiplies_matrix", "pack_source", "unpack_op"]
 
 KINDS = {"linalg", "product"}
 TURNED = {"transpose", "reshape"}  # of an array that is there as such
@@ -69,8 +69,7 @@ class Islands:
         if not node.type.shape:
             return [self.added(FLOAT_OF, (array,), (), FLOAT, node)]
         self.cost += CALL + ELEMENT * node.type.size
-        source = "{0}.tolist()" if node.type.ndim == 1 else "{0}.ravel().tolist()"
-        whole = self.added(_op("unpack", node.type.shape, source, True), (array,), (), (FLOAT,) * node.type.size, node)
+        whole = self.added(unpack_op(node.type.shape), (array,), (), (FLOAT,) * node.type.size, node)
         return [self.added(ITEM, (whole,), (("index", k),), FLOAT, node) for k in range(node.type.size)]
 
     def added(self, op: Op, inputs: tuple[Node, ...], params: Any, t: Any, node: Node) -> Node:
@@ -111,6 +110,11 @@ def pack_source(t: Type) -> str:
 
 FLOAT_OF = Op(name="float of an array", run=no_run, rule=no_run, kind="unpack", source="float({0})")
 _OPS: dict[Any, Op] = {}
+
+
+def unpack_op(shape: tuple[int, ...]) -> Op:
+    """What takes an array of this shape apart."""
+    return _op("unpack", shape, "{0}.tolist()" if len(shape) == 1 else "{0}.ravel().tolist()", True)
 
 
 def _op(name: str, shape: tuple[int, ...], source: str, multi: bool = False) -> Op:
