@@ -1,8 +1,8 @@
 """Common factors among cotangents: `x * a + x * b` becomes `x * (a + b)`.
 
-Only where a and b have one sign: then the two forms are nan, or infinite, at the same places, since nothing can cancel.
-Numbers beside them are taken along, as in `x * a * 0.5 + x * 3.0`, and x alone counts as `x * 1`. A matrix x that is
-multiplied by vectors is multiplied once, whatever their signs.
+Where a and b have one sign the two forms are nan, or infinite, at the same places, since nothing can cancel. Numbers
+beside them are taken along, as in `x * a * 0.5 + x * 3.0`, and x alone counts as `x * 1`. A matrix x that is multiplied
+by vectors is multiplied once, whatever their signs, and so is an array x where that is one operation less on arrays.
 """
 
 from __future__ import annotations
@@ -151,6 +151,80 @@ def of_a_matrix(y: Node, uses: Count) -> Common | None:
     return found if are_few(small, y.type.size) else None
 
 
+# -- one of several large factors -------------------------------------------------------------------------------------
+class Product(NamedTuple):
+    """A summand taken apart: its number, its small factors and its large ones, and how many large products it took."""
+
+    number: float
+    small: list[Node]
+    large: list[Node]
+    work: int
+
+
+class Shared(NamedTuple):
+    """The sum of left and right, or their difference, each times x."""
+
+    x: Node
+    left: Product
+    right: Product
+
+
+def product(node: Node, uses: Count) -> Product | None:
+    """A summand taken apart as far as nobody else reads its parts; None where a number in it is too large."""
+    number, work = 1.0, 0
+    small: list[Node] = []
+    large: list[Node] = []
+    stack, size = [node], node.type.size
+    while stack:
+        part = stack.pop()
+        if part.op.name == "multiply" and part.role is not None and uses(part) == 1:
+            work += part.type.size == size
+            stack += part.inputs[::-1]
+            continue
+        k = uniform_value(part)
+        if k is not None:
+            number *= k if type(k) is not complex and is_mild(node, k) else math.inf
+        elif part.type.dtype != node.type.dtype and not part.type.weak:
+            return None
+        else:
+            (large if part.type.shape == node.type.shape else small).append(part)
+    return Product(number, small, large, work) if is_mild(node, number) else None
+
+
+def of_large(y: Node, uses: Count) -> Shared | None:
+    """The large factor that both summands have, where one multiplication less is left of them."""
+    if y.inputs[0].type != y.type or y.inputs[1].type != y.type or y.inputs[0] is y.inputs[1]:
+        return None
+    left, right = product(y.inputs[0], uses), product(y.inputs[1], uses)
+    if left is None or right is None:
+        return None
+    x = next((n for n in left.large if n in right.large), None)
+    if x is None or not all([are_few(n.type.size, y.type.size) for n in (*left.small, *right.small)]):
+        return None
+    left.large.remove(x)
+    right.large.remove(x)
+    return Shared(x, left, right) if 1 + _work(left) + _work(right) < left.work + right.work else None
+
+
+def _work(part: Product) -> int:
+    """How many multiplications of large arrays are left of it."""
+    return max(len(part.large) - 1 + bool(part.small or part.number != 1), 0) if part.large else 0
+
+
+def without_shared(y: Symbol, fact: Shared) -> Any:
+    left, right = _rest_of(y, fact.left), _rest_of(y, fact.right)
+    return Symbol(fact.x, y.builder) * (left + right if y.node.op.name == "add" else left - right)
+
+
+def _rest_of(y: Symbol, part: Product) -> Any:
+    """What x is multiplied with: the number and small factors first."""
+    total: Any = part.number
+    for node in (*part.small, *part.large):
+        factor = Symbol(node, y.builder)
+        total = factor if type(total) is float and total == 1 else total * factor
+    return total
+
+
 FACTORS = (
     Rule(
         "common-factor",
@@ -165,6 +239,15 @@ FACTORS = (
         Some("add", "subtract", of=("multiply",)),
         factored,
         of_a_matrix,
+        only="cotangents",
+        changes="zeros",
+        least=LARGE,
+    ),
+    Rule(
+        "common-array",
+        Some("add", "subtract", of=("multiply",)),
+        without_shared,
+        of_large,
         only="cotangents",
         changes="zeros",
         least=LARGE,
