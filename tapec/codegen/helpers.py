@@ -54,6 +54,8 @@ def add_at(target, *index_and_values):
         as_in_target = values.dtype == target.dtype and values.strides[-1] == values.itemsize
         if width % 2 == 0 and target.dtype.char in "fd" and as_in_target:
             pair = target.dtype.char.upper()
+            if values.strides[-1] != values.itemsize:
+                values = values.copy()
             flat, values, width = flat.view(pair), values.view(pair), width // 2
     else:
         values = np.full((places.size, width), values.item(), target.dtype)

@@ -380,6 +380,21 @@ def test_rows_of_all_widths_and_dtypes(width, dtype):
         np.testing.assert_array_equal(target, wanted)
 
 
+@pytest.mark.parametrize("layout", [lambda x: x.T.copy().T, lambda x: np.broadcast_to(x[:, :1], x.shape), np.asarray])
+def test_rows_that_do_not_lie_in_one_piece(layout):
+    index, values = np.arange(60) % 7, layout(np.random.default_rng(0).standard_normal((60, 4)))
+    target, wanted = np.zeros((7, 4)), np.zeros((7, 4))
+    add_at(target, index, values)
+    np.add.at(wanted, index, values)
+    assert np.allclose(target, wanted, rtol=1e-14)
+
+
+def test_the_slope_of_a_sum_of_rows_that_come_twice():
+    index, x = np.arange(60) % 7, np.ones((7, 2))
+    slope = tapec.grad(lambda x, s: np.sum(x[index]) * np.sin(s))(x, np.float64(2.0))
+    assert np.allclose(slope, np.bincount(index)[:, None] * np.sin(2.0) * np.ones(2), rtol=1e-14)
+
+
 def test_what_is_no_number_stays_where_it_is():
     """Though numbers side by side are added as one complex number."""
     values = np.array([[np.nan, 1.0, np.inf, -np.inf, -0.0, 2.0], [0.0, np.inf, -np.inf, 1e308, -0.0, np.nan]])
