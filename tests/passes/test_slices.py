@@ -178,6 +178,27 @@ CASES = {
             "scatter %v {shape=(1, 4, 8), index=(None,)}; scatter %0 {shape=(2, 4, 8), index=(1:,)}",
         ],
     ),
+    "product-taken-away": Case(
+        "%x: f64[6,8], %v: f64[6], %k: f64[], %w: f64[6]",
+        [
+            (
+                "multiply %k, %v !ct; scatter %0 {shape=(6, 8), index=(:, 2)} !ct; subtract %x, %1 !ct",
+                "negative %k !ct; multiply %0, %v !ct; scatter %1 {shape=(6, 8), index=(:, 2)} !ct; add %x, %2 !ct",
+            ),
+            (
+                "multiply %v, 3.0 !ct; multiply %0, %w !ct; scatter %1 {shape=(6, 8), index=(:, 2)} !ct; "
+                "subtract %x, %2 !ct",
+                "negative 3.0 !ct; multiply %v, %0 !ct; multiply %1, %w !ct; "
+                "scatter %2 {shape=(6, 8), index=(:, 2)} !ct; add %x, %3 !ct",
+            ),
+        ],
+        [
+            "multiply %k, %v; scatter %0 {shape=(6, 8), index=(:, 2)}; subtract %x, %1",
+            "multiply %w, %v !ct; scatter %0 {shape=(6, 8), index=(:, 2)} !ct; subtract %x, %1 !ct",
+            "multiply %k, %v !ct; scatter %0 {shape=(6, 8), index=(:, 2)} !ct; subtract %x, %1 !ct; return %0, %2",
+            "multiply %k, %v !ct; scatter %0 {shape=(6, 8), index=(:, 2)} !ct; subtract %x, %1 !ct; return %1, %2",
+        ],
+    ),
     "part-taken-away": Case(
         X,
         [

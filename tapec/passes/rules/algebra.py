@@ -15,7 +15,7 @@ from tapec.passes.facts import are_few, is_nonnegative, is_power_of_two, uniform
 from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule
 
-__all__ = ["ALGEBRA"]
+__all__ = ["ALGEBRA", "negated_at", "small_factor"]
 
 a, b, c, d, x = variables("a b c d x")
 i, j, k = number("i"), number("j"), number("k")
@@ -42,7 +42,7 @@ def _as_large(y: Node, a: Node) -> bool:
     return a.type.size >= y.type.size
 
 
-def _small_factor(y: Node, a: Node, uses: Any) -> tuple[int, ...] | None:
+def small_factor(y: Node, a: Node, uses: Any) -> tuple[int, ...] | None:
     """Where in a product, or in products in it that are used there alone, something smaller is: operand by operand.
 
     It is not empty, and has a negative of its own kind, as an unsigned number has not.
@@ -59,12 +59,12 @@ def _small_factor(y: Node, a: Node, uses: Any) -> tuple[int, ...] | None:
     return None
 
 
-def _negated_at(a: Symbol, path: tuple[int, ...]) -> Any:
+def negated_at(a: Symbol, path: tuple[int, ...]) -> Any:
     """The product with a negative at that place."""
     if not path:
         return -a
     operands = [Symbol(i, a.builder) for i in a.node.inputs]
-    operands[path[0]] = _negated_at(operands[path[0]], path[1:])
+    operands[path[0]] = negated_at(operands[path[0]], path[1:])
     return apply(a.node.op, tuple(operands))
 
 
@@ -163,7 +163,7 @@ ALGEBRA = (
     Rule("negative-over", -a / b, -(a / b), lambda y, a: _as_large(y, a), once=True),
     Rule("over-negative", a / -b, -(a / b), lambda y, b: _as_large(y, b), once=True),
     # but not from something small to something large, and back into it
-    Rule("negative-of-product-with-smaller", -a, lambda a, fact: _negated_at(a, fact), _small_factor),
+    Rule("negative-of-product-with-smaller", -a, lambda a, fact: negated_at(a, fact), small_factor),
     # among cotangents they end in a sum almost always, so there every product gives its sign on
     Rule("negative-times-shared", -a * b, -(a * b), is_cotangent),
     Rule("negative-over-shared", -a / b, -(a / b), is_cotangent),

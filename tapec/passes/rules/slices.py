@@ -18,6 +18,7 @@ from tapec.ops.indexing import FULL_SLICE, GETITEM, SCATTER, completed
 from tapec.passes.facts import uniform_value
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule
+from tapec.passes.rules.algebra import negated_at, small_factor
 from tapec.tuples import NamedTuple
 
 __all__ = ["PARTS", "SLICES"]
@@ -222,6 +223,20 @@ def taken_away(y: Symbol, fact: int) -> Any:
     return Symbol(rest, y.builder) - apply(SCATTER, (bare, *arrays), scatter.params)
 
 
+def _small_in_part(y: Node, uses: Any) -> tuple[int, ...] | None:
+    """Where in a product that is taken away at a place, and needed for that alone, a small factor is."""
+    part = y.inputs[1]
+    if part.op.name != "scatter" or len(part.inputs) > 1 or uses(part) > 1 or uses(part.inputs[0]) > 1:
+        return None
+    return small_factor(part.inputs[0], part.inputs[0], uses)
+
+
+def added_negative(y: Symbol, fact: tuple[int, ...]) -> Any:
+    rest, part = y.node.inputs
+    values = negated_at(Symbol(part.inputs[0], y.builder), fact)
+    return Symbol(rest, y.builder) + apply(SCATTER, (values,), part.params)
+
+
 # -- sums of parts ----------------------------------------------------------------------------------------------------
 Parts = list[tuple[bool, Node]]  # whether it is added, and what
 
@@ -313,6 +328,14 @@ PARTS = (
         _negative_part,
         only="cotangents",
         kinds="fc",
+        changes="zeros",
+    ),
+    Rule(
+        "product-taken-away",
+        Some("subtract", of=("scatter",)),
+        added_negative,
+        _small_in_part,
+        only="cotangents",
         changes="zeros",
     ),
 )
