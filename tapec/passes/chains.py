@@ -108,10 +108,10 @@ def pays(product: Node, links: list[Link]) -> bool:
     n = b.type.shape[1]
     before, after = m * k * n, 0
     for link in links:
-        width = link.whole.type.size // (m if link.left != link.flipped else n)
+        width = link.other.type.shape[link.left] if link.other.type.ndim == 2 else 1
         before += m * n * width
         after += k * (m + n) * width
-    return after <= LESS * before
+    return before > 0 and after <= LESS * before
 
 
 class Reordering(Builder):

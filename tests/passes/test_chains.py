@@ -111,6 +111,12 @@ def test_orders_that_stay(body):
     assert made is graph
 
 
+def test_products_without_elements():
+    inputs = "%m: f64[2,2], %a: f64[2,3], %b: f64[3,0]"
+    graph = verify(parse(text(inputs, "matmul %a, %b !ct; matmul %m, %0 !ct")))
+    assert run_passes(graph, ["chains"]) is graph
+
+
 def test_the_gradient_of_a_product_of_narrow_matrices_is_never_whole():
     rng = np.random.default_rng(0)
     a, b, x, y = [rng.standard_normal(s) for s in ((30, 2), (2, 40), (200, 30), (200, 40))]

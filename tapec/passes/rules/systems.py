@@ -23,7 +23,7 @@ a, b = variables("a b")
 
 def _are_many(a: Node, b: Node) -> bool:
     """Is it one matrix, no triangle, which goes by blocks, and at least twice as many right-hand sides as rows?"""
-    wide = a.type.ndim == b.type.ndim == 2 and b.type.shape[1] >= 2 * b.type.shape[0]
+    wide = a.type.ndim == b.type.ndim == 2 and b.type.shape[1] >= 2 * b.type.shape[0] > 0
     return wide and not any([is_lower(l, SMALL) for l in (a, *a.inputs[:1])])
 
 
