@@ -14,6 +14,7 @@ from tapec.codegen.names import wished_name
 from tapec.codegen.plan import readers_of
 from tapec.codegen.scatter import is_scatter
 from tapec.ir import ITEM, Graph, Node
+from tapec.ops.indexing import GETITEM
 
 __all__ = ["unpacked"]
 
@@ -27,7 +28,7 @@ LEAST = 0.2  # of them that are worth it
 
 def unpacked(graph: Graph) -> Graph:
     """The program with such vectors taken apart; the same graph when there are none."""
-    read = [n for n in graph.nodes if is_element(n)]
+    read = [n for n in graph.nodes if n.op is GETITEM and is_element(n)]
     if READING * len(read) < TAKING:
         return graph
     readers = readers_of(graph.nodes)
@@ -39,8 +40,8 @@ def unpacked(graph: Graph) -> Graph:
 
 
 def is_element(node: Node) -> bool:
-    """Is it a number of a short vector?"""
-    if node.op.name != "getitem" or len(node.inputs) > 1 or node.type.shape or node.type.dtype.char != "d":
+    """Is what is read a number of a short vector?"""
+    if len(node.inputs) > 1 or node.type.shape or node.type.dtype.char != "d":
         return False
     t = node.inputs[0].type
     return t.ndim == 1 and t.size <= MOST and type(node.param("index")[0]) is int
