@@ -47,6 +47,36 @@ CASES = {
             f"matmul %a, %u !ct; {SUM('%0', 0, False)}".replace("%a, %u", "%d, %u"),
         ],
     ),
+    "sum-of-lines-beside": Case(
+        X,
+        [
+            (
+                f"{AB}; add %0, %b !ct; {SUM('%1', 1, False)}",
+                f"{SUM('%b', 1, False)}; matmul %a, %0 !ct; add %0, %1 !ct",
+            ),
+            (
+                f"{AB}; add %b, %0 !ct; {SUM('%1', 0, True)}",
+                f"{SUM('%a', 0, False)}; matmul %0, %b !ct; reshape %1 {{shape=(1, 20)}} !ct; {SUM('%b', 0, True)}; "
+                "add %3, %2 !ct",
+            ),
+        ],
+        [
+            f"matmul %a, %b; add %0, %b; {SUM('%1', 1, False)}".replace(" !ct", ""),
+            f"{AB}; add %0, %u !ct; {SUM('%1', 1, False)}",  # what is spread out first
+            f"{AB}; add %0, %b !ct; {SUM('%1', 1, False)}; return %1, %2",
+            f"{AB}; add %0, %b !ct; {SUM('%1', 1, False)}; return %0, %2",
+        ],
+    ),
+    "sum-without-lines": Case(
+        X,
+        [
+            (
+                f"{AB}; subtract %b, %0 !ct; {SUM('%1', 1, False)}",
+                f"{SUM('%b', 1, False)}; matmul %a, %0 !ct; subtract %0, %1 !ct",
+            ),
+        ],
+        [f"{AB}; subtract %b, %0 !ct; {SUM('%1', 1, False)}; return %1, %2"],
+    ),
 }
 
 

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
+from tapec.ops import apply
 from tapec.passes.facts import are_few
 from tapec.passes.pattern import variables
 from tapec.passes.rule import Rule
 
 __all__ = ["CHAINS", "LINES_ADDED"]
 
-a, b = variables("a b")
+a, b, x = variables("a b x")
 
 
 def _is_small_times_wide(y: Node, a: Node, b: Node, uses: Any) -> bool:
@@ -43,6 +44,20 @@ def _adds_lines(y: Node, a: Node, b: Node, uses: Any) -> bool:
     )
 
 
+def _adds_lines_beside(y: Node, a: Node, b: Node, x: Node, uses: Any) -> bool:
+    """Are they added up together with an array as large, and with no other reader of it all?"""
+    total = y.inputs[0]
+    product = total.inputs[total.inputs[0] is x]
+    if not a.type.ndim == b.type.ndim == 2 or y.param("axis") not in ((0,), (1,)) or not total.type.size:
+        return False
+    return product.type == x.type == total.type and uses(total) == uses(product) == 1
+
+
+def sum_beside(y: Any, a: Any, b: Any, x: Any) -> Any:
+    rest = np.sum(x, axis=y.node.param("axis"), keepdims=y.node.param("keepdims"))
+    return apply(y.node.inputs[0].op, (rest, product_of_sum(y, a, b)))
+
+
 def product_of_sum(y: Any, a: Any, b: Any) -> Any:
     total = np.sum(a, axis=0) @ b if y.node.param("axis") == (0,) else a @ np.sum(b, axis=1)
     return np.reshape(total, y.shape)
@@ -53,6 +68,10 @@ def _rule(name: str, pattern: Any, replacement: Any, guard: Any, once: bool = Tr
     return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", once=once, alike=True)
 
 
-LINES_ADDED = (_rule("sum-of-lines", np.sum(a @ b), product_of_sum, _adds_lines, once=False),)
+LINES_ADDED = (
+    _rule("sum-of-lines", np.sum(a @ b), product_of_sum, _adds_lines, once=False),
+    _rule("sum-of-lines-beside", np.sum(x + a @ b), sum_beside, _adds_lines_beside),
+    _rule("sum-without-lines", np.sum(x - a @ b), sum_beside, _adds_lines_beside),
+)
 
 CHAINS = (_rule("product-with-itself", np.matmul(a @ b, np.transpose(a @ b)), gram, _is_small_times_wide, once=False),)
