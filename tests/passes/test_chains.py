@@ -64,8 +64,31 @@ CASES = {
             f"matmul %a, %b; add %0, %b; {SUM('%1', 1, False)}".replace(" !ct", ""),
             f"{AB}; add %0, %u !ct; {SUM('%1', 1, False)}",  # what is spread out first
             f"{AB}; add %0, %b !ct; {SUM('%1', 1, False)}; return %1, %2",
-            f"{AB}; add %0, %b !ct; {SUM('%1', 1, False)}; return %0, %2",
+            f"{AB}; add %0, %b !ct; {SUM('%1', 0, False)}; return %0, %2",
         ],
+    ),
+    "sum-of-lines-across": Case(
+        X,
+        [
+            (
+                f"{AB}; {T}; add %1, %c !ct; {SUM('%2', 0, False)}; return %0, %3",
+                f"{AB}; {SUM('%b', 1, False)}; matmul %a, %1 !ct; {SUM('%c', 0, False)}; add %3, %2 !ct; return %0, %4",
+            ),
+        ],
+        [
+            f"{AB}; {T}; add %1, %c !ct; {SUM('%2', 0, False)}; return %2, %3",
+            f"{AB}; {T}; add %1, %c !ct; {SUM('%2', 1, False)}; return %0, %3",  # as large as what would be added up
+        ],
+    ),
+    "sum-without-lines-across": Case(
+        X,
+        [
+            (
+                f"{AB}; {T}; subtract %c, %1 !ct; {SUM('%2', 1, False)}",
+                f"{SUM('%a', 0, False)}; matmul %0, %b !ct; {SUM('%c', 1, False)}; subtract %2, %1 !ct",
+            ),
+        ],
+        [f"{AB}; {T}; subtract %c, %1 !ct; {SUM('%2', 1, False)}; return %2, %3"],
     ),
     "sum-without-lines": Case(
         X,

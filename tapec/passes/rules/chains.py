@@ -35,32 +35,42 @@ def gram(a: Any, b: Any) -> Any:
 
 def _adds_lines(y: Node, a: Node, b: Node, uses: Any) -> bool:
     """Are rows or columns of a product of matrices added up, and is that little work for who else reads the product?"""
-    axis = y.param("axis")
-    if not a.type.ndim == b.type.ndim == 2 or axis not in ((0,), (1,)) or not y.inputs[0].type.size:
+    return y.inputs[0].type.size > 0 and _are_little(y.inputs[0], a, b, y.param("axis"), uses)
+
+
+def _are_little(product: Node, a: Node, b: Node, axis: Any, uses: Any) -> bool:
+    """Is a product with the sum of lines along an axis no more work than the sum of those of the product?"""
+    if not a.type.ndim == b.type.ndim == 2 or axis not in ((0,), (1,)):
         return False
     small, large = (a, b) if axis == (1,) else (b, a)
-    return uses(y.inputs[0]) == 1 or (
-        large.type.size <= y.inputs[0].type.size and are_few(small.type.size, large.type.size)
-    )
+    return uses(product) == 1 or (large.type.size <= product.type.size and are_few(small.type.size, large.type.size))
 
 
 def _adds_lines_beside(y: Node, a: Node, b: Node, x: Node, uses: Any) -> bool:
-    """Are they added up together with an array as large, and with no other reader of it all?"""
-    total = y.inputs[0]
-    product = total.inputs[total.inputs[0] is x]
-    if not a.type.ndim == b.type.ndim == 2 or y.param("axis") not in ((0,), (1,)) or not total.type.size:
+    """Are they added up together with an array as large, in a sum that nobody else reads?"""
+    total, axis = y.inputs[0], y.param("axis")
+    part = total.inputs[total.inputs[0] is x]
+    if not part.type == x.type == total.type or uses(total) > 1 or not total.type.size or len(axis) != 1:
         return False
-    return product.type == x.type == total.type and uses(total) == uses(product) == 1
+    if part.op.name != "transpose":
+        return _are_little(part, a, b, axis, uses)
+    return part.param("axes") == (1, 0) and _are_little(part.inputs[0], a, b, (1 - axis[0],), uses)
 
 
 def sum_beside(y: Any, a: Any, b: Any, x: Any) -> Any:
-    rest = np.sum(x, axis=y.node.param("axis"), keepdims=y.node.param("keepdims"))
-    return apply(y.node.inputs[0].op, (rest, product_of_sum(y, a, b)))
+    total, (axis,) = y.node.inputs[0], y.node.param("axis")
+    rest = np.sum(x, axis=axis, keepdims=y.node.param("keepdims"))
+    transposed = total.inputs[total.inputs[0] is x.node].op.name == "transpose"
+    return apply(total.op, (rest, np.reshape(_line(a, b, 1 - axis if transposed else axis), y.shape)))
 
 
 def product_of_sum(y: Any, a: Any, b: Any) -> Any:
-    total = np.sum(a, axis=0) @ b if y.node.param("axis") == (0,) else a @ np.sum(b, axis=1)
-    return np.reshape(total, y.shape)
+    return np.reshape(_line(a, b, *y.node.param("axis")), y.shape)
+
+
+def _line(a: Any, b: Any, axis: int) -> Any:
+    """The sum of a @ b along an axis."""
+    return a @ np.sum(b, axis=1) if axis else np.sum(a, axis=0) @ b
 
 
 def _rule(name: str, pattern: Any, replacement: Any, guard: Any, once: bool = True) -> Rule:
@@ -70,8 +80,10 @@ def _rule(name: str, pattern: Any, replacement: Any, guard: Any, once: bool = Tr
 
 LINES_ADDED = (
     _rule("sum-of-lines", np.sum(a @ b), product_of_sum, _adds_lines, once=False),
-    _rule("sum-of-lines-beside", np.sum(x + a @ b), sum_beside, _adds_lines_beside),
-    _rule("sum-without-lines", np.sum(x - a @ b), sum_beside, _adds_lines_beside),
+    _rule("sum-of-lines-beside", np.sum(x + a @ b), sum_beside, _adds_lines_beside, once=False),
+    _rule("sum-without-lines", np.sum(x - a @ b), sum_beside, _adds_lines_beside, once=False),
+    _rule("sum-of-lines-across", np.sum(x + np.transpose(a @ b)), sum_beside, _adds_lines_beside, once=False),
+    _rule("sum-without-lines-across", np.sum(x - np.transpose(a @ b)), sum_beside, _adds_lines_beside, once=False),
 )
 
 CHAINS = (_rule("product-with-itself", np.matmul(a @ b, np.transpose(a @ b)), gram, _is_small_times_wide, once=False),)
