@@ -31,8 +31,12 @@ def elements(y: Node, uses: Any) -> Elements | None:
         return None
     found: Elements = {}
     stack = [(y, True)]
+    looks = 4 * MOST  # of a longer sum, each one on the way would look at all
     while stack:
         node, added = stack.pop()
+        looks -= 1
+        if not looks:
+            return None
         if node.op.name in ("add", "subtract") and node.role is not None and (node is y or uses(node) == 1):
             left, right = node.inputs
             stack += [(left, added), (right, added == (node.op.name == "add"))]
