@@ -2,7 +2,7 @@
 
     x[i] @ w                                                (x @ w)[i]
     add_at(zeros, i, d @ w.T)                               add_at(zeros, i, d) @ w.T
-    x[i].T @ d                                              x.T @ add_at(zeros, i, d)
+    x[i].T @ d                                              x.T @ add_at(zeros, i, d), where that is not zero
 
 where i is longer than x, as the edges of a graph are more than its nodes. Each row is the same product; what changes is
 the order in which sums are added up.
@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections import Counter
 from itertools import chain
 from typing import Any
+
+import numpy as np
 
 from tapec.ir import Builder, Graph, Node, prune
 from tapec.ir.index import Slot
@@ -128,12 +130,17 @@ class Multiplying(Builder):
             result = self.added(d, second, len_of(node)) @ self.symbol(w)
         elif first.op is TRANSPOSE:
             x, at = first.inputs[0].inputs
-            result = self.symbol(x).T @ self.added(second, at, len_of(x))
+            total = self.added(second, at, len_of(x))
+            result = self.kept(x, total).T @ total
         else:
             x, at = first.inputs
             result = apply(GETITEM, (self.symbol(x) @ self.symbol(second), self.symbol(at)), first.params)
         made: Node = result.node
         return made
+
+    def kept(self, x: Node, total: Any) -> Any:
+        """The rows of x that something flows to: in one that is never taken there may be a nan."""
+        return np.where(np.any(total != 0, axis=1, keepdims=True), self.symbol(x), 0)
 
     def added(self, d: Node, at: Node, rows: int) -> Any:
         """The rows of d, added up at these places."""

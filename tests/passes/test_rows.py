@@ -19,13 +19,15 @@ FIRES = [
     (f"matmul %d, %w !ct; {ADDED('%0')}", f"{ADDED('%d')}; matmul %0, %w !ct"),
     (
         f"{BACK}; return %2, %4",
-        f"transpose %x {{axes=(1, 0)}} !ct; {ADDED('%d')}; matmul %0, %1 !ct; matmul %1, %w !ct; return %2, %3",
+        f"{ADDED('%d')}; not_equal %0, 0 !ct; any %1 {{axis=(1,), keepdims=True}} !ct; where %2, %x, 0 !ct; "
+        "transpose %3 {axes=(1, 0)} !ct; matmul %4, %0 !ct; matmul %0, %w !ct; return %5, %6",
     ),
     (  # what was taken for the product with the rows alone is not in the way of another
         f"{TAKEN}; matmul %0, %w; tanh %1; transpose %0 {{axes=(1, 0)}} !ct; matmul %3, %d !ct; matmul %d, %w !ct; "
         f"{ADDED('%5')}; return %2, %4, %6",
-        f"matmul %x, %w; getitem %0, %i {{index=($0,)}}; tanh %1; transpose %x {{axes=(1, 0)}} !ct; {ADDED('%d')}; "
-        "matmul %3, %4 !ct; matmul %4, %w !ct; return %2, %5, %6",
+        f"matmul %x, %w; getitem %0, %i {{index=($0,)}}; tanh %1; {ADDED('%d')}; not_equal %3, 0 !ct; "
+        "any %4 {axis=(1,), keepdims=True} !ct; where %5, %x, 0 !ct; transpose %6 {axes=(1, 0)} !ct; "
+        "matmul %7, %3 !ct; matmul %3, %w !ct; return %2, %8, %9",
     ),
 ]
 STAYS = [
@@ -90,3 +92,14 @@ def test_messages_between_nodes_are_multiplied_for_each_node():
     slope = (1.0 - m * m) * (at @ np.tanh(x))
     np.testing.assert_allclose(got[1], x.T @ slope, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(got[0], slope @ w.T + (at.T @ m) * (1.0 - np.tanh(x) ** 2), rtol=1e-11, atol=1e-12)
+
+
+def test_rows_that_are_never_taken_may_be_anything():
+    index, x, w = np.arange(20) % 4, np.ones((6, 3)), np.eye(3)
+    x[4], x[5] = np.nan, np.inf
+    f = tapec.grad(lambda x, w: np.sum(np.sin(x[index] @ w)), argnums=(0, 1))
+    with np.errstate(invalid="ignore"):
+        d_x, d_w = f(x, w)
+    assert [n.type.shape for n in f.ir(x, w).nodes if n.op.name == "matmul"].count((20, 3)) == 0
+    np.testing.assert_allclose(d_w, np.full((3, 3), 20 * np.cos(1.0)), rtol=1e-13)
+    np.testing.assert_allclose(d_x, np.cos(1.0) * np.array([5, 5, 5, 5, 0, 0])[:, None] * np.ones(3), rtol=1e-13)
