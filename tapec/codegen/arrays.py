@@ -23,14 +23,15 @@ from tapec.codegen.schedule import scheduled
 from tapec.codegen.spread import factored
 from tapec.codegen.statements import Do, With
 from tapec.codegen.strides import buffer_size
-from tapec.codegen.unpacked import unpacked
 from tapec.config import settings
 from tapec.ir import CONSTANT, Graph
 from tapec.ir.tree import Tree
+from tapec.ops.indexing import GETITEM
 
 __all__ = ["array_function", "lowering_for", "with_loops"]
 
 LEAST = 40  # operations that loops must spare: fewer are as easily read as a loop
+NUMBERS = 4  # reads of single numbers, from which on it may pay to take vectors apart
 
 
 def array_function(graph: Graph, name: str, tree: Tree | None, space: Space, quiet: tuple[str, ...] = ()) -> Function:
@@ -89,7 +90,10 @@ def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list
     looped = None if checked else with_loops(graph)
     if looped is not None:
         return *looped, ()
-    graph = graph if checked else unpacked(graph)
+    if not checked and sum([n.op is GETITEM and not n.type.shape for n in graph.nodes]) >= NUMBERS:
+        from tapec.codegen.unpacked import unpacked  # few programs on arrays read numbers
+
+        graph = unpacked(graph)
     plan = Plan(graph.nodes, graph.outputs, nesting=not checked)
     return lowering_for(checked), plan, items_of_path(graph, plan), ()
 

@@ -29,7 +29,7 @@ LEAST = 0.2  # of them that are worth it
 def unpacked(graph: Graph) -> Graph:
     """The program with such vectors taken apart; the same graph when there are none."""
     read = [n for n in graph.nodes if n.op is GETITEM and is_element(n)]
-    if READING * len(read) < TAKING:
+    if not read:
         return graph
     readers = readers_of(graph.nodes)
     floats = floats_from(read, graph, readers)

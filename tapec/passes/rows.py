@@ -24,10 +24,7 @@ from tapec.ops.layout import TRANSPOSE
 
 __all__ = ["rows_once"]
 
-ADDING, TAKING = (
-    32,
-    8,
-)  # multiplications in a product that take as long as an element that is added at a place, or taken
+ADDING, TAKING = 32, 8  # as many multiplications take as long as to add an element at a place, or to take one
 ROWS = (Slot(0),)  # x[i]
 
 
