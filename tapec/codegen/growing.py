@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.codegen.feeds import CHEAP
 from tapec.codegen.lifted import FIRST, exchanged
 from tapec.codegen.pattern import CARRIED, OWN, SAME, Carried, Source, Walk
 from tapec.codegen.plan import is_view
@@ -265,7 +266,25 @@ class Growing:
 
     def can_begin(self) -> bool:
         """Is all that the first step finds like what the others find, and there before it?"""
-        return all(map(self.fits, self.first)) and set(self.steps[0]).isdisjoint(self.first.values())
+        return all(map(self.fits, self.first)) and not self.is_made_inside()
+
+    def is_made_inside(self) -> bool:
+        """Is something that the first step finds made of what it computes, and what is not cheap to make again?"""
+        step, place = set(self.steps[0]), self.program.positions
+        begin = min([place.get(node, 0) for node in step])
+        left = list(self.first.values())
+        met = set(left)
+        while left:
+            node = left.pop()
+            if node in step:
+                again = (node.op in CHEAP or is_view(node)) and step.isdisjoint(node.inputs)
+                if not again or node in self.first.values():
+                    return True
+                continue
+            later = [i for i in node.inputs if place.get(i, -1) >= begin and i not in met]
+            met.update(later)
+            left += later
+        return False
 
     def fits(self, key: Carried) -> bool:
         """Is what the first step finds like what the others find?"""

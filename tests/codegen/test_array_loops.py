@@ -11,6 +11,7 @@ import tapec
 from tapec.codegen import arrays, compile_graph, floats
 from tapec.codegen.lifted import lifted, settle
 from tapec.ir import parse
+from tapec.passes.pipeline import optimize
 from tests.codegen.kit import check, counted, drawn, gradient_of, graph_of, same_bits
 
 
@@ -796,3 +797,23 @@ def test_programs_in_which_little_is_alike_are_not_searched():
     chain = [f"  %{k} = sin {f'%{k - 1}' if k else '%x'}\n" for k in range(45)]
     sines = parse(f"{inputs}{''.join(chain)}  return %44\n}}")
     assert arrays.may_spare(sines, 44) and not arrays.may_spare(sines, 45)
+
+
+def test_a_first_step_is_not_made_of_what_it_makes(monkeypatch):
+    """`du` begins as what `u` is made of: that is a sum, too, as each later `du` is, and no step of the loop."""
+
+    def bent(u):
+        return np.roll(u, 1) - 2 * u + np.roll(u, -1)
+
+    def along(u, k):
+        du = bent(u)
+        u = u + k * du
+        for _ in range(12):
+            w, dw = bent(u), bent(du)
+            u, du = u + k * w, du + (w + k * dw)
+        return u, du
+
+    values = drawn(20), drawn()
+    compiled = as_written_out(optimize(graph_of(along, *values)), values, monkeypatch)
+    assert loops(compiled) == 1
+    assert "range(12)" in compiled.source
