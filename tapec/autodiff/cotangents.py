@@ -8,6 +8,7 @@ factor there, or vanishes. So no rewrite rule has to clear signs and ones away, 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,18 @@ from tapec.ops import UFUNCS, Symbol, apply
 from tapec.ops.indexing import SCATTER
 from tapec.ops.layout import BROADCAST_TO, RESHAPE, TRANSPOSE
 
-__all__ = ["MULTIPLY", "NEGATIVE", "Minus", "Uniform", "accumulate", "product", "settled", "taken_apart", "times"]
+__all__ = [
+    "MULTIPLY",
+    "NEGATIVE",
+    "Minus",
+    "Uniform",
+    "accumulate",
+    "added",
+    "product",
+    "settled",
+    "taken_apart",
+    "times",
+]
 
 _ADD, _SUBTRACT, MULTIPLY, NEGATIVE = [UFUNCS[f] for f in (np.add, np.subtract, np.multiply, np.negative)]
 
@@ -27,9 +39,11 @@ def product(a: Any, b: Any) -> Any:
     return _emitted(MULTIPLY, a, b) if type(a) is type(b) is Symbol else a * b
 
 
-def times(a: Symbol, factor: Node) -> Symbol:
+def times(a: Any, factor: Node) -> Any:
     """The same with a node."""
     builder = a.builder
+    if type(a) is not Symbol:
+        return a * Symbol(factor, builder)
     return Symbol(builder.emit(MULTIPLY, (a.node, factor)), builder)
 
 
@@ -57,6 +71,15 @@ def accumulate(pending: dict[Node, Any], node: Node, ct: Any) -> None:
     """Add to the cotangent of a node."""
     known = pending.get(node)
     pending[node] = ct if known is None else _sum(known, ct)
+
+
+def added(parts: Sequence[Any]) -> Any:
+    """The sum of what there is; None for nothing."""
+    total: Any = None
+    for part in parts:
+        if part is not None:
+            total = part if total is None else _sum(total, part)
+    return total
 
 
 def _sum(known: Any, ct: Any) -> Any:

@@ -14,16 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.as_one import unless_infinite
+from tapec.autodiff.as_one import may_have_shortcuts, unless_infinite
 from tapec.autodiff.checkpoint import inline_checkpoints
+from tapec.autodiff.cotangents import NEGATIVE, Minus, added, settled
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.linear import is_multilinear, linear_inputs
+from tapec.autodiff.plain import plain_parts
 from tapec.autodiff.reverse import (
     backward,
     decomposition_of,
     decompositions,
     dependents,
     fit,
+    fit_signed,
     input_cotangents,
     partials_of,
     plain,
@@ -39,7 +42,7 @@ from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.define import Missing
 
-__all__ = ["jvp_graph", "push", "pushforward"]
+__all__ = ["jvp_graph", "push", "push_signed", "pushforward"]
 
 
 def jvp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
@@ -67,10 +70,12 @@ def pushforward(builder: Builder, targets: Sequence[Node], tangents: dict[Node, 
     shifts = cancelling_shifts(builder.nodes, targets, tangents)
     keep = builder.origin, builder.role
     builder.role = CT
-    for node in tuple(builder.nodes):
-        if any(i in moving for i in node.inputs) and node.op.gradient == "yes" and node not in shifts:
+    nodes = tuple(builder.nodes)
+    has_shortcuts = may_have_shortcuts(nodes)
+    for node in nodes:
+        if any([i in moving for i in node.inputs]) and node.op.gradient == "yes" and node not in shifts:
             builder.origin = node.origin
-            push(builder, node, moving, tangents)
+            push(builder, node, moving, tangents, has_shortcuts=has_shortcuts)
     builder.origin, builder.role = keep
     return [moving[t].node if t in moving else Zero(plain(t.type), builder).node for t in targets]
 
@@ -85,39 +90,63 @@ def push(
     moving: dict[Node, Any],
     sources: Collection[Node],
     lift: Callable[[Node], Node] = _same,
+    has_shortcuts: bool = True,
 ) -> None:
     """Find the tangent of one node from those of its inputs; nothing when it does not move.
 
     `lift` gives the node that stands for a value in `builder`.
     """
-    whole = shortcut(node, sources)
+    push_signed(builder, node, moving, sources, lift, has_shortcuts)
+    if type(moving.get(node)) is Minus:
+        moving[node] = settled(moving[node])
+
+
+def push_signed(
+    builder: Builder,
+    node: Node,
+    moving: dict[Node, Any],
+    sources: Collection[Node],
+    lift: Callable[[Node], Node] = _same,
+    has_shortcuts: bool = True,
+) -> None:
+    """The same, where a sign may stand apart."""
+    whole = shortcut(node, sources) if has_shortcuts else None
     if node.op is ITEM:
         t = moving[node.inputs[0]][node.param("index")]
     elif whole is not None and whole.jvp is not None:
         xs = [Symbol(lift(i), builder) for i in whole.inputs]
-        t = whole.jvp([moving.get(i) for i in whole.inputs], Symbol(lift(node), builder), *xs)
+        t = whole.jvp([settled(moving.get(i)) for i in whole.inputs], Symbol(lift(node), builder), *xs)
     else:
         ts = [moving.get(i) for i in node.inputs]
         if whole is not None and whole.flat in moving:
             k = node.inputs.index(whole.flat)
-            ts[k] = unless_infinite(Symbol(lift(whole.flat), builder), ts[k])
-        t = tangent(builder, node, ts, lift)
+            ts[k] = unless_infinite(Symbol(lift(whole.flat), builder), settled(ts[k]))
+        t = signed_tangent(builder, node, ts, lift)
     if isinstance(node.type, tuple):
         if t is not None:
             moving[node] = t
     elif t is not None and type(t) is not Zero and is_differentiable(node.type):
-        moving[node] = fit(builder, t, node.type)
+        moving[node] = fit_signed(builder, t, False, node.type)
 
 
 def tangent(builder: Builder, node: Node, ts: list[Any], lift: Callable[[Node], Node]) -> Any:
     """The tangent of one node from those of its inputs, None for those that do not move."""
+    return settled(signed_tangent(builder, node, ts, lift))
+
+
+def signed_tangent(builder: Builder, node: Node, ts: list[Any], lift: Callable[[Node], Node]) -> Any:
+    """The same, where a sign may stand apart."""
+    parts = plain_parts(node, ts, lift)
+    if parts is not None:
+        return added(parts)
     op, params = node.op, dict(node.params)
+    ts = [settled(t, may_be_uniform=True) for t in ts]
     xs = [Symbol(lift(i), builder) for i in node.inputs]
     if op.jvp is not None:
-        return op.jvp(ts, result_of(builder, lift(node)), *xs, **params)
+        return _sign_apart(op.jvp(ts, result_of(builder, lift(node)), *xs, **params))
     if op.partials is not None:
         partials = partials_of(op, Symbol(lift(node), builder), xs, params)
-        return summed([_scaled(t, p) for t, p in zip(ts, partials, strict=True)])
+        return added([_scaled(t, p) for t, p in zip(ts, partials, strict=True)])
     linear = linear_inputs(op, len(ts))
     through = [k for k, t in enumerate(ts) if t is not None and k in linear]
     others = tuple([k for k, t in enumerate(ts) if t is not None and k not in linear])
@@ -146,16 +175,23 @@ def _nothing(builder: Builder, node: Node, x: Symbol) -> Any:
 
 
 def _scaled(t: Any, partial: Any) -> Any:
-    """partial * t, as `reverse.scaled` has it; None where nothing moves."""
+    """partial * t, as `reverse.scaled` has it, where a sign may stand apart; None where nothing moves."""
     if t is None or partial is None or (isinstance(partial, (int, float)) and partial == 0):
         return None
     if isinstance(partial, (int, float)) and partial in (1, -1):
-        return t if partial == 1 else -t
+        return t if partial == 1 else Minus(t)
     if isinstance(partial, Symbol) and partial.dtype == bool:
         return np.where(partial, t, 0)
     if isinstance(partial, Missing):
         partial.refuse()
-    return t * partial
+    partial = _sign_apart(partial)
+    return Minus(t * partial.value) if type(partial) is Minus else t * partial
+
+
+def _sign_apart(x: Any) -> Any:
+    if type(x) is Symbol and x.node.op is NEGATIVE and x.node.role is CT:
+        return Minus(Symbol(x.node.inputs[0], x.builder))
+    return x
 
 
 def summed(parts: list[Any]) -> Any:

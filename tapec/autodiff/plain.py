@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from tapec.autodiff.cotangents import Minus, times
+from tapec.autodiff.cotangents import Minus, Uniform, taken_apart, times
 from tapec.ir import Node, Op
 from tapec.ops import Symbol
 
-__all__ = ["plain_cotangents"]
+__all__ = ["plain_parts", "plain_slopes"]
 
 
 class Operand:
@@ -38,8 +38,10 @@ def plain_slopes(op: Op, count: int) -> tuple[int | Operand, ...] | None:
     return slopes if all(known) else None
 
 
-def plain_cotangents(node: Node, ct: Symbol, wanted: Sequence[bool], lift: Callable[[Node], Node]) -> list[Any] | None:
-    """The cotangents of operands, still broadcast, of such an operation on floats of one precision; None for others."""
+def plain_parts(node: Node, moving: Sequence[Any], lift: Callable[[Node], Node]) -> list[Any] | None:
+    """What goes to each operand of such an operation on floats of one precision, or comes from it: the cotangent of the
+    result there, or its own tangent, times its slope, still broadcast. None for what does not move, and for others.
+    """
     inputs = node.inputs
     slopes = plain_slopes(node.op, len(inputs))
     if slopes is None or node.params:
@@ -49,17 +51,25 @@ def plain_cotangents(node: Node, ct: Symbol, wanted: Sequence[bool], lift: Calla
         return None
     parts: list[Any] = []
     xs = [lift(i) for i in inputs]
-    for want, slope in zip(wanted, slopes, strict=True):
-        if not want:
+    for t, slope in zip(moving, slopes, strict=True):
+        if t is None:
             parts.append(None)
-        elif isinstance(slope, int):
-            parts.append(ct if slope == 1 else Minus(ct))
+            continue
+        minus, part = (False, t) if type(t) is Symbol else _bare(t)
+        if isinstance(slope, int):
+            minus ^= slope == -1
         else:
-            t, factor = inputs[slope.place].type, xs[slope.place]
-            if t.dtype is not dtype and t.dtype != dtype and not (t.weak and t.dtype.kind in "fi"):
+            own, factor = inputs[slope.place].type, xs[slope.place]
+            if own.dtype is not dtype and own.dtype != dtype and not (own.weak and own.dtype.kind in "fi"):
                 return None
-            if factor.op.name == "negative":
-                parts.append(Minus(times(ct, factor.inputs[0])))
-            else:
-                parts.append(times(ct, factor))
+            negative = factor.op.name == "negative"
+            minus ^= negative
+            part = times(part, factor.inputs[0] if negative else factor)
+        parts.append(Minus(part) if minus else part)
     return parts
+
+
+def _bare(t: Any) -> tuple[bool, Any]:
+    """Is it a negative, and of what? Of a negative number, too."""
+    minus, t = taken_apart(t)
+    return (not minus, -t) if type(t) is Uniform and t.value < 0 else (minus, t)

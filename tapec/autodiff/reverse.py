@@ -28,7 +28,7 @@ from tapec.autodiff.cotangents import (
     taken_apart,
 )
 from tapec.autodiff.inline import copy_into
-from tapec.autodiff.plain import plain_cotangents
+from tapec.autodiff.plain import plain_parts
 from tapec.autodiff.zeros import Zero, filled, is_zero
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, is_literal
 from tapec.ir.origin import variable_for
@@ -51,6 +51,7 @@ __all__ = [
     "dependents",
     "filled",
     "fit",
+    "fit_signed",
     "has_spectrum",
     "input_cotangents",
     "partials_of",
@@ -277,7 +278,7 @@ def _step(
         return
     parts: Sequence[Any] | None = None
     if whole is None and type(ct) is Symbol:
-        parts = plain_cotangents(node, ct, wanted, lift)
+        parts = plain_parts(node, [ct if want else None for want in wanted], lift)
     if parts is None and (node.op.gradient == "zero" or _all_zero(ct)):
         parts = [Zero(plain(i.type), builder) for i in inputs]
     elif parts is None:
@@ -295,7 +296,7 @@ def _step(
             parts = whole.vjp(ct, y, *xs)
     for i, want, part in zip(inputs, wanted, parts, strict=True):
         if want and part is not None:
-            accumulate(pending, i, _fit_signed(builder, part, minus, i.type))
+            accumulate(pending, i, fit_signed(builder, part, minus, i.type))
 
 
 def _all_zero(ct: Any) -> bool:
@@ -382,7 +383,7 @@ def scaled(ct: Any, partial: Any) -> Any:
     return product(ct, conj(partial))
 
 
-def _fit_signed(builder: Builder, part: Any, minus: bool, t: Type) -> Any:
+def fit_signed(builder: Builder, part: Any, minus: bool, t: Type) -> Any:
     """`fit` for a cotangent, negated if it came from one that was; the sign stays apart where the type is right."""
     while type(part) is Minus:  # a sign of each of several factors
         part, minus = part.value, not minus

@@ -33,7 +33,7 @@ def _divide_jvp(ts: Any, y: Any, a: Any, b: Any) -> Any:
     ta, tb = ts
     if tb is None:
         return ta / b
-    return -y * tb / b if ta is None else (ta - y * tb) / b
+    return -(y * tb / b) if ta is None else (ta - y * tb) / b
 
 
 add = elementwise(
