@@ -111,7 +111,14 @@ def guard_text(guard: Guard) -> str:
 
 
 def explanation(
-    name: str, info: Any, program: Program | None, path: TracedPath | None, volatile: str | None, why: str, wrt: Any
+    name: str,
+    info: Any,
+    program: Program | None,
+    path: TracedPath | None,
+    volatile: str | None,
+    why: str,
+    wrt: Any,
+    forwards: bool,
 ) -> Explanation:
     out = Explanation(name, recorded_anew=volatile, compiled_because=why)
     out.signature = [f"{n}: {t}" for n, t in zip(info.names, info.types)]
@@ -133,7 +140,7 @@ def explanation(
     out.captured += [f"{p.label} = {_short(v)} (checked)" for p, v in facts]
     out.literals = literals(path.forward)
     if wrt is not None:
-        out.gradients = gradient_states(path.forward, wrt, info.names)
+        out.gradients = gradient_states(path.forward, wrt, info.names, forwards)
     if program.built is not None:
         lean = program.built.lean
         out.notes += loops(lean)
@@ -180,8 +187,8 @@ def literals(graph: Graph) -> list[str]:
     return out
 
 
-def gradient_states(graph: Graph, wrt: list[int], names: list[str]) -> list[str]:
-    """For each input differentiated by: does a derivative reach it, and if not, where do the paths die?"""
+def gradient_states(graph: Graph, wrt: list[int], names: list[str], forwards: bool = False) -> list[str]:
+    """For each input differentiated by: how does a derivative reach it, and if none does, where do the paths die?"""
     lines = []
     for k in wrt:
         source = graph.inputs[k]
@@ -192,7 +199,7 @@ def gradient_states(graph: Graph, wrt: list[int], names: list[str]) -> list[str]
         elif dead:
             lines.append(f"{names[k]}: zero, since no derivative passes " + "; ".join(_dead_end(n) for n in dead[:3]))
         else:
-            lines.append(f"{names[k]}: flows")
+            lines.append(f"{names[k]}: flows" + (", forwards beside the values" if forwards else ""))
     return lines
 
 

@@ -79,6 +79,10 @@ class Transform:
         were its operations too new?"""
         return MISS, False
 
+    def goes_forwards(self, forward: Graph, plan: Any) -> bool:
+        """Are its derivatives carried forwards, beside the values? `explain` tells."""
+        return False
+
     def refuse(self, volatile: str) -> None:
         """May raise when the function must be recorded anew at each call, for this reason."""
 
@@ -482,8 +486,9 @@ class CompiledFunction(Copied):
 
         entry, program, path = self.locate(*args, **kwargs)
         wrt = getattr(entry.plan, "inputs", None)
+        forwards = path is not None and self._transform.goes_forwards(path.forward, entry.plan)
         anew = entry.anew if program is None or program.straight else None
-        return explanation(self._name, entry.info, program, path, anew, self._why, wrt)
+        return explanation(self._name, entry.info, program, path, anew, self._why, wrt, forwards)
 
     @property
     def _name(self) -> str:

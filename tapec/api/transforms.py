@@ -12,7 +12,7 @@ from tapec.api.functions import CompiledFunction, Template, Transform, result_te
 from tapec.api.methods import decorator
 from tapec.api.signature import Arguments, Binder
 from tapec.api.typed import gives_the_same, gives_the_same_and_more, takes_the_same
-from tapec.autodiff.reverse import value_and_grad_graph
+from tapec.autodiff.gradient import goes_forwards, gradient_graph
 from tapec.errors import at_user_line
 from tapec.ir import Graph, Op, type_of
 from tapec.ir.types import is_differentiable
@@ -87,7 +87,7 @@ class Grad(Transform):
 
     def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
         check_loss(self.name, info, self.has_aux, forward, "c" if self.holomorphic else "f")
-        joint = value_and_grad_graph(forward, plan.inputs, self.holomorphic)
+        joint = gradient_graph(forward, plan.inputs, self.holomorphic)
         results = len(forward.outputs)
         if self.value:
             tree, leaves = result_template(info, 0)
@@ -98,6 +98,9 @@ class Grad(Transform):
             tree, leaves = result_template(info, -1)
             gradient = (Branch(tuple, None, (gradient[0], tree.children[1])), [*gradient[1], *leaves[1:]])
         return Graph(joint.inputs, joint.nodes, joint.outputs[1:], joint.name), gradient
+
+    def goes_forwards(self, forward: Graph, plan: Wrt) -> bool:
+        return not self.holomorphic and goes_forwards(forward, plan.inputs)
 
     def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Wrt) -> tuple[Any, bool]:
         log, is_plain = recorded.trace.log, not (self.has_aux or self.holomorphic or recorded.trace.pending)

@@ -51,8 +51,7 @@ def add_at(target, *index_and_values):
     flat, width, values = target.reshape(-1), target[(0,) * len(index)].size, np.asarray(values)
     if values.size > 1:
         values = values.reshape(*values.shape[: values.ndim - (target.ndim - len(index))], width)
-        as_in_target = values.dtype == target.dtype and values.strides[-1] == values.itemsize
-        if width % 2 == 0 and target.dtype.char in "fd" and as_in_target:
+        if width % 2 == 0 and target.dtype.char in "fd" and values.dtype == target.dtype:
             pair = target.dtype.char.upper()
             if values.strides[-1] != values.itemsize:
                 values = values.copy()

@@ -1,7 +1,8 @@
 """Exact algebra: each rule where it fires and where it must not."""
 
 from tapec.passes.rules import ALGEBRA
-from tests.passes.support import Case, table_tests
+from tapec.testing import check_rewrite, check_unchanged
+from tests.passes.support import Case, table_tests, text
 
 F = "%x: f64[3], %y: f64[3]"
 INT = "%x: i64[3], %y: i64[3]"
@@ -472,3 +473,14 @@ CASES = {
 
 
 test_rule, test_each_rule_has_a_case = table_tests(CASES, ALGEBRA)
+
+
+def test_derivatives_by_a_number_keep_their_sign():
+    """The next step of a loop begins with `dx_dk`. Cotangents, `d_x`, are read by what comes before."""
+    (rule,) = [r for r in ALGEBRA if r.name == "negative-minus"]
+
+    def body(name):
+        return f"graph({F}) {{\n  %0 = negative %x !ct\n  %{name} = subtract %0, %y !ct\n  return %{name}\n}}"
+
+    check_unchanged(body("dx_dk"), [rule])
+    assert check_rewrite(body("d_x"), text(F, "add %x, %y !ct; negative %0 !ct"), [rule])
