@@ -52,6 +52,10 @@ def wrt_plan(what: str, argnums: Any, binder: Binder, info: Arguments, args: Any
             group.append(position if position is not None and is_differentiable(info.types[position]) else None)
         if group and not any(g is not None for g in group):
             name = binder.name_of(key) if isinstance(key, int) else key
+            if binder.is_static(key):
+                mend = "leave it out of static_argnums and static_argnames, or choose another argument with argnums"
+                text = f"{what}: argument {name!r} is static, and has no gradient. Mend: {mend}."
+                raise TypeError(at_user_line(text))
             raise TypeError(at_user_line(_no_leaf(what, name, info, key)))
         groups.append(group)
     return Wrt(keys, groups, many)

@@ -79,7 +79,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"tapec: {e}", file=sys.stderr)
         return 2
     try:
-        options = parser.parse_args(argv)
+        options, left = parser.parse_known_args(argv)
+        if left:
+            mend = "" if left[0].startswith("-") else "; what to trace with comes after --args"
+            parser.error(f"unrecognized arguments: {' '.join(left)}{mend}")
     except SystemExit as e:  # argparse has said what is wrong, or printed help
         return e.code if isinstance(e.code, int) else 2
     if options.command is None:

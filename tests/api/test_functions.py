@@ -347,6 +347,11 @@ def test_integers_have_no_gradient():
         tapec.grad(lambda x: x * x)("text")
 
 
+def test_a_static_argument_has_no_gradient():
+    with pytest.raises(TypeError, match="argument 'x' is static, and has no gradient. Mend: leave it out"):
+        tapec.grad(lambda x, y: x * y, static_argnums=0)(2.0, 3.0)
+
+
 @pytest.mark.parametrize(
     "loss, found",
     [

@@ -40,6 +40,12 @@ def test_wrong_words_are_exit_code_2(tapec, words):
     assert result.err.startswith("usage: tapec") and "error:" in result.err
 
 
+def test_arguments_that_stand_alone_are_told_where_they_belong(tapec):
+    result = tapec("source", "model.py:loss", "np.zeros(2)")
+    assert result.code == 2
+    assert "unrecognized arguments: np.zeros(2); what to trace with comes after --args" in result.err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
