@@ -36,6 +36,7 @@ __all__ = ["Number", "less_work", "values_and_tangents"]
 FLOATS = "fd"
 KINDS = frozenset(["elementwise", "layout", "rearrangement", "indexing", "reduction", "product", "cumulative"])
 LISTS = 96  # operations, of which some are in loops that keep lists
+LARGE = 10_000  # elements from which a program without loops goes back in blocks, which keep nothing either
 KEPT = 2  # operations that it costs to keep a value in a list, and to take it out again
 LESS = 0.8  # of the work: by several numbers, the program is the longer one that has to be compiled
 
@@ -59,7 +60,7 @@ def less_work(graph: Graph, wrt: Sequence[int]) -> list[Number] | None:
             if not _has_tangent(node, work.along):
                 return None
             work.take(node)
-    if work.operations < LONG:
+    if work.operations < (LONG if work.largest < LARGE else LISTS):
         return None
     return numbers if len(numbers) == 1 or work.forwards <= LESS * work.all_backwards() else None
 
@@ -104,7 +105,7 @@ class Work:
         self.ones = frozenset(self.along)
         self.kept: set[Node] = set()
         self.used: set[Node | int] = set()
-        self.forwards = self.backwards = 0
+        self.forwards = self.backwards = self.largest = 0
 
     def has_derivative(self, node: Node) -> bool:
         """Does it hang on one of the numbers, and is none of them?"""
@@ -113,6 +114,7 @@ class Work:
 
     def take(self, node: Node) -> None:
         size = flops(node) if node.op.kind == "product" else node.type.size
+        self.largest = max(self.largest, node.type.size)
         is_added = _added(node.op, len(node.inputs))
         along = terms = 0
         for k, i in enumerate(node.inputs):

@@ -325,6 +325,21 @@ def own(x):
     return x * x, lambda ct: 7.0 * ct
 
 
+def waves(x, n):
+    y = np.linspace(0.0, 1.0, n) * x
+    for k in range(8):
+        y = y + np.sin(y * (k + 1)) * 0.1
+    return np.mean(y)
+
+
+def test_of_short_programs_those_on_large_arrays_go_back_in_blocks():
+    for n, forwards in ((100, True), (20_000, False)):
+        found = tapec.grad(lambda x, n=n: waves(x, n))
+        slope = (waves(1.1 + 1e-6, n) - waves(1.1 - 1e-6, n)) / 2e-6
+        assert found(1.1) == pytest.approx(slope, rel=1e-8)
+        assert goes_forwards(found, 1.1) == forwards
+
+
 BACKWARDS = {
     "short": (lambda x: np.sin(x) * x, (0.5,), 0),
     "many numbers": (lambda x: pendulum(np.sum(x)), (np.full(9, 0.1),), 0),
