@@ -96,7 +96,7 @@ _TOLD_TEXT = {
     # what gets tensors in through their elements, or through other functions
     "composite": """
         array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray full full_like row_stack frompyfunc
-        vectorize c_ r_ broadcast ndenumerate poly1d intersect1d setdiff1d setxor1d union1d unique unique_all
+        vectorize c_ r_ broadcast ndenumerate poly1d intersect1d setdiff1d setxor1d union1d unique_all
         unique_counts unique_inverse unique_values""",
 }
 _TOLD = {name: kind for kind, names in _TOLD_TEXT.items() for name in names.split()}

@@ -1,7 +1,6 @@
 """Sets and bits, mostly with results whose shapes depend on values.
 
-What a set of real or complex numbers has is picked from the arrays it is made of, and gradients flow to where it comes
-from: of equal numbers to the first one.
+Gradients of a set of real or complex numbers flow to where its elements come from: of equal ones to the first.
 """
 
 from __future__ import annotations
@@ -13,9 +12,11 @@ import numpy as np
 
 from tapec.errors import UnsupportedError
 from tapec.ir import Op, Type, type_of
+from tapec.ir.index import Slot
 from tapec.ir.types import normalize_axes
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define
+from tapec.ops.indexing import FULL_SLICE, SCATTER
 from tapec.ops.kit import as_array, present
 from tapec.ops.samples import Case
 
@@ -27,7 +28,7 @@ def _no_rule(*types: Type, **params: Any) -> Any:
     raise UnsupportedError("the shape of this result depends on values, which are not known here")
 
 
-def _dynamic(run: Callable[..., Any]) -> Op:
+def _dynamic(run: Callable[..., Any], flags: Any = (), **more: Any) -> Op:
     """An op of several results whose shapes depend on values; `flags` are NumPy's keywords."""
 
     def call(*xs: Any, flags: tuple[tuple[str, Any], ...]) -> Any:
@@ -41,12 +42,22 @@ def _dynamic(run: Callable[..., Any]) -> Op:
 
     def sample(rng: np.random.Generator) -> list[Case]:
         xs = [np.array([3.0, 1.0, 2.0, 1.0]), np.array([2.0, 5.0, 3.0])]
-        return [Case(tuple(xs[: 1 if run is np.unique else 2]), {"flags": ()})]
+        return [Case(tuple(xs[: 1 if run is np.unique else 2]), {"flags": flags})]
 
-    return define(run.__name__, call, _no_rule, "dynamic", source=source, sample=sample, numpy=run, multi=True)
+    return define(run.__name__, call, _no_rule, "dynamic", source=source, sample=sample, numpy=run, multi=True, **more)
 
 
-_UNIQUE, _INTERSECT, _UNION = _dynamic(np.unique), _dynamic(np.intersect1d), _dynamic(np.union1d)
+def _unique_vjp(ct: Any, y: Any, x: Any, flags: Any) -> Any:
+    """To where the first of each kind stands, which the second result tells."""
+    axis = dict(flags).get("axis")
+    shape, before = ((x.size,), 0) if axis is None else (x.shape, axis % x.ndim)
+    places = (*[FULL_SLICE] * before, Slot(0))
+    placed = apply(SCATTER, (ct[0], y[1]), (("shape", shape), ("index", places), ("unique", True)))
+    return (np.reshape(placed, x.shape),)
+
+
+_UNIQUE = _dynamic(np.unique, (("return_index", True),), vjp=_unique_vjp)
+_INTERSECT, _UNION = _dynamic(np.intersect1d), _dynamic(np.union1d)
 _DIFFERENCE, _XOR = _dynamic(np.setdiff1d), _dynamic(np.setxor1d)
 
 
@@ -75,10 +86,9 @@ def unique(
     if not equal_nan:
         flags["equal_nan"] = False
     x = as_array(ar)
-    if not _has_gradient(x):
-        return _sets(_UNIQUE, x, **flags, axis=axis)
-    _, index, *rest = _sets(_UNIQUE, x, **{**flags, "return_index": True}, axis=axis)
-    values = np.ravel(x)[index] if axis is None else np.take(x, index, axis)
+    if axis is None and not _has_gradient(x):
+        return _sets(_UNIQUE, x, **flags)
+    values, index, *rest = _sets(_UNIQUE, x, **{**flags, "return_index": True}, axis=axis)
     found = (values, index, *rest) if return_index else (values, *rest)
     return found if len(found) > 1 else values
 

@@ -354,12 +354,12 @@ class Log:
 
     def _guard_lengths(self, builder: Builder, node: Node, made: list[Node], guard: Any) -> None:
         """What follows is written for the shapes that these results had."""
-        for k, result in enumerate(made[:1] if node.op.name == "nonzero" else made):
-            if result.type.shape:
-                what = (("op", node.op.name), ("params", node.params), ("index", k))
-                inputs = node.inputs[:1] if node.op.name == "bincount" else node.inputs  # weights count for nothing
-                length = builder.emit(LENGTH, inputs, what, node.origin)
-                guard(length, len, result.type.shape[0], node.origin)
+        k = next((k for k, result in enumerate(made) if result.type.ndim == 1), 0)  # the shapes of others hang on its
+        if made[k].type.shape:
+            what = (("op", node.op.name), ("params", node.params), ("index", k))
+            inputs = node.inputs[:1] if node.op.name == "bincount" else node.inputs  # weights count for nothing
+            length = builder.emit(LENGTH, inputs, what, node.origin)
+            guard(length, len, made[k].type.shape[0], node.origin)
 
 
 def scalar_kind(x: Any) -> Any:

@@ -60,6 +60,23 @@ def test_sets_of_other_sizes_are_other_paths():
         np.testing.assert_array_equal(f(np.array(x)), wanted)
 
 
+@pytest.mark.parametrize("dtype", [float, int])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_and_columns_of_other_numbers_are_other_paths(axis, dtype):
+    f = lambda x: np.unique(x, return_inverse=True, axis=axis)
+    compiled = tapec.compile(f)
+    for rows in ([[1, 1, 2], [1, 1, 2]], [[1, 2, 3], [4, 5, 6]], [[1, 1, 1], [1, 1, 1]], [[1, 1, 2], [1, 1, 2]]):
+        x = np.array(rows, dtype)
+        for found, wanted in zip(compiled(x), f(x), strict=True):
+            np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+def test_lengths_are_asked_once():
+    f = tapec.grad(lambda x: np.sum(np.unique(x) ** 2))
+    f(X)
+    assert f.source().count("len(") == 1
+
+
 def test_of_whole_numbers_there_are_no_gradients():
     x = tapec.constant(np.array([3, 1, 3]))
     with tapec.GradientTape() as tape:
