@@ -6,6 +6,7 @@ The commonest kinds of calls find their plan here, `plans.call` gets all others.
 from __future__ import annotations
 
 from functools import lru_cache, partial
+from marshal import dumps
 from types import NoneType
 from typing import Any
 
@@ -18,7 +19,7 @@ from tapec.ops.extremes import CLIP
 from tapec.ops.reading import take
 from tapec.ops.ufunc_calls import call_with
 from tapec.ops.ufuncs import call as call_ufunc
-from tapec.trace.plans import BY_MEMORY, INTS, PLACED, PLANS, call, unplanned, word_of
+from tapec.trace.plans import BY_MEMORY, INTS, NO_REFERENCES, PLACED, PLANS, call, unplanned, word_of
 from tapec.trace.steps import plan_of_any
 from tapec.trace.tensor import BOUND, HOLDING, READABLE, Tensor, operand_values, paved, perform
 
@@ -53,6 +54,9 @@ def _row(first: tuple[Any, ...], row: Any) -> Any:
         kind = type(a)
         v = a._value if kind is Tensor else a
         if type(v) is not _ndarray:
+            if kind is float:
+                key.append(dumps(a, NO_REFERENCES))  # as `word_of` has it, without the call
+                continue
             if kind in PLACED or (kind is str and a not in BY_MEMORY):
                 key.append(a)
                 continue
@@ -85,10 +89,19 @@ def _pair(first: tuple[Any, ...], x: Any, y: Any) -> Any:
     return _row(first, (x, y))
 
 
+def _three(first: tuple[Any, ...], x: Any, y: Any, z: Any) -> Any:
+    """The same of three, which mostly are arrays."""
+    u = x._value if type(x) is Tensor else x
+    v = y._value if type(y) is Tensor else y
+    w = z._value if type(z) is Tensor else z
+    if type(u) is _ndarray and type(v) is _ndarray and type(w) is _ndarray:
+        return (*first, u.shape, u.dtype, v.shape, v.dtype, w.shape, w.dtype), (x, y, z), [u, v, w]
+    return _row(first, (x, y, z))
+
+
 def _named(key: tuple[Any, ...], operands: tuple[Any, ...], values: list[Any], kwargs: dict[str, Any]) -> Any:
     """The key with keywords, and the operands with the arrays among them."""
-    for name in kwargs:
-        a = kwargs[name]
+    for name, a in kwargs.items():
         kind = type(a)
         if kind in PLACED:
             key += ..., name, a
@@ -272,7 +285,8 @@ def _function(
         elif kind in PLACED:  # np.sum(x, 0)
             operands, words, count = (x,), (y,), 1
         elif (kind is list or kind is tuple) and y and type(y[0]) in HOLDING:  # np.choose(places, [a, b])
-            key, operands, values = _row((ours, 2, kind), (x, *y))
+            first = ours, 2, kind
+            key, operands, values = _three(first, x, *y) if len(y) == 2 else _row(first, (x, *y))
         elif kind in READABLE:
             key, operands, values = _pair((ours, 2), x, y) if type(x) in HOLDING else _row((ours,), args)
         else:
@@ -282,7 +296,7 @@ def _function(
     elif count > 2:
         kind = type(args[1])
         if kind is Tensor or kind is _ndarray or type(args[2]) in HOLDING:  # np.interp(x, points, heights)
-            key, operands, values = _row((ours,), args)
+            key, operands, values = _three((ours,), *args) if count == 3 else _row((ours,), args)
         elif not (kind is list and ours is take) and (words := _words(args[1:])):  # np.swapaxes(x, 0, 1)
             operands, count = (x,), 1
         elif kind in READABLE:
@@ -306,7 +320,8 @@ def _function(
             else:
                 key, operands, values = _pair((ours, kind), x, y)
         elif kind is list or kind is tuple:
-            key, operands, values = _row((ours, kind, len(x)), x)
+            first = ours, kind, len(x)
+            key, operands, values = _three(first, *x) if len(x) == 3 else _row(first, x)
     if not key:
         args, kwargs = _settled(ours, args, kwargs)
         return call(ours, args, kwargs, depth + 1)

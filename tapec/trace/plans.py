@@ -27,6 +27,7 @@ __all__ = [
     "BOUNDS",
     "BY_MEMORY",
     "INTS",
+    "NO_REFERENCES",
     "PLACED",
     "PLANS",
     "STATIC",
@@ -66,7 +67,7 @@ def word_of(a: Any) -> Any:
     """
     kind = type(a)
     if kind is float:
-        return dumps(a, _NO_REFERENCES)
+        return dumps(a, NO_REFERENCES)
     if kind is list or kind is tuple:
         if kind is tuple:
             for x in a:
@@ -80,14 +81,14 @@ def word_of(a: Any) -> Any:
             if type(x) not in _SIMPLE:
                 break
         else:
-            return dumps(a, _NO_REFERENCES)
+            return dumps(a, NO_REFERENCES)
         return _word_of_row(a)
     if kind is str:
         return None if a in BY_MEMORY else a
     if kind is bool:
         return kind, a
     if kind is slice and BOUNDS.issuperset((type(a.start), type(a.stop), type(a.step))):
-        return dumps((..., a.start, a.stop, a.step), _NO_REFERENCES)
+        return dumps((..., a.start, a.stop, a.step), NO_REFERENCES)
     return (np.dtype, a) if isinstance(a, np.dtype) else None
 
 
@@ -96,7 +97,7 @@ def _word_of_row(a: Any) -> Any:
     if type(a[0]) in HOLDING:
         return None
     if all([type(x) in _SIMPLE or _is_simple_row(x) for x in a]):
-        return dumps(a, _NO_REFERENCES)
+        return dumps(a, NO_REFERENCES)
     words: list[Any] = [type(a)]
     for x in a:
         words.append((type(x), x) if type(x) in STATIC else word_of(x))
@@ -109,7 +110,7 @@ def _is_simple_row(a: Any) -> bool:
     return type(a) in _ROWS and len(a) <= _LONG and _SIMPLE.issuperset(map(type, a))
 
 
-_NO_REFERENCES = 2  # a version of `marshal` in which equal bytes are equal numbers, types and signs of zeros included
+NO_REFERENCES = 2  # a version of `marshal` in which equal bytes are equal numbers, types and signs of zeros included
 
 
 def _take(row: Any, key: list[Any], operands: list[Any], values: list[Any]) -> bool:
