@@ -320,8 +320,7 @@ def _function(
             else:
                 key, operands, values = _pair((ours, kind), x, y)
         elif kind is list or kind is tuple:
-            first = ours, kind, len(x)
-            key, operands, values = _three(first, *x) if len(x) == 3 else _row(first, x)
+            key, operands, values = _three((ours, kind, 3), *x) if len(x) == 3 else _row((ours, kind, len(x)), x)
     if not key:
         args, kwargs = _settled(ours, args, kwargs)
         return call(ours, args, kwargs, depth + 1)
