@@ -11,10 +11,10 @@ from collections import Counter
 from itertools import chain
 from typing import Any
 
-from tapec.ir import CONSTANT, Builder, Graph, Node, prune
-from tapec.ops import Symbol
+from tapec.ir import CONSTANT, Graph, Node
 from tapec.ops.layout import TRANSPOSE
 from tapec.passes.facts import uniform_value
+from tapec.passes.remade import Remaking, remade
 from tapec.passes.rules.scales import is_mild
 from tapec.tuples import NamedTuple
 
@@ -39,7 +39,7 @@ def shortest_chains(graph: Graph) -> Graph:
         links = links_of(product, readers, uses)
         if links and found.keys().isdisjoint([product, *[link.whole for link in links]]) and pays(product, links):
             found.update([(link.whole, link) for link in links])
-    return prune(Reordering(graph, found).run()) if found else graph
+    return remade(graph, found, lambda walk, node: chained(walk, found[node])) if found else graph
 
 
 def unscaled(node: Node) -> Node:
@@ -114,38 +114,10 @@ def pays(product: Node, links: list[Link]) -> bool:
     return before > 0 and after <= LESS * before
 
 
-class Reordering(Builder):
-    """One walk over the graph, which is made anew."""
-
-    def __init__(self, graph: Graph, found: dict[Node, Link]):
-        super().__init__()
-        self.start = graph
-        self.found = found
-        self.new: dict[Node, Node] = {}
-
-    def run(self) -> Graph:
-        graph, new = self.start, self.new
-        for node in graph.nodes:
-            link = self.found.get(node)
-            if link is not None:
-                self.origin, self.role = node.origin, node.role
-                new[node] = self.chained(link)
-                new[node].name = new[node].name or node.name
-                continue
-            inputs = tuple([new.get(i, i) for i in node.inputs])
-            new[node] = self.add(node if inputs == node.inputs else node.with_inputs(inputs))
-        return Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name)
-
-    def chained(self, link: Link) -> Node:
-        """The product in the other order."""
-        first, second, other = [self.symbol(n) for n in (*link.product.inputs, link.other)]
-        if link.flipped:
-            first, second = second.T, first.T
-        result = first @ (second @ other) if link.left else (other @ first) @ second
-        if link.number != 1.0:
-            result = result * link.number
-        made: Node = result.node
-        return made
-
-    def symbol(self, node: Node) -> Any:
-        return Symbol(self.new.get(node, node), self)
+def chained(walk: Remaking, link: Link) -> Any:
+    """The product in the other order."""
+    first, second, other = [walk.symbol(n) for n in (*link.product.inputs, link.other)]
+    if link.flipped:
+        first, second = second.T, first.T
+    result = first @ (second @ other) if link.left else (other @ first) @ second
+    return result if link.number == 1.0 else result * link.number

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Builder, Graph, Node, prune
+from tapec.ir import Graph, Node
 from tapec.ir.index import Slot
-from tapec.ops import Symbol, apply
+from tapec.ops import apply
 from tapec.ops.indexing import GETITEM, SCATTER
 from tapec.ops.layout import TRANSPOSE
+from tapec.passes.remade import Remaking, remade
 
 __all__ = ["rows_once"]
 
@@ -41,7 +42,7 @@ def rows_once(graph: Graph) -> Graph:
             uses[transposed] -= 1
             uses[transposed.inputs[0]] -= not uses[transposed]
     found.update([n for n in graph.nodes if is_product_of_rows(n, uses)])
-    return prune(Multiplying(graph, found).run()) if found else graph
+    return remade(graph, found, once) if found else graph
 
 
 def repeats(rows: Node) -> bool:
@@ -95,51 +96,26 @@ def columns(w: Node) -> int:
     return w.type.shape[1] if w.type.ndim == 2 else 1
 
 
-class Multiplying(Builder):
-    """One walk over the graph, which is made anew."""
+def once(walk: Remaking, node: Node) -> Any:
+    """The same, with a product of fewer rows."""
+    first, second = node.inputs
+    if node.op is SCATTER:
+        d, w = first.inputs
+        return rows_added(walk, d, second, len_of(node)) @ walk.symbol(w)
+    if first.op is TRANSPOSE:
+        x, at = first.inputs[0].inputs
+        total = rows_added(walk, second, at, len_of(x))
+        return rows_kept(walk, x, total).T @ total
+    x, at = first.inputs
+    return apply(GETITEM, (walk.symbol(x) @ walk.symbol(second), walk.symbol(at)), first.params)
 
-    def __init__(self, graph: Graph, found: set[Node]):
-        super().__init__()
-        self.start = graph
-        self.found = found
-        self.new: dict[Node, Node] = {}
 
-    def run(self) -> Graph:
-        graph, new = self.start, self.new
-        for node in graph.nodes:
-            if node in self.found:
-                self.origin, self.role = node.origin, node.role
-                new[node] = self.once(node)
-                new[node].name = new[node].name or node.name
-                continue
-            inputs = tuple([new.get(i, i) for i in node.inputs])
-            new[node] = self.add(node if inputs == node.inputs else node.with_inputs(inputs))
-        return Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name)
+def rows_added(walk: Remaking, d: Node, at: Node, rows: int) -> Any:
+    """The rows of d, added up at these places."""
+    shape = (rows, *d.type.shape[1:])
+    return apply(SCATTER, (walk.symbol(d), walk.symbol(at)), (("shape", shape), ("index", ROWS)))
 
-    def symbol(self, node: Node) -> Any:
-        return Symbol(self.new.get(node, node), self)
 
-    def once(self, node: Node) -> Node:
-        """The same, with a product of fewer rows."""
-        first, second = node.inputs
-        if node.op is SCATTER:
-            d, w = first.inputs
-            result = self.added(d, second, len_of(node)) @ self.symbol(w)
-        elif first.op is TRANSPOSE:
-            x, at = first.inputs[0].inputs
-            total = self.added(second, at, len_of(x))
-            result = self.kept(x, total).T @ total
-        else:
-            x, at = first.inputs
-            result = apply(GETITEM, (self.symbol(x) @ self.symbol(second), self.symbol(at)), first.params)
-        made: Node = result.node
-        return made
-
-    def kept(self, x: Node, total: Any) -> Any:
-        """The rows of x that something flows to: in one that is never taken there may be a nan."""
-        return np.where(np.any(total != 0, axis=1, keepdims=True), self.symbol(x), 0)
-
-    def added(self, d: Node, at: Node, rows: int) -> Any:
-        """The rows of d, added up at these places."""
-        shape = (rows, *d.type.shape[1:])
-        return apply(SCATTER, (self.symbol(d), self.symbol(at)), (("shape", shape), ("index", ROWS)))
+def rows_kept(walk: Remaking, x: Node, total: Any) -> Any:
+    """The rows of x that something flows to: in one that is never taken there may be a nan."""
+    return np.where(np.any(total != 0, axis=1, keepdims=True), walk.symbol(x), 0)
