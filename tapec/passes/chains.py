@@ -16,6 +16,7 @@ from tapec.ops.layout import TRANSPOSE
 from tapec.passes.facts import uniform_value
 from tapec.passes.remade import Remaking, remade
 from tapec.passes.rules.scales import is_mild
+from tapec.passes.seldom import unscaled
 from tapec.tuples import NamedTuple
 
 __all__ = ["shortest_chains"]
@@ -40,13 +41,6 @@ def shortest_chains(graph: Graph) -> Graph:
         if links and found.keys().isdisjoint([product, *[link.whole for link in links]]) and pays(product, links):
             found.update([(link.whole, link) for link in links])
     return remade(graph, found, lambda walk, node: chained(walk, found[node])) if found else graph
-
-
-def unscaled(node: Node) -> Node:
-    """What a value is a transpose, or a multiple, of."""
-    while node.op is TRANSPOSE or (node.op.name == "multiply" and CONSTANT in [i.op for i in node.inputs]):
-        node = next((i for i in node.inputs if i.op is not CONSTANT), node.inputs[0])
-    return node
 
 
 class Link(NamedTuple):

@@ -48,7 +48,15 @@ from tapec.passes.rules import (
     WEIGHTS,
     ZEROS,
 )
-from tapec.passes.seldom import SOURCES, Seldom, is_chain, is_multiple, is_step, meets_rows, multiplies_with_placed
+from tapec.passes.seldom import (
+    SOURCES,
+    Seldom,
+    is_multiple,
+    is_step,
+    meets_rows,
+    multiplies_products,
+    multiplies_with_placed,
+)
 from tapec.passes.transparent import transparent
 
 if TYPE_CHECKING:
@@ -88,7 +96,7 @@ CHAINED = Seldom(
     "chains",
     "shortest_chains",
     "matmul",
-    on=is_chain,
+    of=multiplies_products,
 )
 ROWS = Seldom(
     "Multiply rows that repeat before they are taken, and after they are added up.",

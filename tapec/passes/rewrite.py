@@ -106,7 +106,7 @@ class RuleSet:
         looks, fast = heads(graph), settings.fast_math
         with self._lock:
             met = self.index(fast, False), self.index(fast, True)
-            new = {op.name for ct, ops in looks if ops not in met[ct] for op in ops}
+            new = {word for ct, ops in looks if ops not in met[ct] for word in words_of(ops)}
             self._prepare(new | {"fast-math"} if fast else new)
             if not self._rules:
                 return []
@@ -119,7 +119,7 @@ class RuleSet:
     def candidates(self, key: tuple[Op, ...], fast: bool, cotangent: bool) -> Variants:
         """The rules that may match a node of the op `key[0]` on operands of the other ops."""
         with self._lock:
-            self._prepare([op.name for op in key])
+            self._prepare(words_of(key))
             return self._candidates(key, fast, cotangent, self.index(fast, cotangent))
 
     def _candidates(self, key: tuple[Op, ...], fast: bool, cotangent: bool, index: dict[Any, Variants]) -> Variants:
@@ -153,6 +153,12 @@ class RuleSet:
                 for operand in pattern.operand or (None,):
                     found.setdefault(operand, []).append(place)
         return found
+
+
+def words_of(ops: tuple[Op, ...]) -> list[str]:
+    """What tables may be about where an operation is one of operands of these: the ops, and `outer(inner)`."""
+    outer, *inner = [op.name for op in ops]
+    return [outer, *inner, *[f"{outer}({name})" for name in inner]]
 
 
 @cache

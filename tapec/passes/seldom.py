@@ -6,9 +6,21 @@ from collections.abc import Callable
 from importlib import import_module
 
 from tapec.ir import CONSTANT, CT, Graph, Node, Op, is_literal
+from tapec.ops.layout import TRANSPOSE
 from tapec.passes.numbering import heads
 
-__all__ = ["PRODUCTS", "SOURCES", "Head", "Seldom", "is_multiple", "is_step", "meets_rows", "multiplies_with_placed"]
+__all__ = [
+    "PRODUCTS",
+    "SOURCES",
+    "Head",
+    "Seldom",
+    "is_multiple",
+    "is_step",
+    "meets_rows",
+    "multiplies_products",
+    "multiplies_with_placed",
+    "unscaled",
+]
 
 Head = tuple[bool, tuple[Op, ...]]  # of cotangents? the op, and those of its operands
 SOURCES = frozenset({"where", "scatter", "tril", "triu", "diag", "eye", "setitem"})  # without these nothing is empty
@@ -62,10 +74,18 @@ def is_step(head: Head) -> bool:
     return "getitem" in names if op.name == "matmul" else cotangent and "multiply" in names
 
 
-def is_chain(head: Head) -> bool:
-    """Is it a product, among cotangents, with what may be a product itself, transposed or times a number?"""
-    cotangent, (_, *operands) = head
-    return cotangent and any([o.name in ("matmul", "multiply", "transpose") for o in operands])
+def multiplies_products(graph: Graph) -> bool:
+    """Is a product of matrices a factor of another, among cotangents?"""
+    products = [n for n in graph.nodes if n.op.name == "matmul" and n.role is not None]
+    inner = [unscaled(i) for n in products for i in n.inputs]
+    return any([n.op.name == "matmul" and n.role is not None for n in inner])
+
+
+def unscaled(node: Node) -> Node:
+    """What a value is a transpose, or a multiple, of."""
+    while node.op is TRANSPOSE or (node.op.name == "multiply" and CONSTANT in [i.op for i in node.inputs]):
+        node = next((i for i in node.inputs if i.op is not CONSTANT), node.inputs[0])
+    return node
 
 
 def meets_rows(head: Head) -> bool:

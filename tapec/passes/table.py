@@ -14,8 +14,8 @@ __all__ = ["Table"]
 class Table:
     """The rules called `name` in a module of `tapec.passes.rules`.
 
-    `about` are ops of which each of the rules asks for one: where a graph has none of these, and no rule makes one,
-    nobody needs the table. One that is about nothing in particular is always needed.
+    `about` are ops of which each of the rules asks for one, or for one of another, `outer(inner)`: where a graph has
+    none of these, and no rule makes one, nobody needs the table. One that is about nothing is always needed.
     """
 
     def __init__(self, module: str, name: str, about: str = ""):

@@ -27,11 +27,13 @@ BY_GUARD = {  # what the guard of a rule looks for, further down than its patter
 
 
 def asked(pattern):
-    """For each place of a pattern, the ops of which there must be one."""
+    """For each place of a pattern, the ops of which there must be one, or one on another."""
     if isinstance(pattern, Call):
-        return [{pattern.name}, *[ops for part in pattern.args for ops in asked(part)]]
+        pairs = [{f"{pattern.name}({part.name})"} for part in pattern.args if isinstance(part, Call)]
+        return [{pattern.name}, *pairs, *[ops for part in pattern.args for ops in asked(part)]]
     if isinstance(pattern, Some):
-        return [set(pattern.heads), set(pattern.of)] if pattern.of else [set(pattern.heads)]
+        pairs = {f"{outer}({inner})" for outer in pattern.heads for inner in pattern.of or ()}
+        return [set(pattern.heads), set(pattern.of), pairs] if pattern.of else [set(pattern.heads)]
     return [{"constant", "full"}] if isinstance(pattern, Number) else []
 
 
@@ -111,6 +113,20 @@ def test_rules_wait_for_what_a_rule_makes():
     without = parse(text("%x: f64[3]", "sinh %x; sin %0; exp %1; return %2"))
     assert rules(without) is without
     assert names(rules(parse(text("%x: f64[3]", "tan %x; sin %0; exp %1; return %2")))) == ["sqrt"]
+
+
+def test_a_table_may_be_about_an_op_on_another():
+    rules = RuleSet(
+        "",
+        [Rule("tan", np.tan(x), np.cos(x))],
+        table("sin(cos)", Rule("both", np.sin(np.cos(x)), np.sqrt(x))),
+    )
+    for program in ("sin %x; cos %0; return %1", "sin %x; cos %x; add %0, %1; return %2"):
+        graph = parse(text("%x: f64[3]", program))
+        assert rules(graph) is graph
+        assert len(rules._ready) == 1
+    assert names(rules(parse(text("%x: f64[3]", "tan %x; sin %0; return %1")))) == ["sqrt"]
+    assert names(rules(parse(text("%x: f64[3]", "cos %x; sin %0; return %1")))) == ["sqrt"]
 
 
 def test_rules_are_tried_in_their_order_whenever_they_came():
