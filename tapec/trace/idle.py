@@ -18,6 +18,7 @@ from weakref import getweakrefcount
 import numpy as np
 
 from tapec.ir.types import type_of
+from tapec.trace.later import large_input
 from tapec.trace.log import Gone, Log
 from tapec.trace.recorder import current
 from tapec.trace.tensor import Tensor
@@ -145,8 +146,9 @@ def _is_free(made: tuple[Any, ...], left: Gone, later: list[tuple[Any, ...]]) ->
 
 
 # -- traced functions -------------------------------------------------------------------------------------------------
-def follow_trace(log: Log) -> None:
-    """Let an empty log of a traced function drop large values that only its records hold.
+def follow_trace(log: Log, pending: list[Any]) -> None:
+    """Let an empty log of a traced function drop large values that only its records hold; and let what comes of others
+    wait (see `later`).
 
     Nobody asks for them, unless something is written in place, or a tape records the same operations.
     """
@@ -177,6 +179,7 @@ def follow_trace(log: Log) -> None:
                 del read[number]
         out = entry[3]
         if type(out) is Tensor and entry[0].kind in KINDS and getattr(out._value, "nbytes", 0) >= EARLY:
-            read[last] = 0
+            large_input(out, pending)
+            read[last] = int(type(out) is not Tensor)  # one refers to it who does not read it: `pending`
 
     log.append = append

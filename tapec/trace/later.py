@@ -2,9 +2,10 @@
 
 The first call of a function traces it, compiles it, and runs what was compiled. Tracing needs types; it needs values
 where the user's code looks at them: `if np.sum(x) > 0`, `print(y)`, `int(n)`. So large arguments and captured arrays
-are `Later` tensors, and NumPy's operations on them give such tensors again, recorded as any other, that hold what is
-`Pending` instead of a value. Who reads the value gets it, computed with all that it hangs on; the tensor is a plain
-`Tensor` from then on. A first call so costs no more arrays than the calls after it.
+are `Later` tensors, and large results of small ones once they are there (see `idle.follow_trace`). NumPy's operations
+on them give such tensors again, recorded as any other, that hold what is `Pending` instead of a value. Who reads it
+gets one, computed with all that it hangs on; the tensor is a plain `Tensor` from then on. A first call so costs no more
+arrays than the calls after it.
 
 Computed at once is whatever could turn out otherwise later: operations that may fail, whose shapes hang on values, or
 that take plain arrays, which change without notice; all, where NumPy is told to raise errors, or the function tells it

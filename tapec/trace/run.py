@@ -93,7 +93,7 @@ def _run(
     batched: Sequence[bool],
 ) -> Recorded:
     if any(map(_has_some, leaves)):
-        follow_trace(trace.log)
+        follow_trace(trace.log, trace.pending)
     captures = Captures(trace)
     with trace.recording():
         arguments: list[Tensor] = []

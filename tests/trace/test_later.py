@@ -289,6 +289,26 @@ def test_elements_of_an_array_that_is_there_are_tensors(monkeypatch, computed):
         tapec.compile(lambda x: x[50])(x)
 
 
+def test_what_is_made_of_a_large_result_waits(monkeypatch, computed):
+    """A matrix of distances of few points is computed, and what meets a plain array; its factor is not."""
+    monkeypatch.setattr(later, "LARGE", 1 << 18)
+
+    def f(x):
+        squares = np.sum(x * x, axis=1)
+        kernel = np.exp(2.0 * x @ x.T - squares[:, None] - squares) + np.eye(200)
+        factor = np.linalg.cholesky(kernel)
+        return np.sum(np.log(np.diag(factor))) + np.sum(np.linalg.solve(factor, x) ** 2)
+
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    value, gradient = tapec.value_and_grad(f)(x)
+    assert {"cholesky", "solve", "log"}.isdisjoint(computed)
+    assert value == pytest.approx(f(x))
+    v = np.random.default_rng(1).normal(size=(200, 3))
+    step = 1e-6
+    slope = (f(x + step * v) - f(x - step * v)) / (2 * step)
+    assert np.sum(gradient * v) == pytest.approx(slope, rel=1e-6)
+
+
 # -- what mostly succeeds ---------------------------------------------------------------------------------------------
 SPD = np.array([[2.0, 0.5], [0.5, 1.0]])
 
