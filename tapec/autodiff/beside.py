@@ -18,7 +18,7 @@ import numpy as np
 
 from tapec.autodiff.as_one import may_have_shortcuts
 from tapec.autodiff.cotangents import Uniform, settled
-from tapec.autodiff.forward import push_signed
+from tapec.autodiff.forward import push
 from tapec.autodiff.gradient import LONG
 from tapec.autodiff.linear import linear_inputs
 from tapec.autodiff.plain import plain_slopes
@@ -176,7 +176,7 @@ def values_and_tangents(graph: Graph, wrt: Sequence[int], numbers: Sequence[Numb
             builder.origin, builder.role = node.origin, CT
             for number, tangents in zip(numbers, moving, strict=True):
                 if any([i in tangents for i in node.inputs]):
-                    push_signed(builder, node, tangents, apart, known.__getitem__, has_shortcuts)
+                    push(builder, node, tangents, apart, known.__getitem__, has_shortcuts, signed=True)
                     _christen(tangents, node, number)
             builder.origin = builder.role = None
     outputs = [known[o] for o in graph.outputs]

@@ -42,7 +42,7 @@ from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.define import Missing
 
-__all__ = ["jvp_graph", "push", "push_signed", "pushforward"]
+__all__ = ["jvp_graph", "push", "pushforward"]
 
 
 def jvp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
@@ -91,25 +91,12 @@ def push(
     sources: Collection[Node],
     lift: Callable[[Node], Node] = _same,
     has_shortcuts: bool = True,
+    signed: bool = False,
 ) -> None:
     """Find the tangent of one node from those of its inputs; nothing when it does not move.
 
-    `lift` gives the node that stands for a value in `builder`.
+    `lift` gives the node that stands for a value in `builder`; where it may be `signed`, a sign may stand apart.
     """
-    push_signed(builder, node, moving, sources, lift, has_shortcuts)
-    if type(moving.get(node)) is Minus:
-        moving[node] = settled(moving[node])
-
-
-def push_signed(
-    builder: Builder,
-    node: Node,
-    moving: dict[Node, Any],
-    sources: Collection[Node],
-    lift: Callable[[Node], Node] = _same,
-    has_shortcuts: bool = True,
-) -> None:
-    """The same, where a sign may stand apart."""
     whole = shortcut(node, sources) if has_shortcuts else None
     if node.op is ITEM:
         t = moving[node.inputs[0]][node.param("index")]
@@ -126,7 +113,8 @@ def push_signed(
         if t is not None:
             moving[node] = t
     elif t is not None and type(t) is not Zero and is_differentiable(node.type):
-        moving[node] = fit_signed(builder, t, False, node.type)
+        t = fit_signed(builder, t, False, node.type)
+        moving[node] = t if signed or type(t) is not Minus else settled(t)
 
 
 def tangent(builder: Builder, node: Node, ts: list[Any], lift: Callable[[Node], Node]) -> Any:
