@@ -13,7 +13,7 @@ from tapec.codegen.islands import unpack_op
 from tapec.codegen.names import wished_name
 from tapec.codegen.plan import readers_of
 from tapec.codegen.scatter import is_scatter
-from tapec.ir import ITEM, Graph, Node
+from tapec.ir import ITEM, Graph, Node, replaced
 from tapec.ops.indexing import GETITEM
 
 __all__ = ["unpacked"]
@@ -97,26 +97,16 @@ def suits(reader: Node, floats: set[Node]) -> bool:
 def with_items(graph: Graph, items: Sequence[Node]) -> Graph:
     """The program with these elements as items of what is taken apart where the first of them is read."""
     parts: dict[Node, Node] = {}
-    chosen, new = {*items}, dict[Node, Node]()
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        inputs = tuple([new.get(i, i) for i in node.inputs])
-        if node in chosen:
-            (vector,) = inputs
-            n = vector.type.size
-            whole = parts.get(vector)
-            if whole is None:
-                whole = Node(
-                    unpack_op(vector.type.shape), (vector,), (), (node.type,) * n, node.origin, None, node.role
-                )
-                nodes.append(whole)
-                parts[vector] = whole
-            k = node.param("index")[0] % n
-            item = Node(ITEM, (whole,), (("index", k),), node.type, None, wished_name(node), node.role)
-            new[node] = item
-            nodes.append(item)
-        else:
-            made = node if inputs == node.inputs else node.with_inputs(inputs)
-            new[node] = made
-            nodes.append(made)
-    return Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name)
+
+    def item(node: Node, moved: Node, nodes: list[Node]) -> Node:
+        (vector,) = moved.inputs
+        n = vector.type.size
+        if vector not in parts:
+            op, types = unpack_op(vector.type.shape), (node.type,) * n
+            parts[vector] = Node(op, (vector,), (), types, node.origin, None, node.role)
+            nodes.append(parts[vector])
+        params = (("index", node.param("index")[0] % n),)
+        nodes.append(Node(ITEM, (parts[vector],), params, node.type, None, wished_name(node), node.role))
+        return nodes[-1]
+
+    return replaced(graph, {*items}, item)

@@ -12,7 +12,7 @@ from tapec.ir.graph import CONSTANT, CT, INPUT, ITEM, Graph, Node, constant, inp
 from tapec.ir.interpret import interpret
 from tapec.ir.op import OPS, Op, get_op, register
 from tapec.ir.prune import prune
-from tapec.ir.replace import replaced
+from tapec.ir.replace import rebuilt, replaced
 from tapec.ir.types import Type, broadcast_shapes, type_of
 from tapec.ir.verify import verify
 
@@ -43,8 +43,9 @@ __all__ = [
     "is_literal",
     "parse",
     "prune",
-    "replaced",
+    "rebuilt",
     "register",
+    "replaced",
     "type_of",
     "verify",
 ]

@@ -9,14 +9,13 @@ do with them. Only the order in which sums are added up changes.
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from tapec.ir import CONSTANT, Builder, Graph, Node, prune
 from tapec.ops import Symbol
+from tapec.passes.uses import Uses
 from tapec.tuples import NamedTuple
 
 __all__ = ["batched"]
@@ -40,13 +39,13 @@ def outer_sums(graph: Graph) -> dict[Node, tuple[list[Node], list[Node]]]:
     adds = [n for n in graph.nodes if n.op.name == "add" and n.role is not None and is_matrix(n)]
     if len(adds) < FEWER - 1:
         return {}
-    uses = Counter(chain(chain.from_iterable([n.inputs for n in graph.nodes]), graph.outputs))
-    inner = {i for n in adds for i in n.inputs if i.op.name == "add" and uses[i] == 1 and i.type == n.type}
+    uses = Uses(graph)
+    inner = {i for n in adds for i in n.inputs if i.op.name == "add" and uses.of(i) == 1 and i.type == n.type}
     found = {}
     for root in adds:
         if root not in inner:
             leaves = leaves_of(root, inner)
-            outers = [n for n in leaves if uses[n] == 1 and n.type == root.type and is_outer(n)]
+            outers = [n for n in leaves if uses.of(n) == 1 and n.type == root.type and is_outer(n)]
             if len(outers) >= (FEWER if root.type.size >= LARGE else FEW):
                 found[root] = outers, [n for n in leaves if n not in outers]
     return found

@@ -7,16 +7,15 @@ multiplied with, go along.
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import chain
 from typing import Any
 
 from tapec.ir import CONSTANT, Graph, Node
 from tapec.ops.layout import TRANSPOSE
 from tapec.passes.facts import uniform_value
-from tapec.passes.remade import Remaking, remade
+from tapec.passes.remade import Now, remade
 from tapec.passes.rules.scales import is_mild
-from tapec.passes.seldom import unscaled
+from tapec.passes.seldom import multiplied_products
+from tapec.passes.uses import Uses
 from tapec.tuples import NamedTuple
 
 __all__ = ["shortest_chains"]
@@ -26,21 +25,17 @@ LESS = 0.75  # of the multiplications: fewer are not worth another order
 
 def shortest_chains(graph: Graph) -> Graph:
     """Multiply chains of matrices in the order that is least work."""
-    inner = {unscaled(i) for n in graph.nodes if n.op.name == "matmul" and n.role is not None for i in n.inputs}
-    products = [n for n in graph.nodes if n in inner and is_matrix_product(n)]
-    if not products:
-        return graph
-    uses = Counter(chain(chain.from_iterable([n.inputs for n in graph.nodes]), graph.outputs))
+    uses = Uses(graph)
     readers: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         for i in {*node.inputs}:
             readers.setdefault(i, []).append(node)
     found: dict[Node, Link] = {}
-    for product in products:
+    for product in multiplied_products(graph):
         links = links_of(product, readers, uses)
         if links and found.keys().isdisjoint([product, *[link.whole for link in links]]) and pays(product, links):
             found.update([(link.whole, link) for link in links])
-    return remade(graph, found, lambda walk, node: chained(walk, found[node])) if found else graph
+    return remade(graph, found, lambda now, node: chained(now, found[node])) if found else graph
 
 
 class Link(NamedTuple):
@@ -54,18 +49,14 @@ class Link(NamedTuple):
     left: bool
 
 
-def is_matrix_product(node: Node) -> bool:
-    return node.op.name == "matmul" and node.role is not None and all([i.type.ndim == 2 for i in node.inputs])
-
-
-def links_of(product: Node, readers: dict[Node, list[Node]], uses: Counter[Node]) -> list[Link] | None:
+def links_of(product: Node, readers: dict[Node, list[Node]], uses: Uses) -> list[Link] | None:
     """All that read a product, if they are products with something else."""
     found: list[Link] = []
     stack: list[tuple[Node, float, bool]] = [(product, 1.0, False)]
     while stack:
         node, number, flipped = stack.pop()
         reading = readers.get(node, ())
-        if uses[node] > len(reading):
+        if uses.of(node) > len(reading):
             return None  # a result, or a product with itself
         for reader in reading:
             factor = number_beside(reader, node)
@@ -108,9 +99,9 @@ def pays(product: Node, links: list[Link]) -> bool:
     return before > 0 and after <= LESS * before
 
 
-def chained(walk: Remaking, link: Link) -> Any:
+def chained(now: Now, link: Link) -> Any:
     """The product in the other order."""
-    first, second, other = [walk.symbol(n) for n in (*link.product.inputs, link.other)]
+    first, second, other = [now(n) for n in (*link.product.inputs, link.other)]
     if link.flipped:
         first, second = second.T, first.T
     result = first @ (second @ other) if link.left else (other @ first) @ second

@@ -20,6 +20,7 @@ __all__ = [
     "is_zero",
     "maximum_below",
     "uniform_value",
+    "unscaled",
     "unshaped",
 ]
 
@@ -164,6 +165,13 @@ def maximum_below(total: Node) -> Node | None:
         return None
     kept = tuple([1 if k in top.param("axis") else n for k, n in enumerate(x.type.shape)])
     return top if shift.type.shape == kept else None
+
+
+def unscaled(node: Node) -> Node:
+    """What a value is a transpose, or a multiple, of."""
+    while node.op.name == "transpose" or (node.op.name == "multiply" and CONSTANT in [i.op for i in node.inputs]):
+        node = next((i for i in node.inputs if i.op is not CONSTANT), node.inputs[0])
+    return node
 
 
 def unshaped(node: Node) -> Node:

@@ -8,7 +8,6 @@ two numbers become one. Only among cotangents, where the order of factors is fre
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import chain
 from typing import Any
 
@@ -19,6 +18,7 @@ from tapec.passes.numbering import heads
 from tapec.passes.rules.factors import number_and_rest
 from tapec.passes.rules.scales import is_mild
 from tapec.passes.seldom import is_multiple
+from tapec.passes.uses import Uses
 from tapec.tuples import NamedTuple
 
 __all__ = ["shared_multiples"]
@@ -39,7 +39,7 @@ def shared_multiples(graph: Graph) -> Graph:
     groups = by_factor(multiples(graph))
     if not groups:
         return graph
-    uses = Counter(chain(chain.from_iterable([n.inputs for n in graph.nodes]), graph.outputs))
+    uses = Uses(graph)
     found: dict[Node, list[Multiple]] = {}
     taken: set[Node] = set()  # each product counts once
     for factor, group in groups:
@@ -78,9 +78,9 @@ def by_factor(found: list[Multiple]) -> list[tuple[Node, list[Multiple]]]:
     return [(factor, group) for (factor, _), group in groups.items() if len(group) > 1]
 
 
-def read_alone(factor: Node, group: list[Multiple], uses: Counter[Node]) -> bool:
+def read_alone(factor: Node, group: list[Multiple], uses: Uses) -> bool:
     """Does nobody else read the factor, or one of the products?"""
-    return uses[factor] == len(group) and all([uses[m.product] == 1 for m in group])
+    return uses.of(factor) == len(group) and all([uses.of(m.product) == 1 for m in group])
 
 
 def factors_of(product: Node) -> list[Node]:

@@ -54,7 +54,7 @@ from tapec.passes.seldom import (
     is_multiple,
     is_step,
     meets_rows,
-    multiplies_products,
+    multiplied_products,
     multiplies_with_placed,
 )
 from tapec.passes.transparent import transparent
@@ -96,7 +96,7 @@ CHAINED = Seldom(
     "chains",
     "shortest_chains",
     "matmul",
-    of=multiplies_products,
+    of=multiplied_products,
 )
 ROWS = Seldom(
     "Multiply rows that repeat before they are taken, and after they are added up.",

@@ -10,8 +10,6 @@ the order in which sums are added up.
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,8 @@ from tapec.ir.index import Slot
 from tapec.ops import apply
 from tapec.ops.indexing import GETITEM, SCATTER
 from tapec.ops.layout import TRANSPOSE
-from tapec.passes.remade import Remaking, remade
+from tapec.passes.remade import Now, remade
+from tapec.passes.uses import Uses
 
 __all__ = ["rows_once"]
 
@@ -31,16 +30,14 @@ ROWS = (Slot(0),)  # x[i]
 
 def rows_once(graph: Graph) -> Graph:
     """Multiply rows once, however often they are taken."""
-    uses = Counter(chain(chain.from_iterable([n.inputs for n in graph.nodes]), graph.outputs))
+    uses = Uses(graph)
     added = {n: n.inputs[0] for n in graph.nodes if is_added_product(n, uses)}
     there = {(product.inputs[0], n.inputs[1]) for n, product in added.items()}
     found = {*added}
     for node in graph.nodes:
         if is_product_by_rows(node, there):
             found.add(node)
-            transposed = node.inputs[0]
-            uses[transposed] -= 1
-            uses[transposed.inputs[0]] -= not uses[transposed]
+            uses.drop(node)
     found.update([n for n in graph.nodes if is_product_of_rows(n, uses)])
     return remade(graph, found, once) if found else graph
 
@@ -56,9 +53,9 @@ def len_of(node: Node) -> int:
     return node.type.shape[0]
 
 
-def is_product_of_rows(node: Node, uses: Counter[Node]) -> bool:
+def is_product_of_rows(node: Node, uses: Uses) -> bool:
     """Is it x[i] @ w, and x[i] not needed otherwise?"""
-    if node.op.name != "matmul" or not repeats(node.inputs[0]) or uses[node.inputs[0]] > 1:
+    if node.op.name != "matmul" or not repeats(node.inputs[0]) or uses.of(node.inputs[0]) > 1:
         return False
     rows, w = node.inputs
     if w.type.ndim > 2 or rows.type.dtype != node.type.dtype:
@@ -74,12 +71,12 @@ def is_product_by_rows(node: Node, there: set[tuple[Node, Node]]) -> bool:
     return repeats(rows) and node.inputs[0].param("axes") == (1, 0) and (d, rows.inputs[1]) in there
 
 
-def is_added_product(node: Node, uses: Counter[Node]) -> bool:
+def is_added_product(node: Node, uses: Uses) -> bool:
     """Is it a product whose rows are added up at places that repeat, and no less work than adding its left factor?"""
     if node.op is not SCATTER or node.role is None or len(node.inputs) != 2 or node.param("index") != ROWS:
         return False
     product, at = node.inputs
-    if product.op.name != "matmul" or uses[product] > 1 or product.role is None or product.type.ndim != 2:
+    if product.op.name != "matmul" or uses.of(product) > 1 or product.role is None or product.type.ndim != 2:
         return False
     d, w = product.inputs
     if w.type.ndim != 2 or d.type.ndim != 2 or at.type.ndim != 1 or d.type.dtype != product.type.dtype:
@@ -96,26 +93,26 @@ def columns(w: Node) -> int:
     return w.type.shape[1] if w.type.ndim == 2 else 1
 
 
-def once(walk: Remaking, node: Node) -> Any:
+def once(now: Now, node: Node) -> Any:
     """The same, with a product of fewer rows."""
     first, second = node.inputs
     if node.op is SCATTER:
         d, w = first.inputs
-        return rows_added(walk, d, second, len_of(node)) @ walk.symbol(w)
+        return rows_added(now, d, second, len_of(node)) @ now(w)
     if first.op is TRANSPOSE:
         x, at = first.inputs[0].inputs
-        total = rows_added(walk, second, at, len_of(x))
-        return rows_kept(walk, x, total).T @ total
+        total = rows_added(now, second, at, len_of(x))
+        return rows_kept(now, x, total).T @ total
     x, at = first.inputs
-    return apply(GETITEM, (walk.symbol(x) @ walk.symbol(second), walk.symbol(at)), first.params)
+    return apply(GETITEM, (now(x) @ now(second), now(at)), first.params)
 
 
-def rows_added(walk: Remaking, d: Node, at: Node, rows: int) -> Any:
+def rows_added(now: Now, d: Node, at: Node, rows: int) -> Any:
     """The rows of d, added up at these places."""
     shape = (rows, *d.type.shape[1:])
-    return apply(SCATTER, (walk.symbol(d), walk.symbol(at)), (("shape", shape), ("index", ROWS)))
+    return apply(SCATTER, (now(d), now(at)), (("shape", shape), ("index", ROWS)))
 
 
-def rows_kept(walk: Remaking, x: Node, total: Any) -> Any:
+def rows_kept(now: Now, x: Node, total: Any) -> Any:
     """The rows of x that something flows to: in one that is never taken there may be a nan."""
-    return np.where(np.any(total != 0, axis=1, keepdims=True), walk.symbol(x), 0)
+    return np.where(np.any(total != 0, axis=1, keepdims=True), now(x), 0)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 from tapec.ir import CONSTANT, CT, Graph, Node, Op, is_literal
-from tapec.ops.layout import TRANSPOSE
+from tapec.passes.facts import unscaled
 from tapec.passes.numbering import heads
 
 __all__ = [
@@ -17,9 +18,8 @@ __all__ = [
     "is_multiple",
     "is_step",
     "meets_rows",
-    "multiplies_products",
+    "multiplied_products",
     "multiplies_with_placed",
-    "unscaled",
 ]
 
 Head = tuple[bool, tuple[Op, ...]]  # of cotangents? the op, and those of its operands
@@ -40,7 +40,7 @@ class Seldom:
         name: str,
         about: str,
         on: Callable[[Head], bool] | None = None,
-        of: Callable[[Graph], bool] | None = None,
+        of: Callable[[Graph], Any] | None = None,
     ):
         self.__doc__ = does
         self.module = module
@@ -74,18 +74,12 @@ def is_step(head: Head) -> bool:
     return "getitem" in names if op.name == "matmul" else cotangent and "multiply" in names
 
 
-def multiplies_products(graph: Graph) -> bool:
-    """Is a product of matrices a factor of another, among cotangents?"""
-    products = [n for n in graph.nodes if n.op.name == "matmul" and n.role is not None]
-    inner = [unscaled(i) for n in products for i in n.inputs]
-    return any([n.op.name == "matmul" and n.role is not None for n in inner])
-
-
-def unscaled(node: Node) -> Node:
-    """What a value is a transpose, or a multiple, of."""
-    while node.op is TRANSPOSE or (node.op.name == "multiply" and CONSTANT in [i.op for i in node.inputs]):
-        node = next((i for i in node.inputs if i.op is not CONSTANT), node.inputs[0])
-    return node
+def multiplied_products(graph: Graph) -> list[Node]:
+    """The products of two matrices that are a factor of others, transposed perhaps or times a number, among
+    cotangents."""
+    products = {n: None for n in graph.nodes if n.op.name == "matmul" and n.role is not None}
+    inner = dict.fromkeys([unscaled(i) for n in products for i in n.inputs])
+    return [n for n in products if n in inner and all([i.type.ndim == 2 for i in n.inputs])]
 
 
 def meets_rows(head: Head) -> bool:
