@@ -57,8 +57,7 @@ def _unique_vjp(ct: Any, y: Any, x: Any, flags: Any) -> Any:
 
 
 _UNIQUE = _dynamic(np.unique, (("return_index", True),), vjp=_unique_vjp)
-_INTERSECT, _UNION = _dynamic(np.intersect1d), _dynamic(np.union1d)
-_DIFFERENCE, _XOR = _dynamic(np.setdiff1d), _dynamic(np.setxor1d)
+_INTERSECT = _dynamic(np.intersect1d)
 
 
 def _sets(op: Op, *xs: Any, **flags: Any) -> Any:
@@ -134,26 +133,19 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 
 @implements(np.union1d)
 def union1d(ar1: Any, ar2: Any) -> Any:
-    x, y = as_array(ar1), as_array(ar2)
-    return unique(np.concatenate((x, y), axis=None)) if _has_gradient(x, y) else _sets(_UNION, x, y)
+    return unique(np.concatenate((as_array(ar1), as_array(ar2)), axis=None))
 
 
 @implements(np.setdiff1d)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    x, y = as_array(ar1), as_array(ar2)
-    if not _has_gradient(x):
-        return _sets(_DIFFERENCE, x, y, assume_unique=assume_unique)
-    x = np.ravel(x) if assume_unique else unique(x)
-    return x[isin(x, y, invert=True)]
+    x = np.ravel(as_array(ar1)) if assume_unique else unique(ar1)
+    return x[isin(x, ar2, invert=True)]
 
 
 @implements(np.setxor1d)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    x, y = as_array(ar1), as_array(ar2)
-    if not _has_gradient(x, y):
-        return _sets(_XOR, x, y, assume_unique=assume_unique)
-    both = np.concatenate((x, y), axis=None) if assume_unique else np.concatenate((unique(x), unique(y)))
-    both = np.sort(both)
+    x, y = [as_array(x) if assume_unique else unique(x) for x in (ar1, ar2)]
+    both = np.sort(np.concatenate((x, y), axis=None))
     differs, end = both[1:] != both[:-1], np.ones(1, bool)
     return both[np.concatenate((end, differs)) & np.concatenate((differs, end))] if both.size else both
 
