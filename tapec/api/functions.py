@@ -189,10 +189,13 @@ class CompiledFunction(Copied):
 
     def _recovered(self, error: Exception, *args: Any, **kwargs: Any) -> Any:
         """The result for values with which known code raised an error that the function itself catches; else MISS."""
+        entry, call = self._entry(args, kwargs)
+        return self._caught(error, entry, call, call.objects())
+
+    def _caught(self, error: Exception, entry: Entry, call: Call, objects: list[Any]) -> Any:
+        """The same for a call that is known."""
         if not hangs_on_values(error):
             return MISS
-        entry, call = self._entry(args, kwargs)
-        objects = call.objects()
         with entry.lock, resting_collector(), ExitStack() as at_the_end:
             try:
                 recorded = self._record(entry, call, objects, daring=False)
@@ -269,13 +272,11 @@ class CompiledFunction(Copied):
             self._misses += 1
             try:
                 return self._answer(entry, recorded, objects, as_tensors)
-            except Exception as error:
-                if not (recorded.trace.dared and hangs_on_values(error)):
+            except Exception as error:  # of what could wait: the function may catch it
+                found = self._caught(error, entry, call, objects) if recorded.trace.dared else MISS
+                if found is MISS:
                     raise
-            # what could wait has failed in the end: the function may catch that where it stands
-            recorded = self._record(entry, call, objects, refused, daring=False)
-            at_the_end.callback(recorded.let_go)
-            return self._answer(entry, recorded, objects, as_tensors)
+                return found
 
     def _answer(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
         """The result of a run, by code for it."""
