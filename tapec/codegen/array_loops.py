@@ -121,7 +121,7 @@ class ArrayRepeats(Repeating):
                 self.out[at] = line._replace(value=Expr(COPY, (line.value,)))
                 self.allocate(step.workspace[name])
         self.called = {}
-        self.out += workspace_lines(step.made, self.names, None, self.sizes_given_back)[0]
+        self.out += workspace_lines(step.made, self, None, self.sizes_given_back)[0]
         firsts = {b: block.first[key] for key, b in block.before.items()}
         for value in step.pinned:  # nobody may write into what lists look into
             self.owned.discard(self.root_of(firsts.get(value, value)))

@@ -17,7 +17,7 @@ from tapec.codegen.placing import Placing
 from tapec.codegen.plan import Plan
 from tapec.codegen.scatter import place_template
 from tapec.codegen.statements import Assign, Augment, Def, Delete, Do, For, Return
-from tapec.codegen.templates import COPY, EMPTY_LIST, new_array
+from tapec.codegen.templates import COPY, EMPTY_LIST, aligned_array, new_array
 from tapec.config import settings
 from tapec.ir import CONSTANT, ITEM, Node
 from tapec.ir.types import Type
@@ -29,6 +29,9 @@ __all__ = ["lower_loop", "workspace_lines"]
 
 SLICE = parse_template("_0[_1:_2]", 3)
 SAME = parse_template("_0", 1)
+
+LINE = 64  # bytes of a line of the cache
+ALIGNED = 1 << 14  # bytes of an array from which it is worth asking where it begins
 
 
 def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
@@ -78,7 +81,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     inside.into.taken += [(total.part, total.base) for total in totals if total.base is not None]
     lines = inside.block(_items(plan, shares, threads > 1, placed))
     even = body.rows % body.block == 0
-    before, cut = workspace_lines(inside.workspace, names, None if even else (i, j))
+    before, cut = workspace_lines(inside.workspace, outer, None if even else (i, j))
     inside.moved = 0
     outer.count_turns(inside, sum([t.nbytes for t in inside.workspace.values()]))
     end = f"_0 + {body.block}" if even else f"min(_0 + {body.block}, {body.rows})"
@@ -149,7 +152,7 @@ class _Total:
         if base is not None and dying:
             self.name = outer.name[base]
         else:
-            value = new_array("zeros", part.type) if base is None else Expr(COPY, (outer.operand(base),))
+            value = new_array("np.zeros", part.type) if base is None else Expr(COPY, (outer.operand(base),))
             self.name = outer.call(part)
             self.out.append(Assign(self.name, value))
             outer.own(part)
@@ -249,7 +252,7 @@ class _Targets:
         outer.own(part, old is None)
         outer.bind(name, old)
         if name != old:
-            outer.out.append(Assign(name, old if old is not None else new_array("empty", t)))
+            outer.out.append(Assign(name, old if old is not None else new_array("np.empty", t)))
         return self.slice_of(name)
 
     def renamed(self) -> list[Assign]:
@@ -281,23 +284,33 @@ def _bases(plan: Plan, kept: dict[Node, Node]) -> dict[Node, Node]:
 # arrays made before the loop
 # ---------------------------------------------------------------------------------------------------------------
 def workspace_lines(
-    arrays: dict[str, Type], names: Names, span: tuple[str, str] | None, given_back: Container[int] = ()
+    arrays: dict[str, Type], low: Lowering, span: tuple[str, str] | None, given_back: Container[int] = ()
 ) -> tuple[list[Assign], list[Assign]]:
-    """The lines that make the workspace before the loop, and those that cut it to size in each turn if need be. What
-    has the size of what is `given_back`, and may be just that in the end, is an array of its own."""
+    """The lines that make the workspace before the loop, and those that cut it to size in each turn if need be.
+
+    Large arrays begin where lines of the cache do, if need be each by itself. What has the size of what is
+    `given_back`, and may be just that in the end, is an array of its own, as NumPy makes it.
+    """
     groups: dict[Any, tuple[Type, list[str]]] = {}
     for name, t in arrays.items():
-        groups.setdefault(name if t.nbytes in given_back else t, (t, []))[1].append(name)
+        alone = t.nbytes in given_back or (t.nbytes >= ALIGNED and t.nbytes % LINE)
+        groups.setdefault(name if alone else t, (t, []))[1].append(name)
     before, at_start = [], []
+    names = low.names
     for t, group in groups.values():
         many = len(group) > 1
-        whole = new_array("empty", Type((len(group), *t.shape), t.dtype) if many else t)
+        whole = Type((len(group), *t.shape), t.dtype) if many else t
+        if t.nbytes < ALIGNED or t.nbytes in given_back:
+            made = new_array("np.empty", whole)
+        else:
+            low.call_for("aligned")
+            made = aligned_array(whole)
         targets = tuple(group) if many else group[0]
         if span is None:
-            before.append(Assign(targets, whole))
+            before.append(Assign(targets, made))
             continue
         work = names.take("work")
-        before.append(Assign(work, whole))
+        before.append(Assign(work, made))
         cut = parse_template("_0[:, :_2 - _1]" if many else "_0[:_2 - _1]", 3)
         at_start.append(Assign(targets, Expr(cut, (work, *span))))
     return before, at_start
@@ -323,6 +336,6 @@ def _zero(outer: Lowering, part: Node, value: Node) -> str:
     t = part.type
     name = outer.call(part, stem=generic_name(value))
     outer.own(part)
-    zero: Any = new_array("zeros", t) if t.shape else 0.0
+    zero: Any = new_array("np.zeros", t) if t.shape else 0.0
     outer.out.append(Assign(name, zero))
     return name

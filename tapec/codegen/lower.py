@@ -340,12 +340,16 @@ class Lowering(Buffers):
     def call_for_help(self, node: Node) -> None:
         """Make the helper known that a line calls, if it calls one."""
         helper, name = node.op.facts.get("helper"), HELPED.get(self.plan.templates[node])
-        if name is not None:
-            from tapec.codegen import helpers  # most programs call none
-
-            helper = getattr(helpers, name)
         if helper is not None:
             self.space.helper(helper.__name__, helper)
+        if name is not None:
+            self.call_for(name)
+
+    def call_for(self, name: str) -> None:
+        """Make the helper of this name known."""
+        from tapec.codegen import helpers  # most programs call none
+
+        self.space.helper(name, getattr(helpers, name))
 
     def operand(self, node: Node, as_object: bool = False) -> Expression:
         """How a line reads a value: a number, a name, or the whole expression."""

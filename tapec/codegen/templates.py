@@ -5,7 +5,7 @@ from __future__ import annotations
 from tapec.codegen.expressions import Expr, parse_template
 from tapec.ir.types import Type
 
-__all__ = ["APPEND", "COPY", "EMPTY_LIST", "EQUAL", "WHOLE", "new_array"]
+__all__ = ["APPEND", "COPY", "EMPTY_LIST", "EQUAL", "WHOLE", "aligned_array", "new_array"]
 
 COPY = parse_template("_0.copy()", 1)
 WHOLE = parse_template("_0[...]", 1)
@@ -14,8 +14,16 @@ APPEND = parse_template("_0.append(_1)", 2)
 EQUAL = parse_template("_0 == _1", 2)
 
 
-def new_array(how: str, t: Type) -> Expr:
+def new_array(function: str, t: Type) -> Expr:
     """`np.zeros((3, 4))`, `np.empty(5, dtype=np.float32)`."""
     shape = t.shape[0] if t.ndim == 1 else t.shape
-    dtype = "" if t.dtype == float else f", dtype=np.{t.dtype.name}"
-    return Expr(parse_template(f"np.{how}({shape}{dtype})", 0), ())
+    return Expr(parse_template(f"{function}({', '.join([str(shape), *_typed(t)])})", 0), ())
+
+
+def aligned_array(t: Type) -> Expr:
+    """`aligned(3, 4)`, `aligned(5, dtype=np.float32)`: by the helper of this name."""
+    return Expr(parse_template(f"aligned({', '.join([*map(str, t.shape), *_typed(t)])})", 0), ())
+
+
+def _typed(t: Type) -> list[str]:
+    return [] if t.dtype == float else [f"dtype=np.{t.dtype.name}"]

@@ -1,5 +1,6 @@
 """Loops over blocks: what goes into them, what they look like, and that threads change nothing."""
 
+import math
 import re
 import threading
 
@@ -53,6 +54,24 @@ def test_blocks_leave_room_in_the_cache_and_are_no_smaller_than_pays():
         return np.sum(product + np.sin(waves[0] + waves[1]) + np.sin(waves[1] + waves[2]))
 
     assert 1 << 17 < block_of(many, x) * 8 <= 1 << 18
+
+
+def three_at_once(x):
+    return np.sum(np.sin(x) * np.cos(x) * np.tanh(x) * np.exp(x))
+
+
+@pytest.mark.parametrize("shape", [(4096, 51), (4099, 50), (250_000,)])
+def test_each_array_of_the_workspace_begins_where_a_line_of_the_cache_does(shape):
+    """In one piece where all do so then; else each by itself. Of numbers of rows those are best with which they do."""
+    x = rng.normal(size=shape)
+    source = check(gradient_of(three_at_once, x), x).source
+    made = re.findall(r"^ *(.*) = aligned\((.*)\)$", source, re.M)
+    assert made
+    for names, sizes in made:
+        sizes = [int(n) for n in sizes.split(", ")]
+        assert "," not in names or 8 * math.prod(sizes[1:]) % 64 == 0
+    assert len(x) % 8 or block_of(three_at_once, x) % 8 == 0
+    assert source.count("np.empty") == source.count("d_x = np.empty")  # what is given back is as NumPy makes it
 
 
 def test_one_name_for_all():
@@ -244,7 +263,7 @@ def test_values_live_in_arrays_of_what_comes_later():
         return y, np.sum(np.sin(y) * t)  # t is needed when y is there
 
     compiled = check(graph_of(g, LARGE), LARGE)
-    assert compiled.source.count("np.empty") == 2
+    assert compiled.source.count("np.empty") == compiled.source.count("aligned(") == 1
 
 
 def test_peak_is_what_is_allocated():
