@@ -42,10 +42,10 @@ def _as_large(y: Node, a: Node) -> bool:
     return a.type.size >= y.type.size
 
 
-def _is_state(y: Node) -> bool:
-    """Is it the derivative of a value of the user's by a number, `dx_dk`? The next step of a loop begins with it, and a
-    sign that goes on from step to step would tell the steps apart where one of them is a result."""
-    return y.name is not None and not y.name.startswith("d_")
+def _is_named(y: Node) -> bool:
+    """Is it the derivative of a variable of the user's? The next step of a loop begins with it, and a sign that goes on
+    from step to step would tell the steps apart where one of them is a result."""
+    return y.name is not None
 
 
 def small_factor(y: Node, a: Node, uses: Any) -> tuple[int, ...] | None:
@@ -173,7 +173,7 @@ ALGEBRA = (
     # among cotangents they end in a sum almost always, so there every product gives its sign on
     Rule("negative-times-shared", -a * b, -(a * b), is_cotangent),
     Rule("negative-over-shared", -a / b, -(a / b), is_cotangent),
-    Rule("negative-minus", -a - b, -(a + b), lambda y: not _is_state(y), only="cotangents", changes="zeros", once=True),
+    Rule("negative-minus", -a - b, -(a + b), lambda y: not _is_named(y), only="cotangents", changes="zeros", once=True),
     Rule("negative-of-difference", -(a - b), b - a, only="cotangents", changes="zeros", once=True),
     # the derivative of a cross-entropy: labels and probabilities, each with what is left of the other
     Rule("rests-multiplied", (1 - a) * b - (1 - b) * a, b - a, _is_difference, changes="zeros"),
