@@ -4,15 +4,17 @@ programs that have some.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tapec.ir import Graph, Node
 from tapec.ir.tree import Tree
 
 __all__ = [
-    "FEWEST",
     "HUGE",
     "LARGE",
     "NARROW",
     "WORTH",
+    "are_worth_a_loop",
     "has_short_axis",
     "in_blocks",
     "is_large",
@@ -24,7 +26,8 @@ __all__ = [
 LARGE = 1 << 20  # bytes of an array that does not stay in the cache between two operations
 HUGE = 1 << 22  # bytes of a matrix that does not stay there between two products
 WORTH = 1 << 16  # bytes of an array that is worth a copy of a part
-FEWEST = 3  # operations on large arrays that make a loop worth it
+FEWEST = 3  # operations on large arrays that make a loop worth it,
+MUCH = 6 << 20  # or bytes that are computed, where arrays have at least half the size
 SHORT = 16  # elements of a last axis at most that had better stand before another one,
 LONG = 32  # elements of that one at least,
 MANY = 1 << 13  # and in all
@@ -35,7 +38,13 @@ def is_large(node: Node) -> bool:
     t = node.type
     if node.op.kind != "elementwise" and not is_of_narrow(node):
         return False
-    return not node.op.multi and t.ndim > 0 and t.shape[0] > 1 and t.nbytes >= LARGE
+    return not node.op.multi and t.ndim > 0 and t.shape[0] > 1 and t.nbytes >= LARGE // 2
+
+
+def are_worth_a_loop(nodes: Iterable[Node]) -> bool:
+    """Do they compute so much on large arrays, or on arrays of half the size, that it is faster block by block?"""
+    sizes = [min(n.type.nbytes, LARGE) for n in nodes if is_large(n)]
+    return sizes.count(LARGE) >= FEWEST or sum(sizes) >= MUCH
 
 
 def is_of_narrow(node: Node) -> bool:
@@ -53,7 +62,7 @@ def reads_huge(node: Node) -> bool:
 
 def in_blocks(graph: Graph, tree: Tree | None = None) -> Graph:
     """The program with parts of it as loops over blocks; the same graph when there are none."""
-    if sum(map(is_large, graph.nodes)) < FEWEST and not any(map(reads_huge, graph.nodes)):
+    if not are_worth_a_loop(graph.nodes) and not any(map(reads_huge, graph.nodes)):
         return graph
     from tapec.codegen.blocks import with_block_loops
 

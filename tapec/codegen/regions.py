@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
 from operator import itemgetter
 
-from tapec.codegen.large import FEWEST, is_large, reads_huge
+from tapec.codegen.large import are_worth_a_loop, is_large, reads_huge
 from tapec.codegen.plan import count_uses, is_view, readers_of
 from tapec.codegen.products import OVER_ROWS, factor_rows, products_apart
 from tapec.codegen.scatter import fused_operand, is_scatter
@@ -57,7 +57,7 @@ def find_regions(
     large = [n for n in graph.nodes if is_large(n)]
     matrices = [n.inputs[0] for n in graph.nodes if reads_huge(n)]
     weight: dict[int, int] = {}
-    for n in (*large, *matrices) if len(large) >= FEWEST or matrices else ():
+    for n in (*large, *matrices) if are_worth_a_loop(large) or matrices else ():
         if n.type.shape[0] not in but:
             weight[n.type.shape[0]] = weight.get(n.type.shape[0], 0) + n.type.nbytes
     if not weight:
@@ -75,7 +75,7 @@ def find_regions(
         for node in graph.nodes:
             if node in inside:
                 groups.setdefault((level[node], place[node]), []).append(node)
-        poor = [g for g in groups.values() if sum(map(is_large, g)) < FEWEST and not _reads_twice(g, rows, readers)]
+        poor = [g for g in groups.values() if not are_worth_a_loop(g) and not _reads_twice(g, rows, readers)]
         out = [n for g in poor for n in _pinned(g, level, latest)]
         if not poor:
             out = [n for g in groups.values() for n in _views_for_later(g, rows, readers)]

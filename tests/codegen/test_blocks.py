@@ -56,6 +56,15 @@ def test_blocks_leave_room_in_the_cache_and_are_no_smaller_than_pays():
     assert 1 << 17 < block_of(many, x) * 8 <= 1 << 18
 
 
+@pytest.mark.parametrize("size, blocks", [(60_000, False), (80_000, True)])
+def test_arrays_that_are_not_large_in_blocks_where_much_is_computed(size, blocks):
+    x, y = rng.normal(size=(2, size))
+    compiled = check(gradient_of(wave, x, y), x, y)
+    assert ("blocks" in compiled.source) is blocks
+    assert not blocks or compiled.cost.peak < 4.5 * x.nbytes
+    assert "blocks" not in check(gradient_of(lambda x: np.sum(np.exp(np.sin(x))), x), x).source
+
+
 def three_at_once(x):
     return np.sum(np.sin(x) * np.cos(x) * np.tanh(x) * np.exp(x))
 

@@ -102,7 +102,6 @@ def _force(monkeypatch, variant):
     if variant.startswith("in blocks"):
         monkeypatch.setattr("tapec.codegen.large.LARGE", 1)
         monkeypatch.setattr("tapec.codegen.large.FEWEST", 1)
-        monkeypatch.setattr("tapec.codegen.regions.FEWEST", 1)
         monkeypatch.setattr("tapec.codegen.blocks.CACHE", 2 * M * 8)
 
 
