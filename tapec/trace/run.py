@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import UnsupportedError, at_user_line, errors_of_values, hangs_on_values
+from tapec.errors import DetachError, UnsupportedError, at_user_line, errors_of_values, hangs_on_values
 from tapec.ops.define import fold_objects
 from tapec.trace.adapter import Adapter
 from tapec.trace.capture import Captures, Path
@@ -17,9 +17,10 @@ from tapec.trace.facts import looked_up
 from tapec.trace.idle import follow_trace
 from tapec.trace.later import Later, compute_all
 from tapec.trace.quiet import asks_for_more
+from tapec.trace.recorder import CURRENT
 from tapec.trace.structure import flatten, map_leaves, unflatten
 from tapec.trace.tensor import Tensor, unwrap
-from tapec.trace.trace import Trace
+from tapec.trace.trace import LOOKED, Trace
 
 __all__ = ["Recorded", "run_traced"]
 
@@ -36,11 +37,11 @@ class Recorded:
         self.tree = tree
         self.results = results
 
-    def agrees(self, other: Recorded) -> bool:
+    def agrees(self, tree: Any, results: list[Any]) -> bool:
         """Did another run with the same values come to the same results, but for rounding?"""
-        if self.tree != other.tree:
+        if self.tree != tree:
             return False
-        pairs = [(np.asarray(unwrap(a)), np.asarray(unwrap(b))) for a, b in zip(self.results, other.results)]
+        pairs = [(np.asarray(unwrap(a)), np.asarray(unwrap(b))) for a, b in zip(self.results, results)]
         same = [a.dtype == b.dtype and a.shape == b.shape for a, b in pairs]
         return all(same) and all([_is_near(a, b) for a, b in pairs])
 
@@ -67,13 +68,21 @@ def run_traced(
 ) -> Recorded:
     """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs).
 
-    `batched` says which leaves are one example of many, `making` that arrays which the run makes are tensors. Where it
-    was `daring`, and something failed, it runs once more: errors are raised where they belong, for who catches them.
+    `batched` says which leaves are one example of many, `making` that arrays which the run makes are tensors: so they
+    are, too, where a tensor was stored into one of them (see `_storing`). Where it was `daring`, and something failed,
+    it runs once more: errors are raised where they belong, for who catches them.
     """
     trace = Trace(making, daring)
     errors = errors_of_values()
     try:
         recorded = _run(trace, function, tree, leaves, dynamic, names, batched)
+    except DetachError:
+        if making or trace.volatile not in (None, LOOKED):
+            raise
+        made = _storing(function, tree, leaves, dynamic, names, batched)
+        if made is None:
+            raise
+        return made
     except Exception as error:
         if not (trace.dared and hangs_on_values(error)):
             raise
@@ -81,6 +90,40 @@ def run_traced(
         if not trace.dared or errors_of_values() == errors:
             return recorded
     return _run(Trace(making, daring=False), function, tree, leaves, dynamic, names, batched)
+
+
+def _storing(
+    function: Callable[..., Any],
+    tree: Any,
+    leaves: list[Any],
+    dynamic: list[bool],
+    names: list[str],
+    batched: Sequence[bool],
+) -> Recorded | None:
+    """A run in which arrays that it makes are tensors, and take tensors; None where it was something else by which one
+    would lose its gradient, or the function comes to something else with plain numbers: it may ask for classes, or let
+    others look at such an array that it then changes.
+    """
+    try:
+        recorded = run_traced(function, tree, leaves, dynamic, names, batched, making=True)
+        results: list[Any] = []
+        plain = flatten(_unrecorded(function, tree, leaves), results)
+        return recorded if recorded.agrees(plain, results) else None
+    except Exception:  # whatever it raises then: the error is told that it met first
+        return None
+
+
+def _unrecorded(function: Callable[..., Any], tree: Any, leaves: list[Any]) -> Any:
+    """What the function returns when nobody records it, for arguments of its own."""
+    values = map(unwrap, leaves)
+    args, kwargs = unflatten(tree, [x.copy() if type(x) is np.ndarray else x for x in values])
+    before = CURRENT.get()
+    CURRENT.set(None)
+    try:
+        with np.errstate(all="ignore"):  # of which the run has told
+            return function(*args, **kwargs)
+    finally:
+        CURRENT.set(before)
 
 
 def _run(

@@ -66,6 +66,10 @@ class Trace:
             count_changes(-1)
             CURRENT.set(outer)
             self.token.end()
+            self._end(errors)
+
+    def _end(self, errors: int) -> None:
+        """What the run has done that hangs on more than its inputs. `errors` are those that were caught before it."""
         if errors_of_values() != errors:
             self.volatile = "it catches an error that NumPy raises for some values alone"
         after = states()

@@ -861,6 +861,7 @@ def test_storing_in_a_statement():
 
     def f(x):
         arr = np.zeros(2)
+        memoryview(arr)  # as arrays alone have it, so that no tensor can stand for this one
         arr[0] = x[0]
         return np.sum(arr)
 

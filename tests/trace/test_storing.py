@@ -1,0 +1,326 @@
+"""Arrays that a function makes and fills, as ordinary code does: they take tensors where the function can run again."""
+
+import inspect
+import random
+
+import numpy as np
+import pytest
+from numpy import zeros
+
+import tapec
+
+X = np.array([0.3, 0.7, 1.2])
+RNG = np.random.default_rng(3)
+BUFFER = np.zeros(3)
+
+
+# -- what works -------------------------------------------------------------------------------------------------------
+def filled(x):
+    y = np.zeros(5)
+    for i in range(5):
+        y[i] = x[i % 3] ** 2 * i
+    return y @ y
+
+
+def integrated(x):
+    out = np.empty((6, 2))
+    out[0] = 1.0, 0.5
+    for t in range(5):
+        out[t + 1, 0] = out[t, 0] + 0.1 * out[t, 1] * x[0]
+        out[t + 1, 1] = out[t, 1] - 0.1 * np.sin(out[t, 0]) * x[1]
+    return np.sum(out**2)
+
+
+def assembled(x):
+    stiffness = np.zeros((4, 4))
+    for e in range(3):
+        stiffness[np.ix_([e, e + 1], [e, e + 1])] += x[e] ** 3 * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    load = np.zeros(3)
+    load[-1] = 1.0
+    return load @ np.linalg.solve(stiffness[1:, 1:], load)
+
+
+def added_at_places(x):
+    found = np.zeros((4, 4))
+    ends = np.array([[e, e + 1] for e in range(3)])
+    np.add.at(found, (ends[:, :, None], ends[:, None, :]), x[:, None, None] * np.ones((2, 2)))
+    return np.sum(found**2)
+
+
+def rotated(x):
+    r = np.eye(3)
+    c, s = np.cos(x[0]), np.sin(x[0])
+    r[0, 0], r[0, 1], r[1, 0], r[1, 1] = c, -s, s, c
+    return np.sum((r @ np.array([1.0, 2.0, 3.0])) ** 3) * x[1]
+
+
+def diagonal(x):
+    y = np.full((2, 2), 1.5)
+    np.fill_diagonal(y, x[0])
+    y[0] += x[1]
+    return np.linalg.det(y)
+
+
+def into_out(x):
+    y = np.empty(3)
+    np.multiply(x, 2.0, out=y)
+    y *= x
+    return y.sum()
+
+
+def chosen(x):
+    s = zeros(3)
+    s += x * x
+    s[s > 1] *= 2
+    return s.sum()
+
+
+def in_a_list(x):
+    rows = [np.zeros(3) for _ in range(2)]
+    for row in rows:
+        row[:] = x * 2
+        row[1] = 0
+    return np.sum(np.array(rows) ** 2)
+
+
+def triangle(x):
+    factor = np.zeros((2, 2))
+    factor[np.tril_indices(2)] = x
+    return np.sum((factor @ factor.T) ** 2)
+
+
+def of_a_copy(x):
+    a = np.linspace(0.0, 1.0, 3)
+    b = a.copy()
+    b[1] = x[0]
+    b[:] = b * x
+    return b @ a
+
+
+def ones(n):
+    return np.ones(n)
+
+
+def by_another_function(x):
+    y = ones(3)
+    y *= x
+    y[0] = x[1]
+    return np.prod(y)
+
+
+def by_functions_that_change(x):
+    y = np.arange(4.0)
+    np.put(y, [1, 2], x[:2])
+    np.copyto(y[2:], x[1:])
+    return np.sum(y**2)
+
+
+def while_small(x):
+    y, k = np.zeros(10), 0
+    while k < 10 and (k == 0 or y[k - 1] < 3):
+        y[k] = x[0] + k * x[1]
+        k += 1
+    return y.sum()
+
+
+def kernel(x):
+    k = np.zeros((3, 3))
+    for i in range(3):
+        for j in range(3):
+            k[i, j] = np.exp(-((x[i] - x[j]) ** 2))
+    return np.linalg.slogdet(k + np.eye(3))[1]
+
+
+def warped(x):
+    best = np.full((4, 4), np.inf)
+    best[0, 0] = 0.0
+    for i in range(3):
+        for j in range(3):
+            best[i + 1, j + 1] = (x[i] - 0.1 * j) ** 2 + min(best[i, j], best[i, j + 1], best[i + 1, j])
+    return best[3, 3]
+
+
+def converted(x):
+    x = np.asarray(x, dtype=float)
+    pair = np.array([x[0], x[1] * x[2]], dtype=float)
+    return pair @ pair
+
+
+def through_views(x):
+    y = np.zeros(6)
+    np.asarray(y)[0] = 5.0
+    y.reshape(2, 3)[1] = 7.0
+    y[::2] += 1.0
+    for row in y.reshape(2, 3):
+        row[2] = x[1]
+    y[3] = x[0] ** 2
+    return np.sum(y * np.arange(1, 7))
+
+
+WORK = [filled, integrated, assembled, added_at_places, rotated, diagonal, into_out, chosen, in_a_list, triangle]
+WORK += [
+    of_a_copy,
+    by_another_function,
+    by_functions_that_change,
+    while_small,
+    kernel,
+    warped,
+    converted,
+    through_views,
+]
+
+
+@pytest.mark.parametrize("f", WORK, ids=lambda f: f.__name__)
+def test_what_is_filled_with_tensors(f):
+    gradient = tapec.value_and_grad(f)
+    for x in (X, X[::-1].copy()):
+        given = x.copy()
+        value, _ = gradient(x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-13)
+        assert np.array_equal(x, given)
+        tapec.check_grads(f, (x,), order=2)
+    with tapec.testing.assert_compiles(gradient, at_most=0):
+        gradient(X)
+    assert gradient.explain(X).recorded_anew is None
+    assert tapec.compile(f)(X) == pytest.approx(f(X), rel=1e-13)
+
+
+def test_by_all_transforms():
+    hessian = tapec.hessian(filled)(X)
+    assert np.allclose(hessian, np.diag(np.diag(hessian))) and np.all(np.diag(hessian) > 0)
+    xs = np.stack([X, 2 * X])
+    np.testing.assert_allclose(tapec.vmap(filled)(xs), [filled(x) for x in xs])
+    np.testing.assert_allclose(tapec.vmap(tapec.grad(assembled))(xs), [tapec.grad(assembled)(x) for x in xs])
+    outer = tapec.grad(lambda x: np.sum(tapec.grad(filled)(x) * x))
+    np.testing.assert_allclose(outer(X), hessian @ X + tapec.grad(filled)(X))
+
+
+def test_the_code_fills_an_array_as_the_function_does():
+    def f(x):
+        y = np.zeros(1000)
+        y[:400] = np.sin(x)
+        y[600:] += np.exp(x)
+        return y
+
+    source = tapec.compile(f).source(np.ones(400))
+    assert "y[:400]" in source and "y[600:]" in source
+
+
+def test_it_runs_again_in_the_first_call_alone():
+    calls = []
+
+    def f(x):
+        calls.append(type(x))
+        y = np.zeros(2)
+        y[0] = x * x
+        return y[0] * 3.0
+
+    gradient = tapec.grad(f)
+    assert gradient(2.0) == 12.0
+    first = len(calls)
+    assert first == 3  # as it stands, with arrays that are tensors, and with plain numbers
+    assert gradient(3.0) == 18.0
+    assert len(calls) == first
+
+
+# -- what does not ----------------------------------------------------------------------------------------------------
+def goes_by_class(x):
+    y = np.zeros(3)
+    scale = 2.0 if isinstance(y, np.ndarray) else 3.0
+    y[0] = x[0]
+    return np.sum(y) * scale
+
+
+def shown_to_another(x):
+    y = np.zeros(3)
+    other = np.ma.array(y)  # which looks into the same memory
+    y[0] = x[0]
+    return np.sum(other) + np.sum(x)
+
+
+def changed_by_another(x):
+    y = np.zeros(3)
+    np.ma.array(y)[1] = 4.0
+    y[0] = x[0]
+    return np.sum(y)
+
+
+def with_a_buffer(x):
+    y = np.zeros(3)
+    memoryview(y)[0] = 5.0
+    y[1] = x[0]
+    return np.sum(y)
+
+
+def drawn(x):
+    y = np.zeros(3)
+    y[0] = x[0] * np.random.normal()
+    return np.sum(y)
+
+
+def drawn_by_its_own(x):
+    y = np.zeros(3)
+    y[0] = x[0] * RNG.normal()
+    return np.sum(y)
+
+
+def drawn_by_python(x):
+    y = np.zeros(3)
+    y[0] = x[0] * random.random()
+    return np.sum(y)
+
+
+REFUSED = [goes_by_class, shown_to_another, changed_by_another, with_a_buffer, drawn, drawn_by_its_own, drawn_by_python]
+
+
+@pytest.mark.parametrize("f", REFUSED, ids=lambda f: f.__name__)
+def test_what_might_come_to_something_else_is_refused(f):
+    gradient = tapec.value_and_grad(f)
+    lines, first = inspect.getsourcelines(f)
+    line = first + next(k for k, text in enumerate(lines) if text.strip().startswith("y[") and "x[0]" in text)
+    for _ in range(2):
+        with pytest.raises(tapec.DetachError, match="storing into a plain NumPy array") as caught:
+            gradient(X)
+        assert str(caught.value).startswith(f"test_storing.py:{line}: ")
+    assert gradient.cache_info().size == 0
+
+
+@pytest.mark.parametrize(
+    ("f", "seed", "draw"), [(drawn, np.random.seed, np.random.normal), (drawn_by_python, random.seed, random.random)]
+)
+def test_who_is_refused_has_drawn_what_the_function_draws(f, seed, draw):
+    seed(1)
+    f(X)
+    expected = draw()
+    seed(1)
+    with pytest.raises(tapec.DetachError):
+        tapec.grad(f)(X)
+    assert draw() == expected
+
+
+def test_arrays_of_the_caller_are_not_written():
+    def f(x):
+        BUFFER[:] = x
+        return np.sum(BUFFER**2)
+
+    with pytest.raises(tapec.InPlaceError, match="BUFFER, which belongs to the caller"):
+        tapec.grad(f)(X)
+    assert not BUFFER.any()
+
+
+def test_on_a_tape_nothing_runs_again():
+    x = tapec.constant(X)
+    with pytest.raises(tapec.DetachError, match=r"np.zeros\(n, like=x\)"), tapec.GradientTape() as tape:
+        tape.watch(x)
+        filled(x)
+
+
+def test_other_errors_are_those_of_the_first_run():
+    def f(x):
+        y = np.zeros(2)
+        y[0] = x[0]
+        y[5] = x[1]
+        return y
+
+    with pytest.raises(tapec.DetachError, match="storing"):
+        tapec.grad(f)(X)
