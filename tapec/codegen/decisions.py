@@ -9,7 +9,7 @@ from tapec.codegen.arrays import lowering_for, with_loops
 from tapec.codegen.asked import course_of, may_repeat
 from tapec.codegen.branches import items_of, parted, results_of, segments_of
 from tapec.codegen.items import Rest
-from tapec.codegen.large import in_blocks
+from tapec.codegen.large import in_blocks, with_small_parts
 from tapec.codegen.lower import Lowering
 from tapec.codegen.plan import Plan
 from tapec.codegen.rests import rests_in, rests_of
@@ -33,7 +33,7 @@ def planned_with_tests(
     graph, tree = parted(graph, tree)
     graph = graph if checked else in_blocks(graph, tree)
     segments = segments_of(tree, graph.outputs)
-    ends = lambda g: with_loops(Graph(g.inputs, scheduled(g.nodes), g.outputs, g.name))
+    ends = lambda g: with_loops(with_small_parts(Graph(g.inputs, scheduled(g.nodes), g.outputs, g.name)))
     rests = {} if checked else rests_of(graph, segments, least, ends)
     plan = Plan(graph.nodes, results_of(segments, rests), nesting=not checked)
     return lowering_for(checked), plan, items_of(graph, plan, segments, rests), rests.values()

@@ -13,6 +13,7 @@ __all__ = [
     "HUGE",
     "LARGE",
     "NARROW",
+    "SOME",
     "WORTH",
     "are_worth_a_loop",
     "has_short_axis",
@@ -25,7 +26,8 @@ __all__ = [
 
 LARGE = 1 << 20  # bytes of an array that does not stay in the cache between two operations
 HUGE = 1 << 22  # bytes of a matrix that does not stay there between two products
-WORTH = 1 << 16  # bytes of an array that is worth a copy of a part
+WORTH = 1 << 16  # bytes of an array that is worth a copy of a part,
+SOME = 1 << 12  # and of one that would be copied else
 FEWEST = 3  # operations on large arrays that make a loop worth it,
 MUCH = 6 << 20  # or bytes that are computed, where arrays have at least half the size
 SHORT = 16  # elements of a last axis at most that had better stand before another one,
@@ -88,7 +90,7 @@ def with_short_axes_moved(graph: Graph) -> Graph:
 
 def with_small_parts(graph: Graph) -> Graph:
     """The program with copies of small parts of what is large; the same graph when there are none."""
-    if not any([n.op.view and n.inputs and n.inputs[0].type.nbytes >= WORTH for n in graph.nodes]):
+    if not any([n.op.view and n.inputs and n.inputs[0].type.nbytes >= SOME for n in graph.nodes]):
         return graph
     from tapec.codegen.small_parts import small_parts_copied
 

@@ -2,12 +2,17 @@
 
 d = np.diagonal(s).copy()         what is computed of `s` next may take its place, `np.exp(s, out=s)`,
 ...                               though the diagonal is wanted once more after that
+
+row = g[k].copy()                 the array can be written in place, `g[k] = 0.0`, which would have to be copied
 """
 
 from __future__ import annotations
 
-from tapec.codegen.large import WORTH
+from collections.abc import Mapping
+
+from tapec.codegen.large import SOME, WORTH
 from tapec.codegen.plan import is_view, readers_of
+from tapec.codegen.scatter import is_scatter, is_write
 from tapec.ir import INPUT, Graph, Node, get_op
 
 __all__ = ["small_parts_copied"]
@@ -18,7 +23,11 @@ SHARE = 16  # times as large as the part it must be
 def small_parts_copied(graph: Graph) -> Graph:
     """The program with such copies; the same graph when there are none. Its nodes stand in the order of the lines."""
     parts = [n for n in graph.nodes if is_view(n) and _is_small_part(n)]
-    copied = _read_late(graph, parts) if parts else {}
+    if not parts:
+        return graph
+    place = {n: k for k, n in enumerate(graph.nodes)}
+    readers = readers_of(graph.nodes)
+    copied = _read_late(graph, parts, place, readers) | _read_when_written(graph, parts, place, readers)
     if not copied:
         return graph
     new: dict[Node, Node] = {}
@@ -40,18 +49,18 @@ def small_parts_copied(graph: Graph) -> Graph:
 def _is_small_part(view: Node) -> bool:
     (whole, *others) = view.inputs
     ours = whole.op is not INPUT and not is_view(whole) and not others
-    return ours and whole.type.nbytes >= max(WORTH, SHARE * view.type.nbytes) and view.type.size > 0
+    return ours and whole.type.nbytes >= max(SOME, SHARE * view.type.nbytes) and view.type.size > 0
 
 
-def _read_late(graph: Graph, parts: list[Node]) -> dict[Node, list[Node]]:
+def _read_late(
+    graph: Graph, parts: list[Node], place: Mapping[Node, int], readers: Mapping[Node, list[Node]]
+) -> dict[Node, list[Node]]:
     """Those that are read after the last operation on the whole, by that: one by elements, which may take its place."""
-    place = {n: k for k, n in enumerate(graph.nodes)}
-    readers = readers_of(graph.nodes)
     found: dict[Node, list[Node]] = {}
     for part in parts:
         whole = part.inputs[0]
         others = [r for r in readers[whole] if r is not part]
-        if not others or whole in graph.outputs or part in graph.outputs or any(map(is_view, others)):
+        if not others or whole.type.nbytes < WORTH or _is_given_back(part, graph) or any(map(is_view, others)):
             continue
         last = max(others, key=place.__getitem__)
         ends = readers.get(part, ())
@@ -59,3 +68,28 @@ def _read_late(graph: Graph, parts: list[Node]) -> dict[Node, list[Node]]:
         if late and last.op.kind == "elementwise" and last.type == whole.type:
             found.setdefault(last, []).append(part)
     return found
+
+
+def _read_when_written(
+    graph: Graph, parts: list[Node], place: Mapping[Node, int], readers: Mapping[Node, list[Node]]
+) -> dict[Node, list[Node]]:
+    """Those that are read after the whole, of which nothing else is wanted, was written in places; by themselves."""
+    found: dict[Node, list[Node]] = {}
+    for part in parts:
+        whole = part.inputs[0]
+        if _is_given_back(part, graph) or not readers.get(part) or any(map(is_view, readers[part])):
+            continue
+        last = max(readers[whole], key=place.__getitem__)
+        written = last.inputs[0] is whole if is_write(last) else _is_added_to(whole, last)
+        if written and place[part] < place[last] < max([place[r] for r in readers[part]]):
+            found[part] = [part]
+    return found
+
+
+def _is_added_to(whole: Node, node: Node) -> bool:
+    """Is a scatter added to it?"""
+    return node.op.name in ("add", "subtract") and whole is node.inputs[0] and is_scatter(node.inputs[1])
+
+
+def _is_given_back(part: Node, graph: Graph) -> bool:
+    return part in graph.outputs or part.inputs[0] in graph.outputs

@@ -47,6 +47,34 @@ def test_a_row_that_is_read_late_is_copied():
     assert "np.copy(z[0])" in check(graph_of(first_row_late, x), x).source
 
 
+def heat(conductivity, steps):
+    """Each step writes the next row of one array."""
+    u = np.zeros((steps + 1, 200))
+    u[0, 80:120] = 1.0
+    for n in range(steps):
+        u[n + 1, 1:-1] = u[n, 1:-1] + conductivity[1:-1] * (u[n, 2:] - 2 * u[n, 1:-1] + u[n, :-2])
+    return np.sum(u[-1] ** 2)
+
+
+def test_steps_that_write_into_one_array_copy_what_they_read():
+    """And not the array, of which each step would copy all."""
+    k, moved = np.full(200, 0.2), []
+    for steps in (40, 160):
+        slope = tapec.grad(lambda k, steps=steps: heat(k, steps))
+        tapec.check_grads(lambda k, steps=steps: heat(k, steps), (k,), order=1)
+        loop = slope.source(k).split("reversed(")[1].split("\n    g")[0]
+        assert "np.copy(" in loop and ".copy()" not in loop
+        moved.append(slope.explain(k).cost["moved"])
+    assert moved[1] < 5 * moved[0]
+
+
+def test_the_same_where_the_number_of_steps_is_an_argument():
+    slope = tapec.grad(heat)
+    k = np.full(200, 0.2)
+    np.testing.assert_allclose(slope(k, 40), tapec.grad(lambda k: heat(k, 40))(k), rtol=1e-13)
+    assert "np.copy(" in slope.source(k, 40).split("reversed(")[1]
+
+
 def test_nothing_is_copied_where_nothing_takes_the_place_or_the_whole_is_needed():
     def whole_returned(x):
         z = x @ x.T
