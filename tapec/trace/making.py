@@ -21,6 +21,7 @@ from tapec.trace.tensor import Tensor
 __all__ = ["making"]
 
 _WITHOUT_LIKE = "bartlett blackman geomspace hamming hanning indices kaiser linspace logspace"
+_OF_LISTS = "copy diag empty_like full_like kron ones_like outer repeat tile vander zeros_like"
 
 
 def making(value: Any) -> Any:
@@ -33,7 +34,7 @@ def _stand_ins() -> dict[int, Any]:
     module = types.ModuleType(np.__name__)
     module.__dict__.update(np.__dict__)
     found: dict[int, Any] = {id(np): module}
-    for function in (*LIKE, *[getattr(np, name) for name in _WITHOUT_LIKE.split()]):
+    for function in (*LIKE, *[getattr(np, name) for name in (_WITHOUT_LIKE + " " + _OF_LISTS).split()]):
         found[id(function)] = module.__dict__[function.__name__] = _maker(function)
     return found
 

@@ -157,7 +157,34 @@ def through_views(x):
     return np.sum(y * np.arange(1, 7))
 
 
-WORK = [filled, integrated, assembled, added_at_places, rotated, diagonal, into_out, chosen, in_a_list, triangle]
+def like_a_list(x):
+    y, z = np.zeros_like([0.0, 0.0, 0.0]), np.tile([1.0, 2.0], 2)
+    y[:] = x
+    z[1:] *= y
+    return np.sum(y**2) + z.sum()
+
+
+def of_a_grid(x):
+    a = np.outer([1.0, 2.0, 3.0], [1.0, 1.0, 2.0])
+    a[np.diag_indices(3)] = x
+    a /= a.sum(axis=1, keepdims=True)
+    return np.linalg.det(a)
+
+
+WORK = [
+    like_a_list,
+    of_a_grid,
+    filled,
+    integrated,
+    assembled,
+    added_at_places,
+    rotated,
+    diagonal,
+    into_out,
+    chosen,
+    in_a_list,
+    triangle,
+]
 WORK += [
     of_a_copy,
     by_another_function,
