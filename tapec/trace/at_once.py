@@ -26,10 +26,11 @@ from tapec.ops.layout import BROADCAST_TO
 from tapec.ops.setitem import SETITEM
 from tapec.trace.computing import direct
 from tapec.trace.links import Views
+from tapec.trace.log import Log
 from tapec.trace.parts import BY_PLACES, SLOTS, encoded
 from tapec.trace.plans import BOUNDS
 from tapec.trace.recorder import Recorder, current
-from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, as_seen, user_frame
+from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, as_seen, raw_value, user_frame
 from tapec.trace.views import expire
 
 __all__ = ["chosen", "forget_unread", "is_whole", "placed", "recorder_of", "replaced", "update", "updated", "written"]
@@ -354,7 +355,20 @@ def forget_unread(rec: Recorder, t: Tensor, before: Tensor) -> None:
     that may be computed again, perhaps of this one.
     """
     if before._mark is not None and not rec.log.gone and _is_unread(rec.log.records, t):  # no record made it otherwise
+        if before._value.nbytes >= _LARGE:
+            _copy_parts(rec.log, t, before._value)
         before._value = _blank(t._value.dtype, t._value.shape)
+
+
+def _copy_parts(log: Log, t: Tensor, whole: np.ndarray) -> None:
+    """What was read of it since its last write gets memory of its own, where that is less than to keep it all."""
+    for entry in log.records[-2 : -_FAR - 2 : -1]:
+        out = entry[3]
+        if out is t:
+            return
+        part = raw_value(out) if isinstance(out, Tensor) else None
+        if type(part) is _ndarray and part.base is whole and part.nbytes < whole.nbytes:
+            log.replace(out, part.copy())
 
 
 def _is_unread(records: list[Any], t: Tensor) -> bool:
@@ -373,6 +387,7 @@ def _is_unread(records: list[Any], t: Tensor) -> bool:
 
 
 _FAR = 64  # records to look back
+_LARGE = 1 << 14  # bytes of an array that parts of it had better not hold
 _BLIND = ("indexing", "layout", "guard")  # kinds of ops whose derivatives ask neither for the first operand's value
 _SIMPLE = ("add", "subtract", "multiply", "where")  # nor for their own; these ask for operands
 

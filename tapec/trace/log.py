@@ -19,7 +19,7 @@ from tapec.ir.types import NUMBERS, Type, type_of
 from tapec.ops.control import CALL, GUARD, LENGTH
 from tapec.trace.known import KNOWN, Known, place_of
 from tapec.trace.snapshot import WHOLE, Snapshot, again, first, held, lost
-from tapec.trace.tensor import Tensor, raw_value, run_op
+from tapec.trace.tensor import Tensor, raw_value, run_op, set_raw_value
 from tapec.tuples import NamedTuple
 
 __all__ = ["Gone", "Log", "scalar_kind"]
@@ -241,6 +241,13 @@ class Log:
     def copied(self, array: np.ndarray) -> bool:
         """Is it a copy that `seen` made, which nobody else holds?"""
         return id(array) not in self._arrays
+
+    def replace(self, t: Tensor, value: np.ndarray) -> None:
+        """Let a tensor hold an equal array, and with it what was scanned."""
+        set_raw_value(t, value)
+        slot = self.index.get(id(t)) if self._scanned else None
+        if slot is not None and self.objects[slot] is t:
+            self.held[slot] = value
 
     def made(self, x: Any) -> bool:
         """Was it computed in this recording, and not given to it?"""

@@ -2,6 +2,7 @@
 
 import inspect
 import random
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -248,6 +249,32 @@ def test_it_runs_again_in_the_first_call_alone():
     assert first == 3  # as it stands, with arrays that are tensors, and with plain numbers
     assert gradient(3.0) == 18.0
     assert len(calls) == first
+
+
+@pytest.mark.parametrize("recorded", ["traced", "on a tape"])
+def test_parts_that_were_read_do_not_hold_what_the_array_was_at_each_step(recorded):
+    def f(x):
+        u = np.zeros((61, 4000), like=x)
+        u[0] = 1.0
+        for n in range(60):
+            u[n + 1, 1:-1] = u[n, 1:-1] + x[1:-1] * (u[n, 2:] - 2 * u[n, 1:-1] + u[n, :-2])
+        return np.sum(u[-1] ** 2)
+
+    x = np.linspace(0.1, 0.2, 4000)
+    expected = tapec.grad(f)(x)
+    tracemalloc.start()
+    if recorded == "traced":
+        found = tapec.grad(f)(x)
+    else:
+        v = tapec.constant(x)
+        with tapec.GradientTape() as tape:
+            tape.watch(v)
+            y = f(v)
+        found = tape.gradient(y, v).numpy()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert peak < 24 * 61 * 4000 * 8  # it would be 77 with one array for each step
 
 
 # -- what does not ----------------------------------------------------------------------------------------------------
