@@ -79,7 +79,8 @@ def run_traced(
     except DetachError:
         if making or trace.volatile not in (None, LOOKED):
             raise
-        made = _storing(function, tree, leaves, dynamic, names, batched)
+        run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, making=True)
+        made = _storing(run, function, tree, leaves)
         if made is None:
             raise
         return made
@@ -93,19 +94,14 @@ def run_traced(
 
 
 def _storing(
-    function: Callable[..., Any],
-    tree: Any,
-    leaves: list[Any],
-    dynamic: list[bool],
-    names: list[str],
-    batched: Sequence[bool],
+    run: Callable[[], Recorded], function: Callable[..., Any], tree: Any, leaves: list[Any]
 ) -> Recorded | None:
     """A run in which arrays that it makes are tensors, and take tensors; None where it was something else by which one
     would lose its gradient, or the function comes to something else with plain numbers: it may ask for classes, or let
     others look at such an array that it then changes.
     """
     try:
-        recorded = run_traced(function, tree, leaves, dynamic, names, batched, making=True)
+        recorded = run()
         results: list[Any] = []
         plain = flatten(_unrecorded(function, tree, leaves), results)
         return recorded if recorded.agrees(plain, results) else None
