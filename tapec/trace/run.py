@@ -13,6 +13,7 @@ from tapec.errors import DetachError, UnsupportedError, at_user_line, errors_of_
 from tapec.ops.define import fold_objects
 from tapec.trace.adapter import Adapter
 from tapec.trace.capture import Captures, Path
+from tapec.trace.entropy import IMPORTS
 from tapec.trace.facts import looked_up
 from tapec.trace.idle import follow_trace
 from tapec.trace.later import Later, compute_all
@@ -77,8 +78,8 @@ def run_traced(
     try:
         recorded = _run(trace, function, tree, leaves, dynamic, names, batched)
     except DetachError:
-        if making or trace.volatile not in (None, LOOKED):
-            raise
+        if making or trace.volatile not in (None, LOOKED) or trace.once not in (None, IMPORTS):
+            raise  # to run more often would draw more, or change more
         run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, making=True)
         made = _storing(run, function, tree, leaves)
         if made is None:

@@ -352,6 +352,22 @@ def test_who_is_refused_has_drawn_what_the_function_draws(f, seed, draw):
     assert draw() == expected
 
 
+def test_what_changes_the_state_that_it_reads_runs_no_more_often():
+    class Counter:
+        n = 0
+
+        def step(self, x):
+            self.n += 1
+            y = np.zeros(2)
+            y[0] = x[0] * self.n
+            return np.sum(y)
+
+    counter = Counter()
+    with pytest.raises(tapec.DetachError):
+        tapec.grad(counter.step)(X)
+    assert counter.n == 1
+
+
 def test_arrays_of_the_caller_are_not_written():
     def f(x):
         BUFFER[:] = x
