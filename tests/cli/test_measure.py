@@ -141,6 +141,14 @@ def test_check_takes_a_transform(tapec, model, recwarn, transform):
     assert [str(w.message) for w in recwarn] == []
 
 
+@pytest.mark.parametrize("words", [(), ("--transform", "jacfwd"), ("--transform", "hessian"), ("--wrt", "k")])
+def test_check_of_a_function_that_fills_an_array(tapec, model, words):
+    filling = "\ndef filled(x, k):\n    y = np.zeros(4)\n    for i in range(4):\n        y[i] = k * x[i] ** 3\n"
+    model.write_text(model.read_text() + filling + "    return y @ y\n")
+    found = tapec("check", "model.py:filled", *words, "--args", "np.ones(4)", "2.0")
+    assert found.code == 0, found.err
+
+
 def test_check_by_mode_and_order(tapec, model):
     model.write_text(
         model.read_text()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,7 @@ class Checked:
         import tapec
         from tapec.api.check import map_numbers, numbers
         from tapec.api.signature import Binder
+        from tapec.trace.adapter import Adapter
         from tapec.trace.structure import flatten, paths, unflatten
 
         self.unflatten, self.numbers = unflatten, numbers
@@ -107,11 +108,16 @@ class Checked:
         self.function, self.args = function, bound
         self.which = _arguments(binder, bound, self.kwargs, wrt)
         self.forward = transform in ("jacfwd", "jvp", "hessian", "hvp")
-        self.value = self.at
-        if transform in ("hessian", "hvp"):
-            self.value = tapec.grad(self.at, argnums=tuple(range(len(self.which))))
+        checked = tuple(range(len(self.which)))
+        self.value = tapec.grad(self.at, argnums=checked) if transform in ("hessian", "hvp") else self.at
         values = tuple(bound[k] for k in self.which)
-        out, pullback = tapec.vjp(self.value, *values)
+        try:
+            out, pullback = tapec.vjp(self.value, *values)
+        except tapec.DetachError:  # one that fills arrays is traced as what it is, not as what a method calls
+            names = [f"x{k}" for k in checked]
+            traced: Any = Adapter(lambda f, *given: f(*self.filled(given), **self.kwargs), function, parameters=names)
+            self.value = tapec.grad(traced, argnums=checked) if transform in ("hessian", "hvp") else traced
+            out, pullback = tapec.vjp(self.value, *values)
         if not numbers(out):
             raise Problem(f"the function returned {out!r:.60}, which holds no real or complex number")
         rng = np.random.default_rng(1)
@@ -125,10 +131,14 @@ class Checked:
 
     def at(self, *values: Any) -> Any:
         """The function of the arguments that are checked."""
+        return self.function(*self.filled(values), **self.kwargs)
+
+    def filled(self, values: Sequence[Any]) -> list[Any]:
+        """All arguments, with these in the places of those that are checked."""
         args = list(self.args)
         for k, v in zip(self.which, values):
             args[k] = v
-        return self.function(*args, **self.kwargs)
+        return args
 
     def number(self, leaves: list[Any]) -> Any:
         """One number out of all results."""
