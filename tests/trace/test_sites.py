@@ -80,9 +80,6 @@ def test_other_operands_at_the_same_place(case):
     first, *others = SAME_PLACE[case]
     x = tapec.constant(A)
 
-    def f(make):
-        return np.sum(make(x), axis=-1) if np.ndim(make(A)) else np.sum(make(x))
-
     def at(v):
         return np.mean(v)
 
