@@ -15,7 +15,7 @@ from tapec.errors import DetachError, TapecError, at_user_line
 from tapec.ir import Graph, type_of
 from tapec.ops import ArrayLike
 from tapec.runtime.build import Build
-from tapec.trace.recorder import CURRENT, Recorder
+from tapec.trace.recorder import CURRENT, Recorder, unrecorded
 from tapec.trace.structure import LEAF, flatten, unflatten
 from tapec.trace.tensor import Tensor, record, wrap
 from tapec.tuples import NamedTuple
@@ -167,7 +167,7 @@ def _solution(
 ) -> Any:
     """Solve with plain numbers, and record the solution as one operation."""
     start, plain_solve = plain(given), settled(solve)
-    x = _result(what, unrecorded(plain_solve)(unrecorded(f), start), start)
+    x = _result(what, plainly(plain_solve)(plainly(f), start), start)
     rec = CURRENT.get()
     if rec is None:
         return wrap(x) if isinstance(given, Tensor) else x
@@ -201,19 +201,9 @@ def plain(x: Any) -> Any:
     return value[()]
 
 
-def unrecorded(f: Callable[..., Any]) -> Callable[..., Any]:
+def plainly(f: Callable[..., Any]) -> Callable[..., Any]:
     """The function as solvers see it: nothing is recorded, and what it returns is a plain number or array."""
-
-    def call(*args: Any) -> Any:
-        before = CURRENT.get()
-        CURRENT.set(None)
-        try:
-            y = f(*args)
-        finally:
-            CURRENT.set(before)
-        return value_in(y)
-
-    return call
+    return lambda *args: value_in(unrecorded(f, *args))
 
 
 def _result(what: str, found: Any, start: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import integrate as _integrate
 from scipy.optimize import OptimizeResult
 
-from tapec.api.implicit import EquationTrace, plain, unrecorded, value_in
+from tapec.api.implicit import EquationTrace, plain, plainly, value_in
 from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ir.types import is_differentiable, type_of
 from tapec.ops import ArrayLike
@@ -111,7 +111,7 @@ def _unrecorded(solver: Any, func: Any, *args: Any, **options: Any) -> Any:
     if not any([isinstance(x, ArrayLike) for x in given]):
         return solver(func, *args, **options)
     args = tuple([_values_in(x) for x in args])
-    found = solver(unrecorded(func), *args, **{k: _values_in(v) for k, v in options.items()})
+    found = solver(plainly(func), *args, **{k: _values_in(v) for k, v in options.items()})
     if isinstance(found, np.ndarray):
         return wrap(found)
     found.y = wrap(found.y)
@@ -138,7 +138,7 @@ def _chosen_times(fun: Any, t_span: Any, y0: Any, args: Any, options: Any) -> An
     if rec is not None and rec.trace is not None:
         rec.trace.unsettle("the times that solve_ivp chooses hang on values")
     ends = tuple([float(value_in(x)) for x in t_span])
-    return _integrate.solve_ivp(unrecorded(fun), ends, plain(_double(y0)), args=_values_in(args) or None, **options).t
+    return _integrate.solve_ivp(plainly(fun), ends, plain(_double(y0)), args=_values_in(args) or None, **options).t
 
 
 # -- the right-hand side ------------------------------------------------------------------------------------------

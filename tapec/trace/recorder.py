@@ -24,6 +24,7 @@ __all__ = [
     "push",
     "recordings",
     "traces",
+    "unrecorded",
 ]
 
 
@@ -163,3 +164,13 @@ def pop(tape: Any) -> None:
         rest = tuple([t for t in rec.tapes if t is not tape]) if len(rec.tapes) > 1 else ()
         CURRENT.set(Recorder(rest) if rest else None)
         tape.log.scan()  # while every tensor still has the value that was recorded
+
+
+def unrecorded(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a function returns while nothing is recorded."""
+    before = CURRENT.get()
+    CURRENT.set(None)
+    try:
+        return f(*args, **kwargs)
+    finally:
+        CURRENT.set(before)

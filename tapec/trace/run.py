@@ -18,7 +18,7 @@ from tapec.trace.facts import looked_up
 from tapec.trace.idle import follow_trace
 from tapec.trace.later import Later, compute_all
 from tapec.trace.quiet import asks_for_more
-from tapec.trace.recorder import CURRENT
+from tapec.trace.recorder import unrecorded
 from tapec.trace.structure import flatten, map_leaves, unflatten
 from tapec.trace.tensor import Tensor, unwrap
 from tapec.trace.trace import LOOKED, Trace
@@ -104,23 +104,18 @@ def _storing(
     try:
         recorded = run()
         results: list[Any] = []
-        plain = flatten(_unrecorded(function, tree, leaves), results)
+        plain = flatten(_with_plain_numbers(function, tree, leaves), results)
         return recorded if recorded.agrees(plain, results) else None
     except Exception:  # whatever it raises then: the error is told that it met first
         return None
 
 
-def _unrecorded(function: Callable[..., Any], tree: Any, leaves: list[Any]) -> Any:
+def _with_plain_numbers(function: Callable[..., Any], tree: Any, leaves: list[Any]) -> Any:
     """What the function returns when nobody records it, for arguments of its own."""
     values = map(unwrap, leaves)
     args, kwargs = unflatten(tree, [x.copy() if type(x) is np.ndarray else x for x in values])
-    before = CURRENT.get()
-    CURRENT.set(None)
-    try:
-        with np.errstate(all="ignore"):  # of which the run has told
-            return function(*args, **kwargs)
-    finally:
-        CURRENT.set(before)
+    with np.errstate(all="ignore"):  # of which the run has told
+        return unrecorded(function, *args, **kwargs)
 
 
 def _run(
