@@ -21,6 +21,7 @@ from tapec.api.signature import Binder
 from tapec.config import base, changes, code_settings, in_force
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.trace.recorder import CURRENT
+from tapec.trace.sites import MISS
 from tapec.trace.structure import LEAF, build, in_order
 from tapec.trace.tensor import Tensor
 from tapec.tuples import NamedTuple
@@ -28,14 +29,6 @@ from tapec.tuples import NamedTuple
 __all__ = ["MISS", "Out", "Roads", "fast_call", "packer"]
 
 
-class _Miss:
-    """Stands for an argument that is not given, and for the result of a program that does not know the path."""
-
-    def __repr__(self) -> str:
-        return "MISS"
-
-
-MISS = _Miss()
 _FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "generated", "calls.py")  # ours
 _MOST = 4  # signatures that are told apart by generated code; others are looked up
 

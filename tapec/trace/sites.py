@@ -30,9 +30,17 @@ from tapec.trace.tensor import HOLDING, NUMERIC, READABLE, Tensor
 
 __all__ = ["MISS", "SITES", "note"]
 
+
+class _Miss:
+    """Stands for what generated code gives that is not for this call, and for an argument that is not given."""
+
+    def __repr__(self) -> str:
+        return "MISS"
+
+
+MISS: Any = _Miss()
 Site = Callable[[Any, tuple[Any, ...], dict[str, Any], int], Any]  # `depth` as in `record`
 SITES: dict[int, Site | Literal[False]] = {}  # by the place in memory of the call in its code; False: of many kinds
-MISS: Any = type("Miss", (), {"__repr__": lambda self: "MISS"})()
 _MANY = 4096  # it is emptied when it gets larger
 _OFTEN = 16  # calls that no site took until one is made for the next
 _FEW = 4  # sites that are made for one place, one after the other
