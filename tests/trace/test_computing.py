@@ -26,7 +26,7 @@ DATA = {
 }
 
 
-def same(f, x):
+def same(f, x, bits=np.ndarray.tobytes):
     """Called four times, of which the last two follow a plan."""
     with warnings.catch_warnings(record=True) as theirs:
         warnings.simplefilter("always")
@@ -41,7 +41,7 @@ def same(f, x):
         for one, other in zip(got if several else [got], want if several else [want], strict=True):
             value = one.numpy()
             assert type(value) is type(other) and value.dtype == other.dtype and value.shape == other.shape
-            assert value.tobytes() == other.tobytes() and _steps(value) == _steps(other)
+            assert bits(value) == bits(other) and _steps(value) == _steps(other)
         assert x.tobytes() == before
 
 
@@ -85,7 +85,12 @@ SETS = {
 @pytest.mark.parametrize("data", ["ties", "nan", "whole", "transposed"])
 def test_sets(name, data):
     for row in (DATA[data][:, 0], DATA[data][0, 0]):
-        same(SETS[name], row)
+        same(SETS[name], row, bits=_of_zeros_alike)
+
+
+def _of_zeros_alike(a):
+    """Where 0.0 and -0.0 are in a set, which of them stands for both hangs on the machine: its sort is not stable."""
+    return (a + 0).tobytes()
 
 
 FILLED = {
