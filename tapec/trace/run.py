@@ -99,15 +99,21 @@ def _storing(
 ) -> Recorded | None:
     """A run in which arrays that it makes are tensors, and take tensors; None where it was something else by which one
     would lose its gradient, or the function comes to something else with plain numbers: it may ask for classes, or let
-    others look at such an array that it then changes.
+    others look at such an array that it then changes. An error that it raises with plain numbers, too, is its own.
     """
+    failed: Exception | None = None
     try:
         recorded = run()
-        results: list[Any] = []
+    except Exception as error:
+        failed = error
+    results: list[Any] = []
+    try:
         plain = flatten(_with_plain_numbers(function, tree, leaves), results)
-        return recorded if recorded.agrees(plain, results) else None
-    except Exception:  # whatever it raises then: the error is told that it met first
-        return None
+    except Exception as error:
+        if failed is None or not isinstance(failed, type(error)):
+            return None  # and the error is told that it met first
+        raise failed from None
+    return recorded if failed is None and recorded.agrees(plain, results) else None
 
 
 def _with_plain_numbers(function: Callable[..., Any], tree: Any, leaves: list[Any]) -> Any:

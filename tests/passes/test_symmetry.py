@@ -25,6 +25,15 @@ T = "transpose %x {axes=(1, 0)}"
 GRAM = f"{T}; matmul %x, %0"
 PAIRS = "reshape %v {shape=(4, 1)}; subtract %0, %v"
 FAR = "reshape %x {shape=(4, 1, 3)}; subtract %0, %x"
+TWO_PLACES = "constant {value=[[3], [1]]}; constant {value=[[3, 1]]}"
+FILLED = f"full {{shape=(4, 4), value=0.0, dtype=f64}}; {T}; matmul %x, %1; setitem %0, %2 {{index=(:, :)}}"
+CROSS = "setitem %3, 0.0 {index=(0,)}; setitem %4, 0.0 {index=(:, 0)}"
+
+
+def part(k, place):
+    """k is added to a part of the matrix %k; what comes of it is %(k + 3)."""
+    index = f"{{index=({place}, {place})}}"
+    return f"getitem %{k} {index}; add %{k + 1}, %k; setitem %{k}, %{k + 2} {index}"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +64,29 @@ FAR = "reshape %x {shape=(4, 1, 3)}; subtract %0, %x"
         (f"{PAIRS}; cofactors %1", -1),
         ("reshape %w {shape=(3, 1)}; subtract %0, %w; cofactors %1", 1),
         ("diag %v {k=0}", 1),
+        (f"{GRAM}; getitem %1 {{index=(1:3, 1:3)}}", 1),
+        (f"{PAIRS}; getitem %1 {{index=(::-1, ::-1)}}", -1),
+        (f"{PAIRS}; {TWO_PLACES}; getitem %1, %2, %3 {{index=($0, $1)}}", -1),
+        (f"{GRAM}; scatter %1 {{shape=(9, 9), index=(2:6, 2:6)}}", 1),
+        (f"{FILLED}; {part(3, '2:4')}; {part(6, '0:2')}; {part(9, '1:3')}", 1),
+        (f"{FILLED}; {CROSS}", 1),
+        (f"{FILLED}; {CROSS}; {part(5, '2:4')}", 1),
+        (f"{FILLED}; setitem %3, %k {{index=(2, 2)}}", 1),
+        (f"{FILLED}; {TWO_PLACES}; setitem %3, %k, %4, %5 {{index=($0, $1)}}", 1),
+        (f"{PAIRS}; setitem %1, 0.0 {{index=(0,)}}; setitem %2, 0.0 {{index=(:, 0)}}", -1),
         # nothing known
+        (f"{GRAM}; getitem %1 {{index=(1:3, 0:2)}}", 0),
+        (f"{GRAM}; getitem %1 {{index=(1, 1)}}", 0),
+        (f"{GRAM}; {TWO_PLACES}; getitem %1, %3, %2 {{index=($0, $1)}}", 0),
+        (f"{GRAM}; getitem %1 {{index=(1:3,)}}; getitem %2 {{index=(:, 1:3)}}", 0),
+        (f"{GRAM}; scatter %1 {{shape=(9, 9), index=(2:6, 1:5)}}", 0),
+        (f"{FILLED}; setitem %3, %k {{index=(2, 1)}}", 0),
+        (f"{FILLED}; setitem %3, %w {{index=(1:, 1:)}}", 0),
+        (f"{FILLED}; setitem %3, 0.0 {{index=(0,)}}", 0),
+        (f"{FILLED}; setitem %3, 0.0 {{index=(0,)}}; setitem %4, 0.0 {{index=(:, 1)}}", 0),
+        (f"{FILLED}; setitem %3, 1.0 {{index=(0,)}}; setitem %4, 0.0 {{index=(:, 0)}}", 0),
+        (f"{PAIRS}; setitem %1, 1.0 {{index=(0, 0)}}", 0),
+        (f"{PAIRS}; getitem %s {{index=(0:2, 0:2)}}; setitem %1, %2 {{index=(0:2, 0:2)}}", 0),
         ("return %s", 0),
         (f"{GRAM}; add %1, %s", 0),
         (f"{GRAM}; multiply %1, %v", 0),
@@ -79,6 +110,36 @@ def test_parity(body, parity):
     (y,) = interpret(graph, *values)
     if parity:
         assert np.allclose(np.swapaxes(y, 0, 1), parity * y, rtol=1e-12, atol=1e-14)
+
+
+def springs(stiffness, load):
+    """Moved by this load: each spring between two of six points, the first of which is held."""
+    k = np.zeros((6, 6))
+    for n, one in enumerate(stiffness):
+        k[np.ix_([n % 5, n % 5 + 1], [n % 5, n % 5 + 1])] += one * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    k[0, :] = 0.0
+    k[:, 0] = 0.0
+    k[0, 0] = 1.0
+    return load @ np.linalg.solve(k, load)
+
+
+@pytest.mark.parametrize("count", [5, 700])  # more than a function may call itself
+def test_a_filled_matrix_is_solved_with_once(count):
+    rng = np.random.default_rng(0)
+    stiffness, load = rng.uniform(1.0, 2.0, count), rng.standard_normal(6)
+    f = tapec.grad(springs)
+    found = f(stiffness, load)
+    assert [n.op.name for n in f.ir(stiffness, load).nodes].count("solve") == 1
+    moved = np.diff(np.linalg.solve(np.diag([1.0, *[0.0] * 5]) + _of_springs(stiffness), [0.0, *load[1:]]))
+    assert np.allclose(found, -(np.resize(moved, count) ** 2), rtol=1e-9)
+
+
+def _of_springs(stiffness):
+    total = [sum(stiffness[n::5]) for n in range(5)]
+    ends = np.diff(np.eye(6), axis=0)
+    k = ends.T @ np.diag(total) @ ends
+    k[0] = k[:, 0] = 0.0
+    return k
 
 
 ELEMENTWISE = sorted(n for n, op in OPS.items() if op.kind == "elementwise" and not op.multi and is_drawn(op))

@@ -385,11 +385,49 @@ def test_on_a_tape_nothing_runs_again():
         filled(x)
 
 
+def out_of_reach(x):
+    y = np.zeros(2)
+    y[0] = x[0]
+    y[5] = x[1]
+    return y
+
+
+def singular(x):
+    k = np.zeros((2, 2))
+    k[0, 0] = x[0]
+    return np.linalg.solve(k, x[:2])
+
+
+def picky(x):
+    y = np.zeros(2)
+    y[0] = x[0]
+    if y[0] > 0.0:
+        raise KeyError("nothing above zero")
+    return y
+
+
+@pytest.mark.parametrize(
+    ("f", "kind", "said"),
+    [
+        (out_of_reach, IndexError, "index 5"),
+        (singular, np.linalg.LinAlgError, "Singular"),
+        (picky, KeyError, "nothing above zero"),
+    ],
+)
+def test_errors_that_it_raises_with_plain_numbers_are_its_own(f, kind, said):
+    with pytest.raises(kind, match=said) as told:
+        tapec.grad(f)(X)
+    error = told.value
+    assert error.__suppress_context__ or not isinstance(error.__context__, tapec.DetachError)
+    assert any(entry.name == f.__name__ for entry in told.traceback)
+
+
 def test_other_errors_are_those_of_the_first_run():
     def f(x):
         y = np.zeros(2)
         y[0] = x[0]
-        y[5] = x[1]
+        if type(y) is not np.ndarray:
+            raise TypeError("it must be an array of NumPy's own")
         return y
 
     with pytest.raises(tapec.DetachError, match="storing"):
