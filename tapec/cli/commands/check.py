@@ -28,6 +28,7 @@ examples:
 A kink (abs at 0, a tie in max) is no error: the gradient must lie between the slopes to its sides."""
 
 _ORDER = ("ok", "kink", "undefined", "wrong")
+_ROUNDING = 1e-13  # relative errors that any right gradient has, other ones on each machine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +61,7 @@ def check(options: argparse.Namespace) -> int:
     rng = np.random.default_rng(options.seed)
     with working("checking"):
         found = {name: [v for _ in range(options.directions) for v in check(rng)] for name, check in checked.leaves()}
-    worst = {name: max(vs, key=lambda v: (_ORDER.index(v.status), v.error)) for name, vs in found.items()}
+    worst = {name: max(verdicts, key=_badness) for name, verdicts in found.items()}
     good = all(v.status in ("ok", "kink") for v in worst.values())
     if options.json:
         show_json({"ok": good, "arguments": {name: v._asdict() for name, v in worst.items()}})
@@ -72,6 +73,11 @@ def check(options: argparse.Namespace) -> int:
             if v.status in ("wrong", "undefined"):
                 show(styled(complaint(target.word, name, v), "bad"))
     return 0 if good else 1
+
+
+def _badness(v: Verdict) -> tuple[int, float]:
+    """Where nothing but rounding is left the first direction is as good as others, on all machines."""
+    return _ORDER.index(v.status), v.error if v.error > _ROUNDING else 0.0
 
 
 def row(name: str, v: Verdict) -> list[str]:
