@@ -21,7 +21,7 @@ else:
     from types import FunctionType
 
     _NAMES = [f"f{k}" for k in range(16)]  # there are no more fields than these
-    _GETTERS = [vars(namedtuple("_", _NAMES))[name] for name in _NAMES]
+    _GETTERS = [*map(vars(namedtuple("_", _NAMES)).get, _NAMES)]
     _SPACE = {"_new": tuple.__new__, "__builtins__": {}}
 
     @cache

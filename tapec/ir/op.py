@@ -6,14 +6,12 @@ The families in `tapec.ops` fill the table; everything else reads it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
 __all__ = ["FAMILIES", "OPS", "OWN_KINDS", "Op", "get_op", "register"]
 
 
-@dataclass(eq=False, kw_only=True)
 class Op:
     """One operation, everything about it.
 
@@ -51,7 +49,14 @@ class Op:
     commutative: bool = False
     multi: bool = False
     note: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any]
+
+    def __init__(self, *, name: str, run: Callable[..., Any], rule: Callable[..., Any], kind: str, **more: Any):
+        unknown = more.keys() - Op.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"an op has no {', '.join(sorted(unknown))}")
+        self.name, self.run, self.rule, self.kind, self.facts = name, run, rule, kind, {}
+        vars(self).update(more)
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

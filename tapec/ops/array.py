@@ -6,6 +6,7 @@ Operators, methods and NumPy's two protocols all end in `_apply(op, inputs, para
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ UFUNCS: dict[Any, Op] = {}
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 LIKE: dict[Any, Callable[..., Any]] = {}
+LATE = {"numpy.polynomial.polynomial": "tapec.ops.polynomial_grids"}  # what NumPy imports late: who knows its functions
 _OUT: dict[Any, int] = {}  # our function -> where `out` stands among its positional parameters
 
 # What may give its argument itself, or a view of it; everything else gives a copy.
@@ -268,7 +270,7 @@ class ArrayLike:
         maker = LIKE.get(func)
         if maker is not None:
             return run(maker, (self, *args), kwargs)
-        ours = FUNCTIONS.get(func)
+        ours = FUNCTIONS.get(func) or _late(func)
         if ours is None:
             raise without_op(_full_name(func))
         return run(ours, args, kwargs)
@@ -327,6 +329,15 @@ class ArrayLike:
 
     def __getitem__(self, index: Any) -> Any:
         return METHODS["__getitem__"](self, index)
+
+
+def _late(func: Any) -> Callable[..., Any] | None:
+    """Our function for one of a part that NumPy imports when it is asked for."""
+    module = LATE.get(getattr(func, "__module__", None) or "")
+    if module is None:
+        return None
+    import_module(module)
+    return FUNCTIONS.get(func)
 
 
 def without_op(name: str) -> UnsupportedError:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,9 @@ from tapec.ops.symbol import Symbol
 
 __all__ = ["EINSUM", "einsum"]
 
-ASCENDING = ascii_uppercase + ascii_lowercase  # the order in which einsum sorts letters
+LOWER = "abcdefghijklmnopqrstuvwxyz"
+LETTERS = LOWER + LOWER.upper()
+ASCENDING = LOWER.upper() + LOWER  # the order in which einsum sorts letters
 
 
 # -- the op -----------------------------------------------------------------------------------------------------------
@@ -53,7 +54,7 @@ def _vjp(ct: Any, y: Any, *xs: Any, subscripts: str) -> Any:
 
 def _batch(batched: tuple[bool, ...], *xs: Any, subscripts: str) -> Any:
     terms, out = _split(subscripts)
-    new = next(letter for letter in reversed(ascii_letters) if letter not in subscripts)
+    new = next(letter for letter in reversed(LETTERS) if letter not in subscripts)
     terms = [new + term if b else term for term, b in zip(terms, batched)]
     return np.einsum(f"{','.join(terms)}->{new}{out}", *xs)
 
@@ -144,7 +145,7 @@ def _explicit(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...],
     np.einsum(subscripts, *[np.zeros((1,) * n) for n in ndims])  # an error of NumPy's own when it is wrong
     left, _, right = subscripts.partition("->")
     terms = left.split(",")
-    spare = [c for c in reversed(ascii_letters) if c not in subscripts]
+    spare = [c for c in reversed(LETTERS) if c not in subscripts]
     hidden = [n - len(t.replace("...", "")) if "..." in t else 0 for t, n in zip(terms, ndims)]
     letters = "".join(spare[: max(hidden)])[::-1]
     full = tuple([t.replace("...", letters[len(letters) - n :]) for t, n in zip(terms, hidden)])

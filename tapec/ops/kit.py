@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cmath
 import math
 from collections.abc import Callable
 from functools import lru_cache
@@ -138,7 +137,9 @@ def spelled(x: Any) -> str:
         return f"({', '.join(map(spelled, x))}{',' * (len(x) == 1)})"
     if isinstance(x, float) and not math.isfinite(x):
         return "np.nan" if x != x else "np.inf" if x > 0 else "-np.inf"
-    if isinstance(x, complex) and (not cmath.isfinite(x) or ("-" in repr(x) and not (x.real and x.imag))):
+    if isinstance(x, complex) and (
+        not (math.isfinite(x.real) and math.isfinite(x.imag)) or ("-" in repr(x) and not (x.real and x.imag))
+    ):
         return f"complex({spelled(x.real)}, {spelled(x.imag)})"  # -1j is -(0+1j), and 1-0j is 1+0j
     return repr(x)
 

@@ -74,29 +74,6 @@ def polyval(p: Any, x: Any) -> Any:
     return y
 
 
-# -- numpy.polynomial, the lowest power first; what it does not dispatch passes through as arithmetic -----------------
-def _horner(x: Any, c: Any, grid: bool) -> Any:
-    """A polynomial in x for each column of c; at every x for every column, or at the x that belongs to the column."""
-    if grid:
-        c = np.reshape(c, (*shape_of(c), *(1,) * ndim_of(x)))
-    y = c[-1] + x * 0
-    for k in range(shape_of(c)[0] - 2, -1, -1):
-        y = c[k] + y * x
-    return y
-
-
-@implements(np.polynomial.polynomial.polyval2d)
-def polyval2d(x: Any, y: Any, c: Any) -> Any:
-    x, y, c = as_array(x), as_array(y), as_array(c)
-    return _horner(y, _horner(x, c, True), False)
-
-
-@implements(np.polynomial.polynomial.polygrid2d)
-def polygrid2d(x: Any, y: Any, c: Any) -> Any:
-    x, y, c = as_array(x), as_array(y), as_array(c)
-    return _horner(y, _horner(x, c, True), True)
-
-
 # -- calculus ---------------------------------------------------------------------------------------------------------
 @implements(np.polyder)
 def polyder(p: Any, m: int = 1) -> Any:

@@ -6,14 +6,14 @@ others it is a function `sample(rng) -> list[Case]`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from tapec.tuples import NamedTuple
 
 __all__ = ["Case", "Domain", "any_real", "complex_only", "integer", "nonzero", "positive", "unit"]
 
 
-@dataclass(frozen=True)
-class Domain:
+class Domain(NamedTuple):
     """An interval of reals; `hole` keeps values at least so far away from zero.
 
     `kind` is "f" (real or complex, as the op takes them), "c" (complex alone) or "i".
@@ -25,12 +25,11 @@ class Domain:
     kind: str = "f"
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """Inputs and static parameters as an op itself takes them."""
 
     inputs: tuple[Any, ...]
-    params: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, Any] = {}
 
 
 any_real = Domain(-2.0, 2.0)

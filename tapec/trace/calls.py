@@ -272,7 +272,8 @@ def _function(
                 args = tuple([x._tapec_read() if type(x) in READABLE else x for x in args])
                 given = operand_values(args)
             if given is not None:
-                return _OF_THREE[func](args, given, depth)
+                plan = _OF_THREE[func] or _plan_of_three(func)
+                return plan(args, given, depth)
         return _other_function(self, func, types, args, kwargs)
     count = len(args)
     operands = args
@@ -366,11 +367,16 @@ def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], 
     return _any_function(self, func, types, args, kwargs) if ours is None else call(ours, args, kwargs)
 
 
+def _plan_of_three(func: Any) -> Any:
+    plan = _OF_THREE[func] = plan_of_any(WHERE if func is np.where else CLIP, 3)
+    return plan
+
+
 # functions that need no plan: they change an array, or do not ask what one holds
 _ALONE = frozenset({np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask})
 _ALONE |= {np.iscomplexobj, np.isrealobj, np.ndim, np.result_type, np.shape, np.size}
 # functions that are ops of three arguments: one plan for all types, and for numbers that are others each time
-_OF_THREE = {np.where: plan_of_any(WHERE, 3), np.clip: plan_of_any(CLIP, 3)}
+_OF_THREE: dict[Any, Any] = {np.where: None, np.clip: None}  # made for the first call
 _UNPLANNED = {*LIKE, *_OF_THREE, *_ALONE, np.nonzero}
 _PLANNED: dict[Any, Any] = {f: ours for f, ours in FUNCTIONS.items() if f not in _UNPLANNED}  # and methods of ufuncs
 _any_function = ArrayLike.__array_function__

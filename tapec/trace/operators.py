@@ -114,10 +114,13 @@ def _reflected(ufunc: np.ufunc, compute: Any, further: int) -> Any:
 def _fast_unary(name: str, ufunc: np.ufunc, further: int) -> Any:
     """It has one plan for all operands but Python's numbers, of which it makes such numbers."""
     depth = 2 + further
-    follow, general = plan_of_any(UFUNCS[ufunc], 1), getattr(ArrayLike, name)
+    follow, general = None, getattr(ArrayLike, name)
 
     def call(self: Tensor) -> Any:
+        nonlocal follow
         if type(self) is Tensor and type(self._value) not in NUMBERS:
+            if follow is None:
+                follow = plan_of_any(UFUNCS[ufunc], 1)
             return follow((self,), [self._value], depth)
         return general(self)
 

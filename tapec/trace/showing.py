@@ -20,7 +20,7 @@ from tapec.trace.tensor import Tensor, unwrap
 
 __all__ = ["plain_arguments", "to_format", "to_str"]
 
-_SHOWS = re.compile(r"\s*(print|pprint|raise|assert|warn|warnings\.warn|log\w*(\.\w+)*|sys\.std(out|err)\.write)\b")
+_SHOWS = r"\s*(print|pprint|raise|assert|warn|warnings\.warn|log\w*(\.\w+)*|sys\.std(out|err)\.write)\b"
 _ABOVE = 12  # lines of one statement
 
 
@@ -49,7 +49,7 @@ def _only_shown() -> bool:
         return True
     code = frame.f_code.co_filename
     for k in range(frame.f_lineno, max(frame.f_lineno - _ABOVE, 0), -1):
-        if _SHOWS.match(linecache.getline(code, k)):
+        if re.match(_SHOWS, linecache.getline(code, k)):
             return True
         if not linecache.getline(code, k - 1).rstrip().endswith(("(", "[", "{", ",")):
             return False  # the statement begins here

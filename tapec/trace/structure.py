@@ -7,7 +7,6 @@ None is a leaf here.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -71,6 +70,10 @@ def is_namedtuple(x: Any) -> bool:
     return isinstance(x, tuple) and hasattr(type(x), "_fields")
 
 
+def is_of_dataclass(x: Any) -> bool:
+    return hasattr(type(x), "__dataclass_fields__")
+
+
 def children(x: Any) -> tuple[Any, list[Any], list[Any]] | None:
     """(meta, children, their keys) of an inner node; None for a leaf."""
     kind = kind_of(x)
@@ -82,8 +85,10 @@ def children(x: Any) -> tuple[Any, list[Any], list[Any]] | None:
         return meta, [x[k] for k in keys], list(keys)
     if is_namedtuple(x):
         return None, list(x), list(kind._fields)
-    if dataclasses.is_dataclass(x) and not isinstance(x, type):
-        names = [f.name for f in dataclasses.fields(x)]
+    if is_of_dataclass(x):
+        from dataclasses import fields  # who has a dataclass has imported this
+
+        names = [f.name for f in fields(x)]
         return tuple(names), [getattr(x, n) for n in names], names
     return _optree_children(x)
 
@@ -211,7 +216,7 @@ def paths(x: Any, prefix: str = "") -> list[str]:
     parts = children(x)
     if parts is None:
         return [prefix]
-    named = is_namedtuple(x) or dataclasses.is_dataclass(x)
+    named = is_namedtuple(x) or is_of_dataclass(x)
     return [
         path
         for key, child in zip(parts[2], parts[1])
