@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from tapec.api.custom import custom_gradient
-from tapec.api.dispatch import Out
 from tapec.api.functions import CompiledFunction, Template, Transform
 from tapec.api.jacobians import count
 from tapec.api.methods import dress
+from tapec.api.roads import Out
 from tapec.api.signature import Arguments, Binder
 from tapec.autodiff.inline import copy_into
 from tapec.autodiff.reverse import backward, fit

@@ -5,18 +5,19 @@ For a function of two arrays it is, in effect,
         if type(w) is not ndarray or w.shape != (3, 4) or w.dtype is not float64 or ...: return otherwise(w, x)
         return compiled(w, x)
 It takes the parameters of the user's function, under their names. What is not its own it hands to the road that was
-made before it, and the last one hands it to where any call is taken apart.
+made before it, and the last one hands it to where any call is taken apart. It is written when a call comes again.
 """
 
 from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from tapec.api.roads import Out
 from tapec.api.signature import Binder
 from tapec.config import base, changes, code_settings, in_force
 from tapec.ir.types import WEAK_NUMBERS
@@ -26,57 +27,9 @@ from tapec.trace.structure import LEAF, build, in_order
 from tapec.trace.tensor import Tensor
 from tapec.tuples import NamedTuple
 
-__all__ = ["MISS", "Out", "Roads", "fast_call", "packer"]
-
+__all__ = ["fast_call", "packer"]
 
 _FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "generated", "calls.py")  # ours
-_MOST = 4  # signatures that are told apart by generated code; others are looked up
-
-
-class Out:
-    """Stands, in the template of a result, for the k-th output of the generated function."""
-
-    __slots__ = ("k",)
-
-    def __init__(self, k: int):
-        self.k = k
-
-
-class Roads:
-    """The roads of one function, the youngest first."""
-
-    def __init__(self, slow: Callable[..., Any]):
-        self._slow = slow
-        self._known: list[tuple[Any, Callable[..., Any]]] = []
-        self._gone = 0  # calls that roads took which are no more
-
-    @property
-    def first(self) -> Callable[..., Any]:
-        """What a call goes to."""
-        return self._known[0][1] if self._known else self._slow
-
-    @property
-    def hits(self) -> int:
-        """The calls that roads took."""
-        return self._gone + sum([_hits(road) for _, road in self._known])
-
-    def add(self, program: Any, road: Callable[..., Any], before: Collection[Any]) -> None:
-        """A new road, in place of those to what this program was before."""
-        kept = [(p, r) for p, r in self._known if p not in before][: _MOST - 1]
-        staying = [r for _, r in kept]
-        self._gone += sum([_hits(r) for _, r in self._known if r not in staying])
-        self._known = [(program, road), *kept]
-        for (_, r), then in zip(self._known, [*staying, self._slow]):
-            r.__globals__["_otherwise"] = then
-
-    def clear(self) -> None:
-        self._known = []
-        self._gone = 0
-
-
-def _hits(road: Callable[..., Any]) -> int:
-    """The calls that a road took, which it counts in its one cell."""
-    return road.__closure__[0].cell_contents  # type: ignore[index]
 
 
 class _Test(str):

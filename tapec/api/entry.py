@@ -34,6 +34,7 @@ class Entry:
         self.info = info
         self.plan = plan
         self.programs: list[Program] = []
+        self.unpaved: dict[Program, tuple[Program, ...]] = {}  # those that no call has taken, with what they replace
         self.volatile: str | None = None
         self.once: str | None = None
         self.recorded: OrderedDict[Any, Variants] = OrderedDict()
@@ -76,6 +77,8 @@ class Entry:
     def put(self, program: Program, before: tuple[Program, ...]) -> None:
         """Take a program in the place of others. What is younger than these stands alone from now on."""
         kept = [p for p in self.programs if p not in before]
+        for p in before:
+            self.unpaved.pop(p, None)
         at = min([self.programs.index(p) for p in before if p in self.programs], default=len(kept))
         for p in kept:
             if p.elder in before:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import tapec
-from tapec.api.dispatch import Out
+from tapec.api.roads import Out
 from tapec.api.signature import value_of
 from tapec.codegen import compile_graph
 from tapec.codegen.helpers import helper_text

@@ -14,10 +14,10 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tapec.api.dispatch import MISS, Out, Roads, fast_call, packer
 from tapec.api.entry import Entry
 from tapec.api.first_sight import Calls
 from tapec.api.methods import Copied, bound, dress, hashable, is_class_method
+from tapec.api.roads import Out, Roads
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.config import code_settings, in_force, settings
 from tapec.errors import TapecError, UnsupportedError, hangs_on_values
@@ -30,7 +30,8 @@ from tapec.trace.paths import TracedPath
 from tapec.trace.program import Program
 from tapec.trace.recorder import CURRENT, in_batch, in_making_batch
 from tapec.trace.run import Recorded, run_traced
-from tapec.trace.structure import LEAF
+from tapec.trace.sites import MISS
+from tapec.trace.structure import LEAF, unflatten
 from tapec.trace.tensor import Tensor
 from tapec.trace.trace import LOOKED
 
@@ -164,6 +165,8 @@ class CompiledFunction(Copied):
         objects = call.objects()
         as_tensors = any(type(x) is Tensor for x in objects)
         if entry.volatile is None:
+            if entry.unpaved and self._pave(entry, objects):
+                return self.__call__(*args, **kwargs)
             for program in entry.programs:
                 try:
                     found = self._try(program, objects, as_tensors)
@@ -356,7 +359,7 @@ class CompiledFunction(Copied):
 
     def _compile(self, entry: Entry, program: Program, recorded: Recorded) -> None:
         path = program.add(recorded, entry.info)
-        path.pack = packer(path.template)
+        path.pack = partial(_packed, *path.template)
         self._count(program)
 
     def _count(self, program: Program) -> None:
@@ -368,12 +371,26 @@ class CompiledFunction(Copied):
     def _put(self, entry: Entry, program: Program, before: tuple[Program, ...]) -> None:
         """Let calls find a program, in the place of others."""
         entry.put(program, before)
+        entry.unpaved[program] = before
+
+    def _pave(self, entry: Entry, objects: list[Any]) -> bool:
+        """Write the code that calls of a program take, now that one comes again; was there one?"""
+        from tapec.api.dispatch import fast_call, packer  # what is called once does without
+
+        with entry.lock:
+            program = next((p for p in entry.unpaved if p.read(objects) is not None), None)
+            if program is None:
+                return False
+            before = entry.unpaved.pop(program)
+        for path in program.paths:
+            path.pack = packer(path.template)
         road = fast_call(self._binder, entry.call, program, self._recovered)
         if road is not None:
             road.__qualname__ = getattr(self, "__qualname__", self._name)
             with self._lock:
                 self._roads.add(program, road, before)
                 self.__call__ = self._roads.first
+        return road is not None
 
     def _join(self, entry: Entry) -> None:
         """Compile together what was found at different times: who looks at code sees all paths in one function."""
@@ -409,11 +426,14 @@ class CompiledFunction(Copied):
         return self._given(path, read, outputs, as_tensors)
 
     def _compile_recorded(self, entry: Entry, recorded: Recorded, moving: frozenset[int]) -> RecordedProgram:
+        from tapec.api.dispatch import packer
         from tapec.trace.anew import RecordedProgram
 
         program = self._new(RecordedProgram, entry)
         program.moving = moving
         self._compile(entry, program, recorded)
+        for path in program.paths:
+            path.pack = packer(path.template)
         return program
 
     # -- looking ----------------------------------------------------------------------------------------------------
@@ -525,6 +545,11 @@ class CompiledFunction(Copied):
     def __repr__(self) -> str:
         own = getattr(self._function, "__qualname__", getattr(self._function, "__name__", self._function))
         return f"<tapec {self._transform.name or 'compile'} of {own}>"
+
+
+def _packed(tree: Any, leaves: list[Any], outputs: Any) -> Any:
+    """What the caller gets, from the outputs of the generated code; `dispatch.packer` writes code for the same."""
+    return unflatten(tree, [outputs[leaf.k] if type(leaf) is Out else leaf for leaf in leaves])
 
 
 def _as_good(run: Callable[[], Recorded], plain: Recorded) -> Recorded | None:

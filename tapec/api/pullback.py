@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.dispatch import Out, packer
+from tapec.api.dispatch import packer
 from tapec.api.functions import CompiledFunction, Template, Transform, result_template
 from tapec.api.methods import cached, hashable
+from tapec.api.roads import Out
 from tapec.api.signature import Arguments, Binder, value_of
 from tapec.api.transforms import Wrt, gradient_template, wrt_plan
 from tapec.autodiff.inline import copy_into

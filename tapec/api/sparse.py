@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.dispatch import Out
 from tapec.api.export import Text, by_path, constant_text, module_text, result_text, write_text
 from tapec.api.functions import CompiledFunction, Template, Transform
 from tapec.api.jacobians import checked_mode, grafted, hessian_template, numbered, split_aux
 from tapec.api.methods import Copied, bound, decorator, dress, is_class_method
+from tapec.api.roads import Out
 from tapec.api.saved import load_saved, saved_state
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_loss, gradient_template, wrt_plan

@@ -1,0 +1,56 @@
+"""The ways that calls of a compiled function take: code for those that come again, which `dispatch` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+__all__ = ["Out", "Roads"]
+
+_MOST = 4  # signatures that are told apart by generated code; others are looked up
+
+
+class Out:
+    """Stands, in the template of a result, for the k-th output of the generated function."""
+
+    __slots__ = ("k",)
+
+    def __init__(self, k: int):
+        self.k = k
+
+
+class Roads:
+    """The roads of one function, the youngest first."""
+
+    def __init__(self, slow: Callable[..., Any]):
+        self._slow = slow
+        self._known: list[tuple[Any, Callable[..., Any]]] = []
+        self._gone = 0  # calls that roads took which are no more
+
+    @property
+    def first(self) -> Callable[..., Any]:
+        """What a call goes to."""
+        return self._known[0][1] if self._known else self._slow
+
+    @property
+    def hits(self) -> int:
+        """The calls that roads took."""
+        return self._gone + sum([_hits(road) for _, road in self._known])
+
+    def add(self, program: Any, road: Callable[..., Any], before: Collection[Any]) -> None:
+        """A new road, in place of those to what this program was before."""
+        kept = [(p, r) for p, r in self._known if p not in before][: _MOST - 1]
+        staying = [r for _, r in kept]
+        self._gone += sum([_hits(r) for _, r in self._known if r not in staying])
+        self._known = [(program, road), *kept]
+        for (_, r), then in zip(self._known, [*staying, self._slow]):
+            r.__globals__["_otherwise"] = then
+
+    def clear(self) -> None:
+        self._known = []
+        self._gone = 0
+
+
+def _hits(road: Callable[..., Any]) -> int:
+    """The calls that a road took, which it counts in its one cell."""
+    return road.__closure__[0].cell_contents  # type: ignore[index]
