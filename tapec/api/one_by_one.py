@@ -21,7 +21,7 @@ from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, gathers_rows, segment, slices_at
 from tapec.api.slices import concatenated
 from tapec.api.structures import CACHE, PIECES
-from tapec.autodiff.as_one import ABOUT, POWERS
+from tapec.autodiff.as_one import EXPONENTIALS, POWERS, ROOTS
 from tapec.config import code_settings, in_force
 from tapec.ir import Graph, Op
 from tapec.ir.types import NUMBERS, is_differentiable
@@ -39,7 +39,7 @@ _SHARE = 8  # and of so many steps one more
 _KEPT = 2  # that are kept, for each structure that is
 _LARGE = 1 << 20  # bytes that an operation gives, on the average, from which compiling the whole takes no longer
 _KINKS = frozenset({"absolute", "clip", "fabs", "fmax", "fmin", "maximum", "minimum", "select", "where"})
-_SMOOTH = ABOUT - _KINKS
+_SMOOTH = (EXPONENTIALS | ROOTS) - _KINKS
 
 
 class Piece(NamedTuple):

@@ -10,11 +10,19 @@ import numpy as np
 from tapec.ir import Node
 from tapec.tuples import NamedTuple
 
-__all__ = ["OF_ROOTS", "Shortcut", "may_have_roots", "may_have_shortcuts", "unless_infinite"]
+__all__ = [
+    "OF_ROOTS",
+    "POWERS",
+    "Shortcut",
+    "may_have_exponentials",
+    "may_have_roots",
+    "may_have_shortcuts",
+    "unless_infinite",
+]
 
 # of these, or of roots, is all that shortcuts are about: exponentials, what is made of them, and lengths
+EXPONENTIALS = frozenset(["exp", "exp2", "expm1", "cosh", "sigmoid", "scipy.special.expit"])
 ROOTS = frozenset(["sqrt", "cbrt", "absolute", "fabs", "hypot", "norm", "std"])
-ABOUT = frozenset(["exp", "exp2", "expm1", "cosh", "sigmoid", "scipy.special.expit"]) | ROOTS
 OF_ROOTS = frozenset(["multiply", "square"])  # what only roots make more of than it is
 POWERS = frozenset(["power", "float_power"])
 
@@ -31,7 +39,13 @@ class Shortcut(NamedTuple):
 
 def may_have_shortcuts(nodes: Sequence[Node]) -> bool:
     """Is there anything in a program that shortcuts are about?"""
-    return not ABOUT.isdisjoint([n.op.name for n in nodes]) or may_have_roots(nodes)
+    return may_have_exponentials(nodes) or may_have_roots(nodes)
+
+
+def may_have_exponentials(nodes: Sequence[Node]) -> bool:
+    """Is there an exponential, or log(abs(x)), perhaps?"""
+    names = {n.op.name for n in nodes}
+    return not EXPONENTIALS.isdisjoint(names) or ("absolute" in names and "log" in names)
 
 
 def may_have_roots(nodes: Sequence[Node]) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapec.autodiff.as_one import OF_ROOTS, Shortcut, may_have_roots, may_have_shortcuts, unless_infinite
+from tapec.autodiff.as_one import OF_ROOTS, Shortcut, may_have_exponentials, may_have_roots, unless_infinite
 from tapec.autodiff.cotangents import (
     MULTIPLY,
     NEGATIVE,
@@ -221,8 +221,9 @@ class _Program:
         self.sources = sources
         self.lift = lift
         self.slopes: Slopes | None = slopes
-        self._may_have_shortcuts = may_have_shortcuts(nodes)
-        self._may_have_roots = self._may_have_shortcuts and may_have_roots(nodes)
+        self._may_have_exponentials = may_have_exponentials(nodes)
+        self._may_have_roots = may_have_roots(nodes)
+        self._may_have_shortcuts = self._may_have_exponentials or self._may_have_roots
         self._multiples: Mapping[Node, Shortcut] = {}
         pairs = _pairs(nodes, active, sources, self.shortcut)
         if pairs is not None:
@@ -237,9 +238,9 @@ class _Program:
             return multiple
         if node.op.name in OF_ROOTS and not self._may_have_roots:
             return None
-        from tapec.autodiff.shortcuts import shortcut  # most of which is differentiated in turn
+        from tapec.autodiff.shortcuts import shortcut  # many programs have nothing that they are about
 
-        return shortcut(node, self.sources, self.is_shared)
+        return shortcut(node, self.sources, self.is_shared, self._may_have_exponentials)
 
     @cached_property
     def of_derivatives(self) -> bool:

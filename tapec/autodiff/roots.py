@@ -6,50 +6,65 @@ Where what is under a root is zero, and comes down to it fast, the whole is flat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.as_one import Shortcut
+from tapec.autodiff.as_one import OF_ROOTS, POWERS, Shortcut
 from tapec.autodiff.factors import product_with_root, root_of_power
-from tapec.autodiff.logarithms import SHARES, SUMS
 from tapec.autodiff.monomials import monomial_of, one_power, root_of
-from tapec.autodiff.shares import logistic
-from tapec.autodiff.shortcuts import Slope, along_logarithm
 from tapec.autodiff.squares import square
 from tapec.autodiff.vanishing import NEVER, order
 from tapec.ir import CT, Node, is_literal
 
-__all__ = ["power", "product", "root"]
+__all__ = ["end_of_roots"]
 
-SLOPES: dict[str, Slope] = {
+SLOPES: dict[str, Callable[..., Any]] = {
     "sqrt": lambda y, x: y * 0.5,
     "cbrt": lambda y, x: y * (1 / 3),
     **dict.fromkeys(["power", "float_power"], lambda y, x, n: y * n),
 }
 
 
-def root(node: Node) -> Shortcut | None:
-    exponent = node.inputs[-1]
-    below = len(node.inputs) == 2 and is_literal(exponent) and exponent.value < 0
-    also = (SHARES, SUMS) if below else (SHARES,)
-    by_logarithm = along_logarithm(node, 0, SLOPES[node.op.name], also, split=True, is_flat=_is_flat)
+def end_of_roots(node: Node, exponentials: bool) -> Shortcut | None:
+    """The shortcut that ends in this root, power or product, if there is one; with `exponentials` in it, perhaps."""
+    name = node.op.name
+    if name in POWERS:
+        return _power(node, exponentials)
+    return _product(node) if name in OF_ROOTS else _root(node, exponentials)
+
+
+def _root(node: Node, exponentials: bool) -> Shortcut | None:
+    by_logarithm = _root_of_exponentials(node) if exponentials else None
     return by_logarithm or one_power(monomial_of(node)) or _flat_root(node) or root_of_power(node)
 
 
-def power(node: Node) -> Shortcut | None:
+def _root_of_exponentials(node: Node) -> Shortcut | None:
+    from tapec.autodiff.exponentials import along_logarithm
+    from tapec.autodiff.logarithms import SHARES, SUMS
+
+    exponent = node.inputs[-1]
+    below = len(node.inputs) == 2 and is_literal(exponent) and exponent.value < 0
+    also = (SHARES, SUMS) if below else (SHARES,)
+    return along_logarithm(node, 0, SLOPES[node.op.name], also, split=True, is_flat=_is_flat)
+
+
+def _power(node: Node, exponentials: bool) -> Shortcut | None:
     exponent = node.inputs[1]
     k = exponent.value if is_literal(exponent) else None
-    if k == -1:
-        return logistic(node) or root(node)
-    return product(node) if _is_whole(k) else root(node)
+    if k == -1 and exponentials:
+        from tapec.autodiff.shares import logistic
+
+        return logistic(node) or _root(node, exponentials)
+    return _product(node) if _is_whole(k) else _root(node, exponentials)
 
 
 def _is_whole(k: Any) -> bool:
     return type(k) in (int, float) and k >= 0 and k % 1 == 0
 
 
-def product(node: Node) -> Shortcut | None:
+def _product(node: Node) -> Shortcut | None:
     power = monomial_of(node)
     squared = square(node) if power is None or power.exponent == 1 else None
     return squared or one_power(power) or (product_with_root(node) if node.op.name == "multiply" else None)
