@@ -154,9 +154,12 @@ def _bytes_per_row(region: Region, rows: int, inside: set[Node], kept: set[Node]
 
 @lru_cache(maxsize=256)
 def _block(rows: int, most: int, multiplied: bool) -> int:
-    """At most so many rows, so that all blocks are of one size if that is possible without making them small; products
-    take longer with small ones. Best is a number of rows that fills lines of the cache, however many are in it."""
-    even = [block for block in range(most, most * 3 // 4 if multiplied else most // 2, -1) if rows % block == 0]
+    """At most so many rows, or of many few more, so that all blocks are of one size if that is possible without making
+    them small; products take longer with small ones. Best is a number of rows that fills lines of the cache, however
+    many are in it."""
+    least = most * 3 // 4 if multiplied else most // 2
+    few = 0 if multiplied or most * FEWEST > rows else most // 8
+    even = [block for block in range(most + few, least, -1) if rows % block == 0]
     if even:
         return next((block for block in even if block % 8 == 0), even[0])
     return -(-rows // -(-rows // most)) if multiplied else 1 << (most.bit_length() - 1)

@@ -51,6 +51,7 @@ from tapec.passes.rules import (
 from tapec.passes.seldom import (
     SOURCES,
     Seldom,
+    has_steps,
     is_multiple,
     is_step,
     meets_rows,
@@ -111,6 +112,7 @@ BATCHED = Seldom(
     "batched",
     "add matmul",
     on=is_step,
+    of=has_steps,
 )
 MULTIPLES = Seldom("Multiply a value, not its products.", "multiples", "shared_multiples", "multiply", on=is_multiple)
 

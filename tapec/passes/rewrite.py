@@ -11,7 +11,7 @@ over a graph in which little is to be done is cheap.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import islice
 from threading import RLock
 from typing import Any
@@ -155,10 +155,11 @@ class RuleSet:
         return found
 
 
-def words_of(ops: tuple[Op, ...]) -> list[str]:
+@lru_cache(maxsize=4096)
+def words_of(ops: tuple[Op, ...]) -> tuple[str, ...]:
     """What tables may be about where an operation is one of operands of these: the ops, and `outer(inner)`."""
     outer, *inner = [op.name for op in ops]
-    return [outer, *inner, *[f"{outer}({name})" for name in inner]]
+    return (outer, *inner, *[f"{outer}({name})" for name in inner])
 
 
 @cache

@@ -15,6 +15,7 @@ __all__ = [
     "SOURCES",
     "Head",
     "Seldom",
+    "has_steps",
     "is_multiple",
     "is_step",
     "meets_rows",
@@ -72,6 +73,18 @@ def is_step(head: Head) -> bool:
     cotangent, (op, *operands) = head
     names = [o.name for o in operands]
     return "getitem" in names if op.name == "matmul" else cotangent and "multiply" in names
+
+
+def has_steps(graph: Graph) -> bool:
+    """Is an array multiplied with a part of one, or is there a product that is larger than both its factors?"""
+    for node in graph.nodes:
+        if node.op.name == "matmul":
+            if any([i.op.name == "getitem" for i in node.inputs]):
+                return True
+        elif node.op.name == "multiply" and node.role is CT and node.type.ndim == 2:
+            if all([i.type.size < node.type.size for i in node.inputs]):
+                return True
+    return False
 
 
 def multiplied_products(graph: Graph) -> list[Node]:
