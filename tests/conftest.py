@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from tapec.ops.late import import_all
+
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+import_all()  # tests of every op are made before any runs
 
 ROOT = str(Path(__file__).resolve().parents[1])
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from tapec.errors import InPlaceError, UnsupportedError, at_user_line, note_user_line
 from tapec.ir import Op
+from tapec.ops.late import HOME
 
 __all__ = [
     "FUNCTIONS",
@@ -27,7 +28,7 @@ __all__ = [
     "may_give_its_argument",
     "out_at",
 ]
-__all__ += ["OPERATORS", "UNARY", "check_fit", "defers", "implements", "like", "method", "without_op"]
+__all__ += ["OPERATORS", "UNARY", "check_fit", "defers", "implements", "like", "meaning_of", "method", "without_op"]
 
 # NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...);
 # NumPy function that makes arrays -> our function of (the stand-in given as `like=`, ...)
@@ -35,7 +36,6 @@ UFUNCS: dict[Any, Op] = {}
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 LIKE: dict[Any, Callable[..., Any]] = {}
-LATE = {"numpy.polynomial.polynomial": "tapec.ops.polynomial_grids"}  # what NumPy imports late: who knows its functions
 _OUT: dict[Any, int] = {}  # our function -> where `out` stands among its positional parameters
 
 # What may give its argument itself, or a view of it; everything else gives a copy.
@@ -270,7 +270,7 @@ class ArrayLike:
         maker = LIKE.get(func)
         if maker is not None:
             return run(maker, (self, *args), kwargs)
-        ours = FUNCTIONS.get(func) or _late(func)
+        ours = meaning_of(func)
         if ours is None:
             raise without_op(_full_name(func))
         return run(ours, args, kwargs)
@@ -331,13 +331,15 @@ class ArrayLike:
         return METHODS["__getitem__"](self, index)
 
 
-def _late(func: Any) -> Callable[..., Any] | None:
-    """Our function for one of a part that NumPy imports when it is asked for."""
-    module = LATE.get(getattr(func, "__module__", None) or "")
-    if module is None:
-        return None
-    import_module(module)
-    return FUNCTIONS.get(func)
+def meaning_of(func: Any) -> Callable[..., Any] | None:
+    """Our function for one of NumPy's; None where there is none. Few programs need some families: these come late."""
+    ours = FUNCTIONS.get(func)
+    if ours is None:
+        module = HOME.get(getattr(func, "__name__", ""))
+        if module is not None:
+            import_module(module)
+            ours = FUNCTIONS.get(func)
+    return ours
 
 
 def without_op(name: str) -> UnsupportedError:

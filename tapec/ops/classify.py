@@ -12,6 +12,7 @@ import numpy as np
 
 from tapec.ir import OPS, Op
 from tapec.ops.array import FUNCTIONS, LIKE, UFUNCS
+from tapec.ops.late import import_all
 from tapec.tuples import NamedTuple
 
 __all__ = ["KINDS", "MODULES", "Entry", "classify", "entries", "public_names"]
@@ -139,6 +140,7 @@ def public_names(module: Any) -> list[str]:
 
 def classify(name: str, function: Any) -> Entry:
     """One function; KeyError when nothing is known about it."""
+    import_all()
     short = name.rpartition(".")[2]
     if name.startswith("np.emath."):
         return Entry(name, "refused", None, _EMATH)
@@ -168,6 +170,7 @@ def _op_of(function: Any) -> Op | None:
 
 def entries() -> list[Entry]:
     """All of NumPy's public functions."""
+    import_all()
     return [
         classify(f"{prefix}.{name}", getattr(module, name))
         for prefix, module in MODULES.items()

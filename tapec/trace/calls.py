@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import note_user_line
-from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, check_fit, out_at, ufunc_method
+from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, check_fit, meaning_of, out_at, ufunc_method
 from tapec.ops.control import WHERE
 from tapec.ops.extremes import CLIP
 from tapec.ops.reading import take
@@ -274,7 +274,7 @@ def _function(
             if given is not None:
                 plan = _OF_THREE[func] or _plan_of_three(func)
                 return plan(args, given, depth)
-        return _other_function(self, func, types, args, kwargs)
+        return _other_function(self, func, types, args, kwargs, depth)
     count = len(args)
     operands = args
     key: tuple[Any, ...] = ()
@@ -354,16 +354,21 @@ def _function(
     return plan(operands, values, depth)
 
 
-def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _other_function(
+    self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int
+) -> Any:
+    ours = meaning_of(func)
+    if ours is not None and func not in _UNPLANNED:  # it was imported for this call
+        _PLANNED[func] = ours
+        return _function(self, func, types, args, kwargs, depth + 2)
     if type(self) is not Tensor:
-        args, kwargs = _settled(FUNCTIONS.get(func), args, kwargs)
+        args, kwargs = _settled(ours, args, kwargs)
     if func in _OF_THREE and len(args) == 3 and not kwargs and NoneType not in map(type, args):
         return perform(WHERE if func is np.where else CLIP, args, (), 3)
     if (func is np.nonzero or func is np.where) and len(args) == 1 and not kwargs and type(args[0]) is Tensor:
         return args[0].nonzero()
     if func in LIKE:
         return call(LIKE[func], (self, *args), kwargs)
-    ours = FUNCTIONS.get(func)
     return _any_function(self, func, types, args, kwargs) if ours is None else call(ours, args, kwargs)
 
 

@@ -51,9 +51,13 @@ def own_function(answer: Answer, ours: Any, args: tuple[Any, ...], kwargs: dict[
     return own if _is_same(theirs, op_gives, values) else None
 
 
-@lru_cache(maxsize=1)
 def _functions() -> dict[Any, Any]:
-    """Of each function of ours, the first of those that it stands for; others are names for the same."""
+    return _first_of(len(FUNCTIONS))
+
+
+@lru_cache(maxsize=1)
+def _first_of(count: int) -> dict[Any, Any]:
+    """Of each function of ours, the first of those that it stands for, of as many; others are names for the same."""
     found: dict[Any, Any] = {}
     for function, ours in FUNCTIONS.items():
         found.setdefault(ours, function)

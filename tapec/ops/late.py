@@ -1,0 +1,40 @@
+"""Families that few programs need, by the functions of NumPy that they give a meaning: imported at the first call of one.
+
+Together they would be a quarter of what `import tapec` takes.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+__all__ = ["HOME", "import_all"]
+
+_FUNCTIONS = {
+    "counting": "bincount histogram histogram2d histogram_bin_edges histogramdd",
+    "determinants": "det slogdet",
+    "differences": "diff ediff1d gradient trapezoid trapz",
+    "eigen": "eig eigh eigvals eigvalsh",
+    "factor": "cholesky qr",
+    "fft": """fft fft2 fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftn""",
+    "functions": "i0 sinc unwrap vander",
+    "leastsquares": "lstsq pinv",
+    "nan": "nan_to_num nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
+    "padding": "pad",
+    "polynomial": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
+    "polynomial_grids": "polygrid2d polyval2d",
+    "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
+    "sets": """
+        in1d intersect1d isin packbits ravel_multi_index setdiff1d setxor1d trim_zeros union1d unique unique_all
+        unique_counts unique_inverse unique_values unpackbits unravel_index""",
+    "signals": "convolve correlate cross kron",
+    "singular": "matrix_rank svd svdvals",
+    "solving": "inv solve tensorinv tensorsolve",
+    "windows": "sliding_window_view",
+}
+HOME = {name: f"tapec.ops.{module}" for module, names in _FUNCTIONS.items() for name in names.split()}
+
+
+def import_all() -> None:
+    """Define every op that needs NumPy alone: for those who walk through the table, or look an op up by its name."""
+    for module in _FUNCTIONS:
+        import_module(f"tapec.ops.{module}")

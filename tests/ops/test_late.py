@@ -1,0 +1,117 @@
+"""Families that are imported when a call first meets one of their functions: that they are, and that nobody notices."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tapec.ops import late
+from tapec.ops.array import FUNCTIONS, METHODS, UFUNCS
+
+
+def module_of(ours):
+    return ours.__module__
+
+
+def test_the_table_has_what_the_modules_enter():
+    entered = {}
+    for function, ours in FUNCTIONS.items():
+        if module_of(ours) in late.HOME.values():
+            entered[function.__name__] = module_of(ours)
+    gone = {name for name in late.HOME if name not in entered}
+    assert gone <= {"trapz", "in1d"}  # which NumPy had until 2.3
+    assert entered.items() <= late.HOME.items()
+
+
+def test_no_method_and_no_ufunc_comes_late():
+    """They are looked up where nobody would ask for a module."""
+    assert {*map(module_of, METHODS.values())}.isdisjoint(late.HOME.values())
+    homes = {op.rule.__module__ for op in UFUNCS.values()}
+    assert homes.isdisjoint(late.HOME.values())
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+HEAD = """
+import sys
+import numpy as np
+import tapec
+
+def late():
+    from tapec.ops.late import HOME
+    return sorted({*HOME.values()} & {*sys.modules})
+
+assert late() == [], late()
+x = np.arange(1.0, 7.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "home"),
+    [
+        ("np.diff(x)", "differences"),
+        ("np.pad(x, 2)", "padding"),
+        ("np.linalg.solve(np.diag(x), x)", "solving"),
+        ("np.abs(np.fft.fft(x))", "fft"),
+        ("np.median(x)", "quantiles"),
+        ("np.polyval(x, 0.5)", "polynomial"),
+        ("np.nansum(x * x)", "nan"),
+        ("np.polynomial.polynomial.polyval2d(x[0], x[1], np.ones((2, 2)))", "polynomial_grids"),
+    ],
+)
+def test_a_first_call_is_as_any_other(call, home):
+    """In functions, on tapes, and with Variables; the user's line is known, and the second call goes by a plan."""
+    code = f"""{HEAD}
+f = lambda x: np.sum({call})
+with tapec.GradientTape() as tape:
+    v = tapec.Variable(x)
+    y = (lambda x: np.sum({call}))(v)
+assert "tapec.ops.{home}" in late()
+first = tape.gradient(y, v).numpy()
+np.testing.assert_allclose(first, tapec.grad(f)(x), rtol=1e-12)
+np.testing.assert_allclose(np.sum(first), tapec.jvp(f, (x,), (np.ones(6),))[1], rtol=1e-12)
+"""
+    run(code)
+
+
+def test_the_line_of_a_first_call_is_known():
+    code = f"""{HEAD}
+with tapec.GradientTape() as tape:
+    t = tapec.constant(x)
+    tape.watch(t)
+    try:
+        np.diff(t, n=-1)
+    except ValueError as error:
+        assert "order must be non-negative" in str(error), error
+    step = np.diff(t)
+    loss = np.sum(step ** 2)
+tape.gradient(loss, t)
+print(tapec.grad(lambda x: np.sum(np.median(x, keepdims=True) * x)).source(x))
+"""
+    assert "np.median(x, keepdims=True)" in run(code)
+
+
+def test_graph_text_names_what_nobody_has_called():
+    code = f"""{HEAD}
+graph = tapec.ir.parse("graph(%x: f64[6]) {{\\n  %0: f64[] = median %x {{axis=(0,), keepdims=False}}\\n  return %0\\n}}")
+assert tapec.ir.interpret(graph, x) == [3.5], tapec.ir.interpret(graph, x)
+"""
+    run(code)
+
+
+def test_what_has_no_meaning_is_an_error_as_ever():
+    code = f"""{HEAD}
+try:
+    tapec.grad(lambda x: np.sum(np.busday_count(x, x)))(x)
+except tapec.UnsupportedError as error:
+    assert "np.busday_count has no op" in str(error), error
+else:
+    raise AssertionError
+assert late() == []
+"""
+    run(code)
