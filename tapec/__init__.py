@@ -10,7 +10,7 @@
     value, gradient = loss(w, x, y)
     print(loss.source(w, x, y))        # the NumPy code that computed them
 
-Tensors and ops are imported at once; the compiler, and whatever else a name needs, when it is first used.
+Tensors, ops and the compiler are imported at once; whatever else a name, or a program, needs when it is first used.
 """
 
 from importlib import import_module
@@ -166,4 +166,5 @@ if TYPE_CHECKING:  # `as` says that a name is public here
     from tapec.trace.tensor import Tensor as Tensor
 
 with resting_collector():
-    import_module("tapec.trace.tensor")  # what every use needs
+    import_module("tapec.trace.tensor")  # what every use needs,
+    import_module("tapec.runtime.build")  # and every gradient

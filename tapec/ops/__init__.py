@@ -1,7 +1,8 @@
 """The ops: one definition each says everything about an operation.
 
 Comes in: `tapec.ir`.  Goes out: the table `OPS`, the meaning of NumPy's functions on stand-ins, `Symbol`.
-What few programs call is imported when one does (`late`). Must not be imported here: autodiff, passes, or anything above.
+What few programs call is imported when one does (`late`).
+Must not be imported here: autodiff, passes, or anything above.
 """
 
 from tapec.ops import (

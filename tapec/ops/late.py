@@ -1,6 +1,6 @@
-"""Families that few programs need, by the functions of NumPy that they give a meaning: imported at the first call of one.
+"""Families that few programs need, by the functions of NumPy to which they give a meaning.
 
-Together they would be a quarter of what `import tapec` takes.
+They are imported at the first call of one: together they would be a quarter of what `import tapec` takes.
 """
 
 from __future__ import annotations

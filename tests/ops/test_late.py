@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from tapec.ops import late
@@ -98,7 +97,8 @@ print(tapec.grad(lambda x: np.sum(np.median(x, keepdims=True) * x)).source(x))
 
 def test_graph_text_names_what_nobody_has_called():
     code = f"""{HEAD}
-graph = tapec.ir.parse("graph(%x: f64[6]) {{\\n  %0: f64[] = median %x {{axis=(0,), keepdims=False}}\\n  return %0\\n}}")
+line = "%0: f64[] = median %x {{axis=(0,), keepdims=False}}"
+graph = tapec.ir.parse(f"graph(%x: f64[6]) {{{{\\n  {{line}}\\n  return %0\\n}}}}")
 assert tapec.ir.interpret(graph, x) == [3.5], tapec.ir.interpret(graph, x)
 """
     run(code)
