@@ -175,7 +175,24 @@ def _read(key: str, text: str, kind: type) -> Any:
         raise ValueError(f"{key}={text}: write a whole number") from None
 
 
-_START = from_environment(os.environ)
+class _Unreadable:
+    """In force where the environment cannot be read: tapec can be imported, and whoever asks for a setting is told."""
+
+    def __init__(self, error: ValueError):
+        self.why = str(error)
+
+    def __getattr__(self, name: str) -> Any:
+        raise (AttributeError(name) if name.startswith("__") else ValueError(self.why))
+
+
+def _at_start() -> Any:
+    try:
+        return from_environment(os.environ)
+    except ValueError as error:
+        return _Unreadable(error)
+
+
+_START: Values = _at_start()
 _CURRENT: ContextVar[Values] = ContextVar("tapec_settings", default=_START)
 settings = Settings()
 

@@ -1,5 +1,8 @@
 """Settings: defaults, the environment, changing them for a while, and what is said about mistakes."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -43,6 +46,23 @@ def test_bad_environment(name, text, message):
     with pytest.raises(ValueError) as e:
         from_environment({name: text})
     assert str(e.value) == message
+
+
+def test_a_bad_environment_is_told_when_a_setting_is_asked_for():
+    code = """if True:
+        import tapec
+
+        for ask in (lambda: tapec.settings.debug, lambda: tapec.grad(lambda x: x * x)(3.0)):
+            try:
+                ask()
+            except ValueError as error:
+                print(error)
+        with tapec.GradientTape():  # which asks for none
+            pass
+    """
+    env = os.environ | {"TAPEC_THREADS": "two"}
+    run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert run.stdout == 2 * "TAPEC_THREADS=two: write a whole number\n", run.stdout + run.stderr
 
 
 def test_changes_nest_and_end():

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from tapec.cli.problem import Problem, describe
 from tapec.cli.terminal import use_color
+from tapec.config import settings
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
@@ -75,6 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; gives the exit code."""
     try:
         parser = build_parser()
+        repr(settings)
     except ValueError as e:  # a setting in the environment that cannot be read
         print(f"tapec: {e}", file=sys.stderr)
         return 2
