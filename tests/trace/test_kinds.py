@@ -48,7 +48,7 @@ def test_the_third_time_is_the_short_way(code, monkeypatch):
 
 
 @pytest.mark.parametrize("code", ONE + SEVERAL)
-def test_variables_go_the_same_way(code, monkeypatch):
+def test_variables_go_the_same_way(code, monkeypatch, no_plans):
     """All operands, or all but the first."""
     expected = recorded(code)
     for _ in range(2):
