@@ -1,5 +1,8 @@
 """The generated code of a call: what it takes, what it hands on, and what is counted."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -167,3 +170,55 @@ def test_functions_go_when_nobody_holds_them():
     del f
     gc.collect()
     assert gone() is None
+
+
+# -- when it is written -----------------------------------------------------------------------------------------------
+def test_what_is_called_once_has_no_code_of_its_own():
+    code = """if True:
+        import sys
+        import numpy as np
+        import tapec
+
+        f = tapec.grad(lambda x: np.sum(x * x))
+        first = f(np.ones(3))
+        assert "tapec.api.dispatch" not in sys.modules and f._roads.hits == 0
+        assert (f(np.ones(3)) == first).all() and f._roads.hits == 1
+    """
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_captured_state_that_is_another_when_it_is_written():
+    """The code of a program is written for what it was compiled for, not for what is there by then."""
+    weights = {"w": np.array([1.0, 2.0])}
+    g = tapec.grad(lambda x: np.sum(x * x * weights["w"]))
+    x = np.array([3.0, 5.0])
+    for _ in range(2):
+        for w in (np.array([1.0, 2.0]), np.array([1.0, 2.0], np.float32), np.array(2.0), np.array([[1.0], [2.0]])):
+            weights["w"] = w
+            slopes = 2.0 * x * w
+            for _ in range(3):
+                np.testing.assert_array_equal(g(x), slopes if slopes.ndim == 1 else slopes.sum(axis=0))
+    assert g.cache_info().compilations == 4
+
+
+def test_a_result_with_structure_is_the_same_before_and_after():
+    @tapec.compile
+    def f(x):
+        return {"b": (x, [x * 2.0]), "a": None, "c": "text"}, x + 1.0
+
+    results = [f(np.float64(3.0)) for _ in range(3)]
+    assert results[0] == results[1] == results[2] == ({"b": (3.0, [6.0]), "a": None, "c": "text"}, 4.0)
+    assert list(results[0][0]) == list(results[1][0]) == ["b", "a", "c"]
+
+
+def test_tensors_as_first_and_later_arguments():
+    g = tapec.grad(lambda x: x * x * x)
+    for _ in range(3):
+        with tapec.GradientTape() as tape:
+            x = tapec.constant(2.0)
+            tape.watch(x)
+            y = g(x)
+        assert y.numpy() == 12.0 and tape.gradient(y, x).numpy() == 12.0
+    assert roads(g) == 0
+    assert g(2.0) == 12.0 and g(2.0) == 12.0
