@@ -36,6 +36,7 @@ ENOUGH = 1 << 18  # bytes of a value on one block, from which calls cost little 
 LONGER = 3 << 20  # where more calls cost more than the cache
 ROOM = 1 << 19  # bytes of a matrix that still leave products room for what they make of it
 FEWEST = 16  # blocks, where one needs arrays of its own: they should be small beside those that it reads and writes
+SHARED = 4  # times as much in threads: between operations they wait for each other, which has to be little beside these
 
 
 class Body(NamedTuple):
@@ -108,12 +109,16 @@ def _most_rows(region: Region, rows: int, inside: set[Node], kept: set[Node]) ->
     in_use = max(1, in_use)
     widest = max(1, *[n.type.nbytes // rows for n in inside])
     products = list(filter(factors_of, region.nodes))
+    times = SHARED if settings.threads > 1 else 1
+    enough = times * ENOUGH // widest
     if products:
         most = _most_of_products(products, rows, inside, in_use)
     else:
-        most = min(CACHE // in_use, max(NEAR // in_use, ENOUGH // widest))
+        most = min(times * CACHE // in_use, max(times * NEAR // in_use, enough))
     if own - sum(n.type.nbytes // rows for n in kept) >= widest:
-        most = min(most, max(rows // FEWEST, ENOUGH // widest))
+        most = min(most, max(rows // FEWEST, enough))
+    if times > 1:
+        most = min(most, max(rows // (2 * settings.threads), ENOUGH // widest))
     return max(1, most)
 
 

@@ -215,11 +215,9 @@ def test_steps_beside_blocks_in_threads():
 
     values = drawn(100_000, 10), drawn(3000)
     graph = gradient_of(f, *values)
-    alone = compile_graph(graph).function(*values)
     with tapec.settings(threads=2):
         compiled = check(graph, *values)
     assert "in_threads(blocks, " in compiled.source and " in steps[" in compiled.source
-    same_bits(compiled.function(*values), alone, graph, compiled.source)
 
 
 def test_gradients_of_large_weights_are_added_up_step_by_step(monkeypatch):
