@@ -165,6 +165,7 @@ if TYPE_CHECKING:  # `as` says that a name is public here
     )
     from tapec.trace.tensor import Tensor as Tensor
 
-with resting_collector():
-    import_module("tapec.trace.tensor")  # what every use needs,
-    import_module("tapec.runtime.build")  # and every gradient
+with resting_collector():  # what every gradient needs
+    import_module("tapec.trace.tensor")
+    import_module("tapec.autodiff.reverse")
+    import_module("tapec.runtime.build")

@@ -8,7 +8,6 @@ Must not be imported here: autodiff, passes, or anything above.
 from tapec.ops import (
     activations,
     answers,
-    applying,
     casting,
     checks,
     comparison,
@@ -19,7 +18,6 @@ from tapec.ops import (
     cumulative,
     custom,
     diagonals,
-    einsum,
     elementwise,
     encoding,
     extremes,
@@ -27,7 +25,6 @@ from tapec.ops import (
     joining,
     layout,
     loop,
-    norms,
     powers,
     products,
     queries,
@@ -43,7 +40,6 @@ from tapec.ops import (
     sorting,
     stacking,
     statistics,
-    tensordot,
     triangular,
 )
 from tapec.ops.array import FUNCTIONS, METHODS, UFUNCS, ArrayLike, apply, implements, method
@@ -57,7 +53,6 @@ __all__ = [
     "UFUNCS",
     "answers",
     "apply",
-    "applying",
     "casting",
     "checks",
     "comparison",
@@ -66,7 +61,6 @@ __all__ = [
     "creation",
     "cumulative",
     "diagonals",
-    "einsum",
     "elementwise",
     "encoding",
     "extremes",
@@ -75,7 +69,6 @@ __all__ = [
     "joining",
     "layout",
     "method",
-    "norms",
     "powers",
     "products",
     "queries",
@@ -90,6 +83,5 @@ __all__ = [
     "sorting",
     "stacking",
     "statistics",
-    "tensordot",
     "triangular",
 ]

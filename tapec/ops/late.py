@@ -10,15 +10,18 @@ from importlib import import_module
 __all__ = ["HOME", "import_all"]
 
 _FUNCTIONS = {
+    "applying": "apply_along_axis apply_over_axes",
     "counting": "bincount histogram histogram2d histogram_bin_edges histogramdd",
     "determinants": "det slogdet",
     "differences": "diff ediff1d gradient trapezoid trapz",
     "eigen": "eig eigh eigvals eigvalsh",
+    "einsum": "einsum einsum_path",
     "factor": "cholesky qr",
-    "fft": """fft fft2 fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftn""",
+    "fft": "fft fft2 fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftn",
     "functions": "i0 sinc unwrap vander",
     "leastsquares": "lstsq pinv",
     "nan": "nan_to_num nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
+    "norms": "cond matrix_norm norm vector_norm",
     "padding": "pad",
     "polynomial": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
     "polynomial_grids": "polygrid2d polyval2d",
@@ -29,6 +32,7 @@ _FUNCTIONS = {
     "signals": "convolve correlate cross kron",
     "singular": "matrix_rank svd svdvals",
     "solving": "inv solve tensorinv tensorsolve",
+    "tensordot": "tensordot",
     "windows": "sliding_window_view",
 }
 HOME = {name: f"tapec.ops.{module}" for module, names in _FUNCTIONS.items() for name in names.split()}
