@@ -36,8 +36,11 @@ def _convolve_rule(a: Type, v: Type, mode: str) -> Type:
 def _convolve_vjp(ct: Any, y: Any, a: Any, v: Any, mode: str) -> Any:
     """Correlation with the other factor, of the cotangent put back where it lay in the full convolution."""
     n, m = a.shape[0], v.shape[0]
-    start, length = _extent(n, m, mode)
-    if mode != "full":
+    if mode == "valid":  # no factor reaches beyond the longer one
+        modes = ("full", "valid") if n >= m else ("valid", "full")
+        return np.convolve(ct, conj(v[::-1]), modes[0]), np.convolve(ct, conj(a[::-1]), modes[1])
+    if mode == "same":
+        start, length = _extent(n, m, mode)
         ct = np.pad(ct, (start, n + m - 1 - start - length))
     return np.convolve(ct, conj(v[::-1]), "valid")[:n], np.convolve(ct, conj(a[::-1]), "valid")[:m]
 

@@ -318,6 +318,15 @@ def test_clip_leaves_nothing_as_it_was():
         np.clip(tapec.constant(V), -1, 1, where=V > 0, out=np.zeros(5))
 
 
+@pytest.mark.parametrize("mode, padded", [("valid", False), ("full", False), ("same", True)])
+@pytest.mark.parametrize("n, m", [(7, 3), (3, 7), (4, 4)])
+def test_gradients_of_convolutions_fill_up_with_zeros_where_the_result_was_cut(mode, padded, n, m):
+    a, v = RNG.normal(size=n), RNG.normal(size=m)
+    g = tapec.grad(lambda a, v: np.sum(np.sin(np.convolve(a, v, mode))), argnums=(0, 1))
+    tapec.check_grads(lambda a, v: np.sum(np.sin(np.convolve(a, v, mode))), (a, v))
+    assert ("np.pad(" in g.source(a, v)) == padded
+
+
 def test_convolve_knows_its_modes_by_their_names():
     with pytest.raises(ValueError, match="mode must be one of"):
         np.convolve(tapec.constant(V), W, "sideways")
