@@ -36,13 +36,15 @@ def _convolve_rule(a: Type, v: Type, mode: str) -> Type:
 def _convolve_vjp(ct: Any, y: Any, a: Any, v: Any, mode: str) -> Any:
     """Correlation with the other factor, of the cotangent put back where it lay in the full convolution."""
     n, m = a.shape[0], v.shape[0]
-    if mode == "valid":  # no factor reaches beyond the longer one
-        modes = ("full", "valid") if n >= m else ("valid", "full")
-        return np.convolve(ct, conj(v[::-1]), modes[0]), np.convolve(ct, conj(a[::-1]), modes[1])
+    back_a, back_v = conj(a[::-1]), conj(v[::-1])
+    if mode == "valid" and n >= m:  # the shorter one never reached beyond the longer one
+        return np.convolve(ct, back_v), np.convolve(ct, back_a, "valid")
+    if mode == "valid":
+        return np.convolve(ct, back_v, "valid"), np.convolve(ct, back_a)
     if mode == "same":
         start, length = _extent(n, m, mode)
         ct = np.pad(ct, (start, n + m - 1 - start - length))
-    return np.convolve(ct, conj(v[::-1]), "valid")[:n], np.convolve(ct, conj(a[::-1]), "valid")[:m]
+    return np.convolve(ct, back_v, "valid")[:n], np.convolve(ct, back_a, "valid")[:m]
 
 
 def _convolve_source(args: tuple[str, ...], node: Any) -> str:
