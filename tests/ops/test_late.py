@@ -3,10 +3,14 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from tapec.ops import late
 from tapec.ops.array import FUNCTIONS, METHODS, UFUNCS
+
+
+ASKS_FOR_GRIDS = hasattr(np.polynomial.polynomial.polyval2d, "_implementation")
 
 
 def module_of(ours):
@@ -60,7 +64,11 @@ x = np.arange(1.0, 7.0)
         ("np.median(x)", "quantiles"),
         ("np.polyval(x, 0.5)", "polynomial"),
         ("np.nansum(x * x)", "nan"),
-        ("np.polynomial.polynomial.polyval2d(x[0], x[1], np.ones((2, 2)))", "polynomial_grids"),
+        pytest.param(
+            "np.polynomial.polynomial.polyval2d(x[0], x[1], np.ones((2, 2)))",
+            "polynomial_grids",
+            marks=pytest.mark.skipif(not ASKS_FOR_GRIDS, reason="older NumPy does not ask tensors"),
+        ),
     ],
 )
 def test_a_first_call_is_as_any_other(call, home):
