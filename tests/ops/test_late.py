@@ -9,7 +9,6 @@ import pytest
 from tapec.ops import late
 from tapec.ops.array import FUNCTIONS, METHODS, UFUNCS
 
-
 ASKS_FOR_GRIDS = hasattr(np.polynomial.polynomial.polyval2d, "_implementation")
 
 
