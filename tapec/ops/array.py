@@ -28,7 +28,8 @@ __all__ = [
     "may_give_its_argument",
     "out_at",
 ]
-__all__ += ["OPERATORS", "UNARY", "check_fit", "defers", "implements", "like", "meaning_of", "method", "without_op"]
+__all__ += ["OPERATORS", "UNARY", "bring_in", "check_fit", "defers", "implements", "like", "meaning_of", "method"]
+__all__ += ["without_op"]
 
 # NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...);
 # NumPy function that makes arrays -> our function of (the stand-in given as `like=`, ...)
@@ -36,6 +37,7 @@ UFUNCS: dict[Any, Op] = {}
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 LIKE: dict[Any, Callable[..., Any]] = {}
+_LATE: dict[str, dict[Any, Callable[..., Any]]] = {module: {} for module in HOME.values()}  # the same, by module
 _OUT: dict[Any, int] = {}  # our function -> where `out` stands among its positional parameters
 
 # What may give its argument itself, or a view of it; everything else gives a copy.
@@ -53,8 +55,9 @@ def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., 
     """Make a function the meaning of these NumPy functions on stand-ins. `out=` is taken care of for all of them."""
 
     def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
+        table = _LATE.get(ours.__module__, FUNCTIONS)
         for function in functions:
-            FUNCTIONS[function] = ours
+            table[function] = ours
             _note(ours, function.__name__)
         return ours
 
@@ -337,9 +340,15 @@ def meaning_of(func: Any) -> Callable[..., Any] | None:
     if ours is None:
         module = HOME.get(getattr(func, "__name__", ""))
         if module is not None:
-            import_module(module)
+            bring_in(module)
             ours = FUNCTIONS.get(func)
     return ours
+
+
+def bring_in(module: str) -> None:
+    """Import a module that comes late. Its functions are found when it is whole, by other threads as well."""
+    import_module(module)
+    FUNCTIONS.update(_LATE[module])
 
 
 def without_op(name: str) -> UnsupportedError:

@@ -122,3 +122,29 @@ else:
 assert late() == []
 """
     run(code)
+
+
+def test_many_threads_meet_a_family_at_once():
+    code = f"""{HEAD}
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+sys.setswitchinterval(1e-6)
+barrier = Barrier(8)
+
+def work(k):
+    barrier.wait()
+    found = []
+    for f in (np.unique, np.diff, lambda t: np.linalg.norm(t), lambda t: np.pad(t, 1), np.nansum, np.median):
+        with tapec.GradientTape() as tape:
+            t = tapec.constant(x)
+            tape.watch(t)
+            y = np.sum(f(t) ** 2)
+        found.append(tape.gradient(y, t).numpy())
+    return found
+
+with ThreadPoolExecutor(8) as pool:
+    first, *others = pool.map(work, range(8))
+for other in others:
+    np.testing.assert_array_equal(other, first)
+"""
+    run(code)
