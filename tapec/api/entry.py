@@ -79,6 +79,7 @@ class Entry:
         kept = [p for p in self.programs if p not in before]
         for p in before:
             self.unpaved.pop(p, None)
+        self.unpaved[program] = before
         at = min([self.programs.index(p) for p in before if p in self.programs], default=len(kept))
         for p in kept:
             if p.elder in before:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tapec.api.entry import Entry
 from tapec.api.first_sight import Calls
 from tapec.api.methods import Copied, bound, dress, hashable, is_class_method
-from tapec.api.roads import Out, Roads
+from tapec.api.roads import Out, Roads, packed
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.config import code_settings, in_force, settings
 from tapec.errors import TapecError, UnsupportedError, hangs_on_values
@@ -31,7 +31,7 @@ from tapec.trace.program import Program
 from tapec.trace.recorder import CURRENT, in_batch, in_making_batch
 from tapec.trace.run import Recorded, run_traced
 from tapec.trace.sites import MISS
-from tapec.trace.structure import LEAF, unflatten
+from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
 from tapec.trace.trace import LOOKED
 
@@ -354,12 +354,12 @@ class CompiledFunction(Copied):
             self._why = entry.reason(program, self._entries.values())
         grown, before = entry.grown(program, objects)
         self._compile(entry, grown, recorded)
-        self._put(entry, grown, before)
+        entry.put(grown, before)
         return grown
 
     def _compile(self, entry: Entry, program: Program, recorded: Recorded) -> None:
         path = program.add(recorded, entry.info)
-        path.pack = partial(_packed, *path.template)
+        path.pack = partial(packed, *path.template)
         self._count(program)
 
     def _count(self, program: Program) -> None:
@@ -367,11 +367,6 @@ class CompiledFunction(Copied):
             self._compilations += 1
             self._loaded += program.built is not None and program.built.entry is not None
             self._last = program
-
-    def _put(self, entry: Entry, program: Program, before: tuple[Program, ...]) -> None:
-        """Let calls find a program, in the place of others."""
-        entry.put(program, before)
-        entry.unpaved[program] = before
 
     def _pave(self, entry: Entry, objects: list[Any]) -> bool:
         """Write the code that calls of a program take, now that one comes again; was there one?"""
@@ -400,7 +395,7 @@ class CompiledFunction(Copied):
                     joined = young.joined()
                     joined.compile()
                     self._count(joined)
-                    self._put(entry, joined, (young.elder, young))
+                    entry.put(joined, (young.elder, young))
 
     def _run_recorded(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
         """Run the code cached for the structure of this very run."""
@@ -545,11 +540,6 @@ class CompiledFunction(Copied):
     def __repr__(self) -> str:
         own = getattr(self._function, "__qualname__", getattr(self._function, "__name__", self._function))
         return f"<tapec {self._transform.name or 'compile'} of {own}>"
-
-
-def _packed(tree: Any, leaves: list[Any], outputs: Any) -> Any:
-    """What the caller gets, from the outputs of the generated code; `dispatch.packer` writes code for the same."""
-    return unflatten(tree, [outputs[leaf.k] if type(leaf) is Out else leaf for leaf in leaves])
 
 
 def _as_good(run: Callable[[], Recorded], plain: Recorded) -> Recorded | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-__all__ = ["Out", "Roads"]
+from tapec.trace.structure import unflatten
+
+__all__ = ["Out", "Roads", "packed"]
 
 _MOST = 4  # signatures that are told apart by generated code; others are looked up
 
@@ -17,6 +19,11 @@ class Out:
 
     def __init__(self, k: int):
         self.k = k
+
+
+def packed(tree: Any, leaves: list[Any], outputs: Any) -> Any:
+    """What the caller gets, from the outputs of the generated code; `dispatch.packer` writes code for the same."""
+    return unflatten(tree, [outputs[leaf.k] if type(leaf) is Out else leaf for leaf in leaves])
 
 
 class Roads:
