@@ -14,6 +14,7 @@ from typing import Any
 from tapec.codegen.items import no_run
 from tapec.codegen.plan import count_uses, is_view
 from tapec.codegen.sums import is_short, sum_text
+from tapec.config import settings
 from tapec.ir import Graph, Node, Op, constant, get_op, is_literal
 
 __all__ = ["SUM_OF_PRODUCTS", "contracted", "makes_product"]
@@ -22,6 +23,8 @@ MOST = 6  # terms of a sum that is taken apart
 DEEP = 8  # elementwise operations through which it is followed how an array lies in memory
 SPARED = 1 << 16  # bytes of a product that is worth a line of its own
 COLUMNS = 4096  # elements from which einsum beats a product and its sum along the first axis
+LETTERS = "ijklmn"
+ALONE = 1 << 13  # elements that BLAS multiplies and adds up on one thread; of more its threads get in the way of ours
 
 Term = tuple[float, tuple[Node, ...]]  # a factor, and two arrays that are multiplied, or one value that is added up
 
@@ -31,6 +34,9 @@ def _source(args: Sequence[str], node: Node) -> str:
     axis, keepdims = node.param("axis"), node.param("keepdims")
     ndim = node.inputs[0].type.ndim
     if len(axis) == ndim:
+        if settings.threads > 1 and node.inputs[0].type.size > ALONE and ndim <= len(LETTERS):
+            axes = LETTERS[:ndim]
+            return f'np.einsum("{axes},{axes}->", {a}, {b})'
         return f"{a}.dot({b})" if ndim == 1 else f"np.vdot({a}, {b})"
     of_short_rows = _product_added_up(node, a, b)
     if of_short_rows is not None:

@@ -179,6 +179,22 @@ def test_threads_change_last_digits_of_sums_at_most(name, threads):
             np.testing.assert_array_equal(a, b)
 
 
+def test_large_sums_of_products_leave_the_threads_of_blas_alone():
+    """One thread of ours in each would wait for those."""
+
+    def f(x, y):
+        t = np.tanh(x * y)
+        return np.sum(t * y) + np.sum(np.exp(-x * x)) + np.sum(x[0] * y[0])
+
+    x, y = rng.normal(size=(2, 512, 512))
+    graph = gradient_of(f, x, y)
+    with tapec.settings(threads=2):
+        source = check(graph, x, y).source
+    assert "np.vdot(" not in source and "np.einsum('ij,ij->', " in source
+    assert ".dot(" in source  # short ones have none
+    assert "np.vdot(" in check(graph, x, y).source
+
+
 def test_blocks_of_threads_are_larger():
     """Between two operations threads wait for each other; but there are at least two blocks for each."""
     graph = gradient_of(wave, np.ones(1_000_000), np.ones(1_000_000))
