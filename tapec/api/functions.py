@@ -378,7 +378,8 @@ class CompiledFunction(Copied):
                 return False
             before = entry.unpaved.pop(program)
         for path in program.paths:
-            path.pack = packer(path.template)
+            if type(path.pack) is partial:  # others were there before the program grew
+                path.pack = packer(path.template)
         road = fast_call(self._binder, entry.call, program, self._recovered)
         if road is not None:
             road.__qualname__ = getattr(self, "__qualname__", self._name)

@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; gives the exit code."""
     try:
         parser = build_parser()
-        repr(settings)
+        repr(settings)  # which reads all of them
     except ValueError as e:  # a setting in the environment that cannot be read
         print(f"tapec: {e}", file=sys.stderr)
         return 2

@@ -9,6 +9,7 @@ import pytest
 
 import tapec
 from tapec.codegen import compile_graph
+from tapec.codegen.blocks import _block
 from tapec.codegen.helpers import in_threads
 from tapec.codegen.regions import find_regions
 from tests.codegen.kit import check, counted, gradient_of, graph_of
@@ -193,6 +194,19 @@ def test_large_sums_of_products_leave_the_threads_of_blas_alone():
     assert "np.vdot(" not in source and "np.einsum('ij,ij->', " in source
     assert ".dot(" in source  # short ones have none
     assert "np.vdot(" in check(graph, x, y).source
+
+
+@pytest.mark.parametrize(
+    "rows, most, multiplied, block",
+    [
+        (4096, 57, False, 64),  # few rows more make all of one size
+        (4096, 56, False, 32),  # these would be more than an eighth
+        (300, 54, False, 50),  # few blocks are no larger than asked for: 60 would be
+        (4096, 60, True, 60),  # nor are products
+    ],
+)
+def test_blocks_of_one_size_may_be_a_little_larger(rows, most, multiplied, block):
+    assert _block(rows, most, multiplied) == block
 
 
 def test_blocks_of_threads_are_larger():

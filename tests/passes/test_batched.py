@@ -6,6 +6,7 @@ import pytest
 import tapec
 from tapec.ir import interpret, parse, verify
 from tapec.passes.pipeline import run_passes
+from tapec.passes.seldom import has_steps
 from tests.passes.support import text
 
 INPUTS = "%x: f64[6,3], %w: f64[7,3], %u: f64[6,7], %s: f64[9,4,3], %v: f64[3,7], %m: f64[7,3], %q: f64[2], %i: i64[2]"
@@ -193,3 +194,19 @@ def test_what_a_recurrent_net_begins_with_is_its_first_row():
     body = tapec.grad(loss, argnums=(0, 1)).source(*args).partition("def ")[2]
     assert body.count("np.array(") == 2  # of the states, and of their cotangents, which both sums share
     assert "np.array([c, *hs[:-1]])" in body
+
+
+@pytest.mark.parametrize(
+    "body, has",
+    [
+        ("reshape %x {shape=(1, 18)} !ct; reshape %q {shape=(2, 1)} !ct; multiply %1, %0 !ct", True),
+        ("reshape %x {shape=(1, 18)}; reshape %q {shape=(2, 1)}; multiply %1, %0", False),  # the user's own
+        ("multiply %w, %m !ct", False),
+        ("sum %w {axis=(1,), keepdims=True} !ct; multiply %w, %0 !ct", False),  # rows with weights
+        ("getitem %x {index=(1,)}; matmul %w, %0", True),
+        ("matmul %w, %v", False),
+    ],
+)
+def test_which_programs_may_have_steps(body, has):
+    """The pass is imported for these alone."""
+    assert has_steps(parse(text(INPUTS, body))) is has
