@@ -24,7 +24,7 @@ from tapec.codegen.spread import factored
 from tapec.codegen.statements import Do, With
 from tapec.codegen.strides import buffer_size
 from tapec.config import settings
-from tapec.ir import CONSTANT, Graph
+from tapec.ir import CONSTANT, Graph, Node
 from tapec.ir.tree import Tree
 from tapec.ops.indexing import GETITEM
 
@@ -34,28 +34,40 @@ LEAST = 40  # operations that loops must spare: fewer are as easily read as a lo
 NUMBERS = 4  # reads of single numbers, from which on it may pay to take vectors apart
 
 
-def array_function(graph: Graph, name: str, tree: Tree | None, space: Space, quiet: tuple[str, ...] = ()) -> Function:
+def array_function(
+    graph: Graph,
+    name: str,
+    tree: Tree | None,
+    space: Space,
+    quiet: tuple[str, ...] = (),
+    ceded: Collection[Node] = (),
+) -> Function:
     """The function on arrays, ready to be laid out. Constants and helpers go into the namespace."""
     checked = settings.check_nan
+    if checked or tree is not None:
+        ceded = ()
     whole = graph
     if not checked:
         graph = with_flat_places(with_short_axes_moved(graph))
-        graph = factored(expanded(with_rolled_summands(contracted(graph))))
+        graph = factored(expanded(with_rolled_summands(contracted(graph))), ceded)
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
-    names.fixed.update(params)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
-    kind, plan, items, rests = planned(graph, tree)
+    kind, plan, items, rests = planned(graph, tree, ceded)
+    kept = [called[i] for i in graph.inputs if i not in plan.ceded]
+    names.fixed.update(kept)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
     known = dict.fromkeys(chain(plan.nodes, *[rest.plan.nodes for rest in rests]))
     constants = name_constants(known, names, called)
     space.constants.update(constants)
     space.names.update(constants)
     lowering = kind(plan, names, called, space)
+    lowering.owned.update(plan.ceded)
     body = lowering.block(items)
     size = None if checked else buffer_size(whole.nodes)
     if size is not None or quiet:
         body = with_errors(quiet, size, body)
-    return Function(name, params, body, constants, Cost(flops_of(whole), lowering.moved, lowering.peak))
+    spent = tuple([called[i] for i in graph.inputs if i in plan.ceded])
+    return Function(name, params, body, constants, Cost(flops_of(whole), lowering.moved, lowering.peak), spent)
 
 
 def with_flat_places(graph: Graph) -> Graph:
@@ -76,7 +88,9 @@ def with_rolled_summands(graph: Graph) -> Graph:
     return wrapped(graph)
 
 
-def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list[Any], Collection[Rest]]:
+def planned(
+    graph: Graph, tree: Tree | None, ceded: Collection[Node] = ()
+) -> tuple[type[Lowering], Plan, list[Any], Collection[Rest]]:
     """What makes statements of a program, by which plan, and from what: from its loops, where it has some. The last are
     the programs in which its paths end that have loops."""
     if tree is not None:
@@ -85,7 +99,7 @@ def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list
         return planned_with_tests(graph, tree, LEAST)
     checked = settings.check_nan
     graph = graph if checked else in_blocks(graph)
-    graph = Graph(graph.inputs, scheduled(graph.nodes), graph.outputs, graph.name)
+    graph = Graph(graph.inputs, scheduled(graph.nodes, ceded), graph.outputs, graph.name)
     graph = graph if checked else with_small_parts(graph)
     looped = None if checked else with_loops(graph)
     if looped is not None:
@@ -94,7 +108,7 @@ def planned(graph: Graph, tree: Tree | None) -> tuple[type[Lowering], Plan, list
         from tapec.codegen.unpacked import unpacked  # few programs on arrays read numbers
 
         graph = unpacked(graph)
-    plan = Plan(graph.nodes, graph.outputs, nesting=not checked)
+    plan = Plan(graph.nodes, graph.outputs, nesting=not checked, ceded=ceded)
     return lowering_for(checked), plan, items_of_path(graph, plan), ()
 
 

@@ -1,7 +1,7 @@
 """Buffers: which memory and which name each value has, and for how long.
 
 An array may be written again when it was made here, when nothing reads it later, and when no living value looks into
-it. Inputs, constants and results are never written.
+it. Inputs, constants and results are never written, but for inputs that the caller has ceded.
 """
 
 from __future__ import annotations
@@ -90,8 +90,12 @@ class Buffers:
         """Is it computed in place of an operand that the line of this number is the last to read?"""
         if node.op.kind != "elementwise":
             return False
-        same = [i for i in node.inputs if i.type == node.type and i.op is not INPUT and not is_view(i)]
+        same = [i for i in node.inputs if i.type == node.type and self.may_be_ours(i)]
         return any([self.last.get(i) == k for i in same])
+
+    def may_be_ours(self, node: Node) -> bool:
+        """Is it made here, or ceded by the caller?"""
+        return (node.op is not INPUT or node in self.plan.ceded) and not is_view(node)
 
     def is_spent(self, t: Type, viewed: bool) -> bool:
         """Will no later value take the memory of such an array, though there are some that need much?
@@ -281,7 +285,7 @@ class Buffers:
                 continue
             if dead and leaf in self.lent and self.until[self.lent[leaf]] <= here:
                 self.release(name)  # the array belongs to the value that is kept from now on
-            elif dead and self.is_spent(root.type, viewed=root is not leaf):
+            elif dead and root not in self.plan.ceded and self.is_spent(root.type, viewed=root is not leaf):
                 self.spent.append(self.names_like(name))
                 self.release(name)
                 self.alive -= root.type.nbytes + (copied(leaf) if root is not leaf else 0)
@@ -295,7 +299,7 @@ class Buffers:
                 (self.straight.add if leaf in self.in_rows else self.straight.discard)(name)
             else:
                 self.release(name)
-                self.alive -= leaf.type.nbytes if dead else 0
+                self.alive -= leaf.type.nbytes if dead and leaf not in self.plan.ceded else 0
 
     # -- names ------------------------------------------------------------------------------------------------------
     def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
@@ -345,7 +349,7 @@ class Buffers:
             if reader.op.kind != "elementwise" and reader not in self.plan.fused:
                 break
             first = reader.inputs[0]
-            taken = first is not n and first.type == n.type and first.op is not INPUT
+            taken = first is not n and first.type == n.type and (first.op is not INPUT or first in self.plan.ceded)
             if taken and first not in self.plan.nested and self.last.get(first) == k:
                 break  # that one's memory is written again, and ours is free
             n = reader

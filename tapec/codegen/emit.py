@@ -177,11 +177,13 @@ def guarded(function: Function, graph: Graph, guards: Sequence[tuple[Node, Any]]
     return function._replace(body=[*lines, *function.body])
 
 
-def on_arrays(graph: Graph, name: str, tree: Tree | None, space: Space, quiet: tuple[str, ...]) -> Function:
+def on_arrays(
+    graph: Graph, name: str, tree: Tree | None, space: Space, quiet: tuple[str, ...], ceded: Collection[Node]
+) -> Function:
     """The program on arrays."""
     from tapec.codegen.arrays import array_function  # what runs on floats does without, until those raise
 
-    return array_function(graph, name, tree, space, quiet)
+    return array_function(graph, name, tree, space, quiet, ceded)
 
 
 def compile_graph(
@@ -190,12 +192,13 @@ def compile_graph(
     tree: Tree | None = None,
     told: bool = True,
     quiet: tuple[str, ...] = (),
+    ceded: Collection[Node] = (),
 ) -> Compiled:
     """One Python function of the graph's inputs that returns the tuple of its outputs.
 
     With a decision tree it returns the outputs of the leaf that is reached, and None where no path is known.
     `told=False` keeps it from the watchers: they know of this code already. `quiet` are the kinds of floating point
-    errors that it ignores.
+    errors that it ignores, `ceded` the inputs that the caller needs no more: their memory may be written.
     """
     name = identifier(name)
     compiled = Compiled(graph, name)
@@ -212,12 +215,12 @@ def compile_graph(
         guards, graph, tree = given_first(graph, tree)
     floats = None if settings.check_nan else on_floats(graph, tree)
     if floats is None:
-        function = on_arrays(graph, name, tree, space, quiet)
+        function = on_arrays(graph, name, tree, space, quiet, ceded)
     else:
         function = floats.function(graph, name, tree, space, arrays)
     space.define(layout.add(guarded(function, graph, guards) if guards else function))
     if floats is not None and floats.risky:
-        space.later(arrays, lambda: layout.add(on_arrays(graph, arrays, tree, space, quiet)))
+        space.later(arrays, lambda: layout.add(on_arrays(graph, arrays, tree, space, quiet, ())))
     compiled.cost = layout.cost
     compiled.function = space.names[name]
     compiled.function.compiled = compiled  # type: ignore[attr-defined]  # lives, source and all, as long as the function

@@ -36,13 +36,14 @@ __all__ = ["Function", "Layout"]
 
 
 class Function(NamedTuple):
-    """A function before it is laid out."""
+    """A function before it is laid out. `ceded` are the parameters that it may write over."""
 
     name: str
     params: tuple[str, ...]
     body: list[Statement]
     constants: Mapping[str, Any] = {}
     cost: Cost = Cost(0, 0, 0)
+    ceded: tuple[str, ...] = ()
 
 
 class Line(NamedTuple):
@@ -70,6 +71,9 @@ class Layout:
         else:
             self.cost = function.cost
             self._text(0, (f"# {cost_text(function.cost)}",))
+        if function.ceded:
+            them = "it" if len(function.ceded) == 1 else "them"
+            self._text(0, (f"# may write over {', '.join(function.ceded)}: nobody else needs {them}",))
         for name, value in function.constants.items():
             self._text(0, (f"# {describe(name, value)}",))
         line = self.next

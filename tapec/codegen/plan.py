@@ -6,7 +6,7 @@ line, so that its memory can be used again, and nothing that frees a big array i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tapec.codegen.expressions import Template
@@ -80,11 +80,21 @@ def makes_more(item: Any) -> bool:
 
 
 class Plan:
-    """What emission knows of each node: readers, template, wished name, whether it is nested, what its line reads."""
+    """What emission knows of each node: readers, template, wished name, whether it is nested, what its line reads.
 
-    def __init__(self, nodes: Sequence[Node], results: Iterable[Node], nesting: bool = True, in_loop: bool = False):
+    `ceded` are inputs that the caller needs no more: they may be written like what is made here."""
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        results: Iterable[Node],
+        nesting: bool = True,
+        in_loop: bool = False,
+        ceded: Collection[Node] = (),
+    ):
         self.nesting = nesting
         self.in_loop = in_loop
+        self.ceded = ceded
         self.uses = count_uses(nodes, results)
         self.nested: set[Node] = set()
         self.leaves: dict[Node, tuple[Node, ...]] = {}
@@ -167,9 +177,9 @@ class Plan:
     def _is_freed(self, leaf: Node) -> bool:
         """Is it a big array whose memory is free after its last line? Or what looks into one, which is written then?
 
-        Inputs are there to the end, but for a loop's.
+        Inputs are there to the end, but for a loop's, and for those ceded.
         """
-        if self.is_big(leaf.type) and (self.in_loop or leaf.op is not INPUT):
+        if self.is_big(leaf.type) and (self.in_loop or leaf.op is not INPUT or leaf in self.ceded):
             return True
         return bool(self._written) and is_view(leaf) and leaf.inputs[0] in self._written
 

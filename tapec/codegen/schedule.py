@@ -6,7 +6,7 @@ next gradient, which may then take the memory of `h`; and `d_w += w * 0.2` when 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from tapec.codegen.plan import TIMES, is_big, is_view, readers_of
@@ -19,16 +19,17 @@ JOINED = {"concatenate", "roll"}  # of parts of their operands
 SHRINKS = 4  # times smaller than what it reads: else not much is gained
 
 
-def scheduled(nodes: Sequence[Node]) -> list[Node]:
+def scheduled(nodes: Sequence[Node], ceded: Collection[Node] = ()) -> list[Node]:
     """The nodes in an order that can run, and in which big arrays live for a short time."""
-    return late_starts(early_ends(nodes))
+    return late_starts(early_ends(nodes, ceded))
 
 
-def early_ends(nodes: Sequence[Node]) -> list[Node]:
-    """The same with those that shrink a big array moved up, together with the views that they read."""
+def early_ends(nodes: Sequence[Node], ceded: Collection[Node] = ()) -> list[Node]:
+    """The same with those that shrink a big array moved up, together with the views that they read. Of the inputs those
+    `ceded` may be written when they have been read."""
     place = {n: k for k, n in enumerate(nodes)}
     heirs = {n.type: k for k, n in enumerate(nodes) if n.op is not ITEM and is_big(n.type) and not is_view(n)}
-    ends = {n for n in nodes if _frees(n, place, heirs)}
+    ends = {n for n in nodes if _frees(n, place, heirs, ceded)}
     if not ends:
         return list(nodes)
     waiting: dict[Node, int] = {}
@@ -55,7 +56,7 @@ def early_ends(nodes: Sequence[Node]) -> list[Node]:
     return order
 
 
-def _frees(node: Node, place: dict[Node, int], heirs: dict[Any, int]) -> bool:
+def _frees(node: Node, place: dict[Node, int], heirs: dict[Any, int], ceded: Collection[Node]) -> bool:
     """Does it make something small of a big array whose memory a later value may take?
 
     `heirs` has the last place of a value of each type.
@@ -63,7 +64,7 @@ def _frees(node: Node, place: dict[Node, int], heirs: dict[Any, int]) -> bool:
     if isinstance(node.type, tuple) or node.op is ITEM or is_view(node):
         return False
     for i in map(_seen, node.inputs):
-        if is_big(i.type) and node.type.nbytes * SHRINKS <= i.type.nbytes and i.op is not INPUT:
+        if is_big(i.type) and node.type.nbytes * SHRINKS <= i.type.nbytes and (i.op is not INPUT or i in ceded):
             if heirs.get(i.type, -1) > place.get(i, -1):
                 return True
     return False

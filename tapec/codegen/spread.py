@@ -5,18 +5,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tapec.codegen.plan import count_uses, is_view
-from tapec.ir import INPUT, Graph, Node, get_op
+from tapec.ir import INPUT, Graph, Node, Type, get_op
 
 __all__ = ["factored"]
 
 LEAST = 1 << 17  # bytes from which one array less is worth it: small ones are multiplied by rows more slowly
+CEDED = 1 << 13  # and where the caller still has all that it recorded, when the product may be computed in one of those
 
 
-def factored(graph: Graph) -> Graph:
+def factored(graph: Graph, ceded: Collection[Node] = ()) -> Graph:
     """The program with such products of gradients taken apart; the same graph when there are none."""
     uses = count_uses(graph.nodes, graph.outputs)
-    found = {n: at for n in graph.nodes if n in uses and (at := _spread_operand(n, uses)) is not None}
+    there = {i.type for i in ceded}
+    found = {n: at for n in graph.nodes if n in uses and (at := _spread_operand(n, uses, there)) is not None}
     if not found:
         return graph
     gone = {n.inputs[at] for n, at in found.items()}
@@ -40,10 +44,10 @@ def factored(graph: Graph) -> Graph:
     return Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name)
 
 
-def _spread_operand(node: Node, uses: dict[Node, int]) -> int | None:
+def _spread_operand(node: Node, uses: dict[Node, int], there: Collection[Type]) -> int | None:
     """Which operand of a big product is itself one, of two smaller arrays, beside an array that dies there."""
     t = node.type
-    if node.op is not MULTIPLY or node.role is None or t.nbytes < LEAST:
+    if node.op is not MULTIPLY or node.role is None or t.nbytes < (CEDED if t in there else LEAST):
         return None
     for at, product in enumerate(node.inputs):
         whole = node.inputs[1 - at]

@@ -6,9 +6,11 @@ and are the same again, when somebody looks.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tapec.codegen import Compiled, compile_graph
 from tapec.config import settings
-from tapec.ir import Graph
+from tapec.ir import Graph, Node
 from tapec.ir.tree import Tree
 from tapec.passes.pipeline import optimize
 from tapec.runtime.heap import keep_memory
@@ -21,15 +23,23 @@ class Build:
 
     `tree` is its decision tree, `quiet` has the kinds of NumPy's floating point errors that the code ignores.
     `used` lists the inputs that are parameters of the function: all of them, or with `whole=False` those that are read.
+    `ceded` are those that it may write over.
     `entry` is the key of what was loaded from disk, None when it was generated.
     """
 
-    __slots__ = ("_lean", "compiled", "entry", "graph", "name", "quiet", "tree", "used", "whole")
+    __slots__ = ("_lean", "ceded", "compiled", "entry", "graph", "name", "quiet", "tree", "used", "whole")
 
     def __init__(
-        self, graph: Graph, name: str, tree: Tree | None = None, whole: bool = True, quiet: tuple[str, ...] = ()
+        self,
+        graph: Graph,
+        name: str,
+        tree: Tree | None = None,
+        whole: bool = True,
+        quiet: tuple[str, ...] = (),
+        ceded: Collection[Node] = (),
     ):
         self.graph, self.name, self.tree, self.whole, self.quiet = graph, name, tree, whole, quiet
+        self.ceded = ceded
         self._lean: Graph | None = None
         self.entry: str | None = None
         if settings.cache_dir:
@@ -55,7 +65,7 @@ class Build:
         return self._lean
 
     def generated(self, told: bool = True) -> Compiled:
-        return compile_graph(self.lean, self.name, self.tree, told, self.quiet)
+        return compile_graph(self.lean, self.name, self.tree, told, self.quiet, self.ceded)
 
 
 def with_inputs_read(graph: Graph) -> Graph:

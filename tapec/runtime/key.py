@@ -11,6 +11,7 @@ import hashlib
 import os
 import platform
 import sys
+from collections.abc import Collection
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -39,13 +40,30 @@ class Key(NamedTuple):
     codes: tuple[CodeType, ...]
 
 
-def key_of(graph: Graph, name: str, tree: Tree | None, whole: bool, quiet: tuple[str, ...] = ()) -> Key:
+def key_of(
+    graph: Graph,
+    name: str,
+    tree: Tree | None,
+    whole: bool,
+    quiet: tuple[str, ...] = (),
+    ceded: Collection[Node] = (),
+) -> Key:
     """NoKey where there is none; `whole` tells whether inputs that nothing reads are parameters all the same."""
     digest = _Digest()
     digest.graph(graph)
     if graph.past is not None and multiplies_with_nothing(graph):  # what guards ask
         digest.graph(prune(graph.past))
-    about = [name, str(whole), *quiet, _tree_text(tree), repr(versions()), repr(settings_now()), *digest.about_codes()]
+    written = ",".join([str(k) for k, i in enumerate(graph.inputs) if i in ceded])
+    about = [
+        name,
+        str(whole),
+        *quiet,
+        written,
+        _tree_text(tree),
+        repr(versions()),
+        repr(settings_now()),
+        *digest.about_codes(),
+    ]
     text = "\n".join([*about, *digest.lines])
     return Key(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40], tuple(digest.codes))
 

@@ -121,6 +121,26 @@ def test_drawn_programs(variant, monkeypatch):
         assert sum("for i in range" in c.source for c in seen) > 50
 
 
+@pytest.mark.parametrize("variant", ["all big", "in blocks", "in blocks, rows small"])
+def test_drawn_programs_that_write_over_inputs(variant, monkeypatch):
+    """Over some of them: all others are as they were, and no result is another's memory."""
+    _force(monkeypatch, variant)
+    monkeypatch.setattr("tapec.codegen.spread.CEDED", 1)
+    written = []
+
+    @settings(max_examples=250, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(programs(), st.lists(st.booleans(), min_size=len(SHAPES), max_size=len(SHAPES)))
+    def run(program: tuple[Graph, list[np.ndarray]], which: list[bool]):
+        graph, values = program
+        ceded = {i for i, yes in zip(graph.inputs, which, strict=True) if yes and i.type.shape}
+        given = [np.array(v)[()] for v in values]
+        check(graph, *given, ceded=ceded)
+        written.append(any(not np.array_equal(g, v) for g, v in zip(given, values, strict=True)))
+
+    run()
+    assert sum(written) > 25
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # decision trees over drawn programs
 # ---------------------------------------------------------------------------------------------------------------
