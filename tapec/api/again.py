@@ -14,6 +14,7 @@ from tapec.api.segment import Rows, Segment
 from tapec.api.structures import CACHE
 from tapec.api.variable import Variable
 from tapec.config import code_settings, in_force
+from tapec.trace.log import Gone
 from tapec.trace.tensor import Tensor
 from tapec.tuples import NamedTuple
 
@@ -40,7 +41,7 @@ def _is_plain(request: Any, code: Segment) -> bool:
     to run the code."""
     return (
         len(request.targets) == 1
-        and not (request.apart or Rows in map(type, code.gives.values()) or (code.idle is not None and code.idle.due))
+        and not (request.apart or Rows in map(type, code.gives.values()))
         and bool(code.gives)
         and all([len(group) == 1 and group != (None,) for group in request.sources])
     )
@@ -76,39 +77,44 @@ class Road:
         """Is the code for these numbers? In another thread one may just have been seen to change."""
         return self.structure.variants.made.get((None, self.literals)) is self.code
 
+    def lacks(self, held: list[Any]) -> bool:
+        """Is a value that the code takes held no longer?"""
+        return any([type(held[k]) is Gone for k in self.code.needs])
+
     def follow(self, tape: Any, target: Any, sources: Any) -> Any:
         """The gradients, in the structure of the sources; None where the way leads elsewhere."""
         log = tape.log
-        if target is not log.objects[self.goal] or log.behind or log.gone:
+        if target is not log.objects[self.goal] or log.behind or (log.gone and self.lacks(log.held)):
             return None
         kind = type(sources)
         given = sources if kind is list or kind is tuple else (sources,)
         token = tape.token
         mark = token.mark  # what this tape alone watches has it
-        found = [target]
+        objects = [target]
         for x in given:
             if type(x) is Variable:
                 read = tape.variables.get(id(x))
                 if read is None or len(read[1]) != 1:
                     return None
-                found.append(read[1][0])
+                objects.append(read[1][0])
             elif type(x) is Tensor and (x._mark is mark or _is_watched(x, token)):
-                found.append(x)
+                objects.append(x)
             else:
                 return None
         numbers = [p for p in log.scalars if p[0] not in self.moving] if self.moving else log.scalars
         if (
             len(given) != len(self.slots)
-            or not all(map(is_, self.ends(log.objects), found))
+            or not all(map(is_, self.ends(log.objects), objects))
             or not (target._mark is mark or _is_watched(target, token))
             or (*numbers,) != self.literals
             or code_settings(in_force()) != self.settings
         ):
             return None
-        grads = [*map(answer(tape, self.code, log).get, self.slots)]
+        ran, found = answer(tape, self.code, log)
+        grads = [*map(found.get, self.slots)]
         CACHE.hits += 1
         self.structure.used = True
-        tape.shown = Shown([self.code], id(target), (*map(id, given),))
+        tape.shown = Shown([ran], id(target), (*map(id, given),))
         if not tape._persistent:
             tape._use_up()
         return grads if kind is list else tuple(grads) if kind is tuple else grads[0]

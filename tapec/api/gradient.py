@@ -12,11 +12,11 @@ from tapec.api.first_sight import place_of
 from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
 from tapec.api.structures import Structure, structure_of
-from tapec.trace.idle import HABITS, idle_values, let_go
+from tapec.trace.idle import HABITS, idle_among, is_free, large_values, let_go
 from tapec.trace.recorder import current
 from tapec.trace.tensor import Tensor, wrap
 
-__all__ = ["Request", "answer", "by_source", "done", "name_of", "tape_gradient", "whole"]
+__all__ = ["Request", "answer", "by_source", "done", "fitting", "name_of", "tape_gradient", "whole"]
 
 _SCANNING = Lock()
 _NO_SLOT = (None,)
@@ -27,13 +27,15 @@ class Request:
     """What is asked of a recording: the slots of targets and sources, and the structure they make with it.
 
     A target that was not recorded has a gradient with respect to itself alone: `apart` has, with the gradient to start
-    from, those that are a source too. `segments` are those that ran. When it is done it holds no values any more.
+    from, those that are a source too. `segments` are those that ran. If it `is_last`, nobody asks the recording for
+    more. When it is done it holds no values any more.
     """
 
-    __slots__ = ("apart", "get", "log", "read", "seeds", "segments", "sources", "structure", "targets")
+    __slots__ = ("apart", "get", "is_last", "log", "read", "seeds", "segments", "sources", "structure", "targets")
 
     def __init__(self, tape: Any, targets: list[Any], seeds: list[Tensor] | None, sources: list[Any]):
         log = self.log = tape.log
+        self.is_last = not tape._persistent and current() is None
         if log.behind:
             with _SCANNING:
                 log.scan()
@@ -126,8 +128,8 @@ def _at_first_sight(request: Request) -> dict[int, Any] | None:
 
 def _by_code(tape: Any, request: Request) -> dict[int, Any]:
     code = whole(request)
-    request.segments.append(code)
-    found = answer(tape, code, request.log, request.seeds)
+    ran, found = answer(tape, code, request.log, request.seeds)
+    request.segments.append(ran)
     if request.log.known is not None and request.seeds is None:
         from tapec.api.again import pave  # most programs end before they come here
 
@@ -150,24 +152,36 @@ def whole(request: Request) -> Segment:
 
 def _whole(forward: Forward, request: Request) -> Segment:
     given = (request.seeds is not None,) * len(request.targets)
-    made = segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request))
-    made.idle = idle_values(request.log, made.needs)
+    large = large_values(request.log)
+    free = [v for v in large if is_free(request.log, v)] if request.is_last else ()
+    made = segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request), free=free)
+    made.idle = idle_among(large, request.log, made.needs)
     return made
 
 
-def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> dict[int, Any]:
-    """Run the code of a gradient. Where nobody asks for more, large values go before that, and others in time when the
-    like is recorded again."""
-    if code.idle is None or tape._persistent or current() is not None:
-        return run(code, log, seeds)
-    let_go(log, code.idle)
-    if code.idle.due:
-        HABITS.learn(tape.place, code.idle.due)
+def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> tuple[Segment, dict[int, Any]]:
+    """Run the code of a gradient; gives what ran, and what it found. Where nobody asks for more, large values go before
+    that, and others in time when the like is recorded again; those that the code takes may be written over."""
+    is_last = not tape._persistent and current() is None
+    code = fitting(code, log, is_last)
+    if not is_last:
+        return code, run(code, log, seeds)
+    if code.idle is not None:
+        let_go(log, code.idle)
+        if code.idle.due:
+            HABITS.learn(tape.place, code.idle.due)
     try:
-        return run(code, log, seeds)
+        return code, run(code, log, seeds, code.ceded)
     except BaseException:
         log.gone = True  # it goes on
         raise
+
+
+def fitting(code: Segment, log: Any, is_last: bool) -> Segment:
+    """The same, if nobody needs what it may write over; else what leaves all values as they are."""
+    if not code.ceded or (is_last and all([is_free(log, v) for v in code.ceded])):
+        return code
+    return code.lasting
 
 
 def name_of(forward: Forward, request: Request) -> str:

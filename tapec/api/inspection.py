@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapec.api.cuts import cuts_known, segments_ahead
-from tapec.api.gradient import Request, whole
+from tapec.api.gradient import Request, fitting, whole
 from tapec.api.segment import Segment
 from tapec.errors import TapeError, TapeValueError, at_user_line
 from tapec.ir.display import Source
@@ -18,7 +18,9 @@ Segments = list[Any]  # Segment, or the name of Python code that runs between tw
 def segments_of(tape: Any, targets: list[Any], sources: list[Any]) -> Segments:
     """What `gradient` would run, compiled if it is not yet, but not run."""
     request = Request(tape, targets, None, sources)
-    return segments_ahead(request) if cuts_known(request) else [whole(request)]
+    if cuts_known(request):
+        return segments_ahead(request)
+    return [fitting(whole(request), request.log, request.is_last)]
 
 
 def last_segments(tape: Any, targets: list[Any], sources: list[Any]) -> Segments:

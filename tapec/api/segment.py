@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from tapec.api.forward import Forward, Lifter
 from tapec.api.slices import IndexedSlices, concatenated
+from tapec.api.structures import CACHE
 from tapec.autodiff.reverse import backward, filled, fit, input_cotangents, plain
 from tapec.ir import CT, Builder, Graph, Node, Op, input_node, prune
 from tapec.ir.index import Slice, Slot
@@ -18,8 +20,10 @@ from tapec.ops.control import CALL
 from tapec.ops.copying import COPY
 from tapec.ops.indexing import GETITEM
 from tapec.runtime.build import Build
-from tapec.trace.idle import Idle
+from tapec.runtime.collector import resting_collector
+from tapec.trace.idle import Idle, Value, forget_value
 from tapec.trace.recorder import Recorder, current
+from tapec.trace.short import buffer_for, with_buffer
 from tapec.trace.tensor import Tensor, raw_value, record, wrap
 from tapec.tuples import NamedTuple
 
@@ -51,11 +55,16 @@ class Segment:
     `function` takes the values of the slots in `fetch`; `~k` in it is the k-th given cotangent. `gives` has, for each
     source that a path leads to, the number of an output, or `Rows`; `in_order` tells that these are all outputs, one
     after the other. `graph` is the same before any pass, and reads `reads`: an outer recording keeps it as one call.
-    `needs` are the slots whose values it takes, `idle` tells of large values of the log that it does not take.
+    `needs` are the slots whose values it takes, `idle` tells of large values of the log that it does not take. It may
+    write over the values that are `ceded`; `lasting` is the same without that. If `buffer` is a number, NumPy's buffers
+    have this length while it runs.
     """
 
     __slots__ = (
+        "_lasting",
+        "buffer",
         "built",
+        "ceded",
         "code",
         "fetch",
         "forward",
@@ -70,7 +79,13 @@ class Segment:
     )
 
     def __init__(
-        self, graph: Graph, origins: dict[Node, int], gives: dict[int, int | Rows], span: Span, forward: Forward
+        self,
+        graph: Graph,
+        origins: dict[Node, int],
+        gives: dict[int, int | Rows],
+        span: Span,
+        forward: Forward,
+        free: Sequence[Value] = (),
     ):
         self.span = span
         self.gives = gives
@@ -78,17 +93,39 @@ class Segment:
         self.graph, self.reads = _with_inputs(graph, origins, forward)
         self.forward: Graph | None = None
         self.idle: Idle | None = None
+        self._lasting: Segment | None = None
+        self._build(free)
+
+    def _build(self, free: Sequence[Value]) -> None:
+        graph, gives = self.graph, self.gives
+        rows = [slot for k in gives.values() if type(k) is Rows for _, slot in k.parts]
+        spare = {v.slot: v for v in free if v.slot not in rows}
         self.function: Callable[..., tuple[Any, ...]] = _nothing
         self.fetch: list[int] = []
         self.code: Any = None
         self.built: Build | None = None
         if graph.outputs:
-            self.built = Build(self.graph, graph.name, whole=False)
+            ceded = {node for node, k in zip(graph.inputs, self.reads) if k in spare}
+            self.built = Build(graph, graph.name, whole=False, ceded=ceded)
             self.fetch = [self.reads[k] for k in self.built.used]
             self.code = self.built.compiled
             self.function = self.code.function
-        rows = [part for k in gives.values() if type(k) is Rows for part in k.parts]
-        self.needs = {*self.fetch, *[slot for _, slot in rows]}
+        self.ceded = tuple([spare[k] for k in self.fetch if k in spare])
+        self.needs = {*self.fetch, *rows}
+        self.buffer = buffer_for(max([v.left.type.size for v in self.ceded])) if self.ceded else None
+
+    @property
+    def lasting(self) -> Segment:
+        """What it is when the values are needed any longer, or somebody else holds one of them."""
+        if not self.ceded:
+            return self
+        if self._lasting is None:
+            with CACHE.lock, resting_collector():
+                made = copy(self)
+                made._build(())
+                self._lasting = made
+            CACHE.compiled(loaded=made.is_loaded)
+        return self._lasting
 
     @property
     def lean(self) -> Graph:
@@ -116,30 +153,38 @@ def _with_inputs(graph: Graph, origins: dict[Node, int], forward: Forward) -> tu
     return graph, list(reads.values())
 
 
-def segment(forward: Forward, span: Span, name: str, rows: bool = True) -> Segment:
-    """Differentiate and compile a stretch. For `rows` see `Derivation`."""
+def segment(forward: Forward, span: Span, name: str, rows: bool = True, free: Sequence[Value] = ()) -> Segment:
+    """Differentiate and compile a stretch, which may write over these values. For `rows` see `Derivation`."""
     derived = Derivation(forward, span, rows)
-    made = Segment(derived.graph(name), derived.origins, derived.gives, span, forward)
+    made = Segment(derived.graph(name), derived.origins, derived.gives, span, forward, free)
     ends = [forward.slots[k] for k in span.targets]
     nodes = forward.stretches()[span.stretch]
     made.forward = prune(Graph(forward.leaves, nodes, ends, "forward"))
     return made
 
 
-def run(segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None) -> dict[int, Any]:
-    """Cotangents by slot. Whatever records now, records all of it as one call."""
+def run(
+    segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None, free: Sequence[Value] = ()
+) -> dict[int, Any]:
+    """Cotangents by slot. Whatever records now, records all of it as one call. The log lets go of what is `free`."""
     if log.large:
         log.check_large(segment.needs)
     rec = current()
     values = log.held if not log.gone else log.having(segment.needs) if rec is None else log.values
     if seeds is None:
-        results = segment.function(*map(values.__getitem__, segment.fetch))
+        given = [*map(values.__getitem__, segment.fetch)]
     else:
-        results = segment.function(*[values[k] if k >= 0 else seeds[~k]._value for k in segment.fetch])
+        given = [values[k] if k >= 0 else seeds[~k]._value for k in segment.fetch]
+    for value in free:
+        forget_value(log, value)
+    if segment.buffer is None:
+        results = segment.function(*given)
+    else:
+        results = with_buffer(segment.buffer, segment.function, given)
     out = [*map(wrap, results)]
     if rec is not None and segment.reads:
-        given = tuple([_as_recorded(log, k, rec) if k >= 0 else seeds[~k] for k in segment.reads])  # type: ignore[index]
-        record(rec, CALL, given, (("graph", segment.graph),), tuple(out))
+        inputs = tuple([_as_recorded(log, k, rec) if k >= 0 else seeds[~k] for k in segment.reads])  # type: ignore[index]
+        record(rec, CALL, inputs, (("graph", segment.graph),), tuple(out))
     if segment.in_order:
         return dict(zip(segment.gives, out))
     return {slot: out[k] if isinstance(k, int) else _indexed(k, out, values) for slot, k in segment.gives.items()}

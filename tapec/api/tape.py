@@ -23,7 +23,7 @@ from tapec.api.slices import IndexedSlices
 from tapec.api.variable import Variable
 from tapec.errors import TapeError, TapeValueError, at_user_line
 from tapec.ops.define import fold_objects
-from tapec.trace.idle import HABITS
+from tapec.trace.idle import HABITS, finish
 from tapec.trace.log import Log
 from tapec.trace.mends import surface
 from tapec.trace.recorder import CURRENT, Mark, Recorder, Token, pop, push
@@ -88,7 +88,7 @@ class GradientTape:
     def __exit__(self, kind: Any = None, error: BaseException | None = None, traceback: Any = None) -> None:
         if self._recording:
             self._recording = False
-            pop(self)
+            self._leave()
         if error is not None:
             surface(error)
 
@@ -106,6 +106,11 @@ class GradientTape:
             raise TapeValueError(at_user_line("Tape is not recording. Mend: do this inside its `with` block"))
         self._here()
         self._recording = False
+        self._leave()
+
+    def _leave(self) -> None:
+        if self.log.due:
+            finish(self.log)
         pop(self)
 
     def _here(self) -> None:

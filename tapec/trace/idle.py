@@ -2,7 +2,8 @@
 
 `np.tanh(x @ w + b)` records three arrays, and its gradient takes the last. The other two would be held to its end. A
 tape that is entered where one recorded the like before lets go of each as soon as the last operation that reads it is
-over; of the rest when its gradient runs. What somebody asks for after all is computed again. Of a traced function it
+over, or lets that compute in its memory (see `heirs`); of the rest when its gradient runs. What somebody asks for after
+all is computed again. Of a traced function it
 is the structure that is kept: it lets go of what its run computed as soon as the user does, and of the rest before that
 is compiled, and called with the same arguments.
 """
@@ -17,17 +18,35 @@ from weakref import getweakrefcount
 
 import numpy as np
 
+from tapec.ir import Op, Type
 from tapec.ir.types import type_of
 from tapec.trace.later import large_input
 from tapec.trace.log import Gone, Log
 from tapec.trace.recorder import current
-from tapec.trace.tensor import Tensor
+from tapec.trace.short import buffer_for
+from tapec.trace.tensor import Tensor, raw_value, set_raw_value
 from tapec.tuples import NamedTuple
 
-__all__ = ["HABITS", "Idle", "follow_trace", "forget", "idle_values", "let_go"]
+__all__ = [
+    "HABITS",
+    "Heir",
+    "Idle",
+    "Value",
+    "finish",
+    "follow_trace",
+    "forget",
+    "forget_value",
+    "idle_among",
+    "idle_values",
+    "is_free",
+    "large_values",
+    "let_go",
+    "what_is",
+]
 
 LARGE = 1 << 12  # bytes from which an array is worth the look
-EARLY = 1 << 18  # and from which while others are recorded,
+SPARE = 1 << 13  # from which it may be that of an heir,
+EARLY = 1 << 18  # and from which it is let go of while others are recorded,
 NEAR = 32  # if that many operations later nobody reads it
 KINDS = ("elementwise", "reduction", "layout", "product", "indexing")  # of ops that are done again at any time
 MOST = 256  # places in programs of which habits are known
@@ -42,35 +61,100 @@ class Value(NamedTuple):
     left: Gone
 
 
+class Heir(NamedTuple):
+    """An operation that may take the memory of what the record of this `number` made, which is of this type, and in so
+    many places `held` by records. `takes` tells what its operands are; where it broadcasts one, `buffer` is how long
+    NumPy's buffer should be."""
+
+    number: int
+    held: int
+    op: Op
+    takes: tuple[Any, ...]
+    type: Type
+    buffer: int | None
+
+
+class Due(NamedTuple):
+    """What to do when so many records are there: values that nobody reads any more, and the heir that comes next."""
+
+    values: tuple[Value, ...] = ()
+    heir: Heir | None = None
+
+
 class Idle(NamedTuple):
-    """Values of a log, and those of them that are due to go by the number of records after which nobody reads them."""
+    """Values of a log, and what is due while it is recorded, by the number of records."""
 
     values: tuple[Value, ...]
-    due: dict[int, list[Value]]
+    due: dict[int, Due]
 
 
-def idle_values(log: Log, needed: set[int]) -> Idle | None:
-    """The large values in a log that were computed there, and are in none of these slots."""
-    records, due = log.records, dict[int, list[Value]]()
+def large_values(log: Log) -> list[Value]:
+    """The large values that were computed in a log by operations which may be done again."""
+    records = log.records
     if not any([type(v) is Gone or (type(v) is np.ndarray and v.nbytes >= LARGE) for v in log.held]):
-        return None
+        return []
     if any([len(entry) > 6 for entry in records]):
-        return None  # with changes in place, which the structure tells, a tensor stands for several values
+        return []  # with changes in place, which the structure tells, a tensor stands for several values
     uses = Counter([id(x) for entry in records for x in entry[1]])
-    last = {id(x): number for number, entry in enumerate(records) for x in entry[1]}
     found = []
     for number, entry in enumerate(records):
         op, out = entry[0], entry[3]
         slot = log.slot_of(out)
-        if slot is None or slot in needed or type(out) is not Tensor or op.kind not in KINDS:
-            continue
-        left = Gone(log.type_of(slot))
-        if left.type.nbytes >= LARGE:
-            found.append(Value(number, slot, uses[id(out)], left))
-        over = last.get(id(out), number) + 2  # its last reader has returned when the next operation is recorded
-        if left.type.nbytes >= EARLY and over <= number + NEAR:
-            due.setdefault(over, []).append(found[-1])
-    return Idle(tuple(found), due) if found else None
+        if slot is not None and isinstance(out, Tensor) and op.kind in KINDS:
+            left = Gone(log.type_of(slot))
+            if left.type.nbytes >= LARGE:
+                found.append(Value(number, slot, uses[id(out)], left))
+    return found
+
+
+def idle_values(log: Log, needed: set[int]) -> Idle | None:
+    """Those of them that are in none of these slots."""
+    return idle_among(large_values(log), log, needed)
+
+
+def idle_among(large: list[Value], log: Log, needed: set[int]) -> Idle | None:
+    """The same of large values that were found before."""
+    idle = [value for value in large if value.slot not in needed]
+    if not idle:
+        return None
+    records = log.records
+    last = {id(x): number for number, entry in enumerate(records) for x in entry[1]}
+    due: dict[int, list[Value]] = {}
+    heirs: dict[int, Heir] = {}
+    for value in idle:
+        number, size = value.record, value.left.type.nbytes
+        reader = last.get(id(records[number][3]), number)
+        heir = _heir(log, number, reader, value.left.type) if size >= SPARE and reader > number else None
+        if heir is not None:
+            heirs.setdefault(reader, heir)
+        if reader <= number + NEAR and (size >= EARLY or heir is not None):
+            due.setdefault(reader + 2, []).append(value)  # it has returned when the next operation is recorded
+    return Idle(tuple(idle), {n: Due(tuple(due.get(n, ())), heirs.get(n)) for n in sorted({*due, *heirs})})
+
+
+def _heir(log: Log, number: int, reader: int, t: Type) -> Heir | None:
+    """The last operation that reads what a record made, if it makes the like element by element."""
+    made = log.records[number][3]
+    op, inputs, _, out, *_ = log.records[reader]
+    slot = log.slot_of(out)
+    if op.kind != "elementwise" or not (op.out and type(op.numpy) is np.ufunc) or op.name == "sign" or slot is None:
+        return None  # NumPy takes eight times as long for signs in place
+    if log.type_of(slot) != t or len(inputs) > 2:
+        return None
+    takes = [log.held[k] if (k := log.slot_of(x)) is not None else x for x in inputs]
+    held = 1 + sum([x is made for entry in log.records[number + 1 : reader] for x in entry[1]])
+    found = tuple(map(what_is, takes))
+    broadcasts = any([type(what) is tuple and what[0] not in ((), t.shape) for what in found])
+    return Heir(number, held, op, found, t, buffer_for(t.size) if broadcasts else None)
+
+
+def what_is(value: Any) -> Any:
+    """Shape and dtype of an array, the class of a number."""
+    if type(value) is Gone:
+        value = value.type
+    elif type(value) is not np.ndarray:
+        return type(value)
+    return value.shape, value.dtype
 
 
 def _references(values: Any, k: int) -> int:
@@ -79,14 +163,34 @@ def _references(values: Any, k: int) -> int:
 
 
 HELD = _references([object()], 0)  # where nobody else does; it depends on the interpreter
+ALONE = HELD + 2  # references to an array that a tensor and a log hold, and a name
 
 
 def let_go(log: Log, idle: Idle) -> None:
     """Drop those of these values that nobody but the log holds."""
-    objects, held = log.objects, log.held
-    for _, slot, uses, left in idle.values:
-        if _references(objects, slot) == HELD + 1 + uses:  # and the record
-            objects[slot]._value = held[slot] = left
+    objects = log.objects
+    for value in idle.values:
+        if _references(objects, value.slot) == HELD + 1 + value.uses:  # and the record
+            forget_value(log, value)
+
+
+def forget_value(log: Log, value: Value) -> None:
+    log.held[value.slot] = value.left
+    _drop(log.objects[value.slot], value.left)
+
+
+def is_free(log: Log, value: Value) -> bool:
+    """Is it there, does nobody but the log hold it, and does nobody look into its memory?"""
+    slot = value.slot
+    array = log.held[slot]
+    if type(array) is not np.ndarray or _references(log.objects, slot) != HELD + 1 + value.uses:
+        return False
+    return getrefcount(array) == ALONE and array.flags.owndata and array.flags.writeable
+
+
+def _drop(t: Tensor, left: Gone) -> None:
+    set_raw_value(t, left)
+    t.__class__ = Tensor
 
 
 def forget(log: Log) -> None:
@@ -104,15 +208,15 @@ class Habits:
 
     def __init__(self) -> None:
         self.worth_it = False
-        self._due: dict[Any, dict[int, list[Value]]] = {}
+        self._due: dict[Any, dict[int, Due]] = {}
 
     def follow(self, place: Any, log: Log) -> None:
         """Let an empty log do as the last one should have done that began here."""
         due = self._due.get(place)
         if due:
-            log.due, log.gone, log.append = due, True, _follower(log.records, due)
+            log.due, log.gone, log.append = due, True, _follower(log, due)
 
-    def learn(self, place: Any, due: dict[int, list[Value]]) -> None:
+    def learn(self, place: Any, due: dict[int, Due]) -> None:
         """What began here has these values to let go."""
         self.worth_it = True
         if place is None:
@@ -125,22 +229,61 @@ class Habits:
 HABITS = Habits()
 
 
-def _follower(records: list[tuple[Any, ...]], due: dict[int, list[Value]]) -> Callable[[tuple[Any, ...]], None]:
-    """Takes records, and lets go of what is due, if it is there: another program may be recorded this time."""
+def _follower(log: Log, due: dict[int, Due]) -> Callable[[tuple[Any, ...]], None]:
+    """Takes records, and does what is due, where it may: another program may be recorded this time."""
+    from tapec.trace.heirs import Offer  # most programs have no large values
+
+    records = log.records
+    offer = log.offer = Offer(records)
     keep = records.append
 
     def append(entry: tuple[Any, ...]) -> None:
         keep(entry)
-        for number, _, _, left in due.get(len(records), ()):
-            if _references(records, number) == HELD and _is_free(records[number], left, records[number + 1 :]):
-                records[number][3]._value = left
+        if offer.heir is not None:
+            offer.withdraw()
+            before = len(records) - 1
+            if before in due:
+                due[before] = due[before]._replace(heir=None)  # nor will it be made again
+        now = due.get(len(records))
+        if now is not None and _records_alone(records):
+            _let_go_of(now.values, records)
+            if now.heir is not None:
+                offer.make(now.heir)
 
     return append
 
 
+def finish(log: Log) -> None:
+    """Nothing more is recorded: what was yet to come is due now."""
+    if log.offer is not None:
+        log.offer.withdraw()
+    for n, (values, _) in log.due.items() if _records_alone(log.records) else ():
+        if n > len(log.records):
+            _let_go_of(values, log.records)
+
+
+def _records_alone(records: list[tuple[Any, ...]]) -> bool:
+    """Is it these alone that records go to? Others may need values that nobody needs here."""
+    rec = current()
+    return rec is not None and rec.append is not None and rec.log.records is records
+
+
+def _let_go_of(values: tuple[Value, ...], records: list[tuple[Any, ...]]) -> None:
+    for number, _, _, left in values:
+        if number < len(records) and _references(records, number) == HELD:
+            if _is_free(records[number], left, records[number + 1 :]):
+                _drop(records[number][3], left)
+
+
 def _is_free(made: tuple[Any, ...], left: Gone, later: list[tuple[Any, ...]]) -> bool:
     """Is the result such a value, and does nobody hold it but these records?"""
-    if type(made[3]) is not Tensor or type_of(made[3]._value) != left.type:
+    if not isinstance(made[3], Tensor):
+        return False
+    value = raw_value(made[3])
+    if type(value) is Gone:
+        if value.log is None or value.type != left.type:
+            return False
+    elif type(made[3]) is not Tensor or type_of(value) != left.type:
         return False
     return _references(made, 3) == HELD + sum([x is made[3] for entry in later for x in entry[1]])
 
@@ -164,7 +307,7 @@ def follow_trace(log: Log, pending: list[Any]) -> None:
 
     def look(entry: tuple[Any, ...]) -> None:
         nonlocal over
-        over = over or len(entry) > 6 or current().append is not append  # type: ignore[union-attr]
+        over = over or len(entry) > 6 or not _records_alone(records)
         if over:
             read.clear()
             return

@@ -29,9 +29,10 @@ _NONE: dict[int, Any] = {}  # most logs have none
 
 
 class Gone(NamedTuple):
-    """What is left of a value that is held no longer."""
+    """What is left of a value that is held no longer; with the log, where somebody may still ask the tensor for it."""
 
     type: Type
+    log: Any = None
 
 
 class Log:
@@ -43,9 +44,10 @@ class Log:
     what was given or found, the others were computed. Plain arrays may change in place after they were recorded:
     `seen` keeps what they held, `large` are the slots of those too large for that.
     Where the records are `known`, what a scan finds is known as well, and `index` and its kin are made when asked for.
-    `append` takes a record. It may let go of values that are `due` (see `idle`); `gone` tells that some may be held no
-    longer, which are computed again when somebody asks for all `values`. `rules` are the gradient functions that calls
-    brought with them, by the identity of the calls' results: they hold values, and are no part of the structure.
+    `append` takes a record. It may let go of values that are `due` (see `idle`), or `offer` the next operation the
+    memory of one; `gone` tells that some may be held no longer, which are computed again when somebody asks for all
+    `values`. `rules` are the gradient functions that calls brought with them, by the identity of the calls' results:
+    they hold values, and are no part of the structure.
     """
 
     __slots__ = (
@@ -63,6 +65,7 @@ class Log:
         "known",
         "large",
         "objects",
+        "offer",
         "records",
         "rules",
         "scalars",
@@ -90,6 +93,7 @@ class Log:
         self.objects: list[Any] = []
         self.held: list[Any] = []
         self.gone = False
+        self.offer: Any = None
         self.scalars: list[tuple[int, Any]] = []
 
     @property
@@ -353,10 +357,12 @@ class Log:
         held = self.held
         with np.errstate(all="ignore"):  # it was said the first time
             for entry, places, slot in self.steps():
-                if type(entry[3]) is Tensor and type(held[slot]) is Gone:
+                if isinstance(entry[3], Tensor) and type(held[slot]) is Gone:
                     self.due.clear()
                     self.check_large(set(places))
-                    entry[3]._value = held[slot] = run_op(entry[0], [held[k] for k in places], entry[2])
+                    held[slot] = run_op(entry[0], [held[k] for k in places], entry[2])
+                    set_raw_value(entry[3], held[slot])
+                    entry[3].__class__ = Tensor
         self.gone = False
 
     def _guard_lengths(self, builder: Builder, node: Node, made: list[Node], guard: Any) -> None:

@@ -1,0 +1,33 @@
+"""Short buffers of NumPy's, for operations on arrays that are not much longer than those.
+
+Where a row or a column is broadcast NumPy copies it into a buffer, again and again, to run over many rows at once. As
+it comes, that is as long as 8192 elements: as much memory as the array itself, where that is no longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["buffer_for", "with_buffer"]
+
+USUAL = 8192  # elements of NumPy's buffer
+PART = 4  # so many times longer than it an array ought to be
+STEP = 16  # elements that its length is a multiple of
+LEAST = 256  # elements below which operations take longer
+
+
+def buffer_for(size: int) -> int | None:
+    """The length for arrays of so many elements; None for what is usual."""
+    return None if size >= PART * USUAL else max(LEAST, size // PART // STEP * STEP)
+
+
+def with_buffer(length: int, function: Callable[..., Any], values: Any) -> Any:
+    """What a function gives while NumPy's buffers have this length."""
+    before = np.setbufsize(length)
+    try:
+        return function(*values)
+    finally:
+        np.setbufsize(before)

@@ -1,0 +1,236 @@
+"""Gradients of a tape that write over what it recorded: where nobody else needs it, and so that nobody sees it."""
+
+import tracemalloc
+from weakref import ref
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec import GradientTape, Variable
+from tapec.trace.idle import HABITS
+from tapec.trace.tensor import raw_value
+
+N = 96
+X = np.linspace(-1.0, 1.0, N * N).reshape(N, N)
+ROWS = np.random.default_rng(0).integers(0, N, 3 * N)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_known():
+    tapec.cache_clear()
+    HABITS._due.clear()
+
+
+def recorded(program, x=X, **options):
+    w, b = Variable(x.T / N), Variable(np.full(len(x), 0.5, x.dtype))
+    with GradientTape(**options) as tape:
+        y = program(w, b) + np.sum(b)
+    return tape, y, [w, b]
+
+
+PROGRAMS = {
+    "a layer": lambda w, b: np.sum(np.tanh(X @ w + b) ** 2),
+    "a column": lambda w, b: np.mean((np.tanh(X @ w + b) @ b[:, None] - 1.0) ** 2),
+    "layers": lambda w, b: np.sum(np.tanh(np.tanh(np.tanh(w @ w + b) @ w + b) @ w) ** 3),
+    "softmax": lambda w, b: np.mean(np.log(np.sum(np.exp(w @ w + b), axis=1)) - (w @ w)[:, 0]),
+    "products": lambda w, b: np.sum(np.sin(w) * np.cos(w * b) * np.exp(w) / (1.0 + w * w)),
+    "selections": lambda w, b: np.sum(np.where(np.sin(w) > b, np.exp(w), np.sqrt(w * w + 1.0)) ** 2),
+    "parts": lambda w, b: np.sum(np.exp(w)[1:, ::2] * np.exp(w)[:-1, 1::2]) + np.sum(np.exp(w)[3] * b),
+    "rows": lambda w, b: np.sum(np.tanh(w)[ROWS] ** 2 * np.exp(w[ROWS])),
+    "turned": lambda w, b: np.sum(np.exp(w).T @ np.exp(w) * np.tanh(w.T)),
+    "joined": lambda w, b: np.sum(np.sin(np.concatenate([np.exp(w), np.tanh(w * b)], axis=1)) ** 2),
+    "sums": lambda w, b: np.sum(np.cumsum(np.exp(w * b), axis=0) ** 2 / np.sum(np.exp(w), axis=0)),
+    "extremes": lambda w, b: np.sum(np.max(np.sin(w), axis=1) * np.min(np.exp(w), axis=0)),
+    "norms": lambda w, b: np.sum(np.exp(w) / np.sqrt(np.sum(np.exp(w) ** 2, axis=1, keepdims=True)) * b),
+    "einsum": lambda w, b: np.einsum("ij,jk,ki->", np.exp(w), np.tanh(w), np.sin(w)),
+    "solve": lambda w, b: np.sum(np.linalg.solve(np.exp(w) + 9.0 * np.eye(N), np.tanh(w))),
+    "read twice": lambda w, b: (lambda h: np.sum(h * h) + np.sum(h @ h) + np.sum(h * b))(np.tanh(w @ w)),
+    "powers": lambda w, b: np.sum((1.0 + np.exp(w)) ** 2.5 * np.log1p(np.exp(w))),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("size", [N, 700])  # in one piece, and in blocks
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients_are_the_same(name, size, threads):
+    x = X if size == N else np.linspace(-1.0, 1.0, size * size).reshape(size, size)
+    program = PROGRAMS[name]
+    if size != N and ("X" in program.__code__.co_names or name in ("solve", "rows")):
+        pytest.skip("it has arrays of one size")
+    with tapec.settings(threads=threads):
+        tape, y, sources = recorded(program, x, persistent=True)
+        expected = tape.gradient(y, sources)
+        for _ in range(3):
+            tape, y, sources = recorded(program, x)
+            for got, wanted in zip(tape.gradient(y, sources), expected, strict=True):
+                np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=1e-11, atol=1e-14 * size)
+
+
+def test_the_source_says_so():
+    tape, y, sources = recorded(PROGRAMS["a column"])
+    tape.gradient(y, sources)
+    expected = """\
+# may write over t2: nobody else needs it
+def y_grad(t, t2, t3, X):
+    g = t * 0.020833333333333332
+    z = t2.T.dot(g)
+    t2 *= t2
+    np.subtract(1, t2, out=t2)
+    t2 *= t3.T
+    t2 *= g
+    d_b = 1.0 + z[:, 0] + np.ones(len(t2)).dot(t2)
+    d_w = X.T @ t2
+    return d_w, d_b
+"""
+    lines = [line.partition("  # test_ceded")[0].rstrip() for line in tape.source(y, sources).splitlines()[1:]]
+    assert lines == expected.splitlines()
+
+
+def most(persistent):
+    """Arrays at most while the gradient runs, beside those recorded."""
+    tape, y, sources = recorded(PROGRAMS["layers"], persistent=persistent)
+    tracemalloc.start()
+    try:
+        tape.gradient(y, sources)
+        return tracemalloc.get_traced_memory()[1] / X.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory():
+    most(False), most(True)
+    assert most(False) < most(True) - 0.9
+
+
+# -- what somebody still needs ----------------------------------------------------------------------------------------
+WAYS = {
+    "the tensor": lambda h: h,
+    "a view": lambda h: h[1:],
+    "a turned view": lambda h: h.T,
+    "its array": lambda h: raw_value(h),
+    "a part of its array": lambda h: raw_value(h)[::2],
+    "a buffer": lambda h: memoryview(raw_value(h)),
+    "a weak reference": ref,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("first", [True, False])
+def test_what_somebody_holds_stays(way, first):
+    """If it is held when the gradient is compiled, or another time."""
+    for k in range(5):
+        w, held = Variable(X.T / N), []
+        with GradientTape() as tape:
+            h = np.tanh(X @ w)
+            if (k % 2 == 0) is first:
+                held.append(WAYS[way](h))
+                before = np.array(raw_value(h))
+            if way == "a weak reference":
+                keep = h if held else None
+            y = np.sum(h * h) + np.sum(h @ h)
+            del h
+        got = tape.gradient(y, w)
+        for x in held:
+            value = x() if way == "a weak reference" else x
+            expected = WAYS[way](tapec.constant(before)) if way != "a weak reference" else before
+            np.testing.assert_array_equal(np.asarray(value), np.asarray(expected))
+        z = np.tanh(X @ (X.T / N))
+        slope = (2.0 * z + z.sum(1) + z.sum(0)[:, None]) * (1.0 - z * z)
+        np.testing.assert_allclose(got.numpy(), X.T @ slope, rtol=1e-11, atol=1e-12)
+        keep = None
+    assert keep is None
+
+
+def test_targets_and_sources_stay():
+    x = tapec.constant(X)
+    for _ in range(3):
+        with GradientTape() as tape:
+            tape.watch(x)
+            h = np.tanh(x)
+            tape.watch(h)
+            y = h * h * 2.0
+        g = tape.gradient(y, [x, h])
+        np.testing.assert_array_equal(y.numpy(), np.tanh(X) ** 2 * 2.0)
+        np.testing.assert_array_equal(h.numpy(), np.tanh(X))
+        np.testing.assert_array_equal(x.numpy(), X)
+        np.testing.assert_allclose(g[0].numpy(), 4.0 * np.tanh(X) * (1.0 - np.tanh(X) ** 2), rtol=1e-12)
+
+
+def test_results_are_arrays_of_their_own():
+    """Two gradients never share memory, not even that of a value that both might live in."""
+    for _ in range(3):
+        u, v = Variable(X), Variable(X.T.copy())
+        with GradientTape() as tape:
+            y = np.sum(np.exp(u + v))
+        first, second = tape.gradient(y, [u, v])
+        assert not np.may_share_memory(first.numpy(), second.numpy())
+        first, second = raw_value(first), raw_value(second)
+        assert not np.may_share_memory(first, second)
+        assert first.flags.writeable and second.flags.writeable
+
+
+def test_variables_stay():
+    for _ in range(3):
+        tape, y, sources = recorded(PROGRAMS["products"])
+        tape.gradient(y, sources)
+        np.testing.assert_array_equal(sources[0].numpy(), X.T / N)
+
+
+def test_outer_tapes_have_all():
+    for _ in range(3):
+        w = tapec.constant(X / N)
+        with GradientTape() as outer:
+            outer.watch(w)
+            with GradientTape() as inner:
+                inner.watch(w)
+                y = np.sum(np.tanh(w @ w) ** 2)
+            g = np.sum(inner.gradient(y, w) ** 2)
+        got = outer.gradient(g, w).numpy()
+        expected = tapec.grad(lambda w: np.sum(tapec.grad(lambda w: np.sum(np.tanh(w @ w) ** 2))(w) ** 2))(X / N)
+        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-13)
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+def test_a_gradient_that_fails_leaves_the_tape_as_it_was():
+    w = Variable(X / N)
+    for _ in range(4):
+        with GradientTape() as tape:
+            h = np.tanh(w @ w)
+            y = np.sum(np.tanh(h) ** 3) + np.sqrt(np.sum(w * 0.0))
+            del h
+        with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+            tape.gradient(y, w)
+        before = np.getbufsize()
+        with np.errstate(all="ignore"):
+            got = tape.gradient(y, w).numpy()
+        assert np.getbufsize() == before
+        with GradientTape(persistent=True) as plain:
+            z = np.sum(np.tanh(np.tanh(w @ w)) ** 3) + np.sqrt(np.sum(w * 0.0))
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(got, plain.gradient(z, w).numpy())
+
+
+def test_cache_on_disk(tmp_path):
+    """What writes over its arguments is another entry than what does not."""
+    with tapec.settings(cache_dir=str(tmp_path / "cache")):
+        expected = None
+        for persistent in (True, False, False, True, False):
+            tapec.cache_clear()
+            tape, y, sources = recorded(PROGRAMS["layers"], persistent=persistent)
+            got = [g.numpy() for g in tape.gradient(y, sources)]
+            assert ("may write over" in (tape.source(y, sources))) is not persistent
+            expected = expected or got
+            for g, wanted in zip(got, expected, strict=True):
+                np.testing.assert_allclose(g, wanted, rtol=1e-12)
+        assert len([*(tmp_path / "cache").rglob("*.*")]) >= 2
+
+
+def test_compilations_are_counted():
+    tape, y, sources = recorded(PROGRAMS["layers"])
+    tape.gradient(y, sources)
+    before = tapec.cache_info().compilations
+    tape, y, sources = recorded(PROGRAMS["layers"], persistent=True)
+    for _ in range(2):
+        tape.gradient(y, sources)
+    assert tapec.cache_info().compilations == before + 1  # what leaves the values as they are
