@@ -23,7 +23,7 @@ from tapec.api.slices import IndexedSlices
 from tapec.api.variable import Variable
 from tapec.errors import TapeError, TapeValueError, at_user_line
 from tapec.ops.define import fold_objects
-from tapec.trace.idle import HABITS, finish
+from tapec.trace.idle import HABITS
 from tapec.trace.log import Log
 from tapec.trace.mends import surface
 from tapec.trace.recorder import CURRENT, Mark, Recorder, Token, pop, push
@@ -109,8 +109,8 @@ class GradientTape:
         self._leave()
 
     def _leave(self) -> None:
-        if self.log.due:
-            finish(self.log)
+        if self.log.offer is not None:
+            HABITS.finish(self.log)
         pop(self)
 
     def _here(self) -> None:

@@ -21,19 +21,19 @@ import numpy as np
 
 from tapec.errors import note_user_line
 from tapec.ir import Op
-from tapec.ir.types import type_of
 from tapec.ops import UFUNCS
 from tapec.ops.array import UNARY
-from tapec.trace.idle import Heir, what_is
+from tapec.trace.idle import HELD, Due, Heir, let_go_of, records_alone, what_is
 from tapec.trace.log import Gone, Log
 from tapec.trace.operators import OPERATORS
 from tapec.trace.recorder import current
 from tapec.trace.short import with_buffer
 from tapec.trace.tensor import READABLE, USER_FILES, Tensor, Unread, as_seen, raw_value, set_raw_value, user_frame, wrap
 
-__all__ = ["Lost", "Offer", "Spare"]
+__all__ = ["Lost", "Offer", "Spare", "finish", "follower"]
 
 _new = object.__new__
+_ndarray = np.ndarray
 
 
 class Lost(Unread):
@@ -62,64 +62,119 @@ class Spare(Unread):
         self.__class__ = Tensor  # type: ignore[assignment]
         op = UFUNCS.get(ufunc)
         if method == "__call__" and not kwargs and op is not None:
-            inputs = _read(inputs)
+            for x in inputs:
+                if type(x) in READABLE:
+                    inputs = tuple([x._tapec_read() if type(x) in READABLE else x for x in inputs])
+                    break
             out = _inherited(self, count, "call", op, inputs)
             if out is not None:
                 return out
         return self.__array_ufunc__(ufunc, method, *inputs, **kwargs)
 
 
-def _road(name: str, ufunc: np.ufunc, swapped: bool) -> Any:
+def _unary(name: str, ufunc: np.ufunc) -> Any:
     """An operator: as tensors have it where nothing is inherited."""
     op, plain = UFUNCS[ufunc], getattr(Tensor, name)
-    road = "reflected" if swapped else "operator"
 
-    def call(self: Spare, *other: Any) -> Any:
+    def call(self: Spare) -> Any:
         count = getrefcount(self)
         self.__class__ = Tensor  # type: ignore[assignment]
-        other = _read(other)
-        out = _inherited(self, count, road, op, (*other, self) if swapped else (self, *other))
-        return plain(self, *other) if out is None else out
+        out = _inherited(self, count, "unary", op, (self,))
+        return plain(self) if out is None else out
 
     return call
 
 
-def _read(operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple([x._tapec_read() if type(x) in READABLE else x for x in operands])
+def _binary(name: str, ufunc: np.ufunc, swapped: bool) -> Any:
+    op, plain = UFUNCS[ufunc], getattr(Tensor, name)
+    road = "reflected" if swapped else "operator"
+
+    def call(self: Spare, other: Any) -> Any:
+        count = getrefcount(self)
+        self.__class__ = Tensor  # type: ignore[assignment]
+        if type(other) in READABLE:
+            other = other._tapec_read()
+        out = _inherited(self, count, road, op, (other, self) if swapped else (self, other))
+        return plain(self, other) if out is None else out
+
+    return call
 
 
 for _name, (_ufunc, _) in OPERATORS.items():
-    setattr(Spare, f"__{_name}__", _road(f"__{_name}__", _ufunc, False))
+    setattr(Spare, f"__{_name}__", _binary(f"__{_name}__", _ufunc, False))
     if f"__r{_name}__" in vars(Tensor):
-        setattr(Spare, f"__r{_name}__", _road(f"__r{_name}__", _ufunc, True))
+        setattr(Spare, f"__r{_name}__", _binary(f"__r{_name}__", _ufunc, True))
 for _name, _ufunc in UNARY.items():
-    setattr(Spare, f"__{_name}__", _road(f"__{_name}__", _ufunc, False))
+    setattr(Spare, f"__{_name}__", _unary(f"__{_name}__", _ufunc))
 
 
-# -- offers -----------------------------------------------------------------------------------------------------------
+# -- what takes records -----------------------------------------------------------------------------------------------
+def follower(log: Log, due: dict[int, Due]) -> Callable[[tuple[Any, ...]], None]:
+    """Takes records, and does what is due, where it may: another program may be recorded this time."""
+    records = log.records
+    offer = log.offer = Offer(records, max(due))
+    keep = records.append
+
+    def append(entry: tuple[Any, ...]) -> None:
+        keep(entry)
+        now = len(records)
+        if offer.heir is not None:
+            offer.withdraw()
+            if now - 1 in due:
+                due[now - 1] = due[now - 1]._replace(heir=None)  # nor will it be made again
+        if now in due and records_alone(records):
+            values, heir = due[now]
+            if values:
+                let_go_of(values, records)
+            if heir is not None:
+                offer.make(heir)
+
+    return append
+
+
+def finish(log: Log) -> None:
+    """Nothing more is recorded: what was yet to come is due now."""
+    offer, records = log.offer, log.records
+    if offer.heir is not None:
+        offer.withdraw()
+    if not records_alone(records):
+        return
+    for heir in offer.taken:
+        t = records[heir.number][3]
+        if type(t) is Lost and getrefcount(t) + getweakrefcount(t) == HELD + 1 + heir.uses:
+            t._value = heir.left
+            t.__class__ = Tensor  # type: ignore[assignment]
+    count = len(records)
+    for n, (values, _) in log.due.items():
+        if n > count and values:
+            let_go_of(values, records)
+
+
 class Offer:
-    """Who may be the heir of what one of these records made, if it comes next."""
+    """Who may be the heir of what one of these records made, if it comes next, and who was. Nothing is due when more
+    than `last` records are there."""
 
-    __slots__ = ("heir", "records")
+    __slots__ = ("heir", "last", "records", "taken")
 
-    def __init__(self, records: list[tuple[Any, ...]]):
+    def __init__(self, records: list[tuple[Any, ...]], last: int):
         self.records = records
+        self.last = last
         self.heir: Heir | None = None
+        self.taken: list[Heir] = []
 
     def make(self, heir: Heir) -> None:
         """If the value is there, and nobody looks into it."""
         t = self.records[heir.number][3]
-        if type(t) is Tensor and type_of(t._value) == heir.type and t._link is None and not getweakrefcount(t):
+        if type(t) is Tensor and what_is(t._value) == heir.gives and t._link is None and not getweakrefcount(t):
             t.__class__ = Spare
             self.heir = heir
 
     def withdraw(self) -> None:
         """It has not come."""
-        if self.heir is not None:
-            t = self.records[self.heir.number][3]
-            self.heir = None
-            if type(t) is Spare:
-                t._tapec_read()
+        t = self.records[self.heir.number][3]  # type: ignore[union-attr]
+        self.heir = None
+        if type(t) is Spare:
+            t._tapec_read()
 
 
 def _inherited(t: Tensor, count: int, road: str, op: Op, inputs: tuple[Any, ...]) -> Tensor | None:
@@ -127,10 +182,10 @@ def _inherited(t: Tensor, count: int, road: str, op: Op, inputs: tuple[Any, ...]
     value = t._value
     alone = getrefcount(value)
     rec = current()
-    if t._mark is _MEASURING:
-        _found.append((road, count, alone))
-        return t
     if rec is None or rec.append is None or t._mark is not rec.mark:
+        if t._mark is _MEASURING:
+            _found.append((road, count, alone))
+            return t
         return None
     log: Log = rec.log
     offer = log.offer
@@ -139,17 +194,25 @@ def _inherited(t: Tensor, count: int, road: str, op: Op, inputs: tuple[Any, ...]
         return None
     if (count - heir.held, alone) != _FEWEST[road]:
         return None
-    values = [x._value if type(x) is Tensor else x for x in inputs]
-    if tuple(map(what_is, values)) != heir.takes or not (value.flags.owndata and value.flags.writeable):
+    values = []
+    for x, what in zip(inputs, heir.takes):
+        v = x._value if type(x) is Tensor else x
+        if ((v.shape, v.dtype) if type(v) is _ndarray else type(v)) != what:
+            return None
+        values.append(v)
+    flags = value.flags
+    if not (flags.owndata and flags.writeable):
         return None
     offer.heir = None
+    offer.taken.append(heir)
     t.__class__ = Lost
-    set_raw_value(t, Gone(heir.type, log))
+    set_raw_value(t, Gone(heir.left.type, log))
     try:
+        values.append(value)
         if heir.buffer is None:
-            op.numpy(*values, value)
+            op.numpy(*values)
         else:
-            with_buffer(heir.buffer, op.numpy, (*values, value))
+            with_buffer(heir.buffer, op.numpy, values)
     except Exception as error:
         note_user_line(error)
         raise
@@ -161,6 +224,8 @@ def _inherited(t: Tensor, count: int, road: str, op: Op, inputs: tuple[Any, ...]
     if code.co_filename not in USER_FILES:
         frame = user_frame(frame)
         code = frame.f_code
+    if len(log.records) == offer.last:
+        rec.append = log.append = log.records.append  # without looking what is due
     rec.append((op, as_seen(rec, inputs), (), out, code, frame.f_lasti))
     out._mark = rec.mark
     return out

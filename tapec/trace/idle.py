@@ -11,28 +11,28 @@ is compiled, and called with the same arguments.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 from weakref import getweakrefcount
 
 import numpy as np
 
-from tapec.ir import Op, Type
+from tapec.ir import Op
 from tapec.ir.types import type_of
 from tapec.trace.later import large_input
 from tapec.trace.log import Gone, Log
 from tapec.trace.recorder import current
 from tapec.trace.short import buffer_for
-from tapec.trace.tensor import Tensor, raw_value, set_raw_value
+from tapec.trace.tensor import Tensor, set_raw_value
 from tapec.tuples import NamedTuple
 
 __all__ = [
     "HABITS",
+    "HELD",
+    "Due",
     "Heir",
     "Idle",
     "Value",
-    "finish",
     "follow_trace",
     "forget",
     "forget_value",
@@ -41,6 +41,8 @@ __all__ = [
     "is_free",
     "large_values",
     "let_go",
+    "let_go_of",
+    "records_alone",
     "what_is",
 ]
 
@@ -62,15 +64,18 @@ class Value(NamedTuple):
 
 
 class Heir(NamedTuple):
-    """An operation that may take the memory of what the record of this `number` made, which is of this type, and in so
-    many places `held` by records. `takes` tells what its operands are; where it broadcasts one, `buffer` is how long
-    NumPy's buffer should be."""
+    """An operation that may take the memory of what the record of this `number` made, which is `held` in so many places
+    by records by then, and is read so often in all (`uses`). `takes` tells what its operands are, `gives` what the
+    result is, `left` what is left of the operand; `buffer` is how long NumPy's buffer should be, where it broadcasts
+    one."""
 
     number: int
+    uses: int
     held: int
     op: Op
-    takes: tuple[Any, ...]
-    type: Type
+    takes: list[Any]
+    gives: Any
+    left: Gone
     buffer: int | None
 
 
@@ -124,16 +129,18 @@ def idle_among(large: list[Value], log: Log, needed: set[int]) -> Idle | None:
     for value in idle:
         number, size = value.record, value.left.type.nbytes
         reader = last.get(id(records[number][3]), number)
-        heir = _heir(log, number, reader, value.left.type) if size >= SPARE and reader > number else None
+        heir = _heir(log, value, reader) if size >= SPARE and reader > number else None
         if heir is not None:
             heirs.setdefault(reader, heir)
-        if reader <= number + NEAR and (size >= EARLY or heir is not None):
+        if size >= EARLY and reader <= number + NEAR:
             due.setdefault(reader + 2, []).append(value)  # it has returned when the next operation is recorded
     return Idle(tuple(idle), {n: Due(tuple(due.get(n, ())), heirs.get(n)) for n in sorted({*due, *heirs})})
 
 
-def _heir(log: Log, number: int, reader: int, t: Type) -> Heir | None:
-    """The last operation that reads what a record made, if it makes the like element by element."""
+def _heir(log: Log, value: Value, reader: int) -> Heir | None:
+    """The last operation that reads a value, if it makes the like element by element."""
+    number, _, uses, left = value
+    t = left.type
     made = log.records[number][3]
     op, inputs, _, out, *_ = log.records[reader]
     slot = log.slot_of(out)
@@ -141,20 +148,17 @@ def _heir(log: Log, number: int, reader: int, t: Type) -> Heir | None:
         return None  # NumPy takes eight times as long for signs in place
     if log.type_of(slot) != t or len(inputs) > 2:
         return None
-    takes = [log.held[k] if (k := log.slot_of(x)) is not None else x for x in inputs]
+    takes = [what_is(log.held[k] if (k := log.slot_of(x)) is not None else x) for x in inputs]
     held = 1 + sum([x is made for entry in log.records[number + 1 : reader] for x in entry[1]])
-    found = tuple(map(what_is, takes))
-    broadcasts = any([type(what) is tuple and what[0] not in ((), t.shape) for what in found])
-    return Heir(number, held, op, found, t, buffer_for(t.size) if broadcasts else None)
+    broadcasts = any([type(what) is tuple and what[0] not in ((), t.shape) for what in takes])
+    return Heir(number, uses, held, op, takes, (t.shape, t.dtype), left, buffer_for(t.size) if broadcasts else None)
 
 
 def what_is(value: Any) -> Any:
     """Shape and dtype of an array, the class of a number."""
-    if type(value) is Gone:
-        value = value.type
-    elif type(value) is not np.ndarray:
-        return type(value)
-    return value.shape, value.dtype
+    if type(value) is np.ndarray:
+        return value.shape, value.dtype
+    return (value.type.shape, value.type.dtype) if type(value) is Gone else type(value)
 
 
 def _references(values: Any, k: int) -> int:
@@ -170,6 +174,8 @@ def let_go(log: Log, idle: Idle) -> None:
     """Drop those of these values that nobody but the log holds."""
     objects = log.objects
     for value in idle.values:
+        if type(log.held[value.slot]) is Gone and type(objects[value.slot]) is Tensor:
+            continue
         if _references(objects, value.slot) == HELD + 1 + value.uses:  # and the record
             forget_value(log, value)
 
@@ -203,24 +209,30 @@ def forget(log: Log) -> None:
 class Habits:
     """What is due to go in logs, by the place in the user's program where a tape is entered.
 
-    Places are noted from when one is worth it: who never has large values does not pay for it.
+    Places are noted from when one is worth it: who never has large values does not pay for it. `follower` takes the
+    records then, to which `finish` is the end.
     """
 
     def __init__(self) -> None:
         self.worth_it = False
+        self.follower: Any = None
+        self.finish: Any = None
         self._due: dict[Any, dict[int, Due]] = {}
 
     def follow(self, place: Any, log: Log) -> None:
         """Let an empty log do as the last one should have done that began here."""
         due = self._due.get(place)
         if due:
-            log.due, log.gone, log.append = due, True, _follower(log, due)
+            log.due, log.gone, log.append = due, True, self.follower(log, due)
 
     def learn(self, place: Any, due: dict[int, Due]) -> None:
         """What began here has these values to let go."""
-        self.worth_it = True
-        if place is None:
-            return  # it was entered before places were noted
+        if self.follower is None:
+            from tapec.trace import heirs  # most programs have no large values
+
+            self.worth_it, self.follower, self.finish = True, heirs.follower, heirs.finish
+        if place is None or self._due.get(place) is due:
+            return  # it was entered before places were noted; or it did so
         while len(self._due) >= MOST:
             self._due.pop(next(iter(self._due)), None)
         self._due[place] = due
@@ -229,63 +241,22 @@ class Habits:
 HABITS = Habits()
 
 
-def _follower(log: Log, due: dict[int, Due]) -> Callable[[tuple[Any, ...]], None]:
-    """Takes records, and does what is due, where it may: another program may be recorded this time."""
-    from tapec.trace.heirs import Offer  # most programs have no large values
-
-    records = log.records
-    offer = log.offer = Offer(records)
-    keep = records.append
-
-    def append(entry: tuple[Any, ...]) -> None:
-        keep(entry)
-        if offer.heir is not None:
-            offer.withdraw()
-            before = len(records) - 1
-            if before in due:
-                due[before] = due[before]._replace(heir=None)  # nor will it be made again
-        now = due.get(len(records))
-        if now is not None and _records_alone(records):
-            _let_go_of(now.values, records)
-            if now.heir is not None:
-                offer.make(now.heir)
-
-    return append
-
-
-def finish(log: Log) -> None:
-    """Nothing more is recorded: what was yet to come is due now."""
-    if log.offer is not None:
-        log.offer.withdraw()
-    for n, (values, _) in log.due.items() if _records_alone(log.records) else ():
-        if n > len(log.records):
-            _let_go_of(values, log.records)
-
-
-def _records_alone(records: list[tuple[Any, ...]]) -> bool:
+def records_alone(records: list[tuple[Any, ...]]) -> bool:
     """Is it these alone that records go to? Others may need values that nobody needs here."""
     rec = current()
     return rec is not None and rec.append is not None and rec.log.records is records
 
 
-def _let_go_of(values: tuple[Value, ...], records: list[tuple[Any, ...]]) -> None:
+def let_go_of(values: tuple[Value, ...], records: list[tuple[Any, ...]]) -> None:
+    """Drop those of these values that are there, and that nobody but these records holds."""
     for number, _, _, left in values:
         if number < len(records) and _references(records, number) == HELD:
-            if _is_free(records[number], left, records[number + 1 :]):
-                _drop(records[number][3], left)
-
-
-def _is_free(made: tuple[Any, ...], left: Gone, later: list[tuple[Any, ...]]) -> bool:
-    """Is the result such a value, and does nobody hold it but these records?"""
-    if not isinstance(made[3], Tensor):
-        return False
-    value = raw_value(made[3])
-    if type(value) is Gone:
-        if value.log is None or value.type != left.type:
-            return False
-    elif type(made[3]) is not Tensor or type_of(value) != left.type:
-        return False
-    return _references(made, 3) == HELD + sum([x is made[3] for entry in later for x in entry[1]])
+            made = records[number]
+            t = made[3]
+            if type(t) is Tensor and type_of(t._value) == left.type:
+                reads = sum([x is t for entry in records[number + 1 :] for x in entry[1]])
+                if _references(made, 3) == HELD + 1 + reads:
+                    t._value = left
 
 
 # -- traced functions -------------------------------------------------------------------------------------------------
@@ -307,7 +278,7 @@ def follow_trace(log: Log, pending: list[Any]) -> None:
 
     def look(entry: tuple[Any, ...]) -> None:
         nonlocal over
-        over = over or len(entry) > 6 or not _records_alone(records)
+        over = over or len(entry) > 6 or not records_alone(records)
         if over:
             read.clear()
             return

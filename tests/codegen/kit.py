@@ -54,23 +54,20 @@ def check(graph: Graph, *values: Any, **options: Any) -> Any:
             got = compiled.function(*values)
     except Exception as error:
         raise AssertionError(f"{error!r}\n{graph}\n{compiled.source}") from error
-    ceded = options.get("ceded", ())
-    kept, values = zip(
-        *[(k, v) for i, k, v in zip(graph.inputs, kept, values, strict=True) if i not in ceded] or [()] * 2
-    )
+    lasting = [k for k, i in enumerate(graph.inputs) if i not in options.get("ceded", ())]
     assert type(got) is tuple and len(got) == len(wanted), compiled.source
     for g, w, node in zip(got, wanted, graph.outputs, strict=True):
         t: Type = node.type
         assert isinstance(g, np.ndarray if t.shape else np.generic), f"{type(g)} for {t}\n{compiled.source}"
         assert g.shape == t.shape and g.dtype == t.dtype, f"{g.shape} {g.dtype} for {t}\n{compiled.source}"
         close(g, w, compiled.source)
-    for v, k in zip(values, kept, strict=True):
-        np.testing.assert_array_equal(v, k, err_msg=f"an input was written\n{compiled.source}")
+    for k in lasting:
+        np.testing.assert_array_equal(values[k], kept[k], err_msg=f"an input was written\n{compiled.source}")
     arrays = [g for g in got if g.ndim]
     constants = list(compiled.constants.values())
-    for k, g in enumerate(arrays):
+    for n, g in enumerate(arrays):
         assert g.flags.writeable, compiled.source
-        for other in [*values, *constants, *arrays[:k]]:
+        for other in [*[values[k] for k in lasting], *constants, *arrays[:n]]:
             assert not np.shares_memory(g, other), f"an output is not fresh\n{compiled.source}"
     return compiled
 
