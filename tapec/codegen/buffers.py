@@ -18,7 +18,7 @@ from tapec.ir.types import Type
 __all__ = ["Buffers"]
 
 AHEAD = 8  # operations to look through for the name that a buffer ends up with
-SPENT = 1 << 16  # bytes of a dead array that is worth a line to let go of it, where no later value takes its memory,
+SPENT = 1 << 14  # bytes of a dead array that is worth a line to let go of it, where no later value takes its memory,
 SHARE = 8  # if it is this part of all that there is, and as much of it is made later
 
 

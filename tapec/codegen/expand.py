@@ -9,6 +9,9 @@ difference, so these are kept within bounds beyond which log(2) is less than a r
 
 Sums and extremes along a short last axis and others, as those of squares of pixels, loop over a few elements at a time.
 Slices are added up, or compared, twenty times as fast.
+
+`np.convolve(t, x[::-1], "valid")`, the gradient of a convolution by its filter, copies the signal twice when it is the
+longer: NumPy turns the shorter round, and what is turned has to lie in order. `np.correlate(x, t)` does neither.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tapec.ir import Graph, Node, constant, get_op, is_literal, replaced
+from tapec.codegen.items import no_run
+from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, replaced
 from tapec.ir.index import Slice
 from tapec.ir.types import Type
 from tapec.ops.indexing import FULL_SLICE
@@ -44,10 +48,11 @@ def expanded(graph: Graph) -> Graph:
 def _in_parts(_: Node, node: Node, nodes: list[Node]) -> Node:
     """What does the same as a slow operation; the last of its nodes is called like it."""
 
-    def made(name: str, *inputs: Node, shape: tuple[int, ...] = node.type.shape, params: Any = ()) -> Node:
+    def made(what: str | Op, *inputs: Node, shape: tuple[int, ...] = node.type.shape, params: Any = ()) -> Node:
+        op = get_op(what) if isinstance(what, str) else what
         t = node.type if shape == node.type.shape else Type(shape, node.type.dtype)
         nodes.extend([i for i in inputs if is_literal(i)])
-        nodes.append(Node(get_op(name), inputs, params, t, node.origin, None, node.role))
+        nodes.append(Node(op, inputs, params, t, node.origin, None, node.role))
         return nodes[-1]
 
     found = _SLOW[node.op.name][1](node, made)
@@ -134,8 +139,35 @@ def _slices_in_turn(node: Node, made: Make) -> Node:
     return x
 
 
+# -- convolution with what is turned round ----------------------------------------------------------------------------
+CORRELATION = Op(name="correlation", run=no_run, rule=no_run, kind="product", source="np.correlate({0}, {1})")
+TURNED = (("index", (Slice(None, None, -1),)),)
+
+
+def _turned_operand(node: Node) -> int | None:
+    """Which operand is turned round, and no shorter than the other, if they are real numbers."""
+    if node.param("mode") != "valid" or node.type.dtype.char not in "fd":
+        return None
+    for k, i in enumerate(node.inputs):
+        other = node.inputs[1 - k]
+        if i.op.name == "getitem" and i.params == TURNED and i.type.size >= other.type.size:
+            return k if i.type.dtype == other.type.dtype == node.type.dtype else None
+    return None
+
+
+def _turns_the_longer(node: Node) -> bool:
+    return _turned_operand(node) is not None
+
+
+def _correlated(node: Node, made: Make) -> Node:
+    """np.correlate(x, t)[::-1]"""
+    k = _turned_operand(node) or 0
+    return made("getitem", made(CORRELATION, node.inputs[k].inputs[0], node.inputs[1 - k]), params=TURNED)
+
+
 _SLOW: dict[str, tuple[Callable[[Node], Any], Callable[[Node, Make], Node]]] = {
     "roll": (_rolls_little, _slices_in_turn),
+    "convolve": (_turns_the_longer, _correlated),
     "logaddexp": (_adds_exponentials, _softened_maximum),
     **dict.fromkeys(_JOINED, (_joins_few, _slices_joined)),
 }

@@ -140,3 +140,36 @@ def test_what_is_taken_apart_keeps_its_name():
     graph = graph_of(lambda x: np.roll(x, 1), ROLLED[0])
     graph.outputs[0].name = "d_x"
     assert expanded(graph).outputs[0].name == "d_x"
+
+
+# -- convolution with what is turned round ----------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("n, m", [(40, 7), (40, 8), (9, 9), (12, 1)])
+def test_a_convolution_with_a_long_array_turned_round(n, m, dtype):
+    """NumPy would copy both."""
+    signal, taps = x[1, :n].astype(dtype), x[2, :m].astype(dtype)
+    for f in (lambda s, t: np.convolve(t, s[::-1], "valid"), lambda s, t: np.convolve(s[::-1], t, "valid")):
+        compiled = check(graph_of(f, signal, taps), signal, taps)
+        assert "np.correlate(x, y)[::-1]" in compiled.source and "convolve" not in compiled.source
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda s, t: np.convolve(s, t[::-1], "valid"),  # the shorter one: NumPy turns it round again
+        lambda s, t: np.convolve(t, s[::-1]),
+        lambda s, t: np.convolve(t, s[::-1], "same"),
+        lambda s, t: np.convolve(t, s[::-2], "valid"),
+        lambda s, t: np.convolve(t * 1j, s[::-1], "valid"),
+    ],
+)
+def test_other_convolutions_are_left_as_they_are(f):
+    signal, taps = x[1, :40], x[2, :7]
+    assert "np.convolve" in check(graph_of(f, signal, taps), signal, taps).source
+
+
+def test_the_gradient_by_a_filter():
+    signal, taps = x[1, :40], x[2, :7]
+    graph = gradient_of(lambda s, t: np.sum(np.convolve(s, t, "valid") ** 2), signal, taps)
+    source = check(graph, signal, taps).source
+    assert "np.correlate(x, " in source and "[::-1], 'valid')" not in source
