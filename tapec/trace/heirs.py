@@ -112,7 +112,7 @@ for _name, _ufunc in UNARY.items():
 def follower(log: Log, due: dict[int, Due]) -> Callable[[tuple[Any, ...]], None]:
     """Takes records, and does what is due, where it may: another program may be recorded this time."""
     records = log.records
-    offer = log.offer = Offer(records, max(due))
+    offer = log.offer = Offer(records, max(due, default=0))
     keep = records.append
 
     def append(entry: tuple[Any, ...]) -> None:
@@ -120,14 +120,15 @@ def follower(log: Log, due: dict[int, Due]) -> Callable[[tuple[Any, ...]], None]
         now = len(records)
         if offer.heir is not None:
             offer.withdraw()
-            if now - 1 in due:
-                due[now - 1] = due[now - 1]._replace(heir=None)  # nor will it be made again
-        if now in due and records_alone(records):
-            values, heir = due[now]
-            if values:
-                let_go_of(values, records)
-            if heir is not None:
-                offer.make(heir)
+            before = due.get(now - 1)
+            if before is not None:
+                due[now - 1] = before._replace(heir=None)  # nor will it be made again
+        found = due.get(now)  # threads that record the like here share it
+        if found is not None and records_alone(records):
+            if found.values:
+                let_go_of(found.values, records)
+            if found.heir is not None:
+                offer.make(found.heir)
 
     return append
 
@@ -145,7 +146,7 @@ def finish(log: Log) -> None:
             t._value = heir.left
             t.__class__ = Tensor  # type: ignore[assignment]
     count = len(records)
-    for n, (values, _) in log.due.items():
+    for n, (values, _) in tuple(log.due.items()):
         if n > count and values:
             let_go_of(values, records)
 
@@ -208,11 +209,10 @@ def _inherited(t: Tensor, count: int, road: str, op: Op, inputs: tuple[Any, ...]
     t.__class__ = Lost
     set_raw_value(t, Gone(heir.left.type, log))
     try:
-        values.append(value)
         if heir.buffer is None:
-            op.numpy(*values)
+            op.numpy(*values, out=value)
         else:
-            with_buffer(heir.buffer, op.numpy, values)
+            with_buffer(heir.buffer, op.numpy, values, out=value)
     except Exception as error:
         note_user_line(error)
         raise

@@ -24,11 +24,11 @@ def buffer_for(size: int) -> int | None:
     return None if size >= PART * USUAL else max(LEAST, size // PART // STEP * STEP)
 
 
-def with_buffer(length: int, function: Callable[..., Any], values: Any) -> Any:
+def with_buffer(length: int, function: Callable[..., Any], values: Any, **options: Any) -> Any:
     """What a function gives while NumPy's buffers have this length."""
     before = np.setbufsize(length)
     try:
-        return function(*values)
+        return function(*values, **options)
     finally:
         np.setbufsize(before)
 
@@ -39,10 +39,10 @@ except ImportError:
     pass
 else:
 
-    def with_buffer(length: int, function: Callable[..., Any], values: Any) -> Any:
+    def with_buffer(length: int, function: Callable[..., Any], values: Any, **options: Any) -> Any:
         """The same in a quarter of the time: as `np.setbufsize` does it, and back to what was there."""
         before = _extobj_contextvar.set(_make_extobj(bufsize=length))
         try:
-            return function(*values)
+            return function(*values, **options)
         finally:
             _extobj_contextvar.reset(before)

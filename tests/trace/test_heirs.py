@@ -128,6 +128,7 @@ PROGRAMS = {
     "read before": lambda w, b: (lambda z: np.sum(np.tanh(z + b)) + np.sum(z[0]))(w @ w),
     "comparison": lambda w, b: np.sum(np.where(w @ w + b > 0, w, b)),
     "relu": lambda w, b: np.sum(np.maximum(w @ w + b, 0.0) * w),
+    "looked at alone": lambda w, b: np.sum(w * b) + np.sum(np.minimum(np.maximum(w @ w, 0.0), b) > 0.1),
     "plain operands": lambda w, b: np.sum(np.tanh(X @ w + X) * (X + b)),
     "residual": lambda w, b: np.sum(np.tanh(w + np.tanh(w @ w + b))),
     "views": lambda w, b: np.sum(np.tanh((w @ w + b).T * b) + (w @ w).reshape(-1, N)),
@@ -147,6 +148,7 @@ def test_gradients_are_the_same(name, dtype):
 def test_what_is_taken():
     assert agree(PROGRAMS["layers"])[:2] == ["matmul", "add"]
     assert agree(PROGRAMS["relu"]) == ["matmul"]
+    assert agree(PROGRAMS["looked at alone"]) == ["matmul", "maximum"]
 
 
 def test_another_program_at_the_same_place():
