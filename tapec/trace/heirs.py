@@ -23,7 +23,7 @@ from tapec.errors import note_user_line
 from tapec.ir import Op
 from tapec.ops import UFUNCS
 from tapec.ops.array import UNARY
-from tapec.trace.idle import HELD, Due, Heir, let_go_of, records_alone, what_is
+from tapec.trace.idle import HELD, Due, Heir, let_go_of, records_alone
 from tapec.trace.log import Gone, Log
 from tapec.trace.operators import OPERATORS
 from tapec.trace.recorder import current
@@ -124,11 +124,12 @@ def follower(log: Log, due: dict[int, Due]) -> Callable[[tuple[Any, ...]], None]
             if before is not None:
                 due[now - 1] = before._replace(heir=None)  # nor will it be made again
         found = due.get(now)  # threads that record the like here share it
-        if found is not None and records_alone(records):
-            if found.values:
-                let_go_of(found.values, records)
-            if found.heir is not None:
-                offer.make(found.heir)
+        if found is not None:
+            values, heir = found
+            if values and records_alone(records):
+                let_go_of(values, records)
+            if heir is not None:
+                offer.make(heir)
 
     return append
 
@@ -143,7 +144,7 @@ def finish(log: Log) -> None:
     for heir in offer.taken:
         t = records[heir.number][3]
         if type(t) is Lost and getrefcount(t) + getweakrefcount(t) == HELD + 1 + heir.uses:
-            t._value = heir.left
+            set_raw_value(t, heir.left)
             t.__class__ = Tensor  # type: ignore[assignment]
     count = len(records)
     for n, (values, _) in tuple(log.due.items()):
@@ -166,9 +167,11 @@ class Offer:
     def make(self, heir: Heir) -> None:
         """If the value is there, and nobody looks into it."""
         t = self.records[heir.number][3]
-        if type(t) is Tensor and what_is(t._value) == heir.gives and t._link is None and not getweakrefcount(t):
-            t.__class__ = Spare
-            self.heir = heir
+        if type(t) is Tensor and t._link is None and not getweakrefcount(t):
+            value = t._value
+            if type(value) is _ndarray and (value.shape, value.dtype) == heir.gives:
+                t.__class__ = Spare
+                self.heir = heir
 
     def withdraw(self) -> None:
         """It has not come."""
