@@ -2,10 +2,11 @@
 
 `np.tanh(x @ w + b)` records three arrays, and its gradient takes the last. The other two would be held to its end. A
 tape that is entered where one recorded the like before lets go of each as soon as the last operation that reads it is
-over, or lets that compute in its memory (see `heirs`); of the rest when its gradient runs. What somebody asks for after
-all is computed again. Of a traced function it
-is the structure that is kept: it lets go of what its run computed as soon as the user does, and of the rest before that
-is compiled, and called with the same arguments.
+over, or lets that compute in its memory (see `heirs`); of the rest when its gradient runs. What the gradient takes it
+may write over. What somebody asks for after all is computed again.
+
+Of a traced function it is the structure that is kept: it lets go of what its run computed as soon as the user does, and
+of the rest before that is compiled, and called with the same arguments.
 """
 
 from __future__ import annotations
