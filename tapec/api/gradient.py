@@ -12,7 +12,7 @@ from tapec.api.first_sight import place_of
 from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
 from tapec.api.structures import Structure, structure_of
-from tapec.trace.idle import HABITS, idle_among, is_free, large_values, let_go
+from tapec.trace.idle import HABITS, free_among, idle_among, is_free, large_values, let_go
 from tapec.trace.recorder import current
 from tapec.trace.tensor import Tensor, wrap
 
@@ -153,7 +153,7 @@ def whole(request: Request) -> Segment:
 def _whole(forward: Forward, request: Request) -> Segment:
     given = (request.seeds is not None,) * len(request.targets)
     large = large_values(request.log)
-    free = [v for v in large if is_free(request.log, v)] if request.is_last else ()
+    free = free_among(large, request.log) if request.is_last else ()
     made = segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request), free=free)
     made.idle = idle_among(large, request.log, made.needs)
     return made

@@ -13,7 +13,7 @@ from tapec.ir import INPUT, Graph, Node, Type, get_op
 __all__ = ["factored"]
 
 LEAST = 1 << 17  # bytes from which one array less is worth it: small ones are multiplied by rows more slowly
-CEDED = 1 << 13  # and where the caller still has all that it recorded, when the product may be computed in one of those
+CEDED = 1 << 14  # and where the caller still has all that it recorded, when the product may be computed in one of those
 
 
 def factored(graph: Graph, ceded: Collection[Node] = ()) -> Graph:

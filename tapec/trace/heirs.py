@@ -28,7 +28,7 @@ from tapec.trace.log import Gone, Log
 from tapec.trace.operators import OPERATORS
 from tapec.trace.recorder import current
 from tapec.trace.short import with_buffer
-from tapec.trace.tensor import READABLE, USER_FILES, Tensor, Unread, as_seen, raw_value, set_raw_value, user_frame, wrap
+from tapec.trace.tensor import READABLE, USER_FILES, Tensor, Unread, raw_value, set_raw_value, user_frame, wrap
 
 __all__ = ["Lost", "Offer", "Spare", "finish", "follower"]
 
@@ -61,11 +61,10 @@ class Spare(Unread):
         count = getrefcount(self)
         self.__class__ = Tensor  # type: ignore[assignment]
         op = UFUNCS.get(ufunc)
-        if method == "__call__" and not kwargs and op is not None:
-            for x in inputs:
+        if method == "__call__" and not kwargs and op is not None and len(inputs) <= 2:
+            for k, x in enumerate(inputs):
                 if type(x) in READABLE:
-                    inputs = tuple([x._tapec_read() if type(x) in READABLE else x for x in inputs])
-                    break
+                    inputs = (*inputs[:k], x._tapec_read(), *inputs[k + 1 :])
             out = _inherited(self, count, "call", op, inputs)
             if out is not None:
                 return out
@@ -198,15 +197,20 @@ def _inherited(t: Tensor, count: int, road: str, op: Op, inputs: tuple[Any, ...]
         return None
     if (count - heir.held, alone) != _FEWEST[road]:
         return None
-    values = []
-    for x, what in zip(inputs, heir.takes):
-        v = x._value if type(x) is Tensor else x
-        if ((v.shape, v.dtype) if type(v) is _ndarray else type(v)) != what:
-            return None
-        values.append(v)
-    flags = value.flags
-    if not (flags.owndata and flags.writeable):
+    if value.base is not None:
         return None
+    at = heir.other
+    if at is None:
+        values: Any = (value,)
+    else:
+        x = inputs[at]
+        v = x._value if type(x) is Tensor else x
+        if ((v.shape, v.dtype) if type(v) is _ndarray else type(v)) != heir.takes:
+            return None
+        values = (v, value) if at == 0 else (value, v)
+        if v is x and type(x) is _ndarray:
+            x = log.seen(x)
+            inputs = (x, t) if at == 0 else (t, x)
     offer.heir = None
     offer.taken.append(heir)
     t.__class__ = Lost
@@ -229,7 +233,7 @@ def _inherited(t: Tensor, count: int, road: str, op: Op, inputs: tuple[Any, ...]
         code = frame.f_code
     if len(log.records) == offer.last:
         rec.append = log.append = log.records.append  # without looking what is due
-    rec.append((op, as_seen(rec, inputs), (), out, code, frame.f_lasti))
+    rec.append((op, inputs, (), out, code, frame.f_lasti))
     out._mark = rec.mark
     return out
 

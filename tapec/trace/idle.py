@@ -18,7 +18,7 @@ from weakref import getweakrefcount
 
 import numpy as np
 
-from tapec.ir import Op
+from tapec.ir import Op, Type
 from tapec.ir.types import type_of
 from tapec.trace.later import large_input
 from tapec.trace.log import Gone, Log
@@ -37,6 +37,7 @@ __all__ = [
     "follow_trace",
     "forget",
     "forget_value",
+    "free_among",
     "idle_among",
     "idle_values",
     "is_free",
@@ -44,11 +45,10 @@ __all__ = [
     "let_go",
     "let_go_of",
     "records_alone",
-    "what_is",
 ]
 
 LARGE = 1 << 12  # bytes from which an array is worth the look
-SPARE = 1 << 13  # from which it may be that of an heir,
+SPARE = 1 << 14  # from which its memory is worth being written over,
 EARLY = 1 << 18  # and from which it is let go of while others are recorded,
 NEAR = 32  # if that many operations later nobody reads it
 KINDS = ("elementwise", "reduction", "layout", "product", "indexing")  # of ops that are done again at any time
@@ -66,16 +66,17 @@ class Value(NamedTuple):
 
 class Heir(NamedTuple):
     """An operation that may take the memory of what the record of this `number` made, which is `held` in so many places
-    by records by then, and is read so often in all (`uses`). `takes` tells what its operands are, `gives` what the
-    result is, `left` what is left of the operand; `buffer` is how long NumPy's buffer should be, where it broadcasts
-    one."""
+    by records by then, and is read so often in all (`uses`). It `gives` the like. `takes` tells what the `other`
+    operand is, if there is one; `left` is what is left of the value. Where it broadcasts, NumPy's buffer should have
+    the length `buffer`."""
 
     number: int
     uses: int
     held: int
     op: Op
-    takes: list[Any]
     gives: Any
+    other: int | None
+    takes: Any
     left: Gone
     buffer: int | None
 
@@ -149,17 +150,20 @@ def _heir(log: Log, value: Value, reader: int) -> Heir | None:
         return None  # NumPy takes eight times as long for signs in place
     if log.type_of(slot) != t or len(inputs) > 2:
         return None
-    takes = [what_is(log.held[k] if (k := log.slot_of(x)) is not None else x) for x in inputs]
     held = 1 + sum([x is made for entry in log.records[number + 1 : reader] for x in entry[1]])
-    broadcasts = any([type(what) is tuple and what[0] not in ((), t.shape) for what in takes])
-    return Heir(number, uses, held, op, takes, (t.shape, t.dtype), left, buffer_for(t.size) if broadcasts else None)
+    other = None if len(inputs) == 1 else 1 - [x is made for x in inputs].index(True)
+    takes = None if other is None else _what_is(log, inputs[other])
+    broadcasts = type(takes) is tuple and takes[0] not in ((), t.shape)
+    buffer = buffer_for(t.size) if broadcasts else None
+    return Heir(number, uses, held, op, (t.shape, t.dtype), other, takes, left, buffer)
 
 
-def what_is(value: Any) -> Any:
+def _what_is(log: Log, operand: Any) -> Any:
     """Shape and dtype of an array, the class of a number."""
-    if type(value) is np.ndarray:
-        return value.shape, value.dtype
-    return (value.type.shape, value.type.dtype) if type(value) is Gone else type(value)
+    slot = log.slot_of(operand)
+    value = operand if slot is None else log.held[slot]
+    value = value.type if type(value) is Gone else value
+    return (value.shape, value.dtype) if type(value) in (np.ndarray, Type) else type(value)
 
 
 def _references(values: Any, k: int) -> int:
@@ -184,6 +188,11 @@ def let_go(log: Log, idle: Idle) -> None:
 def forget_value(log: Log, value: Value) -> None:
     log.held[value.slot] = value.left
     _drop(log.objects[value.slot], value.left)
+
+
+def free_among(large: list[Value], log: Log) -> list[Value]:
+    """Those of large values that are worth being written over, and may be."""
+    return [value for value in large if value.left.type.nbytes >= SPARE and is_free(log, value)]
 
 
 def is_free(log: Log, value: Value) -> bool:

@@ -38,11 +38,16 @@ try:
 except ImportError:
     pass
 else:
+    _known: dict[int, tuple[Any, Any]] = {}  # by length: what was in force, and what was made of it
 
     def with_buffer(length: int, function: Callable[..., Any], values: Any, **options: Any) -> Any:
-        """The same in a quarter of the time: as `np.setbufsize` does it, and back to what was there."""
-        before = _extobj_contextvar.set(_make_extobj(bufsize=length))
+        """The same in a fifth of the time: as `np.setbufsize` does it, and back to what was there."""
+        now = _extobj_contextvar.get()
+        known = _known.get(length)
+        if known is None or known[0] is not now:
+            known = _known[length] = now, _make_extobj(bufsize=length)
+        _extobj_contextvar.set(known[1])
         try:
             return function(*values, **options)
         finally:
-            _extobj_contextvar.reset(before)
+            _extobj_contextvar.set(now)
