@@ -14,7 +14,6 @@ from tapec.api.segment import Rows, Segment
 from tapec.api.structures import CACHE
 from tapec.api.variable import Variable
 from tapec.config import code_settings, in_force
-from tapec.trace.log import Gone
 from tapec.trace.tensor import Tensor
 from tapec.tuples import NamedTuple
 
@@ -77,14 +76,10 @@ class Road:
         """Is the code for these numbers? In another thread one may just have been seen to change."""
         return self.structure.variants.made.get((None, self.literals)) is self.code
 
-    def lacks(self, held: list[Any]) -> bool:
-        """Is a value that the code takes held no longer?"""
-        return any([type(held[k]) is Gone for k in self.code.needs])
-
     def follow(self, tape: Any, target: Any, sources: Any) -> Any:
         """The gradients, in the structure of the sources; None where the way leads elsewhere."""
         log = tape.log
-        if target is not log.objects[self.goal] or log.behind or (log.gone and self.lacks(log.held)):
+        if target is not log.objects[self.goal] or log.behind:
             return None
         kind = type(sources)
         given = sources if kind is list or kind is tuple else (sources,)
