@@ -35,7 +35,7 @@ class Request:
 
     def __init__(self, tape: Any, targets: list[Any], seeds: list[Tensor] | None, sources: list[Any]):
         log = self.log = tape.log
-        self.is_last = not tape._persistent and current() is None
+        self.is_last = is_last(tape)
         if log.behind:
             with _SCANNING:
                 log.scan()
@@ -162,9 +162,9 @@ def _whole(forward: Forward, request: Request) -> Segment:
 def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> tuple[Segment, dict[int, Any]]:
     """Run the code of a gradient; gives what ran, and what it found. Where nobody asks for more, large values go before
     that, and others in time when the like is recorded again; those that the code takes may be written over."""
-    is_last = not tape._persistent and current() is None
-    code = fitting(code, log, is_last)
-    if not is_last:
+    last = is_last(tape)
+    code = fitting(code, log, last)
+    if not last:
         return code, run(code, log, seeds)
     if code.idle is not None:
         let_go(log, code.idle)
@@ -177,9 +177,14 @@ def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> tuple[Segme
         raise
 
 
-def fitting(code: Segment, log: Any, is_last: bool) -> Segment:
+def is_last(tape: Any) -> bool:
+    """Will nobody ask this recording for more, neither the user nor what records now?"""
+    return not tape._persistent and current() is None
+
+
+def fitting(code: Segment, log: Any, last: bool) -> Segment:
     """The same, if nobody needs what it may write over; else what leaves all values as they are."""
-    if not code.ceded or (is_last and all([is_free(log, v) for v in code.ceded])):
+    if not code.ceded or (last and all([is_free(log, v) for v in code.ceded])):
         return code
     return code.lasting
 

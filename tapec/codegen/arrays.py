@@ -66,8 +66,8 @@ def array_function(
     size = None if checked else buffer_size(whole.nodes)
     if size is not None or quiet:
         body = with_errors(quiet, size, body)
-    spent = tuple([called[i] for i in graph.inputs if i in plan.ceded])
-    return Function(name, params, body, constants, Cost(flops_of(whole), lowering.moved, lowering.peak), spent)
+    cost = Cost(flops_of(whole), lowering.moved, lowering.peak)
+    return Function(name, params, body, constants, cost, tuple([called[i] for i in graph.inputs if i in plan.ceded]))
 
 
 def with_flat_places(graph: Graph) -> Graph:

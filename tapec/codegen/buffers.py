@@ -12,7 +12,7 @@ from typing import Any
 from tapec.codegen.cost import bytes_of, copied
 from tapec.codegen.names import Names, generic_name, identifier
 from tapec.codegen.plan import Plan, is_view, makes_more
-from tapec.ir import INPUT, Node
+from tapec.ir import Node
 from tapec.ir.types import Type
 
 __all__ = ["Buffers"]
@@ -90,12 +90,8 @@ class Buffers:
         """Is it computed in place of an operand that the line of this number is the last to read?"""
         if node.op.kind != "elementwise":
             return False
-        same = [i for i in node.inputs if i.type == node.type and self.may_be_ours(i)]
+        same = [i for i in node.inputs if i.type == node.type and not self.plan.is_kept(i) and not is_view(i)]
         return any([self.last.get(i) == k for i in same])
-
-    def may_be_ours(self, node: Node) -> bool:
-        """Is it made here, or ceded by the caller?"""
-        return (node.op is not INPUT or node in self.plan.ceded) and not is_view(node)
 
     def is_spent(self, t: Type, viewed: bool) -> bool:
         """Will no later value take the memory of such an array, though there are some that need much?
@@ -349,7 +345,7 @@ class Buffers:
             if reader.op.kind != "elementwise" and reader not in self.plan.fused:
                 break
             first = reader.inputs[0]
-            taken = first is not n and first.type == n.type and (first.op is not INPUT or first in self.plan.ceded)
+            taken = first is not n and first.type == n.type and not self.plan.is_kept(first)
             if taken and first not in self.plan.nested and self.last.get(first) == k:
                 break  # that one's memory is written again, and ours is free
             n = reader

@@ -115,6 +115,10 @@ class Plan:
         """Is it worth a buffer here? In a loop over blocks, small arrays are nothing beside the blocks."""
         return is_big(t, TIMES if self.in_loop else 1)
 
+    def is_kept(self, node: Node) -> bool:
+        """Is it an input that the caller may need?"""
+        return node.op is INPUT and node not in self.ceded
+
     # -- one node ---------------------------------------------------------------------------------------------------
     def _settle(self, node: Node) -> None:
         """Decide on the inputs of a node, all of whose own inputs are decided on."""
@@ -179,7 +183,7 @@ class Plan:
 
         Inputs are there to the end, but for a loop's, and for those ceded.
         """
-        if self.is_big(leaf.type) and (self.in_loop or leaf.op is not INPUT or leaf in self.ceded):
+        if self.is_big(leaf.type) and (self.in_loop or not self.is_kept(leaf)):
             return True
         return bool(self._written) and is_view(leaf) and leaf.inputs[0] in self._written
 

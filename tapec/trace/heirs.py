@@ -153,7 +153,8 @@ def finish(log: Log) -> None:
 
 class Offer:
     """Who may be the heir of what one of these records made, if it comes next, and who was. Nothing is due when more
-    than `last` records are there."""
+    than `last` records are there. It knows the records, not their log, which knows it: nothing goes round.
+    """
 
     __slots__ = ("heir", "last", "records", "taken")
 

@@ -177,12 +177,16 @@ ALONE = HELD + 2  # references to an array that a tensor and a log hold, and a n
 
 def let_go(log: Log, idle: Idle) -> None:
     """Drop those of these values that nobody but the log holds."""
-    objects = log.objects
     for value in idle.values:
-        if type(log.held[value.slot]) is Gone and type(objects[value.slot]) is Tensor:
+        if type(log.held[value.slot]) is Gone and type(log.objects[value.slot]) is Tensor:
             continue
-        if _references(objects, value.slot) == HELD + 1 + value.uses:  # and the record
+        if _is_held_alone(log, value):
             forget_value(log, value)
+
+
+def _is_held_alone(log: Log, value: Value) -> bool:
+    """Does nobody but the log hold the tensor: in its slot, where it was made, and where it is read?"""
+    return _references(log.objects, value.slot) == HELD + 1 + value.uses
 
 
 def forget_value(log: Log, value: Value) -> None:
@@ -197,9 +201,8 @@ def free_among(large: list[Value], log: Log) -> list[Value]:
 
 def is_free(log: Log, value: Value) -> bool:
     """Is it there, does nobody but the log hold it, and does nobody look into its memory?"""
-    slot = value.slot
-    array = log.held[slot]
-    if type(array) is not np.ndarray or _references(log.objects, slot) != HELD + 1 + value.uses:
+    array = log.held[value.slot]
+    if type(array) is not np.ndarray or not _is_held_alone(log, value):
         return False
     return getrefcount(array) == ALONE and array.flags.owndata and array.flags.writeable
 
