@@ -217,11 +217,13 @@ def test_what_somebody_holds_is_there(watch):
             else:
                 h = np.tanh(keep(w @ w) + b)
             y = np.sum(h)
-        tape.gradient(y, [w, b])
         expected = (X.T / N) @ (X.T / N)
-        for z in held:
-            z = z() if watch == "weak" else z
-            assert z is None or np.array_equal(np.asarray(z), expected[1:] if watch == "view" else expected)
+        expected = expected[1:] if watch == "view" else expected
+        if watch == "weak":  # the tape holds it as long as it is not used up
+            held = [z() for z in held]
+        assert all([np.array_equal(np.asarray(z), expected) for z in held])
+        tape.gradient(y, [w, b])
+        assert all([np.array_equal(np.asarray(z), expected) for z in held])
 
 
 @pytest.fixture
