@@ -163,7 +163,8 @@ def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> tuple[Segme
     """Run the code of a gradient; gives what ran, and what it found. Where nobody asks for more, large values go before
     that, and others in time when the like is recorded again; those that the code takes may be written over."""
     last = is_last(tape)
-    code = fitting(code, log, last)
+    if code.ceded:
+        code = fitting(code, log, last)
     if not last:
         return code, run(code, log, seeds)
     if code.idle is not None:

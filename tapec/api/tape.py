@@ -88,7 +88,7 @@ class GradientTape:
     def __exit__(self, kind: Any = None, error: BaseException | None = None, traceback: Any = None) -> None:
         if self._recording:
             self._recording = False
-            self._leave()
+            pop(self)
         if error is not None:
             surface(error)
 
@@ -106,11 +106,6 @@ class GradientTape:
             raise TapeValueError(at_user_line("Tape is not recording. Mend: do this inside its `with` block"))
         self._here()
         self._recording = False
-        self._leave()
-
-    def _leave(self) -> None:
-        if self.log.offer is not None:
-            HABITS.finish(self.log)
         pop(self)
 
     def _here(self) -> None:

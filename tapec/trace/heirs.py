@@ -30,7 +30,7 @@ from tapec.trace.recorder import current
 from tapec.trace.short import with_buffer
 from tapec.trace.tensor import READABLE, USER_FILES, Tensor, Unread, raw_value, set_raw_value, user_frame, wrap
 
-__all__ = ["Lost", "Offer", "Spare", "finish", "follower"]
+__all__ = ["Lost", "Offer", "Spare", "follower"]
 
 _new = object.__new__
 _ndarray = np.ndarray
@@ -133,24 +133,6 @@ def follower(log: Log, due: dict[int, Due]) -> Callable[[tuple[Any, ...]], None]
     return append
 
 
-def finish(log: Log) -> None:
-    """Nothing more is recorded: what was yet to come is due now."""
-    offer, records = log.offer, log.records
-    if offer.heir is not None:
-        offer.withdraw()
-    if not records_alone(records):
-        return
-    for heir in offer.taken:
-        t = records[heir.number][3]
-        if type(t) is Lost and getrefcount(t) + getweakrefcount(t) == HELD + 1 + heir.uses:
-            set_raw_value(t, heir.left)
-            t.__class__ = Tensor  # type: ignore[assignment]
-    count = len(records)
-    for n, (values, _) in tuple(log.due.items()):
-        if n > count and values:
-            let_go_of(values, records)
-
-
 class Offer:
     """Who may be the heir of what one of these records made, if it comes next, and who was. Nothing is due when more
     than `last` records are there. It knows the records, not their log, which knows it: nothing goes round.
@@ -179,6 +161,23 @@ class Offer:
         self.heir = None
         if type(t) is Spare:
             t._tapec_read()
+
+    def finish(self, log: Log) -> None:
+        """Nothing more is recorded: what was yet to come is due now."""
+        records = self.records
+        if self.heir is not None:
+            self.withdraw()
+        if not records_alone(records):
+            return
+        for heir in self.taken:
+            t = records[heir.number][3]
+            if type(t) is Lost and getrefcount(t) + getweakrefcount(t) == HELD + 1 + heir.uses:
+                set_raw_value(t, heir.left)
+                t.__class__ = Tensor  # type: ignore[assignment]
+        count = len(records)
+        for n, (values, _) in tuple(log.due.items()):
+            if n > count and values:
+                let_go_of(values, records)
 
 
 def _inherited(t: Tensor, count: int, road: str, op: Op, inputs: tuple[Any, ...]) -> Tensor | None:

@@ -222,14 +222,13 @@ def forget(log: Log) -> None:
 class Habits:
     """What is due to go in logs, by the place in the user's program where a tape is entered.
 
-    Places are noted from when one is worth it: who never has large values does not pay for it. `follower` takes the
-    records then, to which `finish` is the end.
+    Places are noted from when one is worth it: who never has large values does not pay for it. `follower` makes
+    what takes the records then.
     """
 
     def __init__(self) -> None:
         self.worth_it = False
         self.follower: Any = None
-        self.finish: Any = None
         self._due: dict[Any, dict[int, Due]] = {}
 
     def follow(self, place: Any, log: Log) -> None:
@@ -241,9 +240,9 @@ class Habits:
     def learn(self, place: Any, due: dict[int, Due]) -> None:
         """What began here has these values to let go."""
         if self.follower is None:
-            from tapec.trace import heirs  # most programs have no large values
+            from tapec.trace.heirs import follower  # most programs have no large values
 
-            self.worth_it, self.follower, self.finish = True, heirs.follower, heirs.finish
+            self.worth_it, self.follower = True, follower
         if place is None or self._due.get(place) is due:
             return  # it was entered before places were noted; or it did so
         while len(self._due) >= MOST:
