@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tapec.api.entry import Entry
 from tapec.api.first_sight import Calls
 from tapec.api.methods import Copied, bound, dress, hashable, is_class_method
-from tapec.api.roads import Out, Roads, packed
+from tapec.api.roads import MISS, Out, Roads, packed
 from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.config import code_settings, in_force, settings
 from tapec.errors import TapecError, UnsupportedError, hangs_on_values
@@ -30,7 +30,6 @@ from tapec.trace.paths import TracedPath
 from tapec.trace.program import Program
 from tapec.trace.recorder import CURRENT, in_batch, in_making_batch
 from tapec.trace.run import Recorded, run_traced
-from tapec.trace.sites import MISS
 from tapec.trace.structure import LEAF
 from tapec.trace.tensor import Tensor
 from tapec.trace.trace import LOOKED

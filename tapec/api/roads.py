@@ -7,9 +7,19 @@ from typing import Any
 
 from tapec.trace.structure import unflatten
 
-__all__ = ["Out", "Roads", "packed"]
+__all__ = ["MISS", "Out", "Roads", "packed"]
 
 _MOST = 4  # signatures that are told apart by generated code; others are looked up
+
+
+class _Miss:
+    """Stands for the result of code that is not for this call, and for an argument that is not given."""
+
+    def __repr__(self) -> str:
+        return "MISS"
+
+
+MISS: Any = _Miss()
 
 
 class Out:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.api.functions import CompiledFunction, Template, Transform, result_template
 from tapec.api.methods import decorator
-from tapec.api.roads import Out
+from tapec.api.roads import MISS, Out
 from tapec.api.signature import Arguments, Binder
 from tapec.api.typed import gives_the_same, gives_the_same_and_more, takes_the_same
 from tapec.autodiff.gradient import goes_forwards, gradient_graph
@@ -19,7 +19,6 @@ from tapec.ir.types import is_differentiable
 from tapec.ops.control import CALL
 from tapec.trace.facts import is_foreign_array
 from tapec.trace.run import Recorded
-from tapec.trace.sites import MISS
 from tapec.trace.structure import LEAF, Branch, unflatten
 
 __all__ = ["Wrt", "compile", "grad", "value_and_grad", "wrt_plan"]

@@ -1,14 +1,12 @@
 """NumPy's functions, methods and ufuncs on tensors: where calls come in.
 
-What a line of the user's program calls again and again goes by its site. The commonest kinds of other calls find their
-plan here, `plans.call` gets the rest.
+Calls with the commonest kinds of arguments find their plan here, `plans.call` gets the rest.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache, partial
 from marshal import dumps
-from sys import _getframe
 from types import NoneType
 from typing import Any
 
@@ -22,7 +20,6 @@ from tapec.ops.reading import take
 from tapec.ops.ufunc_calls import call_with
 from tapec.ops.ufuncs import call as call_ufunc
 from tapec.trace.plans import BY_MEMORY, INTS, NO_REFERENCES, PLACED, PLANS, call, unplanned, word_of
-from tapec.trace.sites import MISS, SITES, note
 from tapec.trace.steps import plan_of_any
 from tapec.trace.tensor import BOUND, HOLDING, READABLE, Tensor, operand_values, paved, perform
 
@@ -34,7 +31,6 @@ _new = object.__new__
 _array = np.array
 _intp = np.intp
 _find = PLANS.get
-_site = SITES.get
 
 
 def _words(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -246,15 +242,7 @@ def _settled(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
 def _function(
     self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int = 2
 ) -> Any:
-    """As `call`, for the commonest of arguments; where the like was called before, as `sites` know it."""
-    frame = _getframe(depth - 1)
-    code = frame.f_code
-    place = id(code) + frame.f_lasti
-    site = _site(place)
-    if site:
-        found = site(func, args, kwargs, depth + 1)
-        if found is not MISS:
-            return found
+    """As `call`, for the commonest of arguments."""
     if kwargs and "out" in kwargs and type(kwargs["out"]) is Tensor and "casting" not in kwargs:
         out = kwargs.pop("out")
         return _into(out, _function(self, func, types, args, kwargs), func)
@@ -287,7 +275,6 @@ def _function(
         if kind is list and ours is take and INTS.issuperset(map(type, y)):
             y, kind = _places(y), Tensor
             args = operands = x, y
-            site = False  # which would know this list
         if kind is Tensor or kind is _ndarray:
             v, w = x._value if type(x) is Tensor else x, y._value if kind is Tensor else y
             if type(v) is _ndarray and type(w) is _ndarray:
@@ -349,8 +336,6 @@ def _function(
     if plan is None:
         args, kwargs = _settled(ours, args, kwargs)
         return unplanned(key, ours, args, kwargs, values)
-    if site is not False:
-        note(place, code, func, args, kwargs, values, plan)
     return plan(operands, values, depth)
 
 

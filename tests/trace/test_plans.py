@@ -842,3 +842,114 @@ def test_a_function_that_is_traced_makes_plans_of_what_it_does_often(times, plan
     value, gradient = tapec.value_and_grad(f)(np.ones(4))
     assert value == 10.0 * times and gradient[0] == 4.0 * times
     assert len([key for key in no_plans.PLANS if np.cumsum.__name__ in str(key)]) == planned
+
+
+OPERANDS = {  # the first comes often, the others follow
+    "another shape": [lambda x: x, lambda x: x[:2]],
+    "another dtype": [lambda x: x, lambda x: x.astype(np.float32)],
+    "no array": [lambda x: x, lambda x: x[0, 0], lambda x: np.float64(2.0), lambda x: 3.0, lambda x: [1.0, 2.0]],
+    "a plain array": [lambda x: x, lambda x: A, lambda x: A.T],
+    "a Variable": [lambda x: x, lambda x: tapec.Variable(A), lambda x: tapec.Variable(A[0])],
+    "a number": [lambda x: x[0, 0], lambda x: x[0], lambda x: x[0, 0] > 0, lambda x: tapec.constant(np.float32(1.5))],
+    "a mask": [lambda x: x, lambda x: x > 0, lambda x: A > 0],
+}
+
+
+@pytest.mark.parametrize("case", OPERANDS)
+def test_operands_of_another_type_have_the_value_of_numpy(case, no_plans):
+    first, *others = OPERANDS[case]
+    x = tapec.constant(A)
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        for _ in range(4):
+            np.mean(first(x))
+        for make in [*others, first, *others]:
+            given = make(x)
+            expected = np.mean(given if isinstance(given, (np.ndarray, list, float)) else given.numpy())
+            found = np.mean(given)
+            value = np.asarray(found.numpy() if isinstance(found, tapec.Tensor) else found)
+            assert value.dtype == expected.dtype and value.tobytes() == expected.tobytes()
+
+
+WORDS = [
+    (lambda x, w: np.sum(x, axis=w), [0, 1, True, None, (0, 1), (1,), -1]),
+    (lambda x, w: np.sum(x, w), [1, 0, None, (1, 0)]),
+    (lambda x, w: np.roll(x, w, axis=1), [1, -1, True, (1,)]),
+    (lambda x, w: np.sum(x, axis=0, keepdims=w), [True, False, 1]),
+    (lambda x, w: np.diff(x, n=w), [1, 2, True]),
+    (lambda x, w: np.quantile(x, w), [0.5, 0.25, 0.0, -0.0, 1, [0.5, 0.25], (0.5, 1)]),
+    (lambda x, w: np.repeat(x, w, axis=0), [[1, 2, 0], [1, 1, 1], [True, 0, 2], (1, 2, 0)]),
+    (lambda x, w: np.einsum(w, x), ["ij->i", "ij->j", "ij->"]),
+    (lambda x, w: np.einsum(x[:, :3], w), [[0, 1], [1, 0], (1, 0), [0, 0]]),
+    (lambda x, w: np.linalg.norm(x, ord=w, axis=1), [2, 1, np.inf, 2.0, None]),
+    (lambda x, w: np.sum(x, dtype=w), [np.float32, np.float64, np.dtype("f4"), None]),
+    (lambda x, w: np.reshape(x, (4, 3), order=w), ["C", "F"]),
+    (lambda x, w: np.concatenate([x, w]), [A, A[:1], np.ones((1, 4), np.float32)]),
+    (lambda x, w: np.stack([x, x], axis=w), [0, 1, -1]),
+]
+
+
+@pytest.mark.parametrize("k", range(len(WORDS)))
+def test_words_that_follow_others_have_the_value_of_numpy(k, no_plans):
+    """1, True and 1.0 are equal, and so are 0.0 and -0.0, but do not mean the same."""
+    call, words = WORDS[k]
+    x = tapec.constant(A)
+
+    def outcome(w, operand):
+        try:
+            value = call(operand, w)
+        except Exception as error:
+            return ValueError if isinstance(error, (ValueError, tapec.TapecError)) else TypeError
+        value = value.numpy() if isinstance(value, tapec.Tensor) else value
+        return value.dtype, value.shape, value.tobytes()
+
+    expected = [outcome(w, A) for w in words]
+    for first in words:
+        for known in (no_plans.PLANS, no_plans._SEEN, no_plans._COUNTS):
+            known.clear()
+        for _ in range(4):
+            outcome(first, x)
+        for _ in range(3):
+            assert [outcome(w, x) for w in words] == expected
+
+
+def test_calls_of_one_line_may_be_of_several_functions(no_plans):
+    x = tapec.constant(A)
+
+    def call(f, *args, **kwargs):
+        return f(*args, **kwargs)
+
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        for _ in range(4):
+            out = tapec.constant(np.zeros(4))
+            for found, expected in [
+                (call(np.sum, x, axis=0), np.sum(A, axis=0)),
+                (call(np.prod, x, axis=0), np.prod(A, axis=0)),
+                (call(np.sum, x), np.sum(A)),
+                (call(np.sum, x, 1), np.sum(A, 1)),
+                (call(np.sum, x, keepdims=True), np.sum(A, keepdims=True)),
+                (call(np.sum, x, axis=0, keepdims=True), np.sum(A, axis=0, keepdims=True)),
+                (call(np.sum, x, axis=0, out=out), np.sum(A, axis=0)),
+                (call(np.sum, a=x, axis=0), np.sum(A, axis=0)),
+            ]:
+                assert np.array_equal(found.numpy(), expected) and found.shape == expected.shape
+            assert np.array_equal(out.numpy(), np.sum(A, axis=0))
+            with pytest.raises(np.exceptions.AxisError, match="axis"):
+                call(np.sum, x, axis=2)
+            with pytest.raises(TypeError):
+                call(np.sum, x, axes=0)
+
+
+def test_an_array_of_places_that_changes_between_calls(no_plans):
+    """The record holds what the array held."""
+    places, x = np.array([0, 2]), tapec.constant(A)
+    for _ in range(4):
+        places[:] = 0, 2
+        with tapec.GradientTape() as tape:
+            tape.watch(x)
+            first = np.add.reduceat(x, places, axis=1)
+            places[1] = 3
+            second = np.add.reduceat(x, places, axis=1)
+            y = np.sum(first[:, 1]) + 10 * np.sum(second[:, 1])
+        assert np.array_equal(tape.gradient(y, x), np.tile([0.0, 0.0, 1.0, 11.0], (3, 1)))
