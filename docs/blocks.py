@@ -26,7 +26,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Block", "Mismatch", "blocks_of", "matches", "pages", "run_page"]
+__all__ = ["Block", "Mismatch", "blocks_of", "matches", "pages", "run_page", "write_outputs"]
 
 ROOT = Path(__file__).resolve().parent.parent
 _FENCE = re.compile(
@@ -223,18 +223,31 @@ def main(words: list[str]) -> int:
     chosen = [Path(w).resolve() for w in words if not w.startswith("-")] or pages()
     if "--here" in words:
         try:
-            print(f"{chosen[0].relative_to(ROOT)}: {run_page(chosen[0], '--write' in words)} blocks")
+            print(f"{chosen[0].name}: {run_page(chosen[0], '--write' in words)} blocks")
         except Mismatch as e:
             print(e, file=sys.stderr)
             return 1
         return 0
-    flags = ["--write"] * 3 if "--write" in words else []  # outputs name lines of the page, which move as outputs grow
-    return max([_in_process(path, flag) for path in chosen for flag in [*flags, ""]], default=0)
+    if "--write" in words:
+        for path in chosen:
+            write_outputs(path)
+    return max([_in_process(path) for path in chosen], default=0)
 
 
-def _in_process(path: Path, flag: str) -> int:
-    command = [sys.executable, "-m", "docs.blocks", "--here", *filter(None, [flag]), str(path)]
-    quiet = subprocess.DEVNULL if flag else None
+def write_outputs(path: Path) -> bool:
+    """Put into a page what its code really prints; tell whether that changed the page."""
+    before = path.read_bytes()
+    for _ in range(4):  # outputs name lines of the page, which move as outputs grow
+        shown = path.read_bytes()
+        _in_process(path, "--write")
+        if path.read_bytes() == shown:
+            break
+    return path.read_bytes() != before
+
+
+def _in_process(path: Path, *flags: str) -> int:
+    command = [sys.executable, "-m", "docs.blocks", "--here", *flags, str(path)]
+    quiet = subprocess.DEVNULL if flags else None
     return subprocess.run(command, cwd=ROOT, check=False, stdout=quiet, stderr=quiet).returncode
 
 

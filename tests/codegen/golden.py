@@ -1,6 +1,5 @@
-"""The pinned sources: `python -m tests.codegen.golden` writes them anew; the difference is then reviewed."""
+"""The pinned sources: `python -m tests.regenerate` writes them anew; the difference is then reviewed."""
 
-import os
 from pathlib import Path
 
 import tapec
@@ -21,16 +20,9 @@ def path_of(name: str) -> Path:
     return FOLDER / f"{name}.py"
 
 
-def write() -> None:
-    """Write them all."""
-    FOLDER.mkdir(exist_ok=True)
-    for name in CASES:
-        new = source_of(name)
-        path = path_of(name)
-        changed = not path.exists() or path.read_text(encoding="utf-8") != new
-        path.write_text(new, encoding="utf-8")
-        print(f"{os.path.relpath(path)}{'  changed' if changed else ''}")
-
-
-if __name__ == "__main__":
-    write()
+def write(name: str) -> bool:
+    """Write the source of a function anew; tell whether that changed the file."""
+    path, new = path_of(name), source_of(name)
+    changed = not path.exists() or path.read_text(encoding="utf-8") != new
+    path.write_text(new, encoding="utf-8")
+    return changed

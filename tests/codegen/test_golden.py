@@ -1,4 +1,4 @@
-"""Ten generated gradients, byte for byte. After a wanted change: `python -m tests.codegen.golden`; read the diff."""
+"""Ten generated gradients, byte for byte. After a wanted change: `python -m tests.regenerate`; read the diff."""
 
 import os
 import subprocess

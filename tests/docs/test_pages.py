@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.blocks import ROOT, Mismatch, blocks_of, matches, pages, run_page
+from docs.blocks import ROOT, Mismatch, blocks_of, matches, pages, run_page, write_outputs
 
 NAMES = [str(p.relative_to(ROOT)) for p in pages()]
 
@@ -81,6 +81,12 @@ def test_runner_can_write_the_real_output(tmp_path):
     path = page(tmp_path, "```python\nprint('b')\n```\n```text\na\n```\n\n```console\n$ echo c\nwrong\n```\nend\n")
     run_page(path, write=True)
     assert path.read_text() == "```python\nprint('b')\n```\n```text\nb\n```\n\n```console\n$ echo c\nc\n```\nend\n"
+
+
+def test_outputs_are_written_once(tmp_path):
+    path = page(tmp_path, "```python\nprint('b')\n```\n```text\na\n```\n")
+    assert write_outputs(path) and path.read_text().endswith("```text\nb\n```\n")
+    assert not write_outputs(path)
 
 
 @pytest.mark.parametrize(
