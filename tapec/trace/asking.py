@@ -1,7 +1,6 @@
 """What a function does, found out by asking it with symbols: the ops that come out are its answer.
 
-Symbols have no values that an answer could hang on. A function that looks at values refuses to answer, unless they are
-shown to it: those of plain integers and truth values, which say what is chosen, how often and where.
+Symbols have no values that an answer could depend on. A function that looks at values refuses to answer.
 """
 
 from __future__ import annotations
@@ -18,26 +17,13 @@ from tapec.trace.own import own_function
 from tapec.trace.steps import Answer, Notes, Plan, plan_of
 from tapec.trace.tensor import Tensor
 
-__all__ = ["SMALL", "answer", "is_operand", "may_decide", "plan_for"]
+__all__ = ["answer", "plan_for"]
 
-SMALL = 4096  # bytes of an array that a plan may keep
-
-
-def is_operand(a: Any) -> bool:
-    """Is it a tensor, an array, or a number of NumPy's, whose values a plan leaves open?"""
-    return isinstance(a, (ArrayLike, np.ndarray, np.generic))
+_SMALL = 4096  # bytes of an array that a plan may keep
 
 
-def may_decide(a: Any) -> bool:
-    """Is it an operand whose values may be shown?"""
-    return not isinstance(a, ArrayLike) and a.dtype.kind in "iub" and a.nbytes <= SMALL
-
-
-def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shown: bool = False) -> Answer | None:
-    """Ask our function with symbols; None where they are not enough, or where the answer goes into an array.
-
-    `shown`: with what may decide as it is now, in copies that nobody changes.
-    """
+def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer | None:
+    """Ask our function with symbols; None where they are not enough, or where the answer goes into an array."""
     if "out" in kwargs or len(args) > out_at(ours):
         return None
     builder = Notes()
@@ -48,14 +34,14 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shown: bool
     def asked(a: Any) -> Any:
         if type(a) in (list, tuple):
             return type(a)(map(asked, a))
-        if not is_operand(a):
+        if not isinstance(a, (ArrayLike, np.ndarray, np.generic)):
             return a
         inputs.append(input_node(f"x{len(inputs)}", Type(a.shape, a.dtype)))
         if not isinstance(a, ArrayLike):
             plain.append(inputs[-1])
         elif type(a) is Tensor and a._mark is None:
             unwatched.append(inputs[-1])
-        return builder.show(a.copy(), inputs[-1]) if shown and may_decide(a) else Question(inputs[-1], builder)
+        return Question(inputs[-1], builder)
 
     try:
         symbols = tuple(map(asked, args))
@@ -76,7 +62,7 @@ def _taken_down(builder: Notes, inputs: list[Node], plain: list[Node], result: A
         return None
     constants = [n for n in builder.nodes if n.op is CONSTANT]
     ops = [n for n in builder.nodes if n.op is not CONSTANT]
-    if any(map(_hangs_on_values, ops)) or any(getattr(n.value, "nbytes", 0) > SMALL for n in constants):
+    if any(map(_hangs_on_values, ops)) or any(getattr(n.value, "nbytes", 0) > _SMALL for n in constants):
         return None
     if any(_asks(value) for n in ops for _, value in n.params):  # np.std(x, ddof=np.int64(1))
         return None

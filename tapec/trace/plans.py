@@ -19,7 +19,6 @@ from tapec.ops.define import holds_stand_in
 from tapec.ops.layout import RESHAPE, ravel
 from tapec.ops.reading import take
 from tapec.trace.asking import answer, plan_for
-from tapec.trace.by_value import plan_by_value
 from tapec.trace.recorder import current
 from tapec.trace.tensor import HOLDING, NUMERIC, Tensor, wrap
 
@@ -203,8 +202,6 @@ def remember(key: Any, plan: Any) -> None:
 
 def _planned(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found = answer(ours, args, kwargs)
-    if found is None:
-        return plan_by_value(ours, args, kwargs)
-    if ours is ravel and not (found.ops and found.ops[-1].op is RESHAPE):
+    if found is None or (ours is ravel and not (found.ops and found.ops[-1].op is RESHAPE)):
         return None
     return plan_for(found, ours, args, kwargs)

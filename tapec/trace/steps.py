@@ -30,18 +30,9 @@ Plan = Callable[[tuple[Any, ...], list[Any], int], Any]  # of the operands, thei
 
 
 class Notes(Builder):
-    """Takes down each op as one of its own, as a recording does. `given` are the operands whose values may be seen."""
+    """Takes down each op as one of its own, as a recording does."""
 
-    __slots__ = ("given",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.given: dict[int, tuple[Any, Node]] = {}  # by identity
-
-    def show(self, value: Any, node: Node) -> Any:
-        """The value of an operand, which stands for its node where an op takes it."""
-        self.given[id(value)] = value, node
-        return value
+    __slots__ = ()
 
     def emit(self, op: Op, inputs: tuple[Node, ...], params: Params = (), origin: Any = None) -> Node:
         try:
@@ -53,8 +44,6 @@ class Notes(Builder):
         return self.append(Node(op, inputs, params, types, origin))
 
     def constant(self, value: Any, name: str | None = None) -> Node:
-        if id(value) in self.given:
-            return self.given[id(value)][1]
         if type(value) in NUMBERS:  # are told apart by where they stand, arrays by identity
             return self.append(constant(value, name))
         known = next((n for n in self.nodes if n.op is CONSTANT and n.value is value), None)

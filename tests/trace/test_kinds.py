@@ -29,7 +29,19 @@ def recorded(code, variables=0):
     return tape.log.key, len(tape.log.records)
 
 
-@pytest.mark.parametrize("code", ONE + SEVERAL + IN_PLACE)
+BY_VALUE = {  # what the plain array holds decides how long the result is: called each time
+    "np.bincount(numbers, weights=v)",
+    "np.bincount(numbers, v, minlength=6)",
+    "np.repeat(v, numbers)",
+    "np.compress(flags, x, axis=0)",
+    "x.compress(flags, axis=0)",
+    "np.extract(mask, x)",
+    "np.insert(v, rows, 0.0)",
+    "np.delete(v, rows)",
+}
+
+
+@pytest.mark.parametrize("code", [code for code in ONE + SEVERAL + IN_PLACE if code not in BY_VALUE])
 def test_the_third_time_is_the_short_way(code, monkeypatch):
     monkeypatch.setattr(plans, "_COUNTS", {})  # of what other tests gave to the same function
     keys = [recorded(code) for _ in range(3)]
@@ -47,7 +59,7 @@ def test_the_third_time_is_the_short_way(code, monkeypatch):
         assert keys[0][1] == 1
 
 
-@pytest.mark.parametrize("code", ONE + SEVERAL)
+@pytest.mark.parametrize("code", [code for code in ONE + SEVERAL if code not in BY_VALUE])
 def test_variables_go_the_same_way(code, monkeypatch, no_plans):
     """All operands, or all but the first."""
     expected = recorded(code)
@@ -64,7 +76,7 @@ def test_variables_go_the_same_way(code, monkeypatch, no_plans):
         assert recorded(code, variables) == expected
 
 
-@pytest.mark.parametrize("code", ONE)
+@pytest.mark.parametrize("code", [code for code in ONE if code not in BY_VALUE])
 def test_the_users_frame_is_found_at_once(code, monkeypatch, no_plans):
     """Of tensors and of Variables: what looks further out makes a frame of each call on the way there."""
     written.cache_clear()
