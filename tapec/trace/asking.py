@@ -13,11 +13,10 @@ from tapec.ir import CONSTANT, ITEM, Node, Type, input_node
 from tapec.ops.array import ArrayLike, gives_views, out_at
 from tapec.ops.copying import COPY
 from tapec.ops.symbol import Question
-from tapec.trace.own import own_function
-from tapec.trace.steps import Answer, Notes, Plan, plan_of
+from tapec.trace.steps import Answer, Notes
 from tapec.trace.tensor import Tensor
 
-__all__ = ["answer", "plan_for"]
+__all__ = ["answer"]
 
 _SMALL = 4096  # bytes of an array that a plan may keep
 
@@ -82,8 +81,3 @@ def _hangs_on_values(node: Node) -> bool:
 def _asks(value: Any) -> bool:
     """Does a parameter hang on a value?"""
     return type(value) is Question or (type(value) is tuple and any(map(_asks, value)))
-
-
-def plan_for(found: Answer, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
-    """How to answer this call from now on."""
-    return plan_of(found, ours, gives_views(ours), lambda: own_function(found, ours, args, kwargs))

@@ -37,17 +37,14 @@ class Call(NamedTuple):
         return self.function(*((values,) if self.together else values), *self.fixed)
 
 
-def computation(node: Node, by_numpy: Callable[[], Any] | None = None) -> Call:
-    """The same, to the last bit, as the op does it: in the shortest way known here, or as NumPy's function does."""
+def computation(node: Node) -> Call:
+    """The same, to the last bit, as the op does it: in the shortest way known here."""
     params = dict(node.params)
     name, first = node.op.name, node.inputs[:1]
     if node.op is OPS.get(name) and (name in _OF_NUMBERS or all([i.type.shape for i in first])) and name in _MAKERS:
         made = _MAKERS[name](node, params)
         if made is not None:
             return made if type(made) is Call else Call(made)
-    own = None if by_numpy is None else by_numpy()
-    if own is not None:
-        return Call(own)
     run = direct(node.op.run)
     return Call(partial(run, **params) if params else run)
 

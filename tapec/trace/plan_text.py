@@ -51,7 +51,7 @@ from tapec.trace.recorder import current
 from tapec.trace.tensor import USER_FILES, Tensor, user_frame, wrap
 from tapec.tuples import NamedTuple
 
-__all__ = ["FILE", "Line", "Text", "made_in", "noting", "own", "written"]
+__all__ = ["Line", "Text", "made_in", "noting", "own", "written"]
 
 
 class Line(NamedTuple):
@@ -95,7 +95,7 @@ def written(text: Text) -> Any:
 def _made(lines: list[str]) -> Any:
     """What lines that begin with `def make` define."""
     space = dict(_SPACE)
-    exec(compile("\n".join(lines), FILE, "exec"), space)
+    exec(compile("\n".join(lines), _FILE, "exec"), space)
     return space["make"]
 
 
@@ -306,7 +306,7 @@ def _args(letter: str, places: Any) -> str:
     return ", ".join([f"{letter}{k}" for k in places])
 
 
-FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<plan>")
+_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<plan>")
 _SPACE = {
     "current": current,
     "Tensor": Tensor,

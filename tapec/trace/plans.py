@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ops.array import ArrayLike, run
+from tapec.ops.array import ArrayLike, gives_views, run
 from tapec.ops.define import holds_stand_in
 from tapec.ops.layout import RESHAPE, ravel
 from tapec.ops.reading import take
-from tapec.trace.asking import answer, plan_for
+from tapec.trace.asking import answer
 from tapec.trace.recorder import current
+from tapec.trace.steps import plan_of
 from tapec.trace.tensor import HOLDING, NUMERIC, Tensor, wrap
 
 __all__ = [
@@ -204,4 +205,4 @@ def _planned(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found = answer(ours, args, kwargs)
     if found is None or (ours is ravel and not (found.ops and found.ops[-1].op is RESHAPE)):
         return None
-    return plan_for(found, ours, args, kwargs)
+    return plan_of(found, ours, gives_views(ours))

@@ -77,15 +77,15 @@ class Answer(NamedTuple):
         return self.kind is None and self.results == self.ops and self.ops[0].inputs == tuple(self.inputs)
 
 
-def plan_of(answer: Answer, ours: Any, views: bool, by_numpy: Any = None) -> Plan:
+def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
     """How to answer from now on. A place stands for each operand, constant and result.
 
-    `views`: NumPy's results may share memory with the operands; `by_numpy` finds NumPy's own function for the call.
+    `views`: NumPy's results may share memory with the operands.
     """
     places = {node: k for k, node in enumerate([*answer.inputs, *answer.constants])}
     count, first = len(answer.inputs), len(places)
     nodes = [node for node in answer.ops if node.op is not ITEM]
-    calls = [_RAVEL if ours is ravel and n is nodes[-1] else computation(n, by_numpy) for n in nodes]
+    calls = [_RAVEL if ours is ravel and n is nodes[-1] else computation(n) for n in nodes]
     lines = _lines(answer, places, calls)
     ends = tuple([places[node] for node in answer.results])
     given = [node.value for node in answer.constants]
