@@ -12,7 +12,7 @@ from tapec.api.first_sight import place_of
 from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
 from tapec.api.structures import Structure, structure_of
-from tapec.trace.idle import HABITS, free_among, idle_among, is_free, large_values, let_go
+from tapec.trace.idle import free_among, is_free, large_values, let_go
 from tapec.trace.recorder import current
 from tapec.trace.tensor import Tensor, wrap
 
@@ -155,22 +155,19 @@ def _whole(forward: Forward, request: Request) -> Segment:
     large = large_values(request.log)
     free = free_among(large, request.log) if request.is_last else ()
     made = segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request), free=free)
-    made.idle = idle_among(large, request.log, made.needs)
+    made.idle = tuple([value for value in large if value.slot not in made.needs])
     return made
 
 
 def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> tuple[Segment, dict[int, Any]]:
     """Run the code of a gradient; gives what ran, and what it found. Where nobody asks for more, large values go before
-    that, and others in time when the like is recorded again; those that the code takes may be written over."""
+    that; those that the code takes may be written over."""
     last = is_last(tape)
     if code.ceded:
         code = fitting(code, log, last)
     if not last:
         return code, run(code, log, seeds)
-    if code.idle is not None:
-        let_go(log, code.idle)
-        if code.idle.due:
-            HABITS.learn(tape.place, code.idle.due)
+    let_go(log, code.idle)
     try:
         return code, run(code, log, seeds, code.ceded)
     except BaseException:

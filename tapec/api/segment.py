@@ -21,7 +21,7 @@ from tapec.ops.copying import COPY
 from tapec.ops.indexing import GETITEM
 from tapec.runtime.build import Build
 from tapec.runtime.collector import resting_collector
-from tapec.trace.idle import Idle, Value, forget_value
+from tapec.trace.idle import Value, forget_value
 from tapec.trace.recorder import Recorder, current
 from tapec.trace.short import buffer_for, with_buffer
 from tapec.trace.tensor import Tensor, raw_value, record, wrap
@@ -92,7 +92,7 @@ class Segment:
         self.in_order = [*gives.values()] == [*range(len(graph.outputs))]
         self.graph, self.reads = _with_inputs(graph, origins, forward)
         self.forward: Graph | None = None
-        self.idle: Idle | None = None
+        self.idle: tuple[Value, ...] = ()
         self._lasting: Segment | None = None
         self._build(free)
 
@@ -170,7 +170,7 @@ def run(
     if log.large:
         log.check_large(segment.needs)
     rec = current()
-    values = log.held if not log.gone else log.having(segment.needs) if rec is None else log.values
+    values = log.values
     if seeds is None:
         given = [*map(values.__getitem__, segment.fetch)]
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from sys import _getframe
 from threading import Lock
 from typing import Any
 
@@ -23,7 +22,6 @@ from tapec.api.slices import IndexedSlices
 from tapec.api.variable import Variable
 from tapec.errors import TapeError, TapeValueError, at_user_line
 from tapec.ops.define import fold_objects
-from tapec.trace.idle import HABITS
 from tapec.trace.log import Log
 from tapec.trace.mends import surface
 from tapec.trace.recorder import CURRENT, Mark, Recorder, Token, pop, push
@@ -68,7 +66,6 @@ class GradientTape:
         self._busy = False  # runs a user's gradient function
         self.variables: dict[int, tuple[Variable, list[Tensor]]] = {}
         self.shown: Any = None  # what its last gradient ran
-        self.place: Any = None  # where in the program it was entered
 
     # -- life -------------------------------------------------------------------------------------------------------
     def __enter__(self) -> GradientTape:
@@ -79,9 +76,6 @@ class GradientTape:
                     "Mend: leave its block first, or make another tape"
                 )
             )
-        if HABITS.worth_it:
-            frame = _getframe(1)
-            self.place = frame.f_code.co_filename, frame.f_code.co_firstlineno, frame.f_lasti
         self._start()
         return self
 
@@ -96,8 +90,6 @@ class GradientTape:
         """Go on recording; a tape that was used up begins anew."""
         if self._used:
             self._forget()
-        if self.place is not None and not self._persistent and not self.log.records:
-            HABITS.follow(self.place, self.log)
         self._recording = self._entered = True
         push(self)
 

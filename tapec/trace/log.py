@@ -44,10 +44,9 @@ class Log:
     what was given or found, the others were computed. Plain arrays may change in place after they were recorded:
     `seen` keeps what they held, `large` are the slots of those too large for that.
     Where the records are `known`, what a scan finds is known as well, and `index` and its kin are made when asked for.
-    `append` takes a record. It may let go of values that are `due` (see `idle`), or `offer` the next operation the
-    memory of one; `gone` tells that some may be held no longer, which are computed again when somebody asks for all
-    `values`. `rules` are the gradient functions that calls brought with them, by the identity of the calls' results:
-    they hold values, and are no part of the structure.
+    `append` takes a record. `gone` tells that some values may be held no longer (see `idle`), which are computed again
+    when somebody asks for all `values`. `rules` are the gradient functions that calls brought with them, by the
+    identity of the calls' results: they hold values, and are no part of the structure.
     """
 
     __slots__ = (
@@ -58,14 +57,12 @@ class Log:
         "_places",
         "_scanned",
         "append",
-        "due",
         "given",
         "gone",
         "held",
         "known",
         "large",
         "objects",
-        "offer",
         "records",
         "rules",
         "scalars",
@@ -74,7 +71,6 @@ class Log:
     def __init__(self) -> None:
         self.records: list[tuple[Any, ...]] = []
         self.append: Callable[[tuple[Any, ...]], None] = self.records.append
-        self.due: dict[int, Any] = _NONE
         self.clear()
 
     def clear(self) -> None:
@@ -93,7 +89,6 @@ class Log:
         self.objects: list[Any] = []
         self.held: list[Any] = []
         self.gone = False
-        self.offer: Any = None
         self.scalars: list[tuple[int, Any]] = []
 
     @property
@@ -120,11 +115,6 @@ class Log:
         if self.gone:
             self.compute_again()
         return self.held
-
-    def having(self, slots: set[int]) -> list[Any]:
-        """What all slots hold, of which these are asked for."""
-        held = self.held
-        return self.values if any([type(held[k]) is Gone for k in slots if k >= 0]) else held
 
     @property
     def behind(self) -> bool:
@@ -353,16 +343,14 @@ class Log:
                 end += 1
 
     def compute_again(self) -> None:
-        """What is gone. It was not idle, and what is like it will not be let go while recording again."""
+        """Compute the values that were freed. A gradient failed after that, and the tape is asked again."""
         held = self.held
         with np.errstate(all="ignore"):  # it was said the first time
             for entry, places, slot in self.steps():
                 if isinstance(entry[3], Tensor) and type(held[slot]) is Gone:
-                    self.due.clear()
                     self.check_large(set(places))
                     held[slot] = run_op(entry[0], [held[k] for k in places], entry[2])
-                    set_raw_value(entry[3], held[slot])
-                    entry[3].__class__ = Tensor
+                    entry[3]._value = held[slot]
         self.gone = False
 
     def _guard_lengths(self, builder: Builder, node: Node, made: list[Node], guard: Any) -> None:

@@ -161,14 +161,9 @@ def pop(tape: Any) -> None:
     """Take a recording out, wherever it stands; no error when it is not there."""
     rec = current()
     if rec is not None and tape in rec.tapes:
-        log = tape.log
-        try:
-            if log.offer is not None:
-                log.offer.finish(log)
-        finally:  # an interrupt, too, leaves nothing recording
-            rest = tuple([t for t in rec.tapes if t is not tape]) if len(rec.tapes) > 1 else ()
-            CURRENT.set(Recorder(rest) if rest else None)
-        log.scan()  # while every tensor still has the value that was recorded
+        rest = tuple([t for t in rec.tapes if t is not tape]) if len(rec.tapes) > 1 else ()
+        CURRENT.set(Recorder(rest) if rest else None)
+        tape.log.scan()  # while every tensor still has the value that was recorded
 
 
 def unrecorded(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

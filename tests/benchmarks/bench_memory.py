@@ -18,7 +18,7 @@ from tapec.cli.commands.bench import memory
 from tests.benchmarks.peers import derivative
 from tests.benchmarks.workloads import WORKLOADS
 
-WARM = 4  # calls until nothing more is generated, and a tape knows what it need not keep
+WARM = 4  # calls until nothing more is generated
 
 
 def peak(function: Callable[..., Any], args: tuple[Any, ...]) -> int:
