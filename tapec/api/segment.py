@@ -23,7 +23,6 @@ from tapec.runtime.build import Build
 from tapec.runtime.collector import resting_collector
 from tapec.trace.idle import Value, forget_value
 from tapec.trace.recorder import Recorder, current
-from tapec.trace.short import buffer_for, with_buffer
 from tapec.trace.tensor import Tensor, raw_value, record, wrap
 from tapec.tuples import NamedTuple
 
@@ -56,13 +55,11 @@ class Segment:
     source that a path leads to, the number of an output, or `Rows`; `in_order` tells that these are all outputs, one
     after the other. `graph` is the same before any pass, and reads `reads`: an outer recording keeps it as one call.
     `needs` are the slots whose values it takes, `idle` tells of large values of the log that it does not take. It may
-    write over the values that are `ceded`; `lasting` is the same without that. If `buffer` is a number, NumPy's buffers
-    have this length while it runs.
+    write over the values that are `ceded`; `lasting` is the same without that.
     """
 
     __slots__ = (
         "_lasting",
-        "buffer",
         "built",
         "ceded",
         "code",
@@ -112,7 +109,6 @@ class Segment:
             self.function = self.code.function
         self.ceded = tuple([spare[k] for k in self.fetch if k in spare])
         self.needs = {*self.fetch, *rows}
-        self.buffer = buffer_for(max([v.left.type.size for v in self.ceded])) if self.ceded else None
 
     @property
     def lasting(self) -> Segment:
@@ -177,11 +173,7 @@ def run(
         given = [values[k] if k >= 0 else seeds[~k]._value for k in segment.fetch]
     for value in free:
         forget_value(log, value)
-    if segment.buffer is None:
-        results = segment.function(*given)
-    else:
-        results = with_buffer(segment.buffer, segment.function, given)
-    out = [*map(wrap, results)]
+    out = [*map(wrap, segment.function(*given))]
     if rec is not None and segment.reads:
         inputs = tuple([_as_recorded(log, k, rec) if k >= 0 else seeds[~k] for k in segment.reads])  # type: ignore[index]
         record(rec, CALL, inputs, (("graph", segment.graph),), tuple(out))

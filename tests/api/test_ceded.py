@@ -204,10 +204,8 @@ def test_a_gradient_that_fails_leaves_the_tape_as_it_was():
             del h
         with np.errstate(all="raise"), pytest.raises(FloatingPointError):
             tape.gradient(y, w)
-        before = np.getbufsize()
         with np.errstate(all="ignore"):
             got = tape.gradient(y, w).numpy()
-        assert np.getbufsize() == before
         with GradientTape(persistent=True) as plain:
             z = np.sum(np.tanh(np.tanh(w @ w)) ** 3) + np.sqrt(np.sum(w * 0.0))
         with np.errstate(all="ignore"):
