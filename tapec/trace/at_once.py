@@ -24,7 +24,6 @@ from tapec.ops.copying import COPY
 from tapec.ops.indexing import FULL_SLICE, GETITEM, real_index
 from tapec.ops.layout import BROADCAST_TO
 from tapec.ops.setitem import SETITEM
-from tapec.trace.computing import direct
 from tapec.trace.links import Views
 from tapec.trace.log import Log
 from tapec.trace.parts import BY_PLACES, SLOTS, encoded
@@ -258,7 +257,7 @@ def chosen(t: Tensor, mask: Any, x: Any) -> bool:
     return True
 
 
-_where = direct(np.where)
+_where = np.where
 
 
 def is_whole(index: Any) -> bool:

@@ -56,7 +56,7 @@ __all__ = ["Line", "Text", "made_in", "noting", "own", "written"]
 
 class Line(NamedTuple):
     """One op: the places of its inputs and results. `scalars`: those that may be without axes; `flags`: single truth
-    values. `moves`: it hangs on an operand that may be watched. `fixed` and `together`: see `computing.Call`.
+    values. `moves`: it depends on an operand that may be watched.
     """
 
     picks: tuple[int, ...]
@@ -65,8 +65,6 @@ class Line(NamedTuple):
     flags: tuple[int, ...]
     several: bool
     moves: bool
-    fixed: int = 0
-    together: bool = False
 
 
 class Text(NamedTuple):
@@ -87,9 +85,9 @@ class Text(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def written(text: Text) -> Any:
-    """A function of (computations, what is fixed for each, ops, parameters, constants, the general road, steps of
-    views, arrangement), which makes plans."""
-    return _made(["def make(cs, fs, ops, ps, gs, general, ss, arrange):", *_unpacking(text), *_function(text)])
+    """A function of (computations, ops, parameters, constants, the general road, steps of views, arrangement), which
+    makes plans."""
+    return _made(["def make(cs, ops, ps, gs, general, ss, arrange):", *_unpacking(text), *_function(text)])
 
 
 def _made(lines: list[str]) -> Any:
@@ -102,9 +100,6 @@ def _made(lines: list[str]) -> Any:
 def _unpacking(text: Text) -> Iterator[str]:
     for letter, whole in (("c", "cs"), ("o", "ops"), ("p", "ps")) if text.lines else ():
         yield f"    {_row(letter, range(len(text.lines)))} = {whole}"
-    for n, line in enumerate(text.lines):
-        if line.fixed:
-            yield f"    {_row(f'f{n}_', range(line.fixed))} = fs[{n}]"
     if text.constants:
         yield f"    {_row('v', range(text.operands, text.operands + text.constants))} = gs"
     if any(k is not None for k in text.views):
@@ -121,9 +116,8 @@ def _function(text: Text) -> Iterator[str]:
     if text.operands:
         yield f"            {_row('v', range(text.operands))} = values"
     for n, line in enumerate(text.lines):
-        values = f"({_row('v', line.picks)})" if line.together else _args("v", line.picks)
-        given = ", ".join([*([values] if line.picks else []), *[f"f{n}_{k}" for k in range(line.fixed)]])
-        yield f"            {_row('v', line.to) if line.several else f'v{line.to[0]}'} = c{n}({given})"
+        to = _row("v", line.to) if line.several else f"v{line.to[0]}"
+        yield f"            {to} = c{n}({_args('v', line.picks)})"
         for k in line.scalars:
             if k not in views:  # those have to show first whose memory they look at
                 yield f"            if type(v{k}) is ndarray and not v{k}.ndim: v{k} = v{k}[()]"

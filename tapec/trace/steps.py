@@ -17,7 +17,6 @@ from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, Type, constant
 from tapec.ir.graph import Params
 from tapec.ir.types import NUMBERS
 from tapec.ops.layout import ravel
-from tapec.trace.computing import Call, computation, direct
 from tapec.trace.plan_text import Line, Text, made_in, noting, own, written
 from tapec.trace.recorder import Recorder
 from tapec.trace.tensor import Tensor, record, wrap
@@ -85,8 +84,8 @@ def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
     places = {node: k for k, node in enumerate([*answer.inputs, *answer.constants])}
     count, first = len(answer.inputs), len(places)
     nodes = [node for node in answer.ops if node.op is not ITEM]
-    calls = [_RAVEL if ours is ravel and n is nodes[-1] else computation(n) for n in nodes]
-    lines = _lines(answer, places, calls)
+    calls = [_ravel if ours is ravel and n is nodes[-1] else _computation(n) for n in nodes]
+    lines = _lines(answer, places)
     ends = tuple([places[node] for node in answer.results])
     given = [node.value for node in answer.constants]
     owned = tuple([k + count for k, x in enumerate(given) if type(x) not in NUMBERS])
@@ -96,8 +95,7 @@ def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
     text = Text(count, first - count, owned, lines, ends, origins, kind is not None)
     general = General([(n.op, n.params) for n in nodes], text)
     return written(text)(
-        [c.function for c in calls],
-        [c.fixed for c in calls],
+        calls,
         [n.op for n in nodes],
         [n.params for n in nodes],
         given,
@@ -107,7 +105,12 @@ def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
     )
 
 
-_RAVEL = Call(methodcaller("ravel"))  # it copies what has gaps
+_ravel = methodcaller("ravel")  # it copies what has gaps
+
+
+def _computation(node: Node) -> Callable[..., Any]:
+    """The function of values alone that computes an op."""
+    return partial(node.op.run, **dict(node.params)) if node.params else node.op.run
 
 
 def plan_of_any(op: Op, count: int) -> Plan:
@@ -115,13 +118,12 @@ def plan_of_any(op: Op, count: int) -> Plan:
     line = Line(tuple(range(count)), (count,), (count,), (), False, True)
     text = Text(count, 0, (), (line,), (count,), (None,), False)
     general = General([(op, ())], text)
-    return written(text)([direct(op.run)], [()], [op], [()], [], general.add, [None], None)
+    return written(text)([op.run], [op], [()], [], general.add, [None], None)
 
 
-def _lines(answer: Answer, places: dict[Node, int], calls: list[Call]) -> tuple[Line, ...]:
-    """Each op in order, with the calls that compute them; `places` takes in their results."""
+def _lines(answer: Answer, places: dict[Node, int]) -> tuple[Line, ...]:
+    """Each op in order; `places` takes in their results."""
     n = len(places)
-    call = iter(calls)
     lines = []
     moving = {places[node] for node in answer.inputs if node not in answer.plain}
     for node in answer.ops:
@@ -135,8 +137,7 @@ def _lines(answer: Answer, places: dict[Node, int], calls: list[Call]) -> tuple[
         moves = not moving.isdisjoint(picks)
         if moves:
             moving.update(to)
-        _, fixed, together = next(call)
-        lines.append(Line(picks, to, scalars, flags, node.op.multi, moves, len(fixed), together))
+        lines.append(Line(picks, to, scalars, flags, node.op.multi, moves))
         places[node] = n
         n += len(types)
     return tuple(lines)

@@ -18,7 +18,6 @@ from tapec.ops.kit import as_array, truths
 from tapec.ops.reading import along_index, within
 from tapec.ops.setitem import setitem
 from tapec.trace.at_once import chosen, placed
-from tapec.trace.computing import direct
 from tapec.trace.convert import to_array, to_value
 from tapec.trace.inplace import assign, write
 from tapec.trace.links import base_of
@@ -105,7 +104,7 @@ def _by_axes(value: np.ndarray, places: Any) -> Any:
         return None
 
 
-_unravel = direct(np.unravel_index)
+_unravel = np.unravel_index
 
 
 @implements(np.put)

@@ -1,4 +1,4 @@
-"""What plans compute by is what NumPy's function gives, to the last bit, laid out in the same way."""
+"""Values of tensors are those of NumPy's functions, to the last bit and laid out alike, also when a call comes again."""
 
 import warnings
 

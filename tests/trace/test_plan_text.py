@@ -33,15 +33,6 @@ def test_of_what_each_op_hangs_on_one_must_be_watched():
     assert "seen" not in made
 
 
-def test_what_is_fixed_comes_after_the_values_one_by_one_or_together():
-    made = text(2, 0, (), (Line((0, 1), (2,), (), (), False, True, 2),), (2,), (None,), False)
-    assert "v2 = c0(v0, v1, f0_0, f0_1)" in made
-    made = text(2, 0, (), (Line((0, 1), (2,), (), (), False, True, 0, True),), (2,), (None,), False)
-    assert "v2 = c0((v0, v1))" in made
-    made = text(1, 0, (), (Line((0,), (1,), (), (), False, True, 1, True),), (1,), (None,), False)
-    assert "v1 = c0((v0,), f0_0)" in made
-
-
 def test_what_hangs_on_no_operand_is_not_recorded():
     lines = (Line((1,), (2,), (), (), False, False), Line((0, 2), (3, 4), (4,), (4,), True, True))
     made = text(1, 1, (1,), lines, (3,), (None,), True)
