@@ -34,7 +34,17 @@ minimum = elementwise(np.minimum, lambda y, a, b: _first_or_second(a <= b), samp
 fmax = elementwise(np.fmax, lambda y, a, b: _first_or_second((a >= b) | np.isnan(b)), sample=_TWO)
 fmin = elementwise(np.fmin, lambda y, a, b: _first_or_second((a <= b) | np.isnan(b)), sample=_TWO)
 
-_CLIP = np._core.umath.clip  # type: ignore[attr-defined]
+
+class _Bound:
+    """A bound that answers with the ufunc that is asked to take it."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> np.ufunc:
+        return ufunc
+
+
+# What `np.clip` and `ndarray.clip` compute by is a ufunc without a public name. `array.clip(tensor, 1.0)` of a plain
+# array comes in by that ufunc.
+_CLIP: Any = np.zeros(1).clip(_Bound(), _Bound())  # type: ignore[call-overload]
 CLIP = elementwise(
     _CLIP,
     _clip_partials,

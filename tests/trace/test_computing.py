@@ -1,4 +1,4 @@
-"""Values of tensors are those of NumPy's functions, to the last bit and laid out alike, also when a call comes again."""
+"""Values of tensors are those of NumPy's functions, to the last bit and laid out alike; also when a call returns."""
 
 import warnings
 
