@@ -200,7 +200,7 @@ class CompiledFunction(Copied):
             return MISS
         with entry.lock, resting_collector(), ExitStack() as at_the_end:
             try:
-                recorded = self._record(entry, call, objects, daring=False)
+                recorded = self._record(entry, call, objects)
             except Exception as own:  # whatever the function raises: the error that it met, or what it makes of it
                 if type(own) is type(error) and str(own) == str(error):
                     return MISS
@@ -269,16 +269,10 @@ class CompiledFunction(Copied):
                     found = self._try(program, objects, as_tensors)
                     if found is not MISS:
                         return found
-            recorded = self._record(entry, call, objects, refused, daring=entry.volatile is None)
+            recorded = self._record(entry, call, objects, refused)
             at_the_end.callback(recorded.let_go)
             self._misses += 1
-            try:
-                return self._answer(entry, recorded, objects, as_tensors)
-            except Exception as error:  # of what could wait: the function may catch it
-                found = self._caught(error, entry, call, objects) if recorded.trace.dared else MISS
-                if found is MISS:
-                    raise
-                return found
+            return self._answer(entry, recorded, objects, as_tensors)
 
     def _answer(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
         """The result of a run, by code for it."""
@@ -301,17 +295,15 @@ class CompiledFunction(Copied):
                 entry.volatile = "what it relied on held no longer when it had been compiled"
         return self._run_recorded(entry, recorded, objects, as_tensors)
 
-    def _record(
-        self, entry: Entry, call: Call, objects: list[Any], refused: bool = False, daring: bool = True
-    ) -> Recorded:
+    def _record(self, entry: Entry, call: Call, objects: list[Any], refused: bool = False) -> Recorded:
         """Run the user's function, to see what it does; if it looks at integers, or was refused as a batch, once more
-        as `trace.making` has it. For `daring` see `run_traced`.
+        as `trace.making` has it.
         """
         leaves = iter(objects)
         values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
         batched = self._transform.batched(values, entry.plan)
         values = self._transform.examples(values, entry.plan)
-        run = partial(run_traced, self._function, call.tree, values, call.dynamic, entry.info.names, daring=daring)
+        run = partial(run_traced, self._function, call.tree, values, call.dynamic, entry.info.names)
         if in_making_batch():
             try:
                 return run(batched, making=True)

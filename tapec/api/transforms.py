@@ -107,7 +107,7 @@ class Grad(Transform):
         return not self.holomorphic and goes_forwards(forward, plan.inputs)
 
     def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Wrt) -> tuple[Any, bool]:
-        log, is_plain = recorded.trace.log, not (self.has_aux or self.holomorphic or recorded.trace.pending)
+        log, is_plain = recorded.trace.log, not (self.has_aux or self.holomorphic)
         slot = log.slot_of(recorded.results[0]) if is_plain and recorded.tree is LEAF else None
         if slot is None or log.type_of(slot).shape or log.type_of(slot).dtype.kind != "f":
             return MISS, False

@@ -3,8 +3,8 @@
 `np.tanh(x @ w + b)` records three arrays, and its gradient takes the last. The other two go when it runs. What the
 gradient takes it may write over. What somebody asks for after all is computed again.
 
-Of a traced function it is the structure that is kept: it lets go of what its run computed as soon as the user does, and
-of the rest before that is compiled, and called with the same arguments.
+Of a traced function it is the structure that is kept: it lets go of what its run computed before that is compiled, and
+called with the same arguments.
 """
 
 from __future__ import annotations
@@ -17,16 +17,12 @@ from weakref import getweakrefcount
 
 import numpy as np
 
-from tapec.ir.types import type_of
-from tapec.trace.later import large_input
 from tapec.trace.log import Gone, Log
-from tapec.trace.recorder import current
 from tapec.trace.tensor import Tensor, set_raw_value
 from tapec.tuples import NamedTuple
 
 __all__ = [
     "Value",
-    "follow_trace",
     "forget",
     "forget_value",
     "free_among",
@@ -36,9 +32,7 @@ __all__ = [
 ]
 
 LARGE = 1 << 12  # bytes from which an array is worth the look
-SPARE = 1 << 14  # from which its memory is worth being written over,
-EARLY = 1 << 18  # and from which a traced function's run lets go of it,
-NEAR = 32  # if that many operations later nobody reads it
+SPARE = 1 << 14  # and from which its memory is worth being written over
 KINDS = ("elementwise", "reduction", "layout", "product", "indexing")  # of ops that are done again at any time
 
 
@@ -95,9 +89,7 @@ def _is_held_alone(log: Log, value: Value) -> bool:
 
 def forget_value(log: Log, value: Value) -> None:
     log.held[value.slot] = value.left
-    t = log.objects[value.slot]
-    set_raw_value(t, value.left)
-    t.__class__ = Tensor  # it may have been waiting (see `later`)
+    set_raw_value(log.objects[value.slot], value.left)
 
 
 def free_among(large: list[Value], log: Log) -> list[Value]:
@@ -114,51 +106,5 @@ def is_free(log: Log, value: Value) -> bool:
 
 
 def forget(log: Log) -> None:
-    """Let go of the large values of a run whose graph is known. What is pending holds what it will be computed from."""
+    """Let go of the large values of a run whose graph is known."""
     let_go(log, [value for value in large_values(log) if value.slot not in log.leaves])
-
-
-def records_alone(records: list[tuple[Any, ...]]) -> bool:
-    """Is it these alone that records go to? Others may need values that nobody needs here."""
-    rec = current()
-    return rec is not None and rec.append is not None and rec.log.records is records
-
-
-# -- traced functions -------------------------------------------------------------------------------------------------
-def follow_trace(log: Log, pending: list[Any]) -> None:
-    """Let an empty log of a traced function drop large values that only its records hold; and let what comes of others
-    wait (see `later`).
-
-    Nobody asks for them, unless something is written in place, or a tape records the same operations.
-    """
-    records, keep = log.records, log.records.append
-    read: dict[int, int] = {}  # how often each large value of late was read, by the number of its record
-    over = False
-
-    def append(entry: tuple[Any, ...]) -> None:
-        keep(entry)
-        out = entry[3]
-        if read or (type(out) is Tensor and type(out._value) is np.ndarray and out._value.nbytes >= EARLY):
-            look(entry)
-
-    def look(entry: tuple[Any, ...]) -> None:
-        nonlocal over
-        over = over or len(entry) > 6 or not records_alone(records)
-        if over:
-            read.clear()
-            return
-        last = len(records) - 1
-        for number, uses in [*read.items()]:
-            made = records[number]
-            read[number] = uses = uses + sum([x is made[3] for x in entry[1]])
-            if _references(made, 3) == HELD + uses:
-                made[3]._value = Gone(type_of(made[3]._value))
-                del read[number]
-            elif last - number >= NEAR:
-                del read[number]
-        out = entry[3]
-        if type(out) is Tensor and entry[0].kind in KINDS and getattr(out._value, "nbytes", 0) >= EARLY:
-            large_input(out, pending)
-            read[last] = int(type(out) is not Tensor)  # one refers to it who does not read it: `pending`
-
-    log.append = append

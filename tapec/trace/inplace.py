@@ -29,7 +29,6 @@ from tapec.ops.indexing import GETITEM, real_index
 from tapec.ops.setitem import SETITEM
 from tapec.trace.at_once import forget_unread, is_whole, replaced, updated, written
 from tapec.trace.gathering import gathered
-from tapec.trace.later import compute_all
 from tapec.trace.links import Views, base_of, made_in
 from tapec.trace.mends import detach_error
 from tapec.trace.recorder import CURRENT, Recorder, recordings
@@ -45,8 +44,6 @@ def check_writable(t: Tensor) -> None:
     if type(t._value) is np.ndarray and not t._value.flags.writeable:
         raise ValueError("assignment destination is read-only")
     rec = CURRENT.get()
-    if rec is not None and rec.trace is not None:
-        compute_all(rec.trace.pending)
     base = base_of(t)
     _check_one(base, rec)
     if base is not t:

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import DetachError, UnsupportedError, at_user_line, errors_of_values, hangs_on_values
+from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ops.define import fold_objects
 from tapec.trace.adapter import Adapter
 from tapec.trace.capture import Captures, Path
 from tapec.trace.entropy import IMPORTS
 from tapec.trace.facts import looked_up
-from tapec.trace.idle import follow_trace
-from tapec.trace.later import Later, compute_all
 from tapec.trace.quiet import asks_for_more
 from tapec.trace.recorder import unrecorded
 from tapec.trace.structure import flatten, map_leaves, unflatten
@@ -24,8 +22,6 @@ from tapec.trace.tensor import Tensor, unwrap
 from tapec.trace.trace import LOOKED, Trace
 
 __all__ = ["Recorded", "run_traced"]
-
-SOME = 1 << 10  # bytes of an argument of which few operations make a large array
 
 
 class Recorded:
@@ -47,10 +43,9 @@ class Recorded:
         return all(same) and all([_is_near(a, b) for a, b in pairs])
 
     def let_go(self) -> None:
-        """Forget the run. What somebody kept of it has its value, as it was."""
+        """Forget the run."""
         self.trace.log.clear()
         self.arguments, self.results = [], []
-        compute_all(self.trace.pending)
 
 
 def _is_near(a: np.ndarray, b: np.ndarray) -> bool:
@@ -65,18 +60,15 @@ def run_traced(
     names: list[str],
     batched: Sequence[bool] = (),
     making: bool = False,
-    daring: bool = True,
 ) -> Recorded:
     """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs).
 
     `batched` says which leaves are one example of many, `making` that arrays which the run makes are tensors: so they
-    are, too, where a tensor was stored into one of them (see `_storing`). Where it was `daring`, and something failed,
-    it runs once more: errors are raised where they belong, for who catches them.
+    are, too, where a tensor was stored into one of them (see `_storing`).
     """
-    trace = Trace(making, daring)
-    errors = errors_of_values()
+    trace = Trace(making)
     try:
-        recorded = _run(trace, function, tree, leaves, dynamic, names, batched)
+        return _run(trace, function, tree, leaves, dynamic, names, batched)
     except DetachError:
         if making or trace.volatile not in (None, LOOKED) or trace.once not in (None, IMPORTS):
             raise  # to run more often would draw more, or change more
@@ -85,13 +77,6 @@ def run_traced(
         if made is None:
             raise
         return made
-    except Exception as error:
-        if not (trace.dared and hangs_on_values(error)):
-            raise
-    else:
-        if not trace.dared or errors_of_values() == errors:
-            return recorded
-    return _run(Trace(making, daring=False), function, tree, leaves, dynamic, names, batched)
 
 
 def _storing(
@@ -133,8 +118,6 @@ def _run(
     names: list[str],
     batched: Sequence[bool],
 ) -> Recorded:
-    if any(map(_has_some, leaves)):
-        follow_trace(trace.log, trace.pending)
     captures = Captures(trace)
     with trace.recording():
         arguments: list[Tensor] = []
@@ -161,11 +144,6 @@ def _run(
     results: list[Any] = []
     out_tree = flatten(out, results)
     return Recorded(trace, captures, arguments, out_tree, results)
-
-
-def _has_some(leaf: Any) -> bool:
-    value = leaf._value if type(leaf) is Tensor else leaf
-    return type(value) is np.ndarray and value.nbytes >= SOME
 
 
 def prepared(function: Any, captures: Captures, name: str = "function") -> Callable[..., Any]:
@@ -205,8 +183,6 @@ def settle(x: Any, captures: Captures) -> Any:
     """A result as it leaves the function: object arrays fold back into tensors, Variables are read, stand-ins go."""
     if isinstance(x, np.ndarray) and x.dtype == object:
         return fold_objects(x)
-    if type(x) is Later:
-        return x
     read = getattr(x, "_tapec_read", None)
     if read is not None:
         return read()

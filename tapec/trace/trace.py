@@ -10,7 +10,6 @@ from tapec.config import count_changes
 from tapec.errors import errors_of_values
 from tapec.ops.control import GUARD
 from tapec.trace.entropy import DRAWS, IMPORTS, all_states, states
-from tapec.trace.later import large_input
 from tapec.trace.log import Log
 from tapec.trace.mends import surface
 from tapec.trace.recorder import CURRENT, Mark, Recorder, Token
@@ -25,16 +24,13 @@ class Trace:
     """Records every operation on its tensors, and the facts about values that the run relied on.
 
     `volatile` says why the function must be recorded anew at each call, `once` why this run stands for no other;
-    `variables` are those that were read. `making` tells that the arrays which the run makes are tensors; `daring` that
-    operations on large arrays may wait although they fail for some values, and `dared` that one does (see `later`).
+    `variables` are those that were read. `making` tells that the arrays which the run makes are tensors.
     """
 
     is_trace = True
 
-    def __init__(self, making: bool = False, daring: bool = True) -> None:
+    def __init__(self, making: bool = False) -> None:
         self.making = making
-        self.daring = daring
-        self.dared = False
         self.token = Token()
         self.log = Log()
         self.volatile: str | None = None
@@ -46,7 +42,6 @@ class Trace:
         self.varying: set[int] = set()  # inputs that are one example of a batch
         self.generators: dict[str, Any] = {}  # the states that those of modules had
         self.outer: Recorder | None = None
-        self.pending: list[Any] = []  # references to tensors whose values may still be asked for
 
     @contextmanager
     def recording(self) -> Any:
@@ -93,7 +88,7 @@ class Trace:
         self.inputs[id(tensor)] = name
         if moving and tensor.dtype.kind in "fc":
             self.moving.add(id(tensor))
-        return large_input(tensor, self.pending)
+        return tensor
 
     def is_fixed(self, tensor: Tensor) -> bool:
         """Does a tensor hang on captured plain numbers alone? Then its value may be looked at, under a guard."""

@@ -563,8 +563,8 @@ def square_of(x, n):
     return np.sum(y)
 
 
-def test_what_let_go_of_large_values_is_compiled():
-    f, x = tapec.value_and_grad(square_of, static_argnums=1), np.linspace(-1.0, 1.0, 200)
+def test_large_values():
+    f, x = tapec.value_and_grad(square_of, static_argnums=1), np.linspace(0.1, 1.0, 200)
     for n in range(1, first_sight.IN_A_ROW + 4):
         same_structure(f(x, n), tapec.value_and_grad(square_of, static_argnums=1)(x, n))
 
