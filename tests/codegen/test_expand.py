@@ -5,6 +5,7 @@ import pytest
 
 from tapec.codegen.expand import expanded
 from tests.codegen.kit import check, gradient_of, graph_of
+from tests.properties import call_count, calls, has, operations, updates
 
 x = np.random.default_rng(3).normal(size=(60, 50)) * 30
 x[0, :8] = np.nan, np.inf, -np.inf, 0.0, -0.0, 1e300, -1e300, 1e-300
@@ -17,7 +18,7 @@ def test_logaddexp_with_a_number(k, dtype):
         values = x.astype(dtype)
     for f in (lambda x: np.logaddexp(k, x), lambda x: np.logaddexp(x, k)):
         compiled = check(graph_of(f, values), values)
-        assert "np.log1p" in compiled.source and "logaddexp" not in compiled.source
+        assert calls(compiled, "np.log1p") and not calls(compiled, "logaddexp")
         with np.errstate(all="ignore"):
             eps = np.finfo(dtype).eps
             np.testing.assert_allclose(compiled.function(values)[0], f(values), rtol=4 * eps, atol=0)
@@ -33,7 +34,7 @@ def test_logaddexp_of_arrays(a, b, dtype):
     with np.errstate(over="ignore", invalid="ignore"):
         a, b = a.astype(dtype), b.astype(dtype)
     compiled = check(graph_of(np.logaddexp, a, b), a, b)
-    assert "np.log1p" in compiled.source and "logaddexp" not in compiled.source
+    assert calls(compiled, "np.log1p") and not calls(compiled, "logaddexp")
     with np.errstate(all="raise", under="ignore"):  # as NumPy, which has no difference of infinities
         found = compiled.function(a, b)[0]
     assert found.dtype == dtype
@@ -44,7 +45,7 @@ def test_logaddexp_of_arrays(a, b, dtype):
 def test_its_gradient(f):
     values = x[1:]
     compiled = check(gradient_of(lambda x: np.sum(f(x) ** 2), values), values)
-    assert "logaddexp" not in compiled.source
+    assert not calls(compiled, "logaddexp")
 
 
 @pytest.mark.parametrize(
@@ -58,13 +59,13 @@ def test_its_gradient(f):
         lambda x: np.logaddexp(np.nan_to_num(np.tanh(x)).astype(int), 1.0),
     ],
 )
-def test_what_is_left_as_it_is(f):
-    assert "logaddexp" in check(graph_of(f, x), x).source
+def test_other_logaddexp_is_left(f):
+    assert calls(check(graph_of(f, x), x), "np.logaddexp")
 
 
 def test_nothing_is_subtracted_for_zero():
-    lines = check(graph_of(lambda x: np.logaddexp(0.0, x), x), x).source
-    assert "np.abs(x" in lines and " - " not in lines.partition("def")[2].partition("#")[0]
+    compiled = check(graph_of(lambda x: np.logaddexp(0.0, x), x), x)
+    assert calls(compiled, "np.abs") and not operations(compiled, "-") and not updates(compiled, "-")
 
 
 POOLED = np.random.default_rng(4).normal(size=(6, 30, 2, 20, 2))
@@ -83,7 +84,7 @@ def test_few_elements_each(name, axis, keepdims, dtype):
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(found, f(values), rtol=4 * np.finfo(dtype).eps)
     assert found.dtype == values.dtype
-    assert f".{name}(" not in compiled.source
+    assert not calls(compiled, name)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_few_elements_each(name, axis, keepdims, dtype):
     ],
 )
 def test_other_reductions_are_left_as_they_are(f):
-    assert any(f".{name}(" in check(graph_of(f, POOLED), POOLED).source for name in ("sum", "max"))
+    assert call_count(check(graph_of(f, POOLED), POOLED), "sum", "max")
 
 
 def test_pooling():
@@ -108,8 +109,8 @@ def test_pooling():
 
     rng = np.random.default_rng(5)
     values = rng.normal(size=(8, 24, 24)), rng.normal(size=(8, 12, 12))
-    source = check(gradient_of(loss, *values), *values).source
-    assert ".max(" not in source and ".mean(" not in source and source.count("np.vdot(") == 2
+    compiled = check(gradient_of(loss, *values), *values)
+    assert not call_count(compiled, "max", "mean") and call_count(compiled, "np.vdot") == 2
 
 
 ROLLED = np.random.default_rng(5).normal(size=(30, 40))
@@ -122,18 +123,18 @@ def test_small_arrays_are_rolled_by_slices(shift, axis, values):
     f = lambda x: np.roll(x, shift, axis)
     compiled = check(graph_of(f, values), values)
     assert compiled.function(values)[0].tobytes() == f(values).tobytes()
-    assert "np.concatenate(" in compiled.source and "roll(" not in compiled.source
+    assert calls(compiled, "np.concatenate") and not calls(compiled, "roll")
 
 
 @pytest.mark.parametrize("shift, text", [(1, "[x[-1:], x[:-1]]"), (-1, "[x[1:], x[:1]]"), (39, "[x[1:], x[:1]]")])
-def test_the_shorter_way(shift, text):
+def test_arrays_are_rolled_the_shorter_way(shift, text):
     values = ROLLED[0].astype("f4")
-    assert f"np.concatenate({text})" in check(graph_of(lambda x: np.roll(x, shift), values), values).source
+    assert has(check(graph_of(lambda x: np.roll(x, shift), values), values), f"np.concatenate({text})")
 
 
 def test_large_arrays_are_rolled_as_they_are():
     values = np.ones((300, 300))
-    assert "np.roll(x, 1, axis=0)" in check(graph_of(lambda x: np.roll(x, 1, 0), values), values).source
+    assert calls(check(graph_of(lambda x: np.roll(x, 1, 0), values), values), "np.roll")
 
 
 def test_what_is_taken_apart_keeps_its_name():
@@ -145,12 +146,12 @@ def test_what_is_taken_apart_keeps_its_name():
 # -- convolution with what is turned round ----------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("n, m", [(40, 7), (40, 8), (9, 9), (12, 1)])
-def test_a_convolution_with_a_long_array_turned_round(n, m, dtype):
+def test_convolutions_with_reversed_arrays_are_correlations(n, m, dtype):
     """NumPy would copy both."""
     signal, taps = x[1, :n].astype(dtype), x[2, :m].astype(dtype)
     for f in (lambda s, t: np.convolve(t, s[::-1], "valid"), lambda s, t: np.convolve(s[::-1], t, "valid")):
         compiled = check(graph_of(f, signal, taps), signal, taps)
-        assert "np.correlate(x, y)[::-1]" in compiled.source and "convolve" not in compiled.source
+        assert has(compiled, "np.correlate(x, y)[::-1]") and not calls(compiled, "convolve")
 
 
 @pytest.mark.parametrize(
@@ -165,11 +166,12 @@ def test_a_convolution_with_a_long_array_turned_round(n, m, dtype):
 )
 def test_other_convolutions_are_left_as_they_are(f):
     signal, taps = x[1, :40], x[2, :7]
-    assert "np.convolve" in check(graph_of(f, signal, taps), signal, taps).source
+    assert calls(check(graph_of(f, signal, taps), signal, taps), "np.convolve")
 
 
 def test_the_gradient_by_a_filter():
     signal, taps = x[1, :40], x[2, :7]
     graph = gradient_of(lambda s, t: np.sum(np.convolve(s, t, "valid") ** 2), signal, taps)
-    source = check(graph, signal, taps).source
-    assert "np.correlate(x, " in source and "[::-1], 'valid')" not in source
+    compiled = check(graph, signal, taps)
+    assert calls(compiled, "np.correlate") and not has(compiled, "np.convolve(_, _[::-1], 'valid')")
+    assert not has(compiled, "np.correlate(_[::-1], _, 'valid')")

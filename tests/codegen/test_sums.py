@@ -5,14 +5,14 @@ import pytest
 
 import tapec
 from tests.codegen.kit import check, graph_of
+from tests.properties import allocates, block_loops, call_count, calls, copies, has
 
 RNG = np.random.default_rng(0)
 
 
 def code_of(f, *values):
-    """The generated code without its remarks, after it was held against the interpreter."""
-    source = check(graph_of(f, *values), *values).source
-    return "\n".join(line.split("  #")[0] for line in source.splitlines())
+    """Return what was compiled, after it was held against the interpreter."""
+    return check(graph_of(f, *values), *values)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -29,8 +29,8 @@ def test_a_sum_is_a_product_with_ones(shape, axis, keepdims, dtype):
     x = RNG.standard_normal(shape).astype(dtype)
     for f in (np.sum, np.mean):
         code = code_of(lambda x, f=f: f(x, axis=axis, keepdims=keepdims), x)
-        assert "np.ones(" in code and ".sum(" not in code and ".mean(" not in code
-        assert ("np.float32" in code) == (dtype == np.float32)
+        assert calls(code, "np.ones") and not call_count(code, "sum", "mean")
+        assert has(code, "np.float32") == (dtype == np.float32)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_a_sum_is_a_product_with_ones(shape, axis, keepdims, dtype):
     ],
 )
 def test_other_sums_stay(f, shape):
-    assert "np.ones(" not in code_of(f, RNG.standard_normal(shape))
-    assert "np.ones(" not in code_of(lambda x: f(x.astype(np.float16)), RNG.standard_normal(shape))
+    assert not calls(code_of(f, RNG.standard_normal(shape)), "np.ones")
+    assert not calls(code_of(lambda x: f(x.astype(np.float16)), RNG.standard_normal(shape)), "np.ones")
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -57,13 +57,13 @@ def test_products_with_short_rows_are_made_and_added_up(dtype):
     x, y = RNG.standard_normal((2, 500, 3)).astype(dtype)
     for axis in (0, 1):
         code = code_of(lambda x, y, axis=axis: np.sum(x * y, axis=axis), x, y)
-        assert "np.ones(" in code and "x * y" in code
+        assert calls(code, "np.ones") and has(code, "x * y")
     stack = RNG.standard_normal((200, 4, 8)).astype(dtype)
     code = code_of(lambda x: np.sum(x * x, axis=2, keepdims=True), stack)
-    assert "(x * x).reshape(-1, 8)" in code
+    assert has(code, "(x * x).reshape(-1, 8)")
     for shape in ((50, 3), (500, 30), (200_000, 3)):
         x = RNG.standard_normal(shape).astype(dtype)
-        assert "np.vecdot(x, x)" in code_of(lambda x: np.sum(x * x, axis=1), x)
+        assert calls(code_of(lambda x: np.sum(x * x, axis=1), x), "np.vecdot")
 
 
 def test_sums_of_arrays_in_another_order():
@@ -75,17 +75,16 @@ def test_sums_of_arrays_in_another_order():
 def test_sums_of_stacks_are_added_up_in_blocks():
     """The last block has fewer rows."""
     x, w = RNG.standard_normal((40_009, 4, 3)), RNG.standard_normal((4, 3))
-    code = code_of(lambda x, w: np.sum(np.exp(np.sin(x) * w) * w, axis=0), x, w)
-    assert "for i in range(" in code and "np.zeros((4, 3))" in code
-    code = code_of(lambda x, w: np.sum(np.exp(np.sin(x) * w) * w, axis=0, keepdims=True), x, w)
-    assert "for i in range(" in code and "np.zeros((1, 4, 3))" in code
+    for keepdims, shape in ((False, (4, 3)), (True, (1, 4, 3))):
+        code = code_of(lambda x, w, k=keepdims: np.sum(np.exp(np.sin(x) * w) * w, axis=0, keepdims=k), x, w)
+        assert block_loops(code) and allocates(code, "zeros", shape)
 
 
 def test_nan_and_infinities():
     x = RNG.standard_normal((60, 10))
     x[0, 0], x[1, 1], x[2, :2] = np.nan, np.inf, (np.inf, -np.inf)
     for axis in (0, 1):
-        assert "np.ones(" in code_of(lambda x, axis=axis: np.sum(x, axis=axis), x)
+        assert calls(code_of(lambda x, axis=axis: np.sum(x, axis=axis), x), "np.ones")
 
 
 @pytest.mark.parametrize("keepdims", [False, True])
@@ -94,17 +93,17 @@ def test_extremes_of_short_rows_are_found_in_columns(name, keepdims):
     f = getattr(np, name)
     x = RNG.standard_normal((100, 10))
     x[3, 4], x[5] = np.nan, np.inf
-    assert f".T.copy().{name}(axis=0)" in code_of(lambda x: f(x, axis=1, keepdims=keepdims), x)
+    assert has(code_of(lambda x: f(x, axis=1, keepdims=keepdims), x), f"_.T.copy().{name}(axis=0)")
     for shape, axis in (((100, 10), 0), ((100, 100), 1), ((5, 10), 1), ((300, 1), 1), ((10, 10, 10), 2)):
-        assert ".copy()" not in code_of(lambda x, axis=axis: f(x, axis=axis), RNG.standard_normal(shape))
+        assert not copies(code_of(lambda x, axis=axis: f(x, axis=axis), RNG.standard_normal(shape)))
 
 
 def test_a_sum_with_products_is_taken_apart():
     x, y = RNG.standard_normal((2, 50))
     code = code_of(lambda x, y: np.sum(np.exp(x) - x * y), x, y)
-    assert ".sum() - x.dot(y)" in code
+    assert has(code, "_.sum() - x.dot(y)")
     code = code_of(lambda x, y: np.mean(0.5 * (x * x) - np.sin(y) + x * y), x, y)
-    assert code.count(".dot(") == 2 and code.count(".sum()") == 1 and "/ 50" in code
+    assert call_count(code, ".dot") == 2 and call_count(code, ".sum") == 1 and has(code, "_ / 50")
 
 
 def test_sums_of_nothing_with_products():
@@ -114,9 +113,8 @@ def test_sums_of_nothing_with_products():
 
 def test_what_is_broadcast_is_added_up_once():
     x, s = RNG.standard_normal((4, 30)), np.float64(2.0)
-    assert "np.vdot(x, x) - y * 120 - 360.0" in code_of(lambda x, s: np.sum(x * x - s - 3.0), x, s)
-    code = code_of(lambda x, v: np.sum(x * x + v), x, x[0])
-    assert "y.sum() * 4" in code
+    assert has(code_of(lambda x, s: np.sum(x * x - s - 3.0), x, s), "np.vdot(x, x) - y * 120 - 360.0")
+    assert has(code_of(lambda x, v: np.sum(x * x + v), x, x[0]), "y.sum() * 4")
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -129,14 +127,14 @@ def test_sums_taken_apart_keep_their_dtype(dtype):
 def test_equal_sums_of_products_are_one():
     x = RNG.standard_normal(60)
     code = code_of(lambda x: (np.sum(x * x - 1.0), np.sum(x * x)), x)
-    assert code.count("x.dot(x)") == 1
+    assert call_count(code, "dot") == 1
 
 
 def test_sums_that_stay_whole():
     x, y = RNG.standard_normal((2, 50))
-    assert ".dot(" not in code_of(lambda x, y: np.sum(x - y - 1e8), x, y)  # digits would be lost, and nothing gained
+    assert not calls(code_of(lambda x, y: np.sum(x - y - 1e8), x, y), "dot")  # digits would be lost, nothing gained
     code = code_of(lambda x, y: (np.sum(x * y + x), x * y + x), x, y)  # it is there anyway
-    assert ".dot(" not in code
+    assert not calls(code, "dot")
     code_of(lambda x, y: np.sum(x * y - np.inf), x, y)
     code_of(lambda x, y: np.sum(x * np.nan - x * y), x, y)
 
@@ -144,11 +142,11 @@ def test_sums_that_stay_whole():
 def test_products_of_arrays_in_another_order_stay():
     """A flat product would copy both."""
     x = RNG.standard_normal((20, 30, 40))
-    assert "vdot" not in code_of(lambda x: np.sum(np.square(np.exp(np.transpose(x, (0, 2, 1))) - 1.0)), x)
-    assert "vdot" in code_of(lambda x: np.sum(np.square(np.exp(x) - 1.0)), x)
+    assert not calls(code_of(lambda x: np.sum(np.square(np.exp(np.transpose(x, (0, 2, 1))) - 1.0)), x), "vdot")
+    assert calls(code_of(lambda x: np.sum(np.square(np.exp(x) - 1.0)), x), "vdot")
 
 
-def test_products_that_are_only_added_up_are_not_taken_apart_before():
+def test_products_that_are_added_up_are_not_expanded():
     """A product had been read twice: by the sum of products, and by the product that the sum does without."""
 
     def f(x, w):
