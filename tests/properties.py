@@ -5,7 +5,7 @@ such as a loop that another function here gave. Comments, line breaks and bracke
 three ways: "np.dot" is that function, ".dot" is a method of an array, and "dot" is either.
 
     assert calls(compiled, ".dot") and not allocates(compiled, "zeros")
-    assert count(compiled, "_ @ _.T") == 1            # `_` stands for any expression
+    assert count(compiled, "_ @ _.T") == 1            # `_` stands for any expression, `np.sum(...)` for any such call
     assert uses_out(block_loops(compiled)[0], "np.tanh")
 """
 
@@ -123,16 +123,20 @@ def operations(code: Code, sign: str) -> int:
 
 
 def count(code: Code, pattern: str) -> int:
-    """Return how many times an expression or statement like the pattern stands there; `_` is any expression.
+    """Return how many times an expression or statement like the pattern stands there.
+
+    `_` is any expression, and `f(...)` a call with any arguments.
 
     >>> count("y = a.T @ (b + c)", "_.T @ _"), count("y = a @ b", "_.T @ _"), count("y[k] = 2 * x", "_[k] = _")
     (1, 0, 1)
+    >>> count("y = f(a, b) + f(c)", "f(...)"), count("y = f(a, b) + f(c)", "f(_)")
+    (2, 1)
     """
     return len(_found(code, pattern))
 
 
 def has(code: Code, pattern: str) -> bool:
-    """Tell whether an expression or statement like the pattern stands there; `_` is any expression.
+    """Tell whether an expression or statement like the pattern stands there (see `count`).
 
     >>> has("if not x > 0:\\n    pass", "x > 0"), has("y = x * 2", "_ * 3")
     (True, False)
@@ -467,6 +471,8 @@ def _like(pattern: Any, node: Any) -> bool:
     """Whether a node is like a pattern: contexts and types of comments are not compared."""
     if isinstance(pattern, ast.Name) and pattern.id == "_":
         return isinstance(node, ast.expr)
+    if isinstance(pattern, ast.Call) and isinstance(node, ast.Call) and _is_open(pattern):
+        return _like(pattern.func, node.func)
     if isinstance(pattern, ast.AST):
         if type(pattern) is not type(node):
             return False
@@ -481,6 +487,10 @@ def _statements(code: Code) -> list[Any]:
     """The statements of the first function; what runs on floats stands in a `try`."""
     body: list[Any] = first(code).body
     return body[0].body if isinstance(body[0], ast.Try) else body
+
+
+def _is_open(call: ast.Call) -> bool:
+    return len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value is ...
 
 
 def _parted(code: Code) -> tuple[list[Any], list[Any]]:

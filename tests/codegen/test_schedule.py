@@ -6,16 +6,26 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.codegen import plan, spread
 from tapec.codegen.schedule import late_starts
 from tapec.ir import Node, get_op, input_node, type_of
 from tests.codegen.kit import check, gradient_of, graph_of
+from tests.properties import (
+    allocates,
+    block_loops,
+    call_count,
+    calls,
+    copies,
+    count,
+    deleted,
+    has,
+    updates,
+    uses_out,
+    where,
+)
 
 rng = np.random.default_rng(4)
 X, W, V = rng.normal(size=(64, 30)), rng.normal(size=(30, 40)), rng.normal(size=(40, 3))
-
-
-def lines(compiled):
-    return [line.partition("#")[0].strip() for line in compiled.source.splitlines()]
 
 
 def peak(compiled, values):
@@ -34,11 +44,10 @@ def net(w, v, x):
     return np.sum(np.tanh(np.maximum(x @ w, 0.0) @ v))
 
 
-def test_a_gradient_takes_the_memory_of_what_another_reads_last():
+def test_a_gradient_takes_memory_after_the_last_read():
     """It is read through a view, which moves up with its reader."""
-    found = lines(check(gradient_of(net, W, V, X), W, V, X))
-    first = next(k for k, line in enumerate(found) if ".T.dot(" in line and line.startswith("d_y"))
-    assert any("y.T, out=" in line for line in found[first:])
+    compiled = check(gradient_of(net, W, V, X), W, V, X)
+    assert where(compiled, "d_y = _.T.dot(_)") < where(compiled, "np.dot(_, y.T, out=_)")
 
 
 def test_nothing_moves_when_nothing_takes_the_memory():
@@ -48,32 +57,32 @@ def test_nothing_moves_when_nothing_takes_the_memory():
         return np.sum(z), e
 
     values = rng.normal(size=(64, 30))
-    assert lines(check(graph_of(f, values), values))[-2:] == ["e = np.exp(x)", "return z.sum(), e"]
+    compiled = check(graph_of(f, values), values)
+    assert where(compiled, "x @ x.T") < where(compiled, "np.exp(x)") < where(compiled, "_.sum()")
 
 
 def ridge(w, x):
     return np.sum((x @ w) ** 2) + 0.1 * np.sum(w * w)
 
 
-def test_what_gradients_make_of_inputs_alone_is_added_where_it_is_needed():
+def test_gradients_of_inputs_alone_are_added_when_needed():
     w = rng.normal(size=(30, 60))
-    found = lines(check(gradient_of(ridge, w, X), w, X))
-    at = found.index("d_x += x * 0.2")
-    assert found[at - 1].startswith("d_x = ")
+    compiled = check(gradient_of(ridge, w, X), w, X)
+    ((made,), (added,)) = where(compiled, "d_x = _"), where(compiled, "d_x += x * _")
+    assert added == made + 1
 
 
 def lattice(u):
     return np.sum(0.5 * (np.roll(u, 1, 0) - u) ** 2 + 0.5 * (np.roll(u, 1, 1) - u) ** 2 + 0.25 * (u * u - 1.0) ** 2)
 
 
-def test_what_is_rolled_or_joined_of_inputs_alone_waits_as_well_and_takes_memory_that_is_free():
+def test_rolled_inputs_wait_for_memory_that_is_free():
     u, v = rng.normal(size=(128, 128)), rng.normal(size=(128, 128))
     product = tapec.hvp(lattice)
     np.testing.assert_allclose(product(u, v), (3.0 * u * u + 3.0) * v - neighbours(v), atol=1e-12)
-    found = [line.partition("#")[0].strip() for line in product.source(u, v).splitlines()]
-    joined = [k for k, line in enumerate(found) if "np.concatenate" in line]
-    assert len(joined) == 3 and sum(", out=" in found[k] for k in joined) == 2
-    assert joined[0] > found.index("t *= 2.0")  # when the rest is over
+    source = product.source(u, v)
+    assert call_count(source, "np.concatenate") == 3 and uses_out(source, "np.concatenate") == 2
+    assert min(where(source, "np.concatenate(...)")) > max(where(source, "_ *= 2.0"))  # when the rest is over
     tracemalloc.start()
     product(u, v)
     assert tracemalloc.get_traced_memory()[1] < 3.5 * u.nbytes
@@ -88,8 +97,7 @@ def test_outer_products_are_made_when_they_are_read():
 
     x, y, v, w = rng.normal(size=(300, 40)), rng.normal(size=300), rng.normal(size=32), rng.normal(size=(40, 32))
     product = tapec.hvp(lambda w: f(w, v, x, y))
-    found = product.source(w, w).splitlines()
-    assert sum("[:, None], " in line and "out=" in line for line in found) == 2
+    assert count(product.source(w, w), "_(_[:, None], _, out=_)") == 2
     step = 1e-6 * w
     near = tapec.grad(f)(w + step, v, x, y) - tapec.grad(f)(w - step, v, x, y)
     np.testing.assert_allclose(product(w, w), near / 2e-6, rtol=1e-6, atol=1e-8)
@@ -110,8 +118,8 @@ def test_what_the_user_wrote_stays_where_it_is():
         return np.sum(b), a
 
     x, y = rng.normal(size=(50, 50)), rng.normal(size=(60, 20))
-    found = lines(check(graph_of(f, x, y), x, y))
-    assert found.index("e = np.exp(x)") < next(k for k, line in enumerate(found) if "tanh" in line)
+    compiled = check(graph_of(f, x, y), x, y)
+    assert where(compiled, "np.exp(x)") < where(compiled, "np.tanh(_, out=_)")
 
 
 def springs(x, i, j, length):
@@ -120,14 +128,13 @@ def springs(x, i, j, length):
     return np.sum((r - length) ** 2)
 
 
-def test_squares_of_short_rows_are_made_in_memory_that_is_free_which_is_let_go_then():
+def test_squares_of_short_rows_take_free_memory():
     """What is computed in place later takes none of it."""
     x, length = rng.normal(size=(500, 3)), rng.uniform(size=4000)
     i, j = rng.integers(0, 250, 4000), rng.integers(250, 500, 4000)
     compiled = check(gradient_of(springs, x, i, j, length, wrt=(0,)), x, i, j, length)
-    found = lines(compiled)
-    at = found.index("np.multiply(v, v, out=v2)")
-    assert found[at + 1 : at + 3] == ["s = v2.dot(np.ones(3))", "del v2"]
+    (squared,) = where(compiled, "np.multiply(v, v, out=v2)")
+    assert where(compiled, "v2.dot(np.ones(3))") == [squared + 1] and where(compiled, "del v2") == [squared + 2]
     assert peak(compiled, (x, i, j, length)) < 3.3 * 3 * length.nbytes
 
 
@@ -138,14 +145,14 @@ def lennard_jones(x, i, j):
     return np.sum(s * s - s)
 
 
-def test_what_others_like_it_are_made_beside_is_let_go():
+def test_dead_arrays_of_short_rows_are_deleted():
     """They are computed from it, but not in its place."""
     x = rng.normal(size=(500, 3))
     i, j = rng.integers(0, 250, 12000), rng.integers(250, 500, 12000)
     compiled = check(gradient_of(lennard_jones, x, i, j, wrt=(0,)), x, i, j)
     most = peak(compiled, (x, i, j))
     assert 0.97 * most < compiled.cost.peak < 1.02 * most and most < 8.5 * i.nbytes
-    assert sum(line.startswith("del ") for line in lines(compiled)) > 2
+    assert len(deleted(compiled)) > 2
 
 
 def contrasts(x):
@@ -155,8 +162,8 @@ def contrasts(x):
 
 def test_what_is_subtracted_from_a_diagonal_is_no_array():
     x = rng.normal(size=(50, 4)) / 4
-    source = check(gradient_of(contrasts, x), x).source
-    assert ".flat[::51] -= 1.0" in source and "np.full" not in source
+    compiled = check(gradient_of(contrasts, x), x)
+    assert updates(compiled, "-", "_.flat[::51]") and not calls(compiled, "np.full")
 
 
 # -- products with what is spread out ----------------------------------------------------------------------------------
@@ -164,12 +171,12 @@ def lookup(table, w, rows):
     return np.sum((np.tanh(table[rows]) @ w) ** 2)
 
 
-def test_factors_are_multiplied_into_the_array_that_dies():
-    for count, there in ((100, False), (300, True)):
-        values = rng.normal(size=(50, 64)), rng.normal(size=64), rng.integers(0, 50, count)
-        found = lines(check(gradient_of(lookup, *values, wrt=(0, 1)), *values))
-        assert ("v *= y" in found) is there
-        assert any(line.startswith("v *= ") and "[:, None]" in line for line in found) is there
+@pytest.mark.parametrize("large", [False, True])
+def test_factors_are_multiplied_into_the_array_that_dies(large, monkeypatch):
+    values = rng.normal(size=(50, 64)), rng.normal(size=64), rng.integers(0, 50, 100)
+    monkeypatch.setattr(spread, "LEAST", 100 * 64 * 8 + (not large))
+    compiled = check(gradient_of(lookup, *values, wrt=(0, 1)), *values)
+    assert has(compiled, "v *= y") is has(compiled, "v *= _[:, None]") is large
 
 
 def test_factors_are_kept_together_for_an_input():
@@ -179,7 +186,7 @@ def test_factors_are_kept_together_for_an_input():
         return np.sum(np.tanh((v * x) @ w))
 
     values = rng.normal(size=64), rng.normal(size=(50, 64)), rng.normal(size=(50, 64))
-    assert "[:, None].dot(x[None])" in check(gradient_of(f, *values, wrt=(1,)), *values).source
+    assert has(check(gradient_of(f, *values, wrt=(1,)), *values), "_[:, None].dot(x[None])")
 
 
 def test_the_users_products_stay_as_they_are():
@@ -198,24 +205,23 @@ def cross_entropy(w, x, labels):
     return np.mean(np.log(np.sum(np.exp(z), axis=1)) - z[np.arange(len(labels)), labels])
 
 
-def test_a_kept_value_that_is_scattered_into_lives_in_the_array_that_dies():
+def test_a_scattered_value_lives_in_the_array_that_dies():
     w, x = rng.normal(size=(120, 1000)) * 0.1, rng.normal(size=(512, 120))
     values = w, x, rng.integers(0, 1000, 512)
     compiled = check(gradient_of(lambda w, x: cross_entropy(w, x, values[2]), w, x, wrt=(0,)), w, x)
-    assert "np.empty" not in compiled.source
+    assert not allocates(compiled, shape=(512, 1000))
     assert peak(compiled, (w, x)) < 1.05 * (512 * 1000 * 8 + w.nbytes)
 
 
-def test_small_arrays_are_written_again_too():
-    def sources(n):
-        x = rng.normal(size=n)
-        compiled = check(gradient_of(lambda x, y: np.sum(np.tanh(x * y) * np.exp(-x)), x, x, wrt=(0, 1)), x, x)
-        return compiled.source, peak(compiled, (x, x)) / x.nbytes
+def test_small_arrays_are_written_again_too(monkeypatch):
+    def compiled():
+        return check(gradient_of(lambda x, y: np.sum(np.tanh(x * y) * np.exp(-x)), x, x, wrt=(0, 1)), x, x)
 
-    source, _ = sources(127)
-    assert "out=" not in source
-    source, most = sources(600)
-    assert "out=" in source and most < 4  # three arrays
+    x = rng.normal(size=600)
+    again = compiled()
+    assert uses_out(again) and peak(again, (x, x)) < 4 * x.nbytes  # three arrays
+    monkeypatch.setattr(plan, "BIG", x.nbytes + 1)
+    assert not uses_out(compiled())
 
 
 def test_small_products_are_made_in_new_memory():
@@ -223,8 +229,8 @@ def test_small_products_are_made_in_new_memory():
         return np.sum(np.tanh(np.tanh(x @ w) @ v))
 
     values = rng.normal(size=(16, 16)), rng.normal(size=(16, 16)), rng.normal(size=(16, 16))
-    source = check(gradient_of(f, *values, wrt=(0, 1)), *values).source
-    assert "out=" in source and "np.matmul(" not in source
+    compiled = check(gradient_of(f, *values, wrt=(0, 1)), *values)
+    assert uses_out(compiled) and not uses_out(compiled, "matmul") and not uses_out(compiled, "dot")
 
 
 def factorised(u, v, data, mask):
@@ -235,11 +241,11 @@ def test_workspace_is_small_and_gone_after_the_loop():
     u, v, data = rng.normal(size=(1000, 120)), rng.normal(size=(120, 800)), rng.normal(size=(1000, 800))
     values = u, v, data, (data > 0) * 1.0
     compiled = check(gradient_of(factorised, *values, wrt=(0, 1)), *values)
-    assert any(line.startswith("del ") for line in lines(compiled))
+    assert deleted(compiled)
     assert peak(compiled, values) < 1.08 * (data.nbytes + u.nbytes + v.nbytes)
 
 
-def test_what_another_name_in_the_loop_stands_for_is_kept_in_its_array():
+def test_a_renamed_slice_is_kept_in_its_array():
     """`e = np.multiply(z_, mask_, out=z_)` is a slice of the array that dies, under a name of its own."""
 
     def weighted(u, v, data, mask):
@@ -249,7 +255,7 @@ def test_what_another_name_in_the_loop_stands_for_is_kept_in_its_array():
     u, v, data = rng.normal(size=(1000, 120)), rng.normal(size=(120, 800)), rng.normal(size=(1000, 800))
     values = u, v, data, (data > 0) * 1.0
     compiled = check(gradient_of(weighted, *values, wrt=(0, 1)), *values)
-    assert "np.empty" not in compiled.source
+    assert not allocates(compiled, shape=data.shape)
     assert peak(compiled, values) < 1.08 * (data.nbytes + u.nbytes + v.nbytes)
 
 
@@ -264,7 +270,7 @@ def test_all_names_of_a_slice_are_deleted():
 
     values = [rng.normal(size=(500, 120)) for _ in range(3)]
     compiled = check(gradient_of(attended, *values), *values)
-    assert "for i in" in compiled.source
+    assert block_loops(compiled)
     gradients = sum(value.nbytes for value in values)
     assert peak(compiled, values) < 2.2 * 500 * 500 * 8 + gradients  # the weights and their gradient
     assert peak(compiled, values) < 1.05 * compiled.cost.peak
@@ -278,8 +284,8 @@ def test_slopes_are_computed_where_they_are_needed():
     """`1 - h * h` of all layers would be kept beside `h`, which is there anyway."""
     values = *[rng.normal(size=(128, 128)) * 0.1 for _ in range(3)], rng.normal(size=(4096, 128))
     compiled = check(gradient_of(layers, *values, wrt=(0, 1, 2)), *values)
-    source = compiled.source
-    assert source.count("for i in") >= 2 and source.index("np.subtract(1, ") > source.rindex("np.tanh(")
+    assert len(block_loops(compiled)) >= 2
+    assert min(where(compiled, "np.subtract(1, _, out=_)")) > max(where(compiled, "np.tanh(_, out=_)"))
     assert peak(compiled, values) < 4.6 * values[-1].nbytes  # three layers, a gradient and blocks
 
 
@@ -294,7 +300,7 @@ def test_slopes_stay_where_they_are_read_too():
     check(gradient_of(lambda w, x: f(w, x)[1], w, x), w, x)
 
 
-def test_numbers_are_written_when_what_stood_there_has_been_read():
+def test_numbers_are_written_after_the_last_read():
     """One copy at most, of what the user has."""
 
     def f(x):
@@ -308,10 +314,10 @@ def test_numbers_are_written_when_what_stood_there_has_been_read():
         return np.where(first, np.sin(x) + x * np.cos(x), 0.0)
 
     x = rng.normal(size=(300, 40))
-    for copies, g, wanted in ((1, f, slope(x)), (0, lambda x: f(x + 1.0), slope(x + 1.0))):
+    for copied, g, wanted in ((1, f, slope(x)), (0, lambda x: f(x + 1.0), slope(x + 1.0))):
         grad = tapec.grad(g)
         np.testing.assert_allclose(grad(x), wanted, rtol=1e-12)
-        assert grad.source().count(".copy()") == copies
+        assert copies(grad.source()) == copied
 
 
 # -- what is dead ------------------------------------------------------------------------------------------------------
@@ -322,7 +328,7 @@ M = rng.normal(size=(300, 300))
 def test_a_dead_array_that_no_later_value_takes_is_deleted():
     x, w = rng.normal(size=N), rng.normal(size=N)
     compiled = check(gradient_of(lambda x, w: np.sum(np.sort(x) * w), x, w, wrt=(0,)), x, w)
-    assert any(line.startswith("del ") for line in lines(compiled))
+    assert deleted(compiled)
     assert compiled.cost.peak == 2 * x.nbytes  # the order and the result; sorted values are gone
 
 
@@ -345,7 +351,7 @@ def test_it_is_deleted_under_all_its_names():
     assert peak(compiled, (x,)) < 1.05 * compiled.cost.peak
 
 
-def test_what_views_were_the_last_to_read_is_deleted_with_them():
+def test_arrays_are_deleted_with_their_views():
     def attention(x):
         h = np.cumsum(x, axis=1)
         q, k, v = h[:, :100], h[:, 100:200], h[:, 200:]
@@ -353,7 +359,7 @@ def test_what_views_were_the_last_to_read_is_deleted_with_them():
         return np.sum(np.sort(inner @ inner.T))  # which takes no memory of what is looked into
 
     compiled = check(graph_of(attention, M), M)
-    assert any(line.startswith("del t, v") for line in lines(compiled))
+    assert has(compiled, "del t, v, v2")
     assert peak(compiled, (M,)) < 1.05 * compiled.cost.peak
 
     def at_once(x):
@@ -387,7 +393,7 @@ def test_names_that_a_loop_has_taken_are_deleted_once():
 
     x, w, v = rng.normal(size=(200, 200)), rng.normal(size=(200, 200)), rng.normal(size=(2000, 200))
     compiled = check(graph_of(f, x, w, v), x, w, v)
-    assert "for i in" in compiled.source
+    assert block_loops(compiled)
 
 
 @pytest.mark.parametrize(
@@ -400,13 +406,13 @@ def test_names_that_a_loop_has_taken_are_deleted_once():
 )
 def test_what_is_not_deleted(f):
     x, w = rng.normal(size=N), rng.normal(size=N)
-    assert not any(line.startswith("del ") for line in lines(check(graph_of(f, x, w), x, w)))
+    assert not deleted(check(graph_of(f, x, w), x, w))
 
 
-def test_what_all_of_fits_in_one_block_is_no_loop():
+def test_one_block_is_no_loop():
     w, x = rng.normal(size=(32, 256)), rng.normal(size=(512, 32))
-    source = check(gradient_of(lambda w, x: np.sum(np.tanh(x @ w) * np.tanh(x @ w + 1.0)), w, x), w, x).source
-    assert "for i in range(0, 512, 512)" not in source
+    compiled = check(gradient_of(lambda w, x: np.sum(np.tanh(x @ w) * np.tanh(x @ w + 1.0)), w, x), w, x)
+    assert all(loop.block < loop.length for loop in block_loops(compiled))
 
 
 # -- what is stated ----------------------------------------------------------------------------------------------------
@@ -449,7 +455,7 @@ def test_the_memory_stated_of_a_cholesky_decomposition():
     assert 0.9 * compiled.cost.peak < peak(compiled, (a,)) < 1.1 * compiled.cost.peak, compiled.source
 
 
-def test_the_memory_stated_of_what_takes_a_matrix_more_on_the_way():
+def test_the_memory_stated_of_an_inner_copy():
     """Before NumPy 2.5, of which inverses take more."""
     assert check(graph_of(lambda x: np.linalg.qr(x)[0], M), M).cost.peak == 3 * M.nbytes
     assert check(gradient_of(lambda x: np.linalg.det(x / 30.0), M), M).cost.peak == 3 * M.nbytes
@@ -457,8 +463,8 @@ def test_the_memory_stated_of_what_takes_a_matrix_more_on_the_way():
 
 def test_nothing_is_deleted_before_the_end():
     x = rng.normal(size=200_000)
-    source = check(gradient_of(lambda x: np.sum(np.tanh(x) * np.exp(-x * x)), x), x).source
-    assert "for i in" in source and "del " not in source
+    compiled = check(gradient_of(lambda x: np.sum(np.tanh(x) * np.exp(-x * x)), x), x)
+    assert block_loops(compiled) and not deleted(compiled)
 
 
 def test_what_starts_late_comes_after_what_it_reads():
@@ -490,9 +496,9 @@ def entropy(w, v, x):
     return np.mean(np.logaddexp(0.0, y) - x * y)
 
 
-def test_arrays_of_middle_size_are_let_go_where_as_much_comes_later():
+def test_arrays_of_middle_size_are_deleted():
     """Of 16 kB here: `y` is over before the gradients are made."""
     w, v, x = rng.normal(size=(32, 16)), rng.normal(size=(16, 32)), rng.normal(size=(64, 32))
     compiled = check(gradient_of(entropy, w, v, x, wrt=(0, 1)), w, v, x)
-    assert "del z3" in lines(compiled)
+    assert "z3" in deleted(compiled)
     assert peak(compiled, (w, v, x)) < 3.3 * x.nbytes  # and 4.1 where it stays
