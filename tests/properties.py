@@ -5,7 +5,7 @@ such as a loop that another function here gave. Comments, line breaks and bracke
 three ways: "np.dot" is that function, ".dot" is a method of an array, and "dot" is either.
 
     assert calls(compiled, ".dot") and not allocates(compiled, "zeros")
-    assert count(compiled, "_ @ _.T") == 1            # `_` stands for any expression, `np.sum(...)` for any such call
+    assert count_of(compiled, "_ @ _.T") == 1  # `_` stands for any expression, `np.sum(...)` for any such call
     assert uses_out(block_loops(compiled)[0], "np.tanh")
 """
 
@@ -122,26 +122,26 @@ def operations(code: Code, sign: str) -> int:
     return sum(isinstance(n.op, OPERATORS[sign]) for n in nodes(code, ast.BinOp))
 
 
-def count(code: Code, pattern: str) -> int:
+def count_of(code: Code, pattern: str) -> int:
     """Return how many times an expression or statement like the pattern stands there.
 
     `_` is any expression, and `f(...)` a call with any arguments.
 
-    >>> count("y = a.T @ (b + c)", "_.T @ _"), count("y = a @ b", "_.T @ _"), count("y[k] = 2 * x", "_[k] = _")
+    >>> count_of("y = a.T @ (b + c)", "_.T @ _"), count_of("y = a @ b", "_.T @ _"), count_of("y[k] = 2 * x", "_[k] = _")
     (1, 0, 1)
-    >>> count("y = f(a, b) + f(c)", "f(...)"), count("y = f(a, b) + f(c)", "f(_)")
+    >>> count_of("y = f(a, b) + f(c)", "f(...)"), count_of("y = f(a, b) + f(c)", "f(_)")
     (2, 1)
     """
     return len(_found(code, pattern))
 
 
 def has(code: Code, pattern: str) -> bool:
-    """Tell whether an expression or statement like the pattern stands there (see `count`).
+    """Tell whether an expression or statement like the pattern stands there (see `count_of`).
 
     >>> has("if not x > 0:\\n    pass", "x > 0"), has("y = x * 2", "_ * 3")
     (True, False)
     """
-    return count(code, pattern) > 0
+    return count_of(code, pattern) > 0
 
 
 def transposes(code: Code) -> int:
@@ -150,7 +150,7 @@ def transposes(code: Code) -> int:
     >>> transposes("y = x.T @ (a + b).T")
     2
     """
-    return count(code, "_.T")
+    return count_of(code, "_.T")
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from tests.properties import (
     call_count,
     calls,
     copies,
-    count,
+    count_of,
     deleted,
     has,
     updates,
@@ -97,7 +97,7 @@ def test_outer_products_are_made_when_they_are_read():
 
     x, y, v, w = rng.normal(size=(300, 40)), rng.normal(size=300), rng.normal(size=32), rng.normal(size=(40, 32))
     product = tapec.hvp(lambda w: f(w, v, x, y))
-    assert count(product.source(w, w), "_(_[:, None], _, out=_)") == 2
+    assert count_of(product.source(w, w), "_(_[:, None], _, out=_)") == 2
     step = 1e-6 * w
     near = tapec.grad(f)(w + step, v, x, y) - tapec.grad(f)(w - step, v, x, y)
     np.testing.assert_allclose(product(w, w), near / 2e-6, rtol=1e-6, atol=1e-8)
