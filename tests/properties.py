@@ -340,12 +340,14 @@ def after_branch(code: Code) -> list[Any]:
 
 
 def on_floats(code: Code) -> bool:
-    """Tell whether a program computes with Python's floats, and has another form for what they cannot do.
+    """Tell whether a program computes with Python's floats: it takes arrays apart, or falls back on a form with arrays.
 
     >>> on_floats("def f(x):\\n    return f_arrays(x)\\ndef f_arrays(x): pass"), on_floats("def f(x): pass")
     (True, False)
+    >>> on_floats("def f(x):\\n    a, b = x.tolist()")
+    True
     """
-    return any(name.endswith("_arrays") for name in functions(code))
+    return calls(code, ".tolist") or any(name.endswith("_arrays") for name in functions(code))
 
 
 # -- names and numbers -------------------------------------------------------------------------------------------------

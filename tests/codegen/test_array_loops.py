@@ -8,15 +8,29 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen import arrays, compile_graph, floats
+from tapec.codegen import array_loops, arrays, compile_graph, floats, plan
 from tapec.codegen.lifted import lifted, settle
 from tapec.ir import parse
 from tapec.passes.pipeline import optimize
 from tests.codegen.kit import check, counted, drawn, gradient_of, graph_of, same_bits
-
-
-def loops(compiled):
-    return compiled.source.count("    for ")
+from tests.properties import (
+    allocates,
+    block_loops,
+    call_count,
+    copies,
+    count_of,
+    deleted,
+    first,
+    has,
+    has_loop,
+    loop_count,
+    loops,
+    nodes,
+    reads,
+    rounds,
+    statements,
+    updates,
+)
 
 
 def written_out(graph, monkeypatch):
@@ -29,7 +43,7 @@ def as_written_out(graph, values, monkeypatch):
     """The code with loops, which gives what the code without them gives."""
     compiled = check(graph, *values)
     plain = written_out(graph, monkeypatch)
-    assert loops(plain) == 0
+    assert loop_count(plain) == 0
     same_bits(compiled.function(*values), plain.function(*values), graph, compiled.source)
     return compiled
 
@@ -149,24 +163,24 @@ PROGRAMS = [
 ]
 
 
-def several_names(source):
-    """The names of each tuple in it: what a step keeps, what a loop takes apart."""
-    tuples = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Tuple)]
+def several_names(code):
+    """Return the names of each tuple in it: what a step keeps, what a loop takes apart."""
+    tuples = nodes(code, ast.Tuple)
     return [names for t in tuples if len(names := [e.id for e in t.elts if isinstance(e, ast.Name)]) > 1]
 
 
 @pytest.mark.parametrize(("function", "values"), PROGRAMS)
 def test_programs(function, values, monkeypatch):
     compiled = as_written_out(gradient_of(function, *values), values, monkeypatch)
-    assert loops(compiled) >= 2
-    assert all(len(set(names)) == len(names) for names in several_names(compiled.source)), compiled.source
-    assert len(compiled.source.splitlines()) < len(written_out(compiled.graph, monkeypatch).source.splitlines()) / 2
+    assert loop_count(compiled) >= 2
+    assert all(len(set(names)) == len(names) for names in several_names(compiled)), compiled.source
+    assert len(statements(compiled)) < len(statements(written_out(compiled.graph, monkeypatch))) / 2
 
 
 @pytest.mark.parametrize(("function", "values"), PROGRAMS)
 def test_single_precision(function, values, monkeypatch):
     values = [v.astype(np.float32) for v in values]
-    assert loops(as_written_out(gradient_of(function, *values), values, monkeypatch)) >= 2
+    assert loop_count(as_written_out(gradient_of(function, *values), values, monkeypatch)) >= 2
 
 
 @pytest.mark.parametrize(("function", "values"), [p for p in PROGRAMS if p[0] is not determinants])
@@ -185,7 +199,7 @@ def test_programs_after_tests(function, values, monkeypatch):
     def run():
         f = tapec.grad(tested, argnums=tuple(range(len(values))), has_aux=True)
         results = [f(*values), f(values[0] + 2.0, *values[1:]), f(*values)]
-        return results, str(f.source(*values)).split("\n\n\ndef")[0]
+        return results, f.source(*values)
 
     results, source = run()
     monkeypatch.setattr(arrays, "LEAST", 10**9)
@@ -194,15 +208,16 @@ def test_programs_after_tests(function, values, monkeypatch):
     for found, wanted in zip(results, expected, strict=True):
         for a, b in zip((*found[0], found[1]), (*wanted[0], wanted[1]), strict=True):
             assert a.tobytes() == b.tobytes()
-    assert source.count("for ") >= 4 and len(source.splitlines()) < 0.6 * len(written.splitlines()), source
+    assert loop_count(first(source)) >= 4, source
+    assert len(statements(first(source))) < 0.6 * len(statements(first(written))), source
 
 
 def test_what_a_person_writes():
     """Forward the states are kept, backward each step reads its own; sums begin with zeros."""
-    source = check(gradient_of(rnn, *PROGRAMS[2][1]), *PROGRAMS[2][1]).source
-    assert "for k in range(12):" in source and "in zip(reversed(range(1, 12)), steps[:0:-1]):" in source
-    assert source.count("steps.append(t)") == 1 and "d_z = np.zeros((48, 48))" in source
-    assert "z2, z3 = z3, z2" in source  # arrays that change places
+    compiled = check(gradient_of(rnn, *PROGRAMS[2][1]), *PROGRAMS[2][1])
+    assert rounds(compiled) == [12, 11] and has(compiled, "zip(reversed(range(1, 12)), steps[:0:-1])")
+    assert count_of(compiled, "steps.append(t)") == 1 and has(compiled, "d_z = np.zeros((48, 48))")
+    assert has(compiled, "z2, z3 = z3, z2")  # arrays that change places
 
 
 def test_steps_beside_blocks_in_threads():
@@ -217,14 +232,15 @@ def test_steps_beside_blocks_in_threads():
     graph = gradient_of(f, *values)
     with tapec.settings(threads=2):
         compiled = check(graph, *values)
-    assert "in_threads(blocks, " in compiled.source and " in steps[" in compiled.source
+    assert [loop.threads for loop in block_loops(compiled)] == [2] * len(block_loops(compiled)) != []
+    assert any(reads(loop.iter, "steps") for loop in loops(compiled))
 
 
-def test_gradients_of_large_weights_are_added_up_step_by_step(monkeypatch):
+def test_gradients_of_large_weights_are_added_up_in_steps(monkeypatch):
     """No loop over blocks adds up the products of all steps: they would all be there at once."""
     values = drawn(12, 4, 6), drawn(6, 370), drawn(370, 370)
     compiled = as_written_out(gradient_of(rnn, *values), values, monkeypatch)
-    assert loops(compiled) == 2 and compiled.source.count("np.empty((370, 370))") == 1
+    assert loop_count(compiled) == 2 and allocates(compiled, "empty", (370, 370)) == 1
 
 
 def test_few_operations_are_written_out():
@@ -233,17 +249,17 @@ def test_few_operations_are_written_out():
             x = np.tanh(a @ x)
         return np.sum(x)
 
-    assert loops(check(gradient_of(f, drawn(12, 12), drawn(12)), drawn(12, 12), drawn(12))) == 0
+    assert loop_count(check(gradient_of(f, drawn(12, 12), drawn(12)), drawn(12, 12), drawn(12))) == 0
 
 
-def test_inputs_are_copied_where_steps_write_into_what_they_find():
+def test_inputs_that_steps_write_into_are_copied():
     def f(x):
         for _ in range(60):
             x = x + 1.0
         return x
 
     compiled = check(graph_of(f, drawn(300)), drawn(300))
-    assert loops(compiled) == 1 and "x.copy()" in compiled.source
+    assert loop_count(compiled) == 1 and has(compiled, "x.copy()")
 
 
 def test_lines_along_any_axis():
@@ -253,9 +269,9 @@ def test_lines_along_any_axis():
             h = np.tanh(h + x[:, t] * w)
         return np.sum(h)
 
-    source = check(gradient_of(f, drawn(5, 12, 3), drawn(3)), drawn(5, 12, 3), drawn(3)).source
-    assert "x[:, k]" in source and "d_x[:, k] = " in source
-    assert "d_x = np.empty((5, 12, 3))" in source  # all of it is written
+    compiled = check(gradient_of(f, drawn(5, 12, 3), drawn(3)), drawn(5, 12, 3), drawn(3))
+    assert has(compiled, "x[:, k]") and has(compiled, "d_x[:, k] = _")
+    assert has(compiled, "d_x = np.empty((5, 12, 3))")  # all of it is written
 
 
 def test_lines_that_are_written_only_in_part():
@@ -267,7 +283,7 @@ def test_lines_that_are_written_only_in_part():
 
     x = drawn(30, 6)
     compiled = check(gradient_of(f, x), x)
-    assert loops(compiled) == 2 and "np.zeros((30, 6))" in compiled.source
+    assert loop_count(compiled) == 2 and allocates(compiled, "zeros", (30, 6))
 
 
 def test_a_line_that_each_step_adds_to():
@@ -285,11 +301,11 @@ def test_a_line_that_each_step_adds_to():
         tape.watch(x)
         loss = f(x)
         gradient = tape.gradient(loss, x)
-        assert "d_x[0] += " in tape.source(loss, [x])
+        assert updates(tape.source(loss, [x]), "+", "d_x[0]")
     np.testing.assert_allclose(gradient, tapec.grad(f)(x.numpy()), rtol=1e-5)
 
 
-def test_a_last_step_that_nobody_reads_finds_no_place_by_other_numbers():
+def test_a_last_step_that_nobody_reads():
     def f(x):
         s, v, found = np.zeros_like(x), x, []
         for _ in range(9):
@@ -318,7 +334,7 @@ def test_a_single_step_with_another_that_nobody_reads():
     np.testing.assert_allclose(found, f(x))
 
 
-def test_what_a_loop_begins_with_and_each_step_reads_has_a_name():
+def test_a_first_value_that_each_step_reads_has_a_name():
     def f(x):
         y = np.zeros(x.shape)
         for _ in range(30):
@@ -339,7 +355,7 @@ def test_lines_that_overlap(monkeypatch):
         return np.sum(h)
 
     x = drawn(14, 60)
-    assert loops(as_written_out(gradient_of(f, x), (x,), monkeypatch)) == 2
+    assert loop_count(as_written_out(gradient_of(f, x), (x,), monkeypatch)) == 2
 
 
 def test_zeros_keep_their_signs(monkeypatch):
@@ -350,12 +366,11 @@ def test_zeros_keep_their_signs(monkeypatch):
 
     for x in (np.array([-0.0, 0.0, 1.0, -1.0]), np.array([np.inf, -np.inf, np.nan, -0.0])):
         x, a = np.tile(x, 100), np.tile([-0.0, -1.0, 0.0, 1.0], 100)
-        assert loops(as_written_out(gradient_of(f, x, a), (x, a), monkeypatch)) == 2
+        assert loop_count(as_written_out(gradient_of(f, x, a), (x, a), monkeypatch)) == 2
 
 
-def test_what_sums_begin_with_is_written_as_it_is():
-    f = tapec.compile(lambda x: np.full_like(x, -0.0))
-    assert np.signbit(f(np.ones(300))).all() and "-0.0" in f.source(np.ones(300))
+def test_arrays_of_negative_zeros():
+    assert np.signbit(tapec.compile(lambda x: np.full_like(x, -0.0))(np.ones(300))).all()
 
 
 def test_results_from_the_middle(monkeypatch):
@@ -367,7 +382,7 @@ def test_results_from_the_middle(monkeypatch):
         return seen[3], seen[-1], seen[-1][1:], np.stack(seen[::2]), seen[20] * 2.0
 
     x = drawn(200)
-    assert loops(as_written_out(graph_of(f, x), (x,), monkeypatch)) == 1
+    assert loop_count(as_written_out(graph_of(f, x), (x,), monkeypatch)) == 1
 
 
 def test_long_steps_of_which_a_sum_reads_each(monkeypatch):
@@ -383,7 +398,7 @@ def test_long_steps_of_which_a_sum_reads_each(monkeypatch):
         return total
 
     values = np.float64(0.3), drawn(10, 1)
-    assert loops(as_written_out(gradient_of(kalman, *values, wrt=(0,)), values, monkeypatch)) == 2
+    assert loop_count(as_written_out(gradient_of(kalman, *values, wrt=(0,)), values, monkeypatch)) == 2
 
 
 def test_views_that_last(monkeypatch):
@@ -395,7 +410,7 @@ def test_views_that_last(monkeypatch):
         return x, x[1:]
 
     x = drawn(2000)
-    assert loops(as_written_out(graph_of(f, x), (x,), monkeypatch)) == 1
+    assert loop_count(as_written_out(graph_of(f, x), (x,), monkeypatch)) == 1
 
 
 def test_each_line_has_its_origin():
@@ -409,7 +424,7 @@ def test_each_line_has_its_origin():
     values = drawn(8, 8), drawn(8)
     g(*values)
     source = g.source(*values)
-    assert "np.tanh(a @ x)" in source and "x * 0.5" in source and source.count("    for ") == 2
+    assert "np.tanh(a @ x)" in source and "x * 0.5" in source and loop_count(source) == 2  # in comments
 
 
 def test_settings_that_look_at_every_value():
@@ -442,7 +457,7 @@ def test_layers_of_a_network(count, monkeypatch):
     g = tapec.grad(layers)
     got = g(params, x)
     source = g.source(params, x)
-    assert source.count("    for ") == 2 and "*[part for step in steps" in source
+    assert loop_count(source) == 2 and has(source, "part") and nodes(source, ast.ListComp)
     monkeypatch.setattr(arrays, "LEAST", 10**9)
     wanted = tapec.grad(layers)(params, x)
     flat = [a for pair in got for a in pair]
@@ -457,7 +472,7 @@ def test_results_of_all_steps():
     g = tapec.value_and_grad(weights)
     _, grads = g(params, np.sin, x)
     source = g.source(params, np.sin, x)
-    assert "s[::-1]" in source.splitlines()[-1]  # `return t, *d_ws[::-1]`, but for the first ones perhaps
+    assert has(statements(source)[-1], "_[::-1]")  # `return t, *d_ws[::-1]`, but for the first ones perhaps
     assert len(grads) == 12 and all(d.shape == (20, 20) for d in grads)
 
 
@@ -484,7 +499,7 @@ LINES = """graph(%x: f64[6,3]) {
 }"""
 
 
-def test_numbers_of_indices_become_operands_and_numbers_again():
+def test_indices_become_operands_and_indices_again():
     graph = parse(LINES)
     made = lifted(graph)
     reads = [n for n in made.nodes if n.op.name == "getitem"]
@@ -562,7 +577,7 @@ def test_zeros_that_steps_read_before_all_are_written():
     junk = [np.full((40, 30), np.nan) for _ in range(30)]
     del junk  # what an empty array may find
     compiled = check(graph, x)
-    assert loops(compiled) == 1 and "np.zeros((40, 30))" in compiled.source
+    assert loop_count(compiled) == 1 and allocates(compiled, "zeros", (40, 30))
 
 
 def test_steps_that_begin_with_a_unit_matrix():
@@ -579,18 +594,20 @@ def test_steps_that_begin_with_a_unit_matrix():
     step[1:-1] += 0.1 * (np.eye(12)[2:] - 2.0 * np.eye(12)[1:-1] + np.eye(12)[:-2])
     a = np.linalg.matrix_power(step, 10)
     np.testing.assert_allclose(hessian(np.linspace(0.5, 1.0, 12)), 2.0 * a.T @ a, rtol=1e-12, atol=1e-13)
-    assert "    for " in hessian.source()
+    assert has_loop(hessian.source())
 
 
-@pytest.mark.parametrize(("batch", "lets_go"), [(2, False), (40, True)])
-def test_large_arrays_that_a_loop_was_the_last_to_look_into_are_let_go(batch, lets_go, monkeypatch):
-    values = (drawn(12, batch, 6), drawn(6, 6), drawn(6, 6))
+@pytest.mark.parametrize("large", [False, True])
+def test_large_arrays_that_a_loop_reads_last_are_deleted(large, monkeypatch):
+    values = (drawn(12, 40, 6), drawn(6, 6), drawn(6, 6))
+    if not large:
+        monkeypatch.setattr(plan, "BIG", 1 << 30)
     compiled = as_written_out(gradient_of(rnn, *values), values, monkeypatch)
-    assert ("\n    del " in compiled.source) == lets_go, compiled.source
+    assert bool(deleted(compiled)) == large, compiled.source
 
 
-@pytest.mark.parametrize(("n", "lets_go"), [(4, False), (40, True)])
-def test_long_lists_that_a_loop_was_the_last_to_read_are_let_go(n, lets_go, monkeypatch):
+@pytest.mark.parametrize("large", [False, True])
+def test_long_lists_that_a_loop_reads_last_are_deleted(large, monkeypatch):
     def f(x, u):
         h, hs = x, []
         for _ in range(20):
@@ -601,9 +618,11 @@ def test_long_lists_that_a_loop_was_the_last_to_read_are_let_go(n, lets_go, monk
         y = np.exp(x) @ u
         return np.sum(h), y @ u, y
 
-    values = drawn(n, 30), drawn(30, 30)
+    values = drawn(40, 30), drawn(30, 30)
+    if not large:
+        monkeypatch.setattr(array_loops, "BIG", 1 << 30)
     compiled = as_written_out(graph_of(f, *values), values, monkeypatch)
-    assert loops(compiled) == 2 and ("\n    del steps\n" in compiled.source) == lets_go, compiled.source
+    assert loop_count(compiled) == 2 and ("steps" in deleted(compiled)) == large, compiled.source
 
 
 def test_a_value_that_begins_as_two_numbers():
@@ -638,7 +657,7 @@ def test_work_grows_with_the_program():
             return np.sum(total)
 
         compiled, made = counted(compile_graph, gradient_of(f, np.linspace(0.1, 0.9, 1300)))
-        assert loops(compiled) > count // 50
+        assert loop_count(compiled) > count // 50
         return made
 
     assert calls(1000) < 2.2 * calls(500)
@@ -673,7 +692,7 @@ def test_a_result_that_is_read_outside_of_the_loop_alone(at, monkeypatch):
         return a, sum([found[k] for k in at])
 
     a = np.diag(np.arange(5.0)) + 0.1
-    assert loops(as_written_out(graph_of(f, a), (a,), monkeypatch)) == 0
+    assert loop_count(as_written_out(graph_of(f, a), (a,), monkeypatch)) == 0
 
 
 def test_a_view_of_a_view_that_is_read_beside_it():
@@ -686,7 +705,7 @@ def test_a_view_of_a_view_that_is_read_beside_it():
 
     x, compiled = drawn(9, 9), tapec.compile(f)
     np.testing.assert_allclose(compiled(x), f(x), rtol=1e-12)
-    assert "    for " in compiled.source()
+    assert has_loop(compiled.source())
 
 
 @pytest.mark.parametrize("shape", [(6, 4), (40, 4), (6, 4, 3)])
@@ -720,13 +739,12 @@ def test_lines_written_one_by_one(line):
 
     x = np.random.default_rng(0).normal(size=(40, 40))
     compiled, slope = tapec.compile(f), tapec.grad(f)
-    assert compiled(x) == pytest.approx(f(x), rel=1e-14) and compiled.source().count("    for ") == 1
-    assert "    y = np.zeros(" in compiled.source()
+    assert compiled(x) == pytest.approx(f(x), rel=1e-14) and loop_count(compiled.source()) == 1
+    assert has(compiled.source(), "y = np.zeros(...)")
     with tapec.settings(optimize=False):
         wanted = tapec.grad(f)(x)
     np.testing.assert_allclose(slope(x), wanted, rtol=1e-12)
-    assert slope.source().count("    for ") == 2
-    assert ".copy()" not in slope.source() and slope.source().count("np.copy(") == 1
+    assert loop_count(slope.source()) == 2 and copies(slope.source()) == call_count(slope.source(), "np.copy") == 1
 
 
 def test_what_is_taken_away_from_begins_with_a_number(monkeypatch):
@@ -742,7 +760,7 @@ def test_what_is_taken_away_from_begins_with_a_number(monkeypatch):
     for dtype in (np.float64, np.float32):
         values = drawn(40).astype(dtype), drawn(40, 40).astype(dtype)
         compiled = as_written_out(graph_of(value, *values), values, monkeypatch)
-        assert "range(14)" in compiled.source and compiled.source.count("np.tanh") == 1
+        assert rounds(compiled) == [14] and call_count(compiled, "np.tanh") == 1
 
 
 def test_a_view_of_what_is_kept_is_not_kept_itself(monkeypatch):
@@ -759,10 +777,10 @@ def test_a_view_of_what_is_kept_is_not_kept_itself(monkeypatch):
 
     values = drawn(20, 20), drawn(20, 20)
     compiled = as_written_out(graph_of(value, *values), values, monkeypatch)
-    assert compiled.source.count(".append(") == 1
+    assert call_count(compiled, "append") == 1
 
 
-def test_a_step_that_writes_into_what_it_finds_keeps_the_name():
+def test_a_step_that_overwrites_keeps_the_name():
     """What it writes has a name of its own; the other still stands for the array after the loop."""
 
     def value(x, y, w):
@@ -785,10 +803,10 @@ def test_a_step_that_writes_into_what_it_finds_keeps_the_name():
         wanted = tapec.grad(value, argnums=(0, 1, 2))(*values)
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
-    assert gradient.source().count("    for ") == 2
+    assert loop_count(gradient.source()) == 2
 
 
-def test_programs_in_which_little_is_alike_are_not_searched():
+def test_programs_without_repetition_are_not_searched():
     inputs = "graph(%x: f64[50]) {\n"
     slices = [f"  %{k} = getitem %x {{index=(0:{k + 1},)}}\n" for k in range(45)]
     results = ", ".join([f"%{k}" for k in range(45)])
@@ -814,5 +832,4 @@ def test_a_first_step_is_not_made_of_what_it_makes(monkeypatch):
 
     values = drawn(20), drawn()
     compiled = as_written_out(optimize(graph_of(along, *values)), values, monkeypatch)
-    assert loops(compiled) == 1
-    assert "range(12)" in compiled.source
+    assert loop_count(compiled) == 1 and rounds(compiled) == [12]
