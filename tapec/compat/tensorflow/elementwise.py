@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tapec.compat.tensorflow.faces import STRAIGHT, Face, Tensor, constant, straight
-from tapec.compat.tensorflow.through import behind
+from tapec.compat.tensorflow.faces import Face, Tensor, constant
 
 __all__ = ["BINARY", "UNARY", "add_n", "cast", "clip_by_value", "complex_", "pair", "special", "where"]
 
 
 def _unary(f: Callable[..., Any], name: str) -> Callable[..., Any]:
     def call(x: Any, name: Any = None) -> Any:
-        return straight(f, (x._inner,)) if type(x) is Tensor else f(constant(x))
+        return f(constant(x))
 
     call.__name__ = name
     return call
@@ -32,11 +31,8 @@ def pair(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _binary(f: Callable[..., Any], name: str) -> Callable[..., Any]:
-    alone = isinstance(f, np.ufunc)  # others make something of numbers first
-
     def call(x: Any, y: Any, name: Any = None) -> Any:
-        given = behind((x, y), STRAIGHT) if alone else None
-        return f(*pair(x, y)) if given is None else straight(f, given)
+        return f(*pair(x, y))
 
     call.__name__ = name
     return call

@@ -6,8 +6,7 @@ result.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -16,7 +15,6 @@ import numpy as np
 from tapec.api.slices import IndexedSlices as PlainSlices
 from tapec.api.variable import Variable as PlainVariable
 from tapec.api.variable import same
-from tapec.compat.tensorflow.through import OF_TENSORS, are_static, behind, behind_arguments, is_static
 from tapec.compat.tensorflow.values import InvalidArgumentError, TensorShape, converted, default_dtype, mixed, refusing
 from tapec.errors import at_user_line
 from tapec.ops import FUNCTIONS, ArrayLike
@@ -26,7 +24,6 @@ from tapec.trace.tensor import Tensor as PlainTensor
 from tapec.trace.tensor import wrap
 
 __all__ = [
-    "STRAIGHT",
     "Face",
     "IndexedSlices",
     "Tensor",
@@ -36,7 +33,6 @@ __all__ = [
     "faces",
     "plain",
     "renewed",
-    "straight",
 ]
 
 
@@ -69,26 +65,13 @@ class Face(ArrayLike):
     def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         return face(apply(op, lowered(op, inputs), params))
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        given = behind(inputs, STRAIGHT) if method == "__call__" and not kwargs and ufunc.nout == 1 else None
-        return super().__array_ufunc__(ufunc, method, *inputs, **kwargs) if given is None else straight(ufunc, given)
-
     @refusing
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        simple = func in OF_TENSORS and are_static(kwargs.values())
-        given = behind_arguments(func, args, Tensor) if simple else None
-        if given is None:
-            found = super().__array_function__(func, types, args, kwargs)
-        else:
-            found = func(*given, **kwargs)
-            found = args[0] if found is given[0] else face(found)
+        found = super().__array_function__(func, types, args, kwargs)
         return renewed(found) if args and found is args[0] else found
 
     @refusing
     def __getitem__(self, index: Any) -> Any:
-        if type(self) in STRAIGHT and is_static(index):
-            found = self._inner[index]
-            return self if found is self._inner else face(found)
         return super().__getitem__(index)
 
     def __eq__(self, other: object) -> Any:
@@ -258,35 +241,6 @@ class IndexedSlices(Face):
         return f"IndexedSlices(indices={self.indices}, values={self.values}, dense_shape={self.dense_shape})"
 
 
-_new = object.__new__
-_NOTHING: dict[str, Any] = {}
-STRAIGHT: frozenset[type] = frozenset({Tensor, Variable})
-
-
-@refusing
-def straight(function: Callable[..., Any], given: Iterable[Any], how: Any = _NOTHING) -> Any:
-    """A function of what stands behind tensors of one dtype; `how` are its keywords."""
-    return face(function(*given, **how))
-
-
-def _operator(name: str, compute: Callable[..., Any], swapped: bool) -> Callable[..., Any]:
-    slow = getattr(Face, name)
-
-    def call(self: Face, other: Any) -> Any:
-        given = behind((other, self) if swapped else (self, other), STRAIGHT)
-        return slow(self, other) if given is None else straight(compute, given)
-
-    call.__name__ = name
-    return call
-
-
-_COMPUTE = vars(operator) | {"matmul": np.matmul}  # which says of scalars what is wrong with their shapes
-for _name in ("add", "sub", "mul", "truediv", "pow", "matmul", "lt", "le", "gt", "ge", "eq", "ne"):
-    setattr(Face, f"__{_name}__", _operator(f"__{_name}__", _COMPUTE[_name], False))
-for _name in ("add", "sub", "mul", "truediv", "pow", "matmul"):
-    setattr(Face, f"__r{_name}__", _operator(f"__r{_name}__", _COMPUTE[_name], True))
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # from faces to tapec's own, and back
 # ---------------------------------------------------------------------------------------------------------------
@@ -300,9 +254,7 @@ def plain(structure: Any) -> Any:
 def face(x: Any) -> Any:
     """A face for a result."""
     if isinstance(x, PlainTensor):
-        made = _new(Tensor)
-        made._inner = x
-        return made
+        return Tensor(x)
     if isinstance(x, (tuple, list)):
         return type(x)([face(part) for part in x])
     if isinstance(x, (np.ndarray, np.generic)):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.compat.tensorflow.elementwise import cast
-from tapec.compat.tensorflow.faces import constant, straight
+from tapec.compat.tensorflow.faces import constant
 from tapec.ops.exponentials import log_sum_exp
 
 __all__ = [
@@ -36,7 +36,7 @@ def _axis(axis: Any) -> Any:
 def _reduction(f: Callable[..., Any], name: str, keeps_integers: bool = False) -> Callable[..., Any]:
     def call(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
         x = constant(input_tensor)
-        y = straight(f, (x._inner,), {"axis": _axis(axis), "keepdims": keepdims})
+        y = f(x, axis=_axis(axis), keepdims=keepdims)
         return y.astype(x.dtype) if keeps_integers and x.dtype.kind in "iu" else y
 
     call.__name__ = name
