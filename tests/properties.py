@@ -46,7 +46,12 @@ def functions(code: Code) -> dict[str, ast.FunctionDef]:
     >>> list(functions("def f(x):\\n    def blocks(): pass\\ndef f_arrays(x): pass"))
     ['f', 'f_arrays']
     """
-    return {n.name: n for n in _tree(code).body if isinstance(n, ast.FunctionDef)}
+    tree = _tree(code)
+    return {
+        n.name: n
+        for n in ([tree] if isinstance(tree, ast.FunctionDef) else tree.body)
+        if isinstance(n, ast.FunctionDef)
+    }
 
 
 def first(code: Code) -> ast.FunctionDef:
@@ -276,17 +281,15 @@ def block_loops(code: Code) -> list[BlockLoop]:
     []
     """
     found: list[BlockLoop] = []
-    defined = {n.name: n for n in nodes(code, ast.FunctionDef)}
-    for loop in nodes(code, ast.For):
-        head = loop.iter
-        if not isinstance(head, ast.Call):
-            continue
-        if _path(head.func) == "in_threads":
-            name, length, block, threads = head.args
-            body = defined[name.id].body if isinstance(name, ast.Name) else loop.body
-            found.append(BlockLoop(length.value, block.value, body, threads.value))  # type: ignore[attr-defined]
-        elif _path(head.func) == "range" and len(head.args) == 3 and isinstance(head.args[1], ast.Constant):
-            found.append(BlockLoop(head.args[1].value, head.args[2].value, loop.body, 1))  # type: ignore
+    defined = {n.name: n.body for n in nodes(code, ast.FunctionDef)}
+    for n in nodes(code, ast.For, ast.Call):
+        if isinstance(n, ast.Call) and _path(n.func) == "in_threads":
+            name, length, block, threads = n.args
+            found.append(BlockLoop(length.value, block.value, defined[name.id], threads.value))  # type: ignore
+        elif isinstance(n, ast.For) and isinstance(n.iter, ast.Call) and _path(n.iter.func) == "range":
+            bounds = n.iter.args
+            if len(bounds) == 3 and all(isinstance(b, ast.Constant) for b in bounds):
+                found.append(BlockLoop(bounds[1].value, bounds[2].value, n.body, 1))  # type: ignore
     return found
 
 

@@ -87,6 +87,7 @@ def test_blocks():
     assert p.calls(loop, "np.exp") and not p.calls(loop, "np.dot")
     (loop,) = p.block_loops(THREADS)
     assert (loop.length, loop.block, loop.threads) == (200, 50, 2) and p.uses_out(loop, "np.exp") == 1
+    assert p.block_loops("def f(x):\n    def blocks(a, b): pass\n    in_threads(blocks, 90, 9, 2)")[0].threads == 2
     assert p.block_loops(FLOATS) == [] and p.loop_count(THREADS) == 2
 
 

@@ -120,7 +120,7 @@ def test_not_where_it_does_not_pay():
     assert not on_floats(check(graph_of(lambda x: x + 1.0, x), x))
 
 
-def test_rebound_parameters_do_not_reach_the_second_function():
+def test_rebound_parameters_stay_in_the_first_function():
     def f(x, y):
         x = x * y  # might well be called x again
         x = x + 1.0

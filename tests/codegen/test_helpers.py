@@ -552,7 +552,7 @@ def test_places_from_the_end_and_places_that_are_none():
             compiled.function(x, index - 6)
 
 
-def test_a_table_that_does_not_lie_in_rows_is_not_copied_for_some():
+def test_a_table_in_columns_is_not_copied_for_some_rows():
     x = np.ones((500, 1000)).T
     tracemalloc.start()
     rows_at(x, np.array([3, 5]))

@@ -16,6 +16,7 @@ import tapec
 from tapec.codegen import compile_graph
 from tapec.codegen.load import Space
 from tests.codegen.kit import gradient_of, graph_of
+from tests.properties import functions, has, has_loop
 
 
 def network(x, w, y):
@@ -33,7 +34,7 @@ def test_no_text_is_made_unless_somebody_looks():
     compiled = compiled_network()
     compiled.function(*(np.ones((40, 40)),) * 3)
     assert compiled._text is None
-    assert "def network_grad(" in compiled.source
+    assert "network_grad" in functions(compiled)
 
 
 def test_tracebacks_show_the_line():
@@ -43,7 +44,7 @@ def test_tracebacks_show_the_line():
     text = "".join(traceback.format_exception(caught.value))
     frame = traceback.extract_tb(caught.value.__traceback__)[-1]
     line = compiled.source.splitlines()[frame.lineno - 1]
-    assert "x.dot(y)" in line
+    assert has(line.strip(), "x.dot(y)")
     assert frame.line == line.strip()
     assert line.split("#")[0].strip() in text
     assert "^^" not in text.split(line.strip())[-1].split("\n")[1]  # no carets at columns that mean nothing
@@ -57,14 +58,13 @@ def test_inspect_finds_the_source():
 def test_two_of_one_name_are_kept_apart():
     a, b = compiled_network(), compile_graph(graph_of(lambda x: x + 1.0, np.ones(3)), "network_grad")
     assert a.function.__code__.co_filename != b.function.__code__.co_filename
-    assert "return x + 1.0" in inspect.getsource(b.function)
-    assert "return x + 1.0" not in inspect.getsource(a.function)
+    assert has(inspect.getsource(b.function), "x + 1.0") and not has(inspect.getsource(a.function), "x + 1.0")
 
 
 def test_a_function_alone_keeps_its_source():
     function = compiled_network().function
     gc.collect()
-    assert "def network_grad(" in inspect.getsource(function)
+    assert "network_grad" in functions(inspect.getsource(function))
 
 
 def test_nothing_is_left_behind():
@@ -103,7 +103,7 @@ def test_errors_in_a_step_name_the_line_of_the_user():
     f = tapec.grad(_steps)
     with np.errstate(all="raise"):
         f(np.full((30, 30), -1.0))
-        assert "    for " in f.source(np.full((30, 30), -1.0))
+        assert has_loop(f.source(np.full((30, 30), -1.0)))
         with pytest.raises(FloatingPointError) as caught:
             f(np.ones((30, 30)))
     assert "test_load.py" in caught.value.__notes__[0] and "np.exp(y)" in caught.value.__notes__[0]
