@@ -18,7 +18,7 @@ from tapec.trace.calls import of_variables
 from tapec.trace.convert import to_array
 from tapec.trace.operators import OPERATORS
 from tapec.trace.recorder import current
-from tapec.trace.tensor import Tensor, further_in, plain_value, readable, record, show, wrap
+from tapec.trace.tensor import Tensor, plain_value, readable, record, show, wrap
 
 __all__ = ["Variable", "same"]
 
@@ -283,12 +283,12 @@ def _getitem(road: Any) -> Any:
 
 
 def _property(name: str) -> Any:
-    road = further_in(getattr(Tensor, name).fget)
+    road = getattr(Tensor, name).fget
     return property(lambda self: self._apart(road(self._tapec_read())))
 
 
 def _method(name: str) -> Any:
-    road = further_in(getattr(Tensor, name))
+    road = getattr(Tensor, name)
 
     def call(self: Variable, *args: Any, **kwargs: Any) -> Any:
         return self._apart(road(self._tapec_read(), *args, **kwargs))
@@ -328,13 +328,13 @@ _SYMBOLS = {
     "lshift": "<<=",
     "rshift": ">>=",
 }
-Variable.__getitem__ = _getitem(further_in(Tensor.__getitem__))  # type: ignore[method-assign]
+Variable.__getitem__ = _getitem(Tensor.__getitem__)  # type: ignore[method-assign]
 for _name in OPERATORS:
     for _own in (f"__{_name}__", f"__r{_name}__"):
         if _own in vars(ArrayLike):  # comparisons have no reflected form
-            setattr(Variable, _own, _binary(further_in(getattr(Tensor, _own))))
+            setattr(Variable, _own, _binary(getattr(Tensor, _own)))
 for _own in [f"__{_name}__" for _name in UNARY]:
-    setattr(Variable, _own, _unary(further_in(getattr(Tensor, _own))))
+    setattr(Variable, _own, _unary(getattr(Tensor, _own)))
 for _name in ("T", "mT", "real", "imag"):
     setattr(Variable, _name, _property(_name))
 for _name, _symbol in _SYMBOLS.items():

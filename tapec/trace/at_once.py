@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from operator import setitem
-from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from tapec.trace.log import Log
 from tapec.trace.parts import BY_PLACES, SLOTS, encoded
 from tapec.trace.plans import BOUNDS
 from tapec.trace.recorder import Recorder, current
-from tapec.trace.tensor import NUMERIC, PLAIN, USER_FILES, Tensor, as_seen, raw_value, user_frame
+from tapec.trace.tensor import NUMERIC, PLAIN, Tensor, as_seen, raw_value, user_position
 from tapec.trace.views import expire
 
 __all__ = ["chosen", "forget_unread", "is_whole", "placed", "recorder_of", "replaced", "update", "updated", "written"]
@@ -108,7 +107,7 @@ def updated(t: Tensor, op: Op, compute: Any, other: Any) -> bool:
     return x is not None and update(rec, t, op, compute, x)  # type: ignore[arg-type]
 
 
-def update(rec: Recorder, t: Tensor, op: Op, compute: Any, x: Any, depth: int = 4) -> bool:
+def update(rec: Recorder, t: Tensor, op: Op, compute: Any, x: Any) -> bool:
     """The same with an operand as it is recorded, where it is known what records."""
     if not _may_change(t, rec):
         return False
@@ -119,7 +118,7 @@ def update(rec: Recorder, t: Tensor, op: Op, compute: Any, x: Any, depth: int = 
         return False
     if type(new) is not _ndarray or new.dtype != value.dtype or new.shape != value.shape:
         return False
-    _renew(rec, t, op, (t, x), (), new, depth)
+    _renew(rec, t, op, (t, x), (), new)
     return True
 
 
@@ -130,41 +129,36 @@ def _renew(
     inputs: tuple[Any, ...],
     params: Any,
     new: Any,
-    depth: int,
     part: Tensor | None = None,
 ) -> Tensor:
     """Let it stand for the new value, and with it whoever shares its memory, but for a part that has it already.
 
-    Gives a tensor that stands for the old value. For `depth` see `record`.
+    Gives a tensor that stands for the old value.
     """
-    frame = _getframe(depth)
-    code = frame.f_code
-    if code.co_filename not in USER_FILES:
-        frame = user_frame(frame)
-        code = frame.f_code
+    code, offset = user_position()
     before = _new(Tensor)
     before._value = t._value
     before._mark = t._mark
     before._link = None
     t._value = new
     t._mark = rec.mark
-    rec.append((op, inputs, params, t, code, frame.f_lasti, before))  # type: ignore[misc]
+    rec.append((op, inputs, params, t, code, offset, before))  # type: ignore[misc]
     if t._link is not None:
         if type(t._link) is tuple:
-            _carry(rec, t, depth + 2)
+            _carry(rec, t)
         else:
             expire(t, part)
     return before
 
 
-def _carry(rec: Recorder, view: Tensor, depth: int) -> None:
+def _carry(rec: Recorder, view: Tensor) -> None:
     """The base of a view that has changed gets a new array, of which the view is a part."""
     base, ((_, params, _),) = view._link[:2]
     whole = base._value.copy("K")
     part = whole[real_index(params[0][1], ())]
     part[...] = view._value
     view._value = part
-    _renew(rec, base, SETITEM, (base, view), params, whole, depth, view)
+    _renew(rec, base, SETITEM, (base, view), params, whole, view)
 
 
 def written(t: Tensor, index: Any, value: Any) -> bool:
@@ -197,18 +191,17 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
     return _written(rec, t, x, arrays, params, index)
 
 
-def placed(t: Tensor, arrays: tuple[np.ndarray, ...], value: Any, flat: Any = None, depth: int = 5) -> bool:
+def placed(t: Tensor, arrays: tuple[np.ndarray, ...], value: Any, flat: Any = None) -> bool:
     """`t[arrays] = value`, with arrays of places along all axes that nobody else knows.
 
-    `flat`: the same by the number of elements, by which NumPy finds them in a fraction of the time. For `depth` see
-    `record`.
+    `flat`: the same by the number of elements, by which NumPy finds them in a fraction of the time.
     """
     rec = recorder_of(t)
     x = _operand(value, rec) if rec is not None and _may_change(t, rec) else None
     if x is None:
         return False
     index, store = (arrays, setitem) if flat is None else (flat, _flat_setitem if type(flat) is slice else _ndarray.put)
-    return _written(rec, t, x, arrays, (("index", SLOTS[: len(arrays)]),), index, depth, store)  # type: ignore[arg-type]
+    return _written(rec, t, x, arrays, (("index", SLOTS[: len(arrays)]),), index, store)  # type: ignore[arg-type]
 
 
 def _flat_setitem(array: np.ndarray, index: slice, value: Any) -> None:
@@ -222,7 +215,6 @@ def _written(
     arrays: tuple[Any, ...],
     params: Any,
     index: Any,
-    depth: int = 4,
     store: Callable[..., Any] = setitem,
 ) -> bool:
     new = t._value.copy("K")
@@ -230,7 +222,7 @@ def _written(
         store(new, index, x._value if type(x) is Tensor else x)
     except Exception:  # as above; only the copy may have changed
         return False
-    before = _renew(rec, t, SETITEM, (t, x, *arrays), params, new, depth)
+    before = _renew(rec, t, SETITEM, (t, x, *arrays), params, new)
     if type(t._link) is not tuple:
         forget_unread(rec, t, before)
     return True
@@ -253,7 +245,7 @@ def chosen(t: Tensor, mask: Any, x: Any) -> bool:
     if new.dtype != value.dtype:
         return False
     mask = rec.log.seen(m) if m is mask else mask
-    _renew(rec, t, WHERE, (mask, rec.log.seen(x) if type(x) is _ndarray else x, t), (), new, 4)
+    _renew(rec, t, WHERE, (mask, rec.log.seen(x) if type(x) is _ndarray else x, t), (), new)
     return True
 
 
@@ -287,7 +279,7 @@ def _masked(rec: Recorder, t: Tensor, mask: Any, x: Any) -> bool:
         return False
     new = value.copy("K")
     new[mask._value if type(mask) is Tensor else mask] = v
-    _renew(rec, t, WHERE, (wide, x if kind is Tensor else v, t), (), new, 4)
+    _renew(rec, t, WHERE, (wide, x if kind is Tensor else v, t), (), new)
     return True
 
 
@@ -339,7 +331,7 @@ def _replace(rec: Recorder, t: Tensor, x: Any) -> bool:
         if given.ndim > value.ndim:
             return False
         op, params = BROADCAST_TO, (("shape", value.shape),)
-    _renew(rec, t, op, (x,), params, new, 4)
+    _renew(rec, t, op, (x,), params, new)
     return True
 
 

@@ -21,7 +21,7 @@ from tapec.ops.ufunc_calls import call_with
 from tapec.ops.ufuncs import call as call_ufunc
 from tapec.trace.plans import BY_MEMORY, INTS, NO_REFERENCES, PLACED, PLANS, call, unplanned, word_of
 from tapec.trace.steps import plan_of_any
-from tapec.trace.tensor import BOUND, HOLDING, READABLE, Tensor, operand_values, paved, perform
+from tapec.trace.tensor import BOUND, HOLDING, READABLE, Tensor, operand_values, perform
 
 __all__ = ["of_variables", "planned"]
 
@@ -135,9 +135,8 @@ def _places(a: list[int]) -> Tensor:
 
 
 # -- methods and functions --------------------------------------------------------------------------------------------
-def planned(name: str, ours: Any, further: int = 0) -> Any:
-    """A method that follows a plan where it can. For `further` see `paved`."""
-    depth = 2 + further
+def planned(name: str, ours: Any) -> Any:
+    """A method that follows a plan where it can."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if type(self) is not Tensor:
@@ -179,7 +178,7 @@ def planned(name: str, ours: Any, further: int = 0) -> Any:
             plan = _find(key)
             if plan is None:
                 return unplanned(key, ours, (self, *args), kwargs, values)
-            return plan(operands, values, depth)
+            return plan(operands, values)
         return call(ours, (self, *args), kwargs)
 
     method.__name__ = name
@@ -195,17 +194,16 @@ def _into(out: Tensor, result: Any, function: Any) -> Any:
     return out._assign(result)
 
 
-def _property(name: str, ours: Any, args: tuple[Any, ...], further: int) -> Any:
-    """What reads a property. For `further` see `paved`."""
+def _property(name: str, ours: Any, args: tuple[Any, ...]) -> Any:
+    """What reads a property."""
     follow = planned(name, ours)
-    depth = 2 + further
 
     def read(self: Tensor) -> Any:
         value = self._value if type(self) is Tensor else None
         if type(value) is _ndarray:
             plan = _find((ours, value.shape, value.dtype, *args))
             if plan is not None:
-                return plan((self,), [value], depth)
+                return plan((self,), [value])
         return follow(self, *args)
 
     return read
@@ -224,11 +222,9 @@ def _read(operands: Any) -> Any:
     return type(operands)(read)
 
 
-def of_variables(
-    self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int = 2
-) -> Any:
+def of_variables(self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of a Variable among others. One that leaves the value as it is gives a tensor of its own."""
-    found = _function(self, func, types, args, kwargs, depth + 1)
+    found = _function(self, func, types, args, kwargs)
     return self._apart(found) if found is self._tensor else found
 
 
@@ -239,9 +235,7 @@ def _settled(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
     return _read(args), kwargs and dict(zip(kwargs, _read(tuple(kwargs.values()))))
 
 
-def _function(
-    self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int = 2
-) -> Any:
+def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """As `call`, for the commonest of arguments."""
     if kwargs and "out" in kwargs and type(kwargs["out"]) is Tensor and "casting" not in kwargs:
         out = kwargs.pop("out")
@@ -261,8 +255,8 @@ def _function(
                 given = operand_values(args)
             if given is not None:
                 plan = _OF_THREE[func] or _plan_of_three(func)
-                return plan(args, given, depth)
-        return _other_function(self, func, types, args, kwargs, depth)
+                return plan(args, given)
+        return _other_function(self, func, types, args, kwargs)
     count = len(args)
     operands = args
     key: tuple[Any, ...] = ()
@@ -324,32 +318,30 @@ def _function(
             key, operands, values = _three((ours, kind, 3), *x) if len(x) == 3 else _row((ours, kind, len(x)), x)
     if not key:
         args, kwargs = _settled(ours, args, kwargs)
-        return call(ours, args, kwargs, depth + 1)
+        return call(ours, args, kwargs)
     if words:
         key += words
     if kwargs:
         key, operands = _named(key, operands, values, kwargs)
         if not key:
             args, kwargs = _settled(ours, args, kwargs)
-            return call(ours, args, kwargs, depth + 1)
+            return call(ours, args, kwargs)
     plan = _find(key)
     if plan is None:
         args, kwargs = _settled(ours, args, kwargs)
         return unplanned(key, ours, args, kwargs, values)
-    return plan(operands, values, depth)
+    return plan(operands, values)
 
 
-def _other_function(
-    self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int
-) -> Any:
+def _other_function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     ours = meaning_of(func)
     if ours is not None and func not in _UNPLANNED:  # it was imported for this call
         _PLANNED[func] = ours
-        return _function(self, func, types, args, kwargs, depth + 2)
+        return _function(self, func, types, args, kwargs)
     if type(self) is not Tensor:
         args, kwargs = _settled(ours, args, kwargs)
     if func in _OF_THREE and len(args) == 3 and not kwargs and NoneType not in map(type, args):
-        return perform(WHERE if func is np.where else CLIP, args, (), 3)
+        return perform(WHERE if func is np.where else CLIP, args, ())
     if (func is np.nonzero or func is np.where) and len(args) == 1 and not kwargs and type(args[0]) is Tensor:
         return args[0].nonzero()
     if func in LIKE:
@@ -372,9 +364,9 @@ _PLANNED: dict[Any, Any] = {f: ours for f, ours in FUNCTIONS.items() if f not in
 _any_function = ArrayLike.__array_function__
 Tensor.__array_function__ = _function  # type: ignore[method-assign, assignment]
 for _name, _ours in METHODS.items():
-    setattr(Tensor, _name, paved(partial(planned, _name, _ours)))
+    setattr(Tensor, _name, planned(_name, _ours))
 for _name, _ours, _args in (("T", FUNCTIONS[np.transpose], ()), ("mT", FUNCTIONS[np.swapaxes], (-1, -2))):
-    setattr(Tensor, _name, property(paved(partial(_property, _name, _ours, _args))))
+    setattr(Tensor, _name, property(_property(_name, _ours, _args)))
 
 
 # -- more than the plain call of a ufunc ------------------------------------------------------------------------------
@@ -388,7 +380,7 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
         return ufunc_method(self, ufunc, method, inputs, kwargs)
     if "out" not in kwargs:
         bound = BOUND[method].get(ufunc) or _bound(ufunc, method)
-        return self.__array_function__(bound, (), inputs, kwargs, 4)  # type: ignore[call-arg]
+        return self.__array_function__(bound, (), inputs, kwargs)
     outs = kwargs["out"]
     if method == "__call__" and len(outs) == 1 and type(held := outs[0]) is Tensor:
         if len(kwargs) == 1:

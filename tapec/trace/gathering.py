@@ -51,13 +51,13 @@ def gathered(t: Tensor, ufunc: Any, index: Any, x: Any) -> bool:
             if v.shape != shape:
                 wide = wrap(np.empty(shape, v.dtype))
                 wide._value[...] = v
-                record(rec, BROADCAST_TO, (x,), (("shape", shape),), wide, 4)
+                record(rec, BROADCAST_TO, (x,), (("shape", shape),), wide)
                 x = wide
             whole = wrap(whole)
-            record(rec, SCATTER, (x, *arrays), (("shape", value.shape), *params), whole, 4)
+            record(rec, SCATTER, (x, *arrays), (("shape", value.shape), *params), whole)
     except Exception:  # whatever refuses: the long way raises it again with the user's line
         return False
-    return update(rec, t, UFUNCS[ufunc], ufunc, whole, 5)
+    return update(rec, t, UFUNCS[ufunc], ufunc, whole)
 
 
 def _part_shape(value: np.ndarray, index: Any, static: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[int, ...]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import operator
-from functools import partial
-from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import UNARY, defers, sparse_product
 from tapec.trace.recorder import current
 from tapec.trace.steps import plan_of_any
-from tapec.trace.tensor import NUMERIC, PLAIN, READABLE, USER_FILES, Tensor, paved, perform, record, user_frame, wrap
+from tapec.trace.tensor import NUMERIC, PLAIN, READABLE, Tensor, perform, record, user_position, wrap
 
 __all__ = ["OPERATORS"]
 
@@ -24,14 +22,13 @@ _new = object.__new__
 _ndarray = np.ndarray
 
 
-def _forward(ufunc: np.ufunc, compute: Any, further: int) -> Any:
-    """An operator. For `further` see `paved`.
+def _forward(ufunc: np.ufunc, compute: Any) -> Any:
+    """Make the method of an operator.
 
-    The same road is paved again for the reflected form, and a third time in `Tensor.__array_ufunc__` for any number of
+    The same steps stand again in the reflected form, and a third time in `Tensor.__array_ufunc__` for any number of
     operands. What they would share costs a call at each operation, or a question which of them it is.
     """
     op = UFUNCS[ufunc]
-    depth = 1 + further
 
     def call(self: Tensor, other: Any) -> Any:
         kind = type(other)
@@ -59,24 +56,19 @@ def _forward(ufunc: np.ufunc, compute: Any, further: int) -> Any:
         if rec.append is not None and (self._mark is mark or (kind is Tensor and other._mark is mark)):
             if kind is _ndarray:
                 other = rec.log.seen(other)
-            frame = _getframe(depth)
-            code = frame.f_code
-            if code.co_filename not in USER_FILES:  # np.polyval and its kin
-                frame = user_frame(frame)
-                code = frame.f_code
-            rec.append((op, (self, other), (), out, code, frame.f_lasti))
+            code, offset = user_position()
+            rec.append((op, (self, other), (), out, code, offset))
             out._mark = mark
         else:
-            record(rec, op, (self, other), (), out, depth + 1)
+            record(rec, op, (self, other), (), out)
         return out
 
     return call
 
 
-def _reflected(ufunc: np.ufunc, compute: Any, further: int) -> Any:
-    """The reflected form."""
+def _reflected(ufunc: np.ufunc, compute: Any) -> Any:
+    """Make the method of the reflected form."""
     op = UFUNCS[ufunc]
-    depth = 1 + further
 
     def call(self: Tensor, other: Any) -> Any:
         kind = type(other)
@@ -97,23 +89,21 @@ def _reflected(ufunc: np.ufunc, compute: Any, further: int) -> Any:
         if rec.append is not None and self._mark is mark:
             if kind is _ndarray:
                 other = rec.log.seen(other)
-            frame = _getframe(depth)
-            code = frame.f_code
-            if code.co_filename not in USER_FILES:  # np.polyval and its kin
-                frame = user_frame(frame)
-                code = frame.f_code
-            rec.append((op, (other, self), (), out, code, frame.f_lasti))
+            code, offset = user_position()
+            rec.append((op, (other, self), (), out, code, offset))
             out._mark = mark
         else:
-            record(rec, op, (other, self), (), out, depth + 1)
+            record(rec, op, (other, self), (), out)
         return out
 
     return call
 
 
-def _fast_unary(name: str, ufunc: np.ufunc, further: int) -> Any:
-    """It has one plan for all operands but Python's numbers, of which it makes such numbers."""
-    depth = 2 + further
+def _unary(name: str, ufunc: np.ufunc) -> Any:
+    """Make the method of an operator of one operand.
+
+    It has one plan for all operands but Python's numbers, of which it makes such numbers.
+    """
     follow, general = None, getattr(ArrayLike, name)
 
     def call(self: Tensor) -> Any:
@@ -121,7 +111,7 @@ def _fast_unary(name: str, ufunc: np.ufunc, further: int) -> Any:
         if type(self) is Tensor and type(self._value) not in NUMBERS:
             if follow is None:
                 follow = plan_of_any(UFUNCS[ufunc], 1)
-            return follow((self,), [self._value], depth)
+            return follow((self,), [self._value])
         return general(self)
 
     return call
@@ -156,8 +146,8 @@ OPERATORS = {  # the operators that have a fast road
     "ne": (np.not_equal, operator.ne),
 }
 for _name, (_ufunc, _compute) in OPERATORS.items():
-    setattr(Tensor, f"__{_name}__", paved(partial(_forward, _ufunc, _compute)))
+    setattr(Tensor, f"__{_name}__", _forward(_ufunc, _compute))
     if f"__r{_name}__" in vars(ArrayLike):
-        setattr(Tensor, f"__r{_name}__", paved(partial(_reflected, _ufunc, _compute)))
+        setattr(Tensor, f"__r{_name}__", _reflected(_ufunc, _compute))
 for _name, _ufunc in UNARY.items():
-    setattr(Tensor, f"__{_name}__", paved(partial(_fast_unary, f"__{_name}__", _ufunc)))
+    setattr(Tensor, f"__{_name}__", _unary(f"__{_name}__", _ufunc))

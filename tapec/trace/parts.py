@@ -6,7 +6,6 @@ it. What is rare goes the long way, where also stands what is wrong with an inde
 
 from __future__ import annotations
 
-from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from tapec.trace.asking import answer
 from tapec.trace.links import share
 from tapec.trace.plans import BOUNDS, INTS, PLANS, comes_again, remember
 from tapec.trace.recorder import current
-from tapec.trace.tensor import USER_FILES, Tensor, as_seen, paved, record, user_frame, wrap
+from tapec.trace.tensor import Tensor, as_seen, record, user_position, wrap
 
 __all__ = ["BY_PLACES", "SLOTS", "encoded"]
 
@@ -39,77 +38,67 @@ _ALL: Any = (GETITEM, (), (), ..., False)  # the array itself
 _item = METHODS["__getitem__"]
 
 
-def _getitem(further: int) -> Any:
-    """The road to elements and slices. For `further` see `paved`."""
-    depth = 1 + further
-
-    def getitem(self: Tensor, index: Any) -> Any:
-        """NumPy itself takes the part, and says what is wrong with an index."""
-        value, kind = self._value, type(index)
-        if type(value) is not _ndarray:
-            return run(_item, (self, index), {})
-        arrays: Any = ()
-        theirs = False
-        if kind is int:
-            op, params = GETITEM, (("index", (index,)),)
-        elif kind is tuple:
-            if index and type(index[0]) is int and INTS.issuperset(map(type, index)):
-                op, params = GETITEM, (("index", index),)
-            else:
-                found = _encoded(self, value, index)
-                if found is None:
-                    return run(_item, (self, index), {})
-                if found is _ALL:
-                    return self
-                op, params, arrays, index, theirs = found
-        elif kind is slice:
-            start, stop, step = index.start, index.stop, index.step
-            if not (type(start) in BOUNDS and type(stop) in BOUNDS and type(step) in BOUNDS):
-                return run(_item, (self, index), {})
-            if start is None and stop is None and step is None:
-                return self
-            op, params = GETITEM, (("index", (_new_slice(Slice, (start, stop, step)),)),)
-        elif kind is _ndarray and index.dtype.kind == "i":
-            op, params, arrays, theirs = GETITEM, BY_PLACES, (index,), True
-        elif kind is _ndarray and index.dtype.kind == "b" and index.ndim and index.shape == value.shape[: index.ndim]:
-            op, params, arrays = GETITEM, _BY_MASK[index.ndim], _places(index)
+def _getitem(self: Tensor, index: Any) -> Any:
+    """NumPy itself takes the part, and says what is wrong with an index."""
+    value, kind = self._value, type(index)
+    if type(value) is not _ndarray:
+        return run(_item, (self, index), {})
+    arrays: Any = ()
+    theirs = False
+    if kind is int:
+        op, params = GETITEM, (("index", (index,)),)
+    elif kind is tuple:
+        if index and type(index[0]) is int and INTS.issuperset(map(type, index)):
+            op, params = GETITEM, (("index", index),)
         else:
-            found = _encoded_one(self, value, index)
+            found = _encoded(self, value, index)
             if found is None:
                 return run(_item, (self, index), {})
             if found is _ALL:
                 return self
             op, params, arrays, index, theirs = found
-        out = _new(Tensor)
-        try:
-            part = out._value = value[index]
-        except Exception as error:  # whatever refuses: the long way knows tensors among the places
-            if arrays:
-                return run(_item, (self, index), {})
-            note_user_line(error)
-            raise
-        out._mark = out._link = None
-        rec = current()
-        if rec is not None:
-            if rec.append is not None and self._mark is rec.mark:
-                inputs = (self, *(as_seen(rec, arrays) if theirs else arrays))
-                frame = _getframe(depth)
-                code = frame.f_code
-                if code.co_filename not in USER_FILES:
-                    frame = user_frame(frame)
-                    code = frame.f_code
-                rec.append((op, inputs, params, out, code, frame.f_lasti))
-                out._mark = rec.mark
-            else:
-                record(rec, op, (self, *arrays), params, out, depth + 1)
-        if type(part) is _ndarray:
-            if not part.ndim:
-                out._value = part[()]
-            if not arrays:
-                share(out, self, ((op, params, ()),))
-        return out
-
-    return getitem
+    elif kind is slice:
+        start, stop, step = index.start, index.stop, index.step
+        if not (type(start) in BOUNDS and type(stop) in BOUNDS and type(step) in BOUNDS):
+            return run(_item, (self, index), {})
+        if start is None and stop is None and step is None:
+            return self
+        op, params = GETITEM, (("index", (_new_slice(Slice, (start, stop, step)),)),)
+    elif kind is _ndarray and index.dtype.kind == "i":
+        op, params, arrays, theirs = GETITEM, BY_PLACES, (index,), True
+    elif kind is _ndarray and index.dtype.kind == "b" and index.ndim and index.shape == value.shape[: index.ndim]:
+        op, params, arrays = GETITEM, _BY_MASK[index.ndim], _places(index)
+    else:
+        found = _encoded_one(self, value, index)
+        if found is None:
+            return run(_item, (self, index), {})
+        if found is _ALL:
+            return self
+        op, params, arrays, index, theirs = found
+    out = _new(Tensor)
+    try:
+        part = out._value = value[index]
+    except Exception as error:  # whatever refuses: the long way knows tensors among the places
+        if arrays:
+            return run(_item, (self, index), {})
+        note_user_line(error)
+        raise
+    out._mark = out._link = None
+    rec = current()
+    if rec is not None:
+        if rec.append is not None and self._mark is rec.mark:
+            inputs = (self, *(as_seen(rec, arrays) if theirs else arrays))
+            code, offset = user_position()
+            rec.append((op, inputs, params, out, code, offset))
+            out._mark = rec.mark
+        else:
+            record(rec, op, (self, *arrays), params, out)
+    if type(part) is _ndarray:
+        if not part.ndim:
+            out._value = part[()]
+        if not arrays:
+            share(out, self, ((op, params, ()),))
+    return out
 
 
 # -- what an index says -----------------------------------------------------------------------------------------------
@@ -231,7 +220,7 @@ def _array(p: Any) -> Any:
 def _places(mask: Any) -> tuple[Any, ...]:
     """Where a mask is true; of a recorded mask that is recorded."""
     if type(mask) is Tensor:
-        return _recorded_places(mask, 5)
+        return _recorded_places(mask)
     rec = current()
     return mask.nonzero() if rec is None or rec.append is None else rec.log.places(mask)
 
@@ -258,16 +247,16 @@ def nonzero(self: Tensor) -> Any:
     value = self._value
     if type(self) is not Tensor or type(value) is not _ndarray:
         return run(METHODS["nonzero"], (self,), {})
-    return _recorded_places(self, 3)
+    return _recorded_places(self)
 
 
-def _recorded_places(t: Tensor, depth: int) -> tuple[Tensor, ...]:
+def _recorded_places(t: Tensor) -> tuple[Tensor, ...]:
     places = tuple(map(wrap, t._value.nonzero()))
     rec = current()
     if rec is not None:
-        record(rec, NONZERO, (t,), (), places, depth)
+        record(rec, NONZERO, (t,), (), places)
     return places
 
 
 setattr(Tensor, "nonzero", nonzero)  # noqa: B010
-setattr(Tensor, "__getitem__", paved(_getitem))  # noqa: B010
+setattr(Tensor, "__getitem__", _getitem)  # noqa: B010

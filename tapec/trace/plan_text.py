@@ -1,9 +1,9 @@
 """Plans, written out as functions: nothing is looked up that is known when the plan is made.
 
-The text hangs on what goes where, not on ops and shapes, so a few texts serve all plans. `depth` is that of `record`.
+The text hangs on what goes where, not on ops and shapes, so a few texts serve all plans.
 For `np.outer(a, b)` of vectors, which is a reshape and a product:
 
-    def follow(operands, values, depth):
+    def follow(operands, values):
         try:
             v0, v1 = values
             v2 = c0(v0)
@@ -20,18 +20,13 @@ For `np.outer(a, b)` of vectors, which is a reshape and a product:
             mark = rec.mark
             if rec.append is not None and rec.trace is None and (type(a0) is Tensor and a0._mark is mark):
                 if type(a1) is ndarray: a1 = rec.log.seen(a1)
-                frame = _getframe(depth)
-                code = frame.f_code
-                if code.co_filename not in USER_FILES:
-                    frame = user_frame(frame)
-                    code = frame.f_code
-                lasti = frame.f_lasti
+                code, offset = user_position()
                 append = rec.append
-                append((o0, (a0,), p0, v2, code, lasti))
-                append((o1, (v2, a1), p1, x3, code, lasti))
+                append((o0, (a0,), p0, v2, code, offset))
+                append((o1, (v2, a1), p1, x3, code, offset))
                 x3._mark = mark
             else:
-                general(rec, operands, [v0, v1, v2, v3], [x3], depth)
+                general(rec, operands, [v0, v1, v2, v3], [x3])
         return x3
 """
 
@@ -40,7 +35,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -48,7 +42,7 @@ import numpy as np
 from tapec.errors import note_user_line
 from tapec.trace.links import share
 from tapec.trace.recorder import current
-from tapec.trace.tensor import USER_FILES, Tensor, user_frame, wrap
+from tapec.trace.tensor import Tensor, user_position, wrap
 from tapec.tuples import NamedTuple
 
 __all__ = ["Line", "Text", "made_in", "noting", "own", "written"]
@@ -111,7 +105,7 @@ def _function(text: Text) -> Iterator[str]:
     numbers = {k for line in text.lines for k in line.scalars}
     views = {k for k, operand in zip(text.ends, text.views) if operand is not None}
     results = [f"x{k}" if k in made else f"operands[{k}]" for k in text.ends]
-    yield "    def follow(operands, values, depth):"
+    yield "    def follow(operands, values):"
     yield "        try:"
     if text.operands:
         yield f"            {_row('v', range(text.operands))} = values"
@@ -160,7 +154,7 @@ def _recording(text: Text) -> Iterator[str]:
     if text.operands:
         yield f"{_row('a', range(text.operands))} = operands"
         yield "mark = rec.mark"
-    general = f"    general(rec, operands, [{_args('v', _places(text))}], [{_args('x', made_in(text))}], depth)"
+    general = f"    general(rec, operands, [{_args('v', _places(text))}], [{_args('x', made_in(text))}])"
     plain = _beside(text)[0]
     if not any([line.moves for line in text.lines]):  # made of nothing that is watched: only traced functions take it
         yield f"if {' or '.join(['rec.trace is not None', *[f'type(a{k}) is Tensor' for k in plain]])}:"
@@ -209,12 +203,7 @@ def _appending(text: Text, groups: list[set[int]], wrapped: bool = False) -> Ite
     for k in sorted({k for line in text.lines if line.moves for k in line.picks if k < text.operands}):
         if {k} not in groups:
             yield f"if type(a{k}) is ndarray: a{k} = rec.log.seen(a{k})"
-    yield "frame = _getframe(depth)"
-    yield "code = frame.f_code"
-    yield "if code.co_filename not in USER_FILES:"
-    yield "    frame = user_frame(frame)"
-    yield "    code = frame.f_code"
-    yield "lasti = frame.f_lasti"
+    yield "code, offset = user_position()"
     yield "append = rec.append"
     for k in text.own:  # as `own` has it, without the call
         yield f"h{k} = v{k}.copy() if type(v{k}) is ndarray else type(v{k})(v{k})"
@@ -230,7 +219,7 @@ def _appending(text: Text, groups: list[set[int]], wrapped: bool = False) -> Ite
         if line.moves:
             inputs = "operands" if plain else f"({_listed([names[k] for k in line.picks])})"
             out = f"({_listed([names[k] for k in line.to])})" if line.several else names[line.to[0]]
-            yield f"append((o{n}, {inputs}, p{n}, {out}, code, lasti))"
+            yield f"append((o{n}, {inputs}, p{n}, {out}, code, offset))"
             for k in line.to:
                 if k in made:
                     yield f"x{k}._mark = mark"
@@ -251,7 +240,7 @@ def noting(text: Text, watched: tuple[int, ...], several: bool = False) -> Any:
     made = made_in(text)
     code = ["def make(ops, ps):"]
     code += [f"    {_row(letter, range(len(text.lines)))} = {whole}" for letter, whole in (("o", "ops"), ("p", "ps"))]
-    code += ["    def note(rec, operands, known, results, depth):"]
+    code += ["    def note(rec, operands, known, results):"]
     for letter, places, row in (("a", range(text.operands), "operands"), ("v", _places(text), "known")):
         code.append(f"        {_row(letter, places)} = {row}")
     code += [f"        {_row('x', made)} = results"] if made else []
@@ -304,12 +293,10 @@ _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<plan>")
 _SPACE = {
     "current": current,
     "Tensor": Tensor,
-    "USER_FILES": USER_FILES,
-    "_getframe": _getframe,
     "ndarray": np.ndarray,
     "new": object.__new__,
     "note_user_line": note_user_line,
     "share": share,
-    "user_frame": user_frame,
+    "user_position": user_position,
     "wrap": wrap,
 }

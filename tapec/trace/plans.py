@@ -147,8 +147,8 @@ def _take(row: Any, key: list[Any], operands: list[Any], values: list[Any]) -> b
     return True
 
 
-def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int = 3) -> Any:
-    """Our function of these arguments: by its plan, where there is one. For `depth` see `record`."""
+def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Our function of these arguments: by its plan, where there is one."""
     if ours is take and len(args) > 1 and type(args[1]) is list and not holds_stand_in(args[1]):
         args = (args[0], wrap(np.asarray(args[1])), *args[2:])  # which places does not matter
     key: list[Any] = [ours, ...]  # told by the second from the keys of the commonest calls
@@ -162,7 +162,7 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], depth: int = 
             return run(ours, args, kwargs)
     found = tuple(key)
     plan = _find(found)
-    return unplanned(found, ours, args, kwargs, values) if plan is None else plan(tuple(operands), values, depth)
+    return unplanned(found, ours, args, kwargs, values) if plan is None else plan(tuple(operands), values)
 
 
 def unplanned(key: Any, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], values: list[Any]) -> Any:

@@ -25,7 +25,7 @@ from tapec.tuples import NamedTuple
 __all__ = ["Answer", "Notes", "Plan", "plan_of"]
 
 _ndarray = np.ndarray
-Plan = Callable[[tuple[Any, ...], list[Any], int], Any]  # of the operands, their values and `depth`, as in `record`
+Plan = Callable[[tuple[Any, ...], list[Any]], Any]  # of the operands and their values
 
 
 class Notes(Builder):
@@ -153,10 +153,10 @@ class General:
         self.text = text
         self.notes: dict[tuple[tuple[int, ...], bool], Any] = {}  # for the operands watched, by one tape or several
 
-    def add(self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any], depth: int) -> None:
+    def add(self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any]) -> None:
         found = _watching(rec, operands) if rec.trace is None else None
         if found is None:
-            self._record(rec, operands, known, results, depth + 3)
+            self._record(rec, operands, known, results)
             return
         watched, tokens = found
         if watched and self.ops:
@@ -164,11 +164,9 @@ class General:
             note = self.notes.get((watched, several))
             if note is None:
                 note = self.notes[watched, several] = noting(self.text, watched, several)(*zip(*self.ops))
-            note(rec.part(tokens) if several else rec, operands, known, results, depth + 2)
+            note(rec.part(tokens) if several else rec, operands, known, results)
 
-    def _record(
-        self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any], depth: int
-    ) -> None:
+    def _record(self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any]) -> None:
         text = self.text
         first = text.operands + text.constants
         may_change = _ndarray in map(type, operands)
@@ -178,7 +176,7 @@ class General:
             objects[k] = result
         for (op, params), line in zip(self.ops, text.lines):
             out: Any = tuple([objects[k] for k in line.to]) if line.several else objects[line.to[0]]
-            record(rec, op, tuple([objects[k] for k in line.picks]), params, out, depth)
+            record(rec, op, tuple([objects[k] for k in line.picks]), params, out)
 
 
 def _watching(rec: Recorder, operands: tuple[Any, ...]) -> tuple[tuple[int, ...], frozenset[Any]] | None:

@@ -11,8 +11,8 @@ What tensors answer to `float()`, NumPy's `__array__` and the like stands in `co
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from sys import _getframe
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,7 @@ __all__ = [
     "READABLE",
     "Tensor",
     "Unread",
-    "further_in",
     "operand_values",
-    "paved",
     "perform",
     "plain_value",
     "raw_value",
@@ -45,6 +43,7 @@ __all__ = [
     "record_change",
     "set_raw_value",
     "unwrap",
+    "user_position",
     "wrap",
 ]
 
@@ -156,7 +155,7 @@ class Tensor(ArrayLike):
             bound = BOUND[method].get(ufunc)
             if bound is None or "out" in kwargs:
                 return self._ufunc(ufunc, method, inputs, kwargs)
-            return self.__array_function__(bound, (), inputs, kwargs, 3)  # type: ignore[call-arg]
+            return self.__array_function__(bound, (), inputs, kwargs)
         op = UFUNCS.get(ufunc)
         if op is None or op.multi:
             return self._ufunc(ufunc, method, inputs, kwargs)
@@ -195,12 +194,8 @@ class Tensor(ArrayLike):
         elif rec.append is not None and tensor._mark is rec.mark:  # as `record` has it, without the call
             if arrays:
                 inputs = as_seen(rec, inputs)
-            frame = _getframe(1)
-            code = frame.f_code
-            if code.co_filename not in USER_FILES:
-                frame = user_frame(frame)
-                code = frame.f_code
-            rec.append((op, inputs, (), out, code, frame.f_lasti))
+            code, offset = user_position()
+            rec.append((op, inputs, (), out, code, offset))
             out._mark = rec.mark
         else:
             record(rec, op, inputs, (), out)
@@ -314,8 +309,8 @@ def operand_values(inputs: tuple[Any, ...]) -> list[Any] | None:
     return values
 
 
-def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...], depth: int = 2) -> Any:
-    """Compute an op at once and record it: the general road. For `depth` see `record`."""
+def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
+    """Compute an op at once and record it: the general way."""
     values = operand_values(inputs)
     if values is None:
         inputs = tuple([x if type(x) is Tensor else as_operand(x) for x in inputs])
@@ -324,7 +319,7 @@ def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]
     out: Any = tuple([wrap(v) for v in value]) if op.multi else wrap(value)
     rec = current()
     if rec is not None:
-        record(rec, op, inputs, params, out, depth)
+        record(rec, op, inputs, params, out)
     if type(value) is _ndarray and value.base is not None and inputs and type(inputs[0]) is Tensor:
         share(out, inputs[0], ((op, params, inputs[1:]),))
     return out
@@ -365,11 +360,8 @@ def check_operands(op: Op, values: list[Any]) -> None:
             )
 
 
-def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any, depth: int = 2) -> None:
-    """Append a record to every active recording that watches an input, and mark the output.
-
-    The user's line is looked for in the frame so many above this one, and then further out.
-    """
+def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any) -> None:
+    """Append a record to every active recording that watches an input, and mark the output."""
     mark: Any = rec.mark
     watched = arrays = False
     for x in inputs:
@@ -385,12 +377,8 @@ def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any
     if mark is not None:
         if arrays:
             inputs = as_seen(rec, inputs)
-        frame = _getframe(depth)
-        code = frame.f_code
-        if code.co_filename not in USER_FILES:
-            frame = user_frame(frame)
-            code = frame.f_code
-        entry = (op, inputs, params, out, code, frame.f_lasti)
+        code, offset = user_position()
+        entry = (op, inputs, params, out, code, offset)
         if rec.append is not None:
             rec.append(entry)
         else:
@@ -404,23 +392,10 @@ def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any
         out._mark = mark
 
 
-def paved(make: Callable[[int], Any]) -> Any:
-    """The road that `make(0)` gives, for calls by the user. Of `make(1)` the user's line lies one frame further out."""
-    road = make(0)
-    road._tapec_make = make
-    return road
-
-
-def further_in(road: Any) -> Any:
-    """The same road for somebody who is called by the user, and takes it."""
-    make = getattr(road, "_tapec_make", None)
-    return road if make is None else make(1)
-
-
 def record_change(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Tensor, before: Tensor) -> None:
     """Append an in-place change to all recordings: any of them may have read what was there before."""
-    frame = user_frame(_getframe(2))
-    entry = (op, as_seen(rec, inputs), params, out, frame.f_code, frame.f_lasti, before)
+    code, offset = user_position()
+    entry = (op, as_seen(rec, inputs), params, out, code, offset, before)
     for _, append in rec.sinks:
         append(entry)
     out._mark = rec.mark
@@ -452,10 +427,21 @@ def _unwatched(token: Any, inputs: tuple[Any, ...], out: Any) -> Mark | None:
     return None
 
 
-def user_frame(frame: Any) -> Any:
-    """As `errors.user_frame`, from this one on, and fast: it is asked for each operation. The outermost if none is.
+def user_position() -> tuple[CodeType, int]:
+    """Return the code object and the instruction offset of the user's line that is running.
 
-    Who records often asks `USER_FILES` itself first: most lines are the user's, and need no call.
+    Records keep these two, since to look the line up costs more than to record. Must be called by tapec's own code.
+    """
+    frame = _getframe(2)
+    if frame.f_code.co_filename not in USER_FILES:
+        frame = user_frame(frame)
+    return frame.f_code, frame.f_lasti
+
+
+def user_frame(frame: Any) -> Any:
+    """Return the innermost frame of the user's own code from this one on; the outermost frame where there is none.
+
+    As `errors.user_frame`, but quick, since each operation asks: what was found out of a file is remembered.
     """
     while True:
         name = frame.f_code.co_filename

@@ -60,8 +60,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         assign(t, src if where is True else np.where(truths(where), as_operand(src), t), casting)
 
 
-def _write_flat(t: Tensor, places: Any, values: Any, depth: int = 6) -> None:
-    """Elements by their number; values repeat as often as is needed. For `depth` see `record`."""
+def _write_flat(t: Tensor, places: Any, values: Any) -> None:
+    """Elements by their number; values repeat as often as is needed."""
     theirs = type(places) is np.ndarray
     if not theirs:
         places = np.array(places, np.intp) if _are_ints(places) else as_operand(places)
@@ -83,7 +83,7 @@ def _write_flat(t: Tensor, places: Any, values: Any, depth: int = 6) -> None:
         assign(t, np.reshape(setitem(np.ravel(t), values, (Slot(0),), (places,)), t.shape))
     elif theirs and index[0] is places:
         write(t, places, values)
-    elif not placed(t, index, values, places if len(index) > 1 else None, depth):
+    elif not placed(t, index, values, places if len(index) > 1 else None):
         write(t, index, values)
 
 
@@ -243,11 +243,11 @@ class Flat:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         t = self._t
-        _write_flat(t, np.arange(t.size)[index].ravel(), value, 5)
+        _write_flat(t, np.arange(t.size)[index].ravel(), value)
 
 
 def _set_flat(self: Tensor, value: Any) -> None:
-    _write_flat(self, np.arange(self.size), value, 5)
+    _write_flat(self, np.arange(self.size), value)
 
 
 def _set_real(self: Tensor, value: Any) -> None:

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.trace import inplace, operators, parts, plan_text, plans, tensor
-from tapec.trace.plan_text import written
-from tapec.trace.tensor import user_frame
+from tapec.trace import inplace, parts, plans
 from tests.benchmarks.kinds import IN_PLACE, ONE, SEVERAL, arrays, function_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,27 +72,6 @@ def test_variables_go_the_same_way(code, monkeypatch, no_plans):
     count = len(function_of(code, arrays()[1])[1])
     for variables in {count, count - 1} - {0}:
         assert recorded(code, variables) == expected
-
-
-@pytest.mark.parametrize("code", [code for code in ONE if code not in BY_VALUE])
-def test_the_users_frame_is_found_at_once(code, monkeypatch, no_plans):
-    """Of tensors and of Variables: what looks further out makes a frame of each call on the way there."""
-    written.cache_clear()
-    asked = []
-
-    def further_out(frame):
-        asked.append(frame.f_code.co_name)
-        return user_frame(frame)
-
-    monkeypatch.setitem(plan_text._SPACE, "user_frame", further_out)
-    for module in (operators, parts, tensor):
-        monkeypatch.setattr(module, "user_frame", further_out)
-    for variables in (0, len(function_of(code, arrays()[1])[1])):
-        for _ in range(5):
-            asked.clear()
-            recorded(code, variables)
-        assert not asked
-    written.cache_clear()
 
 
 @pytest.mark.parametrize("code", ONE + SEVERAL)

@@ -16,7 +16,7 @@ def test_the_one_that_the_module_shows():
 
 def test_one_op_of_one_operand_records_the_operands_as_they_came():
     made = text(1, 0, (), (Line((0,), (1,), (), (), False, True),), (1,), (0,), False)
-    assert "append((o0, operands, p0, x1, code, lasti))" in made
+    assert "append((o0, operands, p0, x1, code, offset))" in made
     assert "share(x1, operands[0], s0)" in made
 
 
@@ -37,7 +37,7 @@ def test_what_hangs_on_no_operand_is_not_recorded():
     lines = (Line((1,), (2,), (), (), False, False), Line((0, 2), (3, 4), (4,), (4,), True, True))
     made = text(1, 1, (1,), lines, (3,), (None,), True)
     assert "o0" not in made
-    assert "append((o1, (a0, v2), p1, (x3, h4), code, lasti))" in made
+    assert "append((o1, (a0, v2), p1, (x3, h4), code, offset))" in made
     assert "return arrange([x3])" in made
 
 
@@ -47,9 +47,9 @@ def test_what_hangs_on_plain_operands_is_not_recorded_unless_they_are_tensors():
     assert "(type(a0) is Tensor and a0._mark is mark) and (type(a1) is not Tensor or a1._mark is None):" in made
     beside, both = made.split("elif ")
     assert "if type(v2) is ndarray and v2.base is not None: v2 = v2.copy()" in beside
-    assert "o0" not in beside and "append((o1, (a0, v2), p1, x3, code, lasti))" in beside
+    assert "o0" not in beside and "append((o1, (a0, v2), p1, x3, code, offset))" in beside
     assert "(type(a1) is Tensor and a1._mark is mark):" in both and ".copy()" not in both
-    assert "append((o0, (a1,), p0, v2, code, lasti))" in both
+    assert "append((o0, (a1,), p0, v2, code, offset))" in both
     alone = text(2, 0, (), lines[:1], (2,), (None,), False)
     assert "if rec.trace is not None or type(a1) is Tensor:" in alone
     assert "append" not in alone
