@@ -9,11 +9,9 @@ import numpy as np
 
 from tapec.errors import note_user_line
 from tapec.ir import Op
-from tapec.ir.types import NUMBERS
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import UNARY, defers, sparse_product
 from tapec.trace.recorder import current
-from tapec.trace.steps import plan_of_any
 from tapec.trace.tensor import NUMERIC, PLAIN, READABLE, Tensor, perform, record, user_position, wrap
 
 __all__ = ["OPERATORS"]
@@ -99,22 +97,8 @@ def _reflected(ufunc: np.ufunc, compute: Any) -> Any:
     return call
 
 
-def _unary(name: str, ufunc: np.ufunc) -> Any:
-    """Make the method of an operator of one operand.
-
-    It has one plan for all operands but Python's numbers, of which it makes such numbers.
-    """
-    follow, general = None, getattr(ArrayLike, name)
-
-    def call(self: Tensor) -> Any:
-        nonlocal follow
-        if type(self) is Tensor and type(self._value) not in NUMBERS:
-            if follow is None:
-                follow = plan_of_any(UFUNCS[ufunc], 1)
-            return follow((self,), [self._value])
-        return general(self)
-
-    return call
+def _unary(ufunc: np.ufunc) -> Any:
+    return lambda self: self.__array_ufunc__(ufunc, "__call__", self)
 
 
 def _mixed(op: Op, self: Tensor, other: Any, swapped: bool) -> Any:
@@ -150,4 +134,4 @@ for _name, (_ufunc, _compute) in OPERATORS.items():
     if f"__r{_name}__" in vars(ArrayLike):
         setattr(Tensor, f"__r{_name}__", _reflected(_ufunc, _compute))
 for _name, _ufunc in UNARY.items():
-    setattr(Tensor, f"__{_name}__", _unary(f"__{_name}__", _ufunc))
+    setattr(Tensor, f"__{_name}__", _unary(_ufunc))

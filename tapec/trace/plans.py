@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ops.array import ArrayLike, gives_views, run
-from tapec.ops.define import holds_stand_in
+from tapec.ops.array import ArrayLike, gives_views, out_at, run
 from tapec.ops.layout import RESHAPE, ravel
 from tapec.ops.reading import take
 from tapec.trace.asking import answer
 from tapec.trace.recorder import current
 from tapec.trace.steps import plan_of
-from tapec.trace.tensor import HOLDING, NUMERIC, Tensor, wrap
+from tapec.trace.tensor import HOLDING, NUMERIC, READABLE, Tensor, wrap
 
 __all__ = [
     "BOUNDS",
@@ -34,7 +33,6 @@ __all__ = [
     "call",
     "comes_again",
     "remember",
-    "unplanned",
     "word_of",
 ]
 
@@ -117,60 +115,71 @@ def _take(row: Any, key: list[Any], operands: list[Any], values: list[Any]) -> b
     """Take arguments one by one, and add to a key what stands for them; False if one has nothing that does."""
     for a in row:
         kind = type(a)
-        value = a
         if kind is Tensor:
             value = a._value
-        elif kind in STATIC:
-            key.append((kind, a))
+        elif kind is _ndarray:
+            value = a
+        elif kind in PLACED:
+            key.append(a)
             continue
-        elif kind is not _ndarray:
+        else:
             word = word_of(a)
             if word is not None:
                 key.append(word)
                 continue
             if kind is list or kind is tuple:
-                key += (kind, len(a))
+                key.append((kind, len(a)))
                 if (len(a) > _LONG and type(a[0]) not in HOLDING) or not _take(a, key, operands, values):
                     return False
                 continue
+            value = a
             if isinstance(a, ArrayLike):  # a Variable
                 a = a._operand()
                 value = a._value if type(a) is Tensor else None
-        if type(value) is _ndarray:
-            key.append((value.shape, value.dtype))
-        elif isinstance(value, _generic):
-            key.append(value.dtype)
-        else:  # Python's numbers are weak, and arrays of other classes may be refused
-            return False
+        if type(value) is not _ndarray and not isinstance(value, _generic):
+            return False  # Python's numbers are weak, and arrays of other classes may be refused
+        key.append(value.shape)
+        key.append(value.dtype)
         operands.append(a)
         values.append(value)
     return True
 
 
 def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Our function of these arguments: by its plan, where there is one."""
-    if ours is take and len(args) > 1 and type(args[1]) is list and not holds_stand_in(args[1]):
-        args = (args[0], wrap(np.asarray(args[1])), *args[2:])  # which places does not matter
-    key: list[Any] = [ours, ...]  # told by the second from the keys of the commonest calls
+    """Call our function of these arguments: by its plan, where there is one."""
+    if "out" in kwargs or len(args) > out_at(ours):
+        return run(ours, args, kwargs)
+    if ours is take and len(args) > 1 and type(args[1]) is list and INTS.issuperset(map(type, args[1])):
+        args = (args[0], wrap(np.array(args[1], np.intp)), *args[2:])  # the key holds how many places, not which
+    key: list[Any] = [ours]
     operands: list[Any] = []
     values: list[Any] = []
-    if not _take(args, key, operands, values):
-        return run(ours, args, kwargs)
+    known = _take(args, key, operands, values)
     for name, a in kwargs.items():
-        key.append(name)
-        if not _take((a,), key, operands, values):
-            return run(ours, args, kwargs)
+        key += ..., name
+        known = known and _take((a,), key, operands, values)
     found = tuple(key)
-    plan = _find(found)
-    return unplanned(found, ours, args, kwargs, values) if plan is None else plan(tuple(operands), values)
-
-
-def unplanned(key: Any, ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any], values: list[Any]) -> Any:
-    """Where no plan was found under a key."""
-    if all([v.dtype.kind in NUMERIC for v in values]):
-        if comes_again(key) and not (bytes in map(type, key) and _are_many(ours)):
-            remember(key, _planned(ours, args, kwargs))
+    plan = _find(found) if known else None
+    if plan is not None:
+        return plan(tuple(operands), values)
+    args, kwargs = _read(args), dict(zip(kwargs, _read(tuple(kwargs.values()))))
+    if known and comes_again(found) and all([v.dtype.kind in NUMERIC for v in values]):
+        if not (bytes in map(type, found) and _are_many(ours)):
+            remember(found, _planned(ours, args, kwargs))
     return run(ours, args, kwargs)
+
+
+def _read(operands: Any) -> Any:
+    """A list or tuple with the values of Variables in their places, also of those in lists and tuples in it."""
+    read = []
+    for x in operands:
+        kind = type(x)
+        if kind in READABLE:
+            x = x._tapec_read()
+        elif (kind is list or kind is tuple) and not READABLE.isdisjoint(map(type, x)):
+            x = _read(x)
+        read.append(x)
+    return type(operands)(read)
 
 
 def _are_many(ours: Any) -> bool:

@@ -113,14 +113,6 @@ def _computation(node: Node) -> Callable[..., Any]:
     return partial(node.op.run, **dict(node.params)) if node.params else node.op.run
 
 
-def plan_of_any(op: Op, count: int) -> Plan:
-    """A plan for so many operands of any types."""
-    line = Line(tuple(range(count)), (count,), (count,), (), False, True)
-    text = Text(count, 0, (), (line,), (count,), (None,), False)
-    general = General([(op, ())], text)
-    return written(text)([op.run], [op], [()], [], general.add, [None], None)
-
-
 def _lines(answer: Answer, places: dict[Node, int]) -> tuple[Line, ...]:
     """Each op in order; `places` takes in their results."""
     n = len(places)
