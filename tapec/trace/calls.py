@@ -14,7 +14,7 @@ from tapec.ops.extremes import CLIP
 from tapec.ops.ufunc_calls import call_with
 from tapec.ops.ufuncs import call as call_ufunc
 from tapec.trace.plans import call
-from tapec.trace.tensor import BOUND, Tensor, perform
+from tapec.trace.tensor import Tensor, perform
 
 __all__ = ["of_variables"]
 
@@ -64,7 +64,7 @@ _ALONE = {np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.p
 _ALONE |= {np.iscomplexobj, np.isrealobj, np.ndim, np.result_type, np.shape, np.size}
 _OF_THREE = {np.where: WHERE, np.clip: CLIP}  # ops of three operands: of whatever types, and numbers that keep changing
 _UNPLANNED = {*LIKE, *_OF_THREE, *_ALONE}
-_PLANNED: dict[Any, Any] = {f: ours for f, ours in FUNCTIONS.items() if f not in _UNPLANNED}  # and methods of ufuncs
+_PLANNED: dict[Any, Any] = {f: ours for f, ours in FUNCTIONS.items() if f not in _UNPLANNED}
 _any_function = ArrayLike.__array_function__
 Tensor.__array_function__ = _function  # type: ignore[method-assign, assignment]
 for _name, _ours in METHODS.items():
@@ -83,8 +83,7 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
                 return None
         return ufunc_method(self, ufunc, method, inputs, kwargs)
     if "out" not in kwargs:
-        bound = BOUND[method].get(ufunc) or _bound(ufunc, method)
-        return self.__array_function__(bound, (), inputs, kwargs)
+        return call(_bound(ufunc, method), inputs, kwargs)
     outs = kwargs["out"]
     if method == "__call__" and len(outs) == 1 and type(held := outs[0]) is Tensor:
         if len(kwargs) == 1:
@@ -94,19 +93,10 @@ def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], 
     return ufunc_method(self, ufunc, method, inputs, kwargs)
 
 
+@lru_cache(maxsize=1024)  # np.frompyfunc makes new ones
 def _bound(ufunc: np.ufunc, method: str) -> Any:
     """The function that is asked for a plan: one for all calls, since plans are found by it."""
-    known = BOUND[method]
-    if len(known) == _MANY:  # np.frompyfunc makes new ones
-        for made in list(known.values()):
-            _PLANNED.pop(made, None)
-        known.clear()
-    made = known[ufunc] = partial(_call_ufunc, ufunc, method)
-    _PLANNED[made] = made
-    return made
-
-
-_MANY = 1024
+    return lambda *inputs, **kwargs: call_ufunc(ufunc, method, inputs, kwargs)
 
 
 @lru_cache(maxsize=1024)
@@ -117,10 +107,6 @@ def _selecting(ufunc: np.ufunc) -> Any:
         return call_with(ufunc, inputs, (held,), {"where": where})
 
     return partial(call, select)
-
-
-def _call_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    return call_ufunc(ufunc, method, inputs, kwargs)
 
 
 Tensor._ufunc = _ufunc

@@ -10,7 +10,6 @@ What tensors answer to `float()`, NumPy's `__array__` and the like stands in `co
 
 from __future__ import annotations
 
-from collections import defaultdict
 from sys import _getframe
 from types import CodeType
 from typing import Any
@@ -28,7 +27,6 @@ from tapec.trace.links import share
 from tapec.trace.recorder import Mark, Recorder, current, traces
 
 __all__ = [
-    "BOUND",
     "HOLDING",
     "LAID_OUT",
     "READABLE",
@@ -65,7 +63,6 @@ STD = _METHODS._std.__code__
 MEANS = frozenset([_METHODS._mean.__code__, _METHODS._var.__code__, STD])
 
 
-BOUND: dict[str, dict[np.ufunc, Any]] = defaultdict(dict)  # what plans of ufuncs are found by, for each method
 READABLE: set[type] = set()  # of what has the value of a tensor when it is an operand: Variables
 
 LAID_OUT = "it asks how an array lies in memory"
@@ -152,10 +149,7 @@ class Tensor(ArrayLike):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if kwargs or method != "__call__":
-            bound = BOUND[method].get(ufunc)
-            if bound is None or "out" in kwargs:
-                return self._ufunc(ufunc, method, inputs, kwargs)
-            return self.__array_function__(bound, (), inputs, kwargs)
+            return self._ufunc(ufunc, method, inputs, kwargs)
         op = UFUNCS.get(ufunc)
         if op is None or op.multi:
             return self._ufunc(ufunc, method, inputs, kwargs)
