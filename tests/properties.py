@@ -277,7 +277,7 @@ def block_loops(code: Code) -> list[BlockLoop]:
     >>> loop = block_loops("for i in range(0, 200, 50):\\n    j = i + 50")[0]
     >>> loop.length, loop.block, loop.threads, len(loop.body)
     (200, 50, 1, 1)
-    >>> block_loops("for i in range(60): pass")
+    >>> block_loops("for i in range(60): pass\\nfor k in range(0, 60, 2): pass")
     []
     """
     found: list[BlockLoop] = []
@@ -288,7 +288,8 @@ def block_loops(code: Code) -> list[BlockLoop]:
             found.append(BlockLoop(length.value, block.value, defined[name.id], threads.value))  # type: ignore
         elif isinstance(n, ast.For) and isinstance(n.iter, ast.Call) and _path(n.iter.func) == "range":
             bounds = n.iter.args
-            if len(bounds) == 3 and all(isinstance(b, ast.Constant) for b in bounds):
+            known = len(bounds) == 3 and isinstance(bounds[1], ast.Constant)
+            if known and has(n.body[0], f"{text(n.target)} + {text(bounds[2])}"):
                 found.append(BlockLoop(bounds[1].value, bounds[2].value, n.body, 1))  # type: ignore
     return found
 
