@@ -54,10 +54,10 @@ def functions(code: Code) -> dict[str, ast.FunctionDef]:
     }
 
 
-def first(code: Code) -> ast.FunctionDef:
-    """Return the first function: of a program on Python's floats, what runs on floats.
+def entry(code: Code) -> ast.FunctionDef:
+    """Return the function that is called, which comes first: of a program on Python's floats the form on floats.
 
-    >>> first("def f(x): pass\\ndef f_arrays(x): pass").name
+    >>> entry("def f(x): pass\\ndef f_arrays(x): pass").name
     'f'
     """
     return next(iter(functions(code).values()))
@@ -379,7 +379,7 @@ def parameters(code: Code) -> list[str]:
     >>> parameters("def f(x, y): pass")
     ['x', 'y']
     """
-    return [a.arg for a in first(code).args.args]
+    return [a.arg for a in entry(code).args.args]
 
 
 def reads(code: Code, name: str) -> int:
@@ -491,7 +491,7 @@ def _like(pattern: Any, node: Any) -> bool:
 
 def _statements(code: Code) -> list[Any]:
     """The statements of the first function; what runs on floats stands in a `try`."""
-    body: list[Any] = first(code).body
+    body: list[Any] = entry(code).body
     return body[0].body if isinstance(body[0], ast.Try) else body
 
 

@@ -93,11 +93,11 @@ def test_blocks():
 
 def test_parts():
     assert list(p.functions(FLOATS)) == ["f", "f_arrays"] and p.on_floats(FLOATS) and not p.on_floats(BLOCKS)
-    assert p.calls(p.first(FLOATS), "math.exp") and not p.calls(p.first(FLOATS), "np.exp")
+    assert p.calls(p.entry(FLOATS), "math.exp") and not p.calls(p.entry(FLOATS), "np.exp")
     assert p.calls(p.before_branch(FLOATS), "math.exp") and not p.has(p.before_branch(FLOATS), "_ * _")
     assert p.has(p.after_branch(FLOATS), "_ * _")
     assert p.calls(p.before_loop(BLOCKS), "np.dot") and p.deleted(p.after_loop(BLOCKS)) == {"t"}
-    assert p.before_branch(BLOCKS) == p.first(BLOCKS).body and p.after_branch(BLOCKS) == []
+    assert p.before_branch(BLOCKS) == p.entry(BLOCKS).body and p.after_branch(BLOCKS) == []
 
 
 def test_memory():

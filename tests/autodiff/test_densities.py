@@ -9,6 +9,7 @@ from scipy import special
 
 import tapec
 from tests.autodiff.test_squares import WAYS
+from tests.properties import call_count
 
 P = Polynomial([0, 1])
 
@@ -120,4 +121,4 @@ def test_densities_of_the_user_have_one_exponential():
     g = tapec.grad(lambda m: np.sum(np.exp(special.xlogy(3, m) - m)))
     m = np.linspace(0.5, 3, 100)
     np.testing.assert_allclose(g(m), np.exp(-m) * m**2 * (3 - m))
-    assert g.source(m).count("= np.exp(") == 1
+    assert call_count(g.source(m), "np.exp") == 1

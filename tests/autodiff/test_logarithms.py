@@ -9,6 +9,7 @@ from tapec.autodiff.logarithms import SHARES, SUMS, logarithm_of
 from tapec.ir import parse
 from tests.ops.derivatives import by_tape
 from tests.passes.support import text
+from tests.properties import call_count, count_of
 
 Q = np.array([0.2, 0.3, 0.5])
 
@@ -125,7 +126,7 @@ def test_slopes_over_shifted_exponentials_ask_for_no_infinity():
     for f in (lambda z: z**3 / (np.exp(z) - 1), lambda z: 2 / (1.5 + np.exp(z)), lambda z: z / np.expm1(z)):
         slope = tapec.compile(lambda z, t, f=f: tapec.jvp(lambda z: np.sum(f(z)), (z,), (t,))[1])
         assert slope(z, z) == pytest.approx(tapec.grad(lambda z, f=f: np.sum(f(z)))(z) @ z)
-        assert "isinf" not in slope.source(z, z) and "np.where" not in slope.source(z, z)
+        assert not call_count(slope.source(z, z), "isinf", "where")
 
 
 def test_values_with_other_uses_gather_cotangents_first():
@@ -258,7 +259,7 @@ def test_nothing_is_divided_by_the_root():
     z = np.linspace(-1, 1, 1000).reshape(100, 10)
     g = tapec.grad(lambda z: np.sum((np.sqrt(share(z)) - 0.3) ** 2))
     g(z)
-    assert "/= r" not in g.source(z) and "/ r" not in g.source(z)
+    assert not count_of(g.source(z), "_ /= r") + count_of(g.source(z), "_ / r")
 
 
 @pytest.mark.parametrize("rest", [lambda p: np.log(1 - p), lambda p: np.log1p(-p)])

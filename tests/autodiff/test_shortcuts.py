@@ -11,6 +11,7 @@ from tapec.autodiff import exponentials, factors, logarithms, roots, saturated, 
 from tapec.autodiff.as_one import EXPONENTIALS, POWERS, ROOTS, may_have_exponentials, may_have_roots, may_have_shortcuts
 from tapec.ir import parse
 from tests.ops.derivatives import by_tape
+from tests.properties import calls, constants, entry, has
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(4, 3))
@@ -187,7 +188,7 @@ def test_a_loss_of_logits_is_their_share_less_the_label():
     x[::3] = 0.0
     y = np.arange(1000.0) % 2
     np.testing.assert_allclose(g(x, y), (1 / (1 + np.exp(-x)) - y) / 1000, rtol=1e-12)
-    assert "sign" not in g.source(x, y)
+    assert not calls(g.source(x, y), "sign")
 
 
 def test_slopes_far_from_zero_keep_their_digits():
@@ -197,7 +198,7 @@ def test_slopes_far_from_zero_keep_their_digits():
     np.testing.assert_allclose(np.diag(tapec.hessian(f)(x)), e / (1 + e) ** 2, rtol=1e-14)
 
 
-def test_what_is_no_softplus_keeps_the_conventions_of_its_parts():
+def test_what_is_no_softplus_keeps_its_conventions():
     x = np.zeros(3)
     for f, slope in (
         (lambda x: np.maximum(x, 0) - np.log1p(np.exp(-np.abs(x))), 1.0),
@@ -232,14 +233,14 @@ def test_derivatives_of_others(name):
 def test_the_slope_of_a_sigmoid_is_made_of_its_value(f):
     g = tapec.grad(f)
     g(X)
-    assert "(1 - " in g.source(X)
+    assert has(g.source(X), "1 - _")
 
 
 def test_the_square_of_an_absolute_value_needs_no_root():
     z = X[0] + 1j * X[1]
     g = tapec.grad(lambda z: np.sum(np.abs(z) ** 2))
     assert np.array_equal(g(z), 2 * z)
-    assert "sign" not in g.source(z)
+    assert not calls(g.source(z), "sign")
 
 
 def test_no_overflow_where_the_sigmoid_is_flat():
@@ -270,7 +271,7 @@ def test_the_logarithm_of_an_absolute_value_needs_no_sign():
     gradient = tapec.grad(lambda x: np.sum(np.log(np.abs(x))))
     x = np.array([-2.0, -0.5, 4.0, np.inf])
     np.testing.assert_array_equal(gradient(x), [-0.5, -2.0, 0.25, 0.0])
-    assert "np.sign" not in gradient.source(x)
+    assert not calls(gradient.source(x), "sign")
 
 
 def test_values_on_the_way_as_sources():
@@ -368,7 +369,7 @@ SHARES = {
 
 
 @pytest.mark.parametrize("c", SHARES)
-def test_what_is_over_a_shifted_exponential_keeps_its_digits(c):
+def test_quotients_by_shifted_exponentials_keep_digits(c):
     """Where the exponential is next to nothing, and where it is next to all; and is nothing where it overflows."""
     share = SHARES[c]
     u = np.array([-600.0, -40.0, -30.0, -5.0, 0.3, 5.0, 40.0, 300.0])
@@ -380,7 +381,8 @@ def test_what_is_over_a_shifted_exponential_keeps_its_digits(c):
         np.testing.assert_allclose(tapec.hvp(lambda u: np.sum(share(u)))(x, np.ones_like(x)), other, rtol=1e-12)
     with np.errstate(over="ignore"):
         assert tapec.grad(share)(800.0) == tapec.grad(tapec.grad(share))(800.0) == 0
-    assert "1.79" not in tapec.grad(share).source(0.5).partition("\n\n\ndef")[0]  # math.exp raises before that
+    floats = entry(tapec.grad(share).source(0.5))
+    assert np.finfo(float).max not in constants(floats)  # math.exp raises before that
 
 
 def test_roots_of_such_quotients_keep_their_sign():

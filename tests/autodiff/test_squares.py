@@ -5,6 +5,7 @@ import pytest
 
 import tapec
 from tests.ops.derivatives import by_tape
+from tests.properties import call_count
 
 NORM = np.linalg.norm
 SCALES = np.array([0.5, 2.0, 4.0])
@@ -143,7 +144,7 @@ def test_no_root_in_the_gradient():
     g = tapec.grad(lambda x: NORM(x) ** 2)
     x = np.array([3.0, 4.0, 12.0])
     assert np.array_equal(g(x), 2 * x)
-    assert "sqrt" not in g.source(x) and "norm" not in g.source(x).split("#")[0]
+    assert not call_count(g.source(x), "sqrt", "norm")
 
 
 def test_the_length_itself_keeps_its_cotangent():

@@ -20,7 +20,7 @@ from tests.properties import (
     copies,
     count_of,
     deleted,
-    first,
+    entry,
     has,
     has_loop,
     loop_count,
@@ -208,8 +208,8 @@ def test_programs_after_tests(function, values, monkeypatch):
     for found, wanted in zip(results, expected, strict=True):
         for a, b in zip((*found[0], found[1]), (*wanted[0], wanted[1]), strict=True):
             assert a.tobytes() == b.tobytes()
-    assert loop_count(first(source)) >= 4, source
-    assert len(statements(first(source))) < 0.6 * len(statements(first(written))), source
+    assert loop_count(entry(source)) >= 4, source
+    assert len(statements(entry(source))) < 0.6 * len(statements(entry(written))), source
 
 
 def test_what_a_person_writes():

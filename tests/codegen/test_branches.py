@@ -6,7 +6,7 @@ import pytest
 from tapec.codegen import compile_graph
 from tapec.ir.tree import Branch, Leaf
 from tests.codegen.kit import graph_of
-from tests.properties import after_branch, before_branch, call_count, calls, count_of, first, on_floats
+from tests.properties import after_branch, before_branch, call_count, calls, count_of, entry, on_floats
 
 X, K, KNOWN = 3, 4, 2  # outputs of the program below: what some paths need, what the others do, and a second test
 BOTH = ((True, Leaf((X,))), (False, Leaf((K,))))
@@ -18,7 +18,7 @@ def compiled_of(tree, x):
         return k > 0.0, k > 1.0, np.all(x > 0.0), np.log(x) + 1.0, x * k
 
     compiled = compile_graph(graph_of(f, x, np.float64(2.0)), "f", tree=tree)
-    return compiled.function, first(compiled)
+    return compiled.function, entry(compiled)
 
 
 @pytest.fixture(params=[2, 300, 200_000], ids=["floats", "arrays", "blocks"])

@@ -14,7 +14,7 @@ from tests.properties import (
     call_count,
     calls,
     copies,
-    first,
+    entry,
     has,
     in_place,
     names,
@@ -145,7 +145,7 @@ def test_source_is_the_program():
     """The text parses to the syntax tree that was compiled, line by line."""
     compiled = compile_graph(gradient_of(network, *(np.ones((9, 9)) * 1.0,) * 3), "network_grad")
     tree = ast.parse(compiled.source)
-    assert first(tree).name == "network_grad" and parameters(tree) == ["x", "y", "z"]
+    assert entry(tree).name == "network_grad" and parameters(tree) == ["x", "y", "z"]
     lines = {n.lineno for n in ast.walk(tree) if isinstance(n, ast.stmt)}
     assert lines >= {line for *_, line in compiled.function.__code__.co_lines() if line}
 

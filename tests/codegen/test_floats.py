@@ -14,7 +14,7 @@ from tests.properties import (
     called,
     calls,
     count_of,
-    first,
+    entry,
     has,
     has_loop,
     names,
@@ -226,7 +226,7 @@ def test_unpacked_elements_have_the_users_names():
     compiled_function = tapec.grad(f)
     compiled_function(np.array([1.0, 2.0, 3.0]))
     source = compiled_function.source()
-    assert has(source, "scale, shift, rate = theta.tolist()") and {*"abcd"} <= assigned(first(source))
+    assert has(source, "scale, shift, rate = theta.tolist()") and {*"abcd"} <= assigned(entry(source))
     assert has(source, "np.array([d_scale, d_shift, d_rate])")
 
 
@@ -237,7 +237,7 @@ def test_rows_of_small_matrices():
         return m[0, 0] * minor - m[0, 1] * other + m[0, 2] * (m[1, 0] * m[2, 1] - m[1, 1] * m[2, 0])
 
     m = np.random.default_rng(0).normal(size=(3, 3))
-    code = first(check(gradient_of(det, m), m))
+    code = entry(check(gradient_of(det, m), m))
     assert has(code, "(x00, x01, x02), (x10, x11, x12), (x20, x21, x22) = x.tolist()")
     assert has(code, "np.array([[_, _, _], [_, _, _], [_, _, _]])")
     assert not call_count(code, "reshape", "zeros")
@@ -270,7 +270,7 @@ def test_loops_over_the_elements_of_larger_arrays():
 def test_signs_halves_and_common_products(function, expression):
     x, y = np.float64(0.3), np.float64(-1.7)
     compiled = check(graph_of(function, x, y), x, y)
-    code = first(compiled)
+    code = entry(compiled)
     assert has(code, expression) if expression else operations(code, "*") == 2  # of which one is of both
     for edge in EDGES:
         check(graph_of(function, np.float64(edge), y), np.float64(edge), y)
@@ -286,7 +286,7 @@ def test_no_path_asks_twice():
     graph = graph_of(lambda x: (x > 0.0, x < 9.0, x * 2.0, np.exp(x) * x, np.sin(x) / x), np.float64(2.0))
     later = Branch(1, ((True, Branch(0, ((True, Leaf((2,))), (False, Leaf((3,)))))), (False, Leaf((4,)))))
     compiled = compile_graph(graph, "f", tree=Branch(0, ((True, later),)))
-    assert count_of(first(compiled), "x > 0.0") == 1
+    assert count_of(entry(compiled), "x > 0.0") == 1
     assert compiled.function(np.float64(3.0)) == (6.0,)
     assert compiled.function(np.float64(10.0)) == (np.sin(10.0) / 10.0,)
     assert compiled.function(np.float64(-1.0)) is None
@@ -366,7 +366,7 @@ def test_functions_of_probability(value):
 
     x = np.float64(value)
     compiled = check(graph_of(f, x), x)
-    assert calls(compiled, "math.erf") and not any(name.startswith("scipy") for name in called(first(compiled)))
+    assert calls(compiled, "math.erf") and not any(name.startswith("scipy") for name in called(entry(compiled)))
 
 
 def test_logaddexp():
@@ -434,8 +434,8 @@ def test_places_known_when_the_code_runs(f, values, repeats, least, monkeypatch)
     g = tapec.value_and_grad(f, argnums=argnums)
     value, slopes = g(*values)
     source = g.source(*values)
-    assert "IndexError" in names(first(source))
-    assert has_loop(first(source)) == (least < 10**9)
+    assert "IndexError" in names(entry(source))
+    assert has_loop(entry(source)) == (least < 10**9)
     np.testing.assert_allclose(value, f(*[np.copy(v) for v in values]), rtol=1e-12)
     with tapec.settings(optimize=False):
         _, wanted = tapec.value_and_grad(f, argnums=argnums)(*values)

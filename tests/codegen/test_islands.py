@@ -6,7 +6,7 @@ import pytest
 import tapec
 from tapec.codegen import emit, floats, worth
 from tests.codegen.kit import check, graph_of
-from tests.properties import calls, count_of, first, has, has_loop, on_floats
+from tests.properties import calls, count_of, entry, has, has_loop, on_floats
 
 DATA = np.random.default_rng(0).normal(size=40)
 
@@ -39,7 +39,7 @@ P4, X4 = np.array([1.0, 0.5, 0.3, 0.6]), np.array([0.1, 0.2, 0.3, 0.4])
 )
 def test_programs(make, x, monkeypatch):
     function = make()
-    got, code = function(x), first(function.source(x))
+    got, code = function(x), entry(function.source(x))
     assert calls(code, "np.linalg.solve") and calls(code, ".tolist") and has_loop(code)
     monkeypatch.setattr(emit, "on_floats", lambda graph, tree: None)
     np.testing.assert_allclose(got, make()(x), rtol=1e-9)
@@ -74,7 +74,7 @@ def test_operations(name, b, always):
             return  # NumPy's eigh of nan
         compiled = check(graph_of(FUNCTIONS[name], A, b), A, b)
         np.testing.assert_allclose(compiled.function(A, b)[0], wanted, rtol=1e-12)
-    assert calls(first(compiled), ".tolist")
+    assert calls(entry(compiled), ".tolist")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_operations(name, b, always):
     ],
 )
 def test_arrays_that_are_there_are_not_packed(name, expression, always):
-    assert has(first(check(graph_of(FUNCTIONS[name], A, B), A, B)), expression)
+    assert has(entry(check(graph_of(FUNCTIONS[name], A, B), A, B)), expression)
 
 
 def test_errors_are_numpys(always):
@@ -98,7 +98,7 @@ def test_errors_are_numpys(always):
 
 def test_equal_arrays_are_packed_once(always):
     f = lambda a, b: np.linalg.solve(a * b, np.sin(b)) + np.linalg.solve(a * b, np.cos(b))
-    assert count_of(first(check(graph_of(f, A, B), A, B)), "np.array([[_, _], [_, _]])") == 1
+    assert count_of(entry(check(graph_of(f, A, B), A, B)), "np.array([[_, _], [_, _]])") == 1
 
 
 def test_what_mostly_works_on_matrices_stays_on_arrays():

@@ -19,7 +19,7 @@ from tests.properties import (
     call_count,
     calls,
     count_of,
-    first,
+    entry,
     functions,
     has,
     loop_count,
@@ -40,12 +40,12 @@ def small_programs_too(monkeypatch):
 
 def loops(code):
     """Return how many loops there are on floats; what runs in their stead on arrays may have others."""
-    return loop_count(first(code))
+    return loop_count(entry(code))
 
 
 def iterated(code):
     """Return what the loops on floats go along."""
-    return [text(loop.iter) for loop in nodes(first(code), ast.For)]
+    return [text(loop.iter) for loop in nodes(entry(code), ast.For)]
 
 
 def pendulum(steps):
@@ -61,8 +61,8 @@ def pendulum(steps):
 def test_value_and_gradient():
     y = np.array([0.5, 0.1])
     compiled = check(gradient_of(pendulum(60), P, y), P, y)
-    assert loops(compiled) == 2 and len(statements(first(compiled))) < 40
-    assert iterated(compiled) == ["range(60)", "steps[-2::-1]"] and call_count(first(compiled), "steps.append") == 1
+    assert loops(compiled) == 2 and len(statements(entry(compiled))) < 40
+    assert iterated(compiled) == ["range(60)", "steps[-2::-1]"] and call_count(entry(compiled), "steps.append") == 1
 
 
 def test_all_steps_backward_need_no_second_list():
@@ -91,7 +91,7 @@ def test_what_a_wide_for_reads_is_unpacked_in_its_body():
 
     data = np.cos(np.linspace(0, 6, 20))
     compiled = check(gradient_of(f, P, data), P, data)
-    wide = [loop for loop in nodes(first(compiled), ast.For) if "step" in names(loop.target)]
+    wide = [loop for loop in nodes(entry(compiled), ast.For) if "step" in names(loop.target)]
     assert len(wide) == 1 and has(wide[0].body[0], "_ = step") and len(assigned(wide[0].body[0])) > 8
 
 
@@ -114,7 +114,7 @@ def test_elements_are_no_steps(monkeypatch):
     monkeypatch.setattr(arrange, "arranged", arranged)
     x = np.linspace(-1.0, 1.0, 10)
     compiled = check(gradient_of(rosenbrock, x), x)
-    assert on_floats(compiled) and len(statements(first(compiled))) > 30
+    assert on_floats(compiled) and len(statements(entry(compiled))) > 30
 
 
 def test_what_all_steps_read_is_in_none_of_them():
@@ -153,7 +153,7 @@ def test_what_the_first_step_makes_is_made_again():
 
     a = np.float64(5.0)
     compiled = check(gradient_of(newton, a), a)
-    assert loops(compiled) == 2 and count_of(first(compiled), "_ = []") == 1
+    assert loops(compiled) == 2 and count_of(entry(compiled), "_ = []") == 1
 
 
 def test_along_arrays():
@@ -197,7 +197,7 @@ def test_numbers_that_change():
         return x + v
 
     compiled = check(gradient_of(f, P), P)
-    assert loops(compiled) == 2 and count_of(first(compiled), "numbers = _") == 1
+    assert loops(compiled) == 2 and count_of(entry(compiled), "numbers = _") == 1
     assert all("numbers" in text for text in iterated(compiled))
     assert max(map(len, compiled.source.splitlines())) <= 120
 
@@ -220,7 +220,7 @@ def test_equal_operations_on_several_values(count):
     np.testing.assert_allclose(value, residuals(p, y), rtol=1e-13)
     np.testing.assert_allclose(d_p, expected, rtol=1e-11)
     source = gradient.source()
-    assert loops(source) == 2 and len(statements(first(source))) < 42
+    assert loops(source) == 2 and len(statements(entry(source))) < 42
 
 
 def test_values_that_change_places():
@@ -262,7 +262,7 @@ def test_what_is_computed_of_all_steps_is_in_them():
 
     x = np.linspace(0.1, 0.9, 60)
     compiled = check(graph_of(f, P, x), P, x)
-    assert loops(compiled) == 1 and has(first(compiled), "(_ - y_k) / 0.3")
+    assert loops(compiled) == 1 and has(entry(compiled), "(_ - y_k) / 0.3")
     check(gradient_of(f, P, x), P, x)
 
 
@@ -318,7 +318,7 @@ def test_what_sums_begin_with(p, monkeypatch):
     p = np.array(p)
     for graph, zero in ((gradient_of(last, p), "0.0"), (graph_of(total, p), "-0.0")):
         rolled = check(graph, p)
-        assert loops(rolled) and has(first(rolled), f"_ = {zero}")
+        assert loops(rolled) and has(entry(rolled), f"_ = {zero}")
         monkeypatch.setattr(floats, "LEAST", 10_000)
         written_out = check(graph, p)
         monkeypatch.setattr(floats, "LEAST", 100)
@@ -427,7 +427,7 @@ def test_cheap_values_are_not_kept():
     given = np.array([0.4, 0.1]), np.array([0.99, 0.01])
     gradient = tapec.grad(epidemic)
     found = gradient(*given)
-    assert call_count(first(gradient.source(*given)), "append") == 2
+    assert call_count(entry(gradient.source(*given)), "append") == 2
     with tapec.settings(optimize=False):
         np.testing.assert_allclose(found, tapec.grad(epidemic)(*given), rtol=1e-12)
 
@@ -445,7 +445,7 @@ def test_what_two_short_loops_compute_is_read_by_loops():
 
     data = np.random.default_rng(0).random(20)
     compiled = check(gradient_of(epidemic, P, data), P, data)
-    assert loops(compiled) >= 6 and len(statements(first(compiled))) < 78
+    assert loops(compiled) >= 6 and len(statements(entry(compiled))) < 78
 
 
 def test_what_nothing_reads_is_no_loop():
@@ -509,7 +509,7 @@ def test_the_last_step_is_read_by_parts():
         return 3.0 * x - y
 
     compiled = check(gradient_of(f, P), P)
-    assert loops(compiled) == 2 and has(first(compiled), "steps[-1][_]")
+    assert loops(compiled) == 2 and has(entry(compiled), "steps[-1][_]")
 
 
 def test_long_arrays_that_are_only_read_by_elements():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.kit import check, gradient_of, graph_of
-from tests.properties import assigned, before_loop, calls, first, has, nodes
+from tests.properties import assigned, before_loop, calls, entry, has, nodes
 
 X, Y = np.linspace(-1.0, 1.5, 7), np.linspace(0.5, 2.0, 7)
 
@@ -19,7 +19,7 @@ def busy(z, times=8):
 
 def loops(compiled):
     """Return how many loops over elements there are."""
-    return sum(calls(loop.iter, ".tolist") for loop in nodes(first(compiled), ast.For))
+    return sum(calls(loop.iter, ".tolist") for loop in nodes(entry(compiled), ast.For))
 
 
 def test_value_and_gradient():

@@ -6,7 +6,7 @@ import pytest
 import tapec
 from tapec.codegen.strides import buffer_size
 from tests.codegen.kit import check, gradient_of, graph_of
-from tests.properties import calls, first, has, text
+from tests.properties import calls, entry, has, text
 
 rng = np.random.default_rng(2)
 WIDE = rng.normal(size=(300, 1000))
@@ -45,7 +45,7 @@ def test_the_size_is_set_for_all_lines():
         centred = x - np.mean(x, axis=1, keepdims=True)
         return np.sum(np.tanh(centred[:, 1:] - centred[:, :-1]))
 
-    block, *others = first(check(gradient_of(f, WIDE), WIDE)).body
+    block, *others = entry(check(gradient_of(f, WIDE), WIDE)).body
     assert not others and text(block.items[0]) == "np.errstate()"  # which puts it back
     assert has(block.body[0], "np.setbufsize(992)")
 

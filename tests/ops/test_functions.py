@@ -5,6 +5,7 @@ import pytest
 
 import tapec
 from tests.ops.derivatives import assert_same, check, inner, leaves, random_like
+from tests.properties import calls
 
 RNG = np.random.default_rng(7)
 A = (RNG.permutation(24).reshape(2, 3, 4) - 11.6) * 0.17  # far from each other, and from where branches meet
@@ -320,11 +321,11 @@ def test_clip_leaves_nothing_as_it_was():
 
 @pytest.mark.parametrize("mode, padded", [("valid", False), ("full", False), ("same", True)])
 @pytest.mark.parametrize("n, m", [(7, 3), (3, 7), (4, 4)])
-def test_gradients_of_convolutions_fill_up_with_zeros_where_the_result_was_cut(mode, padded, n, m):
+def test_gradients_of_cut_convolutions_are_padded(mode, padded, n, m):
     a, v = RNG.normal(size=n), RNG.normal(size=m)
     g = tapec.grad(lambda a, v: np.sum(np.sin(np.convolve(a, v, mode))), argnums=(0, 1))
     tapec.check_grads(lambda a, v: np.sum(np.sin(np.convolve(a, v, mode))), (a, v))
-    assert ("np.pad(" in g.source(a, v)) == padded
+    assert calls(g.source(a, v), "np.pad") == padded
 
 
 def test_convolve_knows_its_modes_by_their_names():

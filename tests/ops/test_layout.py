@@ -6,6 +6,7 @@ import pytest
 import tapec
 from tapec.ops.layout import unit_index
 from tests.ops.derivatives import assert_same, check, leaves
+from tests.properties import has
 
 A, B, C, V, Z = np.random.default_rng(1).standard_normal((5, 24))
 A = A.reshape(2, 3, 4)
@@ -242,16 +243,16 @@ def test_a_number_is_one_element_along_an_axis(axis):
 N = 1 << 18  # so many elements are rolled by NumPy, fewer by slices
 
 
-@pytest.mark.parametrize(("shift", "text"), [(1, "1"), (-1, "-1"), (N - 1, "-1"), (2 * N + 2, "2"), (2 - 2 * N, "2")])
-def test_code_rolls_by_the_shorter_way(shift, text):
+@pytest.mark.parametrize(("shift", "shorter"), [(1, 1), (-1, -1), (N - 1, -1), (2 * N + 2, 2), (2 - 2 * N, 2)])
+def test_code_rolls_by_the_shorter_way(shift, shorter):
     x = np.arange(N, dtype=np.float32)
     f = tapec.compile(lambda x: np.roll(x, shift))
     np.testing.assert_array_equal(f(x), np.roll(x, shift))
-    assert f"np.roll(x, {text})" in f.source()
+    assert has(f.source(), f"np.roll(x, {shorter})")
 
 
 def test_code_rolls_along_several_axes_by_the_shorter_way():
     x = np.arange(N, dtype=np.float32).reshape(512, -1)
     f = tapec.compile(lambda x: np.roll(x, (1, -2), (0, 1)))
     np.testing.assert_array_equal(f(x), np.roll(x, (1, -2), (0, 1)))
-    assert "np.roll(x, (1, -2), axis=(0, 1))" in f.source()
+    assert has(f.source(), "np.roll(x, (1, -2), axis=(0, 1))")

@@ -15,6 +15,7 @@ from tests.ops.cases import cases
 from tests.ops.derivatives import by_tape
 from tests.ops.derivatives import check as check_derivatives
 from tests.ops.test_conformance import CHECKS
+from tests.properties import branches, called, calls, has
 
 FOUND = {op.name.rpartition(".")[2]: op for op in define_all()}
 FOUND.pop("_lambertw")  # has its own test: differences cannot move its tolerance
@@ -45,7 +46,7 @@ def test_generated_source_calls_scipy():
     with tapec.GradientTape(persistent=True) as tape:
         tape.watch(x)
         y = np.sum(special.gammaln(x))
-    assert "scipy.special.psi(" in tape.source(y, x)
+    assert calls(tape.source(y, x), "scipy.special.psi")
 
 
 def test_finite_at_the_edges():
@@ -185,15 +186,16 @@ def test_derivatives_where_the_function_has_them(name):
 
 
 @pytest.mark.parametrize(
-    "f, line",
+    "f, name",
     [
-        (lambda x: special.struve(0, x), "return 0.6366197723675814 - scipy.special.struve(1, x),"),
-        (lambda x: special.modstruve(0, x), "return 0.6366197723675814 + scipy.special.modstruve(1, x),"),
-        (lambda x: special.besselpoly(x, 2.0, 1), "return scipy.special.besselpoly(x, 3.0, 0) - g,"),
+        (lambda x: special.struve(0, x), "struve"),
+        (lambda x: special.modstruve(0, x), "modstruve"),
+        (lambda x: special.besselpoly(x, 2.0, 1), "besselpoly"),
     ],
 )
-def test_what_hangs_on_a_known_order_is_decided_before_code_is_made(f, line):
-    assert line in tapec.grad(f).source(1.2)
+def test_known_orders_are_decided_before_code_is_made(f, name):
+    source = tapec.grad(f).source(1.2)
+    assert called(source) == {f"scipy.special.{name}"} and not branches(source) and not has(source, "_ if _ else _")
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
@@ -286,7 +288,7 @@ def test_degrees_may_be_many_and_may_be_an_argument():
 def test_the_source_of_a_polynomial_has_its_degree():
     x = np.array([0.3, 0.4])
     source = tapec.grad(lambda x: np.sum(special.eval_legendre(3, x))).source(x)
-    assert "scipy.special.eval_gegenbauer(2, 1.5, x)" in source and "where" not in source
+    assert has(source, "scipy.special.eval_gegenbauer(2, 1.5, x)") and not calls(source, "where")
 
 
 def test_exported_code_stands_alone(tmp_path):

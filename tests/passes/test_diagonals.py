@@ -6,6 +6,7 @@ import pytest
 import tapec
 from tapec.passes.rules import DIAGONALS
 from tests.passes.support import Case, table_tests
+from tests.properties import has
 
 X = "%x: f64[4,4], %y: f64[4,4], %r: f64[4], %c: f64[4,1], %s: f64[]"
 X += ", %a: f64[4,7], %b: f64[7,4], %q: f64[2,4,4], %w: f64[4,2,4], %q1: f64[4,1,1], %u: f64[4,4,2]"
@@ -178,5 +179,5 @@ def test_a_divergence_is_no_matrix(square):
     y = np.tanh(a @ x)
     slope = 1 - y * y
     np.testing.assert_allclose(compiled(x, a), np.sum((2 * y * slope if square else slope) * np.diagonal(a)))
-    assert "np.diagonal(a)" in compiled.source(x, a)
+    assert has(compiled.source(x, a), "np.diagonal(a)")
     tapec.check_grads(divergence, (x[:3], a[:3, :3]))

@@ -6,6 +6,7 @@ import pytest
 import tapec
 from tapec.passes.rules import EXPONENTIALS
 from tests.passes.support import Case, table_tests
+from tests.properties import call_count
 
 X = "%x: f64[3], %y: f64[3]"
 CASES = {
@@ -55,15 +56,14 @@ def of_log_variance(v):
     return np.sum(np.exp(v)) + np.sum(np.exp(0.5 * v)), np.exp(v), np.exp(0.5 * v)
 
 
-def test_the_gradient_of_a_variance_and_a_deviation_has_one_exponential():
+def test_a_variance_and_a_deviation_share_an_exponential():
     def loss(v, e):
         return np.sum(np.exp(v)) + np.sum((np.exp(0.5 * v) * e) ** 2)
 
     v, e = np.linspace(-3.0, 3.0, 50), np.linspace(0.0, 1.0, 50)
     gradient = tapec.grad(loss)
     np.testing.assert_allclose(gradient(v, e), np.exp(v) * (1 + e * e), rtol=1e-14)
-    assert gradient.source(v, e).partition("#")[0].count("np.exp(") <= 1
-    assert sum(line.partition("#")[0].count("np.exp(") for line in gradient.source(v, e).splitlines()) == 1
+    assert call_count(gradient.source(v, e), "np.exp") == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -5,6 +5,7 @@ import numpy as np
 import tapec
 from tapec.passes.rules import PRODUCTS
 from tests.passes.support import Case, table_tests
+from tests.properties import has
 
 X = (
     "%x: f64[240,160], %u: f64[2,240], %v: f64[160,2], %w: f64[160,240], %r: f64[240,2], %l: f64[2,160], "
@@ -306,10 +307,10 @@ CASES = {
 test_rule, test_each_rule_has_a_case = table_tests(CASES, PRODUCTS)
 
 
-def test_the_hessian_of_a_logarithm_of_a_sum_of_exponentials_has_an_outer_product_of_its_own_size():
+def test_the_hessian_of_logsumexp_has_one_outer_product():
     rng = np.random.default_rng(0)
     x, a = rng.normal(size=10), rng.normal(size=(60, 10))
     hessian = tapec.hessian(lambda x, a: np.log(np.sum(np.exp(a @ x))))
     p = np.exp(a @ x) / np.sum(np.exp(a @ x))
     np.testing.assert_allclose(hessian(x, a), a.T @ (p[:, None] * a) - np.outer(p @ a, p @ a), rtol=1e-11, atol=1e-13)
-    assert ".dot(a)[None]" in hessian.source(x, a)
+    assert has(hessian.source(x, a), "_.dot(a)[None]")

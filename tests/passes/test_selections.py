@@ -7,6 +7,7 @@ import tapec
 from tapec.passes.rules import SELECTIONS
 from tapec.testing import check_rewrite
 from tests.passes.support import Case, table_tests, text
+from tests.properties import call_count, calls, has
 
 X = "%c: bool[3], %d: bool[3], %a: f64[3], %b: f64[3], %x: f64[3], %s: f64[], %y: f64[3]"
 NEAR = "absolute %x; less_equal %0, 1.5; sign %x"
@@ -225,7 +226,7 @@ def test_robust_losses_at_every_number(k, dtype):
     found, wanted = tapec.compile(loss)(x), loss(x)
     assert found.dtype == wanted.dtype and np.array_equal(np.signbit(found), np.signbit(wanted))
     np.testing.assert_allclose(found, wanted, rtol=8 * np.finfo(dtype).eps)
-    assert "return np.where" not in tapec.compile(loss).source(x)
+    assert not calls(tapec.compile(loss).source(x), "np.where")
 
 
 test_rule, test_each_rule_has_a_case = table_tests(CASES, SELECTIONS)
@@ -239,11 +240,11 @@ def test_the_slope_of_hubers_loss_is_the_clipped_residual():
     r = np.array([-np.inf, -4.0, -1.5, -1.0, 0.0, 0.3, 1.5, 2.0, np.inf, np.nan] * 10)
     gradient = tapec.grad(loss)
     np.testing.assert_allclose(gradient(r), np.clip(r, -1.5, 1.5) / len(r), rtol=1e-15)
-    assert "np.minimum(np.maximum(r, -1.5), 1.5)" in gradient.source(r)
-    assert "where" not in gradient.source(r).split("#")[1]
+    source = gradient.source(r)
+    assert has(source, "np.minimum(np.maximum(r, -1.5), 1.5)") and not calls(source, "where")
 
 
-def test_hubers_loss_is_two_products_of_the_clipped_residual_which_its_slope_shares():
+def test_hubers_loss_and_slope_share_the_clipped_residual():
     def loss(r, s):
         a = np.abs(r - s)
         return np.sum(np.where(a <= 1.5, 0.5 * (r - s) ** 2, 1.5 * (a - 0.75)))
@@ -254,7 +255,7 @@ def test_hubers_loss_is_two_products_of_the_clipped_residual_which_its_slope_sha
     np.testing.assert_allclose(value, loss(r, s), rtol=1e-13)
     np.testing.assert_array_equal(slope, np.clip(r, -1.5, 1.5))
     source = both.source(r, s)
-    assert source.count(".dot(") == 2 and source.count(".clip(") == 1
+    assert call_count(source, ".dot") == 2 and call_count(source, ".clip") == 1
 
 
 @pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.5, -1.5, 1e-200, 1e200])

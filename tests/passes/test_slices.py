@@ -10,6 +10,7 @@ from tapec.passes.rules import PARTS, SLICES
 from tapec.passes.rules.slices import MANY, composed
 from tapec.passes.uses import Uses
 from tests.passes.support import Case, table_tests, text
+from tests.properties import allocates, has
 
 X = "%x: f64[6,8], %y: f64[6,8], %r: f64[8], %c: f64[6,1], %s: f64[], %i: i64[3], %v: f64[4,8], %w: f64[4,7]"
 
@@ -273,7 +274,7 @@ def test_a_stencil_of_padded_values():
     q = np.pad(r, 1)
     wanted = 2 * (q[2:, 1:-1] + q[:-2, 1:-1] + q[1:-1, 2:] + q[1:-1, :-2] - 4 * r)
     np.testing.assert_allclose(gradient(u, f), wanted, atol=1e-12)
-    assert "np.zeros(" not in gradient.source(u, f)
+    assert not allocates(gradient.source(u, f), "zeros")
 
 
 def test_total_variation():
@@ -293,10 +294,10 @@ def test_total_variation():
     wanted[:-1, :-1] -= dx / s + dy / s
     wanted[:-1, 1:] += dy / s
     np.testing.assert_allclose(gradient(u), wanted, atol=1e-12)
-    assert gradient.source(u).count("np.zeros(") == 1
+    assert allocates(gradient.source(u), "zeros") == 1
 
 
-def test_what_flows_into_joined_arrays_is_multiplied_for_those_that_need_it():
+def test_joined_arrays_have_the_cotangents_that_are_needed():
     """Half of the columns of a product belong to an input that has no gradient."""
     rng = np.random.default_rng(0)
     w, h, x = rng.normal(size=(50, 20)), rng.normal(size=(30, 20)), rng.normal(size=(30, 30))
@@ -307,4 +308,4 @@ def test_what_flows_into_joined_arrays_is_multiplied_for_those_that_need_it():
     gradient = tapec.grad(loss)
     slope = 1.0 - np.tanh(np.concatenate([h, x], axis=1) @ w) ** 2
     np.testing.assert_allclose(gradient(h, w, x), slope @ w[:20].T, rtol=1e-12)
-    assert "d_h = z.dot(w.T[:, 0:20])" in gradient.source(h, w, x)
+    assert has(gradient.source(h, w, x), "d_h = _.dot(w.T[:, 0:20])")

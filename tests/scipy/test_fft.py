@@ -8,6 +8,7 @@ import scipy.fft
 
 import tapec
 import tapec.scipy.fft as fft
+from tests.properties import has
 from tests.scipy.against import compare
 
 RNG = np.random.default_rng(7)
@@ -114,14 +115,14 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("text", SOURCES)
-def test_how_they_are_written(text):
-    assert text in str(tapec.compile(SOURCES[text]).source(X))
+@pytest.mark.parametrize("call", SOURCES)
+def test_parameters_other_than_the_default_are_written(call):
+    assert has(tapec.compile(SOURCES[call]).source(X), call)
 
 
 def test_the_gradient_is_the_transposed_transform():
     source = tapec.grad(lambda x: np.sum(np.sin(fft.dct(x, norm="ortho")))).source(X)
-    assert "scipy.fft.idct(" in source and "norm='ortho'" in source
+    assert has(source, "scipy.fft.idct(_, norm='ortho')")
 
 
 BAD = {
