@@ -1,7 +1,9 @@
 """The garbage collector rests while a graph is built.
 
 Building makes very many small objects that all stay alive; each time the collector walks them all it finds nothing, and
-a compilation that should be linear is not.
+a compilation that should be linear is not. Afterwards what was made counts as old, which puts off the collector's own
+turns as well. A program that compiles ever new functions would keep all their garbage, so there is a full collection
+where the objects that were made are many beside those that lived at the last one.
 """
 
 from __future__ import annotations
@@ -13,9 +15,13 @@ from threading import Lock
 
 __all__ = ["resting_collector"]
 
+AGED_MIN_OBJECTS = 500_000  # some 50 MB: fewer are not worth a collection, which walks through all that lives
+
 _lock = Lock()
 _resting = 0
 _was_enabled = False
+_aged = 0  # objects that were made meanwhile, since the last full collection
+_alive = 0  # objects that this one left
 
 
 @contextmanager
@@ -39,6 +45,12 @@ def resting_collector() -> Iterator[None]:
 
 def _age() -> None:
     """Count what was made meanwhile among the old objects, so that it is not walked through at once."""
-    if gc.get_freeze_count() == 0:  # else somebody keeps objects frozen, and we would thaw them
-        gc.freeze()
-        gc.unfreeze()
+    global _aged, _alive
+    if gc.get_freeze_count() > 0:  # somebody keeps objects frozen, and we would thaw them
+        return
+    _aged += gc.get_count()[0]
+    gc.freeze()
+    gc.unfreeze()
+    if _aged > max(AGED_MIN_OBJECTS, _alive // 4):  # a quarter, as Python has it: the work stays linear
+        gc.collect()
+        _aged, _alive = 0, len(gc.get_objects())

@@ -1,9 +1,11 @@
 """The garbage collector rests while a graph is built, and is as it was afterwards."""
 
 import gc
+import weakref
 
 import pytest
 
+from tapec.runtime import collector
 from tapec.runtime.collector import resting_collector
 
 
@@ -31,3 +33,35 @@ def test_it_stays_off_when_it_was_off():
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+class Node:
+    pass
+
+
+def garbage() -> weakref.ref:
+    node = Node()
+    node.itself = node
+    return weakref.ref(node)
+
+
+def test_garbage_of_many_compilations_goes(monkeypatch):
+    monkeypatch.setattr(collector, "AGED_MIN_OBJECTS", 10_000)
+    monkeypatch.setattr(collector, "_alive", 0)
+    monkeypatch.setattr(collector, "_aged", 0)
+    with resting_collector():
+        seen = garbage()
+    assert seen() is not None  # it counts as old now, and Python does not look there soon
+    with resting_collector():
+        made = [[] for _ in range(20_000)]
+    assert seen() is None and len(made) == 20_000
+
+
+def test_what_the_user_has_frozen_stays_frozen():
+    gc.freeze()
+    try:
+        with resting_collector():
+            pass
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
