@@ -12,6 +12,7 @@ import pytest
 
 import tapec
 from tests.ops.derivatives import by_tape
+from tests.properties import functions
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -149,7 +150,7 @@ def test_rules_of_static_methods():
     np.testing.assert_array_equal(tapec.grad(lambda v: np.sum(model.ruled(v)))(X), np.full(3, 7.0))
 
 
-def test_copies_and_pickles_of_objects_compile_for_themselves():
+def test_copies_of_objects_compile_for_themselves():
     model = Model()
     model.product(X, X)
     np.testing.assert_array_equal(model.above_property, np.full(3, 2.0))
@@ -167,7 +168,7 @@ def test_a_function_is_its_own_copy_as_functions_are(transform):
     assert copy.deepcopy([made, made])[1] is made
 
 
-def test_deep_copies_of_an_object_have_functions_of_their_own():
+def test_deep_copies_have_their_own_functions():
     class Holder:
         def __init__(self, w):
             self.w = w
@@ -326,7 +327,7 @@ def saved():
 def test_a_pickled_function_answers_for_itself(saved, tmp_path):
     np.testing.assert_array_equal(saved(X), 2 * X)
     assert saved.cache_info()[:4] == (1, 0, 0, 1)
-    assert "def squares_grad" in saved.source() == saved.source(X) == saved.last_source()
+    assert saved.source() == saved.source(X) == saved.last_source() and "squares_grad" in functions(saved.source())
     assert "w: f64[3]" in str(saved.explain(X))
     assert list(inspect.signature(saved).parameters) == ["w"]
     assert saved.__doc__ == "The sum of squares."
@@ -343,7 +344,7 @@ def test_a_pickled_function_says_what_it_lacks(saved, method):
         getattr(saved, method)(X)
 
 
-def test_a_pickled_function_takes_tensors_but_does_not_detach(saved):
+def test_a_pickled_function_does_not_detach_tensors(saved):
     result = saved(tapec.constant(X))
     assert isinstance(result, tapec.Tensor)
     with pytest.raises(tapec.TapecError, match="which has no derivative, and its argument is recorded"):
@@ -462,7 +463,7 @@ def test_every_compiled_function_shows_keeps_and_forgets(kind, tmp_path):
     for again in (space[space["__all__"][0]], pickle.loads(pickle.dumps(f))):
         found = again(*args)
         np.testing.assert_array_equal(plain(found[0] if isinstance(found, tuple) else found), expected)
-    assert "def " in f.source(*args) and "graph" in str(f.ir(*args)) and str(f.explain(*args))
+    assert functions(f.source(*args)) and "graph" in str(f.ir(*args)) and str(f.explain(*args))
     assert f.__wrapped__ is not None
     _, misses, compilations, size, maxsize = f.cache_info()
     assert misses == compilations == size == 1 and maxsize == 1024
@@ -470,7 +471,7 @@ def test_every_compiled_function_shows_keeps_and_forgets(kind, tmp_path):
     assert f.cache_info()[:4] == (0, 0, 0, 0)
 
 
-def test_a_kept_sparse_matrix_is_of_the_integers_it_was_made_for():
+def test_a_kept_sparse_matrix_has_its_own_integers():
     f = tapec.jacobian(lambda v, i: v[i] * 2, sparse=True)
     f(X, np.array([2, 0]))
     kept = pickle.loads(pickle.dumps(f))

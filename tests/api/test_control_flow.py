@@ -12,6 +12,7 @@ import tapec
 from tapec.api import first_sight
 from tapec.api.explain import counted
 from tapec.trace.program import Program
+from tests.properties import allocates, branches, calls, count_of, has, has_loop, statements
 
 
 def test_branches_follow_the_values():
@@ -88,8 +89,8 @@ def test_a_loop_whose_number_of_steps_is_an_argument():
     for x, v in ((1.0, 0.5), (np.linspace(0.0, 1.0, 50), np.ones(50))):
         f = tapec.value_and_grad(simulated)
         value, slope = f(x, v)
-        source = str(f.source(x, v))
-        assert "if steps != 300:" in source and "for " in source and source.count("\n") < 80
+        source = f.source(x, v)
+        assert has(source, "steps != 300") and has_loop(source) and len(statements(source)) < 79
         assert value == pytest.approx(simulated(x, v), rel=1e-12)
         differences = (simulated(x + 1e-6, v) - simulated(x - 1e-6, v)) / 2e-6
         assert np.sum(slope) == pytest.approx(differences, rel=1e-6)
@@ -148,7 +149,7 @@ def test_past_the_path_limit_it_runs_as_a_tape_would():
 
 
 @pytest.mark.parametrize("make", [np.zeros, np.arange, lambda n: np.eye(n)[0] - 0.1], ids=["zeros", "arange", "eye"])
-def test_large_arrays_that_runs_make_are_the_same_on_all_paths(make):
+def test_large_arrays_are_the_same_on_all_paths(make):
     """Each run makes them anew; else no path would know the tests of the others, and would take their place."""
 
     @tapec.grad
@@ -175,7 +176,7 @@ def test_large_arrays_that_each_round_makes_anew_are_one():
         return np.sum(x)
 
     f(np.ones(40))
-    assert str(f.source(np.ones(40))).count("= np.eye(40)") <= 1
+    assert allocates(f.source(np.ones(40)), "eye") <= 1
 
 
 def test_the_code_shows_the_branch_with_the_users_condition():
@@ -188,8 +189,7 @@ def test_the_code_shows_the_branch_with_the_users_condition():
     f(np.ones(2))
     f(-np.ones(2))
     source = f.source(np.ones(2))
-    assert "if " in source
-    assert "np.sum(x) > 0" in source
+    assert branches(source) and "np.sum(x) > 0" in source  # in a comment
 
 
 def test_guards_inside_transforms_and_tapes():
@@ -246,7 +246,7 @@ def sum_of_factor(x):
 
 
 @pytest.mark.parametrize("first", [MATRIX, -MATRIX])
-def test_an_error_of_numpys_that_the_function_catches_is_a_branch(first):
+def test_an_error_that_is_caught_is_a_branch(first):
     compiled, slope = tapec.compile(sum_of_factor), tapec.grad(sum_of_factor)
     both = tapec.compile(lambda x: compiled(x) + np.sum(slope(x)))
     factored = tapec.grad(lambda x: np.sum(np.linalg.cholesky(x)))(MATRIX)
@@ -275,7 +275,7 @@ def test_a_place_that_there_is_not_is_a_branch():
         np.testing.assert_array_equal(f(np.ones(2), i), g)
 
 
-def test_an_error_that_nobody_catches_is_that_of_the_generated_code():
+def test_an_error_that_nobody_catches_comes_through():
     runs = []
 
     @tapec.compile
@@ -292,7 +292,7 @@ def test_an_error_that_nobody_catches_is_that_of_the_generated_code():
 
 
 @pytest.mark.parametrize("own", [KeyError, np.linalg.LinAlgError])
-def test_an_error_that_the_function_makes_of_numpys_is_its_own(own):
+def test_an_error_made_of_another_comes_through(own):
     @tapec.compile
     def f(x):
         try:
@@ -382,7 +382,7 @@ def test_counts_are_asked_for_their_length_at_little_cost():
             count = np.bincount(places, minlength=4)
             np.testing.assert_allclose(gradient(x, places), 1 / (1 + count[places]))
     source = gradient.source(x, np.array([0, 3, 1, 1, 0]))
-    assert source.count("max(int(ids.max(initial=0)) + 1, 4)") == 1 and "len(" not in source
+    assert count_of(source, "max(int(ids.max(initial=0)) + 1, 4)") == 1 and not calls(source, "len")
     with pytest.raises(ValueError):
         gradient(x, np.array([0, -1, 1, 1, 0]))
     empty = tapec.grad(lambda x, ids: np.sum(np.bincount(ids, x)) + np.sum(x))
@@ -406,7 +406,7 @@ def test_counts_of_repeats_are_inputs(dtype):
         np.add.at(weights, places, np.arange(1.0, len(places) + 1))
         np.testing.assert_allclose(gradient(x, counts), 2 * x * weights)
     assert gradient.cache_info().compilations == 3
-    assert gradient.source(x, np.zeros(3, dtype)).count("int(counts.sum())") == 1
+    assert count_of(gradient.source(x, np.zeros(3, dtype)), "int(counts.sum())") == 1
     with pytest.raises(ValueError, match="broadcast"):
         gradient(x, np.array([1, 1], dtype))
 
@@ -529,7 +529,7 @@ def test_how_many_there_are_is_not_called_as_what_is_picked():
     x, seen = np.arange(15.0).reshape(5, 3), np.array([True, False, True, True, False])
     np.testing.assert_allclose(loss(np.ones(3), x, seen), 2 / 3 * (x @ np.ones(3))[seen] @ x[seen])
     source = loss.source()
-    assert source.count(" r = ") == 1 and "r = x.dot(w)[t]" in source
+    assert count_of(source, "r = _") == 1 and has(source, "r = x.dot(w)[_]")
 
 
 # -- many paths -------------------------------------------------------------------------------------------------------
@@ -568,7 +568,7 @@ def compiled(monkeypatch):
     return counts
 
 
-def test_many_paths_are_not_all_compiled_again_for_each_that_is_found(compiled):
+def test_a_new_path_compiles_few_paths_again(compiled):
     f = tapec.grad(by_signs)
     points = all_signs(32)
     for n, x in enumerate(points):

@@ -12,6 +12,7 @@ import pytest
 
 import tapec
 from tests.ops.derivatives import differences
+from tests.properties import called, functions, parameters
 
 
 def rosenbrock(x):
@@ -73,7 +74,7 @@ def test_wrapped_keeps_attributes_of_functions_alone(transform):
     assert transform(transform(f)).__wrapped__.__wrapped__ is f
 
 
-def test_a_function_that_wraps_another_has_derivatives_of_its_own():
+def test_a_wrapper_has_derivatives_of_its_own():
     def f(x):
         return x * x
 
@@ -97,7 +98,7 @@ def test_partials_are_named_for_what_they_call():
     g = tapec.grad(part)
     assert g(2.0) == 12.0
     assert (g.__name__, g.__doc__, str(inspect.signature(g))) == ("scaled", "Scales.", "(x)")
-    assert "def scaled_grad(x" in g.source(2.0)
+    assert "scaled_grad" in functions(g.source(2.0)) and parameters(g.source(2.0))[0] == "x"
     assert g.__wrapped__ is part
 
 
@@ -189,7 +190,7 @@ async def asynchronous_steps(x):
         (asynchronous_steps, "the function is asynchronous: nothing ran. Mend: def, not async def"),
     ],
 )
-def test_results_that_later_calls_could_not_give_are_refused(f, message):
+def test_results_that_calls_could_not_repeat_are_refused(f, message):
     with pytest.raises(tapec.UnsupportedError, match=message):
         tapec.compile(f)(np.ones(3))
 
@@ -468,7 +469,7 @@ def test_a_tape_inside_a_compiled_function():
     assert tapec.grad(f)(2.0) == 12.0
 
 
-def test_a_gradient_that_is_taken_twice_inside_has_operations_of_its_own_each_time():
+def test_a_gradient_taken_twice_inside_has_own_operations():
     def slope(x):
         with tapec.GradientTape() as tape:
             tape.watch(x)
@@ -491,7 +492,7 @@ def test_vjp_keeps_the_structure():
         pullback({"y": np.ones(3), "s": 1.0})
 
 
-def test_a_pullback_passes_over_leaves_that_were_never_traced():
+def test_a_pullback_passes_over_untraced_leaves():
     out, pullback = tapec.vjp(lambda x: {"y": 2.0 * x, "label": "a", "n": 3, "m": [None, x]}, np.ones(2))
     assert out["label"] == "a" and out["n"] == 3
     found = pullback({"y": np.ones(2), "label": None, "n": 0, "m": [None, np.full(2, 5.0)]})
@@ -503,7 +504,7 @@ def test_a_pullback_of_one_primal_gives_a_bare_value():
     assert pullback(1.0) == 6.0
 
 
-def test_an_error_of_the_user_surfaces_and_nothing_is_cached():
+def test_an_error_of_the_user_is_not_cached():
     @tapec.grad
     def f(x, fail):
         if fail:
@@ -521,7 +522,7 @@ def test_not_a_function():
         tapec.grad(3)
 
 
-def test_an_error_inside_generated_code_names_the_users_line():
+def test_an_error_in_generated_code_names_the_users_line():
     f = tapec.compile(lambda a: np.linalg.inv(a))
     f(np.eye(2))
     with pytest.raises(np.linalg.LinAlgError) as caught:
@@ -619,7 +620,7 @@ def test_vjp_takes_static_arguments():
         tapec.vjp(f, 3.0, 2, "b")
 
 
-def test_check_grads_leaves_objects_that_it_holds_what_they_are():
+def test_check_grads_leaves_objects_as_they_are():
     mode, lock = object(), threading.Lock()
 
     def loss(x, given, held):
@@ -674,7 +675,7 @@ def test_check_grads_finds_a_wrong_rule():
         tapec.check_grads(wrong, (np.array([0.5, 1.0]),), modes=("reverse",))
 
 
-def test_an_error_where_captured_state_is_read_comes_once_and_alone():
+def test_an_error_in_reading_captured_state_comes_once():
     calls = []
     weights = np.ones(3)
 
@@ -695,7 +696,7 @@ def test_an_error_where_captured_state_is_read_comes_once_and_alone():
     assert e.value.__context__ is None
 
 
-def test_settings_that_do_not_change_the_code_keep_the_fast_road():
+def test_settings_without_effect_keep_the_fast_road():
     f = tapec.grad(lambda x: np.sum(x * x))
     x = np.ones(3)
     with tapec.settings(path_limit=7):
@@ -708,7 +709,7 @@ def test_settings_that_do_not_change_the_code_keep_the_fast_road():
     assert f._roads.hits == 3
     with tapec.settings(check_nan=True):
         f(x)
-        assert "finite" in f.source() and f._roads.hits == 3
+        assert any("finite" in name for name in called(f.source())) and f._roads.hits == 3
         f(x)
     f(x)
     assert f._roads.hits == 5 and f.cache_info().compilations == 2
@@ -730,7 +731,7 @@ def test_explain_says_why_a_gradient_is_zero():
     assert "unused: zero" in str(explained)
 
 
-def test_explain_names_what_is_static_and_what_is_written_into_the_code():
+def test_explain_names_statics_and_literals():
     @tapec.grad
     def f(x, mode, options, n=3):
         return np.sum(np.ones(3) * x * np.array([1.0, 2.0, 3.0])) * n

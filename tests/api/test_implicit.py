@@ -11,6 +11,7 @@ from scipy.optimize import brentq, root
 from scipy.sparse.linalg import LinearOperator, gmres
 
 import tapec
+from tests.properties import calls
 
 A = np.array([[3.0, 1.0], [1.0, 2.0]])
 
@@ -277,7 +278,7 @@ def test_derivatives_of_a_large_root_need_no_matrix() -> None:
     )
     c = np.cos(np.arange(50.0))
     np.testing.assert_allclose(grad(c), dense(c), rtol=1e-8)
-    assert "np.linalg.solve" not in grad.source(c)
+    assert not calls(grad.source(c), "np.linalg.solve")
 
 
 def test_a_linear_solver_that_does_not_solve() -> None:

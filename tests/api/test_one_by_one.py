@@ -15,6 +15,7 @@ from tapec.ir import OPS
 from tapec.ops.array import apply
 from tests.ops.cases import cases
 from tests.ops.test_conformance import TESTED
+from tests.properties import entry, functions
 
 W = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]])
 V = np.array([0.3, -1.2, 0.8])
@@ -186,7 +187,7 @@ def test_rows_of_variables(at_first_sight):
 
 
 # -- where it is not the right way ------------------------------------------------------------------------------------
-def test_what_needs_rules_for_several_operations_is_compiled(at_first_sight):
+def test_rules_for_several_operations_are_compiled(at_first_sight):
     x = np.array([0.0, 1.0, 4.0])
     for f in (
         lambda x: np.sum(np.where(x > 0, np.log(x), 0.0)),
@@ -276,7 +277,7 @@ def compilations():
     return tapec.cache_info().compilations
 
 
-def test_structures_that_come_once_are_not_compiled_any_more():
+def test_structures_that_come_once_are_not_compiled():
     for n in range(1, first_sight.IN_A_ROW + 3):
         run(n)
     before = compilations()
@@ -331,8 +332,7 @@ def test_a_persistent_tape_asks_twice(at_first_sight):
 def test_source_shows_each_function_that_ran(at_first_sight):
     tape, y, x = slope(4)
     tape.gradient(y, x)
-    source = tape.source(y, x)
-    assert source.count("def back_through_sin(") == 1 and "def back_through_multiply(" in source
+    assert {"back_through_sin", "back_through_multiply"} <= functions(tape.source(y, x)).keys()
     with pytest.raises(TapeValueError, match="operation by operation"):
         tape.ir(y, x)
 
@@ -340,7 +340,7 @@ def test_source_shows_each_function_that_ran(at_first_sight):
 def test_source_before_it_ran_is_of_the_whole(at_first_sight):
     tape, y, x = slope(4)
     source = tape.source(y, x)
-    assert "back_through" not in source
+    assert entry(source).name == "gradient" and "back_through" not in source
     tape.gradient(y, x)
     assert tape.source(y, x) == source
 
@@ -395,7 +395,7 @@ def test_many_pieces_are_forgotten(at_first_sight):
     assert not structures.PIECES
 
 
-def test_structures_of_new_operations_are_compiled_as_a_whole():
+def test_structures_of_new_operations_are_compiled():
     def run(n):
         x = constant(np.ones(n))
         with GradientTape() as tape:
@@ -580,7 +580,7 @@ def test_under_a_tape_new_paths_are_part_of_the_recording():
     np.testing.assert_allclose(tape.gradient(y, x).numpy(), tapec.hessian(power, static_argnums=1)(V, 20).sum(axis=0))
 
 
-def test_random_numbers_are_drawn_anew_and_found_by_structure():
+def test_random_numbers_are_found_by_structure():
     f = tapec.grad(lambda x: np.sum(x * x * np.random.default_rng().uniform(0.5, 1.5, 3)))
     for _ in range(first_sight.IN_A_ROW + 5):
         assert (np.abs(f(V) / V) > 0.9).all()

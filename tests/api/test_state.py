@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tests.properties import has
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -261,7 +262,7 @@ def test_what_is_no_code_of_all_calls_is_not_exported(tmp_path):
     with pytest.raises(tapec.TapecError, match="cannot be exported: it changes state.n, which it reads"):
         f.export(tmp_path / "f.py", 1.0)
     settled = tapec.compile(lambda x: first_call(state, x))
-    assert "x * 10" not in settled.source(1.0)
+    assert not has(settled.source(1.0), "x * 10") and not has(settled.source(1.0), "x * 10.0")
     settled.export(tmp_path / "f.py", 1.0)
     with pytest.raises(tapec.TapecError, match="cannot be exported: it changes state.n"):
         tapec.jacobian(lambda x: schedule(state, x), sparse=True).export(tmp_path / "f.py", np.ones(2))
@@ -287,7 +288,7 @@ class Result:
         (lambda x: lambda y: x * y, "function"),
     ],
 )
-def test_results_that_would_be_those_of_the_first_call_for_good(make, kind, size):
+def test_results_that_would_not_change_any_more(make, kind, size):
     for transform in (tapec.compile, lambda f: tapec.value_and_grad(lambda x: (np.sum(x), f(x)), has_aux=True)):
         with pytest.raises(tapec.UnsupportedError, match=rf"test_state.py:\d+: the function returns a {kind}.*Mend"):
             transform(make)(np.ones(size))

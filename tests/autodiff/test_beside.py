@@ -169,7 +169,7 @@ def same(a: Any, b: Any, tolerance: float = 1e-12) -> None:
 
 # -- the same results -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ONE)
-def test_by_one_number_it_is_the_gradient_that_goes_backwards(name, monkeypatch):
+def test_one_number_goes_backwards(name, monkeypatch):
     f, x = ONE[name]
     found = tapec.value_and_grad(f)
     same(found(x), backwards(monkeypatch, f, x))
@@ -327,7 +327,7 @@ def waves(x, n):
     return np.mean(y)
 
 
-def test_of_short_programs_those_on_large_arrays_go_back_in_blocks():
+def test_short_programs_on_large_arrays_go_back_in_blocks():
     for n, forwards in ((100, True), (20_000, False)):
         found = tapec.grad(lambda x, n=n: waves(x, n))
         slope = (waves(1.1 + 1e-6, n) - waves(1.1 - 1e-6, n)) / 2e-6

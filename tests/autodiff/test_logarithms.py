@@ -121,7 +121,7 @@ def test_the_root_of_a_share_in_closed_form():
     np.testing.assert_allclose(tapec.jacfwd(lambda z: np.sqrt(share(z)))(z), 0.5 * r[:, None] * (np.eye(3) - p))
 
 
-def test_slopes_over_shifted_exponentials_ask_for_no_infinity():
+def test_slopes_of_shifted_exponentials_select_nothing():
     z = np.linspace(0.1, 3, 1000)
     for f in (lambda z: z**3 / (np.exp(z) - 1), lambda z: 2 / (1.5 + np.exp(z)), lambda z: z / np.expm1(z)):
         slope = tapec.compile(lambda z, t, f=f: tapec.jvp(lambda z: np.sum(f(z)), (z,), (t,))[1])
@@ -299,7 +299,7 @@ def test_logarithms_are_written_out():
     assert logarithm_of(sigmoid, sigmoid, (SHARES,)) is not None
 
 
-def test_sums_with_exponentials_count_where_they_are_no_divisors():
+def test_sums_with_exponentials_that_are_no_divisors():
     graph = parse(
         text("%x: f64[3], %y: f64[3]", "exp %x; multiply %0, 2.0; add 1, %1; divide %y, %2; square %2; return %3, %4")
     )

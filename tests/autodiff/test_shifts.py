@@ -171,7 +171,7 @@ def test_a_maximum_that_matters(f):
     tapec.check_grads(f, (X,), order=2)
 
 
-def test_what_depends_on_the_maximum_alone_has_a_gradient_of_zeros():
+def test_what_depends_on_the_maximum_alone():
     t = tapec.constant(X)
     with tapec.GradientTape() as tape:
         tape.watch(t)
@@ -180,7 +180,7 @@ def test_what_depends_on_the_maximum_alone_has_a_gradient_of_zeros():
     assert np.array_equal(tape.gradient(y, t).numpy(), np.zeros_like(X))
 
 
-def test_a_maximum_that_is_itself_a_source_keeps_its_gradient():
+def test_a_maximum_that_is_a_source_keeps_its_gradient():
     t = tapec.constant(X)
     with tapec.GradientTape() as tape:
         tape.watch(t)

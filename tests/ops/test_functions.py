@@ -263,7 +263,7 @@ def test_masks_are_what_is_true(where):
         assert np.mean(tapec.constant(V), where=where).numpy() == np.mean(V, where=np.array(where, bool))
 
 
-def test_ends_of_geometric_steps_have_slopes_where_there_are_none_between():
+def test_ends_of_geometric_steps_have_slopes():
     first, last = tapec.jacobian(lambda a, b: np.geomspace(a, b, 3), argnums=(0, 1))(-1.0, 2.0)
     np.testing.assert_array_equal([first, last], [[1, NAN, 0], [0, NAN, 1]])
 

@@ -73,7 +73,7 @@ ROWS_OF_U, ROWS_OF_X = ([f"getitem {x} {{index=({k},)}} !ct" for k in range(6)] 
     ("rows", "pair", "names_of_others"),
     [(ROWS_OF_U, "%{0} %b{0}", "b"), (ROWS_OF_X, "%a{0} %{0}", "a")],
 )
-def test_rows_are_put_in_their_order_whichever_factor_has_them(rows, pair, names_of_others):
+def test_rows_of_either_factor_are_put_in_order(rows, pair, names_of_others):
     pairs = [pair.format(k).split() for k in reversed(range(6))]
     _, made = run("; ".join(total(pairs, rows)), ", ".join([INPUTS, LONG, SHORT]))
     [stack] = [n for n in made.nodes if n.op.name == "stack"]

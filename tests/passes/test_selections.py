@@ -259,7 +259,7 @@ def test_hubers_loss_and_slope_share_the_clipped_residual():
 
 
 @pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.5, -1.5, 1e-200, 1e200])
-def test_hubers_loss_of_a_special_number_is_what_the_selection_gives(special):
+def test_hubers_loss_of_special_numbers(special):
     def loss(r):
         a = np.abs(r)
         return np.where(a <= 1.5, 0.5 * r * r, 1.5 * a - 1.125)

@@ -186,7 +186,7 @@ def test_no_derivative_where_there_are_no_values():
     assert_allclose(tapec.grad(outside)(Y), inside, rtol=1e-12)
 
 
-def test_at_a_knot_the_derivative_is_that_of_the_polynomial_after_it():
+def test_at_a_knot_the_next_polynomial_counts():
     lines = interpolate.PPoly(np.array([[1.0, 2.0, 5.0], [0.0, 1.0, 3.0]]), np.arange(4.0))
     assert tapec.grad(lambda t: np.sum(lines(t)))(np.arange(4.0)).tolist() == [1.0, 2.0, 5.0, 5.0]
     assert lines(np.arange(4.0), 1).tolist() == [1.0, 2.0, 5.0, 5.0]

@@ -15,6 +15,7 @@ import pytest
 
 import tapec
 from tests.ops.derivatives import differences
+from tests.properties import calls, functions
 
 A = np.arange(9.0).reshape(3, 3) + np.eye(3)
 X = np.array([1.0, 2.0, 3.0])
@@ -143,7 +144,7 @@ def test_means_of_lists_keep_single_precision(mean, dtype):
 
 
 @pytest.mark.parametrize("part", [np.real, np.imag, np.angle])
-def test_parts_of_lists_of_complex_tensors_are_right_or_an_error(part):
+def test_parts_of_lists_of_complex_tensors(part):
     """NumPy before 2.5 takes what is in a list for real numbers, and so does np.angle."""
     z = np.array([1.0 + 2j, 0.5 - 1j])
     try:
@@ -157,7 +158,7 @@ def test_parts_of_lists_of_complex_tensors_are_right_or_an_error(part):
 
 
 @pytest.mark.parametrize("part", [lambda a: a().real, lambda a: a().imag], ids=["real", "imag"])
-def test_parts_of_arrays_of_complex_tensors_are_right_or_told(part):
+def test_parts_of_arrays_of_complex_tensors(part):
     """Before NumPy 2.5 they ask nobody."""
     z = np.array([1.0 + 2j, 0.5 - 1j])
     t = tapec.constant(z)
@@ -193,7 +194,7 @@ def test_few_stand_ins_in_many_places_are_put_there_at_once():
     f = tapec.value_and_grad(lambda a, k: np.sum(np.sin(k + np.diag(np.full(20, a)))))
     value, d = f(0.5, k)
     assert np.allclose(value, np.sin(k + 0.5 * np.eye(20)).sum()) and np.allclose(d, np.cos(np.diag(k) + 0.5).sum())
-    assert "np.stack" not in f.source(0.5, k)
+    assert not calls(f.source(0.5, k), "np.stack")
     a = tapec.constant(np.float32(2.0))
     with tapec.GradientTape() as tape:
         tape.watch(a)
@@ -239,13 +240,13 @@ def test_an_object_array_itself_as_a_target():
     assert slopes.numpy().tolist() == [[2.0, 1.0, 0.0], [0.0, 3.0, 2.0]]
     assert outer.gradient(slopes, x).numpy().tolist() == [1.0, 2.0, 1.0]
     assert tape.gradient([y, z], x, output_gradients=[np.array([1.0, 0.0]), 2.0]).tolist() == [6.0, 9.0, 4.0]
-    assert "def " in tape.source(y, x)
+    assert functions(tape.source(y, x))
     for plain in (np.array([1.0, 2.0], object), np.array(["a", 1], object)):
         with pytest.raises(TypeError, match="which no tape records"):
             tape.gradient(plain, x)
 
 
-def test_numpys_own_code_on_lists_of_tensors_keeps_the_gradient_or_raises():
+def test_numpys_own_code_on_lists_of_tensors():
     """`np.quantile` computes with objects itself, and asks ufuncs for results of dtype object."""
     try:
         found = tapec.grad(lambda x: np.quantile([x[0], x[1], x[2]], 0.4))(X)
@@ -460,7 +461,7 @@ def test_too_many_elements():
     assert y.dtype == object
 
 
-def test_what_numpy_cannot_do_with_object_arrays_says_how_to_mend_it():
+def test_errors_of_object_arrays_say_how_to_mend():
     x = tapec.constant(X)
     for call in (
         lambda x: np.linalg.solve(np.array([[x[0], 1.0], [0.5, x[1]]]), X[:2]),
@@ -473,7 +474,7 @@ def test_what_numpy_cannot_do_with_object_arrays_says_how_to_mend_it():
 
 
 @pytest.mark.parametrize("call", [lambda x: x.what, lambda x: x(), lambda x: len(3) * x, lambda x: iter(3)])
-def test_errors_that_have_nothing_to_do_with_object_arrays_are_as_they_were(call):
+def test_other_errors_are_as_they_were(call):
     with pytest.raises((TypeError, AttributeError)) as caught:
         tapec.grad(call)(1.0)
     assert not getattr(caught.value, "__notes__", [])

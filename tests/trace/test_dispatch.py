@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tests.properties import calls, statements
 
 rng = np.random.default_rng(7)
 A, B = rng.random((2, 3, 4)) + 0.2
@@ -65,7 +66,7 @@ def test_logaddexp_of_many_is_one_sum(shape, axis):
     share = np.exp(x - np.logaddexp.reduce(x, axis=axis, keepdims=True))
     np.testing.assert_allclose(gradient, share * w, rtol=1e-12)
     source = tapec.grad(f).source(x)
-    assert len(source.splitlines()) < 20 and "np.exp(" in source
+    assert len(statements(source)) < 19 and calls(source, "np.exp")
 
 
 def test_logaddexp_of_infinities():
@@ -325,7 +326,7 @@ OF_PYTHON_ITSELF = ("unsupported operand type(s)", "missing 1 required", "unexpe
         (np.linalg.LinAlgError, lambda t: np.linalg.inv(t)),
     ],
 )
-def test_bad_input_is_an_error_with_the_line_and_changes_nothing(error, call):
+def test_bad_input_is_an_error_and_changes_nothing(error, call):
     t = tapec.constant(A)
     with tapec.GradientTape() as tape:
         tape.watch(t)
