@@ -11,7 +11,7 @@ Must not be imported here: runtime, trace, api.
                 vector
   found loops   repeats, growing, lifted, joined, pattern; then arrange, order, feeds, counting, collected; and their
                 lines: repeat_lines, array_loops, array_steps, spare_rows
-  decisions     branches, rests; decisions; asked, parting, alike for loops across tests
+  decisions     branches
   source        items, names, constants, idioms, sums, templates, expressions, statements, syntax; module, page,
                 text, helpers, load
   cost          what all of it will need

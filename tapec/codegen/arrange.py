@@ -5,52 +5,55 @@ A loop keeps what is read of its steps in lists. Who reads the last step alone r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from tapec.codegen.asked import Course, questions_in
-from tapec.codegen.collected import JOINING, LIST, SEVERAL, Home, homes_of
+from tapec.codegen.collected import JOINING, LIST, SEVERAL, Collector, homes_of
 from tapec.codegen.counting import counted, seen_again
 from tapec.codegen.elements import FLOAT
 from tapec.codegen.feeds import CHEAP, Block, Feed, Pick, aligned, computed_again, text_op
 from tapec.codegen.names import wished_name
 from tapec.codegen.order import in_order
-from tapec.codegen.parting import Branching, Given, Lists, Parting
 from tapec.codegen.pattern import CARRIED, OWN, SAME, Loop, Walk
-from tapec.codegen.plan import count_uses, is_view
+from tapec.codegen.plan import is_view
 from tapec.codegen.repeats import find_loops
-from tapec.ir import INPUT, Graph, Node, constant, input_node
+from tapec.ir import INPUT, Graph, Node, constant, input_node, prune
 from tapec.ir.types import type_of
 from tapec.tuples import NamedTuple
 
-__all__ = ["Arranged", "arranged"]
+__all__ = ["Arranged", "Given", "arranged"]
 
 MOST = 4  # steps in the middle of a loop of which others read something: with more, it is no loop to the reader,
 EACH = 8  # unless it spares so many operations for each value that they read
 
 
+Lists = Sequence[Sequence[Node | None]]  # the elements of arrays, row by row; None where nobody reads one
+
+
+class Given(NamedTuple):
+    """An input: its name, and how many columns it has if it may be read by rows."""
+
+    name: str
+    columns: int
+
+
 class Arranged(NamedTuple):
-    """`order` has operations and blocks as they follow each other, `lists` the inputs that are read as whole lists,
-    `rows` those of them that are lists of rows, `branchings` what begins where questions between loops have the other
-    answer, and `reads` what is read by its name of the last rows of lists."""
+    """`order` has operations and blocks as they follow each other, `lists` the inputs that are read as whole lists, and
+    `rows` those of them that are lists of rows."""
 
     order: list[Node | Block | Pick]
     outputs: tuple[Node, ...]
     lists: dict[int, Node]
     rows: set[int]
-    branchings: dict[Node, list[Branching]]
-    reads: Collection[Node]
 
 
-def arranged(course: Course, least: int, groups: Lists = (), given: Sequence[Given] = ()) -> Arranged | None:
+def arranged(graph: Graph, least: int, groups: Lists = (), given: Sequence[Given] = ()) -> Arranged | None:
     """The program with loops, where they spare so many operations; `groups` are the elements of the inputs."""
-    if len(course.graph.nodes) < least:
+    if len(graph.nodes) < least:
         return None
-    course = without_dead(course)
-    loops = find_loops(course.graph, groups)
-    if questions_in(course.graph.nodes) and not any([questions_in(loop.pattern) for loop in loops]):
-        return None
+    graph = prune(graph)
+    loops = find_loops(graph, groups)
     while sum(map(spared, loops)) >= least:
-        arranger = _Arranger(course, groups, given, loops, least)
+        arranger = _Arranger(graph, groups, given, loops)
         found = arranger.arranged()
         lost = arranger.lost | {x for x, read in arranger.single.items() if is_taken_apart(x, read)}
         if not lost:
@@ -60,20 +63,6 @@ def arranged(course: Course, least: int, groups: Lists = (), given: Sequence[Giv
                 lost.add(loop)
         loops = [loop for loop in loops if loop not in lost]
     return None
-
-
-def without_dead(course: Course) -> Course:
-    """The same without operations that nothing needs."""
-    graph = course.graph
-    ends = [r for end in course.ends.values() for r in end.reads]
-    read = count_uses(graph.nodes, [*graph.outputs, *questions_in(graph.nodes), *ends])
-    nodes = [n for n in graph.nodes if n in read]
-    return course._replace(graph=Graph(graph.inputs, nodes, graph.outputs, graph.name))
-
-
-def standing_for(element: Node) -> Node:
-    """What stands for an element of a list in a loop along it."""
-    return input_node(wished_name(element) or "", element.type)
 
 
 def spared(loop: Loop) -> int:
@@ -86,7 +75,7 @@ def is_taken_apart(loop: Loop, read: set[tuple[int, int]]) -> bool:
     return len({k for k, _ in read}) > MOST and len(read) * EACH > spared(loop)
 
 
-class _Arranger(Parting):
+class _Arranger(Collector):
     """What is made of each operation outside of loops (`found`), and of the values in loops that these read.
 
     `lists` are the inputs that loops go along, `element` tells which of their elements a value is; `tuples` are the
@@ -96,14 +85,12 @@ class _Arranger(Parting):
 
     def __init__(
         self,
-        course: Course,
+        graph: Graph,
         groups: Lists,
         given: Sequence[Given],
         loops: list[Loop],
-        least: int,
     ):
-        self.graph, self.ends, _ = course
-        self.least = least
+        self.graph = graph
         self.blocks = {loop: Block(loop) for loop in loops}
         self.home = homes_of(loops)
         joined = {i for n in self.graph.nodes if n.op.name in JOINING for i in n.inputs if i in self.home}
@@ -111,9 +98,8 @@ class _Arranger(Parting):
         self.groups = groups
         self.given = given
         walks = [w for loop in loops for w in loop.walks if type(w.base) is int]
-        there = {g for g, list_ in enumerate(given) if list_.elements}
-        self.lists = {g: input_node("", LIST) for g in sorted({*there, *[w.base for w in walks]})}
-        across = {w.base for w in walks if abs(w.stride) != given[w.base].columns} - there
+        self.lists = {g: input_node("", LIST) for g in sorted({w.base for w in walks})}
+        across = {w.base for w in walks if abs(w.stride) != given[w.base].columns}
         self.columns = {g: 0 if g in across or given[g].columns < 2 else given[g].columns for g in self.lists}
         self.element = {e: (g, k) for g in self.lists for k, e in enumerate(groups[g]) if e is not None}
         self.found: dict[Node, Node] = {}
@@ -121,13 +107,10 @@ class _Arranger(Parting):
         self.tuples: dict[tuple[str, ...], Node] = {}
         self.along: dict[tuple[Node, ...], Node] = {}  # lists of inputs
         self.length = {values: len(groups[g]) // (self.columns[g] or 1) for g, values in self.lists.items()}
-        self.last = {self.lists[g]: list_.last for g, list_ in enumerate(given) if list_.last}
-        self.named: dict[Node, None] = {}  # what is read of these last rows
         self.picked: dict[tuple[Node, int], list[Node | None]] = {}
         self.seen: list[Node] = []  # views in steps that are looked up outside too
         self.single: dict[Loop, set[tuple[int, int]]] = {}  # what is read alone of steps in the middle
         self.lost: set[Loop] = set()  # those that cannot be written
-        self.maker: dict[Node, Block] = {}  # of lists
 
     def arranged(self) -> Arranged | None:
         for loop, block in self.blocks.items():
@@ -138,9 +121,6 @@ class _Arranger(Parting):
             for node in (*block.again, *block.body):  # made here, and before those outside of loops were
                 node.inputs = tuple([self.resolve(i) if i in self.home else self.found.get(i, i) for i in node.inputs])
         outputs = self.outputs()
-        branchings = self.branchings()
-        if branchings is None:
-            return None
         starts = {n: None for b in self.blocks.values() for n in b.first.values() if n.op.name == "full"}
         outer += [n for n in starts if n not in self.found]  # what sums begin with
         outer += [*self.seen, *[o for o in outputs if o.op.kind == "starred"]]
@@ -149,12 +129,11 @@ class _Arranger(Parting):
         stood = {made: index.get(node, 0) for node, made in self.found.items()}
         nodes = [*self.tuples.values(), *self.along.values(), *self.items.values(), *outer]
         rank = {n: stood.get(n, index.get(n, 0)) for n in nodes}
-        beside = {q: [i for b in found for i in b.given.values()] for q, found in branchings.items()}
-        order = in_order(index, rank, list(self.items.values()), list(self.blocks.values()), picks, beside)
+        order = in_order(index, rank, list(self.items.values()), list(self.blocks.values()), picks)
         if order is None:
             return None
         rows = {g for g, columns in self.columns.items() if columns}
-        return Arranged(order, outputs, self.lists, rows, branchings, self.named)
+        return Arranged(order, outputs, self.lists, rows)
 
     # -- loops ------------------------------------------------------------------------------------------------------
     def fill(self, loop: Loop, block: Block) -> None:
@@ -176,10 +155,6 @@ class _Arranger(Parting):
             if node.name and node.name != last.name:
                 made.name = node.name.rstrip("_0123456789")  # that of all steps
             block.body.append(made)
-
-    def listed_at(self, node: Node) -> Home | None:
-        g, k = self.element.get(node, (-1, 0))
-        return (self.lists[g], k, 0) if g >= 0 and self.given[g].elements and not self.columns[g] else None
 
     def read(self, node: Node) -> Node:
         """A value as steps read it; what another loop computes waits until that is filled."""
@@ -254,21 +229,17 @@ class _Arranger(Parting):
         g, columns = walk.base, self.columns[walk.base]
         values, name = self.lists[g], self.given[g].name
         start, stride, size = walk.start, walk.stride, self.length[values]
-        elements = self.given[g].elements
         if not columns:
-            target = input_node(f"{name}_k", FLOAT) if not elements else standing_for(elements[0])
+            target = input_node(f"{name}_k", FLOAT)
             block.feeds.append(Feed(values, size, start, stride, [target], []))
             return target
-        if abs(stride) != columns:
-            self.lost.add(block.loop)  # of a list of tuples
         row, column = divmod(start, columns)
         along = (values, size, row, stride // columns)
         found = [f for f in block.feeds if f[:4] == along]
         if not found:
             found = [Feed(*along, [None] * columns, [])]
             block.feeds += found
-        new = input_node(f"{name}_k{column}", FLOAT) if not elements else standing_for(elements[column])
-        node = found[0].targets[column] = found[0].targets[column] or new
+        node = found[0].targets[column] = found[0].targets[column] or input_node(f"{name}_k{column}", FLOAT)
         return node
 
     def listed(self, numbers: tuple[float, ...]) -> tuple[Node, int, int, int]:
@@ -283,11 +254,6 @@ class _Arranger(Parting):
         op = text_op("numbers", f"[{', '.join(texts)}]")
         values = self.tuples[texts] = Node(op, (), (), LIST, None, "numbers")
         return values, len(numbers), 0, 1
-
-    # -- where paths part --------------------------------------------------------------------------------------------
-    def arranged_end(self, end: Course, lists: Lists, given: Sequence[Given]) -> Arranged | None:
-        found = arranged(end, 0 if lists else self.least, lists, given)
-        return found or _Arranger(without_dead(end), lists, given, [], self.least).arranged()
 
     # -- what is outside of loops -----------------------------------------------------------------------------------
     def outside(self, node: Node) -> Node:
@@ -375,16 +341,12 @@ class _Arranger(Parting):
         if values is None:
             values = block.kept[elements] = input_node(name, LIST)
             self.length[values] = block.count
-            self.maker[values] = block
         return values
 
     def item(self, k: int, values: Node, at: tuple[int, int], node: Node) -> Node:
         """An element of a list, or of a tuple in it: of how many, and which."""
         size, j = at
         length = self.length[values]
-        if k == length - 1 and values in self.last:
-            self.named[self.last[values][j]] = None
-            return self.last[values][j]
         index = k if k < length / 2 else k - length
         source = f"{{0}}[{index}]" if size == 1 else f"{{0}}[{index}][{j}]"
         made = self.items.get((source, values))

@@ -6,9 +6,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from tapec.codegen.arrange import Arranged, arranged
+from tapec.codegen.arrange import arranged
 from tapec.codegen.array_steps import ArrayStep
-from tapec.codegen.asked import Course
 from tapec.codegen.expressions import Expr
 from tapec.codegen.feeds import Block, Feed
 from tapec.codegen.items import Repeat, Results
@@ -21,22 +20,20 @@ from tapec.codegen.repeat_lines import DIGITS, Repeating, repeat_items, repeat_p
 from tapec.codegen.statements import Assign, Delete
 from tapec.codegen.templates import COPY
 from tapec.codegen.writes import Filled
-from tapec.ir import Node
+from tapec.ir import Graph, Node
 
 __all__ = ["ArrayRepeats", "in_loops"]
 
 
-def in_loops(course: Course, least: int) -> tuple[type[ArrayRepeats], Plan, list[Any]] | None:
+def in_loops(graph: Graph, least: int) -> tuple[type[ArrayRepeats], Plan, list[Any]] | None:
     """How a program is lowered that has loops; None where they spare fewer operations than that."""
-    found = arranged(course, least)
-    return None if found is None else lowered(found)
-
-
-def lowered(found: Arranged) -> tuple[type[ArrayRepeats], Plan, list[Any]]:
+    found = arranged(graph, least)
+    if found is None:
+        return None
     for x in found.order:
         settle([x] if type(x) is Node else [*x.again, *x.body] if type(x) is Block else ())
     plan = repeat_plan(found, Plan)
-    return ArrayRepeats, plan, repeat_items(plan, found, lowered)
+    return ArrayRepeats, plan, repeat_items(plan, found)
 
 
 class ArrayRepeats(Repeating):
@@ -102,7 +99,7 @@ class ArrayRepeats(Repeating):
         """Where steps keep something in their turn, the arrays of the list are free for that."""
         backward = feed.stride == -1 and feed.start == feed.length - 1 and self.is_last(feed)
         once = feed.values in self.kept and [f.values for f in block.feeds].count(feed.values) == 1
-        return backward and once and bool(block.kept) and feed.values not in block.beside
+        return backward and once and bool(block.kept)
 
     def is_last(self, feed: Feed) -> bool:
         """Does nobody read the list after this loop?"""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from itertools import chain
 from typing import Any
 
 from tapec.codegen.constants import name_constants
@@ -12,7 +11,7 @@ from tapec.codegen.contract import contracted
 from tapec.codegen.cost import Cost, flops_of
 from tapec.codegen.expand import expanded
 from tapec.codegen.expressions import Expr, parse_template
-from tapec.codegen.items import Rest, items_of_path
+from tapec.codegen.items import items_of_path
 from tapec.codegen.large import in_blocks, with_short_axes_moved, with_small_parts
 from tapec.codegen.load import Space
 from tapec.codegen.lower import Lowering
@@ -28,7 +27,7 @@ from tapec.ir import CONSTANT, Graph, Node
 from tapec.ir.tree import Tree
 from tapec.ops.indexing import GETITEM
 
-__all__ = ["array_function", "lowering_for", "with_loops"]
+__all__ = ["array_function"]
 
 LEAST = 40  # operations that loops must spare: fewer are as easily read as a loop
 NUMBERS = 4  # reads of single numbers, from which on it may pay to take vectors apart
@@ -53,11 +52,10 @@ def array_function(
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
-    kind, plan, items, rests = planned(graph, tree, ceded)
+    kind, plan, items = planned(graph, tree, ceded)
     kept = [called[i] for i in graph.inputs if i not in plan.ceded]
     names.fixed.update(kept)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
-    known = dict.fromkeys(chain(plan.nodes, *[rest.plan.nodes for rest in rests]))
-    constants = name_constants(known, names, called)
+    constants = name_constants(plan.nodes, names, called)
     space.constants.update(constants)
     space.names.update(constants)
     lowering = kind(plan, names, called, space)
@@ -88,28 +86,34 @@ def with_rolled_summands(graph: Graph) -> Graph:
     return wrapped(graph)
 
 
-def planned(
-    graph: Graph, tree: Tree | None, ceded: Collection[Node] = ()
-) -> tuple[type[Lowering], Plan, list[Any], Collection[Rest]]:
-    """What makes statements of a program, by which plan, and from what: from its loops, where it has some. The last are
-    the programs in which its paths end that have loops."""
-    if tree is not None:
-        from tapec.codegen.decisions import planned_with_tests  # few programs ask on their way
-
-        return planned_with_tests(graph, tree, LEAST)
+def planned(graph: Graph, tree: Tree | None, ceded: Collection[Node] = ()) -> tuple[type[Lowering], Plan, list[Any]]:
+    """What makes statements of a program, by which plan, and from what: from its loops, if it has some."""
     checked = settings.check_nan
+    if tree is not None:
+        return planned_with_tests(graph, tree, checked)
     graph = graph if checked else in_blocks(graph)
     graph = Graph(graph.inputs, scheduled(graph.nodes, ceded), graph.outputs, graph.name)
     graph = graph if checked else with_small_parts(graph)
     looped = None if checked else with_loops(graph)
     if looped is not None:
-        return *looped, ()
+        return looped
     if not checked and sum([n.op is GETITEM and not n.type.shape for n in graph.nodes]) >= NUMBERS:
         from tapec.codegen.unpacked import unpacked  # few programs on arrays read numbers
 
         graph = unpacked(graph)
     plan = Plan(graph.nodes, graph.outputs, nesting=not checked, ceded=ceded)
-    return lowering_for(checked), plan, items_of_path(graph, plan), ()
+    return lowering_for(checked), plan, items_of_path(graph, plan)
+
+
+def planned_with_tests(graph: Graph, tree: Tree, checked: bool) -> tuple[type[Lowering], Plan, list[Any]]:
+    """The same of a program whose paths depend on tests."""
+    from tapec.codegen.branches import items_of, parted, results_of, segments_of
+
+    graph, tree = parted(graph, tree)
+    graph = graph if checked else in_blocks(graph, tree)
+    segments = segments_of(tree, graph.outputs)
+    plan = Plan(graph.nodes, results_of(segments), nesting=not checked)
+    return lowering_for(checked), plan, items_of(graph, plan, segments)
 
 
 def lowering_for(checked: bool) -> type[Lowering]:
@@ -125,10 +129,9 @@ def with_loops(graph: Graph) -> tuple[type[Lowering], Plan, list[Any]] | None:
     if not may_spare(graph, LEAST):
         return None
     from tapec.codegen.array_loops import in_loops  # short programs do without
-    from tapec.codegen.asked import alone
     from tapec.codegen.lifted import lifted
 
-    return in_loops(alone(lifted(graph)), LEAST)
+    return in_loops(lifted(graph), LEAST)
 
 
 def may_spare(graph: Graph, least: int) -> bool:

@@ -11,22 +11,22 @@ nesting is never deeper than the logarithm of the number of paths.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tapec.codegen.items import UNKNOWN, Fork, Rest, Results
+import numpy as np
+
+from tapec.codegen.items import UNKNOWN, Fork, Results
 from tapec.codegen.plan import Plan, is_view
-from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node
+from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, is_literal, prune
 from tapec.ir.tree import Branch, Leaf, Tree
 
 __all__ = [
-    "Rests",
     "Segment",
     "given_first",
     "items_of",
     "leaves_of",
     "parted",
-    "placement",
     "places_of",
     "results_of",
     "segments_of",
@@ -57,9 +57,6 @@ class Segment:
     def complete(self) -> bool:
         """Do the cases cover all values?"""
         return {v for v, _ in self.cases if type(v) is bool} == {True, False}
-
-
-Rests = Mapping[Segment, Rest]  # the leaves that are programs of their own
 
 
 def segments_of(tree: Tree, outputs: Sequence[Node], tests: Sequence[Node] | None = None) -> list[Segment]:
@@ -100,9 +97,11 @@ def segments_of(tree: Tree, outputs: Sequence[Node], tests: Sequence[Node] | Non
 
 
 def given_first(graph: Graph, tree: Tree) -> tuple[list[Guard], Graph, Tree | None]:
-    """The guards of inputs that hold on all paths, and the program that is left when these were asked before all else.
+    """Take the guards of inputs that hold on all paths out of a tree; give them, and what is left of program and tree.
 
-    If one path is left, it needs no tree, and so may have loops: how often they run is mostly such an input.
+    Other guards that all paths share are left out where those of inputs imply them: `range(n)` implies what
+    `np.zeros(n + 1)` asks. If one path is left, it needs no tree, and so may have loops: how often they run is mostly
+    such an input.
     """
     first: dict[Any, Guard] = {}
     others: list[tuple[int, Any]] = []
@@ -114,6 +113,10 @@ def given_first(graph: Graph, tree: Tree) -> tuple[list[Guard], Graph, Tree | No
         else:
             others.append((tree.output, value))
         tree = case
+    if others and first:
+        tests = [graph.outputs[k] for k, _ in others]
+        known = implied(Graph(graph.inputs, graph.nodes, tests), list(first.values()))
+        others = [(k, value) for k, value in others if known.get(graph.outputs[k]) != value]
     if type(tree) is Leaf and not others:
         outputs = [graph.outputs[k] for k in tree.outputs]
         return list(first.values()), Graph(graph.inputs, graph.nodes, outputs, graph.name), None
@@ -122,9 +125,21 @@ def given_first(graph: Graph, tree: Tree) -> tuple[list[Guard], Graph, Tree | No
     return list(first.values()), graph, tree
 
 
-def parted(graph: Graph, tree: Tree, tests: Sequence[Node] | None = None, early: bool = True) -> tuple[Graph, Tree]:
+def implied(graph: Graph, guards: Sequence[Guard]) -> dict[Node, Any]:
+    """The values that the results need and these guards tell: what is computed from Python's whole numbers alone."""
+    known = {i: value for i, value in guards if i.type.weak and type(value) is int}
+    with np.errstate(all="ignore"):
+        for node in prune(graph).nodes:
+            if is_literal(node):
+                known[node] = node.value
+            elif node.op.kind == "elementwise" and all([i in known for i in node.inputs]):
+                known[node] = node.op.run(*[known[i] for i in node.inputs], **dict(node.params))
+    return known
+
+
+def parted(graph: Graph, tree: Tree, tests: Sequence[Node] | None = None) -> tuple[Graph, Tree]:
     """The program, and its tree, with nodes of its own for each segment, one segment after the other. What all that can
-    follow a test needs is computed before it, unless it is not to be that `early`."""
+    follow a test needs is computed before it."""
     segments = segments_of(tree, graph.outputs, tests)
     needed: dict[Node, list[int]] = {}
     for s in segments:
@@ -132,7 +147,7 @@ def parted(graph: Graph, tree: Tree, tests: Sequence[Node] | None = None, early:
             needed.setdefault(node, []).append(s.number)
     for node in reversed(graph.nodes):
         if node in needed:
-            together = early and not is_view(node)  # a view costs nothing, and is best read where it is made
+            together = not is_view(node)  # a view costs nothing, and is best read where it is made
             needed[node] = places = [0] if node.op is CONSTANT else _places(needed[node], segments, together)
             for i in node.inputs:
                 needed.setdefault(i, []).extend(places)
@@ -205,23 +220,21 @@ def _parts(tree: Tree) -> list[Any]:
     return found
 
 
-def results_of(segments: list[Segment], rests: Rests) -> list[Node]:
+def results_of(segments: list[Segment]) -> list[Node]:
     """Everything that leaves and tests read, as often as the code will read it."""
     read: list[Node] = []
     for s in segments:
-        end = rests[s].leaves if s in rests else s.read
-        read.extend(end * (1 if s.test is None else len(s.cases) - s.complete))
+        read.extend(s.read * (1 if s.test is None else len(s.cases) - s.complete))
     return read
 
 
-def items_of(graph: Graph, plan: Plan, segments: list[Segment], rests: Rests) -> list[Any]:
+def items_of(graph: Graph, plan: Plan, segments: list[Segment]) -> list[Any]:
     """The items of the whole function for `Lowering.block`."""
     place = placement(graph, segments)
     for s in segments:
         if s.test is not None:
             plan.nest_test(s.test)
-    leaves = [s for s in segments if s.test is None]
-    results = {s: rests.get(s) or Results(s.read, plan.nest_results(s.read)) for s in leaves}
+    results = {s: Results(s.read, plan.nest_results(s.read)) for s in segments if s.test is None}
     for node in plan.nodes:
         place[node].nodes.append(node)
     return _items(segments[0], plan, results)
@@ -262,7 +275,7 @@ def _common(a: Segment, b: Segment) -> Segment:
     return a
 
 
-def _items(segment: Segment, plan: Plan, results: dict[Segment, Results | Rest]) -> list[Any]:
+def _items(segment: Segment, plan: Plan, results: dict[Segment, Results]) -> list[Any]:
     items: list[Any] = []
     while True:
         items += [n for n in segment.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]

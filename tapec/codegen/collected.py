@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ JOINING = {"stack", "concatenate"}
 LIST = Type((1,), np.dtype(object))  # what a list is to emission: no number, and nothing to write into
 SEVERAL = 3  # values of one step that have a line for all; steps that are no list yet
 WIDEST = 64  # values before the next one of the same place
-Home = tuple[Any, int, int]  # which loop, which step, and which place in it; or which list, and how far in it
+Home = tuple[Loop, int, int]  # which loop, which step, and which place in it
 
 
 def homes_of(loops: Iterable[Loop]) -> dict[Node, Home]:
@@ -60,11 +59,6 @@ class Collector:
     graph: Graph
     blocks: dict[Loop, Block]
     home: dict[Node, Home]
-    length: dict[Node, int]
-
-    def listed_at(self, node: Node) -> Home | None:
-        """Where it is in a list that is there, of values alone."""
-        raise NotImplementedError
 
     def resolve(self, node: Node) -> Node:
         """A value as the lines outside of loops read it."""
@@ -78,11 +72,10 @@ class Collector:
         """An array of values, in which what loops compute is taken from lists of it."""
         joined = node.op.name in JOINING
         columns = node.type.shape[1] if node.type.ndim == 2 and not joined else 1
-        home = lambda i: self.home.get(i) or self.listed_at(i)
-        runs = list(self.runs(node.inputs, home, columns))
+        runs = list(self.runs(node.inputs, self.home.get, columns))
         if columns > 1 and not any([isinstance(run, Run) for run in runs]):
             columns = 1
-            runs = list(self.runs(node.inputs, home))
+            runs = list(self.runs(node.inputs, self.home.get))
         if not any([isinstance(run, Run) for run in runs]):
             return node.with_inputs(tuple(map(self.resolve, node.inputs)))
         in_rows = columns > 1 or (len(runs) == 1 and node.type.ndim > 1 and not joined)
@@ -152,8 +145,6 @@ class Collector:
 
     def text_of(self, run: Run, name: str = "", at: int = 0) -> tuple[str, list[Node]]:
         """The text for a run, in which lists have numbers from that one on, and these lists."""
-        if any([type(where) is Node for (where, _, _), _ in run.columns]):
-            return self.text_of_lists(run, at)
         blocks = [self.blocks[loop] for (loop, _, _), _ in run.columns]
         elements = [block.body[p] for block, ((_, _, p), _) in zip(blocks, run.columns)]
         for j, e in enumerate(elements):
@@ -168,15 +159,6 @@ class Collector:
             for j, ((loop, k, _), stride) in enumerate(columns)
         ]
         return texts[0] if run.is_of_one else f"zip({', '.join(texts)})", lists
-
-    def text_of_lists(self, run: Run, at: int) -> tuple[str, list[Node]]:
-        """The same where some columns go along lists that are there."""
-        texts, lists = [], []
-        for j, ((where, k, p), stride) in enumerate(run.columns):
-            values = where if type(where) is Node else self.keep(self.blocks[where], (self.blocks[where].body[p],))
-            lists.append(values)
-            texts.append(slice_text(f"{{{at + j}}}", self.length[values], k, stride, run.rows))
-        return texts[0] if run.width == 1 else f"zip({', '.join(texts)})", lists
 
 
 def run_of(homes: Sequence[Home | None], at: int, width: int) -> Run | None:

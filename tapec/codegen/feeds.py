@@ -60,17 +60,13 @@ class Block:
         self.views: dict[Any, Node] = {}  # what it looks up again: of which loop, and which place
         self.kept: dict[tuple[Node, ...], Node] = {}  # what is kept of each step, and the list of it
         self.left: dict[Node, int] = {}  # operations of the last step that are read later, and their place
-        self.branchings: dict[Node, list[Any]] = {}  # what begins where questions have the other answer
-        self.ends: dict[Node, list[Any]] = {}  # the same, ready to be lowered
-        self.beside: dict[Node, None] = {}  # what that reads
-        self.number: Node | None = None  # which step it is, where that makes a difference
 
     @property
     def read(self) -> list[Node]:
         """All that comes from outside."""
         own = {*self.again, *self.body, *self.before.values(), *[t for f in self.feeds for t in f.targets if t]}
         own.update(self.kept.values())
-        inner = [i for i in (*[i for n in (*self.again, *self.body) for i in n.inputs], *self.beside) if i not in own]
+        inner = [i for n in (*self.again, *self.body) for i in n.inputs if i not in own]
         lists = [f.values for f in self.feeds if type(f.values) is Node]
         return list(dict.fromkeys([i for i in (*self.first.values(), *lists, *inner) if not is_literal(i)]))
 

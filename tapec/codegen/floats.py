@@ -6,8 +6,7 @@ mostly computes many elements at once is NumPy's business; loops over `x[i]` may
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from tapec.codegen.items import items_of_path, no_run
 from tapec.codegen.load import Space
 from tapec.codegen.module import Function
 from tapec.codegen.names import Names, identifier, name_inputs, wished_name
-from tapec.codegen.plan import Plan, inner_nodes
+from tapec.codegen.plan import inner_nodes
 from tapec.codegen.statements import Assign, Return, Try
 from tapec.codegen.worth import GAIN, LEAN, numpy_costs_more, packing_cost
 from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node, is_literal, prune
@@ -36,8 +35,6 @@ from tapec.tuples import NamedTuple
 if TYPE_CHECKING:
     from tapec.codegen.arrange import Arranged
     from tapec.codegen.branches import Segment
-    from tapec.codegen.lower import Lowering
-    from tapec.codegen.repeat_lines import RepeatLowering
 
 __all__ = ["FloatProgram", "as_floats", "float_function", "to_python", "with_arrays"]
 
@@ -190,84 +187,52 @@ def float_function(
     params = tuple(name_inputs(graph, names).values())
     names.fixed.update(params)
     called: dict[Node, str] = dict(zip(graph.inputs, params))  # for those that are given out again
-    looped = with_loops(program, graph, tree, params)
+    looped = with_loops(program, graph, params) if tree is None else None
     body = unpack(program, graph, params, names, called, looped)
-    own, segments = program.graph, None
-    kind: Callable[..., Lowering] = FloatLowering
+    segments = None
     if looped is not None:
-        if tree is not None:
-            from tapec.codegen.branches import segments_of
-
-            segments = segments_of(tree, own.outputs, program.tests)
-        kind, plan, items = repeated(looped, params)
+        body += lines_with_loops(looped, params, names, called, space)
     else:
-        if tree is not None:
-            from tapec.codegen.branches import parted, segments_of
-
-            own, tree = parted(own, tree, program.tests)
-            segments = segments_of(tree, own.outputs)
-        plan, items = planned(own, segments, params, len(graph.nodes) >= TRACED)
-    body += kind(plan, names, called, space).block(items)
+        plan, items, segments = planned(program, tree)
+        body += FloatLowering(plan, names, called, space).block(items)
     return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays, segments)
 
 
-def planned(
-    own: Graph, segments: list[Segment] | None, params: Sequence[str], may_loop: bool
-) -> tuple[FloatPlan, list[Any]]:
-    """By which plan a program is lowered, and from what; the ends of its paths may have loops."""
-    if segments is None:
-        plan = FloatPlan(own.nodes, own.outputs)
-        return plan, items_of_path(own, plan)
-    from tapec.codegen.branches import items_of, results_of
-    from tapec.codegen.rests import rests_of
+def planned(program: FloatProgram, tree: Tree | None) -> tuple[FloatPlan, list[Any], list[Segment] | None]:
+    """By which plan a program without loops is lowered, from what, and the segments of its tree."""
+    graph = program.graph
+    if tree is None:
+        plan = FloatPlan(graph.nodes, graph.outputs)
+        return plan, items_of_path(graph, plan), None
+    from tapec.codegen.branches import items_of, parted, results_of, segments_of
 
-    rests = rests_of(own, segments, LEAST, partial(end_with_loops, params=params)) if may_loop else {}
-    plan = FloatPlan(own.nodes, results_of(segments, rests))
-    return plan, items_of(own, plan, segments, rests)
+    graph, tree = parted(graph, tree, program.tests)
+    segments = segments_of(tree, graph.outputs)
+    plan = FloatPlan(graph.nodes, results_of(segments))
+    return plan, items_of(graph, plan, segments), segments
 
 
-def repeated(found: Arranged, params: Sequence[str]) -> tuple[Callable[..., Lowering], Plan, list[Any]]:
-    """How a program with loops is lowered, by which plan, and from what; parameters keep their names."""
+def lines_with_loops(
+    found: Arranged, params: Sequence[str], names: Names, called: dict[Node, str], space: Space
+) -> list[Any]:
+    """The statements of a program with loops, in which parameters keep their names."""
     from tapec.codegen.repeat_lines import RepeatLowering, repeat_items, repeat_plan
 
-    def lowering(*given: Any) -> RepeatLowering:
-        made = RepeatLowering(*given)
-        made.kept_names = frozenset(params)
-        return made
-
     plan = repeat_plan(found)
-    return lowering, plan, repeat_items(plan, found, partial(repeated, params=params))
+    lowering = RepeatLowering(plan, names, called, space)
+    lowering.kept_names = frozenset(params)
+    return lowering.block(repeat_items(plan, found))
 
 
-def end_with_loops(graph: Graph, params: Sequence[str]) -> tuple[Callable[..., Lowering], Plan, list[Any]] | None:
-    """The same of the end of a path, whose inputs are numbers that have names."""
-    from tapec.codegen.arrange import arranged
-    from tapec.codegen.asked import alone
-
-    found = arranged(alone(graph), LEAST)
-    return None if found is None else repeated(found, params)
-
-
-def with_loops(program: FloatProgram, graph: Graph, tree: Tree | None, params: Sequence[str]) -> Arranged | None:
-    """The program with its loops, across its tests if it has some. What finds them is imported for those that may have
-    loops."""
+def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Arranged | None:
+    """The program with its loops; None where it has none. What finds them is imported for those that may have loops."""
     if len(program.graph.nodes) < LEAST or len(graph.nodes) < TRACED:
         return None
-    from tapec.codegen.asked import alone, course_of, may_repeat
-    from tapec.codegen.branches import parted, segments_of
-
-    course = alone(program.graph) if tree is None else None
-    if tree is not None and may_repeat(tree):
-        own, tree = parted(program.graph, tree, program.tests, early=False)
-        course = course_of(own, segments_of(tree, own.outputs))
-    if course is None:
-        return None
-    from tapec.codegen.arrange import arranged
-    from tapec.codegen.parting import Given
+    from tapec.codegen.arrange import Given, arranged
 
     shapes = [i.type.shape for i in graph.inputs]
     rows = [s[1] if len(s) == 2 and s[1] <= MATRIX else 0 for s in shapes]
-    return arranged(course, LEAST, program.inputs, [Given(p, n) for p, n in zip(params, rows)])
+    return arranged(program.graph, LEAST, program.inputs, [Given(p, n) for p, n in zip(params, rows)])
 
 
 def with_arrays(

@@ -11,15 +11,12 @@ if TYPE_CHECKING:
     from tapec.codegen.plan import Plan
 
 __all__ = [
-    "ASK",
     "UNKNOWN",
     "AddInto",
     "AddUp",
-    "Asked",
     "Fork",
     "LOOP",
     "Repeat",
-    "Rest",
     "Results",
     "items_of_path",
     "no_run",
@@ -43,28 +40,6 @@ class Fork(NamedTuple):
     value: Any
     negated: bool
     items: list[Any]
-    leaves: tuple[Node, ...]
-
-
-class Rest(NamedTuple):
-    """The path goes on to its end as a program of its own: what lowers it, by which plan, and from what. `given` tells
-    for its inputs what they are here."""
-
-    kind: Any
-    plan: Any
-    items: list[Any]
-    given: dict[Node, Node]
-    leaves: tuple[Node, ...]
-
-
-class Asked(NamedTuple):
-    """A question, and what begins where it has the other answer: in which step of a loop, by its `number`, and of how
-    many."""
-
-    question: Node
-    ends: list[tuple[int | None, Rest]]
-    number: Node | None
-    steps: int
     leaves: tuple[Node, ...]
 
 
@@ -99,7 +74,6 @@ def no_run(*values: Any, **params: Any) -> Any:
 
 
 LOOP = Op(name="block loop", run=no_run, rule=no_run, kind="block loop", multi=True)  # over blocks of rows
-ASK = Op(name="ask", run=no_run, rule=no_run, kind="ask")  # whether a test has the value that the path relies on
 
 
 def items_of_path(graph: Graph, plan: Plan) -> list[Any]:

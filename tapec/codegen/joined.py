@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tapec.codegen.asked import Questions, questions_in
 from tapec.codegen.pattern import CARRIED, OWN, SAME, WALK, Loop, Source, Walk
 from tapec.ir import Node
 
@@ -35,7 +34,6 @@ class _Groups:
 
     def __init__(self, loops: Sequence[Loop], index: Mapping[Node, int]):
         self.index = index
-        self.questions = Questions([index[n] for n in questions_in(index)])
         self.home = {n: loop for loop in loops for step in loop.steps for n in step}
         self.groups: list[list[Loop]] = []
         self.number: dict[Loop, int] = {}
@@ -55,19 +53,12 @@ class _Groups:
         begin = self.index[self.groups[g][0].steps[0][0]]
         if len(loop.steps) != len(self.groups[g][0].steps):
             return False
-        if self.questions and self.questions_between(loop, self.groups[g][0]):
-            return False
         if any([self.end(b) >= begin for b, number in bases.items() if number != g]):
             return False
         if any([_within(w) is None for w in loop.walks if w.loop is not None and bases[w.loop] == g]):
             return False
         same = [x for sources in loop.sources for kind, x in sources if kind == SAME]
         return self.are_before([*same, *loop.first.values()], begin)
-
-    def questions_between(self, loop: Loop, other: Loop) -> bool:
-        """Is something asked from the first operation of one loop to the last one of the other?"""
-        places = [self.index[n] for one in (loop, other) for step in one.steps for n in step if n in self.index]
-        return self.questions.before(min(places)) < self.questions.before(max(places))
 
     def are_before(self, nodes: list[Node], begin: int) -> bool:
         """Can these be computed before a loop that begins there? What stands later may hang on nothing in it."""

@@ -14,7 +14,7 @@ from tapec.codegen.buffers import Buffers
 from tapec.codegen.cost import bytes_of, copied, workspace
 from tapec.codegen.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.idioms import BIT_BY_BIT, BY_COLUMNS, BY_DOT, HELPED, is_weak, out_template
-from tapec.codegen.items import ASK, LOOP, UNKNOWN, AddInto, AddUp, Asked, Fork, Rest, Results
+from tapec.codegen.items import LOOP, UNKNOWN, AddInto, AddUp, Fork, Results
 from tapec.codegen.load import Space
 from tapec.codegen.names import Names
 from tapec.codegen.plan import TIMES, Plan, is_big, is_view
@@ -22,7 +22,7 @@ from tapec.codegen.results import result
 from tapec.codegen.scatter import has_repeats, index_arrays, is_scatter, is_write
 from tapec.codegen.statements import Assign, Augment, Delete, Do, If, Return, Statement, Store
 from tapec.codegen.templates import EQUAL, WHOLE
-from tapec.ir import CONSTANT, Node, is_literal
+from tapec.ir import Node, is_literal
 from tapec.ir.origin import line_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Lowering(Buffers):
         for self.here, item in enumerate(items):
             kind = type(item)
             if kind is Node:
-                (self.value if item.op is not ASK else self.ask)(item, self.plan.leaves[item])
+                self.value(item, self.plan.leaves[item])
             elif kind is Fork:
                 self.fork(item)
             elif kind is AddUp:
@@ -66,10 +66,6 @@ class Lowering(Buffers):
             elif kind is AddInto:
                 self.out.append(Augment(item.target, item.op, self.operand(item.node), item.node.origin))
                 self.bury(item.leaves)
-            elif kind is Rest:
-                self.rest(item)
-            elif kind is Asked:
-                self.asked(item)
             else:
                 self.results(item)
             if self.spent:
@@ -97,45 +93,6 @@ class Lowering(Buffers):
             self.out.append(If(condition, inner.block(fork.items), fork.test.origin))
             self.count(inner, 0)
         self.bury(fork.leaves)
-
-    def ask(self, node: Node, leaves: Sequence[Node]) -> None:
-        """Nobody knows the path if the answer is another than on this one."""
-        self.turn(node, [Return(None)])
-        self.bury(leaves)
-
-    def turn(self, question: Node, lines: list[Statement]) -> None:
-        """These lines are for the other answer."""
-        (test,) = question.inputs
-        condition = condition_of(self.operand(test), test, question.param("value"), True)
-        self.out.append(If(condition, lines, question.origin))
-
-    def asked(self, item: Asked) -> None:
-        ends: list[tuple[Any, list[Statement]]] = []
-        for step, rest in item.ends:
-            given = {inner: self.name[node] for inner, node in rest.given.items()}
-            names = self.names.branch()
-            names.fixed.update(given.values())
-            own = {n for n in rest.plan.nodes if n.op is not CONSTANT}
-            known = {node: name for node, name in self.name.items() if node not in own}
-            inner = rest.kind(rest.plan, names, {**known, **given}, self.space)
-            ends.append((step, inner.block(rest.items)))
-            self.count(inner, self.alive)
-        if item.number is None:
-            ((_, lines),) = ends
-        else:
-            from tapec.codegen.alike import by_step  # few loops ask on their way
-
-            lines = by_step(ends, self.name[item.number], item.steps)
-        self.turn(item.question, lines)
-        self.bury(item.leaves)
-
-    def rest(self, item: Rest) -> None:
-        """What was computed so far stays what it is, as the function's own inputs do."""
-        given = {inner: self.name[node] for inner, node in item.given.items()}
-        self.names.fixed.update(given.values())
-        inner = item.kind(item.plan, self.names, {**self.name, **given}, self.space)
-        self.out += inner.block(item.items)
-        self.count(inner, self.alive)
 
     def results(self, item: Results) -> None:
         """`return (a, b)`: fresh arrays, none of which shares memory with another or with an input."""

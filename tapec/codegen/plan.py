@@ -224,12 +224,6 @@ class Plan:
             if node.type.dtype.kind == "b" and all(map(is_weak, node.inputs)):
                 self.templates[node] = own_template(node)  # `n > 0` of Python numbers: a bool of Python's is as true
 
-    def nest_question(self, node: Node) -> None:
-        """The same for a question, whose test is its operand."""
-        (test,) = node.inputs
-        self.nest_test(test)
-        self.leaves[node] = self.leaves[test] if test in self.nested else node.inputs
-
     # -- what a return reads ----------------------------------------------------------------------------------------
     def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
         """Nest what only the return reads, where there is room; gives all that the return reads."""

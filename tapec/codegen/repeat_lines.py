@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tapec.codegen.arrange import Arranged
-from tapec.codegen.asked import questions_in
 from tapec.codegen.counting import range_text
 from tapec.codegen.expressions import Expr, parse_template, slots
 from tapec.codegen.feeds import Block, Feed, Pick, slice_text
 from tapec.codegen.float_lines import FloatLowering, FloatPlan
-from tapec.codegen.items import Asked, Repeat, Rest, Results
+from tapec.codegen.items import Repeat, Results
 from tapec.codegen.lower import Lowering
 from tapec.codegen.names import generic_name, identifier, wished_name
-from tapec.codegen.parting import Branching
 from tapec.codegen.pattern import Carried
 from tapec.codegen.plan import Plan
 from tapec.codegen.statements import Assign, Do, For, target_width
@@ -56,34 +54,20 @@ def repeat_plan(program: Arranged, kind: type[Plan] = FloatPlan) -> Plan:
             continue
         stretch[x] = before
         ends += [i for i in x.inputs if stretch.get(i, before) != before]
-        ends += [i for b in program.branchings.get(x, ()) for i in b.given.values()]
-    questions = questions_in(stretch)
-    plan = kind(list(stretch), [*ends, *questions])
-    for node in questions:
-        plan.nest_question(node)
+    plan = kind(list(stretch), ends)
     blocks = [x for x in program.order if type(x) is Block]
     begun = [n for x in blocks for n in x.first.values()]
-    in_steps = {i for x in blocks for i in (*[i for n in (*x.again, *x.body) for i in n.inputs], *x.beside)}
+    in_steps = {i for x in blocks for n in (*x.again, *x.body) for i in n.inputs}
     plan.nested.update([n for n in begun if n.op.kind == "creation" and plan.uses[n] == 1 and n not in in_steps])
     return plan
 
 
-Lowered = Callable[[Arranged], tuple[Any, Plan, list[Any]]]  # what lowers a program, by which plan, and from what
-
-
-def repeat_items(plan: Plan, program: Arranged, lowered: Lowered) -> list[Any]:
-    def ends_of(branchings: Sequence[Branching]) -> list[tuple[int | None, Rest]]:
-        return [(b.step, Rest(*lowered(b.program), b.given, ())) for b in branchings]
-
+def repeat_items(plan: Plan, program: Arranged) -> list[Any]:
     results = Results(program.outputs, plan.nest_results(program.outputs))
     items: list[Any] = []
     for x in program.order:
         if type(x) is Block:
-            x.ends = {question: ends_of(branchings) for question, branchings in x.branchings.items()}
             items.append(Repeat(x, tuple(x.read)))
-        elif type(x) is Node and x in program.branchings:
-            read = [i for b in program.branchings[x] for i in b.given.values()]
-            items.append(Asked(x, ends_of(program.branchings[x]), None, 1, (*plan.leaves[x], *read)))
         elif type(x) is Pick or (x in plan.uses and x not in plan.nested and x.op not in (CONSTANT, ITEM)):
             items.append(x)
     return [*items, results]
@@ -118,7 +102,7 @@ class Repeating(Lowering):
             own = wished_name(elements[0]) if len(elements) == 1 else None
             name[values] = names.take(identifier(values.name or (f"{own}s" if own else "steps")))
             self.out.append(Assign(name[values], EMPTY_LIST))
-        inside = {*[i for n in (*block.again, *block.body) for i in n.inputs], *block.beside}
+        inside = {i for n in (*block.again, *block.body) for i in n.inputs}
         firsts = list(block.first.values())
         for key, before in block.before.items():
             first = block.first[key]
@@ -240,22 +224,12 @@ class Stepping(Lowering):
             self.heir.setdefault(node, b)
         left = [block.body[p] for p in block.left.values()]
         kept = [e for elements in block.kept for e in elements if e not in later]
-        questions = questions_in(block.body)
-        own = {*block.again, *block.body, *before.values()}
-        beside = [i for i in (*block.beside, block.number) if i in own]
-        ends = [*later.values(), *kept, *left, *questions, *beside]
-        self.plan = plan = self.planned([*block.again, *block.body], ends)
-        for node in questions:
-            plan.nest_question(node)
+        self.plan = plan = self.planned([*block.again, *block.body], [*later.values(), *kept, *left])
         items: list[Any] = [n for n in plan.nodes if n not in plan.nested and n.op not in (CONSTANT, ITEM)]
         for elements, values in block.kept.items():
             made = {e.inputs[0] if e.op is ITEM else e for e in elements}
             last = max([k for k, n in enumerate(items) if n in made], default=-1)
             items.insert(last + 1, Keep(values, elements, elements))
-        for k, item in enumerate(items):
-            if item in block.ends:
-                leaves = (*plan.leaves[item], *beside)
-                items[k] = Asked(item, block.ends[item], block.number, block.count, leaves)
         items.append(Next((*later.values(), *left, *block.read)))
         self.prepare(block)
         return self.block(items)

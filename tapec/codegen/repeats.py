@@ -16,9 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.codegen.asked import FEWEST, Questions, questions_in, waits
 from tapec.codegen.growing import Growing, Program
-from tapec.codegen.items import ASK
 from tapec.codegen.joined import joined
 from tapec.codegen.pattern import CARRIED, OWN, SAME, WALK, Loop, Source, Walk
 from tapec.codegen.plan import readers_of
@@ -28,6 +26,7 @@ from tapec.ir.origin import line_of
 __all__ = ["find_loops"]
 
 WIDTHS = (3072, 768, 192, 48, 12)  # operations that are compared at once: a wide look finds the outermost loop
+FEWEST = 4  # steps of a loop
 MOST = 8  # loops that are gone along by turns
 FAR = 64  # operations until one goes along something
 MANY, HALVES = 16, 7  # repetitions that may well be several loops, and how often that is tried
@@ -54,7 +53,6 @@ class _Finder:
         self.ends = {*graph.outputs, *[i for n in nodes if n.op.kind == "creation" for i in n.inputs]}
         self.nodes = [n for n in nodes if n.op is not CONSTANT and n.op.kind != "creation"]
         self.index = {n: k for k, n in enumerate(self.nodes)}
-        self.questions = Questions([self.index[n] for n in questions_in(self.nodes)])
         self.readers = cache(partial(readers_of, self.nodes))  # most loops end without a look at them
         self.kinds = kinds_of(self.nodes)
         self.known = {(kind, n.inputs): n for n, kind in self.kinds.items()}
@@ -197,8 +195,6 @@ class _Finder:
             self.readers,
         )
         grown = Growing(seed, carried, sources, list(walks), program, middle)
-        if self.questions:
-            self.keep_turns(grown)
         along = grown_along(grown)
         if any([walk.is_whole(len(grown.steps)) for walk in along]):
             grown.drop_first()
@@ -207,44 +203,6 @@ class _Finder:
         if len(grown.steps) < FEWEST or (alone and len(grown.steps) * period < WIDTHS[-1]):
             return None
         return Loop(grown.steps, sources, along, grown.first, grown.exact)
-
-    def keep_turns(self, grown: Growing) -> None:
-        """Drop the steps at either end in which something would come before a question that it comes after."""
-        while len(grown.steps) >= FEWEST:
-            step = self.out_of_turn(grown)
-            if step is None:
-                return
-            if step:
-                del grown.steps[step:]
-            else:
-                grown.drop_first()
-
-    def out_of_turn(self, grown: Growing) -> int | None:
-        """The first step in which something would be computed before a question that comes before it; of a loop that
-        asks nothing, one that is not where the first one is. None where all are in turn."""
-        index, before = self.index, self.questions.before
-        steps, own = grown.steps, [p for p, n in enumerate(grown.seed) if n.op is ASK]
-        asked = [sum([q < p for q in own]) for p in range(len(grown.seed))]
-        count = before(index[steps[0][own[0]]] if own else max([index.get(n, 0) for n in steps[0]]))
-        outside = [*[x for s in grown.sources for kind, x in s if kind == SAME], *grown.first.values()]
-        outside += [n for w in grown.walks if w.loop is not None for n in w.loop.steps[-1]]
-        if any([before(index.get(n, 0)) > count for n in outside if waits(n)]):
-            return 0
-        begin = count
-        for k, step in enumerate(steps):
-            for n, asks in zip(step, asked):
-                late = before(index.get(n, 0)) - count - asks
-                if n.op is ASK and late:
-                    return k
-                if late and waits(n) and (late > 0 or not own or self.is_read_before(n, steps, begin)):
-                    return k
-            count += len(own)
-        return None
-
-    def is_read_before(self, node: Node, steps: Sequence[Sequence[Node]], count: int) -> bool:
-        """Does something outside of these steps read it that stands where no more questions were asked than so many?"""
-        readers = [r for r in self.readers().get(node, ()) if self.questions.before(self.index.get(r, 0)) <= count]
-        return bool(readers) and not set(chain.from_iterable(steps)).issuperset(readers)
 
     def cuts(self, start: int, period: int) -> list[int]:
         """Where a step had best begin: where the fewest values go over to the next."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tapec.codegen.plan import TIMES, is_big, is_view, readers_of
+from tapec.codegen.plan import TIMES, is_big, is_view
 from tapec.codegen.scatter import is_write
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
 
-__all__ = ["as_needed", "early_ends", "put_off", "scheduled", "views_late"]
+__all__ = ["early_ends", "put_off", "scheduled", "views_late"]
 
 JOINED = {"concatenate", "roll"}  # of parts of their operands
 SHRINKS = 4  # times smaller than what it reads: else not much is gained
@@ -137,32 +137,3 @@ def put_off(nodes: Sequence[Node], late: set[Node]) -> list[Node]:
         if node not in late:
             order += with_needed(node, late)
     return [*order, *[n for n in nodes if n in late]]
-
-
-def as_needed(nodes: Sequence[Node], results: Sequence[Node]) -> list[Node]:
-    """The same, each before what needs it first: what other paths need as well stood where the first of them has it."""
-    order: list[Node] = []
-    waiting = set(nodes)
-    for result in results:
-        if result in waiting:
-            waiting.discard(result)
-            order += with_needed(result, waiting)
-    return added_at_once([*[n for n in nodes if n in waiting], *order])
-
-
-def added_at_once(nodes: Sequence[Node]) -> list[Node]:
-    """The same, with what gradients add up where the last addend is there."""
-    own = set(nodes)
-    sums = [n for n in nodes if n.role is not None and n.op.facts.get("plain", n.op.name) == "add"]
-    left = {n: own.intersection(n.inputs) for n in sums}
-    readers = readers_of(sums)
-    order: dict[Node, None] = {}
-    for node in nodes:
-        made = [node] if node not in order else []
-        while made:
-            order[n := made.pop()] = None
-            for r in readers.get(n, ()):
-                left[r].discard(n)
-                if not left[r] and r not in order:
-                    made.append(r)
-    return list(order)

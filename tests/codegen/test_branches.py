@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from tapec.codegen import compile_graph
+from tapec.codegen.branches import given_first
+from tapec.ir import parse
 from tapec.ir.tree import Branch, Leaf
 from tests.codegen.kit import graph_of
 from tests.properties import after_branch, before_branch, call_count, calls, count_of, entry, on_floats
@@ -81,3 +83,31 @@ def test_results_of_one_operation_stand_where_it_does():
     assert r[0, 0] < r[1, 1] and call_count(compiled, "np.linalg.qr") == 1
     for k, expected in ((bounds[0] - 1.0, q + 1.0), (bounds.mean(), q * 2.0), (bounds[1] + 1.0, x - 1.0)):
         np.testing.assert_array_equal(compiled.function(x, np.float64(k))[0], expected)
+
+
+def test_guards_that_those_of_inputs_imply_are_not_asked():
+    graph = parse("""
+        graph(%n: int, %x: f64[]) {
+          %a: int = add %n, 1
+          %b: bool[] = greater %n, 0
+          %c: bool[] = greater %x, 0.0
+          %d: f64[] = sin %x
+          return %n, %a, %b, %c, %d
+        }
+    """)
+
+    def left(*guards):
+        tree = Leaf((4,))
+        for output, value in reversed(guards):
+            tree = Branch(output, ((value, tree),))
+        first, _, tree = given_first(graph, tree)
+        asked = []
+        while isinstance(tree, Branch):
+            asked.append(tree.output)
+            tree = tree.cases[0][1]
+        return [value for _, value in first], asked
+
+    assert left((1, 4), (0, 3), (2, True)) == ([3], [])
+    assert left((1, 4), (3, True), (0, 3)) == ([3], [3])
+    assert left((1, 4), (2, True)) == ([], [1, 2])
+    assert left((0, True), (1, 4)) == ([True], [1])  # any number but zero

@@ -20,7 +20,6 @@ from tests.properties import (
     names,
     on_floats,
     operations,
-    rounds,
     statements,
 )
 
@@ -153,7 +152,7 @@ def test_loops_with_guards():
         assert type(root) is np.float64
         assert abs(root - x**0.5) < 1e-9 * x**0.5
     assert compiled.function(np.float64(0.0)) is not None  # 0 / 0 never happens: the guard comes first
-    assert rounds(compiled) == [59, 59] and len(statements(compiled)) < 28  # flat, however long
+    assert max(s.col_offset for s in statements(compiled)) <= 16  # flat, however long
 
 
 def test_unknown_paths_give_none():
