@@ -10,7 +10,7 @@ Must not be imported here: runtime, trace, api.
   on numbers    worth, floats, islands, elements, element_rules, flowing, float_lines; rolled for a loop over a small
                 vector
   found loops   repeats, growing, lifted, joined, pattern; then arrange, order, feeds, counting, collected; and their
-                lines: repeat_lines, array_loops, array_steps, spare_rows
+                lines: repeat_lines, array_loops, array_steps
   decisions     branches
   source        items, names, constants, idioms, sums, templates, expressions, statements, syntax; module, page,
                 text, helpers, load

@@ -1,5 +1,5 @@
 """Loops of programs on arrays. What each step computes is in arrays that are made once, before the loop; what is kept
-for later is an array of its own in each step, or in a row of one that no step reads any more."""
+for later is an array of its own in each step."""
 
 from __future__ import annotations
 
@@ -124,20 +124,12 @@ class ArrayRepeats(Repeating):
             self.owned.discard(self.root_of(firsts.get(value, value)))
         self.kept.update(step.bytes_kept(block))
         kept = sum([self.kept[values] for values in block.kept.values()])
-        self.give_rows(block, step)
         freed = sum([self.kept.get(f.values, 0) for f in block.feeds if self.pops(block, f)])
         made = sum([t.nbytes for t in step.made.values()])
         step.peak += max(0, kept - freed)
         step.moved *= block.count
         self.count_turns(step, made, kept // block.count)
         self.alive += kept + made
-
-    def give_rows(self, block: Block, step: ArrayStep) -> None:
-        """The arrays in whose rows steps keep something belong to the lists from now on."""
-        for row in step.used:
-            self.owned.discard(row.array)
-            longest = max(block.kept.values(), key=lambda values: self.last_read.get(values, -1))
-            self.kept[longest] += row.array.type.nbytes
 
     @cached_property
     def sizes_given_back(self) -> set[int]:
@@ -149,27 +141,25 @@ class ArrayRepeats(Repeating):
     def last_loop(self) -> int:
         return max([k for k, item in enumerate(self.items) if type(item) is Repeat])
 
-    def seen_last(self, step: ArrayStep) -> list[str]:
+    def seen_last(self) -> list[str]:
         """The names of large arrays that were looked into for the last time, and of what looks into them: they would
-        lie beside what later lines make. Those whose rows are in lists would last as long as the function."""
-        given = {row.array for row in step.used}
+        lie beside what later lines make."""
         names = []
         for view in self.items[self.here].leaves:
             array = self.root_of(view)
-            if array not in given and (view is array or array not in self.owned or self.last.get(array) != self.here):
+            if view is array or array not in self.owned or self.last.get(array) != self.here:
                 continue
             if is_big(array.type, TIMES):
-                if array in self.owned:
-                    self.owned.discard(array)
-                    self.alive -= array.type.nbytes
+                self.owned.discard(array)
+                self.alive -= array.type.nbytes
                 names.append(self.name[view])
-                if view is not array and self.name[array] not in self.names.taken:
+                if self.name[array] not in self.names.taken:
                     names.append(self.name[array])
         return names
 
     def after(self, block: Block, step: ArrayStep) -> set[str]:
         more = self.ahead[self.here + 1] or self.here < self.last_loop
-        over = [*self.seen_last(step), *self.lists_over(block)] if more else []
+        over = [*self.seen_last(), *self.lists_over(block)] if more else []
         if over:
             self.out.append(Delete(tuple(over)))
         self.unbind([*over, *step.bound])
@@ -177,10 +167,9 @@ class ArrayRepeats(Repeating):
             values: Any = feed.values
             if self.is_last(feed) and (self.pops(block, feed) or self.name[values] in over):
                 self.alive -= self.kept.pop(values, 0)
-        shared = step.pinned | step.in_given_rows
         for node, p in block.left.items():
             last = block.body[p]
-            if node.type.shape and not is_view(node) and last not in shared:
+            if node.type.shape and not is_view(node) and last not in step.pinned:
                 self.owned.add(node)
             if last in self.filled:
                 self.filled[node] = self.filled.pop(last)

@@ -8,16 +8,12 @@ places: `x, t = t, x`. What is looked into after the step is in none of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.counting import numbered
 from tapec.codegen.feeds import Block
-from tapec.codegen.plan import TIMES, Plan, is_big, is_view
+from tapec.codegen.plan import Plan, is_view
 from tapec.codegen.repeat_lines import Stepping
-from tapec.codegen.spare_rows import SpareRow, spare_rows
-from tapec.codegen.statements import Assign
 from tapec.ir import Node
 from tapec.ir.types import Type
 
@@ -30,8 +26,8 @@ __all__ = ["ArrayStep"]
 class ArrayStep(Stepping):
     """The lines of a step.
 
-    `pinned` are the values whose arrays are looked into after the step; these and all that are `passed_on`, and all in
-    `fresh`, get an array of their own in each, or a row that nobody reads any more. `ours` are the values that a step
+    `pinned` are the values whose arrays are looked into after the step; these and all others in `fresh` get an array of
+    their own in each. `ours` are the values that a step
     finds in arrays that it may write, `there` the arrays of the workspace that need not be made for it, `written` those
     that change. `lives` tells which of them a name stands for, where it is not called so itself, and `holder` which
     value a name was given to last.
@@ -58,7 +54,6 @@ class ArrayStep(Stepping):
 
     def prepare(self, block: Block) -> None:
         """Find out which arrays may be written."""
-        self.repeated = block
         self.ranges = numbered(block)
         kept = [e for elements in block.kept for e in elements]
         left = {block.body[p] for p in block.left.values()}
@@ -67,8 +62,7 @@ class ArrayStep(Stepping):
         found = block.before.items()
         shared = {p for (p, _), b in found if b in pinned or self.root_of(block.body[p]) in pinned}
         self.ours = {b for (p, _), b in found if b.type.shape and p not in shared}
-        self.passed_on = pinned | {n for b, n in self.later.items() if b not in self.ours}
-        self.fresh = self.passed_on | (left - self.heir.keys())
+        self.fresh = pinned | {n for b, n in self.later.items() if b not in self.ours} | (left - self.heir.keys())
         self.owned.update(self.ours)
         self.workspace = {self.name[b]: b.type for b in self.ours}
         self.holder.update((self.name[b], b) for _, b in found)
@@ -79,49 +73,15 @@ class ArrayStep(Stepping):
         return {name: t for name, t in self.workspace.items() if name not in self.there}
 
     def bytes_kept(self, block: Block) -> dict[Node, int]:
-        """How much memory each list holds that no other does, but for rows of an array that was there."""
+        """How much memory each list holds that no other does."""
         makers = {b: block.body[p] for (p, d), b in block.before.items() if d == 1}  # in the step before
-        seen = set(self.in_given_rows)
+        seen: set[Node] = set()
         found = {}
         for elements, values in block.kept.items():
             roots = {makers.get(r, r) for r in map(self.root_of, elements)} - seen
             seen |= roots
             found[values] = block.count * sum([r.type.nbytes for r in roots if r in self.plan.leaves])
         return found
-
-    # -- what is kept in rows of an array that the loop goes along ----------------------------------------------------
-    @cached_property
-    def spare(self) -> list[SpareRow]:
-        return spare_rows(self, self.repeated)
-
-    @property
-    def used(self) -> list[SpareRow]:
-        return [row for row in self.spare if row.held]
-
-    @property
-    def in_given_rows(self) -> set[Node]:
-        return {node for row in self.used for node in row.held}
-
-    def overwrite(self, node: Node, leaves: Sequence[Node]) -> bool:
-        return self.row_for(node) is None and super().overwrite(node, leaves)
-
-    def assign(self, node: Node, leaves: Sequence[Node]) -> None:
-        row = self.row_for(node)
-        if row is None:
-            super().assign(node, leaves)
-            return
-        value = self.express_into(node, row.place(node), straight=True)
-        self.bury(leaves)
-        self.out.append(Assign(self.call(node), value, node.origin))
-        self.own(node, new=False)
-
-    def row_for(self, node: Node) -> SpareRow | None:
-        """A row with room for what is kept."""
-        if node not in self.passed_on or not self.has_out(node) or node.op.kind not in ("elementwise", "product"):
-            return None
-        if not is_big(node.type, TIMES if node.op.kind == "product" else 1):
-            return None
-        return next((row for row in self.spare if row.has_room(node)), None)
 
     # -- which array a value is in ----------------------------------------------------------------------------------
     def array_of(self, name: str) -> str:
