@@ -7,8 +7,7 @@ Must not be imported here: runtime, trace, api.
   on arrays     arrays. The graph, made ready: flattened, contract, wrapped, expand, spread, axes, large, products,
                 regions, placing, blocks, schedule, small_parts, unpacked. Its lines: plan, buffers, lower, loops,
                 scatter, writes, strides, results, checked, checks
-  on numbers    worth, floats, islands, elements, element_rules, flowing, float_lines; rolled for a loop over a small
-                vector
+  on numbers    worth, floats, islands, elements, element_rules, float_lines; rolled for a loop over a small vector
   found loops   repeats, growing, lifted, joined, pattern; then arrange, order, feeds, counting, collected; and their
                 lines: repeat_lines, array_loops, array_steps
   decisions     branches

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from tapec.codegen.flowing import Flowing
 from tapec.codegen.items import no_run
 from tapec.ir import CONSTANT, CT, Node, Op, constant
 from tapec.ir.types import Type, weak_type
@@ -110,7 +109,7 @@ TO_FLOAT = _scalar_op("float", "float({0})")
 
 RISKY = {o for o in (*OPS.values(), POWER, TO_FLOAT) if o.facts["plain"] not in SAFE and o.facts["plain"] not in BOOLS}
 TYPES = {name: BOOL if name in BOOLS else FLOAT for name in OPS}
-NEGATIVE, MULTIPLY, DIVIDE, WHERE = OPS["negative"], OPS["multiply"], OPS["divide"], OPS["where"]
+NEGATIVE, MULTIPLY, DIVIDE = OPS["negative"], OPS["multiply"], OPS["divide"]
 
 
 def element_type(t: Type) -> Type:
@@ -134,7 +133,6 @@ class Elements:
         self.nodes: list[Node] = []
         self.known: dict[Any, Any] = {}
         self.errors: set[str] = set()
-        self.flowing = Flowing(self.nodes, {**OPS, "picked": PICKED, "float": TO_FLOAT})
         self.origin: Any = None
         self.role: str | None = None
 
@@ -289,11 +287,7 @@ def _twice(b: Elements, x: Node) -> Any:
 
 def _multiply(b: Elements, x: Any, y: Any) -> Any:
     if x.__class__ is Node and y.__class__ is Node:
-        if x.type is y.type is BOOL:
-            return b.apply("logical_and", x, y)
-        if x.op is WHERE or y.op is WHERE:
-            return _not_kept_apart(b, x, y)
-        return None
+        return b.apply("logical_and", x, y) if x.type is y.type is BOOL else None
     if type(x) is type(y) is float and b.role is CT:
         return _finite(x * y)
     if is_bool(x) and is_bool(y):
@@ -308,28 +302,8 @@ def _multiply(b: Elements, x: Any, y: Any) -> Any:
     return None
 
 
-def _not_kept_apart(b: Elements, x: Node, y: Node) -> Any:
-    """A product without a guard that it does not need."""
-    if b.role is not CT:
-        return None
-    free = b.flowing.without_guard(x, y, 0.0)
-    if free is not None:
-        return b.apply("multiply", x, _known(free))
-    free = b.flowing.without_guard(y, x, 0.0)
-    return b.apply("multiply", _known(free), y) if free is not None else None
-
-
-def _known(x: Node) -> Any:
-    return x.value if x.op is CONSTANT else x
-
-
 def _divide(b: Elements, x: Any, y: Any) -> Any:
-    if x is ZERO or _is(y, 1.0):
-        return b.as_float(x)
-    if b.role is CT and x.__class__ is y.__class__ is Node and y.op is WHERE:
-        free = b.flowing.without_guard(x, y, 1.0)
-        return b.apply("divide", x, _known(free)) if free is not None else None
-    return None
+    return b.as_float(x) if x is ZERO or _is(y, 1.0) else None
 
 
 def _negative(b: Elements, x: Any) -> Any:

@@ -25,7 +25,7 @@ from tapec.codegen.names import Names, identifier, name_inputs, wished_name
 from tapec.codegen.plan import inner_nodes
 from tapec.codegen.statements import Assign, Return, Try
 from tapec.codegen.worth import GAIN, LEAN, numpy_costs_more, packing_cost
-from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node, is_literal, prune
+from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node, is_literal
 from tapec.ir.flops import flops
 from tapec.ir.origin import variable_for
 from tapec.ir.tree import Tree
@@ -83,9 +83,7 @@ def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collecti
     whole = {tuple(elements[i]): i for i in graph.inputs if i.type.shape}
     outputs = [_packed(made, o, elements[o], whole) if k in given else tests[k] for k, o in enumerate(graph.outputs)]
     packs = list(dict.fromkeys(outputs[k] for k in sorted(given)))
-    nodes: Sequence[Node] = [*made.nodes, *packs]
-    if made.flowing.left_out:
-        nodes = prune(Graph((), nodes, outputs)).nodes
+    nodes = [*made.nodes, *packs]
     total = cost * sum([n.op.kind == "float" for n in nodes]) + islands.cost + packing_cost(graph, given)
     if not numpy_costs_more(graph, GAIN * total if islands.cost else total):
         return None

@@ -1,4 +1,4 @@
-"""Guards of arrays are left out of programs on floats where an element is zero only if nothing ever flows there."""
+"""Jacobians on floats: numbers of unit vectors are computed when code is made; what is selected leaks nothing."""
 
 import re
 
@@ -34,12 +34,11 @@ def step(x):
 
 @pytest.mark.parametrize("f", [pendulum, step])
 @pytest.mark.parametrize("transform", [tapec.jacrev, tapec.jacfwd])
-def test_unit_vectors_need_no_guards(f, transform):
+def test_programs(f, transform):
     x = np.array([0.1, 0.2, -0.3, 0.4])
     jacobian = transform(f)
     np.testing.assert_allclose(jacobian(x), differences(f, x), atol=1e-8)
-    source = on_floats(jacobian, x)
-    assert " if " not in source and "!=" not in source
+    assert "tolist" in on_floats(jacobian, x)
 
 
 def test_numbers_of_unit_vectors_are_multiplied_and_added_up():
