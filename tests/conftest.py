@@ -1,6 +1,11 @@
-"""What every test shares: how Hypothesis draws, where programs find tapec, and a random generator that starts alike."""
+"""What every test shares: which tests run, how Hypothesis draws, where programs find tapec, a generator of numbers."""
 
 import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is imported: the processes of pytest-xdist share the cores
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+
 from pathlib import Path
 
 import numpy as np
@@ -8,15 +13,33 @@ import pytest
 from hypothesis import settings
 
 from tapec.ops.late import import_all
-
-settings.register_profile("dev", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-settings.register_profile("thorough", deadline=None, max_examples=2000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+from tests import selection
 
 import_all()  # tests of every op are made before any runs
 
 ROOT = str(Path(__file__).resolve().parents[1])
+REPEATABLE = {"derandomize": True, "print_blob": True} if os.environ.get("CI") else {}
+for profile, count in selection.EXAMPLES.items():
+    settings.register_profile(profile, deadline=None, max_examples=count, **REPEATABLE)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--draw", metavar="WORD", help="run a tenth of the tests that are selected, which WORD draws")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not config.getoption("--hypothesis-profile"):
+        settings.load_profile("default" if config.option.markexpr == selection.DEFAULT else "thorough")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]):
+    selection.mark_thorough(items, config.option.markexpr)
+    result = yield  # pytest deselects by marks
+    if word := config.getoption("--draw"):
+        items[:], others = selection.drawn(items, word)
+        config.hook.pytest_deselected(items=others)
+    return result
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tapec
@@ -19,6 +19,7 @@ from tapec.ir import interpret, parse
 from tests.autodiff.programs import graph_of
 from tests.passes.support import text
 from tests.properties import constants, nodes
+from tests.selection import examples
 
 N = 7
 RNG = np.random.default_rng(0)
@@ -196,7 +197,7 @@ def test_points_that_meet_are_finite() -> None:
     np.testing.assert_allclose(found, tapec.hessian(lambda x: np.sum((x[I] - x[J]) ** 2))(X), rtol=1e-12)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 2**20))
 def test_drawn_programs(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tapec.autodiff.inline import copy_into
@@ -16,6 +16,7 @@ from tapec.ir import Graph
 from tapec.ir.interpret import interpret
 from tapec.ops import Symbol
 from tests.autodiff.programs import close, draw_like, everything, graph_of, programs, slope
+from tests.selection import examples
 
 SEEDS = st.integers(0, 2**16)
 
@@ -33,7 +34,7 @@ def by_differences(graph: Graph, values: list[Any]) -> list[np.ndarray]:
     return [found[k][n] for n in range(len(graph.outputs)) for k in range(len(values))]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(programs(outputs=2), SEEDS, st.sampled_from(["reverse", "forward", "auto"]))
 def test_against_differences(graph: Graph, seed: int, mode: str) -> None:
     values = draw_like(np.random.default_rng(seed), [i.type for i in graph.inputs])
@@ -42,7 +43,7 @@ def test_against_differences(graph: Graph, seed: int, mode: str) -> None:
         close(a, b)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(programs(outputs=1, complex_=True), SEEDS, st.sampled_from(["reverse", "forward"]))
 def test_complex_jacobians_are_gradients_of_each_element(graph: Graph, seed: int, mode: str) -> None:
     """TensorFlow's convention: the row of an output is its pullback of 1."""
@@ -57,7 +58,7 @@ def test_complex_jacobians_are_gradients_of_each_element(graph: Graph, seed: int
             close(np.asarray(whole)[place], row, 1e-10)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(programs(), SEEDS)
 def test_hessians_are_jacobians_of_gradients(graph: Graph, seed: int) -> None:
     def loss(*xs: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tapec.autodiff.batch import batch_graph
@@ -14,6 +14,7 @@ from tapec.autodiff.reverse import value_and_grad_graph, vjp_graph
 from tapec.ir import Graph
 from tapec.ir.interpret import interpret
 from tests.autodiff.programs import close, draw_like, everything, inner, programs, slope
+from tests.selection import examples
 
 SEEDS = st.integers(0, 2**16)
 
@@ -78,7 +79,7 @@ def test_complex_programs_too(graph: Graph, seed: int) -> None:
     check_dot(graph, seed)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(programs(), SEEDS)
 def test_forward_over_reverse_and_reverse_over_reverse(graph: Graph, seed: int) -> None:
     second = vjp_graph(graph, everything(graph))
@@ -86,7 +87,7 @@ def test_forward_over_reverse_and_reverse_over_reverse(graph: Graph, seed: int) 
     check_dot(second, seed)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(programs(), SEEDS)
 def test_reverse_over_forward_and_forward_over_forward(graph: Graph, seed: int) -> None:
     second = jvp_graph(graph, everything(graph))
@@ -105,7 +106,7 @@ def test_a_batch_is_its_examples(graph: Graph, seed: int, data: Any) -> None:
     check_batch(graph, seed, flags)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(programs(), SEEDS, st.data())
 def test_batches_of_derivatives_and_derivatives_of_batches(graph: Graph, seed: int, data: Any) -> None:
     for derived in (vjp_graph(graph, everything(graph)), jvp_graph(graph, everything(graph))):
@@ -117,7 +118,7 @@ def test_batches_of_derivatives_and_derivatives_of_batches(graph: Graph, seed: i
     check_dot(batched, seed)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(programs(), SEEDS)
 def test_batches_of_batches(graph: Graph, seed: int) -> None:
     flags = [True, *[False] * (len(graph.inputs) - 1)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tapec
@@ -18,6 +18,7 @@ from tapec.ir.interpret import interpret
 from tests.autodiff.programs import close, everything, graph_of
 from tests.autodiff.test_jacobian import by_differences
 from tests.properties import functions, has
+from tests.selection import examples
 
 
 def read(f: Any, n: int = 9) -> list[tuple[range, tuple[int, ...]]]:
@@ -64,7 +65,7 @@ def gradient_of(graph: Graph) -> Graph:
     return Graph(joint.inputs, joint.nodes, joint.outputs[1:])
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=5), st.integers(0, 2**16))
 def test_hessians_of_drawn_parts(sizes: list[int], seed: int) -> None:
     """Neighbours with gaps between them, in any order, some as numbers and some as matrices; beside a whole vector."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tapec.autodiff.coloring import column_colors, recovery, star_colors
@@ -17,6 +17,7 @@ from tapec.autodiff.sparsity import jacobian_pattern
 from tapec.ir import Graph
 from tapec.ir.interpret import interpret
 from tests.autodiff.programs import draw_like, graph_of, programs
+from tests.selection import examples
 
 SEEDS = st.integers(0, 2**16)
 
@@ -79,7 +80,7 @@ def test_exact(name: str) -> None:
         np.testing.assert_array_equal(pattern.toarray(), expected)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(programs(outputs=2, kinks=True), SEEDS)
 def test_nothing_is_missing(graph: Graph, seed: int) -> None:
     patterns, _ = jacobian_pattern(graph, range(len(graph.inputs)))
@@ -152,7 +153,7 @@ def test_known_colour_counts() -> None:
 # ---------------------------------------------------------------------------------------------------------------
 # entries
 # ---------------------------------------------------------------------------------------------------------------
-@settings(max_examples=40)
+@examples(40)
 @given(programs(kinks=True), SEEDS, st.sampled_from(["auto", "forward", "reverse"]))
 def test_entries_are_those_of_the_dense_jacobian(graph: Graph, seed: int, mode: str) -> None:
     made = sparse_jacobian_graph(graph, 0, mode)
@@ -185,7 +186,7 @@ def test_entries_of_hessians(f: Any, colors: int) -> None:
     np.testing.assert_allclose(found, dense, rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(programs(), SEEDS)
 def test_entries_of_drawn_hessians(graph: Graph, seed: int) -> None:
     from tapec.autodiff.inline import copy_into

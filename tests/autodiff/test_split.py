@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tapec.autodiff.forward import jvp_graph
@@ -13,9 +13,10 @@ from tapec.autodiff.split import split
 from tapec.ir import Graph
 from tapec.ir.interpret import interpret
 from tests.autodiff.programs import draw_like, graph_of, programs
+from tests.selection import examples
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(programs(outputs=2, complex_=True), st.integers(0, 2**16))
 def test_both_parts_together_are_the_whole(graph: Graph, seed: int) -> None:
     n, m = len(graph.inputs), len(graph.outputs)
