@@ -65,7 +65,7 @@ def test_run_lists_functions_and_tape_gradients(tapec_process, script):
 
 def test_run_shows_and_exports(tapec_process, script):
     shown = tapec_process("run", "--show", "energy*", "script.py").out
-    assert "def energy_value_and_grad(a):" in shown and "loss_grad" not in shown
+    assert "def energy_value_and_grad(a):" in shown and "loss_grad" not in shown  # after what the script prints
     assert tapec_process("run", "--show", "missing", "script.py").code == 2
     assert tapec_process("run", "--export", "out", "script.py").code == 0
     assert sorted(p.name for p in (script.parent / "out").iterdir()) == ["energy_value_and_grad.py", "loss_grad.py"]
@@ -92,7 +92,7 @@ def test_a_script_that_fails_shows_its_own_traceback(tapec_process, script):
     assert "compiled 2 functions" in result.out
 
 
-def test_an_error_of_ours_inside_a_script_shows_no_frame_of_ours(tapec_process, script):
+def test_an_error_in_a_script_shows_no_frame_of_ours(tapec_process, script):
     result = tapec_process("run", "script.py", "bad")
     assert result.code == 1
     assert "TypeError" in result.err and "/tapec/" not in result.err
@@ -125,7 +125,7 @@ def test_an_exported_module_runs_without_tapec(tapec, model):
     assert np.allclose(eval(run.stdout), module.grad(user.loss)(*user.loss.example_args))
 
 
-def test_a_module_that_cannot_be_written_is_told_without_a_line_of_the_function(tapec, model):
+def test_a_module_that_cannot_be_written_is_told(tapec, model):
     result = tapec("export", "model.py:loss", "-o", "missing/shipped.py")
     assert result.code == 2 and result.err == "tapec export: missing/shipped.py: No such file or directory\n"
 

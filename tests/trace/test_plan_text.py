@@ -1,11 +1,24 @@
 """The functions that follow plans, as they are written out."""
 
+import ast
+
 from tapec.trace import plan_text
 from tapec.trace.plan_text import Line, Text, written
+from tests.properties import calls, has, names, nodes
 
 
 def text(*args):
     return "\n".join(plan_text._function(Text(*args)))
+
+
+def made_of(*args):
+    """Return the code of a function that follows a plan."""
+    return "def make():\n" + text(*args)
+
+
+def asked(code):
+    """Return what the `if` statements ask whether operands are recorded."""
+    return [n.test for n in nodes(code, ast.If) if has(n.test, "_._mark is mark")]
 
 
 def test_the_one_that_the_module_shows():
@@ -14,56 +27,54 @@ def test_the_one_that_the_module_shows():
     assert text(2, 0, (), lines, (3,), (None,), False) == shown + "\n    return follow"
 
 
-def test_one_op_of_one_operand_records_the_operands_as_they_came():
-    made = text(1, 0, (), (Line((0,), (1,), (), (), False, True),), (1,), (0,), False)
-    assert "append((o0, operands, p0, x1, code, offset))" in made
-    assert "share(x1, operands[0], s0)" in made
+def test_one_op_of_one_operand_records_its_operands():
+    made = made_of(1, 0, (), (Line((0,), (1,), (), (), False, True),), (1,), (0,), False)
+    assert has(made, "append((o0, operands, p0, x1, code, offset))") and has(made, "share(x1, operands[0], s0)")
 
 
-def test_one_op_of_several_operands_looks_whether_arrays_have_changed():
-    made = text(2, 0, (), (Line((0, 1), (2,), (), (), False, True),), (2,), (None,), False)
-    assert "if type(a1) is ndarray: a1 = rec.log.seen(a1)" in made
-    assert "(type(a0) is Tensor and a0._mark is mark or type(a1) is Tensor and a1._mark is mark)" in made
+def test_one_op_of_several_operands_looks_for_changed_arrays():
+    made = made_of(2, 0, (), (Line((0, 1), (2,), (), (), False, True),), (2,), (None,), False)
+    assert has(made, "if type(a1) is ndarray: a1 = rec.log.seen(a1)")
+    assert has(made, "type(a0) is Tensor and a0._mark is mark or type(a1) is Tensor and a1._mark is mark")
 
 
 def test_of_what_each_op_hangs_on_one_must_be_watched():
     own = (Line((0,), (2,), (), (), False, True), Line((1,), (3,), (), (), False, True))
-    made = text(2, 0, (), (*own, Line((2, 3), (4,), (), (), False, True)), (4,), (None,), False)
-    assert "(type(a0) is Tensor and a0._mark is mark) and (type(a1) is Tensor and a1._mark is mark):" in made
-    assert "seen" not in made
+    made = made_of(2, 0, (), (*own, Line((2, 3), (4,), (), (), False, True)), (4,), (None,), False)
+    (condition,) = asked(made)
+    for name in ("a0", "a1"):
+        assert has(condition, f"type({name}) is Tensor and {name}._mark is mark")
+    assert not nodes(condition, ast.Or) and not calls(made, "seen")
 
 
 def test_what_hangs_on_no_operand_is_not_recorded():
     lines = (Line((1,), (2,), (), (), False, False), Line((0, 2), (3, 4), (4,), (4,), True, True))
-    made = text(1, 1, (1,), lines, (3,), (None,), True)
-    assert "o0" not in made
-    assert "append((o1, (a0, v2), p1, (x3, h4), code, offset))" in made
-    assert "return arrange([x3])" in made
+    made = made_of(1, 1, (1,), lines, (3,), (None,), True)
+    assert "o0" not in names(made) and has(made, "append((o1, (a0, v2), p1, (x3, h4), code, offset))")
+    assert has(made, "return arrange([x3])")
 
 
-def test_what_hangs_on_plain_operands_is_not_recorded_unless_they_are_tensors():
+def test_what_hangs_on_plain_operands_is_not_recorded():
     lines = (Line((1,), (2,), (), (), False, False), Line((0, 2), (3,), (), (), False, True))
-    made = text(2, 0, (), lines, (3,), (None,), False)
-    assert "(type(a0) is Tensor and a0._mark is mark) and (type(a1) is not Tensor or a1._mark is None):" in made
-    beside, both = made.split("elif ")
-    assert "if type(v2) is ndarray and v2.base is not None: v2 = v2.copy()" in beside
-    assert "o0" not in beside and "append((o1, (a0, v2), p1, x3, code, offset))" in beside
-    assert "(type(a1) is Tensor and a1._mark is mark):" in both and ".copy()" not in both
-    assert "append((o0, (a1,), p0, v2, code, offset))" in both
-    alone = text(2, 0, (), lines[:1], (2,), (None,), False)
-    assert "if rec.trace is not None or type(a1) is Tensor:" in alone
-    assert "append" not in alone
+    made = made_of(2, 0, (), lines, (3,), (None,), False)
+    beside, both = [n for n in nodes(made, ast.If) if has(n.test, "_._mark is mark")]
+    assert has(beside.test, "type(a0) is Tensor and a0._mark is mark")
+    assert has(beside.test, "type(a1) is not Tensor or a1._mark is None")
+    assert has(beside.body, "if type(v2) is ndarray and v2.base is not None: v2 = v2.copy()")
+    assert "o0" not in names(beside.body) and has(beside.body, "append((o1, (a0, v2), p1, x3, code, offset))")
+    assert beside.orelse == [both] and has(both.test, "type(a1) is Tensor and a1._mark is mark")
+    assert has(both, "append((o0, (a1,), p0, v2, code, offset))") and not calls(both, "copy")
+    alone = made_of(2, 0, (), lines[:1], (2,), (None,), False)
+    assert has(alone, "rec.trace is not None or type(a1) is Tensor") and not calls(alone, "append")
 
 
 def test_what_is_made_of_nothing_is_for_traced_functions():
-    made = text(1, 0, (), (Line((), (1,), (), (), False, False),), (1,), (None,), False)
-    assert "if rec.trace is not None:" in made
-    assert "append" not in made
+    made = made_of(1, 0, (), (Line((), (1,), (), (), False, False),), (1,), (None,), False)
+    assert has(made, "rec.trace is not None") and not calls(made, "append")
 
 
 def test_a_result_may_be_an_operand_itself():
-    made = text(2, 0, (), (), (1,), (None,), False)
-    assert "return operands[1]" in made
+    assert has(made_of(2, 0, (), (), (1,), (None,), False), "return operands[1]")
 
 
 def test_equal_texts_are_compiled_once():
