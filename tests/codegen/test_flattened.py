@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tapec.codegen import flattened
 from tapec.codegen.helpers import helper_text
 from tests.codegen.kit import check, gradient_of, graph_of
 from tests.properties import allocates, call_count, calls, has
@@ -50,13 +51,19 @@ def test_one_read_twice():
     "f",
     [
         lambda x, i, j: np.sin(x[i, j]),  # by one alone
-        lambda x, i, j: np.sin(x[i[:4000], j[:4000]]) * x[i[:4000], j[:4000]],  # few
         lambda x, i, j: np.sin(x[i[:200, None], j[:50]]) * x[i[:200, None], j[:50]] ** 2,  # of a grid
         lambda x, i, j: np.sin(x[:, i % 40]) * x[:, j],
     ],
 )
 def test_others_go_by_their_arrays(f):
     assert not calls(check(graph_of(f, X, I, J), X, I, J), "elements_at")
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_few_go_by_their_arrays(many, monkeypatch):
+    monkeypatch.setattr(flattened, "MANY", I.size + (not many))
+    compiled = check(graph_of(lambda x, y, i, j: x[i, j] * y[i, j], X, X + 1, I, J), X, X + 1, I, J)
+    assert calls(compiled, "elements_at") == many
 
 
 def test_what_is_added_to_other_cotangents_goes_there():
