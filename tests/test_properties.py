@@ -1,6 +1,7 @@
 """The properties of generated source that tests assert on: where each is true, and where it is not."""
 
 import ast
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,6 +117,49 @@ def test_what_was_compiled_is_read_as_its_text():
     assert p.calls(compiled, "np.exp") and p.calls(compiled.source, "np.exp")
     assert p.calls(tapec.compile(np.exp).source(np.ones(3)), "np.exp")
     assert p.calls(ast.parse("np.exp(x)"), "np.exp")
+
+
+def looked_for(node):
+    """Return what a comparison or call looks for, and where, if it is one that looks for something in a text."""
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        return node.left, node.comparators[0]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+        if node.func.attr in ("count", "index", "partition", "split", "startswith"):
+            return node.args[0], node.func.value
+    return None, None
+
+
+def is_fragment(wanted):
+    """Tell whether this is a piece of code; what begins with `#` is a comment, and line breaks are layout."""
+    return isinstance(wanted, ast.JoinedStr) or (
+        isinstance(wanted, ast.Constant) and isinstance(wanted.value, str) and wanted.value[:1] not in ("#", "\n")
+    )
+
+
+def fragments(text):
+    """Return the lines of a test that look for a piece of code in generated text, but for those that say `comment`."""
+    lines, found = text.splitlines(), []
+    for node in ast.walk(ast.parse(text)):
+        wanted, place = looked_for(node)
+        place = place.func if isinstance(place, ast.Call) else place
+        is_source = isinstance(place, (ast.Name, ast.Attribute)) and ast.unparse(place).endswith("source")
+        if is_source and is_fragment(wanted) and "comment" not in lines[node.lineno - 1]:
+            found.append(lines[node.lineno - 1].strip())
+    return found
+
+
+def test_fragments_are_found():
+    look = ["'np.exp(' in compiled.source", "'x' not in f.source(x)", "source.count('for ')", "f'{x}' in source"]
+    assert [fragments(f"assert {line}") for line in look] == [[f"assert {line}"] for line in look]
+    for line in ("'# x' in source", "'x' in names(source)", "'x' in source  # a comment", "calls(source, 'np.exp')"):
+        assert fragments(f"assert {line}") == []
+
+
+def test_no_test_looks_for_fragments_of_generated_text():
+    """The golden functions and the pages are the only exact text: see tests/regenerate.py."""
+    root = Path(__file__).parent
+    found = {str(p.relative_to(root)): fragments(p.read_text(encoding="utf-8")) for p in root.rglob("*.py")}
+    assert not {name: lines for name, lines in found.items() if lines}
 
 
 def test_a_function_whose_source_is_a_method_is_an_error():

@@ -205,7 +205,7 @@ def test_variadic_and_keyword_arguments(tmp_path):
     assert exported(1.0, 2.0, 3.0) == 12.0
 
 
-def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path):
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
     f = tapec.compile(lambda x: x * 2)
     for path in (tmp_path / "missing" / "m.py", tmp_path):
         with pytest.raises(OSError) as caught:

@@ -15,7 +15,7 @@ from tapec.ir import OPS
 from tapec.ops.array import apply
 from tests.ops.cases import cases
 from tests.ops.test_conformance import TESTED
-from tests.properties import entry, functions
+from tests.properties import functions
 
 W = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]])
 V = np.array([0.3, -1.2, 0.8])
@@ -340,7 +340,7 @@ def test_source_shows_each_function_that_ran(at_first_sight):
 def test_source_before_it_ran_is_of_the_whole(at_first_sight):
     tape, y, x = slope(4)
     source = tape.source(y, x)
-    assert entry(source).name == "gradient" and "back_through" not in source
+    assert functions(source).keys() <= {"gradient", "gradient_arrays"}
     tape.gradient(y, x)
     assert tape.source(y, x) == source
 

@@ -251,7 +251,7 @@ def test_a_used_tape_holds_no_tensor():
     assert alive() is None
 
 
-def test_a_persistent_tape_holds_its_tensors_until_it_is_gone():
+def test_a_persistent_tape_holds_its_tensors():
     x = constant(np.ones(3))
     with GradientTape(persistent=True) as tape:
         tape.watch(x)

@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tests.ops.derivatives import differences
-from tests.properties import allocates
+from tests.properties import allocates, statements
 
 N = 7
 X = np.random.default_rng(0).standard_normal(N) + 0.1
@@ -86,8 +86,8 @@ def test_many_steps_of_a_stencil(jacobian, steps):
     assert np.allclose(jacobian(diffused(steps))(x), differences(diffused(steps), x), rtol=1e-7, atol=1e-8)
 
 
-def test_code_grows_with_the_steps_of_a_stencil_and_no_faster():
+def test_code_grows_with_the_steps_of_a_stencil():
     x = np.linspace(0.2, 0.9, 12)
     curvature = [tapec.jacrev(tapec.grad(lambda x, n=n: np.sum(diffused(n)(x) ** 2))) for n in (4, 6, 8)]
-    lines = [len(f.source(x).splitlines()) for f in curvature]
-    assert lines[2] - lines[1] < 1.5 * (lines[1] - lines[0])
+    few, more, most = [len(statements(f.source(x))) for f in curvature]
+    assert most - more < 1.5 * (more - few)

@@ -156,7 +156,7 @@ def passes_by(f):
     """Does nothing of the gradient ask where the maximum was?"""
     gradient = tapec.grad(f)
     gradient(X)
-    return "==" not in gradient.source(X)
+    return not has(gradient.source(X), "_ == _") and not calls(gradient.source(X), "equal")
 
 
 @pytest.mark.parametrize("f", CANCELS)

@@ -253,7 +253,7 @@ def test_it_runs_again_in_the_first_call_alone():
 
 
 @pytest.mark.parametrize("recorded", ["traced", "on a tape"])
-def test_parts_that_were_read_do_not_hold_what_the_array_was_at_each_step(recorded):
+def test_parts_that_were_read_hold_no_earlier_array(recorded):
     def f(x):
         u = np.zeros((61, 4000), like=x)
         u[0] = 1.0
@@ -353,7 +353,7 @@ def test_who_is_refused_has_drawn_what_the_function_draws(f, seed, draw):
     assert draw() == expected
 
 
-def test_what_changes_the_state_that_it_reads_runs_no_more_often():
+def test_a_function_that_changes_its_state_runs_once():
     class Counter:
         n = 0
 
@@ -415,7 +415,7 @@ def picky(x):
         (picky, KeyError, "nothing above zero"),
     ],
 )
-def test_errors_that_it_raises_with_plain_numbers_are_its_own(f, kind, said):
+def test_errors_of_plain_numbers_come_through(f, kind, said):
     with pytest.raises(kind, match=said) as told:
         tapec.grad(f)(X)
     error = told.value
