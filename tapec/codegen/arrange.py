@@ -16,7 +16,7 @@ from tapec.codegen.order import in_order
 from tapec.codegen.pattern import CARRIED, OWN, SAME, Loop, Walk
 from tapec.codegen.plan import is_view
 from tapec.codegen.repeats import find_loops
-from tapec.ir import INPUT, Graph, Node, constant, input_node, prune
+from tapec.ir import INPUT, Graph, Node, input_node, prune
 from tapec.ir.types import type_of
 from tapec.tuples import NamedTuple
 
@@ -26,14 +26,13 @@ MOST = 4  # steps in the middle of a loop of which others read something: with m
 EACH = 8  # unless it spares so many operations for each value that they read
 
 
-Lists = Sequence[Sequence[Node | None]]  # the elements of arrays, row by row; None where nobody reads one
-
-
 class Given(NamedTuple):
-    """An input: its name, and how many columns it has if it may be read by rows."""
+    """An input whose elements are known: its name, how many columns it has if it may be read by rows, and its elements,
+    row by row; None where nobody reads one."""
 
     name: str
     columns: int
+    elements: Sequence[Node | None]
 
 
 class Arranged(NamedTuple):
@@ -46,14 +45,12 @@ class Arranged(NamedTuple):
     rows: set[int]
 
 
-def arranged(graph: Graph, least: int, groups: Lists = (), given: Sequence[Given] = ()) -> Arranged | None:
-    """The program with loops, where they spare so many operations; `groups` are the elements of the inputs."""
-    if len(graph.nodes) < least:
-        return None
+def arranged(graph: Graph, least: int, given: Sequence[Given] = ()) -> Arranged | None:
+    """The program with loops, where they spare so many operations; `given` are the inputs on floats."""
     graph = prune(graph)
-    loops = find_loops(graph, groups)
+    loops = find_loops(graph, [x.elements for x in given])
     while sum(map(spared, loops)) >= least:
-        arranger = _Arranger(graph, groups, given, loops)
+        arranger = _Arranger(graph, given, loops)
         found = arranger.arranged()
         lost = arranger.lost | {x for x, read in arranger.single.items() if is_taken_apart(x, read)}
         if not lost:
@@ -83,30 +80,23 @@ class _Arranger(Collector):
     it is one value of several. `length` is how long each list is.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        groups: Lists,
-        given: Sequence[Given],
-        loops: list[Loop],
-    ):
+    def __init__(self, graph: Graph, given: Sequence[Given], loops: list[Loop]):
         self.graph = graph
         self.blocks = {loop: Block(loop) for loop in loops}
         self.home = homes_of(loops)
         joined = {i for n in self.graph.nodes if n.op.name in JOINING for i in n.inputs if i in self.home}
         self.joined = {(loop, p) for loop, _, p in map(self.home.__getitem__, joined)}  # of these arrays are made
-        self.groups = groups
         self.given = given
         walks = [w for loop in loops for w in loop.walks if type(w.base) is int]
         self.lists = {g: input_node("", LIST) for g in sorted({w.base for w in walks})}
         across = {w.base for w in walks if abs(w.stride) != given[w.base].columns}
-        self.columns = {g: 0 if g in across or given[g].columns < 2 else given[g].columns for g in self.lists}
-        self.element = {e: (g, k) for g in self.lists for k, e in enumerate(groups[g]) if e is not None}
+        self.columns = {g: 0 if g in across else given[g].columns for g in self.lists}
+        self.element = {e: (g, k) for g in self.lists for k, e in enumerate(given[g].elements) if e is not None}
         self.found: dict[Node, Node] = {}
         self.items: dict[tuple[str, Node], Node] = {}
         self.tuples: dict[tuple[str, ...], Node] = {}
         self.along: dict[tuple[Node, ...], Node] = {}  # lists of inputs
-        self.length = {values: len(groups[g]) // (self.columns[g] or 1) for g, values in self.lists.items()}
+        self.length = {values: len(given[g].elements) // (self.columns[g] or 1) for g, values in self.lists.items()}
         self.picked: dict[tuple[Node, int], list[Node | None]] = {}
         self.seen: list[Node] = []  # views in steps that are looked up outside too
         self.single: dict[Loop, set[tuple[int, int]]] = {}  # what is read alone of steps in the middle
@@ -179,10 +169,7 @@ class _Arranger(Collector):
                     walking[w] = seen
         for other, ws in steps.items():
             groups = aligned(other, [(w, loop.walks[w]) for w in ws], len(loop.steps), self.joined)
-            if groups is None:
-                self.lost.add(loop)
-                walking.update({w: input_node("", other.pattern[loop.walks[w].base[1]].type) for w in ws})
-            for (start, stride), found in groups or ():
+            for (start, stride), found in groups:
                 producer = self.blocks[other]
                 members = sorted(found, key=lambda m: (not m[2], m[1]))
                 elements = [producer.element(p, early) for _, p, early in members]
@@ -215,9 +202,7 @@ class _Arranger(Collector):
         return target
 
     def number_of(self, numbers: tuple[float, ...], block: Block) -> Node:
-        """What stands for a number that is another in each step, or of another node."""
-        if len(set(map(repr, numbers))) == 1:
-            return constant(numbers[0])
+        """What stands for a number that is another in each step."""
         found = counted(numbers, block)
         if found is None:
             found = input_node("c", type_of(numbers[0]))

@@ -123,12 +123,10 @@ def is_one_pass(node: Node) -> bool:
     return plain and [i.type.shape for i in node.inputs if i.type.shape] == [node.type.shape]
 
 
-def aligned(
-    other: Loop, walks: list[tuple[int, Walk]], count: int, joined: Container[tuple[Loop, int]]
-) -> list[Any] | None:
+def aligned(other: Loop, walks: list[tuple[int, Walk]], count: int, joined: Container[tuple[Loop, int]]) -> list[Any]:
     """Walks along another loop, in groups that read the same of its steps at once: which step first, and the distance;
-    and of each walk its number, its place, and whether it reads what that step finds. None where one reads both what
-    the first step finds and what the last one makes. Of places that are `joined` there is a list of what steps make.
+    and of each walk its number, its place, and whether it reads what that step finds. Of places that are `joined` there
+    is a list of what steps make. No walk reads both what the first step finds and what the last one makes.
     """
     steps = len(other.steps)
     rest: dict[int, dict[tuple[int, int], tuple[int, int, bool]]] = {}
@@ -140,8 +138,6 @@ def aligned(
         if (p, 1) in other.first and least >= 1:
             made = {(walk.start - 1, walk.stride): (w, p, False)}
             ways = {**made, **ways} if (other, p) in joined else {**ways, **made}
-        if not ways:
-            return None
         rest[w] = ways
     groups = []
     while rest:

@@ -229,8 +229,8 @@ def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Ar
     from tapec.codegen.arrange import Given, arranged
 
     shapes = [i.type.shape for i in graph.inputs]
-    rows = [s[1] if len(s) == 2 and s[1] <= MATRIX else 0 for s in shapes]
-    return arranged(program.graph, LEAST, program.inputs, [Given(p, n) for p, n in zip(params, rows)])
+    rows = [s[1] if len(s) == 2 and 1 < s[1] <= MATRIX else 0 for s in shapes]
+    return arranged(program.graph, LEAST, list(map(Given, params, rows, program.inputs)))
 
 
 def with_arrays(

@@ -49,14 +49,9 @@ def find_loops(graph: Graph, groups: Sequence[Sequence[Node | None]]) -> list[Lo
 
 class _Finder:
     def __init__(self, graph: Graph, groups: Sequence[Sequence[Node | None]]):
-        nodes = graph.nodes
-        self.ends = {*graph.outputs, *[i for n in nodes if n.op.kind == "creation" for i in n.inputs]}
-        self.nodes = [n for n in nodes if n.op is not CONSTANT and n.op.kind != "creation"]
+        self.nodes = [n for n in graph.nodes if n.op is not CONSTANT and n.op.kind != "creation"]
         self.index = {n: k for k, n in enumerate(self.nodes)}
-        self.readers = cache(partial(readers_of, self.nodes))  # most loops end without a look at them
         self.kinds = kinds_of(self.nodes)
-        self.known = {(kind, n.inputs): n for n, kind in self.kinds.items()}
-        self.whole = {n.value: n for n in nodes if n.op is CONSTANT and type(n.value) is int}
         self.sequences: dict[Any, Sequence[Node | None]] = dict(enumerate(groups))
         self.place: dict[Node, tuple[Any, int]] = {}  # which element of which sequence
         self.used: set[Node] = set()
@@ -65,6 +60,17 @@ class _Finder:
             self.sequences["inputs"] = graph.inputs
         for g, group in self.sequences.items():
             self.place.update({e: (g, k) for k, e in enumerate(group) if e is not None})
+        self.program = Program(
+            self.nodes,
+            self.index,
+            self.kinds,
+            {(kind, n.inputs): n for n, kind in self.kinds.items()},
+            self.sequences,
+            {n.value: n for n in graph.nodes if n.op is CONSTANT and type(n.value) is int},
+            {*graph.outputs, *[i for n in graph.nodes if n.op.kind == "creation" for i in n.inputs]},
+            self.used,
+            cache(partial(readers_of, self.nodes)),  # most loops end without a look at them
+        )
 
     def loops(self) -> list[Loop]:
         """Where a stretch repeats, and no loop is found, that may walk along one that is found later; till then what
@@ -183,18 +189,7 @@ class _Finder:
             sources.append(read)
         keys = [key for read in sources for kind, key in read if kind == CARRIED]
         carried = {(p, d): self.nodes[middle - d * period + p] for p, last in keys for d in range(1, last + 1)}
-        program = Program(
-            self.nodes,
-            self.index,
-            self.kinds,
-            self.known,
-            self.sequences,
-            self.whole,
-            self.ends,
-            self.used,
-            self.readers,
-        )
-        grown = Growing(seed, carried, sources, list(walks), program, middle)
+        grown = Growing(seed, carried, sources, list(walks), self.program, middle)
         along = grown_along(grown)
         if any([walk.is_whole(len(grown.steps)) for walk in along]):
             grown.drop_first()
