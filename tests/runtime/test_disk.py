@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -475,6 +477,50 @@ def test_another_version_is_another_key(folder, monkeypatch):
     f = wave()
     f(X)
     assert f.cache_info().loaded == 0 and len(entries(folder)) == 2
+
+
+def test_the_digest_depends_on_names_and_contents_of_python_files(tmp_path):
+    def digest(files):
+        folder = tmp_path / "package"
+        shutil.rmtree(folder, ignore_errors=True)
+        for name, content in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content)
+            os.utime(folder / name, (1, 1))  # an installer may give all files the same time
+        return key.digest_of_files(str(folder))
+
+    first = digest({"a.py": "x = 1", "inner/b.py": ""})
+    assert digest({"inner/b.py": "", "a.py": "x = 1", "__pycache__/a.py": "", "py.typed": ""}) == first
+    assert len({first, digest({"a.py": "x = 2", "inner/b.py": ""}), digest({"a.py": "x = 1", "b.py": ""})}) == 3
+
+
+def test_a_changed_file_of_an_installed_package_is_another_key(folder, tmp_path):
+    """Code written before an update that keeps the version is not taken for the updated package's own."""
+    place = tmp_path / "site-packages"
+    shutil.copytree(Path(tapec.__path__[0]), place / "tapec", ignore=shutil.ignore_patterns("__pycache__"))
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import numpy as np, tapec\n"
+        f"assert tapec.__file__.startswith({str(place)!r})\n"
+        "f = tapec.grad(lambda x: np.sum(np.sin(x)))\n"
+        "f(np.ones(3))\n"
+        "print(f.cache_info().loaded)\n"
+    )
+
+    def loaded():
+        environment = {**os.environ, "PYTHONPATH": str(place), "TAPEC_CACHE_DIR": str(folder)}
+        words = [sys.executable, str(program)]
+        run = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+        return int(run.stdout)
+
+    assert [loaded(), loaded()] == [0, 1]
+    changed = place / "tapec" / "errors.py"
+    state = changed.stat()
+    before = changed.read_text()
+    changed.write_text(before.replace(" the ", " THE ", 1))
+    os.utime(changed, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert changed.stat().st_size == state.st_size and changed.read_text() != before
+    assert [loaded(), loaded()] == [0, 1]
 
 
 # -- many at once --------------------------------------------------------------------------------------------------
