@@ -12,7 +12,7 @@ from tapec.api.first_sight import place_of
 from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
 from tapec.api.structures import Structure, structure_of
-from tapec.trace.idle import free_among, is_free, large_values, let_go
+from tapec.trace.idle import can_be_ceded, free_unheld, large_values
 from tapec.trace.recorder import current
 from tapec.trace.tensor import Tensor, wrap
 
@@ -153,22 +153,24 @@ def whole(request: Request) -> Segment:
 def _whole(forward: Forward, request: Request) -> Segment:
     given = (request.seeds is not None,) * len(request.targets)
     large = large_values(request.log)
-    free = free_among(large, request.log) if request.is_last else ()
-    made = segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request), free=free)
-    made.idle = tuple([value for value in large if value.slot not in made.needs])
+    ceded = [value for value in large if can_be_ceded(request.log, value)] if request.is_last else ()
+    made = segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request), ceded=ceded)
+    made.unread = tuple([value for value in large if value.slot not in made.needs])
     return made
 
 
 def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> tuple[Segment, dict[int, Any]]:
-    """Run the code of a gradient; gives what ran, and what it found. Where nobody asks for more, large values go before
-    that; those that the code takes may be written over."""
+    """Run the code of a gradient; gives what ran, and what it found.
+
+    Where nobody can ask for more, the large values that the code does not read are freed before it runs, and it may
+    write over those that it reads.
+    """
     last = is_last(tape)
-    if code.ceded:
-        code = fitting(code, log, last)
+    code = fitting(code, log, last)
     if not last:
         return code, run(code, log, seeds)
-    let_go(log, code.idle)
     try:
+        free_unheld(log, code.unread)
         return code, run(code, log, seeds, code.ceded)
     except BaseException:
         log.gone = True  # it goes on
@@ -181,8 +183,8 @@ def is_last(tape: Any) -> bool:
 
 
 def fitting(code: Segment, log: Any, last: bool) -> Segment:
-    """The same, if nobody needs what it may write over; else what leaves all values as they are."""
-    if not code.ceded or (last and all([is_free(log, v) for v in code.ceded])):
+    """The code itself if it may write over its ceded values, or else code that writes over nothing."""
+    if not code.ceded or (last and all([can_be_ceded(log, v) for v in code.ceded])):
         return code
     return code.lasting
 

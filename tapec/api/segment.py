@@ -21,7 +21,7 @@ from tapec.ops.copying import COPY
 from tapec.ops.indexing import GETITEM
 from tapec.runtime.build import Build
 from tapec.runtime.collector import resting_collector
-from tapec.trace.idle import Value, forget_value
+from tapec.trace.idle import Value, free
 from tapec.trace.recorder import Recorder, current
 from tapec.trace.tensor import Tensor, raw_value, record, wrap
 from tapec.tuples import NamedTuple
@@ -54,8 +54,8 @@ class Segment:
     `function` takes the values of the slots in `fetch`; `~k` in it is the k-th given cotangent. `gives` has, for each
     source that a path leads to, the number of an output, or `Rows`; `in_order` tells that these are all outputs, one
     after the other. `graph` is the same before any pass, and reads `reads`: an outer recording keeps it as one call.
-    `needs` are the slots whose values it takes, `idle` tells of large values of the log that it does not take. It may
-    write over the values that are `ceded`; `lasting` is the same without that.
+    `needs` are the slots whose values it reads, `unread` the large values of the log that it does not read. It may
+    write over the values that are `ceded`, which nobody else needs; `lasting` is the same code without that.
     """
 
     __slots__ = (
@@ -68,11 +68,11 @@ class Segment:
         "function",
         "gives",
         "graph",
-        "idle",
         "in_order",
         "needs",
         "reads",
         "span",
+        "unread",
     )
 
     def __init__(
@@ -82,37 +82,37 @@ class Segment:
         gives: dict[int, int | Rows],
         span: Span,
         forward: Forward,
-        free: Sequence[Value] = (),
+        ceded: Sequence[Value] = (),
     ):
         self.span = span
         self.gives = gives
         self.in_order = [*gives.values()] == [*range(len(graph.outputs))]
         self.graph, self.reads = _with_inputs(graph, origins, forward)
         self.forward: Graph | None = None
-        self.idle: tuple[Value, ...] = ()
+        self.unread: tuple[Value, ...] = ()
         self._lasting: Segment | None = None
-        self._build(free)
+        self._build(ceded)
 
-    def _build(self, free: Sequence[Value]) -> None:
+    def _build(self, ceded: Sequence[Value]) -> None:
         graph, gives = self.graph, self.gives
         rows = [slot for k in gives.values() if type(k) is Rows for _, slot in k.parts]
-        spare = {v.slot: v for v in free if v.slot not in rows}
+        may_write = {v.slot: v for v in ceded if v.slot not in rows}
         self.function: Callable[..., tuple[Any, ...]] = _nothing
         self.fetch: list[int] = []
         self.code: Any = None
         self.built: Build | None = None
         if graph.outputs:
-            ceded = {node for node, k in zip(graph.inputs, self.reads) if k in spare}
-            self.built = Build(graph, graph.name, whole=False, ceded=ceded)
+            written = {node for node, k in zip(graph.inputs, self.reads) if k in may_write}
+            self.built = Build(graph, graph.name, whole=False, ceded=written)
             self.fetch = [self.reads[k] for k in self.built.used]
             self.code = self.built.compiled
             self.function = self.code.function
-        self.ceded = tuple([spare[k] for k in self.fetch if k in spare])
+        self.ceded = tuple([may_write[k] for k in self.fetch if k in may_write])
         self.needs = {*self.fetch, *rows}
 
     @property
     def lasting(self) -> Segment:
-        """What it is when the values are needed any longer, or somebody else holds one of them."""
+        """The same stretch, compiled to write over nothing: for a log that goes on, or where somebody holds a value."""
         if not self.ceded:
             return self
         if self._lasting is None:
@@ -149,10 +149,10 @@ def _with_inputs(graph: Graph, origins: dict[Node, int], forward: Forward) -> tu
     return graph, list(reads.values())
 
 
-def segment(forward: Forward, span: Span, name: str, rows: bool = True, free: Sequence[Value] = ()) -> Segment:
-    """Differentiate and compile a stretch, which may write over these values. For `rows` see `Derivation`."""
+def segment(forward: Forward, span: Span, name: str, rows: bool = True, ceded: Sequence[Value] = ()) -> Segment:
+    """Differentiate and compile a stretch, whose code may write over what is ceded. For `rows` see `Derivation`."""
     derived = Derivation(forward, span, rows)
-    made = Segment(derived.graph(name), derived.origins, derived.gives, span, forward, free)
+    made = Segment(derived.graph(name), derived.origins, derived.gives, span, forward, ceded)
     ends = [forward.slots[k] for k in span.targets]
     nodes = forward.stretches()[span.stretch]
     made.forward = prune(Graph(forward.leaves, nodes, ends, "forward"))
@@ -160,9 +160,9 @@ def segment(forward: Forward, span: Span, name: str, rows: bool = True, free: Se
 
 
 def run(
-    segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None, free: Sequence[Value] = ()
+    segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None, ceded: Sequence[Value] = ()
 ) -> dict[int, Any]:
-    """Cotangents by slot. Whatever records now, records all of it as one call. The log lets go of what is `free`."""
+    """Compute cotangents by slot. Whatever records now, records it as one call. The log no longer has what is ceded."""
     if log.large:
         log.check_large(segment.needs)
     rec = current()
@@ -171,8 +171,8 @@ def run(
         given = [*map(values.__getitem__, segment.fetch)]
     else:
         given = [values[k] if k >= 0 else seeds[~k]._value for k in segment.fetch]
-    for value in free:
-        forget_value(log, value)
+    for value in ceded:
+        free(log, value)
     out = [*map(wrap, segment.function(*given))]
     if rec is not None and segment.reads:
         inputs = tuple([_as_recorded(log, k, rec) if k >= 0 else seeds[~k] for k in segment.reads])  # type: ignore[index]

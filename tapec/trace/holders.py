@@ -5,7 +5,6 @@ Comes in: the recording of a run that is over.  Goes out: `held_elsewhere`.  Mus
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from functools import cache
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapec.trace.log import Log
+from tapec.trace.references import others
 from tapec.trace.run import run_traced
 from tapec.trace.snapshot import WHOLE
 from tapec.trace.structure import flatten
@@ -28,7 +28,7 @@ def held_elsewhere(log: Log, results: list[Any]) -> set[int]:
     for k, x in arrays.items():
         if isinstance(x.base, np.ndarray):
             recorded = id(x.base) in arrays
-            if id(x.base) in held if recorded else sys.getrefcount(x.base) > views[id(x.base)] + 1:
+            if id(x.base) in held if recorded else others([x.base], 0) > views[id(x.base)]:
                 held.add(k)
     return held
 
@@ -39,7 +39,7 @@ def _counted(log: Log, results: list[Any]) -> tuple[dict[int, np.ndarray], dict[
     uses.update(map(id, results))
     arrays = {id(x): x for entry in log.records for x in entry[1] if type(x) is np.ndarray}
     views = _views(arrays)
-    return arrays, {k: sys.getrefcount(x) - uses[k] - views[k] for k, x in arrays.items()}
+    return arrays, {k: others(arrays, k) - uses[k] - views[k] for k, x in arrays.items()}
 
 
 def _views(arrays: dict[int, np.ndarray]) -> Counter[int]:
