@@ -274,7 +274,7 @@ def _new_piece(key: tuple[Any, ...], step: Step, given: tuple[bool, ...]) -> Pie
 def _made(step: Step, given: tuple[bool, ...]) -> Piece:
     """The gradient of a recording of this operation alone."""
     log = Log()
-    log.append(step.entry)
+    log.records.append(step.entry)
     log.scan()
     [(entry, places, slot)] = log.steps()
     written = dict(log.scalars) if entry[0].name in POWERS else {}

@@ -29,10 +29,9 @@ _NONE: dict[int, Any] = {}  # most logs have none
 
 
 class Gone(NamedTuple):
-    """What is left of a value that is held no longer; with the log, where somebody may still ask the tensor for it."""
+    """Stands where a value was that the log no longer holds."""
 
     type: Type
-    log: Any = None
 
 
 class Log:
@@ -44,9 +43,9 @@ class Log:
     what was given or found, the others were computed. Plain arrays may change in place after they were recorded:
     `seen` keeps what they held, `large` are the slots of those too large for that.
     Where the records are `known`, what a scan finds is known as well, and `index` and its kin are made when asked for.
-    `append` takes a record. `gone` tells that some values may be held no longer (see `idle`), which are computed again
-    when somebody asks for all `values`. `rules` are the gradient functions that calls brought with them, by the
-    identity of the calls' results: they hold values, and are no part of the structure.
+    `gone` tells that some values were freed by a gradient that failed (see `idle`): they are computed again when
+    somebody asks for all `values`. `rules` are the gradient functions that calls brought with them, by the identity of
+    the calls' results: they hold values, and are no part of the structure.
     """
 
     __slots__ = (
@@ -56,7 +55,6 @@ class Log:
         "_leaves",
         "_places",
         "_scanned",
-        "append",
         "given",
         "gone",
         "held",
@@ -70,7 +68,6 @@ class Log:
 
     def __init__(self) -> None:
         self.records: list[tuple[Any, ...]] = []
-        self.append: Callable[[tuple[Any, ...]], None] = self.records.append
         self.clear()
 
     def clear(self) -> None:

@@ -72,14 +72,14 @@ class Recorder:
             [tape] = tapes
             token = tape.token
             self.log = tape.log
-            self.append = tape.log.append
+            self.append = tape.log.records.append
             self.sinks: tuple[tuple[Token, Callable[[Any], None]], ...] = ((token, self.append),)
             self.mark = token.mark
             self.tokens = token.mark.tokens
             self.trace = tape if tape.is_trace else None
         else:
             self.parts: dict[frozenset[Token], Several] = {}
-            self.sinks = tuple([(t.token, t.log.append) for t in tapes])
+            self.sinks = tuple([(t.token, t.log.records.append) for t in tapes])
             self.tokens = frozenset([t.token for t in tapes])
             self.mark = Mark(self.tokens)
             self.trace = next((t for t in reversed(tapes) if t.is_trace), None)
