@@ -29,6 +29,16 @@ def peers() -> None:
             run(*w.args)
 
 
+def families() -> None:
+    from tests.benchmarks.families import WORKLOADS, by_tapec
+
+    for w in WORKLOADS:
+        args = w.args()
+        run = by_tapec(w, args)
+        for _ in range(3):
+            run(*args)
+
+
 def functions() -> None:
     import numpy as np
 
@@ -83,6 +93,7 @@ def kinds() -> None:
 GROUPS: dict[str, Callable[[], None]] = {
     "golden": golden,
     "peers": peers,
+    "families": families,
     "functions": functions,
     "tapes": tapes,
     "kinds": kinds,

@@ -1,0 +1,15 @@
+"""Twenty-two programs in six families, each with its derivative by hand. `WORKLOADS` has them all."""
+
+from tests.benchmarks.families import elementwise, gathers, higher_order, latency, matrices, scalar_loops
+from tests.benchmarks.families.workload import Task, Workload, by_hand, by_tapec
+
+__all__ = ["WORKLOADS", "Task", "Workload", "by_hand", "by_tapec"]
+
+WORKLOADS: tuple[Workload, ...] = (
+    *latency.WORKLOADS,
+    *scalar_loops.WORKLOADS,
+    *elementwise.WORKLOADS,
+    *matrices.WORKLOADS,
+    *higher_order.WORKLOADS,
+    *gathers.WORKLOADS,
+)
