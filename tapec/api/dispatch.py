@@ -154,11 +154,18 @@ def _text(takes: _Parameters, w: _Writer, program: Any, run: str) -> str:
     several = len(program.paths) > 1
     if several:
         w.space["_packs"] = [p.pack for p in program.paths]
+    counted = [p.count or _nothing for p in program.paths]
+    counts = any([p.count is not None for p in program.paths])
+    w.space |= {"_counts": counted} if counts else {}
     found = "_packs[int(r[-1])](r)" if several else result_text(tree, leaves, w)
     if found == f"({', '.join([f'r[{k}]' for k in range(len(program.paths[0].target.outputs))])})":
         found = "r"  # the tuple of the outputs as they are
+    count = ["_counts[int(r[-1])]()" if several else "_counts[0]()"] * counts
     if program.branches:
-        after = [f"if r is None: {miss}", "_hits += 1", f"return {found}"]
+        after = [f"if r is None: {miss}", "_hits += 1", *count, f"return {found}"]
+    elif count:
+        lines = [*lines, "_hits += 1"]
+        after = [*count, f"return {found}"]
     else:
         lines = [*lines, "_hits += 1"]
         after = [] if found == "r" else [f"return {found}"]
@@ -181,6 +188,10 @@ def _text(takes: _Parameters, w: _Writer, program: Any, run: str) -> str:
         body = ["try:", *_indented(w.looks("raise KeyError")), caught, "else:", *_indented(body), miss]
     call = [f"def call({takes.text}):", "    nonlocal _hits", *_indented(body)]
     return "\n".join(["def road():", "    _hits = 0", *_indented(call), "    return call"])
+
+
+def _nothing() -> None:
+    """Of a path that counts nothing."""
 
 
 def _indented(lines: list[str]) -> list[str]:

@@ -136,6 +136,7 @@ def explanation(
         elif s.kind == "kept":
             what = f"an array of unknown origin: {s.node.type}"
             out.captured.append(f"{what} (changes in place are seen, rebinding is not)")
+    out.captured += [f"{at.label}: a counter, {by:+d} at each call" for at, by in path.increments]
     facts = [(p, v) for p, v in program.checks.values() if not isinstance(v, CodeType)]
     out.captured += [f"{p.label} = {_short(v)} (checked)" for p, v in facts]
     out.literals = literals(path.forward)

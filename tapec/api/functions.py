@@ -26,6 +26,7 @@ from tapec.ir.display import Source, rich
 from tapec.ops.control import CALL
 from tapec.ops.symbol import differs
 from tapec.runtime.collector import resting_collector
+from tapec.trace.counters import kept
 from tapec.trace.paths import TracedPath
 from tapec.trace.program import Program
 from tapec.trace.recorder import CURRENT, in_batch, in_making_batch
@@ -229,8 +230,11 @@ class CompiledFunction(Copied):
                         self._entries.popitem(last=False)
         return entry, call
 
-    def _try(self, program: Program, objects: list[Any], as_tensors: bool) -> Any:
-        """Run a program if what it relies on still holds; MISS when it does not, or the path is not known."""
+    def _try(self, program: Program, objects: list[Any], as_tensors: bool, counted: bool = False) -> Any:
+        """Run a program if what it relies on still holds; MISS when it does not, or the path is not known.
+
+        Counters were `counted` if the user's function itself has just run for this call.
+        """
         read = program.read(objects)
         if read is None:
             return MISS
@@ -240,7 +244,13 @@ class CompiledFunction(Copied):
         outputs = program.run([value_of(x) for x in read])
         if outputs is None:
             return MISS
-        return self._given(program.path_taken(outputs), read, outputs, as_tensors)
+        path = program.path_taken(outputs)
+        if path.count is not None:
+            if not counted:
+                path.count()
+            if rec is not None and rec.trace is not None:
+                rec.trace.once = f"it calls {self._name}, which counts {path.increments[0].path.label}"
+        return self._given(path, read, outputs, as_tensors)
 
     def _given(self, path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:
         """What the caller gets: tensors, where somebody records."""
@@ -288,7 +298,8 @@ class CompiledFunction(Copied):
             program = entry.program_now(objects) or self._new(Program, entry)
             entry.limit(program, objects, self._name)
             if entry.volatile is None:
-                found = self._try(self._add(entry, program, objects, recorded), objects, as_tensors)
+                grown = self._add(entry, program, objects, recorded)
+                found = self._try(grown, objects, as_tensors, counted=True)
                 if found is not MISS:
                     return found
                 # a guard on a nan, or captured state that another thread is changing
@@ -312,7 +323,8 @@ class CompiledFunction(Copied):
         recorded = run(() if refused else batched)
         only_looked = recorded.trace.volatile == LOOKED and recorded.trace.once is None
         if refused or (only_looked and self._making):
-            made = _as_good(partial(run, batched, making=True), recorded)
+            with kept(recorded.captures.increments):
+                made = _as_good(partial(run, batched, making=True), recorded)
             if made is not None:
                 recorded.let_go()
                 return made

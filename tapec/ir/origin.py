@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from tapec.tuples import NamedTuple
 
-__all__ = ["Place", "line_of", "place_of", "positions_of", "variable_for", "variable_of"]
+__all__ = ["Place", "augmented", "line_of", "place_of", "positions_of", "variable_for", "variable_of"]
 
 Origin = tuple[CodeType, int]
 Answer = TypeVar("Answer")
@@ -78,6 +78,23 @@ def positions_of(origin: Origin) -> tuple[Any, ...]:
     """First and last line, first and last column of an instruction: offsets vary, as Python adapts what often runs."""
     code, offset = origin
     return next(islice(code.co_positions(), offset // 2, None), (None, None, None, None))
+
+
+@remembered
+def augmented(origin: Origin) -> str:
+    """The operator, `+=` or another one, of the augmented assignment whose target stands there; empty where none does.
+
+    The source tells: the target reads and writes at one place, and no attribute of Python's says with which operator.
+    """
+    _, line, _, column = positions_of(origin)
+    if line is None or column is None:
+        return ""
+    following = linecache.getline(origin[0].co_filename, line).encode()[column:].split(b"=")
+    operator = following[0].strip() if len(following) > 1 else b""
+    return f"{operator.decode()}=" if operator in _OPERATORS else ""
+
+
+_OPERATORS = frozenset(b"+ - * / // % @ & | ^ >> << **".split())
 
 
 def _excerpt(file: str, line: int, end_line: int | None, column: int | None, end_column: int | None) -> str:

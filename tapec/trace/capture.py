@@ -22,6 +22,7 @@ import numpy as np
 from tapec.errors import warn_user
 from tapec.ops.define import as_data
 from tapec.trace.clones import Clones
+from tapec.trace.counters import Counters, Increment
 from tapec.trace.entropy import DRAWS
 from tapec.trace.facts import (
     ATOMS,
@@ -75,13 +76,14 @@ class Captures:
         self.checks: dict[str, tuple[Path, Any]] = {}
         self.originals: dict[int, Any] = {}
         self.clones = Clones(self)
+        self.counters = Counters()
+        self.increments: list[Increment] = []  # what calls add to counters
         self.compared = False  # are there arrays of other packages among the checks?
         self.open: set[int] = set()  # containers that are being read
         self.noted: dict[int, Any] = {}
         self._seen: dict[str, tuple[Any, Any]] = {}
         self._containers: dict[int, tuple[Path, Any]] = {}
         self.filled: list[tuple[Any, bool]] = []  # stand-ins for containers that got others which the run has made
-        self._aliases: set[str] = set()  # names of containers that have several
         self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
         self._items: set[int] = set()  # those of `arrays` that are items of a container
         self._methods: set[tuple[Any, str]] = set()  # whose and which: those that are among the checks
@@ -185,7 +187,6 @@ class Captures:
     def _container(self, value: Any, path: Path) -> Any:
         """One stand-in for a container, by whatever names it is known: what is put in by one is read by another."""
         from tapec.trace.containers import container
-        from tapec.trace.remarks import name_in
 
         first, made = self._containers.get(id(value), (None, None))
         if first is None:
@@ -199,9 +200,6 @@ class Captures:
                 lambda: path.get() is first.get(),
             )
             self.checks.setdefault(same.source, (same, True))
-            names_of_it = {name_in(first.label), name_in(path.label)}
-            if len(names_of_it) > 1:
-                self._aliases |= names_of_it
         return made
 
     def _texts(self, value: np.ndarray, path: Path) -> np.ndarray:
@@ -368,11 +366,13 @@ class Captures:
         self._check_contents(used)
         for key, (path, value) in list(self.checks.items()):
             if not _is_fact(path, value):
-                from tapec.trace.remarks import name_in, only_noted  # few functions change what they read
-
                 del self.checks[key]
-                if name_in(path.label) in self._aliases or not only_noted(path.label, self.clones.codes):
+                increment = self.counters.increment(path, value)
+                if increment is None:
                     self.trace.once = f"it changes {path.label}, which it reads"
+                else:
+                    self.increments.append(increment)
+                    self.checks[path.kind().source] = (path.kind(), int)
 
     def _check_types(self, used: set[int]) -> None:
         """What nothing is computed with may have been asked for its length or class: those are facts.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict, defaultdict, deque
 from functools import cached_property
 from marshal import dumps
@@ -98,7 +99,7 @@ def _sequence(captures: Any, real: Any, path: Path) -> Any:
     length = path.length()
     captures.checks.setdefault(length.source, (length, len(real)))
     made: Any = _List(items) if type(real) is list else _Deque(items, real.maxlen)
-    made._real, made._captures = real, captures
+    made._real, made._captures, made._path = real, captures, path
     return made
 
 
@@ -117,15 +118,43 @@ def _both(name: str, moves: bool = True) -> Any:
     return method
 
 
+def _read_whole(name: str) -> Any:
+    """A method that may read all items of the stand-in."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        self._captures.counters.exposes(self._real)
+        return getattr(super(_Writes, self), name)(*args, **kwargs)
+
+    return method
+
+
 class _Writes:
-    """Writes go to the real container too. What is put to the end of a list is a remark, what is set is state."""
+    """Writes go to the real container too. What is put to the end of a list is a remark, what is set is state.
+
+    Readings are told to `Counters`, which has to know who reads an integer that the run changes.
+    """
 
     _real: Any
     _captures: Any
+    _path: Any
     _attributes: Any = None  # those that the run has set, where this is the `__dict__` of an object
+
+    def __getitem__(self, key: Any) -> Any:
+        item = super().__getitem__(key)  # type: ignore[misc]
+        counters = self._captures.counters
+        if self._attributes is not None or not self._names_item(key):
+            counters.exposes(self._real)
+        elif type(item) is int:
+            counters.reads(self._real, key, self._path.item(key), item, sys._getframe(1))
+        return item
+
+    def _names_item(self, key: Any) -> bool:
+        """Does this key, and no other one, stand for an item?"""
+        return True
 
     def __setitem__(self, key: Any, item: Any) -> None:
         super().__setitem__(key, item)  # type: ignore[misc]
+        self._captures.counters.writes(self._real, key, item, sys._getframe(1))
         if self._attributes is None:
             self._real[key] = self._captures.stored(item)
             self._note((item,), True)
@@ -149,6 +178,13 @@ class _Writes:
 class _Sequence(_Writes):
     append, insert, remove = _both("append", moves=False), _both("insert"), _both("remove")
     reverse, __imul__ = _both("reverse"), _both("__imul__")
+
+    def _names_item(self, key: Any) -> bool:
+        return type(key) is int and key >= 0
+
+    def __radd__(self: Any, other: Any) -> Any:
+        self._captures.counters.exposes(self._real)
+        return NotImplemented  # Python asks the other one next
 
     def extend(self, items: Any) -> None:
         for item in list(items):
@@ -187,12 +223,18 @@ class _Mapping(_Writes):
     def setdefault(self, key: Any, default: Any = None) -> Any:
         if key not in self:  # type: ignore[operator]
             self[key] = default
-        return self[key]  # type: ignore[index]
+        return self[key]
 
 
 class _Dict(_Mapping, dict):
     pass
 
+
+_BOTH = "__iter__ __reversed__ __repr__ __eq__ __ne__ __reduce_ex__ copy"
+_SEQUENCE = "__contains__ __add__ __mul__ __rmul__ __lt__ __le__ __gt__ __ge__ count index"
+for _kind, _names in ((_Writes, _BOTH), (_Sequence, _SEQUENCE), (_Mapping, "__or__ __ror__ get items values")):
+    for _name in _names.split():
+        setattr(_kind, _name, _read_whole(_name))
 
 _KINDS: dict[type, Any] = {dict: _Dict}
 STANDS_FOR.update({_List: list, _Deque: deque, _Dict: dict})
@@ -217,5 +259,5 @@ def _mapping(captures: Any, real: Any, path: Path) -> Any:
         put(made, key, captures.read(v, path.item(key)) if simple else v)
     keys = Path(f"keys of {path.label}", f"tuple({path.source})", path.names, lambda: tuple(path.get()))
     captures.checks.setdefault(keys.source, (keys, tuple(real)))
-    made._real, made._captures = real, captures
+    made._real, made._captures, made._path = real, captures, path
     return made

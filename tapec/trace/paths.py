@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tapec.ir import Graph, Node, prune
 from tapec.ir.tree import Branch, Leaf, Tree
+from tapec.trace.counters import Increment, adder
 from tapec.tuples import NamedTuple
 
 __all__ = ["Guard", "TracedPath", "Trie", "same_guards"]
@@ -24,7 +26,11 @@ class TracedPath:
     """One path as graphs: the forward program, its guards, and what the transform made of it.
 
     `template` is the structure of what the caller gets, `pack` the function that builds it from the outputs.
+    `increments` are what a call on this path adds to captured counters, and `count` adds them.
     """
+
+    increments: tuple[Increment, ...] = ()
+    count: Callable[[], None] | None = None
 
     def __init__(self, forward: Graph, guards: list[Guard], info: Any, target: Graph, template: Any = None):
         self.forward = forward
@@ -33,6 +39,11 @@ class TracedPath:
         self.target = target
         self.template = template
         self.pack: Any = None
+
+    def counts(self, increments: list[Increment]) -> None:
+        """From now on a call on this path adds these."""
+        self.increments = tuple(increments)
+        self.count = adder(increments) if increments else None
 
     def conditions(self) -> Graph:
         """What the guards look at, and nothing else."""

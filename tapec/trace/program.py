@@ -102,6 +102,7 @@ class Program:
         """Turn a trace into a path, and compile all paths together."""
         with resting_collector():
             path = self.path_of(recorded, info)
+            path.counts(recorded.captures.increments)
             self.checks.update(recorded.captures.checks)
             self.quiet |= silenced(recorded.captures.clones.codes)
             self.words |= recorded.captures.clones.words

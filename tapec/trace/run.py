@@ -13,6 +13,7 @@ from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ops.define import fold_objects
 from tapec.trace.adapter import Adapter
 from tapec.trace.capture import Captures, Path
+from tapec.trace.counters import kept, undo
 from tapec.trace.entropy import IMPORTS
 from tapec.trace.facts import looked_up
 from tapec.trace.quiet import asks_for_more
@@ -72,6 +73,7 @@ def run_traced(
     except DetachError:
         if making or trace.volatile not in (None, LOOKED) or trace.once not in (None, IMPORTS):
             raise  # to run more often would draw more, or change more
+        undo(trace.captures.increments)
         run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, making=True)
         made = _storing(run, function, tree, leaves)
         if made is None:
@@ -93,7 +95,8 @@ def _storing(
         failed = error
     results: list[Any] = []
     try:
-        plain = flatten(_with_plain_numbers(function, tree, leaves), results)
+        with kept([] if failed else recorded.captures.increments):
+            plain = flatten(_with_plain_numbers(function, tree, leaves), results)
     except Exception as error:
         if failed is None or not isinstance(failed, type(error)):
             return None  # and the error is told that it met first

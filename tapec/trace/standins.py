@@ -63,8 +63,12 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
             return captures.function_of(found.fget)(self)
         held = name in state or type(found) is types.MemberDescriptorType
         if name in written and held:
-            return getattr(value, name)  # by this run
+            answer = getattr(value, name)  # by this run
+            if type(answer) is int:
+                captures.counters.reads(value, name, path.attribute(name), answer, sys._getframe(1))
+            return answer
         if name == "__dict__" and kind.__dictoffset__:
+            captures.counters.exposes(value)
             attributes = captures.read(state, path.attribute(name))
             if attributes is not state:
                 attributes._attributes = written
@@ -73,7 +77,10 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
             answer = getattr(value, name)
             if type(answer) is types.MethodType:
                 captures.check_method(path, name, answer)
-            return captures.read(answer, path.attribute(name))
+            at = path.attribute(name)
+            if type(answer) is int:
+                captures.counters.reads(value, name, at, answer, sys._getframe(1))
+            return captures.read(answer, at)
         if type(found) is cached_property and type(found.func) is types.FunctionType:
             state[name] = captures.function_of(found.func)(self)
             written[name] = False
@@ -102,8 +109,11 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
         if type(answer) is types.FunctionType:
             captures.check_method(path, name, answer)
             return captures.function_of(answer)
-        if isinstance(answer, _DATA) and answer is found:
-            return captures.read(answer, path.attribute(name))  # an attribute of the class
+        if isinstance(answer, _DATA) and answer is found:  # an attribute of the class
+            at = path.attribute(name)
+            if type(answer) is int:
+                captures.counters.reads(value, name, at, answer, sys._getframe(1))
+            return captures.read(answer, at)
         return answer
 
     def __setattr__(self: Any, name: str, new: Any) -> None:
@@ -114,6 +124,7 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
             return object.__setattr__(self, name, new)  # a property
         setattr(value, name, new)
         written[name] = True
+        captures.counters.writes(value, name, new, sys._getframe(1))
 
     def __delattr__(self: Any, name: str) -> None:
         found = looked_up(kind, name)
@@ -121,6 +132,7 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
             return object.__delattr__(self, name)
         delattr(value, name)
         written.pop(name, None)
+        captures.counters.exposes(value)
 
     def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
         note_parts(captures, kind, of_class)

@@ -198,20 +198,281 @@ def test_two_names_of_a_list_that_become_two_lists():
     assert f(2.0) == 15.0
 
 
-def test_what_is_only_noted_costs_no_trace():
-    state, count, calls = State(), [0], 0
+CALLS = 0
 
-    @tapec.compile
-    def f(x):
-        nonlocal calls
-        calls += 1
-        count[0] += 1
-        state.n += 1
-        state.log.append(x)
-        return x * 2.0
 
-    assert [f(float(k)) for k in range(3)] == [0.0, 2.0, 4.0]
-    assert (calls, count, state.n, len(state.log)) == (1, [1], 1, 1)
+def count_attribute(s, x):
+    s.n += 1
+    return 2 * x
+
+
+def count_down(s, x):
+    s.n -= 2
+    s.n += 5
+    return 2 * x
+
+
+def count_item_of_a_dict(s, x):
+    s.counts["calls"] += 1
+    return 2 * x
+
+
+def count_item_of_a_list(s, x):
+    s.places[1] += 1
+    return 2 * x
+
+
+def count_in_a_loop(s, x):
+    for k in range(len(x)):
+        s.n += k
+    return 2 * x
+
+
+def count_by_path(s, x):
+    if x[0] > 1.5:
+        s.n += 1
+        return 2 * x
+    s.counts["calls"] += 10
+    return 3 * x
+
+
+def count_beside_others(s, x):
+    s.counts["calls"] += 1
+    return s.places[0] * x + s.counts["fixed"]
+
+
+def count_of_the_class(s, x):
+    s.of_class += 1
+    return 2 * x
+
+
+class Counts(State):
+    of_class = 0
+
+    def __init__(self):
+        super().__init__()
+        self.counts = {"calls": 0, "fixed": 1}
+        self.places = [0, 0]
+
+    @property
+    def twice(self):
+        return 2 * self.n
+
+
+COUNTERS = [
+    *(count_attribute, count_down, count_item_of_a_dict, count_item_of_a_list, count_in_a_loop, count_by_path),
+    *(count_beside_others, count_of_the_class),
+]
+
+
+@pytest.mark.parametrize("count", COUNTERS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "transform", [tapec.compile, lambda f: tapec.grad(lambda x: np.sum(f(x)))], ids=["value", "grad"]
+)
+def test_counters_count_in_generated_code(count, transform):
+    here, there = Counts(), Counts()
+    f = transform(lambda x: count(here, x))
+    for k in range(8):
+        x = X + k % 2
+        found, expected = f(x), count(there, x)
+        np.testing.assert_allclose(found, expected if transform is tapec.compile else np.full(3, slope(count, x)))
+        assert plain(vars(here)) == plain(vars(there))
+        if k == 5:
+            here.n = there.n = 40
+    info = f.cache_info()
+    assert info.misses == info.compilations == 1 + (count is count_by_path)
+    assert info.hits == 8 - info.misses
+    assert "recorded anew" not in str(f.explain(X))
+
+
+def slope(count, x):
+    """Of what these functions give, which is linear."""
+    states = Counts(), Counts()
+    return (count(states[0], x + 0.25) - count(states[1], x))[0] / 0.25
+
+
+def count_global(s, x):
+    global CALLS
+    CALLS += 1
+    s.n = CALLS
+    return 2 * x
+
+
+def count_in_closure(s, x):
+    def add():
+        nonlocal n
+        n += 1
+
+    n = s.n
+    add()
+    s.n = n
+    return 2 * x
+
+
+def count_and_read(s, x):
+    s.n += 1
+    if s.n == 3:
+        return 5 * x
+    return 2 * x
+
+
+def read_and_count(s, x):
+    before = s.n
+    s.n += 1
+    return x[before % 3] * x
+
+
+def count_for_another(s, x):
+    s.n += 1
+    s.total = s.n + 0
+    return 2 * x
+
+
+def count_without_operator(s, x):
+    s.n = s.n + 1
+    return 2 * x
+
+
+def double(s, x):
+    s.n *= 2
+    s.n += 1
+    return 2 * x
+
+
+def flip(s, x):
+    s.n ^= 1
+    return 2 * x
+
+
+def count_and_reset(s, x):
+    s.n += 1
+    if len(x) == 3:
+        s.n = 5
+    return 2 * x
+
+
+def count_by_name(s, x):
+    setattr(s, "n", getattr(s, "n") + 1)  # noqa: B009, B010
+    return 2 * x
+
+
+def count_and_read_by_name(s, x):
+    s.n += 1
+    return x * getattr(s, "n")  # noqa: B009
+
+
+def count_and_read_all(s, x):
+    s.n += 1
+    return x * vars(s)["n"]
+
+
+def count_and_read_copies(s, x):
+    s.n += 1
+    return x * copy.copy(s).n
+
+
+def count_through_its_dict(s, x):
+    s.__dict__["n"] += 1
+    return x * s.n
+
+
+def count_and_match(s, x):
+    s.n += 1
+    match s:
+        case Counts(n=2):
+            return 7 * x
+    return 2 * x
+
+
+def count_and_read_through(s, x):
+    s.n += 1
+    return x * s.twice
+
+
+def count_item_and_read(s, x):
+    s.counts["calls"] += 1
+    return x * s.counts["calls"]
+
+
+def count_item_and_get(s, x):
+    s.counts["calls"] += 1
+    return x * s.counts.get("calls")
+
+
+def count_item_and_unpack(s, x):
+    s.counts["calls"] += 1
+    return x * dict(**s.counts)["calls"]
+
+
+def count_item_and_sum(s, x):
+    s.places[1] += 1
+    return x * sum(s.places)
+
+
+def count_item_and_join(s, x):
+    s.places[1] += 1
+    return x * ([0] + s.places)[2]
+
+
+def count_item_from_the_end(s, x):
+    s.places[1] += 1
+    return x * s.places[-1]
+
+
+def count_item_and_slice(s, x):
+    s.places[1] += 1
+    return x * s.places[1:][0]
+
+
+def count_item_and_unpack_list(s, x):
+    s.places[1] += 1
+    _, n = s.places
+    return x * n
+
+
+def count_and_log(s, x):
+    s.n += 1
+    s.log.append(float(s.n))
+    return 2 * x
+
+
+def log_only(s, x):
+    s.log.append(x)
+    return 2 * x
+
+
+def count_with_a_float(s, x):
+    s.n += 0.5
+    return 2 * x
+
+
+def count_what_is_a_result(s, x):
+    s.n += 1
+    return 2 * x, s.n
+
+
+READ = [
+    *(count_global, count_in_closure, count_and_read, read_and_count, count_for_another, count_without_operator),
+    *(double, flip, count_and_reset, count_by_name, count_and_read_by_name, count_and_read_all, count_and_read_copies),
+    *(count_through_its_dict, count_and_match, count_and_read_through, count_item_and_read, count_item_and_get),
+    *(count_item_and_unpack, count_item_and_sum, count_item_and_join, count_item_from_the_end, count_item_and_slice),
+    *(count_item_and_unpack_list, count_and_log, log_only, count_with_a_float, count_what_is_a_result),
+]
+
+
+@pytest.mark.parametrize("count", READ, ids=lambda f: f.__name__)
+def test_what_may_be_read_is_recorded_anew(count):
+    global CALLS
+    here, there = Counts(), Counts()
+    f = tapec.compile(lambda x: count(here, x))
+    for k in range(6):
+        CALLS, x = k, X + k
+        found = f(x)
+        CALLS = k
+        expected = count(there, x)
+        for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (found, expected)], strict=True):
+            np.testing.assert_allclose(a, b)
+        assert plain(vars(here)) == plain(vars(there))
 
 
 def test_a_state_that_has_settled_is_compiled():
@@ -244,6 +505,66 @@ def test_explain_says_what_is_changed():
     state = State()
     f = tapec.compile(lambda x: schedule(state, x))
     assert "recorded anew at each call, because it changes state.n, which it reads" in str(f.explain(1.0))
+
+
+def test_explain_tells_what_is_counted():
+    state = Counts()
+    f = tapec.compile(lambda x: count_down(state, x))
+    assert "state.n: a counter, +3 at each call" in str(f.explain(1.0))
+
+
+def test_who_calls_what_counts_is_recorded_anew():
+    state = Counts()
+    inner = tapec.grad(lambda x: np.sum(count_attribute(state, x)))
+    outer = tapec.compile(lambda x: inner(x) * state.n)
+    for calls in range(1, 5):
+        np.testing.assert_array_equal(outer(X), np.full(3, 2.0 * calls))
+        assert state.n == calls
+    assert "because it calls function_grad, which counts state.n" in str(outer.explain(X))
+
+
+def test_counters_count_calls_that_raise():
+    state = Counts()
+
+    def solve(x):
+        state.n += 1
+        return np.linalg.inv(x)
+
+    f = tapec.compile(solve)
+    for calls in range(1, 6):
+        if calls % 2:
+            np.testing.assert_array_equal(f(np.eye(2)), np.eye(2))
+        else:
+            with pytest.raises(np.linalg.LinAlgError):
+                f(np.zeros((2, 2)))
+        assert state.n == calls
+
+
+def test_counters_count_on_tapes_and_stay_what_they_are():
+    state = Counts()
+    f = tapec.compile(lambda x: count_attribute(state, x))
+    for calls in range(1, 4):
+        with tapec.GradientTape() as tape:
+            x = tapec.constant(X)
+            tape.watch(x)
+            y = np.sum(f(x))
+        np.testing.assert_array_equal(tape.gradient(y, x), np.full(3, 2.0))
+        assert state.n == calls
+    state.n = 0.5
+    f(X)
+    assert state.n == 1.5
+    state.n = 7
+    f(X)
+    assert state.n == 8
+
+
+def test_counters_without_source_are_recorded_anew():
+    space = {"s": Counts()}
+    exec("def f(x):\n    s.n += 1\n    return 2 * x", space)
+    f = tapec.compile(space["f"])
+    for calls in range(1, 4):
+        assert f(1.0) == 2.0
+        assert space["s"].n == calls
 
 
 def test_explain_speaks_of_this_call():
