@@ -8,7 +8,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-__all__ = ["ROOT", "lay_out"]
+__all__ = ["PARTS", "ROOT", "copy", "lay_out"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("tapec", "docs", "examples", "README.md", "pyproject.toml")  # `tests` is that of this command, for both
@@ -20,16 +20,17 @@ def lay_out(what: str, folder: Path) -> str:
     source = Path(what)
     if (source / "tapec" / "__init__.py").is_file():
         for part in PARTS:
-            _copy(source / part, folder / part)
+            copy(source / part, folder / part)
         name = str(source)
     else:
         _extract(what, folder)
         name = _git("rev-parse", "--short", what).decode().strip()
-    _copy(ROOT / "tests", folder / "tests")
+    copy(ROOT / "tests", folder / "tests")
     return name
 
 
-def _copy(source: Path, target: Path) -> None:
+def copy(source: Path, target: Path) -> None:
+    """Copy a file, or a folder without what Python caches in it."""
     if source.is_dir():
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
     else:

@@ -30,9 +30,9 @@ def peers() -> None:
 
 
 def families() -> None:
-    from tests.benchmarks.families import WORKLOADS, by_tapec
+    from tests.benchmarks.families import TAPE_STEPS, WORKLOADS, by_tapec
 
-    for w in WORKLOADS:
+    for w in (*WORKLOADS, *TAPE_STEPS):
         args = w.args()
         run = by_tapec(w, args)
         for _ in range(3):
@@ -60,17 +60,13 @@ def functions() -> None:
 
 
 def tapes() -> None:
-    from tests.benchmarks.bench_memory import net, step_on_a_tape
     from tests.benchmarks.bench_tape import Variable, chain, square, variable_square
 
     v = Variable(3.0)
-    parameters, x, y = net(128)
-    variables = [Variable(p) for p in parameters]
     for _ in range(4):
         square()
         chain()
         variable_square(v)
-        step_on_a_tape(variables, x, y)
 
 
 def kinds() -> None:

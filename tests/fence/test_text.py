@@ -1,10 +1,11 @@
 """The comparison of generated text: what counts as a difference, and that the recorder sees what is generated."""
 
 import os
-import sys
+
+import pytest
 
 from tests.fence.__main__ import main
-from tests.fence.checkouts import ROOT
+from tests.fence.checkouts import PARTS, ROOT, copy, lay_out
 from tests.fence.hook.sitecustomize import name_of
 from tests.fence.text import Run, compare_runs, run_program, without_lines
 
@@ -43,8 +44,10 @@ def test_stubs_count_on_demand():
 
 
 def test_a_program_that_fails_or_generates_nothing_is_not_equal():
-    assert compare_runs("p", run(), run(failure="Traceback\nValueError: no")).note == "fails: ValueError: no"
-    assert compare_runs("p", run(("f", "a")), run()).note == "generates nothing"
+    failed = run(failure="Traceback\nValueError: no")
+    assert str(compare_runs("p", run(), failed)) == "**fails: ValueError: no, 0 differ**"
+    assert str(compare_runs("p", run(("f", "a")), run())) == "**generates nothing, 1 differ**"
+    assert str(compare_runs("p", failed, failed)) == "equal (both fail: ValueError: no)"
 
 
 def test_names_of_generated_files():
@@ -65,5 +68,30 @@ def test_the_recorder_sees_functions_of_the_process_and_of_those_that_it_starts(
 
 def test_the_command_compares_two_folders(capsys):
     assert main([str(ROOT), str(ROOT), "--text", "--only", "golden"]) == 0
-    assert "| tests: golden | 10 | equal |" in capsys.readouterr().out
-    assert sys.modules["tests.fence.__main__"].main is main
+    out = capsys.readouterr().out
+    assert "| tests: golden | 10 | equal |" in out and out.endswith("all within the fence\n")
+
+
+SLOWER = """
+import sys
+
+def value_and_grad(*args, made=sys.modules[__name__].value_and_grad, **kwargs):
+    f = made(*args, **kwargs)
+    return lambda *values: f(*values)
+"""
+
+
+def test_the_command_finds_changes(tmp_path, capsys):
+    for part in PARTS:
+        copy(ROOT / part, tmp_path / part)
+    init = tmp_path / "tapec" / "__init__.py"
+    init.write_text(init.read_text() + SLOWER)
+    assert main([str(ROOT), str(tmp_path), "--calls", "--only", "rosenbrock 10"]) == 1
+    out = capsys.readouterr().out
+    assert "| **4 → 5 (+25%)** |" in out
+    assert "beyond the fence:\n- Python calls: rosenbrock 10\n" in out
+
+
+def test_a_revision_that_does_not_exist_is_told(tmp_path):
+    with pytest.raises(SystemExit, match="Fix: give a revision"):
+        lay_out("no-such-revision", tmp_path / "x")

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from tests.fence import program
 
-__all__ = ["Comparison", "Run", "compare", "compare_runs", "without_lines"]
+__all__ = ["Comparison", "Run", "compare", "compare_runs", "environment_of", "without_lines"]
 
 HOOK = Path(__file__).parent / "hook"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -36,16 +36,22 @@ class Run(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """One program in both commits. `differences` are unified diffs, one a function."""
+    """One program in both commits. `differences` are unified diffs, one a function; `fault` is what else is wrong."""
 
     program: str
     functions: int
     differences: list[str]
-    note: str
+    fault: str = ""
+    remark: str = ""
 
     @property
     def equal(self) -> bool:
-        return not self.differences and not self.note
+        return not self.differences and not self.fault
+
+    def __str__(self) -> str:
+        if self.equal:
+            return f"equal{self.remark and f' ({self.remark})'}"
+        return f"**{', '.join(filter(None, [self.fault, f'{len(self.differences)} differ']))}**"
 
 
 def without_lines(text: str) -> str:
@@ -71,21 +77,20 @@ def programs_of(root: Path, only: str = "", quick: bool = False) -> dict[str, li
     return {name: words for name, words in found.items() if only in name}
 
 
+def environment_of(root: Path, *folders: str) -> dict[str, str]:
+    """The environment of programs of a checkout: one thread, settings of tapec as they are by default."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TAPEC_", "PYTHON"))}
+    path = os.pathsep.join([*folders, str(root)])
+    return {**kept, **ONE_THREAD, "PYTHONPATH": path, "PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"}
+
+
 def run_program(root: Path, words: list[str]) -> Run:
     """Run a program against the tapec of a checkout, recorded."""
     with tempfile.TemporaryDirectory() as scratch:
         record, work = Path(scratch, "record"), Path(scratch, "work")
         record.mkdir()
         work.mkdir()
-        environment = {
-            **os.environ,
-            **ONE_THREAD,
-            "PYTHONPATH": os.pathsep.join([str(HOOK), str(root)]),
-            "PYTHONHASHSEED": "0",
-            "MPLBACKEND": "Agg",
-            "TAPEC_FENCE_RECORD": str(record),
-        }
-        environment.pop("TAPEC_CACHE_DIR", None)  # code from the cache would not be generated
+        environment = environment_of(root, str(HOOK)) | {"TAPEC_FENCE_RECORD": str(record)}
         cwd = root if "docs.blocks" in words else work
         run = subprocess.run(
             [sys.executable, *words], cwd=cwd, env=environment, capture_output=True, text=True, check=False
@@ -113,12 +118,13 @@ def compare_runs(name: str, old: Run, new: Run, stubs: bool = False, ignore_line
         count = max(map(len, of_name))
         for a, b in zip(*[part + [""] * (count - len(part)) for part in of_name], strict=True):
             differences.append(_diff(n, a, b))
-    note = ""
+    remark = fault = ""
     if new.failure:
-        note = f"fails: {new.failure.splitlines()[-1]}"
-    elif not after and before:
-        note = "generates nothing"
-    return Comparison(name, len(after), differences, note)
+        last = new.failure.splitlines()[-1]
+        fault, remark = (f"fails: {last}", "") if not old.failure else ("", f"both fail: {last}")
+    elif before and not after:
+        fault = "generates nothing"
+    return Comparison(name, len(after), differences, fault, remark)
 
 
 def _missing(texts: list[tuple[str, str]], others: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
