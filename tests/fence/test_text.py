@@ -1,13 +1,14 @@
 """The comparison of generated text: what counts as a difference, and that the recorder sees what is generated."""
 
 import os
+from pathlib import Path
 
 import pytest
 
 from tests.fence.__main__ import main
 from tests.fence.checkouts import PARTS, ROOT, copy, lay_out
 from tests.fence.hook.sitecustomize import name_of
-from tests.fence.text import Run, compare_runs, run_program, without_lines
+from tests.fence.text import Run, compare_runs, run_program, without_lines, without_place
 
 
 def run(*texts, failure=""):
@@ -35,6 +36,12 @@ def test_line_numbers_can_be_ignored():
     assert not compare_runs("p", old, new).equal
     assert compare_runs("p", old, new, ignore_lines=True).equal
     assert without_lines("x = a[1:3]  # p.py:3   b[1:2]") == "x = a[1:3]  # p.py:_   b[1:2]"
+
+
+def test_folders_and_addresses_are_no_differences():
+    text = "f_140170841529120(x) # /a/b/p.py"
+    assert without_place("stub", text, Path("/a/b")) == "f_(x) # <root>/p.py"
+    assert without_place("function", text, Path("/a/b")) == "f_140170841529120(x) # <root>/p.py"
 
 
 def test_stubs_count_on_demand():

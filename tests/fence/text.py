@@ -25,6 +25,7 @@ __all__ = ["Comparison", "Run", "compare", "compare_runs", "environment_of", "wi
 
 HOOK = Path(__file__).parent / "hook"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_ADDRESS = re.compile(r"_\d{9,}\b")  # call stubs name objects by where they are
 _PLACE = re.compile(r"(# \S+\.(?:py|md)):\d+")
 
 
@@ -84,6 +85,12 @@ def environment_of(root: Path, *folders: str) -> dict[str, str]:
     return {**kept, **ONE_THREAD, "PYTHONPATH": path, "PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"}
 
 
+def without_place(kind: str, text: str, root: Path) -> str:
+    """The text without what depends on the folder of a checkout and, in call stubs, on addresses of objects."""
+    text = text.replace(str(root), "<root>")
+    return _ADDRESS.sub("_", text) if kind == "stub" else text
+
+
 def run_program(root: Path, words: list[str]) -> Run:
     """Run a program against the tapec of a checkout, recorded."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -96,7 +103,7 @@ def run_program(root: Path, words: list[str]) -> Run:
             [sys.executable, *words], cwd=cwd, env=environment, capture_output=True, text=True, check=False
         )
         texts = [
-            (kind, name, text.replace(str(root), "<root>"))
+            (kind, name, without_place(kind, text, root))
             for path in sorted(record.iterdir())
             for kind, name, text in json.loads(path.read_text(encoding="utf-8"))
         ]
