@@ -108,7 +108,7 @@ def module_text(
     name = module.name(_face_name(function))
     inner = module.name(f"{name}_of_leaves")
     tree = program.tree if program.branches else None
-    compiled = compile_graph(program.graph, inner, tree, quiet=program.built.quiet)
+    compiled = compile_graph(program.graph, inner, tree, silenced=program.built.silenced)
     source = _named_misses(compiled.source)
     if compiled.helpers:
         source = f"{source.strip()}\n\n\n{_helpers_of(compiled)}\n"

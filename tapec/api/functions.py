@@ -412,6 +412,7 @@ class CompiledFunction(Copied):
             if volatile is not None:
                 rec.trace.unsettle(volatile)
             rec.trace.once = recorded.trace.once or rec.trace.once
+            rec.trace.errors.ignored |= recorded.trace.errors.silenced
         key = RecordedProgram.key(recorded)
         log = recorded.trace.log
         variants = entry.recorded.get(key) or Variants(log.scalars)

@@ -38,7 +38,7 @@ def array_function(
     name: str,
     tree: Tree | None,
     space: Space,
-    quiet: tuple[str, ...] = (),
+    silenced: tuple[str, ...] = (),
     ceded: Collection[Node] = (),
 ) -> Function:
     """The function on arrays, ready to be laid out. Constants and helpers go into the namespace."""
@@ -62,8 +62,8 @@ def array_function(
     lowering.owned.update(plan.ceded)
     body = lowering.block(items)
     size = None if checked else buffer_size(whole.nodes)
-    if size is not None or quiet:
-        body = with_errors(quiet, size, body)
+    if size is not None or silenced:
+        body = with_errors(silenced, size, body)
     cost = Cost(flops_of(whole), lowering.moved, lowering.peak)
     return Function(name, params, body, constants, cost, tuple([called[i] for i in graph.inputs if i in plan.ceded]))
 
@@ -142,9 +142,9 @@ def may_spare(graph: Graph, least: int) -> bool:
     return sum([count for count in alike.values() if count > 1]) >= least
 
 
-def with_errors(quiet: tuple[str, ...], size: int | None, body: list[Any]) -> list[Any]:
+def with_errors(silenced: tuple[str, ...], size: int | None, body: list[Any]) -> list[Any]:
     """The same without a word about these kinds of errors, and with buffers of another size, until its end."""
-    kinds = ("all",) if len(quiet) == 4 else quiet  # NumPy knows four
+    kinds = ("all",) if len(silenced) == 4 else silenced  # NumPy knows four
     silent = ", ".join([f"{kind}='ignore'" for kind in kinds])
     setting = Do(Expr(parse_template(f"np.setbufsize({size})", 0), ()), note="so rows are not copied to be broadcast")
     return [With(Expr(parse_template(f"np.errstate({silent})", 0), ()), [setting, *body] if size else body)]

@@ -178,12 +178,12 @@ def guarded(function: Function, graph: Graph, guards: Sequence[tuple[Node, Any]]
 
 
 def on_arrays(
-    graph: Graph, name: str, tree: Tree | None, space: Space, quiet: tuple[str, ...], ceded: Collection[Node]
+    graph: Graph, name: str, tree: Tree | None, space: Space, silenced: tuple[str, ...], ceded: Collection[Node]
 ) -> Function:
     """The program on arrays."""
     from tapec.codegen.arrays import array_function  # what runs on floats does without, until those raise
 
-    return array_function(graph, name, tree, space, quiet, ceded)
+    return array_function(graph, name, tree, space, silenced, ceded)
 
 
 def compile_graph(
@@ -191,13 +191,13 @@ def compile_graph(
     name: str = "function",
     tree: Tree | None = None,
     told: bool = True,
-    quiet: tuple[str, ...] = (),
+    silenced: tuple[str, ...] = (),
     ceded: Collection[Node] = (),
 ) -> Compiled:
     """One Python function of the graph's inputs that returns the tuple of its outputs.
 
     With a decision tree it returns the outputs of the leaf that is reached, and None where no path is known.
-    `told=False` keeps it from the watchers: they know of this code already. `quiet` are the kinds of floating point
+    `told=False` keeps it from the watchers: they know of this code already. `silenced` are the kinds of floating point
     errors that it ignores, `ceded` the inputs that the caller needs no more: their memory may be written.
     """
     name = identifier(name)
@@ -215,12 +215,12 @@ def compile_graph(
         guards, graph, tree = given_first(graph, tree)
     floats = None if settings.check_nan else on_floats(graph, tree)
     if floats is None:
-        function = on_arrays(graph, name, tree, space, quiet, ceded)
+        function = on_arrays(graph, name, tree, space, silenced, ceded)
     else:
         function = floats.function(graph, name, tree, space, arrays)
     space.define(layout.add(guarded(function, graph, guards) if guards else function))
     if floats is not None and floats.risky:
-        space.later(arrays, lambda: layout.add(on_arrays(graph, arrays, tree, space, quiet, ())))
+        space.later(arrays, lambda: layout.add(on_arrays(graph, arrays, tree, space, silenced, ())))
     compiled.cost = layout.cost
     compiled.function = space.names[name]
     compiled.function.compiled = compiled  # type: ignore[attr-defined]  # lives, source and all, as long as the function

@@ -21,13 +21,13 @@ __all__ = ["Build", "with_inputs_read"]
 class Build:
     """A graph and the function generated for it.
 
-    `tree` is its decision tree, `quiet` has the kinds of NumPy's floating point errors that the code ignores.
+    `tree` is its decision tree, `silenced` has the kinds of NumPy's floating point errors that the code ignores.
     `used` lists the inputs that are parameters of the function: all of them, or with `whole=False` those that are read.
     `ceded` are those that it may write over.
     `entry` is the key of what was loaded from disk, None when it was generated.
     """
 
-    __slots__ = ("_lean", "ceded", "compiled", "entry", "graph", "name", "quiet", "tree", "used", "whole")
+    __slots__ = ("_lean", "ceded", "compiled", "entry", "graph", "name", "silenced", "tree", "used", "whole")
 
     def __init__(
         self,
@@ -35,10 +35,10 @@ class Build:
         name: str,
         tree: Tree | None = None,
         whole: bool = True,
-        quiet: tuple[str, ...] = (),
+        silenced: tuple[str, ...] = (),
         ceded: Collection[Node] = (),
     ):
-        self.graph, self.name, self.tree, self.whole, self.quiet = graph, name, tree, whole, quiet
+        self.graph, self.name, self.tree, self.whole, self.silenced = graph, name, tree, whole, silenced
         self.ceded = ceded
         self._lean: Graph | None = None
         self.entry: str | None = None
@@ -65,7 +65,7 @@ class Build:
         return self._lean
 
     def generated(self, told: bool = True) -> Compiled:
-        return compile_graph(self.lean, self.name, self.tree, told, self.quiet, self.ceded)
+        return compile_graph(self.lean, self.name, self.tree, told, self.silenced, self.ceded)
 
 
 def with_inputs_read(graph: Graph) -> Graph:

@@ -45,7 +45,7 @@ def key_of(
     name: str,
     tree: Tree | None,
     whole: bool,
-    quiet: tuple[str, ...] = (),
+    silenced: tuple[str, ...] = (),
     ceded: Collection[Node] = (),
 ) -> Key:
     """NoKey where there is none; `whole` tells whether inputs that nothing reads are parameters all the same."""
@@ -57,7 +57,7 @@ def key_of(
     about = [
         name,
         str(whole),
-        *quiet,
+        *silenced,
         written,
         _tree_text(tree),
         repr(versions()),

@@ -29,7 +29,6 @@ from tapec.trace.facts import LOST, Path, holds
 from tapec.trace.holders import held_elsewhere
 from tapec.trace.idle import forget
 from tapec.trace.paths import Guard, TracedPath, Trie, same_guards
-from tapec.trace.quiet import silenced
 from tapec.trace.run import Recorded
 from tapec.trace.snapshot import held
 from tapec.trace.structure import LEAF
@@ -66,7 +65,7 @@ class Program:
         for i, t in enumerate(info.types):
             self.sources[("argument", i)] = Source("argument", i, input_node(self.names[i], t))
         self.checks: dict[str, tuple[Path, Any]] = {}
-        self.quiet: set[str] = set()  # kinds of NumPy's floating point errors that the code is silent about
+        self.silenced: set[str] = set()  # kinds of NumPy's floating point errors that the code ignores
         self.words: set[str] = set()  # names of globals and attributes that the traced functions spell out
         self.paths: list[TracedPath] = []
         self.built: Build | None = None
@@ -80,7 +79,7 @@ class Program:
         """The same, to add a path to: who runs this one in another thread, or after an error, finds it as it was."""
         other = copy(self)
         other.sources, other.checks = dict(self.sources), dict(self.checks)
-        other.quiet, other.words = set(self.quiet), set(self.words)
+        other.silenced, other.words = set(self.silenced), set(self.words)
         other.arrays = {key: [*alike] for key, alike in self.arrays.items()}
         return other
 
@@ -104,7 +103,7 @@ class Program:
             path = self.path_of(recorded, info)
             path.counts(recorded.captures.increments)
             self.checks.update(recorded.captures.checks)
-            self.quiet |= silenced(recorded.captures.clones.codes)
+            self.silenced |= recorded.trace.errors.silenced
             self.words |= recorded.captures.clones.words
             self.paths = [p for p in self.paths if not same_guards(p, path)] + [path]
             self.compile()
@@ -231,7 +230,7 @@ class Program:
             from tapec.autodiff.checkpoint import inline_checkpoints  # few programs have any
 
             graph = inline_checkpoints(graph)
-        self.built = Build(graph, self.name, tree, quiet=tuple(sorted(self.quiet)))
+        self.built = Build(graph, self.name, tree, silenced=tuple(sorted(self.silenced)))
         self.compiled = self.built.compiled
 
     def only_path(self) -> Graph:
@@ -283,6 +282,7 @@ class Program:
         """Called by a function that is traced: what is captured here is captured there, facts included."""
         for key, fact in self.checks.items():
             captures.checks.setdefault(key, fact)
+        captures.trace.errors.ignored |= self.silenced
         return [captures.read(x, s.key) if s.kind == "path" else x for x, s in zip(read, self.sources.values())]
 
     def run(self, values: list[Any]) -> Any:

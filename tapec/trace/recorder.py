@@ -72,14 +72,14 @@ class Recorder:
             [tape] = tapes
             token = tape.token
             self.log = tape.log
-            self.append = tape.log.records.append
+            self.append = _sink(tape)
             self.sinks: tuple[tuple[Token, Callable[[Any], None]], ...] = ((token, self.append),)
             self.mark = token.mark
             self.tokens = token.mark.tokens
             self.trace = tape if tape.is_trace else None
         else:
             self.parts: dict[frozenset[Token], Several] = {}
-            self.sinks = tuple([(t.token, t.log.records.append) for t in tapes])
+            self.sinks = tuple([(t.token, _sink(t)) for t in tapes])
             self.tokens = frozenset([t.token for t in tapes])
             self.mark = Mark(self.tokens)
             self.trace = next((t for t in reversed(tapes) if t.is_trace), None)
@@ -90,6 +90,13 @@ class Recorder:
         if found is None:
             found = self.parts[tokens] = Several(self, tokens)
         return found
+
+
+def _sink(tape: Any) -> Callable[[Any], None]:
+    """What takes the records of a tape, or of a trace, which looks how errors are handled."""
+    append: Callable[[Any], None] = tape.log.records.append
+    errors = getattr(tape, "errors", None)
+    return append if errors is None else errors.watching(append)
 
 
 class Several:

@@ -16,7 +16,6 @@ from tapec.trace.capture import Captures, Path
 from tapec.trace.counters import kept, undo
 from tapec.trace.entropy import IMPORTS
 from tapec.trace.facts import looked_up
-from tapec.trace.quiet import asks_for_more
 from tapec.trace.recorder import unrecorded
 from tapec.trace.structure import flatten, map_leaves, unflatten
 from tapec.trace.tensor import Tensor, unwrap
@@ -141,8 +140,6 @@ def _run(
         finally:
             captures.write_back()
             captures.settle()
-        if asks_for_more(captures.clones.codes):
-            trace.unsettle("it tells NumPy what to do about floating point errors")
         out = map_leaves(lambda x: settle(x, captures), out)
     results: list[Any] = []
     out_tree = flatten(out, results)

@@ -10,6 +10,7 @@ from tapec.config import count_changes
 from tapec.errors import errors_of_values
 from tapec.ops.control import GUARD
 from tapec.trace.entropy import DRAWS, IMPORTS, all_states, states
+from tapec.trace.error_handling import ErrorHandling
 from tapec.trace.log import Log
 from tapec.trace.mends import surface
 from tapec.trace.recorder import CURRENT, Mark, Recorder, Token
@@ -42,6 +43,7 @@ class Trace:
         self.varying: set[int] = set()  # inputs that are one example of a batch
         self.generators: dict[str, Any] = {}  # the states that those of modules had
         self.outer: Recorder | None = None
+        self.errors = ErrorHandling()
 
     @contextmanager
     def recording(self) -> Any:
@@ -49,6 +51,7 @@ class Trace:
         self.outer = outer = CURRENT.get()
         CURRENT.set(Recorder((self,)))
         count_changes(1)
+        self.errors.begin()
         self.generators = states()
         errors = errors_of_values()
         try:
@@ -61,12 +64,15 @@ class Trace:
             count_changes(-1)
             CURRENT.set(outer)
             self.token.end()
+            self.errors.end()
             self._end(errors)
 
     def _end(self, errors: int) -> None:
         """What the run has done that hangs on more than its inputs. `errors` are those that were caught before it."""
         if errors_of_values() != errors:
             self.volatile = "it catches an error that NumPy raises for some values alone"
+        self.volatile = self.errors.volatile or self.volatile
+        self.once = self.errors.once or self.once
         after = states()
         if any([after.get(module) != state for module, state in self.generators.items()]):
             self.volatile = DRAWS
