@@ -7,7 +7,6 @@ helpers.
 from __future__ import annotations
 
 import ast
-import dis
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -215,25 +214,29 @@ def helper_text(helpers: Mapping[str, Callable[..., Any]]) -> str:
     while waiting:
         name, function = waiting.popitem()
         code = getattr(function, "__code__", None)
-        called = set(_globals(function)) - {"np"} if code is not None else set()
-        if code is None or code.co_freevars or not called <= set(HELPERS):
+        plain = code is not None and not code.co_freevars and code.co_name != "<lambda>"
+        source = inspect.getsource(function) if plain else ""
+        body = ast.parse(source).body[0].body if plain else []  # type: ignore[attr-defined]
+        called = _globals(function, body) - {"np"}
+        if not plain or not called <= set(HELPERS):
             raise ValueError(f"{name} is no plain NumPy function, so its source cannot stand alone")
-        texts[name] = _text(function, name)
+        texts[name] = _text(function, name, source, body[0].lineno)
         waiting |= {n: HELPERS[n] for n in called if n not in texts}
     return "\n\n\n".join([texts[name] for name in sorted(texts)])
 
 
-def _text(function: Any, name: str) -> str:
+def _text(function: Any, name: str, source: str, first_line: int) -> str:
     """The source of a function under this name, without types: `Any` is a name, too."""
-    source = inspect.getsource(function)
-    whole: Any = ast.parse(source).body[0]
     signature = inspect.signature(function)
     parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     head = f"def {name}{signature.replace(parameters=parameters, return_annotation=signature.empty)}:"
-    return "\n".join([head, *source.split("\n")[whole.body[0].lineno - 1 :]]).strip()
+    return "\n".join([head, *source.split("\n")[first_line - 1 :]]).strip()
 
 
-def _globals(function: Any) -> list[str]:
-    """The names of its module that a function refers to. Attributes may be called alike, as `np.conj` is."""
-    loaded = [i.argval for i in dis.get_instructions(function) if i.opname == "LOAD_GLOBAL"]
-    return [n for n in loaded if n in function.__globals__]
+def _globals(function: Any, body: list[ast.stmt]) -> set[str]:
+    """The names of its module that the statements of a function refer to."""
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    own = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    return {n.id for n in names if n.id in function.__globals__} - own - set(function.__code__.co_varnames)

@@ -6,7 +6,7 @@ is worked out only when somebody asks, and remembered.
 
 from __future__ import annotations
 
-import dis
+import dis  # the store instruction alone tells a value's variable, of `u, v = a, b` and without source as well
 import linecache
 import os
 from bisect import bisect_right

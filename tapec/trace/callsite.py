@@ -7,7 +7,7 @@ user's frame does, and from its position the name of the function that is called
 from __future__ import annotations
 
 import builtins
-import dis
+import dis  # a frame tells nothing else of what it is doing: whether it calls, stores or formats
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
