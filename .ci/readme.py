@@ -1,13 +1,12 @@
 """Run the command of README.md that `<!-- ci: NAME -->` marks, as it is written, in a fresh copy of the checkout.
 
-python .ci/readme.py NAME
+python .ci/readme.py NAME FOLDER    FOLDER is where the copy is made, and stays
 """
 
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -22,12 +21,11 @@ def marked_command(name: str) -> str:
     return blocks[0].strip()
 
 
-def run_in_fresh_copy(command: str) -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        copy = shutil.copytree(CHECKOUT, Path(folder) / "tapec", ignore=LEFT_BEHIND, symlinks=True)
-        print(f"$ {command}", flush=True)
-        return subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=copy, check=False).returncode
+def run_in_fresh_copy(command: str, folder: Path) -> int:
+    shutil.copytree(CHECKOUT, folder, ignore=LEFT_BEHIND, symlinks=True)
+    print(f"$ {command}", flush=True)
+    return subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=folder, check=False).returncode
 
 
 if __name__ == "__main__":
-    sys.exit(run_in_fresh_copy(marked_command(sys.argv[1])))
+    sys.exit(run_in_fresh_copy(marked_command(sys.argv[1]), Path(sys.argv[2])))

@@ -382,6 +382,7 @@ DERIVATIVES = {
 }
 
 
+@pytest.mark.sampled(one_in=4)
 @pytest.mark.parametrize("outer", DERIVATIVES)
 def test_third_derivatives_by_all_ways(outer):
     for middle in DERIVATIVES.values():

@@ -53,6 +53,7 @@ OF_ONE_SIZE = {"a layer", "a column", "rows", "solve"}
 SIZES = [(name, size) for name in PROGRAMS for size in ([N] if name in OF_ONE_SIZE else [N, 700])]
 
 
+@pytest.mark.sampled(one_in=4, per="name")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name, size", SIZES)
 def test_gradients_are_the_same(name, size, threads):

@@ -160,6 +160,7 @@ def test_attributes_of_objects_are_those_of_the_user():
             np.testing.assert_array_equal(gradient()(X), [10.0, 10.0])
 
 
+@pytest.mark.thorough
 def test_a_method_that_is_made_anew_is_the_new_one():
     m = Model(1.0)
     for k in range(60):  # some get the place in memory of those before

@@ -61,6 +61,7 @@ def assert_same(f, *values, seed=None, pieces=True):
             np.testing.assert_allclose(dense(g), dense(w), rtol=2e-5 if w.dtype.char in "fF" else 1e-9, atol=1e-12)
 
 
+@pytest.mark.sampled(one_in=3)
 # -- each operation ---------------------------------------------------------------------------------------------------
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:logm result may be inaccurate")
 @pytest.mark.parametrize("name", [n for n in TESTED if OPS[n].gradient != "none"])

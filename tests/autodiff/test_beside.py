@@ -211,6 +211,7 @@ def test_by_several_numbers(name, monkeypatch):
     assert goes_forwards(found, *args)
 
 
+@pytest.mark.sampled(one_in=4, per="f")
 @pytest.mark.parametrize("x", [0.0, -0.0, -1.0, np.inf, -np.inf, np.nan, 1e-320, 1e308])
 @pytest.mark.parametrize("f", [kalman, markov, pendulum, stored])
 def test_where_values_are_no_numbers(f, x, monkeypatch):

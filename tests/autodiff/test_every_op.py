@@ -50,6 +50,7 @@ def ends(graph: Graph) -> list[int]:
     return [k for k, o in enumerate(graph.outputs) if is_differentiable(o.type)]
 
 
+@pytest.mark.sampled(one_in=3)
 @pytest.mark.parametrize("name", DERIVED)
 def test_rows_are_columns(name: str) -> None:
     op = OPS[name]
@@ -62,6 +63,7 @@ def test_rows_are_columns(name: str) -> None:
             close(a, b, 1e-9)
 
 
+@pytest.mark.sampled(one_in=3)
 @pytest.mark.parametrize("name", DERIVED)
 def test_the_pattern_misses_nothing(name: str) -> None:
     op = OPS[name]
@@ -77,6 +79,7 @@ def test_the_pattern_misses_nothing(name: str) -> None:
             assert not np.any((dense != 0) & np.isfinite(dense) & ~patterns[k].toarray())
 
 
+@pytest.mark.sampled(one_in=3)
 @pytest.mark.parametrize("name", DERIVED)
 def test_derivatives_in_batches(name: str) -> None:
     """The pullback and the tangent of a batch, against those of each example."""
@@ -96,6 +99,7 @@ def test_derivatives_in_batches(name: str) -> None:
                     close(y[k] if mark else y, expected, 1e-9)
 
 
+@pytest.mark.sampled(one_in=3)
 @pytest.mark.parametrize("name", DERIVED)
 def test_reverse_over_forward(name: str) -> None:
     """Of the tangent as a function of everything, the pullback is the transpose of the tangent."""

@@ -100,6 +100,7 @@ def test_derivatives(table, name):
     np.testing.assert_allclose(g, tapec.grad(f)(z), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sampled(one_in=6, per="name")
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("table, name", CASES)

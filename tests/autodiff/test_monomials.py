@@ -94,6 +94,7 @@ POWERS = {  # with the derivatives of the one power
 }
 
 
+@pytest.mark.sampled(one_in=4, per="name")
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", POWERS)

@@ -96,6 +96,7 @@ def case(name):
     return found if isinstance(found, tuple) else (found, 2 * np.eye(3))
 
 
+@pytest.mark.sampled(one_in=4, per="name")
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", SQUARES)

@@ -53,6 +53,7 @@ SATURATED = {  # where the first of three is far above the others
 }
 
 
+@pytest.mark.sampled(one_in=4, per="name")
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", SATURATED)
@@ -102,6 +103,7 @@ POWERS = {  # of lengths, each with a second derivative of zero at zero
 }
 
 
+@pytest.mark.sampled(one_in=4, per="name")
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", POWERS)

@@ -185,6 +185,7 @@ def test_diff_of_other_arguments(tapec, model):
     assert "It takes w: f64[4,2], b: f64[1], " in result.out
 
 
+@pytest.mark.thorough
 def test_diff_between_git_revisions(tapec, model):
     def git(*words):
         who = ["-c", "user.name=a", "-c", "user.email=a@b"]

@@ -541,6 +541,7 @@ def drawn_program(r):
     )
 
 
+@pytest.mark.sampled(one_in=6)
 @pytest.mark.parametrize("seed", range(60))
 def test_drawn_programs(seed, monkeypatch):
     r = random.Random(seed)
@@ -639,6 +640,7 @@ def test_a_value_that_begins_as_two_numbers():
     np.testing.assert_allclose(np.sum(found * d), slope, rtol=1e-7)
 
 
+@pytest.mark.thorough
 def test_work_grows_with_the_program():
     """Also where there are many loops, and many arrays that wait for others to take their memory."""
 

@@ -423,6 +423,7 @@ PLACES = [
 ]
 
 
+@pytest.mark.sampled(one_in=4, per="f")
 @pytest.mark.parametrize(("f", "values"), PLACES)
 @pytest.mark.parametrize("repeats", [1, 60])
 @pytest.mark.parametrize("least", [50, 10**9], ids=["loops", "written out"])

@@ -27,6 +27,7 @@ def _times(builder, node, factor):
     return builder.emit(OPS["multiply"], (node, builder.constant(factor)))
 
 
+@pytest.mark.sampled(one_in=2, per="name")
 @pytest.mark.parametrize("big", [1024, 1], ids=["as is", "all big"])
 @pytest.mark.parametrize("name", NAMES)
 def test_neighbours_in_place(name, big, monkeypatch):
@@ -36,6 +37,7 @@ def test_neighbours_in_place(name, big, monkeypatch):
         check(busy_graph(OPS[name], case), *case.inputs)
 
 
+@pytest.mark.sampled(one_in=3)
 @pytest.mark.parametrize("name", sorted(TESTED))
 def test_results_that_share_memory_say_so(name):
     """Only an op with `view` may give out memory of its operands."""

@@ -507,6 +507,7 @@ def test_the_last_step_is_read_by_parts():
     assert loops(compiled) == 2 and has(entry(compiled), "steps[-1][_]")
 
 
+@pytest.mark.thorough
 def test_long_arrays_that_are_only_read_by_elements():
     """What computes with all of a long array at once stays NumPy's."""
 
@@ -579,6 +580,7 @@ def test_stretches_in_which_keys_repeat(width):
     assert list(_repeating(keys, width)) == expected
 
 
+@pytest.mark.thorough
 def test_what_was_looked_through_is_free_at_once():
     """The collector rests while a program is compiled: what waits for it has its memory until the end."""
     y = np.array([0.5, 0.1])

@@ -42,6 +42,7 @@ def program(rng):
     return f
 
 
+@pytest.mark.sampled(one_in=4)
 @pytest.mark.parametrize("big", [32, 1024])
 @pytest.mark.parametrize("in_blocks", [False, True])
 @pytest.mark.parametrize("shape", [(40, 30), (64, 64)])

@@ -376,6 +376,7 @@ def test_a_recorded_gradient_comes_back():
         assert str(again) == text
 
 
+@pytest.mark.thorough
 def test_long_graphs():
     builder = Builder()
     x = v = input_node("x", F3)

@@ -98,6 +98,7 @@ def test_values_and_derivatives(code):
         check(f, *arrays, order=1 if "once" in call.marks else 2)
 
 
+@pytest.mark.sampled(one_in=3)
 def test_forward_mode_and_vmap(code):
     call = CALLS[code]
     f, arrays = call.function(), call.arrays()
@@ -119,6 +120,7 @@ def test_forward_mode_and_vmap(code):
             np.testing.assert_allclose(got[k], want, rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.sampled(one_in=3)
 def test_single_precision(code):
     call = CALLS[code]
     if "double" in call.marks:

@@ -113,6 +113,7 @@ def is_refused(name, way):
     return (way == "forward" and is_complex(name)) or (way == "batched" and "[x > 0]" in name)
 
 
+@pytest.mark.sampled(one_in=4, per="name")
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize(("name", "way"), [(n, w) for n in ROWS for w in WAYS if not is_refused(n, w)])
 def test_every_way(name, way, optimize):
@@ -134,6 +135,7 @@ SECOND = {
 }
 
 
+@pytest.mark.sampled(one_in=3, per="name")
 @pytest.mark.parametrize("way", SECOND)
 @pytest.mark.parametrize("name", [name for name in ROWS if not is_complex(name)])
 def test_hessians_are_finite(name, way):
@@ -205,6 +207,7 @@ TO_SOME_ROWS = {
 }
 
 
+@pytest.mark.sampled(one_in=4, per="name")
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("way", TO_SOME_ROWS)
 @pytest.mark.parametrize("name", OF_SOME_ROWS)
@@ -249,6 +252,7 @@ ATTENTION = {  # of scores s and values v, among pairs; one row has none
 }
 
 
+@pytest.mark.sampled(one_in=4, per="name")
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("way", TO_SOME_ROWS)
 @pytest.mark.parametrize("name", ATTENTION)
@@ -312,6 +316,7 @@ def by_tangents(f):
     return lambda x: np.stack([tapec.linearize(f, x)[1](e) for e in np.eye(3)])
 
 
+@pytest.mark.sampled(one_in=4, per="name")
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("way", [by_tape, by_pullback, by_tangents])
 @pytest.mark.parametrize("mask", PAIRS)
@@ -347,6 +352,7 @@ GUARDED = {  # by one condition, with the second derivative of what is taken
 NORM, OTHER = np.linalg.norm, np.array([1.0, -2.0, 0.5])
 
 
+@pytest.mark.sampled(one_in=4, per="name")
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("way", SECOND)
 @pytest.mark.parametrize("name", GUARDED)

@@ -72,6 +72,7 @@ SQUARE = {
 }
 
 
+@pytest.mark.sampled(one_in=3, per="name")
 @pytest.mark.parametrize("name", SQUARE)
 @pytest.mark.parametrize("shape", [(3, 3), (2, 2, 2), (1, 1)])
 @pytest.mark.parametrize("complex", [False, True])

@@ -68,12 +68,14 @@ def check(code, inner, x):
         assert_close(second(x), wanted, 2e-4)
 
 
+@pytest.mark.sampled(one_in=5, per="code")
 @pytest.mark.parametrize("name", INNER)
 @pytest.mark.parametrize("code", VECTORS)
 def test_elements_of_a_vector(code, name):
     check(code, INNER[name], X)
 
 
+@pytest.mark.sampled(one_in=4, per="code")
 @pytest.mark.parametrize("name", INNER)
 @pytest.mark.parametrize("code", MATRICES)
 def test_elements_of_a_matrix(code, name):

@@ -21,6 +21,7 @@ FOUND = {op.name.rpartition(".")[2]: op for op in define_all()}
 FOUND.pop("_lambertw")  # has its own test: differences cannot move its tolerance
 
 
+@pytest.mark.sampled(one_in=3, per="name")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__.removeprefix("check_"))
 @pytest.mark.parametrize("name", sorted(FOUND))
 def test_op(name, check):
@@ -257,6 +258,7 @@ SERIES = {  # by coefficients, which is another way
 }
 
 
+@pytest.mark.sampled(one_in=3, per="name")
 @pytest.mark.parametrize("mode", [tapec.grad, tapec.jacfwd])
 @pytest.mark.parametrize("kind", [int, float, np.int64])
 @pytest.mark.parametrize("name", SERIES)

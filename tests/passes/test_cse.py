@@ -1,6 +1,7 @@
 """Common subexpressions and dead code."""
 
 import numpy as np
+import pytest
 
 from tapec.ir import CT, Graph, Node, constant, get_op, input_node, parse, prune, verify
 from tapec.ir.types import Type
@@ -73,6 +74,7 @@ def test_dead_code():
     assert after("sin %x; return %y", run=prune).nodes == ()
 
 
+@pytest.mark.thorough
 def test_long_graphs():
     lines = ["sin %x"] + [f"add %{k}, %{k}" for k in range(30_000)] + ["sin %x"]
     graph = after("; ".join([*lines, f"add %{len(lines) - 2}, %{len(lines) - 1}"]))

@@ -185,6 +185,7 @@ def test_optimising_again_changes_nothing():
     assert optimize(graph) == graph
 
 
+@pytest.mark.thorough
 def test_long_programs():
     def f(w):
         x = w

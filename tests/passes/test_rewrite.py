@@ -300,6 +300,7 @@ def test_it_tells_of_each_firing():
     assert fired == [("drop", "exp", "input")]  # once for equal nodes
 
 
+@pytest.mark.thorough
 def test_long_chains_need_no_recursion():
     builder = Builder()
     start = v = input_node("x", Type((3,), "f8"))

@@ -233,6 +233,7 @@ def test_constants_of_every_kind(folder):
         assert g.cache_info().loaded == 1
 
 
+@pytest.mark.thorough
 def test_long_source_is_made_again(folder):
     kinds = np.random.default_rng(0).integers(0, 3, 900).tolist()  # so that no loop is found in it
 
@@ -546,6 +547,7 @@ def test_threads_write_and_read_at_once(folder):
     assert not [name for name in os.listdir(folder) if name.endswith(".part")]
 
 
+@pytest.mark.thorough
 def test_processes_write_at_once(tmp_path):
     folder = tmp_path / "kept"
     (tmp_path / "many.py").write_text(

@@ -25,6 +25,7 @@ METRICS = {
 }
 
 
+@pytest.mark.sampled(one_in=3, per="metric")
 @pytest.mark.parametrize("w", [None, W, W * (W < 2)], ids=["plain", "weighted", "one without weight"])
 @pytest.mark.parametrize("metric", METRICS)
 def test_metrics(metric, w):

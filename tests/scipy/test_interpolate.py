@@ -16,6 +16,7 @@ from tests.ops.derivatives import check
 from tests.properties import call_count, statements
 from tests.scipy.against import compare
 
+pytestmark = pytest.mark.sampled(one_in=4)
 RNG = np.random.default_rng(21)
 X = np.array([0.0, 0.4, 1.1, 1.7, 2.9, 3.3, 4.2])
 Y = np.array([0.1, 0.9, 1.4, 0.3, -0.6, 0.2, 1.3])

@@ -158,6 +158,7 @@ INSIDE[1] += 0.02  # no point is a pixel
 AROUND = np.concatenate([INSIDE, INSIDE - 7.33, INSIDE + 6.21], axis=1)
 
 
+@pytest.mark.sampled(one_in=2, per="mode")
 @pytest.mark.parametrize("order", [0, 1])
 @pytest.mark.parametrize("mode", MODES)
 def test_points_between_pixels(mode, order):

@@ -157,6 +157,7 @@ HARMONICS = {  # in coordinates of the sphere: written out, without the factor â
 }
 
 
+@pytest.mark.sampled(one_in=4)
 @pytest.mark.parametrize("n, m", HARMONICS)
 def test_spherical_harmonics(n, m):
     """Values and derivatives of first and second order, at the poles too."""
@@ -280,6 +281,7 @@ OF_NONE = [  # parameters that are none, among others
 ]
 
 
+@pytest.mark.sampled(one_in=4)
 @pytest.mark.parametrize(("name", "given"), OF_NONE)
 def test_parameters_of_no_distribution_give_nan(name, given):
     """SciPy counts what is beyond the last number all the same."""

@@ -107,6 +107,7 @@ SOS = scipy.signal.butter(5, 0.3, output="sos")
 PADS = [{}, {"padtype": None}, {"padlen": 0}, *[{"padtype": p, "padlen": 7} for p in ("odd", "even", "constant")]]
 
 
+@pytest.mark.sampled(one_in=3)
 @pytest.mark.parametrize("pad", PADS, ids=str)
 def test_filters_there_and_back(pad):
     designs = [scipy.signal.butter(3, 0.2), (B, [2.0, 0.3]), ([1.0, 0.5], A), ([2.0, 0.0], [1.0])]

@@ -50,6 +50,7 @@ def _steps(a):
     return [step for step, n in zip(a.strides, a.shape) if n > 1]
 
 
+@pytest.mark.sampled(one_in=9, per="name")
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2)])
 @pytest.mark.parametrize("q", [0, 0.0, 0.2, 0.5, 0.9, 1.0, [0.0, 0.3, 0.75, 1.0], (0.1,), []])

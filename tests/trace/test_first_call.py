@@ -51,6 +51,7 @@ def test_picking_elements_at_wrong_places_is_an_error():
         tapec.compile(lambda x: x[50])(X)
 
 
+@pytest.mark.thorough
 def test_long_chains():
     def f(x):
         y = x

@@ -399,6 +399,7 @@ STEPS = [
 ]
 
 
+@pytest.mark.sampled(one_in=6)
 @pytest.mark.parametrize("seed", range(60))
 def test_drawn_programs(seed):
     rng = random.Random(seed)

@@ -424,6 +424,7 @@ def recorded_by_two(f, arrays, watched):
     return [tape.log.key for tape in (outer, inner)], marks, y.numpy()
 
 
+@pytest.mark.sampled(one_in=3, per="name")
 @pytest.mark.parametrize("watched", WATCHED)
 @pytest.mark.parametrize("name", [*ONE, *TWO])
 def test_two_tapes_that_watch_operands_record_as_without_a_plan(name, watched, no_plans):

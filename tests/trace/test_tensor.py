@@ -101,6 +101,7 @@ BINARY = [
 OTHERS = [2, 2.5, True, np.float32(1.5), np.int64(3), np.array([1.0, 2.0, 4.0]), np.array([[2], [3]]), [1.0, 2.0, 3.0]]
 
 
+@pytest.mark.sampled(one_in=3)
 @pytest.mark.parametrize("op", BINARY)
 @pytest.mark.parametrize("other", OTHERS, ids=str)
 @pytest.mark.parametrize("x", [np.abs(X), np.float32(2.0), np.array([1, 2, 3])], ids=["f64", "f32", "int"])

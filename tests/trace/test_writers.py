@@ -75,6 +75,7 @@ SHORTER = {  # what is one change there, and several records on the long way
 }
 
 
+@pytest.mark.sampled(one_in=4, per="name")
 @pytest.mark.parametrize("name", SHORTER)
 @pytest.mark.parametrize("start", [np.copy, lambda x: x * 1.0, lambda x: (x.T * x.T).T, lambda x: (x * x[:, :1])[:, :]])
 def test_one_change_is_what_several_records_are(name, start, monkeypatch):
