@@ -1,12 +1,10 @@
 """Who may import whom: the layers of pyproject.toml, one module for astor, no optional package before it is needed."""
 
 import ast
-import re
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
 import tapec
@@ -117,30 +115,3 @@ def test_dir_has_what_people_may_use_once():
     names = [name for name in dir(tapec) if not name.startswith("__")]
     assert len(names) == len(set(names)) and set(tapec.__all__) < set(names)
     assert {"TYPE_CHECKING", "import_module"}.isdisjoint(names)
-
-
-# what looks into NumPy, the interpreter or objects, by the files that may, with the reason why nothing else serves
-PRIVATE = {
-    r"numpy\._core|np\._core": {
-        "trace/tensor.py": "np.mean of a list of tensors asks for the dtype of their sum, in a frame that is known",
-    },
-    r"getrefcount": {"trace/references.py": "memory is let go where nobody else holds it, which counts alone tell"},
-    r"^import dis\b|^from dis\b": {
-        "ir/origin.py": "which variable a value is stored to, which names the lines of generated code",
-        "trace/callsite.py": "who asks a tensor for a plain number, which messages of errors tell",
-    },
-    r"__class__ = ": {
-        "trace/tensor.py": "the sum in np.mean is a `Total` until it is divided",
-        "trace/views.py": "a view is `Stale` until somebody reads it, which costs tensors without views nothing",
-    },
-}
-
-
-@pytest.mark.parametrize("pattern", PRIVATE)
-def test_private_parts_are_looked_into_by_few_files(pattern):
-    found = {
-        path.relative_to(PACKAGE).as_posix()
-        for path in PACKAGE.rglob("*.py")
-        if re.search(pattern, path.read_text(encoding="utf-8"), re.MULTILINE)
-    }
-    assert found == set(PRIVATE[pattern])

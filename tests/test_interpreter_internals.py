@@ -28,9 +28,7 @@ LISTED = {
         _COUNT,
     ): "while a recording holds a value, nothing else tells whether a user does, too",
     ("trace/callsite.py", _BYTECODE): "a frame tells by nothing else whether it calls a function, stores or formats",
-    ("trace/remarks.py", _BYTECODE): "finds counters that a traced function only increments",
     ("ir/origin.py", _BYTECODE): "the store instruction alone names the variable of a value, without source as well",
-    ("codegen/helpers.py", _BYTECODE): "the loads of a helper name the globals that its text needs",
 }
 
 
