@@ -17,16 +17,10 @@ _BYTECODE = "bytecode"
 _CLASS = "an object that changes its class"
 
 LISTED = {
-    (
-        "trace/tensor.py",
-        _PRIVATE_MODULE,
-    ): "np.mean and np.var ask arrays of tensors for a dtype in private code",
+    ("trace/tensor.py", _PRIVATE_MODULE): "np.mean and np.var ask arrays of tensors for a dtype in private code",
     ("trace/tensor.py", _CLASS): "the sum that np.mean has made divides as an array would; the sum is made by then",
     ("trace/views.py", _CLASS): "views are read anew after their base changed; a flag would be looked at in each read",
-    (
-        "trace/references.py",
-        _COUNT,
-    ): "while a recording holds a value, nothing else tells whether a user does, too",
+    ("trace/references.py", _COUNT): "while a recording holds a value, nothing else tells whether a user does, too",
     ("trace/callsite.py", _BYTECODE): "a frame tells by nothing else whether it calls a function, stores or formats",
     ("ir/origin.py", _BYTECODE): "the store instruction alone names the variable of a value, without source as well",
 }
