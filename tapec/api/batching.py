@@ -18,7 +18,7 @@ from tapec.autodiff.batch import batch_into
 from tapec.autodiff.inline import copy_into
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Builder, Graph, Node, Type, input_node
-from tapec.ir.origin import place_of
+from tapec.ir.source_location import place_of
 from tapec.ir.types import normalize_axis
 from tapec.ops import ArrayLike, Symbol
 from tapec.trace.adapter import parameter_names

@@ -9,7 +9,7 @@ from typing import Any
 from tapec.autodiff.reasons import ancestors, dead_ends
 from tapec.codegen.cost import Cost, cost_text
 from tapec.ir import CONSTANT, Graph, Node, is_literal
-from tapec.ir.origin import place_of
+from tapec.ir.source_location import place_of
 from tapec.trace.paths import Guard, TracedPath
 from tapec.trace.program import Program
 

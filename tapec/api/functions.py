@@ -22,7 +22,7 @@ from tapec.api.signature import Arguments, Binder, Call, value_of
 from tapec.config import code_settings, in_force, settings
 from tapec.errors import TapecError, UnsupportedError, hangs_on_values
 from tapec.ir import Graph, Op
-from tapec.ir.display import Source, rich
+from tapec.ir.notebook_hooks import Source, rich
 from tapec.ops.control import CALL
 from tapec.ops.symbol import differs
 from tapec.runtime.collector import resting_collector

@@ -8,7 +8,7 @@ from tapec.api.cuts import cuts_known, segments_ahead
 from tapec.api.gradient import Request, fitting, whole
 from tapec.api.segment import Segment
 from tapec.errors import TapeError, TapeValueError, at_user_line
-from tapec.ir.display import Source
+from tapec.ir.notebook_hooks import Source
 
 __all__ = ["graph", "last_segments", "segments_of", "source"]
 

@@ -6,7 +6,7 @@ import ast
 from functools import lru_cache
 from typing import Any
 
-from tapec.ir.origin import place_of
+from tapec.ir.source_location import place_of
 from tapec.ir.types import NUMBERS
 from tapec.ops.control import CALL
 

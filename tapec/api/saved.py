@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from tapec.api.explain import Explanation
 from tapec.api.export import module_text, write_text
 from tapec.errors import TapecError, at_user_line
-from tapec.ir.display import Source
+from tapec.ir.notebook_hooks import Source
 from tapec.ops import ArrayLike
 from tapec.runtime.cache import CacheInfo
 from tapec.trace.recorder import recordings

@@ -13,7 +13,7 @@ from tapec.api.slices import IndexedSlices, concatenated
 from tapec.api.structures import CACHE
 from tapec.autodiff.reverse import backward, filled, fit, input_cotangents, plain
 from tapec.ir import CT, Builder, Graph, Node, Op, input_node, prune
-from tapec.ir.index import Slice, Slot
+from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.control import CALL

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import TapeValueError
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ops import ArrayLike
 from tapec.ops.array import apply
 from tapec.ops.indexing import SCATTER

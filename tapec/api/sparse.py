@@ -22,7 +22,7 @@ from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.autodiff.sparsity import jacobian_pattern
 from tapec.errors import TapecError, at_user_line, warn_user
 from tapec.ir import Builder, Graph, Node
-from tapec.ir.origin import place_of
+from tapec.ir.source_location import place_of
 from tapec.ir.types import is_differentiable
 from tapec.ops import ArrayLike
 from tapec.trace.structure import LEAF, Branch, unflatten

@@ -10,7 +10,7 @@ import numpy as np
 
 from tapec.api.slices import IndexedSlices
 from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line
-from tapec.ir.display import rich
+from tapec.ir.notebook_hooks import rich
 from tapec.ops import ArrayLike
 from tapec.ops.array import METHODS, UNARY, apply, may_give_its_argument
 from tapec.ops.copying import COPY

@@ -13,7 +13,7 @@ import numpy as np
 
 from tapec.autodiff.basis import Basis, Rows
 from tapec.ir import Node
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ops import apply
 from tapec.ops.indexing import GETITEM, SCATTER
 from tapec.ops.powers import number_of

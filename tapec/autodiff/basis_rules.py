@@ -12,7 +12,7 @@ from tapec.autodiff.basis import Basis, Factor, Rows
 from tapec.autodiff.contract import contract
 from tapec.autodiff.zeros import filled
 from tapec.ir import Node, Type
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.named_axes import axis_names
 from tapec.ops.powers import number_of

@@ -26,7 +26,7 @@ from tapec.autodiff.reverse import carries, fit, plain
 from tapec.autodiff.zeros import Zero
 from tapec.ir import CONSTANT, CT, Builder, Graph, Node, Op, Type, prune
 from tapec.ir.flops import flops
-from tapec.ir.origin import variable_for
+from tapec.ir.source_location import variable_for
 from tapec.ops import Symbol
 from tapec.ops.indexing import GETITEM
 from tapec.tuples import NamedTuple

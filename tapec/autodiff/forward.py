@@ -37,7 +37,7 @@ from tapec.autodiff.shortcuts import shortcut
 from tapec.autodiff.zeros import Zero
 from tapec.errors import GraphError
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, prune
-from tapec.ir.origin import place_of
+from tapec.ir.source_location import place_of
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.define import Missing

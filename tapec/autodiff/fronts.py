@@ -28,7 +28,7 @@ from tapec.autodiff.picked import picked_early
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.autodiff.zeros import Zero, matched
 from tapec.ir import CT, Builder, Graph, Node, Type, is_literal, prune
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing import FULL_SLICE, SCATTER
 from tapec.tuples import NamedTuple

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from tapec.autodiff.inline import copy_into
 from tapec.ir import Builder, Graph, Node, Type, input_node
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ops.indexing import FULL_SLICE, GETITEM
 from tapec.ops.layout import RESHAPE
 from tapec.tuples import NamedTuple

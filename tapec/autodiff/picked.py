@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import CONSTANT, Builder, Graph, Node, prune
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing import FULL_SLICE, GETITEM
 from tapec.ops.layout import RESHAPE

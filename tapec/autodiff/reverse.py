@@ -31,7 +31,7 @@ from tapec.autodiff.inline import copy_into
 from tapec.autodiff.plain import plain_parts
 from tapec.autodiff.zeros import Zero, filled, is_zero
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, is_literal
-from tapec.ir.origin import variable_for
+from tapec.ir.source_location import variable_for
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.define import Missing, conj

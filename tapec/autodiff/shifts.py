@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, is_literal
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ops.indexing import picks_one
 from tapec.tuples import NamedTuple
 

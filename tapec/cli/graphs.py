@@ -33,7 +33,7 @@ class GraphFunction:
         )
 
     def __call__(self, *values: Any) -> Any:
-        from tapec.ir.interpret import interpret
+        from tapec.ir.interpreter import interpret
         from tapec.ops import ArrayLike
         from tapec.ops.control import CALL
         from tapec.trace.tensor import perform

@@ -63,8 +63,8 @@ def load_function(word: str) -> Target:
 
 def read_graph(word: str, instead: str = "") -> Graph:
     """The graph in a file, or on stdin; `instead` is said where there is no such file."""
-    from tapec.ir.reader import parse
-    from tapec.ir.verify import verify
+    from tapec.ir.parser import parse
+    from tapec.ir.verifier import verify
 
     try:
         text = sys.stdin.read() if word == "-" else Path(word).read_text(encoding="utf-8")

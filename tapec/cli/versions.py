@@ -46,7 +46,7 @@ class Snapshot(NamedTuple):
     given: int
 
     def graphs(self) -> tuple[Graph, Graph]:
-        from tapec.ir.reader import parse
+        from tapec.ir.parser import parse
 
         return parse(self.forward, self.tables[0]), parse(self.gradient, self.tables[1])
 
@@ -110,7 +110,7 @@ def git(*words: str, cwd: str | None = None) -> bytes:
 def take(job: dict[str, Any]) -> Snapshot:
     """In the other process: load, trace, and write down."""
     from tapec.cli.subject import subject_of
-    from tapec.ir.text import constant_table
+    from tapec.ir.printer import constant_table
     from tapec.passes.pipeline import optimize
 
     subject = subject_of(Namespace(**job))

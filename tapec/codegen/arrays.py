@@ -24,7 +24,7 @@ from tapec.codegen.statements import Do, With
 from tapec.codegen.strides import buffer_size
 from tapec.config import settings
 from tapec.ir import CONSTANT, Graph, Node
-from tapec.ir.tree import Tree
+from tapec.ir.decision_tree import Tree
 from tapec.ops.indexing import GETITEM
 
 __all__ = ["array_function"]

@@ -24,7 +24,7 @@ from tapec.codegen.scatter import is_scatter
 from tapec.codegen.schedule import early_ends
 from tapec.config import settings
 from tapec.ir import ITEM, Graph, Node, Op, constant, get_op, input_node, is_literal
-from tapec.ir.tree import Tree
+from tapec.ir.decision_tree import Tree
 from tapec.ir.types import Type
 from tapec.tuples import NamedTuple
 

@@ -19,7 +19,7 @@ import numpy as np
 from tapec.codegen.items import UNKNOWN, Fork, Results
 from tapec.codegen.plan import Plan, is_view
 from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, is_literal, prune
-from tapec.ir.tree import Branch, Leaf, Tree
+from tapec.ir.decision_tree import Branch, Leaf, Tree
 
 __all__ = [
     "Segment",

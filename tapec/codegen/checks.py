@@ -10,7 +10,7 @@ from tapec.codegen.expressions import Expr, parse_template
 from tapec.codegen.statements import Do
 from tapec.errors import NonFiniteError
 from tapec.ir import Node, is_literal
-from tapec.ir.origin import place_of
+from tapec.ir.source_location import place_of
 
 __all__ = ["check_of", "finite"]
 

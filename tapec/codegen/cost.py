@@ -10,7 +10,7 @@ from tapec.codegen.idioms import copies_rows
 from tapec.codegen.plan import is_view
 from tapec.ir import CONSTANT, Graph, Node
 from tapec.ir.flops import flops
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
 from tapec.ops.indexing import FULL_SLICE
 from tapec.tuples import NamedTuple

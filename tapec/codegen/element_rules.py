@@ -16,7 +16,7 @@ import numpy as np
 from tapec.codegen.elements import BOOLS, COMPOSED, FLOATS, ZERO, Elements, element_type
 from tapec.codegen.items import no_run
 from tapec.ir import CT, Node, Op
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 
 __all__ = ["BY_ELEMENT", "MOVES", "ON_NUMBERS", "RULES"]
 

@@ -17,8 +17,8 @@ from tapec.codegen.names import identifier
 from tapec.codegen.statements import If, Return
 from tapec.config import settings
 from tapec.ir import CONSTANT, Graph, Node
-from tapec.ir.origin import place_of
-from tapec.ir.tree import Tree
+from tapec.ir.decision_tree import Tree
+from tapec.ir.source_location import place_of
 from tapec.ops.loop import repeated
 
 __all__ = ["WATCHERS", "Compiled", "compile_graph"]

@@ -22,7 +22,7 @@ from typing import Any
 
 from tapec.codegen.items import no_run
 from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, replaced
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
 from tapec.ops.indexing import FULL_SLICE
 

@@ -11,7 +11,7 @@ from tapec.codegen.items import no_run
 from tapec.codegen.pattern import Carried, Loop, Walk
 from tapec.codegen.plan import TIMES, is_big, is_view
 from tapec.ir import INPUT, Node, Op, input_node, is_literal
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ops.indexing import FULL_SLICE, GETITEM
 from tapec.tuples import NamedTuple
 

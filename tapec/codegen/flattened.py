@@ -21,7 +21,7 @@ from tapec.codegen.items import no_run
 from tapec.codegen.plan import readers_of
 from tapec.codegen.scatter import has_repeats, is_scatter
 from tapec.ir import Graph, Node, Op, get_op, replaced
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ir.types import Type
 
 __all__ = ["flattened"]

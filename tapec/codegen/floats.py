@@ -26,9 +26,9 @@ from tapec.codegen.plan import inner_nodes
 from tapec.codegen.statements import Assign, Return, Try
 from tapec.codegen.worth import GAIN, LEAN, numpy_costs_more, packing_cost
 from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node, is_literal
+from tapec.ir.decision_tree import Tree
 from tapec.ir.flops import flops
-from tapec.ir.origin import variable_for
-from tapec.ir.tree import Tree
+from tapec.ir.source_location import variable_for
 from tapec.ir.types import Type
 from tapec.tuples import NamedTuple
 

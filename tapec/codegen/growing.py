@@ -17,7 +17,7 @@ from tapec.codegen.plan import is_view
 from tapec.codegen.scatter import is_line, is_scatter
 from tapec.ir import CONSTANT, Node, constant, get_op, is_literal
 from tapec.ir.flops import flops
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.tuples import NamedTuple
 
 __all__ = ["Growing", "Program"]

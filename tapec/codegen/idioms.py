@@ -15,7 +15,7 @@ import numpy as np
 from tapec.codegen.expressions import Template, parse_template, slots
 from tapec.codegen.sums import LONG, sum_text
 from tapec.ir import Node, is_literal
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ops.kit import spelled
 
 __all__ = [

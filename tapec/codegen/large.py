@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tapec.ir import Graph, Node
-from tapec.ir.tree import Tree
+from tapec.ir.decision_tree import Tree
 
 __all__ = [
     "HUGE",

@@ -12,7 +12,7 @@ import numpy as np
 
 from tapec.codegen.schedule import views_late
 from tapec.ir import CONSTANT, Graph, Node, constant, get_op, is_literal
-from tapec.ir.index import Slice, Slot
+from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import Type
 
 __all__ = ["FIRST", "exchanged", "lifted", "settle"]

@@ -23,7 +23,7 @@ from tapec.codegen.scatter import has_repeats, index_arrays, is_scatter, is_writ
 from tapec.codegen.statements import Assign, Augment, Delete, Do, If, Return, Statement, Store
 from tapec.codegen.templates import EQUAL, WHOLE
 from tapec.ir import Node, is_literal
-from tapec.ir.origin import line_of
+from tapec.ir.source_location import line_of
 
 if TYPE_CHECKING:
     from tapec.codegen.writes import Filled

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from tapec.codegen.helpers import HELPERS
 from tapec.ir import Graph, Node
-from tapec.ir.origin import variable_for
+from tapec.ir.source_location import variable_for
 
 __all__ = ["Names", "generic_name", "identifier", "name_inputs", "wished_name"]
 

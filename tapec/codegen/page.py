@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.statements import LIMIT
 from tapec.codegen.text import to_text
-from tapec.ir.origin import Place, line_of, place_of
+from tapec.ir.source_location import Place, line_of, place_of
 
 if TYPE_CHECKING:
     from tapec.codegen.module import Line

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from tapec.codegen.plan import is_view
 from tapec.codegen.scatter import fused_operand, is_scatter
 from tapec.ir import Graph, Node
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.tuples import NamedTuple
 
 __all__ = ["Place", "Placing", "Placings"]

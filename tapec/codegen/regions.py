@@ -17,8 +17,8 @@ from tapec.codegen.plan import count_uses, is_view, readers_of
 from tapec.codegen.products import OVER_ROWS, factor_rows, products_apart
 from tapec.codegen.scatter import fused_operand, is_scatter
 from tapec.ir import Graph, Node
-from tapec.ir.index import Slice, Slot
-from tapec.ir.tree import Tree
+from tapec.ir.decision_tree import Tree
+from tapec.ir.static_index import Slice, Slot
 from tapec.ops.indexing import counts_up
 from tapec.tuples import NamedTuple
 

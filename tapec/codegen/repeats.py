@@ -21,7 +21,7 @@ from tapec.codegen.joined import joined
 from tapec.codegen.pattern import CARRIED, OWN, SAME, WALK, Loop, Source, Walk
 from tapec.codegen.plan import readers_of
 from tapec.ir import CONSTANT, Graph, Node, is_literal
-from tapec.ir.origin import line_of
+from tapec.ir.source_location import line_of
 
 __all__ = ["find_loops"]
 

@@ -27,7 +27,7 @@ from tapec.codegen.statements import Assign, Augment, Do, For
 from tapec.codegen.templates import APPEND, EMPTY_LIST
 from tapec.codegen.worth import FLOAT_COST, numpy_costs_more
 from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
-from tapec.ir.tree import Tree
+from tapec.ir.decision_tree import Tree
 from tapec.tuples import NamedTuple
 
 __all__ = ["Rolled", "as_loop", "loop_function"]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from tapec.codegen.large import LARGE
 from tapec.codegen.plan import count_uses, is_view, readers_of
 from tapec.ir import Graph, Node, get_op, replaced
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
 
 __all__ = ["wrapped"]

@@ -21,7 +21,7 @@ from tapec.codegen.scatter import (
 from tapec.codegen.statements import Assign, Do, Store
 from tapec.codegen.templates import COPY, WHOLE, new_array
 from tapec.ir import Node, broadcast_shapes
-from tapec.ir.index import Slice, Slot
+from tapec.ir.static_index import Slice, Slot
 from tapec.ops.indexing import FULL_SLICE, fills_all
 from tapec.tuples import NamedTuple
 

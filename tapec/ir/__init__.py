@@ -7,19 +7,19 @@ Must not be imported here: anything of tapec but `errors`, `config` and `tuples`
 from collections.abc import Mapping
 from typing import Any
 
-from tapec.ir.build import Builder
+from tapec.ir.builder import Builder
+from tapec.ir.dead_code import prune
 from tapec.ir.graph import CONSTANT, CT, INPUT, ITEM, Graph, Node, constant, input_node, is_literal
-from tapec.ir.interpret import interpret
+from tapec.ir.interpreter import interpret
+from tapec.ir.node_replacement import rebuilt, replaced
 from tapec.ir.op import OPS, Op, get_op, register
-from tapec.ir.prune import prune
-from tapec.ir.replace import rebuilt, replaced
 from tapec.ir.types import Type, broadcast_shapes, type_of
-from tapec.ir.verify import verify
+from tapec.ir.verifier import verify
 
 
 def parse(text: str, constants: Mapping[str, Any] | None = None) -> Graph:
     """The graph that a text describes; of several, the last. `constants` holds what the text refers to as `@name`."""
-    from tapec.ir.reader import parse
+    from tapec.ir.parser import parse
 
     return parse(text, constants)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir.display import rich
+from tapec.ir.notebook_hooks import rich
 from tapec.ir.op import Op, register
 from tapec.ir.types import NUMBERS, Type, type_of
 
@@ -149,7 +149,7 @@ class Graph:
         return self._fingerprint
 
     def __str__(self) -> str:
-        from tapec.ir.text import print_graph
+        from tapec.ir.printer import print_graph
 
         return print_graph(self)
 

@@ -43,7 +43,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
 
 
 def _run_call(*values: Any, graph: Graph) -> Any:
-    from tapec.ir.interpret import interpret
+    from tapec.ir.interpreter import interpret
 
     return tuple(interpret(graph, *values))
 

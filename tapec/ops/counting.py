@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ops.array import apply, implements
 from tapec.ops.checks import checked
 from tapec.ops.define import define, dtype_of, ndim_of

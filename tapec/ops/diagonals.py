@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
-from tapec.ir.index import Slice, Slot
+from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import define, ndim_of, shape_of

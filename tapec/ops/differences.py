@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ir.types import normalize_axis, several
 from tapec.ops.array import apply, implements
 from tapec.ops.define import as_operand, define, ndim_of

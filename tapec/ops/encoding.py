@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import at_user_line
-from tapec.ir.index import Slice, Slot
+from tapec.ir.static_index import Slice, Slot
 from tapec.ops.array import ArrayLike, apply, method
 from tapec.ops.define import as_operand, dtype_of, shape_of
 from tapec.ops.indexing import FULL_SLICE, GETITEM, completed

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Op, Type
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ops.array import apply
 from tapec.ops.define import as_operand, define, dtype_of, shape_of
 from tapec.ops.encoding import encode_index

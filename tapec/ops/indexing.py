@@ -13,7 +13,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import CONSTANT, ITEM, Node, Type, broadcast_shapes
-from tapec.ir.index import Slice, Slot
+from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import array_type
 from tapec.ops.array import apply
 from tapec.ops.define import define, dtype_of, shape_of

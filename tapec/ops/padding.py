@@ -8,7 +8,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type
-from tapec.ir.index import Slice, Slot
+from tapec.ir.static_index import Slice, Slot
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define, holds_stand_in, ndim_of, shape_of
 from tapec.ops.indexing import FULL_SLICE, SCATTER

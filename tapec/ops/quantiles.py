@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ops.array import apply, implements
 from tapec.ops.checks import checked
 from tapec.ops.define import as_operand, axes_param, define, dtype_of, reduced_shape

@@ -8,7 +8,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type, broadcast_shapes
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import apply, implements, method
 from tapec.ops.define import as_operand, define, dtype_of, ndim_of, shape_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type, broadcast_shapes
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ops.array import apply
 from tapec.ops.define import define, ndim_of, shape_of
 from tapec.ops.indexing import FULL_SLICE, GETITEM, are_distinct, index_layout, real_index
@@ -114,7 +114,7 @@ def _lifted(array: Any, size: int, front: int, shape: tuple[int, ...]) -> Any:
 
 
 def _samples() -> Any:
-    from tapec.ir.index import Slice
+    from tapec.ir.static_index import Slice
 
     rows = np.array([2, 0, 2])
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError
 from tapec.ir import Op, Type, type_of
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ir.types import normalize_axes
 from tapec.ops.array import apply, implements
 from tapec.ops.define import define

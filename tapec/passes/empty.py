@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import CONSTANT, Node
-from tapec.ir.index import Slice, Slot
+from tapec.ir.static_index import Slice, Slot
 from tapec.ops.indexing import are_apart, completed, fills_all, picks_one
 from tapec.ops.loop import repeated
 from tapec.ops.named_axes import axis_names

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import CT, Builder, Graph, Node, is_literal, prune
-from tapec.ir.index import Slice, Slot
+from tapec.ir.static_index import Slice, Slot
 from tapec.ops import Symbol
 from tapec.ops.indexing import FULL_SLICE, GETITEM, are_apart, is_added_up
 from tapec.ops.named_axes import axis_names

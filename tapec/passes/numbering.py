@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapec.ir import CONSTANT, Graph, Node, Op
-from tapec.ir.build import constant_key
+from tapec.ir.builder import constant_key
 from tapec.ir.op import OWN_KINDS
 
 __all__ = ["heads", "key_of", "key_of_node", "numbering"]

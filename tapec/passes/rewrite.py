@@ -19,7 +19,7 @@ from typing import Any
 from tapec.config import settings
 from tapec.errors import GraphError
 from tapec.ir import CT, Builder, Graph, Node, Op, broadcast_shapes, constant, prune
-from tapec.ir.build import constant_key
+from tapec.ir.builder import constant_key
 from tapec.ir.op import OWN_KINDS
 from tapec.ops.layout import BROADCAST_TO
 from tapec.passes.numbering import heads, key_of, key_of_node, numbering

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Graph, Node
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ops import apply
 from tapec.ops.indexing import GETITEM, SCATTER
 from tapec.ops.layout import TRANSPOSE

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import CONSTANT, Node
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ops.indexing import FULL_SLICE
 from tapec.passes.facts import uniform_value
 

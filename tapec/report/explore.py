@@ -167,7 +167,7 @@ def _file(file: str, span: list[int], made: set[int]) -> str:
 
 def graph_lines(graph: Graph) -> list[str]:
     """The graph's text; each operation carries its user line."""
-    from tapec.ir.text import print_graph
+    from tapec.ir.printer import print_graph
 
     marked = print_graph(graph, lambda node: f"at {user_line_of(node)}" if user_line_of(node) else "")
     places = [re.search(r"  # at (.*)$", line) for line in marked.split("\n")]

@@ -6,7 +6,7 @@ import linecache
 import os
 
 from tapec.ir import Node
-from tapec.ir.origin import line_of
+from tapec.ir.source_location import line_of
 from tapec.tuples import NamedTuple
 
 __all__ = ["Line", "user_line_of"]

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from tapec.codegen import Compiled, compile_graph
 from tapec.config import settings
 from tapec.ir import Graph, Node
-from tapec.ir.tree import Tree
+from tapec.ir.decision_tree import Tree
 from tapec.passes.pipeline import optimize
 from tapec.runtime.heap import keep_memory
 

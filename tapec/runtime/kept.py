@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tapec.codegen.branches import leaves_of
 from tapec.codegen.emit import WATCHERS, facts
 from tapec.config import settings
-from tapec.ir.tree import Branch, Tree
+from tapec.ir.decision_tree import Branch, Tree
 from tapec.runtime.disk import Folder, folder_now, tell_once
 from tapec.runtime.entry import Damaged, packed, unpacked
 from tapec.runtime.key import Key, NoKey, key_of, settings_now, versions

@@ -20,9 +20,9 @@ import numpy as np
 
 from tapec.config import CODE_SETTINGS, settings
 from tapec.ir import CONSTANT, Graph, Node, Op, prune
-from tapec.ir.index import Slice, Slot
-from tapec.ir.origin import place_of, positions_of
-from tapec.ir.tree import Branch, Tree
+from tapec.ir.decision_tree import Branch, Tree
+from tapec.ir.source_location import place_of, positions_of
+from tapec.ir.static_index import Slice, Slot
 from tapec.passes.guards import multiplies_with_nothing
 from tapec.tuples import NamedTuple
 

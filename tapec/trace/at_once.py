@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Op
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ir.types import NUMBERS
 from tapec.ops.array import ArrayLike
 from tapec.ops.control import WHERE

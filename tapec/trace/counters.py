@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from tapec.ir.origin import augmented, positions_of
+from tapec.ir.source_location import augmented, positions_of
 from tapec.trace.facts import Path
 from tapec.tuples import NamedTuple
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tapec.errors import note_user_line
 from tapec.ir import Op
-from tapec.ir.index import Slice, Slot
+from tapec.ir.static_index import Slice, Slot
 from tapec.ops.array import METHODS, run
 from tapec.ops.indexing import FULL_SLICE, GETITEM
 from tapec.ops.reading import NONZERO

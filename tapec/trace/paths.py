@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.ir import Graph, Node, prune
-from tapec.ir.tree import Branch, Leaf, Tree
+from tapec.ir.decision_tree import Branch, Leaf, Tree
 from tapec.trace.counters import Increment, adder
 from tapec.tuples import NamedTuple
 

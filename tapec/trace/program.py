@@ -17,8 +17,8 @@ from tapec.autodiff.inline import copy_into
 from tapec.codegen import Compiled
 from tapec.errors import warn_user
 from tapec.ir import INPUT, Builder, Graph, Node, input_node, type_of
-from tapec.ir.build import BIG
-from tapec.ir.tree import Tree
+from tapec.ir.builder import BIG
+from tapec.ir.decision_tree import Tree
 from tapec.ir.types import NUMBERS
 from tapec.ops.casting import CAST
 from tapec.ops.creation import FULL

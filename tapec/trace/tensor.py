@@ -18,7 +18,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line, is_user_file, note_user_line
 from tapec.ir import Op, type_of
-from tapec.ir.display import rich
+from tapec.ir.notebook_hooks import rich
 from tapec.ir.types import NUMBERS
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.array import ufunc_method

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ir.types import normalize_axis
 from tapec.ops.array import ArrayLike, implements
 from tapec.ops.define import as_operand, dtype_of, shape_of

@@ -13,7 +13,7 @@ from tapec.autodiff.jacobian import jacobian_graph
 from tapec.autodiff.reverse import vjp_graph
 from tapec.autodiff.sparsity import jacobian_pattern
 from tapec.ir import OPS, Graph, Op
-from tapec.ir.interpret import interpret
+from tapec.ir.interpreter import interpret
 from tapec.ir.types import is_differentiable
 from tapec.ops.samples import Case
 from tests.autodiff.programs import close, inner

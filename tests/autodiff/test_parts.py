@@ -14,7 +14,7 @@ from tapec.autodiff.jacobian import hessian_graph
 from tapec.autodiff.parts import taken_apart
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.ir import Graph
-from tapec.ir.interpret import interpret
+from tapec.ir.interpreter import interpret
 from tests.autodiff.programs import close, everything, graph_of
 from tests.autodiff.test_jacobian import by_differences
 from tests.properties import functions, has

@@ -15,7 +15,7 @@ from tapec.autodiff.compressed import sparse_hessian_graph, sparse_jacobian_grap
 from tapec.autodiff.jacobian import hessian_graph, jacobian_graph
 from tapec.autodiff.sparsity import jacobian_pattern
 from tapec.ir import Graph
-from tapec.ir.interpret import interpret
+from tapec.ir.interpreter import interpret
 from tests.autodiff.programs import draw_like, graph_of, programs
 from tests.selection import examples
 

@@ -6,7 +6,7 @@ import pytest
 from tapec.codegen import compile_graph
 from tapec.codegen.branches import given_first
 from tapec.ir import parse
-from tapec.ir.tree import Branch, Leaf
+from tapec.ir.decision_tree import Branch, Leaf
 from tests.codegen.kit import graph_of
 from tests.properties import after_branch, before_branch, call_count, calls, count_of, entry, on_floats
 

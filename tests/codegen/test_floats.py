@@ -6,7 +6,7 @@ from scipy import special
 
 import tapec
 from tapec.codegen import compile_graph, floats
-from tapec.ir.tree import Branch, Leaf
+from tapec.ir.decision_tree import Branch, Leaf
 from tests.codegen.kit import check, gradient_of, graph_of
 from tests.properties import (
     assigned,

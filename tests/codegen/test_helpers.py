@@ -207,7 +207,7 @@ def test_a_wrong_index_is_an_error():
 
 
 def embedding(table, index, y):
-    from tapec.ir.index import Slot
+    from tapec.ir.static_index import Slot
     from tapec.ops.array import apply
     from tapec.ops.indexing import SCATTER
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ops import apply
 from tapec.ops.indexing import SCATTER
 from tests.codegen.kit import check, gradient_of, graph_of

@@ -13,9 +13,9 @@ from tapec.autodiff.batch import batch_graph
 from tapec.autodiff.forward import jvp_graph
 from tapec.codegen import compile_graph
 from tapec.ir import OPS, Graph, Op, Type, type_of
-from tapec.ir.interpret import interpret
-from tapec.ir.reader import parse
-from tapec.ir.text import constant_table, print_graph
+from tapec.ir.interpreter import interpret
+from tapec.ir.parser import parse
+from tapec.ir.printer import constant_table, print_graph
 from tapec.ir.types import is_differentiable, weak_type
 from tapec.ops.samples import Case
 from tests.ops.cases import (

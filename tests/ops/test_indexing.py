@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 import tapec
 from tapec.ir import constant
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ops.encoding import encode_index
 from tapec.ops.indexing import GETITEM, SCATTER, are_apart, are_distinct, index_layout, picks_one
 from tests.ops.derivatives import assert_same, check

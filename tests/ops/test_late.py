@@ -106,7 +106,7 @@ def test_graph_text_names_what_nobody_has_called():
     code = f"""{HEAD}
 line = "%0: f64[] = median %x {{axis=(0,), keepdims=False}}"
 graph = tapec.ir.parse(f"graph(%x: f64[6]) {{{{\\n  {{line}}\\n  return %0\\n}}}}")
-assert tapec.ir.interpret(graph, x) == [3.5], tapec.ir.interpret(graph, x)
+assert tapec.ir.interpreter(graph, x) == [3.5], tapec.ir.interpreter(graph, x)
 """
     run(code)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 import tapec
 from tapec.ir import parse
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.passes.rewrite import Rewriter, RuleSet
 from tapec.passes.rules import PARTS, SLICES
 from tapec.passes.rules.slices import MANY, composed

@@ -95,7 +95,7 @@ def kinds(graph: Graph) -> list[str]:
 
 def by_values(a: Graph, b: Graph, old: Snapshot, new: Snapshot) -> dict[str, str]:
     """Run both on the given arguments and on random ones, each with what it captured."""
-    from tapec.ir.interpret import interpret
+    from tapec.ir.interpreter import interpret
 
     rng = np.random.default_rng(0)
     worst = [0.0] * len(b.outputs)

@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from tapec.ir.verify import verify
+    from tapec.ir.verifier import verify
     from tapec.passes.pipeline import PIPELINE, run_passes
 
     if options.list:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing import FULL_SLICE, SCATTER
 from tapec.passes.pattern import Some

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
-from tapec.ir.index import Slice, Slot
+from tapec.ir.static_index import Slice, Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing import FULL_SLICE, GETITEM, are_distinct, completed, index_layout, is_diagonal_index, picks_one
 from tapec.ops.reading import one_index, takes_one

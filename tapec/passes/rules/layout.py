@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, broadcast_shapes
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.creation import FULL
 from tapec.ops.diagonals import eye

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
-from tapec.ir.index import Slot
+from tapec.ir.static_index import Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.define import reduced_shape
 from tapec.passes.facts import is_zero, uniform_value

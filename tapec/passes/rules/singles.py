@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ops import Symbol
 from tapec.passes.facts import is_zero
 from tapec.passes.pattern import Some

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.ir import Node
-from tapec.ir.index import Slice
+from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.differences import HEAD, TAIL
 from tapec.ops.indexing import FULL_SLICE, GETITEM, SCATTER, completed

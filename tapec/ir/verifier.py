@@ -72,7 +72,7 @@ def _missing(graph: Graph, node: Node) -> str:
 
 
 def _error(graph: Graph, node: Node, what: str) -> VerifyError:
-    from tapec.ir.text import print_graph
+    from tapec.ir.printer import print_graph
 
     marked = f"<- {what}"
     lines = print_graph(graph, lambda n: marked if n is node else "").splitlines()
@@ -87,7 +87,7 @@ def _user_line(node: Node) -> str:
     """`file.py:7: expression`, where the user wrote what the node does; empty when that is not known."""
     if node.origin is None:
         return ""
-    from tapec.ir.origin import place_of
+    from tapec.ir.source_location import place_of
 
     place = place_of(node.origin)
     return f"{place.short}: {place.text}" if place.text else place.short

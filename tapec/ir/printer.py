@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir.graph import CONSTANT, ITEM, Graph, Node, is_literal
-from tapec.ir.index import Slice, Slot
+from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import dtype_from_name, dtype_name
 
 __all__ = ["constant_table", "print_graph"]

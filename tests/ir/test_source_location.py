@@ -2,7 +2,7 @@
 
 import sys
 
-from tapec.ir.origin import line_of, place_of, remembered, variable_of
+from tapec.ir.source_location import line_of, place_of, remembered, variable_of
 
 
 def here(*values):

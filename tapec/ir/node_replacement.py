@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-from tapec.ir.build import Builder
+from tapec.ir.builder import Builder
+from tapec.ir.dead_code import prune
 from tapec.ir.graph import Graph, Node
-from tapec.ir.prune import prune
 
 __all__ = ["Make", "Rebuild", "rebuilt", "replaced"]
 

@@ -1,4 +1,4 @@
-"""Graph text: reading. The inverse of `tapec.ir.text`, with line and column in its errors.
+"""Graph text: reading. The inverse of `tapec.ir.printer`, with line and column in its errors.
 
 A type may be left out: then the op's rule gives it.
 """
@@ -15,8 +15,8 @@ import numpy as np
 
 from tapec.errors import ParseError
 from tapec.ir.graph import CONSTANT, CT, INPUT, ITEM, Graph, Node, constant, input_node
-from tapec.ir.index import Slice, Slot
 from tapec.ir.op import OPS, get_op
+from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import Type, dtype_from_name, weak_type
 
 __all__ = ["parse"]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import tapec
 from tapec.errors import ParseError
 from tapec.ir import CT, ITEM, OPS, Builder, Graph, Node, Op, constant, get_op, input_node, parse
-from tapec.ir.index import Slice, Slot
-from tapec.ir.text import constant_table, print_graph
+from tapec.ir.printer import constant_table, print_graph
+from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import Type
 
 F3 = Type((3,), "f8")
