@@ -6,9 +6,9 @@ python examples/custom_op.py
 import numpy as np
 
 import tapec
-from tapec.ops.array import apply
-from tapec.ops.define import as_operand, define
-from tapec.ops.samples import any_real
+from tapec.ops.core.define import as_operand, define
+from tapec.ops.core.sample_domains import any_real
+from tapec.ops.core.stand_in import apply
 
 LOG_COSH = define(
     "log_cosh",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.api.variable import Variable
-from tapec.ops.creation import FULL
+from tapec.ops.layout.creation import FULL
 from tapec.trace.tensor import Tensor, perform
 
 __all__ = ["constant", "convert_to_tensor", "empty", "full", "ones", "zeros"]

@@ -21,8 +21,8 @@ from tapec.api.variable import Variable
 from tapec.api.watcher import BackwardTrace, VariableWatcher
 from tapec.errors import TapeTypeError, TapeValueError, at_user_line, user_frame
 from tapec.ops import ArrayLike
-from tapec.ops.copying import COPY
-from tapec.ops.custom import CUSTOM, CUSTOM_GRAPH
+from tapec.ops.control.custom_gradients import CUSTOM, CUSTOM_GRAPH
+from tapec.ops.layout.copies import COPY
 from tapec.trace.recorder import CURRENT, Mark, Recorder
 from tapec.trace.structure import flatten, unflatten
 from tapec.trace.tensor import Tensor, plain_value, wrap

@@ -15,7 +15,7 @@ from tapec.api.segment import Segment, Span, run, segment
 from tapec.autodiff.reverse import dependents
 from tapec.ir import ITEM, Node
 from tapec.ir.types import is_differentiable, type_of
-from tapec.ops.custom import CUSTOM
+from tapec.ops.control.custom_gradients import CUSTOM
 from tapec.trace.tensor import wrap
 from tapec.tuples import NamedTuple
 

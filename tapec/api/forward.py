@@ -7,7 +7,7 @@ from typing import Any
 from tapec.api.names import names_of_leaves
 from tapec.ir import CONSTANT, INPUT, ITEM, Builder, Node, input_node
 from tapec.ir.source_location import variable_of
-from tapec.ops.custom import CUSTOM
+from tapec.ops.control.custom_gradients import CUSTOM
 
 __all__ = ["Forward", "Lifter"]
 

@@ -23,8 +23,8 @@ from tapec.config import code_settings, in_force, settings
 from tapec.errors import TapecError, UnsupportedError, hangs_on_values
 from tapec.ir import Graph, Op
 from tapec.ir.notebook_hooks import Source, rich
-from tapec.ops.control import CALL
-from tapec.ops.symbol import differs
+from tapec.ops.control.select_and_call import CALL
+from tapec.ops.core.symbol import differs
 from tapec.runtime.collector import resting_collector
 from tapec.trace.counters import kept
 from tapec.trace.paths import TracedPath

@@ -8,7 +8,7 @@ from typing import Any
 
 from tapec.ir.source_location import place_of
 from tapec.ir.types import NUMBERS
-from tapec.ops.control import CALL
+from tapec.ops.control.select_and_call import CALL
 
 __all__ = ["names_of_leaves"]
 

@@ -25,7 +25,7 @@ from tapec.autodiff.as_one import EXPONENTIALS, POWERS, ROOTS
 from tapec.config import code_settings, in_force
 from tapec.ir import Graph, Op
 from tapec.ir.types import NUMBERS, is_differentiable
-from tapec.ops.copying import COPY
+from tapec.ops.layout.copies import COPY
 from tapec.runtime.collector import resting_collector
 from tapec.trace.log import Gone, Log
 from tapec.trace.tensor import Tensor, wrap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapec.ir import Graph, Op, prune
-from tapec.ops.control import CALL
+from tapec.ops.control.select_and_call import CALL
 from tapec.runtime.build import with_inputs_read
 from tapec.trace.paths import TracedPath
 from tapec.trace.recorder import CURRENT

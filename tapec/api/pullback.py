@@ -19,8 +19,8 @@ from tapec.autodiff.split import split
 from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Type
 from tapec.ir.types import is_differentiable
-from tapec.ops.control import CALL
-from tapec.ops.define import as_data
+from tapec.ops.control.select_and_call import CALL
+from tapec.ops.core.define import as_data
 from tapec.runtime.build import Build
 from tapec.trace.adapter import Adapter, parameter_names
 from tapec.trace.recorder import CURRENT

@@ -16,9 +16,9 @@ from tapec.ir import CT, Builder, Graph, Node, Op, input_node, prune
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
-from tapec.ops.control import CALL
-from tapec.ops.copying import COPY
-from tapec.ops.indexing import GETITEM
+from tapec.ops.control.select_and_call import CALL
+from tapec.ops.indexing.getitem_and_scatter import GETITEM
+from tapec.ops.layout.copies import COPY
 from tapec.runtime.build import Build
 from tapec.runtime.collector import resting_collector
 from tapec.trace.idle import Value, free

@@ -12,7 +12,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir import Type, type_of
 from tapec.ir.types import WEAK_NUMBERS
-from tapec.ops.define import as_data
+from tapec.ops.core.define import as_data
 from tapec.trace.facts import is_foreign_array
 from tapec.trace.structure import Branch, flatten, keys_of, orders, paths
 from tapec.trace.tensor import READABLE, Tensor

@@ -9,8 +9,8 @@ import numpy as np
 from tapec.errors import TapeValueError
 from tapec.ir.static_index import Slot
 from tapec.ops import ArrayLike
-from tapec.ops.array import apply
-from tapec.ops.indexing import SCATTER
+from tapec.ops.core.stand_in import apply
+from tapec.ops.indexing.getitem_and_scatter import SCATTER
 from tapec.trace.tensor import Tensor, wrap
 
 __all__ = ["IndexedSlices", "concatenated"]

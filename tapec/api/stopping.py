@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ops import ArrayLike
-from tapec.ops.custom import stop_gradient as stop_one
+from tapec.ops.control.custom_gradients import stop_gradient as stop_one
 from tapec.trace.structure import map_leaves
 
 __all__ = ["stop_gradient"]

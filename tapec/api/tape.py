@@ -21,7 +21,7 @@ from tapec.api.gradient import tape_gradient
 from tapec.api.slices import IndexedSlices
 from tapec.api.variable import Variable
 from tapec.errors import TapeError, TapeValueError, at_user_line
-from tapec.ops.define import fold_objects
+from tapec.ops.core.define import fold_objects
 from tapec.trace.log import Log
 from tapec.trace.mends import surface
 from tapec.trace.recorder import CURRENT, Mark, Recorder, Token, pop, push

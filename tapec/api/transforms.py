@@ -16,7 +16,7 @@ from tapec.autodiff.gradient import goes_forwards, gradient_graph
 from tapec.errors import at_user_line
 from tapec.ir import Graph, Op, type_of
 from tapec.ir.types import is_differentiable
-from tapec.ops.control import CALL
+from tapec.ops.control.select_and_call import CALL
 from tapec.trace.facts import is_foreign_array
 from tapec.trace.run import Recorded
 from tapec.trace.structure import LEAF, Branch, unflatten

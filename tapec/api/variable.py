@@ -12,8 +12,8 @@ from tapec.api.slices import IndexedSlices
 from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line
 from tapec.ir.notebook_hooks import rich
 from tapec.ops import ArrayLike
-from tapec.ops.array import METHODS, UNARY, apply, may_give_its_argument
-from tapec.ops.copying import COPY
+from tapec.ops.core.stand_in import METHODS, UNARY, apply, may_give_its_argument
+from tapec.ops.layout.copies import COPY
 from tapec.trace.calls import of_variables
 from tapec.trace.convert import to_array
 from tapec.trace.operators import OPERATORS

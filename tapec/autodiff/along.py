@@ -11,9 +11,9 @@ from typing import Any
 
 from tapec.autodiff.basis_rules import same_axis, spelled_out
 from tapec.ir import Node
-from tapec.ops.creation import FULL
-from tapec.ops.indexing import FULL_SLICE
-from tapec.ops.named_axes import axis_names
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
+from tapec.ops.layout.creation import FULL
+from tapec.ops.linalg.named_axes import axis_names
 
 __all__ = ["EVERYWHERE", "Axes", "carried"]
 

@@ -15,8 +15,8 @@ from tapec.autodiff.basis import Basis, Rows
 from tapec.ir import Node
 from tapec.ir.static_index import Slice
 from tapec.ops import apply
-from tapec.ops.indexing import GETITEM, SCATTER
-from tapec.ops.powers import number_of
+from tapec.ops.elementwise.powers import number_of
+from tapec.ops.indexing.getitem_and_scatter import GETITEM, SCATTER
 from tapec.tuples import NamedTuple
 
 __all__ = ["Bands", "banded", "written_out"]

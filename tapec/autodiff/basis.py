@@ -17,8 +17,8 @@ from tapec.autodiff.batch import batch_node
 from tapec.autodiff.zeros import filled
 from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, Type
 from tapec.ops import Symbol, apply
-from tapec.ops.diagonals import DIAG, EYE
-from tapec.ops.powers import number_of
+from tapec.ops.elementwise.powers import number_of
+from tapec.ops.layout.diagonals import DIAG, EYE
 from tapec.tuples import NamedTuple
 
 __all__ = ["Basis", "Rows", "along_basis"]

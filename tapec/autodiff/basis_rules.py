@@ -14,8 +14,8 @@ from tapec.autodiff.zeros import filled
 from tapec.ir import Node, Type
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
-from tapec.ops.named_axes import axis_names
-from tapec.ops.powers import number_of
+from tapec.ops.elementwise.powers import number_of
+from tapec.ops.linalg.named_axes import axis_names
 
 __all__ = ["FACTORED", "RULES", "same_axis", "spelled_out"]
 

@@ -17,7 +17,7 @@ from tapec.errors import GraphError, UnsupportedError
 from tapec.ir import CONSTANT, CT, ITEM, Builder, Graph, Node, Op, Type, get_op, input_node, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
-from tapec.ops.loop import MAP, MAPS
+from tapec.ops.control.map_loop import MAP, MAPS
 
 __all__ = ["batch_graph", "batch_into"]
 

@@ -11,7 +11,7 @@ from tapec.autodiff.batch import batch_graph
 from tapec.autodiff.checkpoint import CHECKPOINT
 from tapec.ir import Builder, Graph
 from tapec.ops import Symbol, apply
-from tapec.ops.custom import CUSTOM_GRAPH
+from tapec.ops.control.custom_gradients import CUSTOM_GRAPH
 
 __all__: list[str] = []
 

@@ -28,7 +28,7 @@ from tapec.ir import CONSTANT, CT, Builder, Graph, Node, Op, Type, prune
 from tapec.ir.flops import flops
 from tapec.ir.source_location import variable_for
 from tapec.ops import Symbol
-from tapec.ops.indexing import GETITEM
+from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.tuples import NamedTuple
 
 __all__ = ["Number", "less_work", "values_and_tangents"]

@@ -12,10 +12,10 @@ from tapec.autodiff.zeros import Zero
 from tapec.ir import Builder, Graph, Node
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
-from tapec.ops.array import apply
-from tapec.ops.control import CALL
-from tapec.ops.define import define
-from tapec.ops.samples import Case
+from tapec.ops.control.select_and_call import CALL
+from tapec.ops.core.define import define
+from tapec.ops.core.sample_domains import Case
+from tapec.ops.core.stand_in import apply
 
 __all__ = ["AGAIN", "CHECKPOINT", "inline_checkpoints"]
 

@@ -16,8 +16,8 @@ import numpy as np
 from tapec.autodiff.zeros import Typed, filled
 from tapec.ir import Builder, Node, Op, Type, is_literal
 from tapec.ops import UFUNCS, Symbol, apply
-from tapec.ops.indexing import SCATTER
-from tapec.ops.layout import BROADCAST_TO, RESHAPE, TRANSPOSE
+from tapec.ops.indexing.getitem_and_scatter import SCATTER
+from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO, RESHAPE, TRANSPOSE
 
 __all__ = [
     "MULTIPLY",

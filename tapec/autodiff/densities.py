@@ -15,7 +15,7 @@ from tapec.autodiff.as_one import Shortcut
 from tapec.autodiff.forms import signed_terms
 from tapec.ir import CT, Node
 from tapec.ops import apply
-from tapec.ops.powers import number_of
+from tapec.ops.elementwise.powers import number_of
 
 __all__ = ["density"]
 

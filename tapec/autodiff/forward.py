@@ -40,7 +40,7 @@ from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, prune
 from tapec.ir.source_location import place_of
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
-from tapec.ops.define import Missing
+from tapec.ops.core.define import Missing
 
 __all__ = ["jvp_graph", "push", "pushforward"]
 

@@ -30,7 +30,7 @@ from tapec.autodiff.zeros import Zero, matched
 from tapec.ir import CT, Builder, Graph, Node, Type, is_literal, prune
 from tapec.ir.static_index import Slot
 from tapec.ops import Symbol, apply
-from tapec.ops.indexing import FULL_SLICE, SCATTER
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, SCATTER
 from tapec.tuples import NamedTuple
 
 __all__ = ["hessian_by_rows"]

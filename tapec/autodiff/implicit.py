@@ -23,7 +23,7 @@ from tapec.errors import GraphError
 from tapec.ir import Builder, Graph, Node, Op, Type, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
-from tapec.ops.define import define
+from tapec.ops.core.define import define
 
 __all__ = ["LINEAR_SOLVE", "ROOT", "Routine", "transposed_system"]
 

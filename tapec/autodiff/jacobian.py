@@ -18,7 +18,7 @@ from tapec.autodiff.zeros import Zero, matched
 from tapec.ir import CT, Builder, Graph, Node, Type, input_node, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
-from tapec.ops.indexing import SCATTER
+from tapec.ops.indexing.getitem_and_scatter import SCATTER
 
 __all__ = ["best_mode", "hessian_graph", "jacobian_graph"]
 

@@ -18,8 +18,8 @@ import numpy as np
 from tapec.ir import CONSTANT, Builder, Graph, Node, prune
 from tapec.ir.static_index import Slot
 from tapec.ops import Symbol, apply
-from tapec.ops.indexing import FULL_SLICE, GETITEM
-from tapec.ops.layout import RESHAPE
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM
+from tapec.ops.layout.reshape_and_transpose import RESHAPE
 
 __all__ = ["picked_early"]
 

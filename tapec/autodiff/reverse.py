@@ -34,10 +34,10 @@ from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, is_li
 from tapec.ir.source_location import variable_for
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
-from tapec.ops.define import Missing, conj
-from tapec.ops.indexing import GETITEM
-from tapec.ops.kit import real_dtype
-from tapec.ops.layout import unbroadcast
+from tapec.ops.core.define import Missing, conj
+from tapec.ops.core.op_helpers import real_dtype
+from tapec.ops.indexing.getitem_and_scatter import GETITEM
+from tapec.ops.layout.reshape_and_transpose import unbroadcast
 
 if TYPE_CHECKING:
     from tapec.autodiff.pairs import Pairs

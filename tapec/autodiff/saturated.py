@@ -19,7 +19,7 @@ from tapec.autodiff.reverse import signed_cotangents
 from tapec.autodiff.written import Writer, WrittenOut, back_through
 from tapec.ir import Node, is_literal
 from tapec.ops import apply
-from tapec.ops.elementwise import largest_number
+from tapec.ops.elementwise.arithmetic import largest_number
 
 __all__ = [
     "FLAT",

@@ -12,8 +12,8 @@ from tapec.autodiff.forms import is_one, one_plus_exp
 from tapec.autodiff.saturated import leads_to_exponential
 from tapec.autodiff.sides import sigmoid_by_sides
 from tapec.ir import Node, is_literal
-from tapec.ops.elementwise import largest_number
-from tapec.ops.layout import unbroadcast
+from tapec.ops.elementwise.arithmetic import largest_number
+from tapec.ops.layout.reshape_and_transpose import unbroadcast
 
 __all__ = ["logistic", "over_shifted", "share"]
 

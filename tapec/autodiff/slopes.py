@@ -23,7 +23,7 @@ from tapec.autodiff.zeros import Zero, filled, is_zero
 from tapec.errors import TapecError
 from tapec.ir import Builder, Node
 from tapec.ops import Symbol
-from tapec.ops.eigen import FINITE, directions
+from tapec.ops.linalg.eigen import FINITE, directions
 
 __all__ = ["Slopes"]
 

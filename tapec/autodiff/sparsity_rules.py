@@ -10,8 +10,8 @@ import numpy as np
 
 from tapec.autodiff.sparsity import Walk
 from tapec.ir import Node
-from tapec.ops.indexing import real_index
-from tapec.ops.named_axes import axis_names
+from tapec.ops.indexing.getitem_and_scatter import real_index
+from tapec.ops.linalg.named_axes import axis_names
 
 __all__ = ["rule_of"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tapec.ir import Builder, Node, Op, Type, type_of
 from tapec.ops import ArrayLike, Symbol, apply
-from tapec.ops.creation import FULL
+from tapec.ops.layout.creation import FULL
 
 __all__ = ["Typed", "Zero", "filled", "is_zero", "matched"]
 

@@ -35,7 +35,7 @@ class GraphFunction:
     def __call__(self, *values: Any) -> Any:
         from tapec.ir.interpreter import interpret
         from tapec.ops import ArrayLike
-        from tapec.ops.control import CALL
+        from tapec.ops.control.select_and_call import CALL
         from tapec.trace.tensor import perform
 
         recorded = any(isinstance(x, ArrayLike) for x in values)

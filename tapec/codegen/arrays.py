@@ -25,7 +25,7 @@ from tapec.codegen.strides import buffer_size
 from tapec.config import settings
 from tapec.ir import CONSTANT, Graph, Node
 from tapec.ir.decision_tree import Tree
-from tapec.ops.indexing import GETITEM
+from tapec.ops.indexing.getitem_and_scatter import GETITEM
 
 __all__ = ["array_function"]
 

@@ -12,7 +12,7 @@ from tapec.ir import CONSTANT, Graph, Node
 from tapec.ir.flops import flops
 from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
-from tapec.ops.indexing import FULL_SLICE
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
 from tapec.tuples import NamedTuple
 
 __all__ = ["Cost", "bytes_of", "copied", "cost_text", "flops_of", "workspace"]

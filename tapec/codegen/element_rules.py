@@ -270,7 +270,7 @@ _GETITEM = Op(name="numbers", run=lambda x, index: _at(x, index), rule=no_run, k
 
 
 def _at(x: Any, index: Any) -> Any:
-    from tapec.ops.indexing import real_index
+    from tapec.ops.indexing.getitem_and_scatter import real_index
 
     return x[real_index(index, ())]
 

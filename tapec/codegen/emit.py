@@ -19,7 +19,7 @@ from tapec.config import settings
 from tapec.ir import CONSTANT, Graph, Node
 from tapec.ir.decision_tree import Tree
 from tapec.ir.source_location import place_of
-from tapec.ops.loop import repeated
+from tapec.ops.control.map_loop import repeated
 
 __all__ = ["WATCHERS", "Compiled", "compile_graph"]
 

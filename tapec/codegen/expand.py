@@ -24,7 +24,7 @@ from tapec.codegen.items import no_run
 from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, replaced
 from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
-from tapec.ops.indexing import FULL_SLICE
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
 
 __all__ = ["expanded"]
 

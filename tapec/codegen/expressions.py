@@ -25,7 +25,7 @@ from tapec.codegen.syntax import (
     placed_ast,
     stored_name_ast,
 )
-from tapec.ops.kit import spelled
+from tapec.ops.core.op_helpers import spelled
 from tapec.tuples import NamedTuple
 
 __all__ = ["Expr", "Expression", "Template", "literal", "parse_template", "slots", "to_ast", "width"]

@@ -12,7 +12,7 @@ from tapec.codegen.pattern import Carried, Loop, Walk
 from tapec.codegen.plan import TIMES, is_big, is_view
 from tapec.ir import INPUT, Node, Op, input_node, is_literal
 from tapec.ir.static_index import Slice
-from tapec.ops.indexing import FULL_SLICE, GETITEM
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM
 from tapec.tuples import NamedTuple
 
 __all__ = ["CHEAP", "Block", "Feed", "Pick", "aligned", "computed_again", "slice_text", "text_op"]

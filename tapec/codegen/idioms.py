@@ -16,7 +16,7 @@ from tapec.codegen.expressions import Template, parse_template, slots
 from tapec.codegen.sums import LONG, sum_text
 from tapec.ir import Node, is_literal
 from tapec.ir.static_index import Slot
-from tapec.ops.kit import spelled
+from tapec.ops.core.op_helpers import spelled
 
 __all__ = [
     "BIT_BY_BIT",

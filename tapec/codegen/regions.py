@@ -19,7 +19,7 @@ from tapec.codegen.scatter import fused_operand, is_scatter
 from tapec.ir import Graph, Node
 from tapec.ir.decision_tree import Tree
 from tapec.ir.static_index import Slice, Slot
-from tapec.ops.indexing import counts_up
+from tapec.ops.indexing.getitem_and_scatter import counts_up
 from tapec.tuples import NamedTuple
 
 __all__ = ["Region", "find_regions", "reads_by_rows", "row_inputs"]

@@ -10,7 +10,7 @@ from copy import copy
 from tapec.codegen.expressions import Template, parse_template, slots
 from tapec.ir import Node
 from tapec.ir.static_index import Slot
-from tapec.ops.indexing import FULL_SLICE, index_source, may_repeat
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, index_source, may_repeat
 
 __all__ = [
     "fused_operand",

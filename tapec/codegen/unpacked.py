@@ -14,7 +14,7 @@ from tapec.codegen.names import wished_name
 from tapec.codegen.plan import readers_of
 from tapec.codegen.scatter import is_scatter
 from tapec.ir import ITEM, Graph, Node, replaced
-from tapec.ops.indexing import GETITEM
+from tapec.ops.indexing.getitem_and_scatter import GETITEM
 
 __all__ = ["unpacked"]
 

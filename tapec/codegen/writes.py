@@ -22,7 +22,7 @@ from tapec.codegen.statements import Assign, Do, Store
 from tapec.codegen.templates import COPY, WHOLE, new_array
 from tapec.ir import Node, broadcast_shapes
 from tapec.ir.static_index import Slice, Slot
-from tapec.ops.indexing import FULL_SLICE, fills_all
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, fills_all
 from tapec.tuples import NamedTuple
 
 if TYPE_CHECKING:

@@ -90,7 +90,7 @@ def get_op(name: str) -> Op:
     """
     op = OPS.get(name)
     if op is None:
-        import_module("tapec.ops.late").import_all()
+        import_module("tapec.ops.core.lazy_families").import_all()
         op = OPS.get(name)
     if op is None:
         family = next((find for head, find in FAMILIES.items() if name.startswith(head)), None)

@@ -5,45 +5,32 @@ What few programs call is imported when one does (`late`).
 Must not be imported here: autodiff, passes, or anything above.
 """
 
-from tapec.ops import (
-    activations,
-    answers,
-    casting,
-    checks,
-    comparison,
-    complex,
-    control,
-    copying,
-    creation,
-    cumulative,
-    custom,
-    diagonals,
-    elementwise,
-    encoding,
-    extremes,
-    indexing,
-    joining,
-    layout,
-    loop,
-    powers,
-    products,
-    queries,
-    reading,
-    reductions,
-    repeating,
-    rounding,
-    running,
-    scipy_families,
-    segments,
-    selection,
+from tapec.ops.control import custom_gradients, map_loop, select_and_call
+from tapec.ops.core import scipy_families, value_checks
+from tapec.ops.core.stand_in import FUNCTIONS, METHODS, UFUNCS, ArrayLike, apply, implements, method
+from tapec.ops.core.symbol import Symbol
+from tapec.ops.elementwise import activations, arithmetic, casting, comparison, complex_parts, minmax, powers, rounding
+from tapec.ops.indexing import (
+    getitem_and_scatter,
+    index_encoding,
+    segment_sum,
+    select_and_interp,
     setitem,
-    sorting,
-    stacking,
-    statistics,
-    triangular,
+    sort_and_search,
+    take,
 )
-from tapec.ops.array import FUNCTIONS, METHODS, UFUNCS, ArrayLike, apply, implements, method
-from tapec.ops.symbol import Symbol
+from tapec.ops.layout import (
+    concatenate,
+    copies,
+    creation,
+    diagonals,
+    reshape_and_transpose,
+    roll_flip_repeat,
+    split_and_insert,
+)
+from tapec.ops.linalg import matmul, triangular_blocks
+from tapec.ops.numpy_calls import shape_queries
+from tapec.ops.reductions import cumulative, predicates, running_minmax, statistics, sums_and_extremes
 
 __all__ = [
     "ArrayLike",
@@ -51,37 +38,7 @@ __all__ = [
     "METHODS",
     "Symbol",
     "UFUNCS",
-    "answers",
     "apply",
-    "casting",
-    "checks",
-    "comparison",
-    "complex",
-    "control",
-    "creation",
-    "cumulative",
-    "diagonals",
-    "elementwise",
-    "encoding",
-    "extremes",
     "implements",
-    "indexing",
-    "joining",
-    "layout",
     "method",
-    "powers",
-    "products",
-    "queries",
-    "reading",
-    "reductions",
-    "repeating",
-    "rounding",
-    "running",
-    "scipy_families",
-    "segments",
-    "selection",
-    "sorting",
-    "stacking",
-    "statistics",
-    "triangular",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapec.ir import CONSTANT, Graph, Node
-from tapec.ops.layout import TRANSPOSE
+from tapec.ops.layout.reshape_and_transpose import TRANSPOSE
 from tapec.passes.facts import uniform_value
 from tapec.passes.remade import Now, remade
 from tapec.passes.rules.scales import is_mild

@@ -9,9 +9,9 @@ import numpy as np
 
 from tapec.ir import CONSTANT, Node
 from tapec.ir.static_index import Slice, Slot
-from tapec.ops.indexing import are_apart, completed, fills_all, picks_one
-from tapec.ops.loop import repeated
-from tapec.ops.named_axes import axis_names
+from tapec.ops.control.map_loop import repeated
+from tapec.ops.indexing.getitem_and_scatter import are_apart, completed, fills_all, picks_one
+from tapec.ops.linalg.named_axes import axis_names
 from tapec.passes.facts import is_zero
 from tapec.tuples import NamedTuple
 

@@ -19,9 +19,9 @@ import numpy as np
 from tapec.ir import CT, Builder, Graph, Node, is_literal, prune
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops import Symbol
-from tapec.ops.indexing import FULL_SLICE, GETITEM, are_apart, is_added_up
-from tapec.ops.named_axes import axis_names
-from tapec.ops.setitem import setitem
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM, are_apart, is_added_up
+from tapec.ops.indexing.setitem import setitem
+from tapec.ops.linalg.named_axes import axis_names
 from tapec.passes.empty import Empty, is_chosen, keeps_axes, may_be_empty
 from tapec.passes.facts import is_zero
 from tapec.passes.seldom import PRODUCTS, SOURCES

@@ -9,10 +9,10 @@ cofactors in the gradient of a determinant are `det(a) * inv(a).T`, too.
 from __future__ import annotations
 
 from tapec.ir import Graph, Node, get_op
-from tapec.ops.determinants import COFACTORS, DET
-from tapec.ops.factor import CHOLESKY
-from tapec.ops.layout import TRANSPOSE
-from tapec.ops.solving import INV, SOLVE
+from tapec.ops.layout.reshape_and_transpose import TRANSPOSE
+from tapec.ops.linalg.cholesky_qr import CHOLESKY
+from tapec.ops.linalg.determinants import COFACTORS, DET
+from tapec.ops.linalg.solve_and_inv import INV, SOLVE
 
 __all__ = ["shared_inverses"]
 

@@ -21,7 +21,7 @@ from tapec.errors import GraphError
 from tapec.ir import CT, Builder, Graph, Node, Op, broadcast_shapes, constant, prune
 from tapec.ir.builder import constant_key
 from tapec.ir.op import OWN_KINDS
-from tapec.ops.layout import BROADCAST_TO
+from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO
 from tapec.passes.numbering import heads, key_of, key_of_node, numbering
 from tapec.passes.pattern import Call, Look, Pattern, Some, Variable, looks_below
 from tapec.passes.rule import Rule, parameters

@@ -17,8 +17,8 @@ import numpy as np
 from tapec.ir import Graph, Node
 from tapec.ir.static_index import Slot
 from tapec.ops import apply
-from tapec.ops.indexing import GETITEM, SCATTER
-from tapec.ops.layout import TRANSPOSE
+from tapec.ops.indexing.getitem_and_scatter import GETITEM, SCATTER
+from tapec.ops.layout.reshape_and_transpose import TRANSPOSE
 from tapec.passes.remade import Now, remade
 from tapec.passes.uses import Uses
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tapec.ir import CONSTANT, Node
 from tapec.ir.static_index import Slot
-from tapec.ops.indexing import FULL_SLICE
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
 from tapec.passes.facts import uniform_value
 
 __all__ = ["swap_parity"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tapec.ir import ITEM, Graph, Node
-from tapec.ops.custom import CUSTOM_GRAPH, STOP_GRADIENT
-from tapec.ops.exponentials import CAPPED
-from tapec.ops.extremes import CLIP
+from tapec.ops.control.custom_gradients import CUSTOM_GRAPH, STOP_GRADIENT
+from tapec.ops.elementwise.minmax import CLIP
+from tapec.ops.reductions.logsumexp import CAPPED
 
 __all__ = ["transparent"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Op
-from tapec.ops.classify import KINDS, Entry, entries
-from tapec.ops.define import Missing
+from tapec.ops.core.define import Missing
+from tapec.report.numpy_coverage import KINDS, Entry, entries
 from tapec.tuples import NamedTuple
 
 __all__ = ["KINDS", "Row", "matching", "method_named", "rows", "scipy_functions", "special_rows"]
@@ -37,7 +37,7 @@ def special_rows() -> list[Row]:
     """The ufuncs of scipy.special under all their names; SciPy has to be there."""
     from scipy import special
 
-    from tapec.ops.special import HOME, define_all, face, takes_tensors
+    from tapec.ops.special.ufunc_definitions import HOME, define_all, face, takes_tensors
 
     ops = {op.numpy: op for op in define_all()}
     names = {name: getattr(special, name) for name in dir(special)}

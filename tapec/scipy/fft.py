@@ -10,9 +10,9 @@ from scipy import fft as _fft
 
 from tapec.errors import at_user_line
 from tapec.ir.types import normalize_axis
-from tapec.ops.fft import SWAPPED, fitted
-from tapec.ops.kit import as_array, plain_number
-from tapec.ops.scipy_fft import INVERSE, transform
+from tapec.ops.core.op_helpers import as_array, plain_number
+from tapec.ops.scipy.cosine_transforms import INVERSE, transform
+from tapec.ops.signal.fft import SWAPPED, fitted
 
 __all__ = [
     "dct",

@@ -17,8 +17,8 @@ from tapec.api.implicit import EquationTrace, plain, plainly, value_in
 from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ir.types import is_differentiable, type_of
 from tapec.ops import ArrayLike
-from tapec.ops.define import as_operand
-from tapec.ops.kit import as_array
+from tapec.ops.core.define import as_operand
+from tapec.ops.core.op_helpers import as_array
 from tapec.scipy.ode import solved
 from tapec.trace.recorder import CURRENT, recordings
 from tapec.trace.tensor import Tensor, wrap

@@ -8,11 +8,19 @@ import numpy as np
 from scipy import linalg as _linalg
 
 from tapec.errors import UnsupportedError, at_user_line
-from tapec.ops.define import conj
-from tapec.ops.kit import adjoint, as_array, inexact, plain_number, real_dtype
-from tapec.ops.scipy_linalg import expm, logm, solve_banded, solve_sylvester, solve_triangular, solveh_banded, sqrtm
-from tapec.ops.scipy_lu import factors, swapped
-from tapec.ops.scipy_lu import lu_factor as _lu_factor
+from tapec.ops.core.define import conj
+from tapec.ops.core.op_helpers import adjoint, as_array, inexact, plain_number, real_dtype
+from tapec.ops.scipy.lu import factors, swapped
+from tapec.ops.scipy.lu import lu_factor as _lu_factor
+from tapec.ops.scipy.matrix_functions import (
+    expm,
+    logm,
+    solve_banded,
+    solve_sylvester,
+    solve_triangular,
+    solveh_banded,
+    sqrtm,
+)
 
 __all__ = [
     "block_diag",

@@ -17,9 +17,9 @@ from scipy import ndimage as _ndimage
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir.types import normalize_axis
 from tapec.ops import ArrayLike
-from tapec.ops.define import conj
-from tapec.ops.kit import as_array, plain_number
-from tapec.ops.scipy_signal import along_axis, continued
+from tapec.ops.core.define import conj
+from tapec.ops.core.op_helpers import as_array, plain_number
+from tapec.ops.scipy.convolve_nd import along_axis, continued
 from tapec.scipy.signal import convolve as _convolve  # and with it SciPy's: not first in a recording
 
 __all__ = [

@@ -20,9 +20,9 @@ from tapec.autodiff.reverse import vjp_graph
 from tapec.config import code_settings, in_force
 from tapec.ir import Builder, Graph, Type, input_node
 from tapec.ops import Symbol
-from tapec.ops.array import FUNCTIONS, apply
-from tapec.ops.define import as_operand, define
-from tapec.ops.samples import Case
+from tapec.ops.core.define import as_operand, define
+from tapec.ops.core.sample_domains import Case
+from tapec.ops.core.stand_in import FUNCTIONS, apply
 from tapec.runtime.build import Build
 
 __all__ = ["ODE", "solved"]

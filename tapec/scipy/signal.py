@@ -13,11 +13,11 @@ from scipy import signal as _signal
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir.types import normalize_axis
 from tapec.ops import ArrayLike
-from tapec.ops.define import conj
-from tapec.ops.kit import as_array, inexact, plain_number, real_dtype
-from tapec.ops.scipy_filter import lfilter as _lfilter
-from tapec.ops.scipy_signal import along_axis, continued, convolve, convolve_rows, correlate
-from tapec.ops.symbol import holds
+from tapec.ops.core.define import conj
+from tapec.ops.core.op_helpers import as_array, inexact, plain_number, real_dtype
+from tapec.ops.core.symbol import holds
+from tapec.ops.scipy.convolve_nd import along_axis, continued, convolve, convolve_rows, correlate
+from tapec.ops.scipy.recursive_filter import lfilter as _lfilter
 
 __all__ = [
     "convolve",

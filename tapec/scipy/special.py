@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import special as _special
 
-from tapec.ops.custom import stop_gradient
-from tapec.ops.exponentials import exponentials, log_of_sum
-from tapec.ops.kit import as_array, inexact
-from tapec.ops.special_kit import chosen
-from tapec.ops.special_waves import spherical_slope
+from tapec.ops.control.custom_gradients import stop_gradient
+from tapec.ops.core.op_helpers import as_array, inexact
+from tapec.ops.reductions.logsumexp import exponentials, log_of_sum
+from tapec.ops.special.bessel_family import spherical_slope
+from tapec.ops.special.rule_helpers import chosen
 
 __all__ = [
     "comb",

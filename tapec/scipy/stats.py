@@ -14,9 +14,9 @@ import numpy as np
 from scipy import special as sp
 from scipy import stats as _stats
 
-from tapec.ops.kit import as_array
-from tapec.ops.scipy_linalg import solve_triangular
-from tapec.ops.symbol import holds
+from tapec.ops.core.op_helpers import as_array
+from tapec.ops.core.symbol import holds
+from tapec.ops.scipy.matrix_functions import solve_triangular
 
 __all__ = [
     "bernoulli",

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import CONSTANT, ITEM, Node, Type, input_node
-from tapec.ops.array import ArrayLike, gives_views, out_at
-from tapec.ops.copying import COPY
-from tapec.ops.symbol import Question
+from tapec.ops.core.stand_in import ArrayLike, gives_views, out_at
+from tapec.ops.core.symbol import Question
+from tapec.ops.layout.copies import COPY
 from tapec.trace.steps import Answer, Notes
 from tapec.trace.tensor import Tensor
 

@@ -17,12 +17,12 @@ import numpy as np
 from tapec.ir import Op
 from tapec.ir.static_index import Slice
 from tapec.ir.types import NUMBERS
-from tapec.ops.array import ArrayLike
-from tapec.ops.control import WHERE
-from tapec.ops.copying import COPY
-from tapec.ops.indexing import FULL_SLICE, GETITEM, real_index
-from tapec.ops.layout import BROADCAST_TO
-from tapec.ops.setitem import SETITEM
+from tapec.ops.control.select_and_call import WHERE
+from tapec.ops.core.stand_in import ArrayLike
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM, real_index
+from tapec.ops.indexing.setitem import SETITEM
+from tapec.ops.layout.copies import COPY
+from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO
 from tapec.trace.links import Views
 from tapec.trace.log import Log
 from tapec.trace.parts import BY_PLACES, SLOTS, encoded

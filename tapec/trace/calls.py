@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ops.array import FUNCTIONS, LIKE, METHODS, ArrayLike, meaning_of, run, ufunc_method
-from tapec.ops.control import WHERE
-from tapec.ops.extremes import CLIP
-from tapec.ops.ufunc_calls import call_with
-from tapec.ops.ufuncs import call as call_ufunc
+from tapec.ops.control.select_and_call import WHERE
+from tapec.ops.core.stand_in import FUNCTIONS, LIKE, METHODS, ArrayLike, meaning_of, run, ufunc_method
+from tapec.ops.elementwise.minmax import CLIP
+from tapec.ops.numpy_calls.ufunc_call import call_with
+from tapec.ops.numpy_calls.ufunc_methods import call as call_ufunc
 from tapec.trace.plans import call
 from tapec.trace.tensor import Tensor, perform
 

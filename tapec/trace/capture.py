@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import warn_user
-from tapec.ops.define import as_data
+from tapec.ops.core.define import as_data
 from tapec.trace.clones import Clones
 from tapec.trace.counters import Counters, Increment
 from tapec.trace.entropy import DRAWS

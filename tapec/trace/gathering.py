@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from tapec.ir.types import NUMBERS
-from tapec.ops.array import UFUNCS
-from tapec.ops.indexing import GETITEM, SCATTER
-from tapec.ops.layout import BROADCAST_TO
+from tapec.ops.core.stand_in import UFUNCS
+from tapec.ops.indexing.getitem_and_scatter import GETITEM, SCATTER
+from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO
 from tapec.trace.at_once import recorder_of, update
 from tapec.trace.parts import SLOTS, encoded
 from tapec.trace.tensor import NUMERIC, PLAIN, Tensor, record, wrap

@@ -20,13 +20,13 @@ from tapec.errors import InPlaceError, at_user_line, note_user_line
 from tapec.ir import Op
 from tapec.ir.types import NUMBERS, WEAK_NUMBERS
 from tapec.ops import UFUNCS
-from tapec.ops.array import OPERATORS, ArrayLike
-from tapec.ops.control import WHERE
-from tapec.ops.copying import COPY
-from tapec.ops.define import as_operand, shape_of
-from tapec.ops.encoding import encode_index
-from tapec.ops.indexing import GETITEM, real_index
-from tapec.ops.setitem import SETITEM
+from tapec.ops.control.select_and_call import WHERE
+from tapec.ops.core.define import as_operand, shape_of
+from tapec.ops.core.stand_in import OPERATORS, ArrayLike
+from tapec.ops.indexing.getitem_and_scatter import GETITEM, real_index
+from tapec.ops.indexing.index_encoding import encode_index
+from tapec.ops.indexing.setitem import SETITEM
+from tapec.ops.layout.copies import COPY
 from tapec.trace.at_once import forget_unread, is_whole, replaced, updated, written
 from tapec.trace.gathering import gathered
 from tapec.trace.links import Views, base_of, made_in

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ops.define import fold_objects
+from tapec.ops.core.define import fold_objects
 
 __all__ = ["Parts", "parts_for"]
 

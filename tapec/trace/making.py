@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ops.array import LIKE
+from tapec.ops.core.stand_in import LIKE
 from tapec.trace.tensor import Tensor
 
 __all__ = ["making"]

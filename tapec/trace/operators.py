@@ -10,7 +10,7 @@ import numpy as np
 from tapec.errors import note_user_line
 from tapec.ir import Op
 from tapec.ops import UFUNCS, ArrayLike
-from tapec.ops.array import UNARY, defers, sparse_product
+from tapec.ops.core.stand_in import UNARY, defers, sparse_product
 from tapec.trace.recorder import current
 from tapec.trace.tensor import NUMERIC, PLAIN, READABLE, Tensor, perform, record, user_position, wrap
 

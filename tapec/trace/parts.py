@@ -13,9 +13,9 @@ import numpy as np
 from tapec.errors import note_user_line
 from tapec.ir import Op
 from tapec.ir.static_index import Slice, Slot
-from tapec.ops.array import METHODS, run
-from tapec.ops.indexing import FULL_SLICE, GETITEM
-from tapec.ops.reading import NONZERO
+from tapec.ops.core.stand_in import METHODS, run
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM
+from tapec.ops.indexing.take import NONZERO
 from tapec.trace.asking import answer
 from tapec.trace.links import share
 from tapec.trace.plans import BOUNDS, INTS, PLANS, comes_again, remember

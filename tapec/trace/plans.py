@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ops.array import ArrayLike, gives_views, out_at, run
-from tapec.ops.layout import RESHAPE, ravel
-from tapec.ops.reading import take
+from tapec.ops.core.stand_in import ArrayLike, gives_views, out_at, run
+from tapec.ops.indexing.take import take
+from tapec.ops.layout.reshape_and_transpose import RESHAPE, ravel
 from tapec.trace.asking import answer
 from tapec.trace.recorder import current
 from tapec.trace.steps import plan_of

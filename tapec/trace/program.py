@@ -20,9 +20,9 @@ from tapec.ir import INPUT, Builder, Graph, Node, input_node, type_of
 from tapec.ir.builder import BIG
 from tapec.ir.decision_tree import Tree
 from tapec.ir.types import NUMBERS
-from tapec.ops.casting import CAST
-from tapec.ops.creation import FULL
-from tapec.ops.define import as_data
+from tapec.ops.core.define import as_data
+from tapec.ops.elementwise.casting import CAST
+from tapec.ops.layout.creation import FULL
 from tapec.runtime.build import Build
 from tapec.runtime.collector import resting_collector
 from tapec.trace.facts import LOST, Path, holds

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import DetachError, UnsupportedError, at_user_line
-from tapec.ops.define import fold_objects
+from tapec.ops.core.define import fold_objects
 from tapec.trace.adapter import Adapter
 from tapec.trace.capture import Captures, Path
 from tapec.trace.counters import kept, undo

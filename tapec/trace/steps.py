@@ -16,7 +16,7 @@ from tapec.errors import UnsupportedError
 from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, Type, constant
 from tapec.ir.graph import Params
 from tapec.ir.types import NUMBERS
-from tapec.ops.layout import ravel
+from tapec.ops.layout.reshape_and_transpose import ravel
 from tapec.trace.plan_text import Line, Text, made_in, noting, own, written
 from tapec.trace.recorder import Recorder
 from tapec.trace.tensor import Tensor, record, wrap

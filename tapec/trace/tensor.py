@@ -21,8 +21,8 @@ from tapec.ir import Op, type_of
 from tapec.ir.notebook_hooks import rich
 from tapec.ir.types import NUMBERS
 from tapec.ops import UFUNCS, ArrayLike
-from tapec.ops.array import ufunc_method
-from tapec.ops.define import WEAK, as_data, as_operand, holds_stand_in
+from tapec.ops.core.define import WEAK, as_data, as_operand, holds_stand_in
+from tapec.ops.core.stand_in import ufunc_method
 from tapec.trace.links import share
 from tapec.trace.recorder import Mark, Recorder, current, traces
 

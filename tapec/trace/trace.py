@@ -8,7 +8,7 @@ from typing import Any
 
 from tapec.config import count_changes
 from tapec.errors import errors_of_values
-from tapec.ops.control import GUARD
+from tapec.ops.control.select_and_call import GUARD
 from tapec.trace.entropy import DRAWS, IMPORTS, all_states, states
 from tapec.trace.error_handling import ErrorHandling
 from tapec.trace.log import Log

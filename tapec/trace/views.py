@@ -16,11 +16,11 @@ from weakref import ref
 import numpy as np
 
 from tapec.ir import Op
-from tapec.ops.array import UFUNCS
-from tapec.ops.complex import IMAG, REAL
-from tapec.ops.indexing import GETITEM
-from tapec.ops.layout import RESHAPE, TRANSPOSE, inverse
-from tapec.ops.setitem import SETITEM
+from tapec.ops.core.stand_in import UFUNCS
+from tapec.ops.elementwise.complex_parts import IMAG, REAL
+from tapec.ops.indexing.getitem_and_scatter import GETITEM
+from tapec.ops.indexing.setitem import SETITEM
+from tapec.ops.layout.reshape_and_transpose import RESHAPE, TRANSPOSE, inverse
 from tapec.trace import tensor as core
 from tapec.trace.links import Step, Views, base_of, views_of
 from tapec.trace.recorder import CURRENT, Recorder

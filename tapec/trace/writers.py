@@ -11,12 +11,12 @@ import numpy as np
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir.static_index import Slot
 from tapec.ir.types import normalize_axis
-from tapec.ops.array import ArrayLike, implements
-from tapec.ops.define import as_operand, dtype_of, shape_of
-from tapec.ops.indexing import GETITEM
-from tapec.ops.kit import as_array, truths
-from tapec.ops.reading import along_index, within
-from tapec.ops.setitem import setitem
+from tapec.ops.core.define import as_operand, dtype_of, shape_of
+from tapec.ops.core.op_helpers import as_array, truths
+from tapec.ops.core.stand_in import ArrayLike, implements
+from tapec.ops.indexing.getitem_and_scatter import GETITEM
+from tapec.ops.indexing.setitem import setitem
+from tapec.ops.indexing.take import along_index, within
 from tapec.trace.at_once import chosen, placed
 from tapec.trace.convert import to_array, to_value
 from tapec.trace.inplace import assign, write

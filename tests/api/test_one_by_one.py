@@ -12,7 +12,7 @@ from tapec.api import first_sight, one_by_one, structures
 from tapec.api.segment import Segment
 from tapec.errors import InPlaceError, TapeValueError
 from tapec.ir import OPS
-from tapec.ops.array import apply
+from tapec.ops.core.stand_in import apply
 from tests.ops.cases import cases
 from tests.ops.test_conformance import TESTED
 from tests.properties import functions

@@ -15,7 +15,7 @@ from tapec.autodiff.sparsity import jacobian_pattern
 from tapec.ir import OPS, Graph, Op
 from tapec.ir.interpreter import interpret
 from tapec.ir.types import is_differentiable
-from tapec.ops.samples import Case
+from tapec.ops.core.sample_domains import Case
 from tests.autodiff.programs import close, inner
 from tests.ops.cases import WITHOUT_SAMPLE, cases, graph_of
 

@@ -208,8 +208,8 @@ def test_a_wrong_index_is_an_error():
 
 def embedding(table, index, y):
     from tapec.ir.static_index import Slot
-    from tapec.ops.array import apply
-    from tapec.ops.indexing import SCATTER
+    from tapec.ops.core.stand_in import apply
+    from tapec.ops.indexing.getitem_and_scatter import SCATTER
 
     return apply(SCATTER, (y, index), (("shape", table.shape), ("index", (Slot(0),)))) + table
 
@@ -231,8 +231,8 @@ def test_ops_without_source_are_called():
 
 
 def _recurrence(a, b):
-    from tapec.ops.array import apply
-    from tapec.ops.cumulative import RECURRENCE
+    from tapec.ops.core.stand_in import apply
+    from tapec.ops.reductions.cumulative import RECURRENCE
 
     return apply(RECURRENCE, (a, b), (("axis", 0), ("reverse", False)))
 

@@ -8,7 +8,7 @@ import pytest
 import tapec
 from tapec.ir.static_index import Slice
 from tapec.ops import apply
-from tapec.ops.indexing import SCATTER
+from tapec.ops.indexing.getitem_and_scatter import SCATTER
 from tests.codegen.kit import check, gradient_of, graph_of
 from tests.properties import allocates, block_loops, has_loop, nodes, text
 

@@ -56,8 +56,8 @@ def scattered(draw, values):
 
 def _scatter(b, like):
     from tapec.ir.static_index import Slot
-    from tapec.ops.array import apply
-    from tapec.ops.indexing import SCATTER
+    from tapec.ops.core.stand_in import apply
+    from tapec.ops.indexing.getitem_and_scatter import SCATTER
 
     if b.shape == ():
         b = np.broadcast_to(b, (N,))

@@ -8,17 +8,17 @@ import numpy as np
 
 from tapec.ir import OPS, Builder, Graph, Op, input_node, type_of
 from tapec.ops import Symbol
-from tapec.ops.samples import Case, Domain
-from tapec.ops.special import define_all
+from tapec.ops.core.sample_domains import Case, Domain
+from tapec.ops.special.ufunc_definitions import define_all
 
 # ops of SciPy come with their modules; here all are there, whatever ran before
 for module in (
-    "ops.scipy_fft",
-    "ops.scipy_filter",
-    "ops.scipy_linalg",
-    "ops.scipy_lu",
-    "ops.scipy_signal",
-    "ops.scipy_sparse",
+    "ops.scipy.cosine_transforms",
+    "ops.scipy.recursive_filter",
+    "ops.scipy.matrix_functions",
+    "ops.scipy.lu",
+    "ops.scipy.convolve_nd",
+    "ops.scipy.sparse_products",
     "scipy.ode",
 ):
     import_module(f"tapec.{module}")

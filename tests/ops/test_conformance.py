@@ -17,7 +17,7 @@ from tapec.ir.interpreter import interpret
 from tapec.ir.parser import parse
 from tapec.ir.printer import constant_table, print_graph
 from tapec.ir.types import is_differentiable, weak_type
-from tapec.ops.samples import Case
+from tapec.ops.core.sample_domains import Case
 from tests.ops.cases import (
     COMPLEX,
     OF_SCIPY,

@@ -4,11 +4,11 @@ import ast
 from pathlib import Path
 
 import tapec
-import tapec.ops.scipy_fft
-import tapec.ops.scipy_linalg
-import tapec.ops.scipy_signal
+import tapec.ops.scipy.convolve_nd
+import tapec.ops.scipy.cosine_transforms
+import tapec.ops.scipy.matrix_functions
 from tapec.ir import OPS
-from tapec.ops.special import define_all
+from tapec.ops.special.ufunc_definitions import define_all
 
 FILES = sorted(Path(tapec.__file__).parent.rglob("*.py"))
 OF_EMISSION = {"row numbers", "sum of products"}

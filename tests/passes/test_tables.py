@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tapec.ir import CT, parse
-from tapec.ops.solving import INV
+from tapec.ops.linalg.solve_and_inv import INV
 from tapec.passes import rules
 from tapec.passes.inverses import shared_inverses
 from tapec.passes.pattern import Call, Number, Some, variables

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.ops.triangular import inv_lower, solve_lower
+from tapec.ops.linalg.triangular_blocks import inv_lower, solve_lower
 from tapec.passes.rules import TRIANGLES
 from tests.passes.support import Case, check_regular_case, table_tests
 from tests.properties import call_count, calls, functions

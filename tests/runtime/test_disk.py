@@ -277,8 +277,8 @@ def test_tapes_load(folder):
 # -- what is never kept --------------------------------------------------------------------------------------------
 def test_ops_of_the_user_are_not_kept(folder):
     from tapec.ir.op import OPS
-    from tapec.ops.array import apply
-    from tapec.ops.define import as_operand, define
+    from tapec.ops.core.define import as_operand, define
+    from tapec.ops.core.stand_in import apply
 
     cube = define(
         "test_disk_cube",
@@ -599,11 +599,11 @@ def test_half_written_files_of_the_dead_are_removed(folder):
 def test_every_op_of_ours_can_be_kept(folder):
     """In a process of its own: other tests define ops."""
     program = """
-import tapec.ops.late
+import tapec.ops.core.lazy_families
 from tapec.ir.op import OPS
 from tapec.runtime import key
 
-tapec.ops.late.import_all()
+tapec.ops.core.lazy_families.import_all()
 print(len(OPS), [op.name for op in OPS.values() if not key.is_ours(op)])
 """
     count, others = process(folder, program).stdout.split(maxsplit=1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.ops.array import METHODS, run
+from tapec.ops.core.stand_in import METHODS, run
 from tapec.trace.log import Log
 
 RNG = np.random.default_rng(3)

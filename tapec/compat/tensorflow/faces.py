@@ -18,7 +18,7 @@ from tapec.api.variable import same
 from tapec.compat.tensorflow.values import InvalidArgumentError, TensorShape, converted, default_dtype, mixed, refusing
 from tapec.errors import at_user_line
 from tapec.ops import FUNCTIONS, ArrayLike
-from tapec.ops.array import apply
+from tapec.ops.core.stand_in import apply
 from tapec.trace.structure import map_leaves
 from tapec.trace.tensor import Tensor as PlainTensor
 from tapec.trace.tensor import wrap

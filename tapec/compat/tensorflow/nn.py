@@ -12,7 +12,7 @@ from tapec.compat.tensorflow.faces import constant
 from tapec.compat.tensorflow.reductions import reduce_mean, reduce_variance
 from tapec.compat.tensorflow.tape import stop_gradient
 from tapec.errors import UnsupportedError, at_user_line
-from tapec.ops import activations
+from tapec.ops.elementwise import activations
 from tapec.tuples import NamedTuple
 
 __all__ = [

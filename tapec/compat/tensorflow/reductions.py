@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.compat.tensorflow.elementwise import cast
 from tapec.compat.tensorflow.faces import constant
-from tapec.ops.exponentials import log_sum_exp
+from tapec.ops.reductions.logsumexp import log_sum_exp
 
 __all__ = [
     "argmax",

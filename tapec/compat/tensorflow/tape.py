@@ -12,7 +12,7 @@ from tapec.api.arguments import UnconnectedGradients
 from tapec.api.custom import custom_gradient as plain_custom_gradient
 from tapec.api.tape import GradientTape as PlainTape
 from tapec.compat.tensorflow.faces import Face, Tensor, Variable, constant, face, faces, plain, renewed
-from tapec.ops.custom import stop_gradient as plain_stop_gradient
+from tapec.ops.control.custom_gradients import stop_gradient as plain_stop_gradient
 
 __all__ = [
     "GradientTape",

@@ -9,8 +9,8 @@ import numpy as np
 
 from tapec.ir import Node
 from tapec.ops import Symbol, apply
-from tapec.ops.creation import FULL
-from tapec.ops.indexing import SCATTER, is_added_up
+from tapec.ops.indexing.getitem_and_scatter import SCATTER, is_added_up
+from tapec.ops.layout.creation import FULL
 from tapec.passes.facts import are_few, is_nonnegative, is_power_of_two, uniform_value
 from tapec.passes.pattern import number, params, variables
 from tapec.passes.rule import Rule

@@ -19,7 +19,7 @@ import numpy as np
 
 from tapec.ir import Builder, Node
 from tapec.ops import Symbol
-from tapec.ops.factor import CHOLESKY, halved_diagonal
+from tapec.ops.linalg.cholesky_qr import CHOLESKY, halved_diagonal
 from tapec.passes.facts import uniform_value
 from tapec.passes.pattern import variables
 from tapec.passes.rule import Rule

@@ -13,7 +13,7 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
-from tapec.ops.indexing import FULL_SLICE, SCATTER
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, SCATTER
 from tapec.passes.pattern import Some
 from tapec.passes.rule import Rule
 from tapec.passes.rules.slices import Places, part, places_of, without_rest

@@ -12,8 +12,8 @@ import numpy as np
 
 from tapec.ir import CONSTANT, Node, is_literal
 from tapec.ops import Symbol, apply
-from tapec.ops.creation import FULL
-from tapec.ops.kit import real_dtype
+from tapec.ops.core.op_helpers import real_dtype
+from tapec.ops.layout.creation import FULL
 from tapec.passes.facts import uniform_value
 from tapec.passes.pattern import Some
 from tapec.passes.rule import Rule

@@ -9,8 +9,16 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops import Symbol, apply
-from tapec.ops.indexing import FULL_SLICE, GETITEM, are_distinct, completed, index_layout, is_diagonal_index, picks_one
-from tapec.ops.reading import one_index, takes_one
+from tapec.ops.indexing.getitem_and_scatter import (
+    FULL_SLICE,
+    GETITEM,
+    are_distinct,
+    completed,
+    index_layout,
+    is_diagonal_index,
+    picks_one,
+)
+from tapec.ops.indexing.take import one_index, takes_one
 from tapec.passes.facts import are_few, is_zero, uniform_value
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule

@@ -9,8 +9,8 @@ import numpy as np
 from tapec.ir import Node, broadcast_shapes
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
-from tapec.ops.creation import FULL
-from tapec.ops.diagonals import eye
+from tapec.ops.layout.creation import FULL
+from tapec.ops.layout.diagonals import eye
 from tapec.passes.pattern import Some, number, params, variables
 from tapec.passes.rule import Rule
 

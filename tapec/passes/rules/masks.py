@@ -15,7 +15,7 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ir.static_index import Slot
 from tapec.ops import Symbol, apply
-from tapec.ops.define import reduced_shape
+from tapec.ops.core.define import reduced_shape
 from tapec.passes.facts import is_zero, uniform_value
 from tapec.passes.pattern import Pattern, Some, params, variables
 from tapec.passes.rule import Rule

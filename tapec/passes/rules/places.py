@@ -12,7 +12,7 @@ import numpy as np
 
 from tapec.ir import Node
 from tapec.ops import Symbol, apply
-from tapec.ops.indexing import GETITEM
+from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.passes.facts import uniform_value
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule

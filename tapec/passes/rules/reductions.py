@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.ir import INPUT, Node
 from tapec.ops import Symbol
-from tapec.ops.define import reduced_shape
+from tapec.ops.core.define import reduced_shape
 from tapec.passes.facts import are_few, is_identity, uniform_value
 from tapec.passes.pattern import Some, number, params, variables
 from tapec.passes.rule import Rule

@@ -13,8 +13,8 @@ from typing import Any
 from tapec.ir import Node
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
-from tapec.ops.differences import HEAD, TAIL
-from tapec.ops.indexing import FULL_SLICE, GETITEM, SCATTER, completed
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM, SCATTER, completed
+from tapec.ops.signal.differences import HEAD, TAIL
 from tapec.passes.facts import uniform_value
 from tapec.passes.pattern import Some, variables
 from tapec.passes.rule import Rule

@@ -1,4 +1,4 @@
-"""Inverses of large triangular matrices, and systems with them, by blocks; see `tapec.ops.triangular`.
+"""Inverses of large triangular matrices, and systems with them, by blocks; see `tapec.ops.linalg.triangular_blocks`.
 
 Substitution is at least as accurate as the factorisation that it replaces, so this holds for what the user wrote too.
 """
@@ -11,9 +11,9 @@ import numpy as np
 
 from tapec.ir import Node
 from tapec.ops import Symbol, apply
-from tapec.ops.diagonals import TRIL
-from tapec.ops.factor import CHOLESKY
-from tapec.ops.triangular import INV_LOWER, SOLVE_LOWER
+from tapec.ops.layout.diagonals import TRIL
+from tapec.ops.linalg.cholesky_qr import CHOLESKY
+from tapec.ops.linalg.triangular_blocks import INV_LOWER, SOLVE_LOWER
 from tapec.passes.pattern import variables
 from tapec.passes.rule import Rule
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
-from tapec.ops.creation import FULL
+from tapec.ops.layout.creation import FULL
 from tapec.passes.facts import is_zero
 from tapec.passes.pattern import Some, number, variables
 from tapec.passes.rule import Rule

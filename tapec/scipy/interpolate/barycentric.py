@@ -8,8 +8,8 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir.types import normalize_axis
-from tapec.ops.custom import stop_gradient
-from tapec.ops.kit import plain_number
+from tapec.ops.control.custom_gradients import stop_gradient
+from tapec.ops.core.op_helpers import plain_number
 from tapec.scipy.interpolate.piecewise import double, kept, placed, real, true
 
 __all__ = ["BarycentricInterpolator", "barycentric_interpolate"]

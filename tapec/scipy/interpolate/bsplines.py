@@ -10,7 +10,7 @@ from scipy import interpolate as _interpolate
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir.types import normalize_axis
 from tapec.ops import ArrayLike
-from tapec.ops.kit import plain_number
+from tapec.ops.core.op_helpers import plain_number
 from tapec.scipy.interpolate.piecewise import column, double, kept, placed, real, solved, true
 
 __all__ = ["BSpline", "make_interp_spline"]

@@ -11,9 +11,9 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir.types import normalize_axis
-from tapec.ops.custom import stop_gradient
-from tapec.ops.kit import as_array
-from tapec.ops.symbol import is_known
+from tapec.ops.control.custom_gradients import stop_gradient
+from tapec.ops.core.op_helpers import as_array
+from tapec.ops.core.symbol import is_known
 from tapec.scipy.interpolate.piecewise import PPoly, column, double, kept, real, solved, true
 from tapec.tuples import NamedTuple
 

@@ -12,7 +12,7 @@ from scipy import interpolate as _interpolate
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ops import ArrayLike
-from tapec.ops.kit import as_array, inexact
+from tapec.ops.core.op_helpers import as_array, inexact
 from tapec.scipy.interpolate.piecewise import column, real, told, true
 
 __all__ = ["RegularGridInterpolator", "interpn"]

@@ -10,9 +10,9 @@ from scipy import interpolate as _interpolate
 
 from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ops import ArrayLike
-from tapec.ops.kit import as_array, plain_number
-from tapec.ops.scipy_linalg import solve_banded
-from tapec.ops.symbol import differs, is_symbol
+from tapec.ops.core.op_helpers import as_array, plain_number
+from tapec.ops.core.symbol import differs, is_symbol
+from tapec.ops.scipy.matrix_functions import solve_banded
 
 __all__ = ["PPoly", "column", "double", "kept", "placed", "real", "solved", "told", "true"]
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir.types import normalize_axis
-from tapec.ops.kit import as_array, inexact
-from tapec.ops.symbol import is_known
+from tapec.ops.core.op_helpers import as_array, inexact
+from tapec.ops.core.symbol import is_known
 from tapec.scipy.interpolate.bsplines import make_interp_spline
 from tapec.scipy.interpolate.cubic import CubicSpline
 from tapec.scipy.interpolate.piecewise import column, kept, placed, told, true

@@ -14,8 +14,8 @@ from scipy.spatial import distance as _distance
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ops import ArrayLike
-from tapec.ops.kit import as_array, plain_number
-from tapec.ops.symbol import holds
+from tapec.ops.core.op_helpers import as_array, plain_number
+from tapec.ops.core.symbol import holds
 
 __all__ = ["cdist", "pdist", "squareform"]
 

@@ -1,0 +1,75 @@
+"""Gradients that the user states: `stop_gradient`, and functions that bring their own gradient function.
+
+A call of such a function is a node whose inputs are its arguments, then its results as they were computed, then what
+the gradient function captured; its results are those results. So the node is transparent forward, and derivatives go
+through it to the arguments alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import UnsupportedError
+from tapec.ir import CONSTANT, ITEM, Graph
+from tapec.ir.types import WEAK_NUMBERS
+from tapec.ops.core.define import as_operand, define, dtype_of
+from tapec.ops.core.sample_domains import any_real
+from tapec.ops.core.stand_in import apply
+from tapec.ops.core.symbol import Symbol
+
+__all__ = ["CUSTOM", "CUSTOM_GRAPH", "STOP_GRADIENT", "stop_gradient"]
+
+STOP_GRADIENT = define(
+    "stop_gradient",
+    lambda x: x if type(x) in WEAK_NUMBERS else np.positive(x),
+    lambda t: t,
+    "elementwise",
+    gradient="none",
+    source="+{0}",
+    sample=(any_real,),
+)
+
+
+def stop_gradient(x: Any) -> Any:
+    """One array, or number, through which no gradient flows."""
+    x = as_operand(x)
+    return x if dtype_of(x).kind == "b" else apply(STOP_GRADIENT, (x,))
+
+
+def _results(*values: Any, args: int, results: int, **_: Any) -> tuple[Any, ...]:
+    return values[args : args + results]
+
+
+# The gradient is Python code, to be run when a tape has the cotangents: its log holds it. No graph is differentiated
+# through such a node; the tape cuts its program there.
+CUSTOM = define("custom", _results, _results, "custom", gradient="yes", multi=True)
+
+
+def _custom_vjp(ct: Any, y: Any, *xs: Any, args: int, results: int, backward: Any, gives: tuple[Any, ...]) -> Any:
+    if isinstance(backward, str):
+        raise UnsupportedError(backward)
+    found = evaluate(backward, [*ct, *xs[args + results :]])
+    return tuple([None if k is None else found[k] for k in gives]) + (None,) * (len(xs) - args)
+
+
+# The gradient is a graph from the cotangents and what it captured; `gives` says which of its outputs belongs to which
+# argument. A string in its place says why there is none.
+CUSTOM_GRAPH = define("custom_graph", _results, _results, "custom", vjp=_custom_vjp, multi=True)
+
+
+def evaluate(graph: Graph, values: list[Any]) -> list[Any]:
+    """Do a graph's operations on stand-ins."""
+    known: dict[Any, Any] = dict(zip(graph.inputs, values, strict=True))
+    for node in graph.nodes:
+        if node.op is CONSTANT:
+            known[node] = node.value
+        elif node.op is ITEM:
+            known[node] = known[node.inputs[0]][node.param("index")]
+        elif node.inputs:
+            known[node] = apply(node.op, tuple([known[i] for i in node.inputs]), node.params)
+        else:
+            builder = next(v.builder for v in values if hasattr(v, "builder"))
+            known[node] = Symbol(builder.emit(node.op, (), node.params), builder)
+    return [known[o] for o in graph.outputs]

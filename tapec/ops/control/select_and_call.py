@@ -1,0 +1,92 @@
+"""Selection by a condition, calls of whole graphs, and identity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import at_user_line
+from tapec.ir import Graph, Node, Type, broadcast_shapes, get_op
+from tapec.ops.core.define import as_operand, define
+from tapec.ops.core.sample_domains import Case, any_real
+from tapec.ops.core.stand_in import apply, implements
+from tapec.ops.reductions.predicates import count_all
+
+
+def _where_rule(c: Type, a: Type, b: Type) -> Type:
+    from tapec.ops.core.define import ufunc_dtypes
+
+    return Type(broadcast_shapes(c.shape, a.shape, b.shape), ufunc_dtypes(np.add, (a, b))[0])
+
+
+WHERE = define(
+    "where",
+    np.where,
+    _where_rule,
+    "elementwise",
+    vjp=lambda ct, y, c, a, b: (None, np.where(c, ct, 0), np.where(c, 0, ct)),
+    linear=(1, 2),
+    source="np.where({0}, {1}, {2})",
+    sample=(any_real, any_real, any_real),
+    numpy=np.where,
+)
+
+
+@implements(np.where)
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    if x is None and y is None:
+        return np.nonzero(condition)
+    if x is None or y is None:
+        raise ValueError(at_user_line("np.where takes both x and y, or neither"))
+    return apply(WHERE, (as_operand(condition), as_operand(x), as_operand(y)))
+
+
+def _run_call(*values: Any, graph: Graph) -> Any:
+    from tapec.ir.interpreter import interpret
+
+    return tuple(interpret(graph, *values))
+
+
+# a compiled function in a recording; the graph of that has what it calls written out
+CALL = define(
+    "call",
+    _run_call,
+    lambda *types, graph: tuple(o.type for o in graph.outputs),
+    "call",
+    gradient="yes",
+    multi=True,
+)
+
+
+GUARD = define("guard", lambda x, kind, value: (), lambda t, kind, value: (), "guard")
+
+
+def _length(*values: Any, op: str, params: Any, index: int) -> Any:
+    made = get_op(op)
+    found = made.run(*values, **dict(params))
+    return np.int64(len(found[index] if made.multi else found))
+
+
+def _length_source(args: tuple[str, ...], node: Any) -> str:
+    if node.param("op") == "nonzero":
+        return count_all(args[0])
+    if node.param("op") == "repeated places":
+        return f"int({args[0]}.sum())"
+    if node.param("op") == "bincount" and (node.inputs[0].type.size or dict(node.param("params"))["minlength"]):
+        return f"max(int({args[0]}.max(initial=0)) + 1, {dict(node.param('params'))['minlength']})"
+    inner = Node(get_op(node.param("op")), node.inputs, node.param("params"), node.type)
+    source = inner.op.source
+    text = source(args, inner) if callable(source) else source.format(*args)
+    return f"len({text}[{node.param('index')}])" if inner.op.multi else f"len({text})"
+
+
+# the length of a result whose shape hangs on values: what is compiled for one length is guarded by it
+LENGTH = define(
+    "length",
+    _length,
+    lambda *types, op, params, index: Type((), np.dtype(np.int64)),
+    "shape",
+    source=_length_source,
+    sample=lambda rng: [Case((rng.random(7) > 0.5,), {"op": "nonzero", "params": (), "index": 0})],
+)

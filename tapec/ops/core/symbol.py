@@ -1,0 +1,83 @@
+"""`Symbol`: an array stand-in without a value, in which derivative and rewrite rules are written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Builder, Node, Op
+from tapec.ops.core.stand_in import ArrayLike
+
+__all__ = ["Question", "Symbol", "differs", "holds", "is_known", "is_symbol"]
+
+
+class Symbol(ArrayLike):
+    """A node of a graph under construction, with all of NumPy on it."""
+
+    __slots__ = ("builder", "node")
+    _rank = 1
+
+    def __init__(self, node: Node, builder: Builder):
+        self.node = node
+        self.builder = builder
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.node.type.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.node.type.dtype
+
+    @property
+    def weak(self) -> bool:
+        return self.node.type.weak
+
+    def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
+        builder = self.builder
+        kind = type(self)
+        node = builder.emit(op, tuple([x.node if type(x) is kind else builder.constant(x) for x in inputs]), params)
+        if op.multi:
+            return tuple([kind(n, builder) for n in builder.items(node)])
+        return kind(node, builder)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a symbol has no value: a rule must not branch on it")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise TypeError("a symbol has no value: write the rule with functions that tapec knows")
+
+    def __repr__(self) -> str:
+        return f"Symbol({self.node!r})"
+
+
+class Question(Symbol):
+    """A symbol that is asked what a function does to a tensor whatever the values are, copies included."""
+
+    __slots__ = ()
+    _rank = 2
+
+
+def is_symbol(x: Any) -> bool:
+    """Is it without a value? For those who go on in another way then, which is no answer for values."""
+    if type(x) is Question:
+        raise TypeError("this hangs on values")
+    return isinstance(x, Symbol)
+
+
+def is_known(x: Any) -> bool:
+    """Is it no stand-in, so that its values may be looked at? For those who do, which is no answer for others."""
+    if type(x) is Question:
+        raise TypeError("this hangs on values")
+    return not isinstance(x, ArrayLike)
+
+
+def differs(x: Any) -> bool:
+    """Is it one example of a batch, whose values say nothing of the others?"""
+    return isinstance(x, ArrayLike) and x._differs()
+
+
+def holds(fact: Any) -> bool:
+    """A fact about values, which becomes a guard; what has no value, or one for each example, is taken for false."""
+    return not is_symbol(fact) and not differs(fact) and bool(fact)

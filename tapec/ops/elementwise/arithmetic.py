@@ -1,0 +1,179 @@
+"""Elementwise arithmetic and elementary functions: NumPy's ufuncs, each with its partial derivatives.
+
+A partial is an expression, a number, or a boolean mask where it is one or zero. `y` is the result: using it again is
+what an expert would do.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapec.ops.core.define import conj, elementwise
+from tapec.ops.core.sample_domains import Domain, any_real, integer, nonzero, positive, unit
+from tapec.ops.elementwise.powers import number_of
+
+
+def largest_number(dtype: np.dtype) -> Any:
+    """A number of Python's, unless only NumPy has it."""
+    largest = np.finfo(dtype).max
+    return largest if dtype.char == "g" else float(largest)
+
+
+# -- arithmetic -------------------------------------------------------------------------------------------------
+def _divide_vjp(ct: Any, y: Any, a: Any, b: Any) -> Any:
+    """Both cotangents share one division."""
+    ct_a = ct / conj(b)
+    return ct_a, -ct_a * conj(y)
+
+
+def _divide_jvp(ts: Any, y: Any, a: Any, b: Any) -> Any:
+    ta, tb = ts
+    if tb is None:
+        return ta / b
+    return -(y * tb / b) if ta is None else (ta - y * tb) / b
+
+
+add = elementwise(
+    np.add, lambda y, a, b: (1, 1), source="{0} + {1}", inplace="+", commutative=True, sample=(any_real, any_real)
+)
+subtract = elementwise(
+    np.subtract, lambda y, a, b: (1, -1), source="{0} - {1}", inplace="-", sample=(any_real, any_real)
+)
+multiply = elementwise(
+    np.multiply, lambda y, a, b: (b, a), source="{0} * {1}", inplace="*", commutative=True, sample=(any_real, any_real)
+)
+divide = elementwise(
+    np.divide, vjp=_divide_vjp, jvp=_divide_jvp, source="{0} / {1}", inplace="/", sample=(any_real, nonzero)
+)
+negative = elementwise(np.negative, lambda y, x: (-1,), source="-{0}", sample=(any_real,))
+positive_ = elementwise(np.positive, lambda y, x: (1,), source="+{0}", sample=(any_real,))
+reciprocal = elementwise(np.reciprocal, lambda y, x: (-y * y,), sample=(nonzero,))
+square = elementwise(np.square, lambda y, x: (2 * x,), sample=(any_real,))
+
+# -- exponentials and logarithms ----------------------------------------------------------------------------------
+exp = elementwise(np.exp, lambda y, x: (y,), sample=(any_real,))
+exp2 = elementwise(np.exp2, lambda y, x: (y * math.log(2.0),), sample=(any_real,))
+expm1 = elementwise(np.expm1, lambda y, x: (y + 1,), sample=(any_real,))
+log = elementwise(np.log, lambda y, x: (1 / x,), sample=(positive,))
+log2 = elementwise(np.log2, lambda y, x: (1 / (x * math.log(2.0)),), sample=(positive,))
+log10 = elementwise(np.log10, lambda y, x: (1 / (x * math.log(10.0)),), sample=(positive,))
+log1p = elementwise(np.log1p, lambda y, x: (1 / (1 + x),), sample=(unit,))
+sqrt = elementwise(np.sqrt, lambda y, x: (0.5 / y,), sample=(positive,))
+cbrt = elementwise(np.cbrt, lambda y, x: (1 / (3 * y * y),), sample=(nonzero,))
+
+
+def _is_number(x: Any) -> bool:
+    return number_of(x) is not None
+
+
+def _shares(exp: Any) -> Any:
+    """The shares of exp(a) and exp(b) in exp(y), at most 1: inf has all of inf, what is less has nothing of it.
+
+    An infinite y counts as the largest number, since inf - inf is nan. Two that are equal have half each.
+    """
+
+    def partials(y: Any, a: Any, b: Any) -> Any:
+        largest = largest_number(y.dtype)
+        whole = np.clip(y, -largest, largest)
+        half = 0.5 if y.dtype == np.float64 else y.dtype.type(0.5)
+        most = 1.0 if _is_number(a) or _is_number(b) else np.where(a == b, half, 1.0)
+        return np.minimum(exp(a - whole), most), np.minimum(exp(b - whole), most)
+
+    return partials
+
+
+logaddexp = elementwise(np.logaddexp, _shares(np.exp), commutative=True, sample=(any_real, any_real))
+logaddexp2 = elementwise(np.logaddexp2, _shares(np.exp2), commutative=True, sample=(any_real, any_real))
+
+# -- trigonometry -------------------------------------------------------------------------------------------------
+# (1 - x) * (1 + x) rather than 1 - x * x: exact near the ends of the domain.
+sin = elementwise(np.sin, lambda y, x: (np.cos(x),), sample=(any_real,))
+cos = elementwise(np.cos, lambda y, x: (-np.sin(x),), sample=(any_real,))
+tan = elementwise(np.tan, lambda y, x: (1 + y * y,), sample=(unit,))
+arcsin = elementwise(np.arcsin, lambda y, x: (1 / np.sqrt((1 - x) * (1 + x)),), sample=(unit,))
+arccos = elementwise(np.arccos, lambda y, x: (-1 / np.sqrt((1 - x) * (1 + x)),), sample=(unit,))
+arctan = elementwise(np.arctan, lambda y, x: (1 / (1 + x * x),), sample=(any_real,))
+
+
+def _arctan2_partials(y: Any, a: Any, b: Any) -> Any:
+    """Zero at the origin, as for hypot."""
+    r2 = np.where((a == 0) & (b == 0), np.inf, a * a + b * b)
+    return b / r2, -(a / r2)  # a may be a truth value, which has no negative
+
+
+arctan2 = elementwise(np.arctan2, _arctan2_partials, sample=(any_real, nonzero))
+
+
+def _hypot_partials(y: Any, a: Any, b: Any) -> Any:
+    """Zero at the origin, at every order: there the length counts as infinite."""
+    length = np.where(y == 0, np.inf, y)
+    return a / length, b / length
+
+
+hypot = elementwise(np.hypot, _hypot_partials, commutative=True, sample=(nonzero, nonzero))
+deg2rad = elementwise(np.deg2rad, lambda y, x: (math.pi / 180,), sample=(any_real,))
+radians = elementwise(np.radians, lambda y, x: (math.pi / 180,), sample=(any_real,))
+rad2deg = elementwise(np.rad2deg, lambda y, x: (180 / math.pi,), sample=(any_real,))
+degrees = elementwise(np.degrees, lambda y, x: (180 / math.pi,), sample=(any_real,))
+
+# -- hyperbolic functions -----------------------------------------------------------------------------------------
+sinh = elementwise(np.sinh, lambda y, x: (np.cosh(x),), sample=(any_real,))
+cosh = elementwise(np.cosh, lambda y, x: (np.sinh(x),), sample=(any_real,))
+tanh = elementwise(np.tanh, lambda y, x: (1 - y * y,), sample=(any_real,))
+arcsinh = elementwise(np.arcsinh, lambda y, x: (1 / np.sqrt(x * x + 1),), sample=(any_real,))
+
+
+def _arccosh_partials(y: Any, x: Any) -> Any:
+    """Two roots for complex numbers: the root of the product has its cut elsewhere."""
+    if x.dtype.kind == "c":
+        return (1 / (np.sqrt(x - 1) * np.sqrt(x + 1)),)
+    return (1 / np.sqrt((x - 1) * (x + 1)),)
+
+
+arccosh = elementwise(np.arccosh, _arccosh_partials, sample=(Domain(1.3, 3.0),))
+arctanh = elementwise(np.arctanh, lambda y, x: (1 / ((1 - x) * (1 + x)),), sample=(unit,))
+
+# -- sign and size ------------------------------------------------------------------------------------------------
+absolute = elementwise(np.absolute, lambda y, x: (conj(np.sign(x)),), source="np.abs({0})", sample=(nonzero,))
+fabs = elementwise(np.fabs, lambda y, x: (np.sign(x),), sample=(nonzero,))
+
+
+def _turned(t: Any, y: Any, x: Any) -> Any:
+    """The derivative of sign: zero for reals; for x / |x| the part of t across x, over |x|. It is symmetric."""
+    if x.dtype.kind != "c":
+        return np.zeros_like(t)
+    length = np.abs(x)
+    return (t - y * np.real(conj(y) * t)) / np.where(length == 0, np.inf, length)
+
+
+sign = elementwise(
+    np.sign, vjp=lambda ct, y, x: (_turned(ct, y, x),), jvp=lambda ts, y, x: _turned(ts[0], y, x), sample=(nonzero,)
+)
+
+
+def _copysign_partials(y: Any, a: Any, b: Any) -> Any:
+    return np.sign(a.astype(y.dtype)) * np.copysign(1.0, b.astype(y.dtype)), 0
+
+
+copysign = elementwise(np.copysign, _copysign_partials, sample=(nonzero, nonzero))
+heaviside = elementwise(np.heaviside, lambda y, x, h: (0, x == 0), sample=(nonzero, any_real))
+nextafter = elementwise(np.nextafter, lambda y, a, b: (1, 0), sample=(any_real, any_real))
+
+
+def _ldexp_jvp(ts: Any, y: Any, x: Any, n: Any) -> Any:
+    return None if ts[0] is None else np.ldexp(ts[0], n)
+
+
+ldexp = elementwise(
+    np.ldexp, vjp=lambda ct, y, x, n: (np.ldexp(ct, n), None), jvp=_ldexp_jvp, sample=(any_real, integer)
+)
+
+
+def _frexp_jvp(ts: Any, y: Any, x: Any) -> Any:
+    return np.ldexp(ts[0], -y[1]), None
+
+
+frexp = elementwise(np.frexp, vjp=lambda ct, y, x: (np.ldexp(ct[0], -y[1]),), jvp=_frexp_jvp, sample=(nonzero,))

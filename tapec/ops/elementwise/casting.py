@@ -1,0 +1,63 @@
+"""The same elements in another dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import UnsupportedError, at_user_line
+from tapec.ir import Type
+from tapec.ops.core.define import define, dtype_of
+from tapec.ops.core.op_helpers import drawn, present
+from tapec.ops.core.stand_in import apply, implements, method
+
+__all__ = ["CAST", "dtype_source"]
+
+
+def _cast_vjp(ct: Any, y: Any, x: Any, dtype: np.dtype) -> Any:
+    return (ct if dtype.kind in "fc" else None,)  # the cotangent gets the input's dtype in autodiff
+
+
+CAST = define(
+    "cast",
+    lambda x, dtype: np.asarray(x).astype(dtype)[()],
+    lambda t, dtype: Type(t.shape, dtype),
+    "layout",
+    vjp=_cast_vjp,
+    linear=(0,),
+    batch=lambda batched, x, dtype: x.astype(dtype),
+    source=lambda args, node: _cast_source(args[0], node),
+    sample=drawn((2, 3), dtype=np.dtype(np.float32)),
+    numpy=None,
+)
+
+
+def _cast_source(x: str, node: Any) -> str:
+    """`x.astype(np.float64)`, of a Python number `np.float64(x)`."""
+    dtype = node.param("dtype")
+    weak = node.inputs[0].type.weak and dtype.kind in "fc"
+    return f"{dtype_source(dtype)}({x})" if weak else f"{x}.astype({dtype_source(dtype)})"
+
+
+def dtype_source(dtype: np.dtype) -> str:
+    return f"np.{dtype.name}" if dtype.name != "bool" else "bool"
+
+
+@method("astype")
+@implements(*present("astype"))  # NumPy 2.1
+def astype(
+    x: Any,
+    dtype: Any,
+    order: str = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+    device: Any = None,
+) -> Any:
+    old, new = dtype_of(x), np.dtype(dtype)
+    if new.kind not in "fciub":
+        raise UnsupportedError(at_user_line(f"a tensor of dtype {new}: it would lose the gradient. Mend: keep numbers"))
+    if casting != "unsafe" and not np.can_cast(old, new, casting):  # type: ignore[arg-type]
+        raise TypeError(f"Cannot cast array data from {old!r} to {new!r} according to the rule {casting!r}")
+    return x if old == new and not getattr(x, "weak", False) else apply(CAST, (x,), (("dtype", new),))

@@ -1,0 +1,1 @@
+"""Ops that move elements without computing: reshape, transpose, join, split, pad, roll, create."""

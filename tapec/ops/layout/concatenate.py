@@ -1,0 +1,116 @@
+"""Arrays joined along an axis they have, or along a new one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import at_user_line
+from tapec.ir import Type
+from tapec.ir.types import normalize_axis
+from tapec.ops.core.define import define, ndim_of
+from tapec.ops.core.op_helpers import along, as_array, both, drawn, flat, lead
+from tapec.ops.core.stand_in import apply, implements
+
+__all__ = ["CONCATENATE", "STACK"]
+
+
+def _concatenate_rule(*types: Type, axis: int) -> Type:
+    total = 0
+    first = types[0].shape
+    for t in types:
+        total += t.shape[axis]
+        if t.shape[:axis] != first[:axis] or t.shape[axis + 1 :] != first[axis + 1 :]:
+            raise ValueError("all the input array dimensions except for the concatenation axis must match exactly")
+    return Type((*first[:axis], total, *first[axis + 1 :]), np.result_type(*[t.dtype for t in types]))
+
+
+def _concatenate_vjp(ct: Any, y: Any, *xs: Any, axis: int) -> Any:
+    out, start = [], 0
+    for x in xs:
+        stop = start + x.shape[axis]
+        out.append(ct[along(axis, slice(start, stop))])
+        start = stop
+    return tuple(out)
+
+
+def _joining_source(name: str) -> Any:
+    def source(args: tuple[str, ...], node: Any) -> str:
+        axis = f", axis={node.param('axis')}" if node.param("axis") else ""
+        return f"np.{name}([{', '.join(args)}]{axis})"
+
+    return source
+
+
+CONCATENATE = define(
+    "concatenate",
+    lambda *xs, axis: np.concatenate(xs, axis),
+    _concatenate_rule,
+    "layout",
+    vjp=_concatenate_vjp,
+    linear=(0,),
+    batch=lambda batched, *xs, axis: np.concatenate(lead(batched, xs), axis + 1),
+    source=_joining_source("concatenate"),
+    out=True,
+    sample=both(drawn((2, 3), (1, 3), axis=0), drawn((2, 3), (2, 0), (2, 1), axis=1), drawn((2,), axis=0)),
+    numpy=np.concatenate,
+)
+
+
+@implements(np.concatenate)
+def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    parts = [as_array(a) for a in arrays]
+    if not parts:
+        raise ValueError(at_user_line("need at least one array to concatenate"))
+    if axis is None:
+        parts, axis = [flat(p) for p in parts], 0
+    if not ndim_of(parts[0]):
+        raise ValueError(at_user_line("zero-dimensional arrays cannot be concatenated"))
+    if any(ndim_of(p) != ndim_of(parts[0]) for p in parts):
+        raise ValueError(at_user_line("all the input array dimensions must match in number"))
+    parts = [_with_dtype(p, dtype, casting) for p in parts]
+    return apply(CONCATENATE, tuple(parts), (("axis", normalize_axis(axis, ndim_of(parts[0]))),))
+
+
+def _with_dtype(x: Any, dtype: Any, casting: Any) -> Any:
+    return x if dtype is None else x.astype(dtype, casting=casting)
+
+
+def _stack_rule(*types: Type, axis: int) -> Type:
+    first = types[0].shape
+    if any(t.shape != first for t in types):
+        raise ValueError("all input arrays must have the same shape")
+    return Type((*first[:axis], len(types), *first[axis:]), np.result_type(*[t.dtype for t in types]))
+
+
+def _stack(*xs: Any, axis: int) -> Any:
+    """Numbers make an array at once."""
+    return np.stack(xs, axis) if any([isinstance(x, np.ndarray) for x in xs]) else np.array(xs)
+
+
+def _stack_source(args: tuple[str, ...], node: Any) -> str:
+    """Rows make a matrix: `np.array` is several times as fast as `np.stack`."""
+    return f"np.array([{', '.join(args)}])" if node.param("axis") == 0 else _joining_source("stack")(args, node)
+
+
+STACK = define(
+    "stack",
+    _stack,
+    _stack_rule,
+    "layout",
+    vjp=lambda ct, y, *xs, axis: tuple([ct[along(axis, i)] for i in range(len(xs))]),
+    linear=(0,),
+    batch=lambda batched, *xs, axis: np.stack(lead(batched, xs), axis + 1),
+    source=_stack_source,
+    sample=both(drawn((2, 3), (2, 3), axis=1), drawn((), (), (), axis=0)),
+    numpy=np.stack,
+)
+
+
+@implements(np.stack)
+def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    parts = [_with_dtype(as_array(a), dtype, casting) for a in arrays]
+    if not parts:
+        raise ValueError(at_user_line("need at least one array to stack"))
+    return apply(STACK, tuple(parts), (("axis", normalize_axis(axis, ndim_of(parts[0]) + 1)),))

@@ -1,0 +1,95 @@
+"""Copies, and arrays made after the likeness of another (`like=`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Type
+from tapec.ops.core.define import as_operand, define
+from tapec.ops.core.sample_domains import any_real
+from tapec.ops.core.stand_in import ArrayLike, apply, implements, like, method
+from tapec.ops.core.symbol import Symbol
+from tapec.ops.layout.creation import FULL
+from tapec.ops.layout.reshape_and_transpose import memory_order
+
+__all__ = ["COPY", "copy"]
+
+COPY = define(
+    "copy",
+    lambda x: np.array(x)[()] if np.ndim(x) == 0 else np.array(x),
+    lambda t: Type(t.shape, t.dtype),
+    "layout",
+    vjp=lambda ct, y, x: (ct,),
+    linear=(0,),
+    batch=lambda batched, x: x,
+    source="np.copy({0})",
+    sample=(any_real,),
+    numpy=np.copy,
+)
+
+
+@method("copy")
+@implements(np.copy)
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    """A tensor of its own, to be changed in place. A symbol never changes, and needs none."""
+    a = as_operand(a)
+    return a if type(a) is Symbol else apply(COPY, (a,))
+
+
+@method("flatten")
+def flatten(self: Any, order: str = "C") -> Any:
+    """Always a copy, where `ravel` is one only if it must be."""
+    return copy(self).ravel(order if order in ("K", "k") else memory_order(self, order))
+
+
+# -- like= ------------------------------------------------------------------------------------------------------------
+def _uniform(stand_in: Any, shape: Any, value: Any, dtype: Any) -> Any:
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    dtype = np.dtype(float if dtype is None else dtype)
+    value = value if dtype.kind in "fc" else bool(value) if dtype.kind == "b" else int(value)
+    return stand_in._apply(FULL, (), (("shape", tuple([int(n) for n in sizes])), ("value", value), ("dtype", dtype)))
+
+
+@like(np.zeros, np.empty)
+def zeros(stand_in: Any, shape: Any, dtype: Any = None, order: str = "C", **_: Any) -> Any:
+    return _uniform(stand_in, shape, 0.0, dtype)
+
+
+@like(np.ones)
+def ones(stand_in: Any, shape: Any, dtype: Any = None, order: str = "C", **_: Any) -> Any:
+    return _uniform(stand_in, shape, 1.0, dtype)
+
+
+@like(np.full)
+def full(stand_in: Any, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **_: Any) -> Any:
+    value = as_operand(fill_value)
+    if type(value) in (float, int, bool):
+        return _uniform(stand_in, shape, value, dtype or type(value))
+    spread = copy(np.broadcast_to(value, shape))
+    return spread if dtype is None or not hasattr(spread, "astype") else spread.astype(dtype)
+
+
+@like(np.array)
+def array(stand_in: Any, object: Any, dtype: Any = None, *_: Any, copy: Any = True, **__: Any) -> Any:
+    """Lists with tensors in them become one tensor; anything else a constant."""
+    value = as_operand(object)
+    if value is object and copy and hasattr(value, "copy"):
+        value = value.copy()
+    if dtype is not None:
+        value = value.astype(dtype) if hasattr(value, "astype") else np.asarray(value, dtype)
+    return value if isinstance(value, ArrayLike) else stand_in._constant(np.asarray(value))
+
+
+@like(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)
+def asarray(stand_in: Any, a: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
+    return array(stand_in, a, dtype, copy=False)
+
+
+def _plainly(function: Any) -> Any:
+    return lambda stand_in, *args, **kwargs: stand_in._constant(function(*args, **kwargs))
+
+
+for _function in (np.eye, np.identity, np.arange, np.tri, np.fromfunction, np.fromiter, np.fromstring, np.frombuffer):
+    like(_function)(_plainly(_function))

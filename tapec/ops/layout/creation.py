@@ -1,0 +1,182 @@
+"""Creation: arrays of nothing but a shape, a dtype and a number, without gradient; and ranges between two values."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Type, broadcast_shapes
+from tapec.ir.types import NUMBERS, array_type, several
+from tapec.ops.core.define import as_operand, define, dtype_of, ndim_of, shape_of, ufunc_dtypes
+from tapec.ops.core.op_helpers import as_array, lined_up, real_dtype, spelled
+from tapec.ops.core.sample_domains import Case
+from tapec.ops.core.stand_in import ArrayLike, apply, implements
+from tapec.ops.core.value_checks import checked
+
+
+def _full_source(args: tuple[str, ...], node: Any) -> str:
+    from tapec.ops.elementwise.casting import dtype_source
+
+    shape, value, dtype = node.param("shape"), node.param("value"), node.param("dtype")
+    written = shape[0] if len(shape) == 1 else shape
+    tail = "" if dtype == np.dtype(float) else f", dtype={dtype_source(dtype)}"
+    if not shape:
+        return f"np.{dtype.name}({spelled(value)})"
+    if value == 0 and "-" not in repr(value):
+        return f"np.zeros({written}{tail})"
+    if value == 1:
+        return f"np.ones({written}{tail})"
+    return f"np.full({written}, {spelled(value)}{tail})"
+
+
+FULL = define(
+    "full",
+    lambda shape, value, dtype: np.full(shape, value, dtype)[()],
+    lambda shape, value, dtype: array_type(shape, dtype),
+    "creation",
+    source=_full_source,
+    numpy=np.full,
+    sample=lambda rng: [
+        Case((), {"shape": (2, 3), "value": 1.5, "dtype": np.dtype(np.float32)}),
+        Case((), {"shape": (), "value": 0.0, "dtype": np.dtype(float)}),
+    ],
+)
+
+
+def _shape(a: Any, shape: Any) -> tuple[int, ...]:
+    if shape is None:
+        return shape_of(a)
+    return several(shape)
+
+
+def _uniform(a: Any, value: Any, dtype: Any, shape: Any) -> Any:
+    """A stand-in's own kind of uniform array: a node in a graph, a plain tensor on a tape."""
+    a = as_operand(a)
+    params = (("shape", _shape(a, shape)), ("value", value), ("dtype", np.dtype(dtype or dtype_of(a))))
+    return a._apply(FULL, (), params) if isinstance(a, ArrayLike) else FULL.run(**dict(params))
+
+
+@implements(np.zeros_like, np.empty_like)
+def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
+    return _uniform(a, 0.0 if np.dtype(dtype or dtype_of(a)).kind in "fc" else 0, dtype, shape)
+
+
+@implements(np.ones_like)
+def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
+    return _uniform(a, 1.0 if np.dtype(dtype or dtype_of(a)).kind in "fc" else 1, dtype, shape)
+
+
+_NUMBERS = {"f": float, "c": complex}  # need not be cast: the element is the same number, rounded
+
+
+@implements(np.full_like)
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any
+) -> Any:
+    value = as_operand(fill_value)
+    dtype = np.dtype(dtype or dtype_of(a))
+    if type(value) is float and value == 0 and str(value)[0] == "-":
+        return np.negative(_uniform(a, 0.0, dtype, shape))  # a parameter does not tell -0.0 from 0.0
+    if type(value) in NUMBERS:
+        if type(value) is not _NUMBERS.get(dtype.kind):
+            value = np.full((), value, dtype).item()
+        return _uniform(a, value, dtype, shape)
+    filled = np.broadcast_to(value, _shape(a, shape)).astype(dtype)
+    return filled if isinstance(filled, ArrayLike) else as_operand(a)._constant(filled)
+
+
+# -- ranges -------------------------------------------------------------------------------------------------------
+def _linspace_rule(start: Type, stop: Type, num: int, endpoint: bool) -> Type:
+    [dtype] = ufunc_dtypes(np.divide, (start, stop))  # whole numbers are floats, and Python's are weak
+    return Type((num, *broadcast_shapes(start.shape, stop.shape)), dtype)
+
+
+def _linspace_vjp(ct: Any, y: Any, start: Any, stop: Any, num: int, endpoint: bool) -> Any:
+    """Shares of both ends: 1 - t and t, where t runs from 0 to 1."""
+    dtype = real_dtype(ct.dtype)
+    ends = (0.0, 1.0) if dtype is np.dtype(float) else (dtype.type(0), dtype.type(1))
+    t = ct._apply(LINSPACE, ends, (("num", num), ("endpoint", endpoint)))
+    t = np.reshape(t, (num,) + (1,) * (ct.ndim - 1))
+    return np.sum(ct * (1 - t), axis=0), np.sum(ct * t, axis=0)
+
+
+def _linspace_source(args: tuple[str, ...], node: Any) -> str:
+    ends = "" if node.param("endpoint") else ", endpoint=False"
+    return f"np.linspace({args[0]}, {args[1]}, {node.param('num')}{ends})"
+
+
+LINSPACE = define(
+    "linspace",
+    lambda start, stop, num, endpoint: np.linspace(start, stop, num, endpoint),
+    _linspace_rule,
+    "creation",
+    vjp=_linspace_vjp,
+    linear=(0, 1),
+    batch=lambda batched, *ends, **params: np.moveaxis(np.linspace(*lined_up(batched, ends, (0, 0)), **params), 1, 0),
+    source=_linspace_source,
+    sample=lambda rng: [
+        Case((rng.standard_normal(), rng.standard_normal()), {"num": 5, "endpoint": True}),
+        Case((rng.standard_normal((2, 1)), rng.standard_normal(3)), {"num": 4, "endpoint": False}),
+    ],
+    numpy=np.linspace,
+)
+
+
+@implements(np.linspace)
+def linspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    start, stop, num = as_operand(start), as_operand(stop), operator.index(num)
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    y = apply(LINSPACE, (start, stop), (("num", num), ("endpoint", bool(endpoint))))
+    if axis != 0:
+        y = np.moveaxis(y, 0, axis)
+    if dtype is not None:
+        y = (np.floor(y) if np.dtype(dtype).kind in "iu" else y).astype(dtype)
+    gaps = num - 1 if endpoint else num
+    return (y, (stop - start * 1.0) / gaps if gaps > 0 else np.nan) if retstep else y
+
+
+@implements(np.logspace)
+def logspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    start, stop, base = as_operand(start), as_operand(stop), as_operand(base)
+    if ndim_of(base):
+        n = max([ndim_of(x) for x in (start, stop, base)])
+        start, stop, base = [np.reshape(x, (1,) * (n - ndim_of(x)) + shape_of(x)) for x in (start, stop, base)]
+        base = np.expand_dims(base, axis)
+    y = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
+    return y if dtype is None else y.astype(dtype)
+
+
+@implements(np.geomspace)
+def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    """Even steps of the logarithm, turned so that start is positive; the ends are as they are given."""
+    start, stop = as_array(start), as_array(stop)
+    start = checked(start, (start == 0) | (stop == 0), ValueError("Geometric sequence cannot include zero"))
+    double = np.result_type(start.dtype, stop.dtype, float)  # at least, as NumPy has it
+    start = start.astype(double)
+    sign = np.sign(start)
+    first, last = start / sign, stop / sign
+    y = logspace(np.log10(first), np.log10(last), num, endpoint)
+    if num > 0:
+        y[0] = first
+    if num > 1 and endpoint:
+        y[-1] = last
+    y = np.moveaxis(sign * y, 0, axis)
+    return y if dtype is None else y.astype(dtype)
+
+
+__all__ = ["FULL", "LINSPACE", "full_like", "geomspace", "linspace", "logspace", "ones_like", "zeros_like"]

@@ -1,0 +1,1 @@
+"""Products, factorisations, solutions and norms of matrices."""

@@ -1,0 +1,1 @@
+"""Polynomials by their coefficients."""

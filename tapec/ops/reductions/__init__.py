@@ -1,0 +1,1 @@
+"""Ops that sum up axes: sums, extremes, statistics, quantiles, running sums, histograms."""

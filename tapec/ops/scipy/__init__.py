@@ -1,0 +1,1 @@
+"""Ops that need SciPy: transforms, filters, LU factors, matrix functions, sparse products."""

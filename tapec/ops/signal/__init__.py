@@ -1,0 +1,1 @@
+"""Convolution, Fourier transforms and differences along an axis."""

@@ -1,0 +1,1 @@
+"""Derivatives of the ufuncs of scipy.special."""

@@ -1,0 +1,235 @@
+"""Derivatives of the kin of Bessel functions: of Kelvin, Struve, Voigt, Weber, Mathieu; of their integrals."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapec.ops.core.sample_domains import Domain, any_real, nonzero, positive
+from tapec.ops.special.rule_helpers import ROOT_PI, chosen, known, order, rule, shape, small, sp, together, unknown
+
+__all__ = ["spherical_slope"]
+
+TURNED = cmath.exp(0.25j * math.pi)  # Kelvin's functions are Bessel's of x times this
+
+
+# -- scaled, and spherical ----------------------------------------------------------------------------------------
+def _scaled(name: str, by: complex) -> Any:
+    """Bessel functions times an exponential whose own slope is `by`; 0 for one of the size of an imaginary part."""
+
+    def partials(y: Any, n: Any, x: Any) -> Any:
+        f = getattr(sp, name)
+        slope = 0.5 * (f(n - 1, x) - f(n + 1, x))
+        if not by and x.dtype.kind == "c":
+            slope = unknown(f"{name} of complex numbers")
+        return unknown(f"{name} in its order"), slope + by * y if by else slope
+
+    return partials
+
+
+rule("jve", order, positive, complex=False, partials=_scaled("jve", 0))
+rule("yve", order, positive, complex=False, partials=_scaled("yve", 0))
+rule("hankel1e", order, positive, partials=_scaled("hankel1e", -1j))
+rule("hankel2e", order, positive, partials=_scaled("hankel2e", 1j))
+
+
+def _airye_slopes(y: Any, x: Any) -> Any:
+    """Those of Bi are scaled by the size of a real part, and neither where x is negative."""
+    if x.dtype.kind == "c":
+        return unknown("airye of complex numbers")
+    root = np.sqrt(np.maximum(x, 0))
+    a, a_slope, b, b_slope = y
+    return a_slope + root * a, x * a + root * a_slope, b_slope - root * b, x * b - root * b_slope
+
+
+rule("airye", positive, complex=False, vjp=together(_airye_slopes))
+
+
+SPHERICAL = {"jn": (1, -1), "yn": (1, -1), "in": (1, 1), "kn": (-1, -1)}  # signs of their neighbours
+
+
+def spherical_slope(kind: str, f: Callable[..., Any], n: Any, z: Any) -> Any:
+    """The derivative of a spherical Bessel function by its neighbours; of degree 0, there is one."""
+    below, above = SPHERICAL[kind]
+    after = f(n + 1, z)
+    slope = (below * n * f(chosen(n < 1, 1, n) - 1, z) + above * (n + 1) * after) / (2 * n + 1)
+    return slope.astype(after.dtype)
+
+
+def _spherical(kind: str) -> Any:
+    return lambda y, n, z: (None, spherical_slope(kind, getattr(sp, f"_spherical_{kind}"), known(n), z))
+
+
+for kind in SPHERICAL:
+    rule(f"_spherical_{kind}", order, positive, partials=_spherical(kind))
+
+
+# -- Kelvin's and Struve's functions ------------------------------------------------------------------------------
+def _second_i(x: Any) -> Any:
+    """The second derivative of ber + i bei, where the differential equation would divide by x."""
+    return 0.5j * (sp.iv(0, TURNED * x) + sp.iv(2, TURNED * x))
+
+
+def _second_k(x: Any) -> Any:
+    """That of ker + i kei."""
+    return 0.5j * (sp.kv(0, TURNED * x) + sp.kv(2, TURNED * x))
+
+
+rule("ber", any_real, partials=lambda y, x: (sp.berp(x),))
+rule("bei", any_real, partials=lambda y, x: (sp.beip(x),))
+rule("ker", positive, partials=lambda y, x: (sp.kerp(x),))
+rule("kei", positive, partials=lambda y, x: (sp.keip(x),))
+rule("berp", any_real, partials=lambda y, x: (np.real(_second_i(x)),))
+rule("beip", any_real, partials=lambda y, x: (np.imag(_second_i(x)),))
+rule("kerp", positive, partials=lambda y, x: (np.real(_second_k(x)),))
+rule("keip", positive, partials=lambda y, x: (np.imag(_second_k(x)),))
+rule("kelvin", positive, vjp=together(lambda y, x: (y[2], y[3], _second_i(x), _second_k(x))))
+
+
+def _struve(name: str, sign: int) -> Any:
+    """Neighbours in the order, and what the recurrence has beside them; of order 0, that of order -1 is known by it."""
+
+    def partials(y: Any, v: Any, x: Any) -> Any:
+        f, v = getattr(sp, name), known(v)
+        first = v == 0
+        after = sign * f(v + 1, x)
+        beside = (0.5 * x) ** v * sp.rgamma(v + 1.5) / ROOT_PI
+        between = 0.5 * (f(chosen(first, 1, v) - 1, x) - after + beside)
+        return unknown(f"{name} in its order"), chosen(first, 2 / math.pi - after, between)
+
+    return partials
+
+
+rule("struve", order, positive, partials=_struve("struve", 1))
+rule("modstruve", order, positive, partials=_struve("modstruve", -1))
+
+
+# -- integrals of Bessel functions --------------------------------------------------------------------------------
+def _over(f: Any, x: Any, limit: float) -> Any:
+    """f / x, with its limit at zero."""
+    return np.where(x == 0, limit, f / np.where(x == 0, 1, x))
+
+
+def _rise(f: Any, x: Any, sign: int) -> Any:
+    """(f - 1) / x for J0 and, with sign 1, for I0; its series where that cancels."""
+    near = np.abs(x) < 1
+    u = 0.25 * sign * np.minimum(x * x, 1)
+    series: Any = 0
+    for k in range(9, 1, -1):
+        series = (1 + series) * u / (k * k)
+    return np.where(near, 0.25 * sign * x * (1 + series), (f - 1) / np.where(near, 1, x))
+
+
+def _airy_integrals(y: Any, x: Any) -> Any:
+    ahead, behind = sp.airy(x), sp.airy(-x)
+    return ahead[0], ahead[2], behind[0], behind[2]
+
+
+rule("itj0y0", positive, vjp=together(lambda y, x: (sp.j0(x), sp.y0(x))))
+rule("iti0k0", positive, vjp=together(lambda y, x: (sp.i0(x), sp.k0(x))))
+rule("it2j0y0", positive, vjp=together(lambda y, x: (-_rise(sp.j0(x), x, -1), -sp.y0(x) / x)))
+rule("it2i0k0", positive, vjp=together(lambda y, x: (_rise(sp.i0(x), x, 1), -sp.k0(x) / x)))
+rule("itstruve0", positive, partials=lambda y, x: (sp.struve(0, x),))
+rule("itmodstruve0", positive, partials=lambda y, x: (sp.modstruve(0, x),))
+rule("it2struve0", positive, partials=lambda y, x: (-_over(sp.struve(0, x), x, 2 / math.pi),))
+rule("itairy", positive, vjp=together(_airy_integrals))
+
+
+def _besselpoly_partials(y: Any, a: Any, power: Any, v: Any) -> Any:
+    power, v = known(power), known(v)
+    slope = sp.besselpoly(a, power + 1, v - 1) - sp.besselpoly(a, power + 1, v + 1)
+    return slope, unknown("besselpoly in its power"), unknown("besselpoly in its order")
+
+
+rule("besselpoly", positive, shape, order, partials=_besselpoly_partials)
+
+
+def _modfresnel_slopes(sign: int) -> Callable[..., Any]:
+    turn = sign * 1j
+
+    def slopes(y: Any, x: Any) -> Any:
+        return -np.exp(turn * (x * x)), -2 * turn * x * y[1] - cmath.exp(-0.25 * math.pi * turn) / ROOT_PI
+
+    return slopes
+
+
+rule("modfresnelp", positive, vjp=together(_modfresnel_slopes(1)))
+rule("modfresnelm", positive, vjp=together(_modfresnel_slopes(-1)))
+
+
+# -- Voigt's profile ----------------------------------------------------------------------------------------------
+def _faddeeva_slopes(s: Any, zeta: Any) -> Any:
+    """First and second derivatives of Faddeeva's function at zeta / s√2, over (s√2)² and (s√2)³.
+
+    Far out, where these formulas cancel, asymptotic series: they need no width.
+    """
+    wide = math.sqrt(2) * s
+    far = np.abs(zeta) > 12 * wide
+    wide, away = np.where(far, 1, wide), np.where(far, zeta, 1)
+    z = np.where(far, 0, zeta) / wide
+    w = sp.wofz(z)
+    first = 2j / ROOT_PI - 2 * z * w
+    second = -2 * w - 2 * z * first
+    u = 2 * (s / away) ** 2
+    outer: Any = 0
+    steeper: Any = 0
+    for k in range(10, 0, -1):
+        outer = (1 + outer) * (k + 0.5) * u
+        steeper = (k + 1 + steeper) * (k + 0.5) * u
+    outer = -1j / ROOT_PI * (1 + outer) / (away * away)
+    steeper = 2j / ROOT_PI * (1 + steeper) / (away * away * away)
+    return np.where(far, outer, first / (wide * wide)), np.where(far, steeper, second / (wide * wide * wide))
+
+
+def _voigt_partials(y: Any, x: Any, s: Any, g: Any) -> Any:
+    """The real part on the line of the Gaussian alone is the Gaussian's; with its width it spreads as heat does."""
+    first, second = _faddeeva_slopes(s, x + 1j * g)
+    alone = (g == 0) & (s != 0)
+    width = np.where(alone, s, 1)
+    z = x / width
+    by_x = np.where(alone, -z * y / width, np.real(first) / ROOT_PI)
+    by_s = np.where(alone, (z * z - 1) * y / width, s * np.real(second) / ROOT_PI)
+    return by_x, by_s, -np.imag(first) / ROOT_PI
+
+
+rule("voigt_profile", any_real, positive, positive, partials=_voigt_partials)
+
+
+# -- functions that come with their derivatives, whose own are told by a differential equation --------------------
+def _with_slope(
+    name: str, parameters: tuple[str, ...], second: Callable[..., Any], *domains: Domain, unit: float = 1.0
+) -> None:
+    """A function and its derivative; `unit` is what that is taken by, in units of x."""
+
+    def slopes(y: Any, *xs: Any) -> Any:
+        return unit * y[1], unit * second(*y, *xs)
+
+    fixed = [unknown(f"{name} in {p}") for p in parameters]
+    rule(name, *domains, vjp=together(*fixed, slopes))
+
+
+def _weber(y: Any, slope: Any, v: Any, x: Any) -> Any:
+    return (0.25 * (x * x) - v - 0.5) * y
+
+
+def _mathieu(characteristic: str, angular: bool) -> Any:
+    """y'' = ±(2q cos 2x - a) y: of the radial functions with cosh, of the angular ones in degrees."""
+
+    def second(y: Any, slope: Any, m: Any, q: Any, x: Any) -> Any:
+        a = getattr(sp, characteristic)(m, q)
+        return (2 * q * sp.cosdg(2 * x) - a) * y if angular else (a - 2 * q * np.cosh(2 * x)) * y
+
+    return second
+
+
+_with_slope("pbdv", ("its order",), _weber, order, positive)
+_with_slope("pbvv", ("its order",), _weber, order, positive)
+_with_slope("pbwa", ("a",), lambda y, slope, a, x: (a - 0.25 * (x * x)) * y, order, positive)
+for name, a in (("cem", "mathieu_a"), ("sem", "mathieu_b")):
+    _with_slope(f"mathieu_{name}", ("m", "q"), _mathieu(a, True), shape, shape, nonzero, unit=math.pi / 180)
+    for number in (1, 2):
+        _with_slope(f"mathieu_mod{name}{number}", ("m", "q"), _mathieu(a, False), shape, shape, small)

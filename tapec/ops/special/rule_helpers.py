@@ -1,0 +1,99 @@
+"""What the rules of scipy.special are written with: its functions, where samples lie, and the table they stand in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from tapec.ops.core.define import Missing, conj
+from tapec.ops.core.op_helpers import real_dtype, weak
+from tapec.ops.core.sample_domains import Domain
+from tapec.ops.elementwise.powers import number_of
+from tapec.tuples import NamedTuple
+
+__all__ = [
+    "ROOT_2PI",
+    "ROOT_PI",
+    "RULES",
+    "Rule",
+    "chosen",
+    "half_open",
+    "known",
+    "order",
+    "rule",
+    "shape",
+    "small",
+    "sp",
+    "together",
+    "typed",
+    "unknown",
+]
+
+
+class _Special:
+    """scipy.special, imported when a rule runs: never before SciPy is there."""
+
+    def __getattr__(self, name: str) -> Any:
+        module = import_module("scipy.special")
+        return getattr(module, name) if hasattr(module, name) else getattr(module._ufuncs, name)
+
+
+sp = _Special()
+
+
+class Rule(NamedTuple):
+    """What `elementwise` is given for a ufunc, and where its samples lie."""
+
+    derivative: dict[str, Any]
+    sample: tuple[Domain, ...]
+    facts: dict[str, Any]
+
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(name: str, *sample: Domain, complex: bool = True, **derivative: Any) -> None:
+    """`complex=False`: derivatives are known for real numbers alone, though NumPy's loop takes complex ones."""
+    RULES[name] = Rule(derivative, sample, {} if complex else {"complex": False})
+
+
+half_open = Domain(0.1, 0.9)  # probabilities
+order = Domain(0, 3, kind="i")
+small = Domain(0.5, 3.0)
+shape = Domain(1, 3, kind="i")  # parameters without a derivative
+ROOT_PI, ROOT_2PI = math.sqrt(math.pi), math.sqrt(2 * math.pi)
+
+
+def unknown(name: str) -> Missing:
+    return Missing(f"scipy.special.{name}")
+
+
+def together(*slopes: Callable[..., Any] | Missing) -> Callable[..., Any]:
+    """The vjp of a ufunc with several results: for each operand, how the derivative of each result is found."""
+
+    def vjp(ct: Any, y: Any, *xs: Any) -> Any:
+        found = [s if isinstance(s, Missing) else s(y, *xs) for s in slopes]
+        return tuple([s if isinstance(s, Missing) else sum(c * conj(d) for c, d in zip(ct, s)) for s in found])
+
+    return vjp
+
+
+def typed(a: Any, x: Any) -> Any:
+    """A Python number in the precision of x: SciPy's loops would take it for a double."""
+    dtype = real_dtype(x.dtype)
+    return np.asarray(a)[()].astype(dtype) if type(a) in (int, float) else a.astype(dtype) if weak(a) else a
+
+
+def known(n: Any) -> Any:
+    """A parameter as the number it is, where the program says so: what hangs on it is decided before code is made."""
+    number = number_of(n)
+    return n if number is None else number.item() if isinstance(number, np.generic) else number
+
+
+def chosen(test: Any, a: Any, b: Any) -> Any:
+    """`np.where`, of which one side alone is left for a parameter that is known."""
+    return (a if test else b) if isinstance(test, (bool, np.bool_)) else np.where(test, a, b)

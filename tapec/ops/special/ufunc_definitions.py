@@ -1,0 +1,90 @@
+"""Ufuncs of scipy.special, each defined as an op when the first call on a stand-in meets it; SciPy is there by then.
+
+The rules stand in modules beside this one (`_FAMILIES`), which only turns them into ops.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Op
+from tapec.ops.core.define import elementwise
+from tapec.ops.core.stand_in import UFUNCS
+
+__all__ = ["define", "define_all", "face", "find", "takes_tensors"]
+
+HOME = "scipy.special."
+_DEFINING = Lock()
+_FAMILIES = ("ufunc_rules", "orthogonal_polynomials", "bessel_family", "elliptic", "distributions")
+
+# ufuncs behind functions of other names, and behind functions that ask first where a tensor lies
+_FACES = {"_zeta": "zeta", "_riemann_zeta": "zeta", "_lambertw": "lambertw"}
+_ASKING = {f"_spherical_{kind}n": f"spherical_{kind}n" for kind in "jyik"}
+
+
+def face(name: str) -> str:
+    """What people call a ufunc of scipy.special."""
+    return _FACES.get(name) or _ASKING.get(name, name)
+
+
+def takes_tensors(name: str) -> bool:
+    """Does what people call so hand tensors on to the ufunc? In place of others, `tapec.scipy.special` has some."""
+    return name not in _ASKING
+
+
+def define(ufunc: np.ufunc) -> Op | None:
+    """Define the op of a ufunc of scipy.special; None for any other, and for one without a rule."""
+    special = sys.modules.get("scipy.special")
+    name = ufunc.__name__
+    if special is None or not _is_home(special, ufunc):
+        return None
+    rule = _rules().get(name)
+    if rule is None:
+        return None
+    slots = ", ".join(f"{{{i}}}" for i in range(ufunc.nin))
+    with _DEFINING:  # another thread may meet it at the same time
+        known = UFUNCS.get(ufunc)
+        return known or elementwise(
+            ufunc,
+            name=HOME + name,
+            source=f"{HOME}{face(name)}({slots})",
+            sample=rule.sample,
+            facts={"imports": "scipy.special", **rule.facts},
+            **rule.derivative,
+        )
+
+
+def _rules() -> dict[str, Any]:
+    """All rules by the names of their ufuncs; the modules in which they stand are imported for them."""
+    for family in _FAMILIES:
+        import_module(f"tapec.ops.special.{family}")
+    from tapec.ops.special.rule_helpers import RULES
+
+    return RULES
+
+
+def _is_home(special: Any, ufunc: np.ufunc) -> bool:
+    name = ufunc.__name__
+    return getattr(special, name, None) is ufunc or getattr(special._ufuncs, name, None) is ufunc
+
+
+def find(name: str) -> Op | None:
+    """The op of this name, for graphs that come from text or from a file: SciPy is imported for it."""
+    from scipy import special
+
+    key = name.removeprefix(HOME)
+    ufunc = getattr(special, key, None)
+    if not isinstance(ufunc, np.ufunc):
+        ufunc = getattr(special._ufuncs, key, None)
+    return None if ufunc is None else UFUNCS.get(ufunc) or define(ufunc)
+
+
+def define_all() -> list[Op]:
+    """Everything there is a rule for, for tests and the support table; an older SciPy has fewer."""
+    found = [find(HOME + name) for name in _rules()]
+    return [op for op in found if op is not None]
