@@ -14,8 +14,8 @@ from tapec.api.methods import decorator
 from tapec.api.signature import Arguments, Binder, value_of
 from tapec.api.transforms import compiled, grad
 from tapec.api.typed import takes_others
-from tapec.autodiff.batch import batch_into
-from tapec.autodiff.inline import copy_into
+from tapec.autodiff.batching import batch_into
+from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Builder, Graph, Node, Type, input_node
 from tapec.ir.source_location import place_of

@@ -7,7 +7,7 @@ from typing import Any
 from tapec.api.functions import Transform
 from tapec.api.transforms import compiled
 from tapec.api.typed import gives_the_same
-from tapec.autodiff.checkpoint import CHECKPOINT
+from tapec.autodiff.bodies.recomputation import CHECKPOINT
 
 __all__ = ["checkpoint"]
 

@@ -16,7 +16,7 @@ from tapec.api.jacobians import count
 from tapec.api.methods import dress
 from tapec.api.roads import Out
 from tapec.api.signature import Arguments, Binder
-from tapec.autodiff.inline import copy_into
+from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.reverse import backward, fit
 from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, prune

@@ -13,11 +13,11 @@ from tapec.api.saved import face_of, load_saved, saved_state
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_loss, gradient_template, wrt_plan
 from tapec.api.typed import takes_others
+from tapec.autodiff.compose.inline_graph import copy_into
+from tapec.autodiff.compose.partition import split
 from tapec.autodiff.forward import jvp_graph
-from tapec.autodiff.inline import copy_into
 from tapec.autodiff.reverse import fit, plain, value_and_grad_graph, vjp_graph
-from tapec.autodiff.split import split
-from tapec.autodiff.zeros import Zero
+from tapec.autodiff.symbolic.symbolic_zeros import Zero
 from tapec.config import settings
 from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Node, input_node, prune

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from types import CodeType
 from typing import Any
 
-from tapec.autodiff.reasons import ancestors, dead_ends
+from tapec.autodiff.unconnected import ancestors, dead_ends
 from tapec.codegen.cost import Cost, cost_text
 from tapec.ir import CONSTANT, Graph, Node, is_literal
 from tapec.ir.source_location import place_of

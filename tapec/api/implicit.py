@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapec.api.watcher import BackwardTrace
-from tapec.autodiff.implicit import LINEAR_SOLVE, ROOT, Routine
+from tapec.autodiff.bodies.implicit_function import LINEAR_SOLVE, ROOT, Routine
 from tapec.errors import DetachError, TapecError, at_user_line
 from tapec.ir import Graph, type_of
 from tapec.ops import ArrayLike

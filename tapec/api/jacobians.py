@@ -10,8 +10,8 @@ from tapec.api.methods import decorator
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_complex, check_loss, compiled, gradient_template, wrt_plan
 from tapec.api.typed import takes_the_same
-from tapec.autodiff.inline import copy_into
-from tapec.autodiff.jacobian import hessian_graph, jacobian_graph
+from tapec.autodiff.compose.inline_graph import copy_into
+from tapec.autodiff.jacobian.jacobian_graph import hessian_graph, jacobian_graph
 from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph
 from tapec.ir.types import is_differentiable

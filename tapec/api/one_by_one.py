@@ -21,7 +21,7 @@ from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, gathers_rows, segment, slices_at
 from tapec.api.slices import concatenated
 from tapec.api.structures import CACHE, PIECES
-from tapec.autodiff.as_one import EXPONENTIALS, POWERS, ROOTS
+from tapec.autodiff.composite.composite_rule import EXPONENTIALS, POWERS, ROOTS
 from tapec.config import code_settings, in_force
 from tapec.ir import Graph, Op
 from tapec.ir.types import NUMBERS, is_differentiable

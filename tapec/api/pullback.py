@@ -13,9 +13,9 @@ from tapec.api.methods import cached, hashable
 from tapec.api.roads import Out
 from tapec.api.signature import Arguments, Binder, value_of
 from tapec.api.transforms import Wrt, gradient_template, wrt_plan
-from tapec.autodiff.inline import copy_into
+from tapec.autodiff.compose.inline_graph import copy_into
+from tapec.autodiff.compose.partition import split
 from tapec.autodiff.reverse import vjp_graph
-from tapec.autodiff.split import split
 from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Type
 from tapec.ir.types import is_differentiable

@@ -16,10 +16,10 @@ from tapec.api.roads import Out
 from tapec.api.saved import load_saved, saved_state
 from tapec.api.signature import Arguments, Binder
 from tapec.api.transforms import Wrt, check_loss, gradient_template, wrt_plan
-from tapec.autodiff.compressed import Compressed, sparse_hessian_graph, sparse_jacobian_graph
-from tapec.autodiff.inline import copy_into
+from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.reverse import value_and_grad_graph
-from tapec.autodiff.sparsity import jacobian_pattern
+from tapec.autodiff.sparse.recovery import Compressed, sparse_hessian_graph, sparse_jacobian_graph
+from tapec.autodiff.sparse.sparsity_pattern import jacobian_pattern
 from tapec.errors import TapecError, at_user_line, warn_user
 from tapec.ir import Builder, Graph, Node
 from tapec.ir.source_location import place_of

@@ -11,8 +11,8 @@ from tapec.api.cuts import cuts_known
 from tapec.api.forward import Forward
 from tapec.api.gradient import Request, by_source, done, name_of, tape_gradient
 from tapec.api.segment import Derivation, Segment, Span, run
-from tapec.autodiff.basis import Basis, Rows, along_basis
-from tapec.autodiff.batch import batch_graph
+from tapec.autodiff.batching import batch_graph
+from tapec.autodiff.jacobian.basis_pushforward import Basis, Rows, along_basis
 from tapec.errors import TapeValueError, UnsupportedError, at_user_line
 from tapec.ir import Builder, Graph
 from tapec.ir.types import Type

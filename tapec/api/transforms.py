@@ -12,7 +12,7 @@ from tapec.api.methods import decorator
 from tapec.api.roads import MISS, Out
 from tapec.api.signature import Arguments, Binder
 from tapec.api.typed import gives_the_same, gives_the_same_and_more, takes_the_same
-from tapec.autodiff.gradient import goes_forwards, gradient_graph
+from tapec.autodiff.mode_choice import goes_forwards, gradient_graph
 from tapec.errors import at_user_line
 from tapec.ir import Graph, Op, type_of
 from tapec.ir.types import is_differentiable

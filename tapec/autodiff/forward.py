@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.as_one import may_have_shortcuts, unless_infinite
-from tapec.autodiff.checkpoint import inline_checkpoints
-from tapec.autodiff.cotangents import NEGATIVE, Minus, added, settled
-from tapec.autodiff.inline import copy_into
-from tapec.autodiff.linear import is_multilinear, linear_inputs
-from tapec.autodiff.plain import plain_parts
+from tapec.autodiff.bodies.recomputation import inline_checkpoints
+from tapec.autodiff.compose.inline_graph import copy_into
+from tapec.autodiff.composite.composite_rule import may_have_shortcuts, unless_infinite
+from tapec.autodiff.composite.find_composites import shortcut
+from tapec.autodiff.composite.stabilising_shift import cancelling_shifts
+from tapec.autodiff.constant_slopes import plain_parts
+from tapec.autodiff.linearity import is_multilinear, linear_inputs
 from tapec.autodiff.reverse import (
     backward,
     decomposition_of,
@@ -32,9 +33,8 @@ from tapec.autodiff.reverse import (
     plain,
     result_of,
 )
-from tapec.autodiff.shifts import cancelling_shifts
-from tapec.autodiff.shortcuts import shortcut
-from tapec.autodiff.zeros import Zero
+from tapec.autodiff.symbolic.signed_cotangents import NEGATIVE, Minus, added, settled
+from tapec.autodiff.symbolic.symbolic_zeros import Zero
 from tapec.errors import GraphError
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, prune
 from tapec.ir.source_location import place_of

@@ -16,8 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapec.autodiff.as_one import OF_ROOTS, Shortcut, may_have_exponentials, may_have_roots, unless_infinite
-from tapec.autodiff.cotangents import (
+from tapec.autodiff.compose.inline_graph import copy_into
+from tapec.autodiff.composite.composite_rule import (
+    OF_ROOTS,
+    Shortcut,
+    may_have_exponentials,
+    may_have_roots,
+    unless_infinite,
+)
+from tapec.autodiff.constant_slopes import plain_parts
+from tapec.autodiff.symbolic.signed_cotangents import (
     MULTIPLY,
     NEGATIVE,
     Minus,
@@ -27,9 +35,7 @@ from tapec.autodiff.cotangents import (
     settled,
     taken_apart,
 )
-from tapec.autodiff.inline import copy_into
-from tapec.autodiff.plain import plain_parts
-from tapec.autodiff.zeros import Zero, filled, is_zero
+from tapec.autodiff.symbolic.symbolic_zeros import Zero, filled, is_zero
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, is_literal
 from tapec.ir.source_location import variable_for
 from tapec.ir.types import is_differentiable
@@ -40,8 +46,8 @@ from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.ops.layout.reshape_and_transpose import unbroadcast
 
 if TYPE_CHECKING:
-    from tapec.autodiff.pairs import Pairs
-    from tapec.autodiff.slopes import Slopes
+    from tapec.autodiff.composite.shared_products import Pairs
+    from tapec.autodiff.eigen.degenerate_vectors import Slopes
 
 __all__ = [
     "backward",
@@ -139,7 +145,7 @@ def _shifts(nodes: Sequence[Node], targets: Sequence[Node], sources: Sequence[No
     """The maxima and minima of which it can be shown that nothing flows through them."""
     if not any([n.op.name in ("max", "min") for n in nodes]):
         return ()
-    from tapec.autodiff.shifts import cancelling_shifts  # few programs have any
+    from tapec.autodiff.composite.stabilising_shift import cancelling_shifts  # few programs have any
 
     return cancelling_shifts(nodes, targets, sources)
 
@@ -148,7 +154,7 @@ def _slopes(builder: Builder, nodes: Sequence[Node], active: set[Node], lift: Ca
     """What eigenvectors need where eigenvalues are equal."""
     if not any([has_spectrum(node) and node in active for node in nodes]):
         return None
-    from tapec.autodiff.slopes import Slopes  # it differentiates in both modes
+    from tapec.autodiff.eigen.degenerate_vectors import Slopes  # it differentiates in both modes
 
     return Slopes(builder, nodes, lift)
 
@@ -200,7 +206,7 @@ def _pairs(
     products = [n for n in nodes if n.op is MULTIPLY]
     if len(products) < 2 or not any([i.op is MULTIPLY or i.op is NEGATIVE for n in products for i in n.inputs]):
         return None
-    from tapec.autodiff.pairs import shared_pairs  # few programs have any
+    from tapec.autodiff.composite.shared_products import shared_pairs  # few programs have any
 
     return shared_pairs(nodes, active, sources, lambda node: shortcut(node) is not None)
 
@@ -238,7 +244,7 @@ class _Program:
             return multiple
         if node.op.name in OF_ROOTS and not self._may_have_roots:
             return None
-        from tapec.autodiff.shortcuts import shortcut  # many programs have nothing that they are about
+        from tapec.autodiff.composite.find_composites import shortcut  # many programs have nothing that they are about
 
         return shortcut(node, self.sources, self.is_shared, self._may_have_exponentials)
 

@@ -24,7 +24,7 @@ class Op:
       `jvp(ts, y, *xs, **params)`   tangents of the inputs (None: zero) to the tangent of y; else made from `vjp`
     `linear` lists the inputs in which it is linear (then its jvp is the op itself on tangents).
     `gradient` is "yes", "zero" (derivative known to vanish: sign) or "none" (piecewise constant: None on the tape).
-    `batch(axes, size, *xs, **params)` is its batching rule: see `tapec.autodiff.batch`.
+    `batch(axes, size, *xs, **params)` is its batching rule: see `tapec.autodiff.batching`.
     `source` is how it is written: a template such as "{0} + {1}" or "np.sum({0}{params})", or a function
     (args, node) -> text; `out` tells whether it takes `out=`, `inplace` is its augmented operator ("+=").
     `sample` gives inputs for the tests.

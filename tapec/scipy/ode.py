@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import integrate
 
+from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.forward import jvp_graph
-from tapec.autodiff.inline import copy_into
 from tapec.autodiff.reverse import vjp_graph
 from tapec.config import code_settings, in_force
 from tapec.ir import Builder, Graph, Type, input_node

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.inline import copy_into
+from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.ir import Builder, Node
 from tapec.ir.types import NUMBERS, Type, type_of
 from tapec.ops.control.select_and_call import CALL, GUARD, LENGTH

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tapec.autodiff.inline import copy_into
+from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.codegen import Compiled
 from tapec.errors import warn_user
 from tapec.ir import INPUT, Builder, Graph, Node, input_node, type_of
@@ -227,7 +227,7 @@ class Program:
         graph = self.joined_paths() if self.branches else self.only_path()
         tree = self.tree if self.branches else None
         if any([n.op.name == "checkpoint" for n in graph.nodes]):
-            from tapec.autodiff.checkpoint import inline_checkpoints  # few programs have any
+            from tapec.autodiff.bodies.recomputation import inline_checkpoints  # few programs have any
 
             graph = inline_checkpoints(graph)
         self.built = Build(graph, self.name, tree, silenced=tuple(sorted(self.silenced)))

@@ -7,11 +7,11 @@ import zlib
 import numpy as np
 import pytest
 
-from tapec.autodiff.batch import batch_graph
+from tapec.autodiff.batching import batch_graph
 from tapec.autodiff.forward import jvp_graph
-from tapec.autodiff.jacobian import jacobian_graph
+from tapec.autodiff.jacobian.jacobian_graph import jacobian_graph
 from tapec.autodiff.reverse import vjp_graph
-from tapec.autodiff.sparsity import jacobian_pattern
+from tapec.autodiff.sparse.sparsity_pattern import jacobian_pattern
 from tapec.ir import OPS, Graph, Op
 from tapec.ir.interpreter import interpret
 from tapec.ir.types import is_differentiable

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapec.autodiff.batch import batch_graph
+from tapec.autodiff.batching import batch_graph
 from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.reverse import value_and_grad_graph, vjp_graph
 from tapec.ir import Graph

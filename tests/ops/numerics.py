@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.inline import copy_into
+from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.ir import Builder, Graph, Type
 from tapec.ir.interpreter import interpret

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tapec.autodiff.batch import batch_graph
+from tapec.autodiff.batching import batch_graph
 from tapec.autodiff.forward import jvp_graph
 from tapec.codegen import compile_graph
 from tapec.ir import OPS, Graph, Op, Type, type_of

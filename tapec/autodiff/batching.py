@@ -1,0 +1,174 @@
+"""Batching: a graph of one example as a graph of many, without a loop wherever NumPy can do it.
+
+A batched value has its batch axis first. What depends on no batched input stays as it is, and is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tapec.autodiff.bodies.recomputation import AGAIN
+from tapec.autodiff.reverse import fit, input_cotangents
+from tapec.autodiff.symbolic.symbolic_zeros import filled
+from tapec.errors import GraphError, UnsupportedError
+from tapec.ir import CONSTANT, CT, ITEM, Builder, Graph, Node, Op, Type, get_op, input_node, prune
+from tapec.ir.types import is_differentiable
+from tapec.ops import Symbol, apply
+from tapec.ops.control.map_loop import MAP, MAPS
+
+__all__ = ["batch_graph", "batch_into"]
+
+Value = tuple[Any, bool]  # a symbol (or a tuple of them), and whether it has a batch axis
+
+
+def batch_graph(graph: Graph, in_batched: Sequence[bool], size: int) -> tuple[Graph, tuple[bool, ...]]:
+    """The graph that does this one for a whole batch, and which of its outputs have a batch axis.
+
+    Inputs marked in `in_batched` get one, in front.
+    """
+    builder = Builder()
+    inputs = [
+        input_node(i.name or f"x{k}", Type((size, *i.type.shape), i.type.dtype), i.origin) if b else i
+        for k, (i, b) in enumerate(zip(graph.inputs, in_batched, strict=True))
+    ]
+    given = [(Symbol(i, builder), b) for i, b in zip(inputs, in_batched, strict=True)]
+    results = batch_into(builder, graph, given, size)
+    batched = builder.graph(inputs, [y.node for y, _ in results], graph.name)
+    return prune(batched), tuple([b for _, b in results])
+
+
+def batch_into(builder: Builder, graph: Graph, inputs: Sequence[Value], size: int) -> list[Value]:
+    """Add a graph's batched program to a builder; gives its outputs."""
+    known: dict[Node, Value] = dict(zip(graph.inputs, inputs, strict=True))
+    keep = builder.origin, builder.role
+    for node in graph.nodes:
+        builder.origin, builder.role = node.origin, node.role
+        known[node] = _batched(builder, node, [known[i] for i in node.inputs], size)
+    builder.origin, builder.role = keep
+    return [known[o] for o in graph.outputs]
+
+
+def _batched(builder: Builder, node: Node, inputs: list[Value], size: int) -> Value:
+    if node.op is CONSTANT:
+        return Symbol(builder.constant(node.value, node.name), builder), False
+    if node.op is ITEM and isinstance(inputs[0][0], tuple):
+        return inputs[0][0][node.param("index")], inputs[0][1]
+    flags = tuple([b for _, b in inputs])
+    if not any(flags):
+        new = tuple([x.node for x, _ in inputs])
+        return Symbol(builder.add(node if new == node.inputs else node.with_inputs(new)), builder), False
+    if node.op is AGAIN:  # a value that waits for a cotangent is batched when it is itself
+        return apply(AGAIN, tuple([x for x, _ in inputs])), flags[0]
+    return batch_node(builder, node, [x for x, _ in inputs], flags, size), True
+
+
+def batch_node(builder: Builder, node: Node, xs: list[Any], flags: tuple[bool, ...], size: int) -> Any:
+    """One operation on batched inputs: by its own rule, by the rule of its kind, or in a loop."""
+    op = node.op
+    y: Any = NotImplemented
+    if op.batch is not None:
+        y = op.batch(flags, *xs, **dict(node.params))
+    elif op.kind == "elementwise" or op.name == "cast":
+        rank = max(i.type.ndim for i in node.inputs)
+        aligned = [_aligned(x, rank) if b else x for x, b in zip(xs, flags, strict=True)]
+        y = apply(op, tuple(aligned), node.params)
+    elif op.kind == "reduction" and len(xs) == 1:
+        y = apply(op, tuple(xs), _behind_batch(node.params))
+    elif op.kind == "dynamic" and (flags[0] or not _is_as_asked(node)):
+        raise UnsupportedError(
+            f"the shape of {op.name}'s result depends on values, which differ from example to example under vmap. "
+            f"Mend: use np.where with a condition instead of selecting, or a loop over the examples."
+        )
+    if y is NotImplemented:
+        y = _looped(builder, node, xs, flags, size)
+    if op.multi:
+        return tuple([_checked(builder, node, p, t, size) for p, t in zip(y, node.type, strict=True)])
+    return _checked(builder, node, y, node.type, size)
+
+
+def _is_as_asked(node: Node) -> bool:
+    """Has it the shape that its parameters ask for, as counts of places in bins have, whatever their weights are?"""
+    return node.op.rule(*[i.type for i in node.inputs], **dict(node.params)) == node.type
+
+
+def _aligned(x: Symbol, rank: int) -> Any:
+    """Ones behind the batch axis, so that the rest broadcasts from the right as it did."""
+    missing = rank + 1 - len(x.shape)
+    return np.reshape(x, (x.shape[0], *[1] * missing, *x.shape[1:])) if missing > 0 else x
+
+
+def _behind_batch(params: Any) -> Any:
+    """The parameters of a reduction, its axes counted behind the batch axis."""
+    return tuple([(k, _next(v) if k == "axis" else v) for k, v in params])
+
+
+def _next(axis: Any) -> Any:
+    return tuple([k + 1 for k in axis]) if isinstance(axis, tuple) else axis + 1
+
+
+def _checked(builder: Builder, node: Node, y: Any, t: Type, size: int) -> Symbol:
+    """A batched result, in the type it must have."""
+    if y.shape != (size, *t.shape):
+        raise GraphError(f"the batching rule of op {node.op.name} gave shape {y.shape}, not {(size, *t.shape)}")
+    return y if y.dtype == t.dtype else fit(builder, y, Type(y.shape, t.dtype))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# the loop
+# ---------------------------------------------------------------------------------------------------------------
+def _looped(builder: Builder, node: Node, xs: list[Any], flags: tuple[bool, ...], size: int) -> Any:
+    op = node.op
+    if size == 0:
+        types = node.type if op.multi else (node.type,)
+        empty = [filled(builder, Type((0, *t.shape), t.dtype), 0) for t in types]
+        return tuple(empty) if op.multi else empty[0]
+    params = (("op", op.name), ("params", node.params), ("batched", flags))
+    return apply(MAPS if op.multi else MAP, tuple(xs), params)
+
+
+def _map_vjp(ct: Any, y: Any, *xs: Any, op: str, params: Any, batched: tuple[bool, ...]) -> Any:
+    """The vjp of one turn, batched; an input that all turns share gets the sum."""
+    builder = next(x.builder for x in xs if isinstance(x, Symbol))
+    cts, ys = (ct, y) if isinstance(y, tuple) else ((ct,), (y,))
+    size = ys[0].shape[0]
+    rows = tuple([_row(x.node.type) if b else x.node.type for x, b in zip(xs, batched, strict=True)])
+    graph, wanted = turn_vjp(get_op(op), rows, params)
+    given = [Symbol(c.node, builder) for c in cts if c is not None]
+    inputs = [*[(c, True) for c in given], *[(p, True) for p in ys], *zip(xs, batched, strict=True)]
+    found = batch_into(builder, graph, inputs, size)
+    parts: list[Any] = [None] * len(xs)
+    for k, (part, is_batched) in zip(wanted, found, strict=True):
+        part = part if is_batched else np.broadcast_to(part, (size, *part.shape))
+        parts[k] = part if batched[k] else np.sum(part, axis=0)
+    return tuple(parts)
+
+
+def _row(t: Type) -> Type:
+    return Type(t.shape[1:], t.dtype)
+
+
+def turn_vjp(op: Op, rows: tuple[Type, ...], params: Any) -> tuple[Graph, list[int]]:
+    """The vjp rule of an op as a graph of cotangents, results and inputs, and which inputs it gives cotangents."""
+    builder = Builder()
+    builder.role = CT
+    result = op.rule(*rows, **dict(params))
+    types = result if isinstance(result, tuple) else (result,)
+    cts = [input_node(f"ct{k}", t) if is_differentiable(t) else None for k, t in enumerate(types)]
+    ys = [input_node(f"y{k}", t) for k, t in enumerate(types)]
+    xs = [input_node(f"x{k}", t) for k, t in enumerate(rows)]
+    node = Node(op, tuple(xs), params, result)
+    given = tuple([None if c is None else Symbol(c, builder) for c in cts])
+    values = tuple([Symbol(y, builder) for y in ys])
+    ct, y = (given, values) if isinstance(result, tuple) else (given[0], values[0])
+    parts = input_cotangents(node, ct, y, [Symbol(x, builder) for x in xs])
+    wanted = [k for k, p in enumerate(parts) if p is not None and is_differentiable(rows[k])]
+    outputs = [fit(builder, parts[k], rows[k]).node for k in wanted]
+    return builder.graph([*[c for c in cts if c is not None], *ys, *xs], outputs, op.name), wanted
+
+
+MAP.vjp = MAPS.vjp = _map_vjp
+
+from tapec.autodiff.bodies import batched_bodies  # noqa: E402, F401  # operations with graphs in them get their rules

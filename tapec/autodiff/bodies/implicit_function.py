@@ -1,0 +1,229 @@
+"""Solutions of equations as operations, differentiated by the implicit function theorem.
+
+    F(y, c) = 0      dy = -(∂F/∂y)⁻¹ (∂F/∂c dc)
+    A(c) y = b       dy = A⁻¹ (db - (dA) y)
+
+The equation is a graph, of the unknown and of what it captured; the solver is anything that can be called. Rules are
+graphs again, in which the solution is one more value, so every order follows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tapec.autodiff.compose.inline_graph import copy_into
+from tapec.autodiff.forward import jvp_graph
+from tapec.autodiff.jacobian.jacobian_graph import jacobian_graph
+from tapec.autodiff.reverse import vjp_graph
+from tapec.errors import GraphError
+from tapec.ir import Builder, Graph, Node, Op, Type, prune
+from tapec.ir.types import is_differentiable
+from tapec.ops import Symbol, apply
+from tapec.ops.core.define import define
+
+__all__ = ["LINEAR_SOLVE", "ROOT", "Routine", "transposed_system"]
+
+
+class Routine:
+    """An equation and how it is solved: `solve(function, start)`, where `function` is the graph of plain numbers.
+
+    `key` tells routines apart that have the same graph. `compile` makes a function of a graph.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        solve: Callable[..., Any],
+        key: Any,
+        result: Type,
+        compile: Callable[[Graph], Callable[..., Any]],
+    ):
+        self.graph = graph
+        self.solve = solve
+        self.key = key
+        self.result = result
+        self.compile = compile
+        self.linear: Routine | None = None
+        self._function: Callable[..., Any] | None = None
+        self._transposed: Routine | None = None
+
+    def differentiated_by(self, solve: Callable[..., Any], key: Any) -> Routine:
+        """The same equation, whose derivatives come from `solve(matvec, b)` and no matrix."""
+        out = Routine(self.graph, self.solve, (self.key, key), self.result, self.compile)
+        out.linear = Routine(linear_system(self.graph), _checked(solve, "custom_root"), key, self.result, self.compile)
+        return out
+
+    def __call__(self, start: Any, *captured: Any) -> Any:
+        if self._function is None:
+            self._function = self.compile(self.graph)
+        run, t = self._function, self.graph.inputs[0].type
+
+        def function(x: Any) -> Any:
+            return run(np.reshape(np.asarray(x, t.dtype), t.shape)[()], *captured)[0]
+
+        return np.reshape(np.asarray(self.solve(function, start), self.result.dtype), self.result.shape)[()]
+
+    @property
+    def transposed(self) -> Routine:
+        """The same way of solving for the transposed system."""
+        if self._transposed is None:
+            graph = transposed_system(self.graph)
+            self._transposed = Routine(
+                graph, _checked(self.solve, "custom_linear_solve"), (self.key, "T"), self.result, self.compile
+            )
+            self._transposed._transposed = self
+        return self._transposed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Routine) and self.key == other.key and self.graph == other.graph
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.graph))
+
+    def __repr__(self) -> str:
+        return f"<{self.graph.fingerprint[:16]} by {self.key}>"
+
+
+def _checked(solve: Callable[..., Any], what: str) -> Callable[..., Any]:
+    """A solver that must have used the function it was given: one that knows the matrix would ignore the transpose."""
+
+    def checked(matvec: Callable[..., Any], b: Any) -> Any:
+        x = solve(matvec, b)
+        left = np.linalg.norm(np.ravel(matvec(x) - b))
+        if not left <= 1e-3 * np.linalg.norm(np.ravel(b)):
+            raise ValueError(
+                f"{what}: the solver did not solve the {'linear' if what == 'custom_root' else 'transposed'} system, "
+                f"which gradients need. Mend: let it use the matvec it is given, and nothing else that it knows of the "
+                f"matrix; or let it go on until the residual is small"
+            )
+        return x
+
+    return checked
+
+
+def linear_system(graph: Graph) -> Graph:
+    """From a graph (y, captured) -> F to (v, y, captured) -> (∂F/∂y) v."""
+    moved = jvp_graph(graph, [0])
+    *given, v = moved.inputs
+    return prune(Graph([v, *given], moved.nodes, moved.outputs[len(graph.outputs) :], graph.name))
+
+
+def transposed_system(graph: Graph) -> Graph:
+    """From a graph (x, captured) -> A x to (ct, captured) -> Aᵀ ct."""
+    back = vjp_graph(graph, [0])
+    x, *captured, ct = back.inputs
+    found = prune(Graph([ct, *captured], back.nodes, back.outputs, graph.name))
+    if x in found.outputs or any(i is x for n in found.nodes for i in n.inputs):
+        raise GraphError("custom_linear_solve: matvec is not linear in its argument. Mend: tapec.custom_root")
+    return found
+
+
+def _moving(graph: Graph) -> list[int]:
+    """Which inputs after the first can have a derivative."""
+    return [k for k, i in enumerate(graph.inputs) if k and is_differentiable(i.type)]
+
+
+def _nodes(xs: Sequence[Any]) -> list[Node]:
+    return [x.node for x in xs]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# roots
+# ---------------------------------------------------------------------------------------------------------------
+def _root_vjp(ct: Any, y: Any, x0: Any, *captured: Any, routine: Routine) -> Any:
+    """u = (∂F/∂y)⁻ᵀ ct, and then -uᵀ ∂F/∂c."""
+    builder: Builder = y.builder
+    graph = routine.graph
+    if not _moving(graph):
+        return (None,) * (1 + len(captured))
+    u: Any
+    if routine.linear is None:
+        u = _divided(np.conj(_matrix(builder, graph, y, captured)).T, ct)
+    else:
+        u = apply(LINEAR_SOLVE, (ct, y, *captured), (("routine", routine.linear.transposed),))
+    return (None, *_pulled(builder, graph, y, captured, -np.reshape(u, graph.outputs[0].type.shape)))
+
+
+def _root_jvp(ts: Any, y: Any, x0: Any, *captured: Any, routine: Routine) -> Any:
+    builder: Builder = y.builder
+    graph = routine.graph
+    pushed = _pushed(builder, graph, y, captured, ts[1:])
+    if pushed is None:
+        return None
+    if routine.linear is not None:
+        return apply(LINEAR_SOLVE, (np.reshape(-pushed, y.shape), y, *captured), (("routine", routine.linear),))
+    return np.reshape(_divided(_matrix(builder, graph, y, captured), -pushed), y.shape)
+
+
+def _pushed(builder: Builder, graph: Graph, y: Any, captured: Any, ts: Any) -> Any:
+    """The tangent of the equation, the solution standing still."""
+    moving = [k for k, t in enumerate(ts, 1) if t is not None]
+    if not moving:
+        return None
+    given = (*_nodes((y, *captured)), *[ts[k - 1].node for k in moving])
+    return Symbol(copy_into(builder, jvp_graph(graph, moving), given)[-1], builder)
+
+
+def _pulled(builder: Builder, graph: Graph, y: Any, captured: Any, ct: Any) -> list[Any]:
+    """The cotangents of what the equation captured, from one of its result."""
+    moving = _moving(graph)
+    if not moving:
+        return [None] * len(captured)
+    found = copy_into(builder, vjp_graph(graph, moving), (*_nodes((y, *captured)), ct.node))
+    cts = dict(zip(moving, found, strict=True))
+    return [Symbol(cts[k], builder) if k in cts else None for k in range(1, len(graph.inputs))]
+
+
+def _matrix(builder: Builder, graph: Graph, y: Any, captured: Any) -> Any:
+    """∂F/∂y as a matrix."""
+    whole = jacobian_graph(graph, [0], "auto", holomorphic=graph.inputs[0].type.dtype.kind == "c")
+    (node,) = copy_into(builder, whole, tuple(_nodes((y, *captured))))
+    n = math.prod(graph.inputs[0].type.shape)
+    return np.reshape(Symbol(node, builder), (n, n))
+
+
+def _divided(matrix: Any, b: Any) -> Any:
+    """The solution of a dense system; a quotient for one unknown."""
+    if matrix.shape == (1, 1):
+        return np.reshape(b, (1,)) / np.reshape(matrix, (1,))
+    return np.linalg.solve(matrix, np.reshape(b, (-1,)))
+
+
+def _solution(name: str, vjp: Callable[..., Any], jvp: Callable[..., Any]) -> Op:
+    """An operation that a routine carries out: from its first operand and what the equation captured."""
+    return define(
+        name,
+        lambda start, *captured, routine: routine(start, *captured),
+        lambda start, *captured, routine: routine.result,
+        "implicit",
+        vjp=vjp,
+        jvp=jvp,
+    )
+
+
+ROOT = _solution("root", _root_vjp, _root_jvp)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# linear systems
+# ---------------------------------------------------------------------------------------------------------------
+def _linear_vjp(ct: Any, y: Any, b: Any, *captured: Any, routine: Routine) -> Any:
+    """u = A⁻ᵀ ct is the cotangent of b; the matrix gets -u yᵀ, in whatever form it is captured."""
+    builder: Builder = y.builder
+    graph = routine.graph
+    u = apply(LINEAR_SOLVE, (ct, *captured), (("routine", routine.transposed),))
+    return (u, *_pulled(builder, graph, y, captured, -u))
+
+
+def _linear_jvp(ts: Any, y: Any, b: Any, *captured: Any, routine: Routine) -> Any:
+    builder: Builder = y.builder
+    pushed = _pushed(builder, routine.graph, y, captured, ts[1:])
+    right = ts[0] if pushed is None else -pushed if ts[0] is None else ts[0] - pushed
+    return None if right is None else apply(LINEAR_SOLVE, (right, *captured), (("routine", routine),))
+
+
+LINEAR_SOLVE = _solution("linear_solve", _linear_vjp, _linear_jvp)

@@ -1,0 +1,1 @@
+"""Derivatives of several operations taken as one, where the whole has a simpler one than its parts."""

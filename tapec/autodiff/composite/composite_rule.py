@@ -1,0 +1,65 @@
+"""A derivative of several operations taken as one, and the programs that may have such."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.tuples import NamedTuple
+
+__all__ = [
+    "OF_ROOTS",
+    "POWERS",
+    "Shortcut",
+    "may_have_exponentials",
+    "may_have_roots",
+    "may_have_shortcuts",
+    "unless_infinite",
+]
+
+# of these, or of roots, is all that shortcuts are about: exponentials, what is made of them, and lengths
+EXPONENTIALS = frozenset(["exp", "exp2", "expm1", "cosh", "sigmoid", "scipy.special.expit"])
+ROOTS = frozenset(["sqrt", "cbrt", "absolute", "fabs", "hypot", "norm", "std"])
+OF_ROOTS = frozenset(["multiply", "square"])  # what only roots make more of than it is
+POWERS = frozenset(["power", "float_power"])
+
+
+class Shortcut(NamedTuple):
+    """Some operations as one."""
+
+    inputs: tuple[Node, ...]
+    inner: tuple[Node, ...]  # the values between
+    vjp: Callable[..., tuple[Any, ...]]  # from ct, y and the inputs
+    jvp: Callable[..., Any] | None  # from the tangents, y and the inputs
+    flat: Node | None = None  # where this is infinite; tangents are then those of the last operation, without a rule
+
+
+def may_have_shortcuts(nodes: Sequence[Node]) -> bool:
+    """Is there anything in a program that shortcuts are about?"""
+    return may_have_exponentials(nodes) or may_have_roots(nodes)
+
+
+def may_have_exponentials(nodes: Sequence[Node]) -> bool:
+    """Is there an exponential, or log(abs(x)), perhaps?"""
+    names = {n.op.name for n in nodes}
+    return not EXPONENTIALS.isdisjoint(names) or ("absolute" in names and "log" in names)
+
+
+def may_have_roots(nodes: Sequence[Node]) -> bool:
+    """Is there a root, a length, or a power that is none of a whole number?"""
+    names = {n.op.name for n in nodes}
+    if not names.isdisjoint(ROOTS):
+        return True
+    if names.isdisjoint(POWERS):
+        return False
+    from tapec.autodiff.composite.matchers import exponent_of  # most programs have no other powers than squares
+
+    return any([(exponent_of(n) or 0) % 1 for n in nodes if n.op.name in POWERS])
+
+
+def unless_infinite(x: Any, t: Any) -> Any:
+    """What flows where x is a number: elsewhere it may be none itself, and what it meets is flat."""
+    return np.where(np.isinf(x), 0, t)

@@ -1,0 +1,52 @@
+"""Derivatives of several operations taken as one, where the whole has a simpler one than its parts in turn.
+
+Such are exponentials and their logarithms (`exponentials.py`), and roots, powers and lengths (`roots.py`). What finds
+them is imported for programs that have some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from tapec.autodiff.composite.composite_rule import OF_ROOTS, POWERS, Shortcut
+from tapec.ir import Node
+
+__all__ = ["shortcut"]
+
+ENDS_OF_ROOTS = OF_ROOTS | POWERS | {"sqrt", "cbrt"}
+
+
+def shortcut(
+    node: Node,
+    apart: Collection[Node],
+    is_shared: Callable[[Node], bool] | None = None,
+    exponentials: bool = True,
+) -> Shortcut | None:
+    """The shortcut that ends in this node, if there is one that skips none of the nodes in `apart`.
+
+    Where cotangents go back, `is_shared` tells which values have other uses, and gather theirs. `exponentials` tells
+    whether there may be some in the program.
+    """
+    found = _found(node, exponentials)
+    if found is None or any([n in apart for n in found.inner]):
+        return None
+    if found.flat is not None and is_shared is not None:
+        from tapec.autodiff.composite.overflow_safe_exp import is_exponential
+
+        return None if any([is_shared(n) for n in found.inner if not is_exponential(n)]) else found
+    return found
+
+
+def _found(node: Node, exponentials: bool) -> Shortcut | None:
+    name = node.op.name
+    if node.op.multi or node.type.dtype.kind != "f":
+        return None
+    if name in ENDS_OF_ROOTS:
+        from tapec.autodiff.composite.roots_and_powers import end_of_roots
+
+        return end_of_roots(node, exponentials)
+    if not exponentials:
+        return None
+    from tapec.autodiff.composite.exp_and_log import end_of_exponentials  # most of which is differentiated in turn
+
+    return end_of_exponentials(node)

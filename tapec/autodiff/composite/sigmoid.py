@@ -1,0 +1,123 @@
+"""Shares of exponentials: sigmoids, what is over exp(u) + c, and the shares in a logaddexp."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapec.autodiff.composite.composite_rule import Shortcut
+from tapec.autodiff.composite.matchers import is_one, one_plus_exp
+from tapec.autodiff.composite.overflow_safe_exp import leads_to_exponential
+from tapec.autodiff.composite.softplus import sigmoid_by_sides
+from tapec.ir import Node, is_literal
+from tapec.ops.elementwise.arithmetic import largest_number
+from tapec.ops.layout.reshape_and_transpose import unbroadcast
+
+__all__ = ["logistic", "over_shifted", "share"]
+
+
+# -- 1 / (1 + exp(u)), exp(u) / (1 + exp(u)) --------------------------------------------------------------------------
+def logistic(node: Node) -> Shortcut | None:
+    above, below = node.inputs if node.op.name == "divide" else (None, node.inputs[0])
+    e = one_plus_exp(below)
+    if e is None or e.type != node.type or leads_to_exponential(e.inputs[0]):
+        return None
+    if above is e:
+        return _sigmoid(1, *e.inputs, below, e)
+    if above is None or is_one(above):
+        return _sigmoid(-1, *e.inputs, below, e)
+    if above.op.name == "where":
+        return sigmoid_by_sides(above, below, e)
+    return None
+
+
+def _sigmoid(sign: int, u: Node, *inner: Node) -> Shortcut:
+    def scaled(t: Any, y: Any) -> Any:
+        slope = t * y * (1 - y)
+        return slope if sign == 1 else -slope
+
+    return Shortcut(
+        inputs=(u,),
+        inner=inner,
+        vjp=lambda ct, y, u: (scaled(ct, y),),
+        jvp=lambda ts, y, u: scaled(ts[0], y),
+    )
+
+
+# -- a / (exp(u) + c) -------------------------------------------------------------------------------------------------
+def over_shifted(node: Node) -> Shortcut | None:
+    """The slope of log(exp(u) + c) is exp(u) / (exp(u) + c), where the exponential is held to a number: if it is none,
+    the whole is nothing.
+    """
+    below = node.inputs[1]
+    found = _shifted_exp(below)
+    if found is None or below.type.dtype != node.type.dtype:
+        return None
+    u, e = found
+    if leads_to_exponential(u):
+        return None
+
+    def share_of(t: Any, over: Any, *exp: Any) -> Any:
+        """t * exp(u) / (exp(u) + c), from t / (exp(u) + c): in this order nothing underflows on the way."""
+        return over * np.minimum(exp[0], largest_number(exp[0].dtype)) if exp else t + over
+
+    def vjp(ct: Any, y: Any, a: Any, u: Any, below: Any, *exp: Any) -> tuple[Any, ...]:
+        ct_a = ct / below
+        ct_u = -(y * share_of(ct, ct_a, *exp))
+        return ct_a, unbroadcast(ct_u, below.shape), *[None] * (1 + len(exp))
+
+    def jvp(ts: Any, y: Any, a: Any, u: Any, below: Any, *exp: Any) -> Any:
+        t_a, t_u = ts[:2]
+        moved = [] if t_a is None else [t_a / below]
+        if t_u is not None:
+            moved.append(-(y * share_of(t_u, t_u / below, *exp)))
+        return sum(moved[1:], moved[0])
+
+    return Shortcut((node.inputs[0], u, below, *e), (below, *e), vjp, jvp)
+
+
+def _shifted_exp(node: Node) -> tuple[Node, tuple[Node, ...]] | None:
+    """The u of exp(u) + c, with the exponential; or of expm1(u)."""
+    if node.op.name == "expm1":
+        return node.inputs[0], ()
+    if node.op.name not in ("add", "subtract"):
+        return None
+    a, b = node.inputs
+    for e, c in ((a, b), (b, a)) if node.op.name == "add" else ((a, b),):
+        if e.op.name == "exp" and is_literal(c):
+            return e.inputs[0], (e,)
+    return None
+
+
+# -- min(exp(b - logaddexp(a, b)), 1) ---------------------------------------------------------------------------------
+_SCALES = {"exp": ("logaddexp", 1.0), "exp2": ("logaddexp2", math.log(2.0))}
+
+
+def share(node: Node) -> Shortcut | None:
+    """The share of exp(b) in exp(a) + exp(b), with bounds for infinities, as in the derivative of logaddexp."""
+    e, most = node.inputs
+    if not (is_one(most) or most.op.name == "where") or e.op.name not in _SCALES or e.inputs[0].op.name != "subtract":
+        return None
+    name, scale = _SCALES[e.op.name]
+    b, bounded = e.inputs[0].inputs
+    if bounded.op.name != "clip" or bounded.inputs[0].op.name != name:
+        return None
+    whole = bounded.inputs[0]
+    if b not in whole.inputs or not whole.type == b.type == node.type:
+        return None
+    a = whole.inputs[0] if whole.inputs[1] is b else whole.inputs[1]
+
+    def slope(t: Any, y: Any) -> Any:
+        return t * (y * (1 - y)) if scale == 1 else t * (y * (1 - y) * scale)
+
+    def vjp(ct: Any, y: Any, a: Any, b: Any) -> tuple[Any, ...]:
+        ct_b = slope(ct, y)
+        return -ct_b, ct_b
+
+    def jvp(ts: Any, y: Any, a: Any, b: Any) -> Any:
+        t_a, t_b = ts
+        return slope(t_b if t_a is None else -t_a if t_b is None else t_b - t_a, y)
+
+    return Shortcut((a, b), (e, e.inputs[0], bounded, whole), vjp, jvp)

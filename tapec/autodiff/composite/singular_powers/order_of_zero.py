@@ -1,0 +1,202 @@
+"""How fast values that are never negative come down to zero.
+
+Where a value u of order n is zero, or next to it, its slope is at most a multiple of u ** (1 - 1 / n): squares have the
+order 2, and a sum has the least of its terms. So the slope of u ** p is zero where u is, if p * n is more than 1,
+though that of the power alone is infinite. What is made of exponentials, shares of them, and what such a share leaves
+of one, is zero by rounding alone, and comes down to it faster than every power.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from tapec.autodiff.composite.matchers import LAYOUT, SUMS, exponent_of, one_plus_exp, same, signed_terms
+from tapec.ir import Node, is_literal
+
+__all__ = ["FAST", "NEVER", "UNKNOWN", "order"]
+
+FAR = 8  # operations between a value and what it is known by
+UNKNOWN, FAST, NEVER = 0.0, 1e9, math.inf  # it may be negative; faster than every power; never zero
+
+
+def order(node: Node) -> float:
+    """The order of a value."""
+    return _Orders(FAR)(node)
+
+
+class _Orders:
+    """Orders of values, by what they are known by within so many operations; each is found once."""
+
+    def __init__(self, far: int):
+        self.far = far
+        self.known: dict[Node, float] = {}
+
+    @cached_property
+    def below(self) -> _Orders:
+        """Of operands."""
+        return _Orders(self.far - 1)
+
+    def __call__(self, node: Node) -> float:
+        if is_literal(node):
+            return UNKNOWN if type(node.value) is complex or node.value < 0 else NEVER if node.value else FAST
+        find = _ORDERS.get(node.op.name)
+        if find is None or self.far == 0 or node.type.dtype.kind != "f":
+            return UNKNOWN
+        if node not in self.known:
+            self.known[node] = find(node, self.below)
+        return self.known[node]
+
+
+Order = Callable[[Node, _Orders], float]  # from a node and the orders of its operands
+
+
+def _size(node: Node, orders: _Orders) -> float:
+    """The order of a value's size."""
+    known = orders(node)
+    if known or orders.far == 0:
+        return known or 1.0
+    if node.op.name == "cbrt":
+        return _size(node.inputs[0], orders.below) / 3
+    if node.op.name in ("power", "float_power"):
+        return (_exponent(node) or 1) * _size(node.inputs[0], orders.below)
+    return 1.0
+
+
+def _each(nodes: Sequence[Node], orders: _Orders) -> list[float]:
+    """Their orders, up to the first that is unknown: then all is."""
+    found: list[float] = []
+    for node in nodes:
+        found.append(orders(node))
+        if not found[-1]:
+            break
+    return found
+
+
+def _least(node: Node, orders: _Orders) -> float:
+    return min(_each(node.inputs, orders))
+
+
+def _first(node: Node, orders: _Orders) -> float:
+    return orders(node.inputs[0])
+
+
+def _greatest(orders: Sequence[float]) -> float:
+    """Of a sum of these, none of which is negative."""
+    return NEVER if NEVER in orders and all(orders) else min(orders)
+
+
+def _sum(node: Node, orders: _Orders) -> float:
+    return _greatest(_each(_terms(node), orders))
+
+
+def _product(node: Node, orders: _Orders) -> float:
+    a, b = node.inputs
+    return 2 * _size(a, orders) if same(a, b) else _least(node, orders)
+
+
+def _matmul(node: Node, orders: _Orders) -> float:
+    return _least(node, orders) if node.type.shape else _product(node, orders)
+
+
+def _quotient(node: Node, orders: _Orders) -> float:
+    a, b = node.inputs
+    if is_literal(a):
+        return FAST if one_plus_exp(b) is not None else UNKNOWN
+    return orders(a) if orders(b) else UNKNOWN
+
+
+def _exponent(node: Node) -> float:
+    """Zero where it is no number, or not above that."""
+    n = exponent_of(node)
+    return n if n is not None and n > 0 else 0
+
+
+def _power(node: Node, orders: _Orders) -> float:
+    n, base = _exponent(node), node.inputs[0]
+    return n * (orders(base) if n % 2 == 1 else _size(base, orders)) if n else UNKNOWN
+
+
+def _logaddexp(node: Node, orders: _Orders) -> float:
+    """Above the larger of both: above zero if one of them is that."""
+    return FAST if any([is_literal(i) and orders(i) for i in node.inputs]) else UNKNOWN
+
+
+def _maximum(node: Node, orders: _Orders) -> float:
+    """One that is never negative will do."""
+    found = [orders(i) for i in node.inputs]
+    return _greatest([n or 1.0 for n in found]) if any(found) else UNKNOWN
+
+
+def _difference(node: Node, orders: _Orders) -> float:
+    one, share = node.inputs
+    return _rest(share, orders) if is_literal(one) and one.value == 1 else UNKNOWN
+
+
+_ORDERS: dict[str, Order] = {
+    **dict.fromkeys(["exp", "exp2", "sigmoid"], lambda node, orders: FAST),
+    **dict.fromkeys([f"scipy.special.{name}" for name in ("expit", "ndtr", "erfc")], lambda node, orders: FAST),
+    "logaddexp": _logaddexp,
+    "cosh": lambda node, orders: NEVER,
+    **dict.fromkeys(["absolute", "fabs"], lambda node, orders: _size(node.inputs[0], orders)),
+    **dict.fromkeys(["hypot", "std"], lambda node, orders: 1.0),
+    "norm": lambda node, orders: _size(node.inputs[0], orders),
+    "var": lambda node, orders: 2.0,
+    "square": lambda node, orders: 2 * _size(node.inputs[0], orders),
+    "sqrt": lambda node, orders: _size(node.inputs[0], orders) / 2,
+    "cbrt": lambda node, orders: orders(node.inputs[0]) / 3,
+    **dict.fromkeys(["power", "float_power"], _power),
+    "add": _sum,
+    "subtract": _difference,
+    "multiply": _product,
+    "divide": _quotient,
+    "vecdot": _product,
+    "matmul": _matmul,
+    "maximum": _maximum,
+    **dict.fromkeys(["minimum", "stack", "concatenate"], _least),
+    "where": lambda node, orders: min(_each(node.inputs[1:], orders)),
+    **dict.fromkeys(["sum", "mean", "prod", "cumsum", "max", "min", "log1p", "cast", *LAYOUT], _first),
+}
+
+
+def _terms(node: Node) -> list[Node]:
+    """Of a sum that is written out."""
+    return [term for _, term in signed_terms(node, SUMS)[1]]
+
+
+# -- what is left of one ----------------------------------------------------------------------------------------------
+_BOUNDED = frozenset(["tanh", "sigmoid", *[f"scipy.special.{name}" for name in ("expit", "ndtr", "erf")]])
+_READ = LAYOUT | {"max", "min"}
+
+
+def _rest(node: Node, orders: _Orders) -> float:
+    """The order of one minus a value: unknown if that may be more than one."""
+    name, inputs = node.op.name, node.inputs
+    if orders.far == 0 or name in _BOUNDED:
+        return FAST if orders.far else UNKNOWN
+    if name == "divide":
+        return _rest_of_part(inputs[0], inputs[1], orders)
+    if name == "multiply":
+        return min([_rest(i, orders.below) for i in inputs])
+    below = name in _READ or name in ("square", "sqrt", "negative") or (name == "power" and _exponent(node) > 0)
+    return _rest(inputs[0], orders.below) if below else UNKNOWN
+
+
+def _rest_of_part(part: Node, whole: Node, orders: _Orders) -> float:
+    """Of a term, or elements, of a sum in which nothing is negative."""
+    whole = _laid_out(whole)
+    if whole.op.name == "sum":
+        summed = whole.inputs[0]
+        while part.op.name in _READ and not same(part, summed):
+            part = part.inputs[0]
+        return orders(part) if same(part, summed) else UNKNOWN
+    terms = _terms(whole)
+    return min(_each(terms, orders)) if any([same(part, term) for term in terms]) else UNKNOWN
+
+
+def _laid_out(node: Node) -> Node:
+    """What has the same elements."""
+    while node.op.name in ("getitem", "reshape", "broadcast_to") and node.inputs[0].type.size in (1, node.type.size):
+        node = node.inputs[0]
+    return node

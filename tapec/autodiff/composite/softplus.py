@@ -1,0 +1,155 @@
+"""What is put together from both sides of zero with exp(-abs(u)): smooth there, though its parts are not.
+
+where(u >= 0, 1, e) / (1 + e) is a sigmoid, and max(u, 0) + log(1 + e) a softplus, perhaps among other terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tapec.autodiff.composite.composite_rule import Shortcut
+from tapec.autodiff.composite.matchers import is_one, is_zero, one_plus_exp, same, signed_terms
+from tapec.ir import Node
+from tapec.tuples import NamedTuple
+
+__all__ = ["sigmoid_by_sides", "softplus"]
+
+
+def sigmoid_by_sides(above: Node, below: Node, e: Node) -> Shortcut | None:
+    """where(u >= 0, 1, e) / (1 + e) with e = exp(-abs(u)), or the other way round: smooth, though its parts are not."""
+    u = _of_size(e)
+    condition, *sides = above.inputs
+    small = next((k for k in (0, 1) if is_one(sides[1 - k])), None)
+    if u is None or small is None:
+        return None
+    again = _of_size(sides[small])  # computed once more, perhaps
+    side = _side(condition, u)
+    if again is None or not same(again, u) or not side:
+        return None
+    sign = side if small == 1 else -side
+
+    def scaled(t: Any, e: Any, below: Any) -> Any:
+        slope = t * (e / (below * below))  # y * (1 - y) would cancel
+        return slope if sign == 1 else -slope
+
+    return Shortcut(
+        inputs=(u, e, below),
+        inner=(above, below, e, *_between(e), sides[small], *_between(sides[small]), *_twin(again, u)),
+        vjp=lambda ct, y, u, e, below: (scaled(ct, e, below), None, None),
+        jvp=lambda ts, y, u, e, below: scaled(ts[0], e, below),
+    )
+
+
+def _side(condition: Node, u: Node) -> int:
+    """On which side of zero is u where a condition holds? 0 where it says something else."""
+    side = {"greater": 1, "greater_equal": 1, "less": -1, "less_equal": -1}.get(condition.op.name, 0)
+    return side if side and same(condition.inputs[0], u) and is_zero(condition.inputs[1]) else 0
+
+
+def _of_size(e: Node) -> Node | None:
+    """The u of exp(-abs(u))."""
+    size = e.inputs[0].inputs[0] if e.op.name == "exp" and e.inputs[0].op.name == "negative" else None
+    return size.inputs[0] if size is not None and size.op.name in ("absolute", "fabs") else None
+
+
+def _between(e: Node) -> tuple[Node, Node]:
+    return e.inputs[0], e.inputs[0].inputs[0]
+
+
+def _twin(again: Node, u: Node) -> tuple[Node, ...]:
+    """What was computed once more gets no cotangent of its own."""
+    return () if again is u else (again,)
+
+
+# -- max(u, 0) + log(1 + exp(-abs(u))), among other terms -------------------------------------------------------------
+class Softplus(NamedTuple):
+    """One of u where `side` is 1, else of -u, which is added or taken away."""
+
+    sign: int
+    side: int
+    u: Node
+    e: Node  # exp(-abs(u))
+
+    def scaled(self, t: Any, u: Any, e: Any) -> Any:
+        slope = t * (np.where(u >= 0 if self.side == 1 else u <= 0, 1, e) / (1 + e))
+        return slope if self.sign == self.side else -slope
+
+
+def softplus(node: Node) -> Shortcut | None:
+    """Smooth, though at zero each of its parts has a slope by its own convention."""
+    if all([_ramp(i) is None and _log_of_size(i) is None for i in node.inputs]):
+        return None
+    inner, rest = signed_terms(node)
+    ramps = [(sign, term, *found) for sign, term in rest if (found := _ramp(term)) is not None]
+    smooth = []
+    for sign, term in tuple(rest):
+        e = _log_of_size(term)
+        u = None if e is None else _of_size(e)
+        if e is None or u is None:
+            continue
+        for s, ramp, bound, of in ramps:
+            turn, skipped = _turn(of, u)
+            left = [(s, t) for s, t in rest if t is not term and t is not ramp]
+            once = len(left) == len(rest) - 2
+            if once and turn and s * bound == sign and _alike(u, term) and _alike(u, ramp):
+                rest = left
+                smooth.append(Softplus(sign, bound * turn, u, e))
+                inner += [ramp, term, *term.inputs, e, *_between(e), *skipped]
+                break
+    return _with_softplus(smooth, rest, inner) if smooth else None
+
+
+def _alike(a: Node, b: Node) -> bool:
+    return a.type.shape == b.type.shape and a.type.dtype == b.type.dtype
+
+
+def _with_softplus(smooth: Sequence[Softplus], rest: Sequence[tuple[int, Node]], inner: Sequence[Node]) -> Shortcut:
+    n = len(smooth)
+
+    def vjp(ct: Any, y: Any, *xs: Any) -> tuple[Any, ...]:
+        slopes = [s.scaled(ct, u, e) for s, u, e in zip(smooth, xs, xs[n:])]
+        return (*slopes, *[None] * n, *[ct if sign == 1 else -ct for sign, _ in rest])
+
+    def jvp(ts: Any, y: Any, *xs: Any) -> Any:
+        moved = [s.scaled(t, u, e) for s, t, u, e in zip(smooth, ts, xs, xs[n:]) if t is not None]
+        moved += [t if sign == 1 else -t for (sign, _), t in zip(rest, ts[2 * n :], strict=True) if t is not None]
+        return sum(moved[1:], moved[0])
+
+    inputs = (*[s.u for s in smooth], *[s.e for s in smooth], *[t for _, t in rest])
+    return Shortcut(inputs, tuple(inner), vjp, jvp)
+
+
+def _log_of_size(node: Node) -> Node | None:
+    """The e of log(1 + e) with e = exp(-abs(u))."""
+    if node.op.name not in ("log1p", "log"):
+        return None
+    e = node.inputs[0] if node.op.name == "log1p" else one_plus_exp(node.inputs[0])
+    return e if e is not None and _of_size(e) is not None else None
+
+
+def _ramp(node: Node) -> tuple[int, Node] | None:
+    """1 and u of max(u, 0), or of where(u > 0, u, 0); -1 and u of min(u, 0), or of where(u < 0, u, 0)."""
+    name = node.op.name
+    if name in ("maximum", "minimum"):
+        a, b = node.inputs
+        u = a if is_zero(b) else b if is_zero(a) else None
+        return None if u is None else (1 if name == "maximum" else -1, u)
+    if name == "where":
+        condition, u, zero = node.inputs
+        if is_zero(zero) and (side := _side(condition, u)):
+            return side, u
+    return None
+
+
+def _turn(of: Node, u: Node) -> tuple[int, tuple[Node, ...]]:
+    """1 if they are the same, -1 if one is the negative of the other, else 0; and what lies between them."""
+    if same(of, u):
+        return 1, _twin(of, u)
+    if of.op.name == "negative" and same(of.inputs[0], u):
+        return -1, (of, *_twin(of.inputs[0], u))
+    if u.op.name == "negative" and same(of, u.inputs[0]):
+        return -1, _twin(of, u.inputs[0])
+    return 0, ()

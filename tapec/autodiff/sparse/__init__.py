@@ -1,0 +1,1 @@
+"""Sparsity patterns, colouring, and recovery of sparse Jacobians."""

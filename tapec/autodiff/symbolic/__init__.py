@@ -1,0 +1,1 @@
+"""Cotangents that are kept symbolic: zeros, signs and constant fills that never become nodes."""
