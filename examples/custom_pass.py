@@ -9,11 +9,11 @@ import numpy as np
 
 import tapec
 from tapec.codegen import compile_graph
-from tapec.passes.pattern import variables
+from tapec.passes.engine.pattern import variables
+from tapec.passes.engine.rewrite import RuleSet
+from tapec.passes.engine.rule import Rule
+from tapec.passes.pass_report import Report
 from tapec.passes.pipeline import optimize
-from tapec.passes.report import Report
-from tapec.passes.rewrite import RuleSet
-from tapec.passes.rule import Rule
 
 (x,) = variables("x")
 

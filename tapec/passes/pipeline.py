@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tapec.config import settings
 from tapec.ir import Graph, prune, verify
-from tapec.passes.cse import cse
-from tapec.passes.rewrite import Rewrite, RuleSet
+from tapec.passes.engine.rewrite import Rewrite, RuleSet
 from tapec.passes.rules import (
     ALGEBRA,
     CHAINS,
@@ -48,7 +47,8 @@ from tapec.passes.rules import (
     WEIGHTS,
     ZEROS,
 )
-from tapec.passes.seldom import (
+from tapec.passes.whole_graph.common_subexpressions import cse
+from tapec.passes.whole_graph.lazy import (
     SOURCES,
     Seldom,
     has_steps,
@@ -58,10 +58,10 @@ from tapec.passes.seldom import (
     multiplied_products,
     multiplies_with_placed,
 )
-from tapec.passes.transparent import transparent
+from tapec.passes.whole_graph.strip_markers import transparent
 
 if TYPE_CHECKING:
-    from tapec.passes.report import Report
+    from tapec.passes.pass_report import Report
 
 __all__ = ["PIPELINE", "optimize", "run_passes"]
 
@@ -86,35 +86,37 @@ NUMBERS = (
 )
 GUARDS = Seldom(
     "Keep infinities out of products with nothing.",
-    "guards",
+    "zero_safety.guard_products",
     "guards",
     " ".join(SOURCES),
     of=multiplies_with_placed,
 )
-INVERSES = Seldom("Solve by the inverses that are there.", "inverses", "shared_inverses", "inv")
+INVERSES = Seldom("Solve by the inverses that are there.", "whole_graph.reuse_inverse", "shared_inverses", "inv")
 CHAINED = Seldom(
     "Multiply chains of matrices in the order that is least work.",
-    "chains",
+    "whole_graph.matrix_chain_order",
     "shortest_chains",
     "matmul",
     of=multiplied_products,
 )
 ROWS = Seldom(
     "Multiply rows that repeat before they are taken, and after they are added up.",
-    "rows",
+    "whole_graph.hoist_rows",
     "rows_once",
     "matmul scatter",
     on=meets_rows,
 )
 BATCHED = Seldom(
     "Do at once what an unrolled loop does step by step with one matrix.",
-    "batched",
+    "whole_graph.batch_unrolled_loops",
     "batched",
     "add matmul",
     on=is_step,
     of=has_steps,
 )
-MULTIPLES = Seldom("Multiply a value, not its products.", "multiples", "shared_multiples", "multiply", on=is_multiple)
+MULTIPLES = Seldom(
+    "Multiply a value, not its products.", "whole_graph.hoist_constants", "shared_multiples", "multiply", on=is_multiple
+)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),
@@ -146,7 +148,7 @@ NEEDED = tuple([(name, run) for name, run in PIPELINE if name in ("transparent",
 def optimize(graph: Graph, report: Report | None = None) -> Graph:
     """The graph after all passes; `report` is told what they did, and with `settings.debug` the standard error."""
     if report is None and settings.debug:
-        from tapec.passes.report import Report  # which few ask for
+        from tapec.passes.pass_report import Report  # which few ask for
 
         report = Report()
     lean = run_all(PIPELINE if settings.optimize else NEEDED, graph, report)
@@ -191,7 +193,7 @@ def run_pass(name: str, run: Pass, graph: Graph, report: Report | None) -> Graph
 
 def reported(name: str, run: Any, graph: Graph, report: Report) -> Graph:
     """Run a pass, and note what it did."""
-    from tapec.passes.report import PassReport
+    from tapec.passes.pass_report import PassReport
 
     entry = PassReport(name, len(graph.nodes))
 

@@ -32,8 +32,8 @@ class Stage:
 
 def stages(forward: Graph, gradient: Graph) -> Iterator[Stage]:
     """The program, its gradient as differentiation left it, and then the gradient after each pass."""
+    from tapec.passes.pass_report import Report
     from tapec.passes.pipeline import PIPELINE, run_pass
-    from tapec.passes.report import Report
 
     if forward is not gradient:
         yield Stage("forward", forward)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Graph, Node, interpret, parse, verify
-from tapec.passes.rewrite import Rewrite, RuleSet
-from tapec.passes.rule import Rule
+from tapec.passes.engine.rewrite import Rewrite, RuleSet
+from tapec.passes.engine.rule import Rule
 
 __all__ = ["assert_same_values", "check_rewrite", "check_unchanged", "ordered", "sample_inputs"]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tapec.ir import interpret, parse, verify
-from tapec.passes.rewrite import RuleSet
+from tapec.passes.engine.rewrite import RuleSet
 from tapec.testing import check_rewrite, check_unchanged
 from tapec.testing.rewrites import ordered
 

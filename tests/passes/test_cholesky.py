@@ -84,7 +84,7 @@ def test_what_is_not_known_goes_the_general_way():
     known = LOG.replace("diag %3", "diag %3")
     body = f"{known}; add %4, %d !ct"
     before = text(X, derivative(body))
-    fired = tapec.passes.rewrite.RuleSet("", CHOLESKY_GRADIENTS)(tapec.ir.parse(before))
+    fired = tapec.passes.engine.rewrite.RuleSet("", CHOLESKY_GRADIENTS)(tapec.ir.parse(before))
     ops = [n.op.name for n in fired.nodes]
     assert "tril" in ops and ops.count("inv") == 1 and "divide" not in ops
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tapec.ir import interpret, parse
-from tapec.passes.rewrite import RuleSet
+from tapec.passes.engine.rewrite import RuleSet
 from tapec.passes.rules import FACTORS
 from tapec.testing import check_rewrite, check_unchanged
 from tests.passes.support import text

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tapec.ir import parse
-from tapec.passes.rewrite import RuleSet
+from tapec.passes.engine.rewrite import RuleSet
 from tapec.passes.rules import FOLD
 from tests.passes.support import Case, table_tests
 

@@ -13,8 +13,8 @@ from tapec.ir.printer import constant_table
 from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
 from tapec.passes import rules
+from tapec.passes.engine.rewrite import RuleSet
 from tapec.passes.pipeline import PIPELINE, optimize
-from tapec.passes.rewrite import RuleSet
 from tapec.testing.rewrites import SPECIAL, assert_same, sample_inputs
 
 SHAPES = [(), (3,), (1,), (2, 3), (2, 1)]

@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tapec.ir import interpret, parse, verify
-from tapec.passes.rewrite import RuleSet
+from tapec.passes.engine.rewrite import RuleSet
 from tapec.passes.rules import MASKS
 from tests.passes.support import Case, check_case, table_tests, text
 

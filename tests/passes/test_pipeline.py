@@ -10,8 +10,8 @@ from tapec.ir import Builder, Graph, Node, input_node, interpret, parse
 from tapec.ir.types import Type
 from tapec.ops import Symbol
 from tapec.passes import pipeline
+from tapec.passes.pass_report import Report
 from tapec.passes.pipeline import PIPELINE, optimize, run_passes
-from tapec.passes.report import Report
 from tests.passes.support import text
 
 NAMES = ["transparent", "dce", "cse", "masks", "guards", "fold", "layout", "factors", "stability"]

@@ -5,10 +5,10 @@ import numpy as np
 import tapec
 from tapec.ir import parse
 from tapec.ir.static_index import Slice
-from tapec.passes.rewrite import Rewriter, RuleSet
+from tapec.passes.engine.rewrite import Rewriter, RuleSet
+from tapec.passes.engine.use_counts import Uses
 from tapec.passes.rules import PARTS, SLICES
-from tapec.passes.rules.slices import MANY, composed
-from tapec.passes.uses import Uses
+from tapec.passes.rules.selection.slices import MANY, composed
 from tests.passes.support import Case, table_tests, text
 from tests.properties import allocates, has
 

@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tapec.ir import interpret, parse
-from tapec.passes.rewrite import RuleSet
+from tapec.passes.engine.rewrite import RuleSet
 from tapec.passes.rules import STABILITY
 from tests.passes.support import Case, table_tests, text
 

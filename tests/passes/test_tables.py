@@ -9,13 +9,13 @@ import pytest
 from tapec.ir import CT, parse
 from tapec.ops.linalg.solve_and_inv import INV
 from tapec.passes import rules
-from tapec.passes.inverses import shared_inverses
-from tapec.passes.pattern import Call, Number, Some, variables
+from tapec.passes.engine.pattern import Call, Number, Some, variables
+from tapec.passes.engine.rewrite import RuleSet
+from tapec.passes.engine.rule import Rule
+from tapec.passes.engine.rule_table import Table
 from tapec.passes.pipeline import GUARDS, INVERSES, PIPELINE
-from tapec.passes.rewrite import RuleSet
-from tapec.passes.rule import Rule
-from tapec.passes.seldom import SOURCES
-from tapec.passes.table import Table
+from tapec.passes.whole_graph.lazy import SOURCES
+from tapec.passes.whole_graph.reuse_inverse import shared_inverses
 from tests.passes.support import text
 
 TABLES = {name: getattr(rules, name) for name in rules.__all__}
@@ -68,9 +68,9 @@ def test_a_program_imports_the_rules_that_it_may_need():
         import numpy as np
         tapec.value_and_grad(lambda x: np.sum(np.where(x > 0, x, 0.0) ** 2))(np.ones(3))
         assert {"masks", "reductions"} < imported() and "fast" not in imported()
-        assert "tapec.passes.guards" not in sys.modules  # what is selected meets no factor
+        assert "tapec.passes.zero_safety.guard_products" not in sys.modules  # what is selected meets no factor
         tapec.grad(lambda x: np.cumsum(np.sqrt(x))[1])(np.ones(3))
-        assert "tapec.passes.guards" in sys.modules
+        assert "tapec.passes.zero_safety.guard_products" in sys.modules
         with tapec.settings(fast_math=True):
             tapec.grad(lambda x: x * x - 1.0)(3.0)
         assert "fast" in imported()

@@ -1,0 +1,348 @@
+"""Patterns: what a rewrite rule looks for, written with the same operators and functions as code.
+
+    a, b = variables("a b")
+    k = number("k")
+    np.log(1.0 + a)      a * k      np.where(a, b, 0)      np.reshape(np.reshape(a, params), params)
+
+A variable stands for any value, and for the same one wherever it occurs; a number variable for a Python number, or an
+array that is one number everywhere. Ops are named by NumPy's names, and looked up when a rule is first tried; static
+parameters are left to guards and replacements, `params` stands for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import CONSTANT, OPS, Node, Op
+from tapec.passes.engine.node_facts import uniform_value
+
+__all__ = [
+    "Call",
+    "Look",
+    "Number",
+    "Pattern",
+    "Some",
+    "Variable",
+    "looks_below",
+    "number",
+    "params",
+    "variables",
+]
+
+params: Any = ...
+_NUMBERS = frozenset({CONSTANT.name, "full"})  # ops whose values may be one number everywhere
+_OP_NAMES = {"astype": "cast", "amax": "max", "amin": "min", "abs": "absolute"}
+
+
+class Pattern:
+    """Base of all patterns; knows the operators."""
+
+    __hash__ = object.__hash__
+    heads: tuple[str, ...] = ()  # ops that it may begin with, if not with all: their names, and their kinds
+    operand: tuple[str, ...] = ()  # likewise ops of which an operand, of the first three, has to be one
+    suited: frozenset[str] | None = None  # the names of the ops that it suits, where it asks for nothing else
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Call:
+        return call(ufunc.__name__, *args)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Call:
+        return call(func.__name__, *args)
+
+    def __getitem__(self, index: Any) -> Call:
+        return call("getitem", self)
+
+    def __neg__(self) -> Call:
+        return call("negative", self)
+
+    def __add__(self, other: Any) -> Call:
+        return call("add", self, other)
+
+    def __radd__(self, other: Any) -> Call:
+        return call("add", other, self)
+
+    def __sub__(self, other: Any) -> Call:
+        return call("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Call:
+        return call("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Call:
+        return call("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Call:
+        return call("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Call:
+        return call("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Call:
+        return call("divide", other, self)
+
+    def __pow__(self, other: Any) -> Call:
+        return call("power", self, other)
+
+    def __matmul__(self, other: Any) -> Call:
+        return call("matmul", self, other)
+
+    def __lt__(self, other: Any) -> Call:
+        return call("less", self, other)
+
+    def __le__(self, other: Any) -> Call:
+        return call("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Call:
+        return call("greater", self, other)
+
+    def __ge__(self, other: Any) -> Call:
+        return call("greater_equal", self, other)
+
+    def variants(self) -> Iterator[Pattern]:
+        """The pattern itself, and what it is with the operands of commutative ops swapped."""
+        yield self
+
+    def fits(self, op: Op) -> bool:
+        """Could a node of this op match?"""
+        return True
+
+    def suits(self, node: Node) -> bool:
+        """Could this node match, as far as it tells without its operands?"""
+        return self.fits(node.op)
+
+    def fits_operands(self, ops: tuple[Op, ...]) -> bool:
+        """And one whose operands, the first three, are of these ops?"""
+        raise NotImplementedError
+
+    def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
+        """Does the node match? Then `found` holds what the variables stand for, `inner` the nodes of the pattern."""
+        raise NotImplementedError
+
+
+class Variable(Pattern):
+    """Any value."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
+        return found.setdefault(self.name, node) is node
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Number(Pattern):
+    """One number everywhere: a given one, zeros told apart by their signs; or any, which is bound to a name."""
+
+    heads = tuple(_NUMBERS)
+
+    def __init__(self, name: str | None, value: Any = None):
+        self.name = name
+        self.value = value
+        self.suited = None if name is None else _NUMBERS
+
+    def fits(self, op: Op) -> bool:
+        return op.name in _NUMBERS
+
+    def suits(self, node: Node) -> bool:
+        if self.name is not None:
+            return self.fits(node.op)
+        value = uniform_value(node)
+        if value != self.value or type(value) is bool:
+            return False
+        return value != 0 or _is_negative(value) == _is_negative(self.value)
+
+    def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
+        if self.name is None:
+            return self.suits(node)
+        value = uniform_value(node)
+        if value is None or type(value) is bool:
+            return False
+        first = found.setdefault(self.name, value)
+        return first is value or repr(first) == repr(value)
+
+    def __repr__(self) -> str:
+        return self.name or repr(self.value)
+
+
+class Call(Pattern):
+    """An op of these operands."""
+
+    def __init__(self, name: str, args: tuple[Pattern, ...]):
+        self.name = name
+        self.args = args
+        self.heads = (name,)
+        self.suited = frozenset(self.heads)
+
+    @property
+    def operand(self) -> tuple[str, ...]:  # type: ignore[override]
+        return next((part.heads for part in self.args if part.heads), ())
+
+    def variants(self) -> Iterator[Pattern]:
+        op = OPS.get(self.name)
+        swap = op is not None and op.commutative and len(self.args) == 2 and repr(self.args[0]) != repr(self.args[1])
+        for args in product(*[tuple(a.variants()) for a in self.args]):
+            yield Call(self.name, args)
+            if swap:
+                yield Call(self.name, args[::-1])
+
+    def fits(self, op: Op) -> bool:
+        return op.name == self.name
+
+    def fits_operands(self, ops: tuple[Op, ...]) -> bool:
+        if len(ops) != len(self.args):
+            return False
+        for part, op in zip(self.args, ops):  # noqa: SIM110  # a generator takes longer, and first calls ask it often
+            if not part.fits(op):
+                return False
+        return True
+
+    def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
+        inputs, args = node.inputs, self.args
+        if node.op.name != self.name or len(inputs) != len(args):
+            return False
+        inner.append(node)
+        if len(args) == 2:
+            return args[0].matches(inputs[0], found, inner) and args[1].matches(inputs[1], found, inner)
+        return all([part.matches(i, found, inner) for part, i in zip(args, inputs)])
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(map(repr, self.args))})"
+
+
+class Some(Pattern):
+    """A node of one of these ops, or of ops of these kinds, with an operand, or every one, of one of the ops `of`."""
+
+    def __init__(self, *ops: str, kinds: tuple[str, ...] = (), of: tuple[str, ...] = (), every: bool = False):
+        self.ops = ops
+        self.kinds = kinds
+        self.heads = ops + kinds
+        self.operand = self.of = of
+        self.every = every
+
+    def fits(self, op: Op) -> bool:
+        return (op.name in self.ops or op.kind in self.kinds) and not op.multi
+
+    def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
+        inner.append(node)
+        return True
+
+    def fits_operands(self, ops: tuple[Op, ...]) -> bool:
+        if not self.of:
+            return True
+        hits = [op.name in self.of for op in ops]
+        return bool(hits) and all(hits) if self.every else any(hits)
+
+    def __repr__(self) -> str:
+        return f"{'|'.join(self.ops + self.kinds)}({'|'.join(self.of)} ...)"
+
+
+def _is_negative(zero: Any) -> bool:
+    return math.copysign(1.0, complex(zero).real) < 0
+
+
+def variables(names: str) -> list[Any]:
+    """Variables of these names."""
+    return [Variable(name) for name in names.split()]
+
+
+def number(name: str) -> Any:
+    """A number variable."""
+    return Number(name)
+
+
+def call(name: str, *args: Any) -> Call:
+    parts = [a if isinstance(a, Pattern) else Number(None, a) for a in args if a is not Ellipsis]
+    return Call(_OP_NAMES.get(name, name), tuple(parts))
+
+
+Look = Callable[[Node, Any], bool]  # at a node, in a walk
+
+
+def looks_below(pattern: Pattern, smaller: tuple[str, str] | None = None) -> tuple[Look, ...]:
+    """Quick looks at a node whose op and whose operands' ops fit: which match can be ruled out at once?
+
+    Operands that should be a number, the same, or among the operands of another; operands of operands, and theirs.
+    Of two variables, operands of one operand, the first may have to be `smaller`.
+    """
+    if not isinstance(pattern, Call):
+        return ()
+    looks: list[Look] = []
+    places: dict[str, int] = {}
+    for k, part in enumerate(pattern.args):
+        if type(part) is Variable and places.setdefault(part.name, k) != k:
+            looks.append(_same(places[part.name], k))
+        elif type(part) is Number and part.name is None:
+            looks.append(_suits(k, part.suits))
+    if smaller is not None:
+        looks.append(_smaller_below(pattern, *smaller))
+    for i, part in enumerate(pattern.args):
+        for k, below in enumerate(operands(part)):
+            if type(below) is not Variable:
+                looks.append(_suits_below(i, k, below))
+            elif below.name in places:
+                looks.append(_same_below(i, k, places[below.name]))
+    for i, part in enumerate(pattern.args):
+        for j, below in enumerate(operands(part)):
+            for k, deep in enumerate(operands(below)):
+                if type(deep) is not Variable:
+                    looks.append(_suits_deep(i, j, k, deep))
+    return tuple(looks)
+
+
+def operands(pattern: Pattern) -> tuple[Pattern, ...]:
+    return pattern.args if isinstance(pattern, Call) else ()
+
+
+def _same(j: int, k: int) -> Look:
+    return lambda node, walk: node.inputs[j] is node.inputs[k]
+
+
+def _same_below(i: int, k: int, j: int) -> Look:
+    def look(node: Node, walk: Any) -> bool:
+        below = node.inputs[i].inputs
+        return k < len(below) and below[k] is node.inputs[j]
+
+    return look
+
+
+def _smaller_below(pattern: Call, small: str, large: str) -> Look:
+    named = [list(map(repr, operands(part))) for part in pattern.args]
+    i = next((i for i, names in enumerate(named) if small in names and large in names), None)
+    if i is None:
+        raise ValueError(f"{pattern!r}: no operand of it is of {small} and {large}")
+    j, k = named[i].index(small), named[i].index(large)
+
+    def look(node: Node, walk: Any) -> bool:
+        below = node.inputs[i].inputs
+        return below[j].type.size < below[k].type.size
+
+    return look
+
+
+def _suits(k: int, suits: Callable[[Node], bool]) -> Look:
+    return lambda node, walk: suits(node.inputs[k])
+
+
+def _suits_below(i: int, k: int, pattern: Pattern) -> Look:
+    suited, suits = pattern.suited, pattern.suits
+
+    def look(node: Node, walk: Any) -> bool:
+        below = node.inputs[i].inputs
+        return k < len(below) and (below[k].op.name in suited if suited else suits(below[k]))
+
+    return look
+
+
+def _suits_deep(i: int, j: int, k: int, pattern: Pattern) -> Look:
+    suited, suits = pattern.suited, pattern.suits
+
+    def look(node: Node, walk: Any) -> bool:
+        deep = node.inputs[i].inputs[j].inputs
+        return k < len(deep) and (deep[k].op.name in suited if suited else suits(deep[k]))
+
+    return look

@@ -1,0 +1,418 @@
+"""The engine: applies a set of rules in one walk over a graph.
+
+Nodes are visited in order, so operands are in their final form when a node is looked at; what a rule makes is rewritten
+as it is made. Rules are found by the ops of a node and its operands, so most nodes cost one look-up. The type of a
+result never changes: a rule that would change it does not fire, except that a smaller shape is broadcast back.
+
+The numbering of the values goes with the graph from one set of rules to the next (`tapec.passes.engine.value_numbering`), so a walk
+over a graph in which little is to be done is cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache, cached_property, lru_cache
+from itertools import islice
+from threading import RLock
+from typing import Any
+
+from tapec.config import settings
+from tapec.errors import GraphError
+from tapec.ir import CT, Builder, Graph, Node, Op, broadcast_shapes, constant, prune
+from tapec.ir.builder import constant_key
+from tapec.ir.op import OWN_KINDS
+from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO
+from tapec.passes.engine.pattern import Call, Look, Pattern, Some, Variable, looks_below
+from tapec.passes.engine.rule import Rule, parameters
+from tapec.passes.engine.rule_table import Table
+from tapec.passes.engine.use_counts import Uses
+from tapec.passes.engine.value_numbering import heads, key_of, key_of_node, numbering
+from tapec.tuples import NamedTuple
+
+__all__ = ["Rewrite", "RuleSet"]
+
+DEPTH = 64  # rules firing inside what rules make: down a long chain, or because rules undo one another
+
+
+class Rewrite(NamedTuple):
+    """One firing of a rule."""
+
+    rule: str
+    before: Node
+    after: Node
+
+
+Variant = tuple[Rule, Pattern, tuple[Look, ...]]
+Variants = tuple[Variant, ...]
+Place = tuple[int, int]  # of a table, and of a rule in it
+
+
+class RuleSet:
+    """Rules with an index by ops, filled as ops are met. Calling it rewrites a graph.
+
+    Of a `Table` its rules are taken up when a graph has an operation that they are about, or a rule makes one.
+    """
+
+    def __init__(self, about: str, *tables: Iterable[Rule]):
+        self.__doc__ = about
+        self.tables = tables
+        self._about: dict[str, list[int]] = {}  # tables that may wait, by what they are about
+        self._ready: set[int] = set()  # those whose rules are taken up
+        self._rules: dict[Place, Rule] = {}
+        self._by_head: dict[str, list[Place]] = {}  # by the ops that they begin with
+        self._by_op: dict[Op, dict[str | None, list[Place]]] = {}  # likewise, and by what an operand has to be
+        self.indices: dict[tuple[bool, bool], dict[Any, Variants]] = {}  # by fast math, and whether among cotangents
+        self._lock = RLock()
+        for k, table in enumerate(tables):
+            if type(table) is Table and table.about:
+                for name in table.about:
+                    self._about.setdefault(name, []).append(k)
+            else:
+                self._take_up(k)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All of them, in the order in which they are tried."""
+        return tuple([rule for table in self.tables for rule in table])
+
+    def _prepare(self, names: Iterable[str]) -> None:
+        """Take up the tables about any of these."""
+        if len(self._ready) < len(self.tables):
+            needed = {k for name in names for k in self._about.get(name, ())}
+            for k in needed - self._ready:
+                self._take_up(k)
+
+    def _take_up(self, k: int) -> None:
+        """The rules of a table, at their place; which rules may fire where is to be found out again."""
+        rules = tuple(self.tables[k])
+        if {rule.name for rule in rules} & {rule.name for rule in self._rules.values()}:
+            raise ValueError("two rules of one name")
+        for j, rule in enumerate(rules):
+            self._rules[k, j] = rule
+            for head in rule.pattern.heads:
+                self._by_head.setdefault(head, []).append((k, j))
+        self._ready.add(k)
+        self._by_op.clear()
+        for index in self.indices.values():
+            index.clear()
+
+    def __call__(self, graph: Graph, note: Callable[[Rewrite], None] | None = None) -> Graph:
+        """The graph in its simplest form by these rules; `note` is told of each firing."""
+        groups = self.groups(graph)
+        return Rewriter(self, graph, note).run(groups) if groups else graph
+
+    def groups(self, graph: Graph) -> list[tuple[Variants, list[int]]]:
+        """Rules, and where nodes stand at which they might fire, as far as ops tell, their own and their operands'."""
+        looks, fast = heads(graph), settings.fast_math
+        with self._lock:
+            met = self.index(fast, False), self.index(fast, True)
+            new = {word for ct, ops in looks if ops not in met[ct] for word in words_of(ops)}
+            self._prepare(new | {"fast-math"} if fast else new)
+            if not self._rules:
+                return []
+            found = [(self._candidates(ops, fast, ct, met[ct]), places) for (ct, ops), places in looks.items()]
+        return [(variants, places) for variants, places in found if variants]
+
+    def index(self, fast: bool, cotangent: bool) -> dict[Any, Variants]:
+        return self.indices.setdefault((fast, cotangent), {})
+
+    def candidates(self, key: tuple[Op, ...], fast: bool, cotangent: bool) -> Variants:
+        """The rules that may match a node of the op `key[0]` on operands of the other ops."""
+        with self._lock:
+            self._prepare(words_of(key))
+            return self._candidates(key, fast, cotangent, self.index(fast, cotangent))
+
+    def _candidates(self, key: tuple[Op, ...], fast: bool, cotangent: bool, index: dict[Any, Variants]) -> Variants:
+        """The same, where the tables about these ops are ready."""
+        known = index.get(key)
+        if known is not None:
+            return known
+        op, ops = key[0], key[1:]
+        by_operand = self._by_op.get(op)
+        if by_operand is None:
+            by_operand = self._by_op[op] = self._rules_of(op)
+        places = {*by_operand.get(None, ())}
+        for operand in {*ops}:
+            places.update(by_operand.get(operand.name, ()), by_operand.get(operand.kind, ()))
+        found: list[Variant] = []
+        for place in sorted(places):
+            rule = self._rules[place]
+            if (fast or rule.changes != "fast-math") and (cotangent or rule.only is None):
+                fits = rule.pattern.fits_operands
+                if fits(ops) or (op.commutative and fits(ops[::-1])):
+                    found += [variant for variant in variants(rule) if variant[1].fits_operands(ops)]
+        made = index[key] = tuple(found)
+        return made
+
+    def _rules_of(self, op: Op) -> dict[str | None, list[Place]]:
+        """The rules that begin with an op, by what one of its operands has to be; those that take any by None."""
+        found: dict[str | None, list[Place]] = {}
+        for place in {*self._by_head.get(op.name, ()), *self._by_head.get(op.kind, ())}:
+            pattern = self._rules[place].pattern
+            if pattern.fits(op):
+                for operand in pattern.operand or (None,):
+                    found.setdefault(operand, []).append(place)
+        return found
+
+
+@lru_cache(maxsize=4096)
+def words_of(ops: tuple[Op, ...]) -> tuple[str, ...]:
+    """What tables may be about where an operation is one of operands of these: the ops, and `outer(inner)`."""
+    outer, *inner = [op.name for op in ops]
+    return (outer, *inner, *[f"{outer}({name})" for name in inner])
+
+
+@cache
+def variants(rule: Rule) -> Variants:
+    first: tuple[Look, ...] = (lambda node, walk: node.type.size >= rule.least,) if rule.least else ()
+    if asks_alone(rule):
+        guard: Any = rule.guard
+        kinds = rule.kinds
+        if len(parameters(guard)) == 1:
+            first += (lambda node, walk: node.type.dtype.kind in kinds and guard(node),)
+        else:
+            first += (lambda node, walk: node.type.dtype.kind in kinds and guard(node, walk.uses.of),)
+    return tuple([(rule, pattern, first + looks_below(pattern, rule.smaller)) for pattern in rule.pattern.variants()])
+
+
+def asks_alone(rule: Rule) -> bool:
+    """May the guard be asked before the pattern is matched? The pattern has one op, and the guard takes no operands."""
+    pattern = rule.pattern
+    flat = type(pattern) is Some or (type(pattern) is Call and all([type(a) is Variable for a in pattern.args]))
+    return flat and rule.guard is not None and parameters(rule.guard) in (("y",), ("y", "uses"))
+
+
+class Rewriter(Builder):
+    """One walk. As a builder it makes nodes that are already rewritten, and finds again what is there.
+
+    `_known`, the numbering, knows the whole graph from the start, and what died in earlier walks: only what is `placed`
+    by now is found again. `twins` are nodes of the graph whose operation another one does.
+    """
+
+    def __init__(self, rules: RuleSet, graph: Graph, note: Callable[[Rewrite], None] | None):
+        super().__init__()
+        self.rules = rules
+        self.start = graph
+        self.note = note
+        self.fast = settings.fast_math
+        self.indices = rules.index(self.fast, False), rules.index(self.fast, True)
+        self.firing: list[Node] = []  # where rules are at work, one inside what the other makes
+        self._known, self.twins = numbering(graph)
+        self.placed: set[Node] = set(graph.inputs)
+
+    @cached_property
+    def uses(self) -> Uses:
+        """Counted when first asked for: a walk that changes nothing may never ask, or leaves them to the next one."""
+        graph = self.start
+        graph._uses = graph._uses or Uses(graph)
+        return graph._uses
+
+    def run(self, groups: list[tuple[Variants, list[int]]]) -> Graph:
+        """The graph rewritten; `groups` are rules with the places of the nodes that they might fire at."""
+        graph = self.start
+        twins, new = self.twins, dict[Node, Node]()
+        places = {k: variants for variants, places in groups for k in places}
+        begin = 0 if twins else self.first(places)
+        if begin == len(graph.nodes):
+            graph._numbering = self._known
+            return graph
+        uses, graph._uses = self.uses, None
+        self.nodes += graph.nodes[:begin]
+        self.placed.update(self.nodes)
+        unchanged = new.keys().isdisjoint
+        append, place = self.nodes.append, self.placed.add
+        at = places.get
+        for k, node in enumerate(islice(graph.nodes, begin, None), begin):
+            if unchanged(node.inputs) and node not in twins:
+                variants = at(k)
+                result = node if variants is None else self.rewritten(node, variants)
+                if result is node:
+                    append(node)
+                    place(node)
+                    continue
+                self._known[key_of_node(node)] = result
+            else:
+                result = self.renewed(node, new)
+                if result is node:
+                    continue
+            new[node] = result
+            uses.add(result, uses.of(node))
+        if not new:
+            graph._numbering = self._known
+            return graph
+        for o in graph.outputs:
+            result = new.get(o, o)
+            if result.name is None and result.role is not None:
+                result.name = o.name  # a gradient is called so, whatever computes it in the end
+        made = prune(Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name))
+        made._numbering = self._known
+        return made
+
+    def renewed(self, node: Node, new: dict[Node, Node]) -> Node:
+        """What takes the place of a node whose operands are others by now: itself on those, simplified."""
+        if not new.keys().isdisjoint(node.inputs):
+            node = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
+        if node.op.kind in OWN_KINDS:
+            return self.settled(None, node)
+        key = key_of_node(node)
+        known = self.found(key, node.role)
+        if known is None:
+            return self.settled(key, node)
+        self.uses.drop(node)
+        return known
+
+    def knows(self, op: Op, inputs: tuple[Node, ...], params: Any = ()) -> bool:
+        """Is this operation somewhere in the program, or was it, or an equal one?"""
+        return key_of(op, inputs, params) in self._known
+
+    def known(self, op: Op, inputs: tuple[Node, ...], params: Any = ()) -> Node | None:
+        """The value of this operation, if it is there, and needed, already."""
+        node = self.found(key_of(op, inputs, params), self.role)
+        return None if node is None or not self.uses.of(node) else node
+
+    def is_needed(self, op: Op, inputs: tuple[Node, ...]) -> bool:
+        """Is this operation in the program, here or further on, and read?"""
+        node = self._known.get(key_of(op, inputs, ()))
+        return node is not None and self.uses.of(node) > 0
+
+    def there(self, op: Op, x: Node, number: float) -> Node | None:
+        """The value of an operation of x and a Python number, wherever in the program it is."""
+        k = self._known.get(constant_key(number))
+        return None if k is None else self._known.get(key_of(op, (x, k), ()))
+
+    def found(self, key: Any, role: str | None) -> Node | None:
+        """What does an operation already."""
+        known = self._known.get(key)
+        if known is None:
+            return None
+        if known not in self.placed:
+            self.twins.add(known)
+            return None
+        if role is None:
+            known.role = None  # what the user wrote keeps its exact values
+        return known
+
+    def settled(self, key: Any, node: Node) -> Node:
+        """Simplify a node, and keep what comes of it."""
+        result = self.simplified(node)
+        if result is node:
+            self.nodes.append(node)
+            self.placed.add(node)
+        if key is not None:
+            self._known[key] = result
+        return result
+
+    # -- as a builder -----------------------------------------------------------------------------------------------
+    def emit(self, op: Op, inputs: tuple[Node, ...], params: Any = (), origin: Any = None) -> Node:
+        key = key_of(op, inputs, params)
+        known = self.found(key, self.role)
+        if known is not None:
+            return known
+        types = [i.type for i in inputs]
+        t = op.rule(*types, **dict(params)) if params else op.rule(*types)
+        node = Node(op, inputs, params, t, self.origin if origin is None else origin, None, self.role)
+        self.uses.take(node)
+        return self.settled(key, node)
+
+    def constant(self, value: Any, name: str | None = None) -> Node:
+        key = constant_key(value)
+        known = self.found(key, CT)
+        if known is None:
+            known = self._known[key] = constant(value, name)
+            self.nodes.append(known)
+            self.placed.add(known)
+        return known
+
+    # -- rules ------------------------------------------------------------------------------------------------------
+    def first(self, places: dict[int, Variants]) -> int:
+        """The place of the first node at which a rule may fire; the end of the graph when there is none."""
+        nodes = self.start.nodes
+        for k in sorted(places):  # each is looked at once: what comes later is for the walk
+            if self.matches(nodes[k], places[k]):
+                return k
+        return len(nodes)
+
+    def matches(self, node: Node, variants: Variants) -> bool:
+        """Does a rule match, whatever comes of it?"""
+        for rule, pattern, looks in variants:
+            for look in looks:
+                if not look(node, self):
+                    break
+            else:
+                found: dict[str, Any] = {}
+                inner: list[Node] = []
+                if pattern.matches(node, found, inner) and rule.allows(inner, found, self):
+                    return True
+        return False
+
+    def simplified(self, node: Node) -> Node:
+        """What the rules make of a node whose operands are in their final form."""
+        inputs = node.inputs
+        n = len(inputs)
+        if n == 2:
+            key: tuple[Op, ...] = (node.op, inputs[0].op, inputs[1].op)
+        elif n == 1:
+            key = (node.op, inputs[0].op)
+        else:
+            key = (node.op, *[i.op for i in inputs[:3]])
+        cotangent = node.role is not None
+        found = self.indices[cotangent].get(key)
+        if found is None:
+            found = self.rules.candidates(key, self.fast, cotangent)
+        return self.rewritten(node, found)
+
+    def rewritten(self, node: Node, variants: Variants) -> Node:
+        """What one of these rules makes of a node, the first that may."""
+        for rule, pattern, looks in variants:
+            for look in looks:
+                if not look(node, self):
+                    break
+            else:
+                result = self.applied(rule, pattern, node)
+                if result is not None:
+                    return result
+        return node
+
+    def applied(self, rule: Rule, pattern: Pattern, node: Node) -> Node | None:
+        """Fire a rule at a node, if it may."""
+        found: dict[str, Any] = {}
+        inner: list[Node] = []
+        if not pattern.matches(node, found, inner) or not rule.allows(inner, found, self):
+            return None
+        if len(self.firing) > DEPTH:
+            if settings.verify and self.comes_again(node):
+                raise GraphError(f"rules undo one another; the last to fire would be {rule.name!r} at {node!r}")
+            return None
+        keep = self.origin, self.role
+        self.origin, self.role = node.origin, node.role
+        self.firing.append(node)
+        loose = self.uses.loosen(inner or [node])
+        try:
+            result = rule.build(node, found, self)
+            if result is not None:
+                result = self.fitted(result, node)
+        finally:
+            self.origin, self.role = keep
+            self.firing.pop()
+        if result is None or result is node:
+            self.uses.tighten(loose)
+            return None
+        self.uses.let_go(loose, result)
+        if self.note is not None:
+            self.note(Rewrite(rule.name, node, result))
+        return result
+
+    def comes_again(self, node: Node) -> bool:
+        """Was it made of the same, by way of others perhaps?"""
+        key = key_of_node(node)
+        return any([key_of_node(before) == key for before in self.firing])
+
+    def fitted(self, result: Node, node: Node) -> Node | None:
+        """The result in the shape of what it replaces; None, and nothing left of it, when its type is another."""
+        have, want = result.type, node.type
+        if have is want or have == want:
+            return result
+        if have.dtype == want.dtype and not have.weak and broadcast_shapes(have.shape, want.shape) == want.shape:
+            return self.emit(BROADCAST_TO, (result,), (("shape", want.shape),))
+        self.uses.forget(result)
+        return None

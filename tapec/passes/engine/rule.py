@@ -1,0 +1,148 @@
+"""Rewrite rules: data that the engine in `rewrite.py` applies.
+
+    Rule("log1p", np.log(1.0 + x), np.log1p(x), changes="rounding")
+    Rule("power-half", x**0.5, np.sqrt(x), guard=lambda x: is_nonnegative(x), changes="rounding")
+    Rule("power-3", x**3, lambda x: x * x * x, changes="rounding")
+
+A replacement is a pattern, or a function in NumPy on symbols; a guard is a function of nodes. Both take by name what
+the pattern's variables stand for, and `y` for the whole. A guard may also take `uses`, which counts the uses of a node,
+and `walk`, which knows what operations there are; a replacement `fact`, which is what the guard gave. A replacement may
+give None to decline; what can be told before is for the guard, since a program is walked through where a rule may fire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import cache
+from typing import Any
+
+from tapec.ir import Builder, Node, get_op
+from tapec.ops import Symbol
+from tapec.passes.engine.pattern import Call, Number, Pattern, Variable
+
+__all__ = ["Rule"]
+
+CHANGES = ("", "rounding", "zeros", "fast-math")
+
+
+class Rule:
+    """A pattern, what takes its place, and when.
+
+    `only="cotangents"`: only where all nodes of the pattern were made by derivative rules.
+    `once`: only if nothing else uses the nodes below the root.
+    `kinds`: the dtype kinds that all nodes of the pattern must have.
+    `least`: how many elements the result must have.
+    `smaller`: two variables, operands of one node; only if the first has fewer elements than the second.
+    `alike`: only if all floats that meet have the dtype of the result; else two of fewer digits might meet first.
+    `changes`: what may differ in the result. Nothing: equal bit for bit. "rounding": the last digits, or the order in
+    which sums are added up; among cotangents also that of products, of which one may overflow that did not. "zeros":
+    also the signs of zeros, a zero known to be one stays one whatever it is multiplied by, and where infinities met
+    there may be something else than nan; only among cotangents. "fast-math": what holds for numbers but not for nan,
+    inf, overflow; such a rule runs only when the setting is on.
+    """
+
+    __slots__ = (
+        "alike",
+        "asks",
+        "changes",
+        "guard",
+        "kinds",
+        "least",
+        "name",
+        "once",
+        "only",
+        "pattern",
+        "replacement",
+        "smaller",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        pattern: Any,  # Pattern; NumPy's own stubs do not know what its functions give for one
+        replacement: Any,  # Pattern, or a function
+        guard: Callable[..., Any] | None = None,
+        only: str | None = None,
+        once: bool = False,
+        kinds: str = "f",
+        changes: str = "",
+        least: int = 0,
+        alike: bool = False,
+        smaller: tuple[str, str] | None = None,
+    ):
+        if changes not in CHANGES or only not in (None, "cotangents"):
+            raise ValueError(f"rule {name}: {changes!r}, {only!r}")
+        self.name, self.pattern, self.replacement, self.guard = name, pattern, replacement, guard
+        self.only, self.once, self.kinds, self.changes, self.least = only, once, kinds, changes, least
+        self.alike, self.smaller = alike, smaller
+        self.asks = () if guard is None else parameters(guard)
+
+    def alone(self) -> Rule:
+        """The same, only if nothing else uses the nodes below the root."""
+        found = copy(self)
+        found.once = True
+        return found
+
+    def allows(self, inner: list[Node], found: dict[str, Any], walk: Any) -> Any:
+        """May it fire on these nodes of the pattern, the root first, with these values of the variables?
+
+        What the guard gives is put among them as `fact`.
+        """
+        kinds, only = self.kinds, self.only
+        for node in inner:
+            if node.type.dtype.kind not in kinds or (only is not None and node.role is None):
+                return False
+        if self.once:
+            of = walk.uses.of
+            for node in inner[1:]:
+                if of(node) > 1:
+                    return False
+        if self.alike and not _equally_precise(inner[0], found):
+            return False
+        if self.guard is None:
+            return True
+        given = []
+        for n in self.asks:
+            given.append(inner[0] if n == "y" else walk.uses.of if n == "uses" else walk if n == "walk" else found[n])
+        fact = found["fact"] = self.guard(*given)
+        return fact
+
+    def build(self, node: Node, found: dict[str, Any], builder: Builder) -> Node | None:
+        """The replacement, made in the builder."""
+        if isinstance(self.replacement, Pattern):
+            return built(self.replacement, found, builder)
+        given = [node if n == "y" else found[n] for n in parameters(self.replacement)]
+        result = self.replacement(*[Symbol(v, builder) if type(v) is Node else v for v in given])
+        if result is None:
+            return None
+        return result.node if type(result) is Symbol else builder.constant(result)
+
+
+def _equally_precise(y: Node, found: dict[str, Any]) -> bool:
+    """Have all floats that meet here the dtype of the result?"""
+    want = y.type
+    for value in found.values():
+        if type(value) is Node:
+            t = value.type
+            if t is not want and t.dtype != want.dtype and not t.weak and t.dtype.kind in "fc":
+                return False
+    return True
+
+
+@cache
+def parameters(function: Any) -> tuple[str, ...]:
+    """What a function of a rule takes: values of variables, `y`, `uses` and `walk`."""
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+def built(pattern: Pattern, found: dict[str, Any], builder: Builder) -> Node:
+    """The node that a pattern describes."""
+    if type(pattern) is Variable:
+        return found[pattern.name]
+    if type(pattern) is Call:
+        return builder.emit(get_op(pattern.name), tuple([built(a, found, builder) for a in pattern.args]))
+    if type(pattern) is Number:
+        return builder.constant(pattern.value if pattern.name is None else found[pattern.name])
+    raise TypeError(f"{pattern!r} is no replacement")

@@ -1,0 +1,1 @@
+"""Rewrite rules about sums, products, powers and constants."""

@@ -1,0 +1,235 @@
+"""Neutral elements, signs, and what cancels: equal bit for bit, unless a rule for cotangents says otherwise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.ops import Symbol, apply
+from tapec.ops.indexing.getitem_and_scatter import SCATTER, is_added_up
+from tapec.ops.layout.creation import FULL
+from tapec.passes.engine.node_facts import are_few, is_nonnegative, is_power_of_two, uniform_value
+from tapec.passes.engine.pattern import number, params, variables
+from tapec.passes.engine.rule import Rule
+
+__all__ = ["ALGEBRA", "negated_at", "small_factor"]
+
+a, b, c, d, x = variables("a b c d x")
+i, j, k = number("i"), number("j"), number("k")
+FACTORED = ("multiply", "divide")
+LARGEST = {"d": 709.0, "f": 88.0}  # what exp takes without overflow
+
+
+def opposite(k: Any) -> Any:
+    """-k, where 0 is told from -0.0 too."""
+    return -k if k else -float(k)
+
+
+def same_number(j: Any, k: Any) -> bool:
+    """Are they one number, as 0 and 0.0 are, and 0.0 and -0.0 are not?"""
+    return j == k and (j != 0 or math.copysign(1.0, complex(j).real) == math.copysign(1.0, complex(k).real))
+
+
+def is_cotangent(y: Node, a: Node) -> bool:
+    return y.role is not None and _as_large(y, a)
+
+
+def _as_large(y: Node, a: Node) -> bool:
+    """Is a no smaller than the result, so that it costs nothing to negate that instead?"""
+    return a.type.size >= y.type.size
+
+
+def _is_named(y: Node) -> bool:
+    """Is it the derivative of a variable of the user's? The next step of a loop begins with it, and a sign that goes on
+    from step to step would tell the steps apart where one of them is a result."""
+    return y.name is not None
+
+
+def small_factor(y: Node, a: Node, uses: Any) -> tuple[int, ...] | None:
+    """Where in a product, or in products in it that are used there alone, something smaller is: operand by operand.
+
+    It is not empty, and has a negative of its own kind, as an unsigned number has not.
+    """
+    path: tuple[int, ...] = ()
+    while a.op.name in FACTORED and uses(a) == 1 and a.type == y.type:
+        for k, i in enumerate(a.inputs):
+            if 0 < i.type.size < y.type.size and i.type.dtype.kind == "f":
+                return *path, k
+        inner = next((k for k, i in enumerate(a.inputs) if i.op.name in FACTORED), None)
+        if inner is None:
+            return None
+        path, a = (*path, inner), a.inputs[inner]
+    return None
+
+
+def negated_at(a: Symbol, path: tuple[int, ...]) -> Any:
+    """The product with a negative at that place."""
+    if not path:
+        return -a
+    operands = [Symbol(i, a.builder) for i in a.node.inputs]
+    operands[path[0]] = negated_at(operands[path[0]], path[1:])
+    return apply(a.node.op, tuple(operands))
+
+
+def rolled_negative(y: Symbol, x: Symbol) -> Any:
+    return -apply(y.node.op, (x,), y.node.params)
+
+
+def _is_small_choice(y: Node, a: Node, b: Node, uses: Any) -> bool:
+    """Are both that it is chosen from much smaller than the result?"""
+    return are_few(max(a.type.size, b.type.size), y.type.size) and uses(y.inputs[0]) == 1
+
+
+def _is_spread_out(k: int) -> Any:
+    """Is an operand that is chosen an array of one number?"""
+    return lambda y: y.inputs[k].op is FULL
+
+
+def _is_bool(c: Node) -> bool:
+    return c.type.dtype.kind == "b"
+
+
+def _is_added_up(y: Node, x: Node) -> bool:
+    """Is it added up from zero, and so no -0.0? What is only put in places keeps its sign."""
+    return x.op is SCATTER and x.type == y.type and is_added_up(x)
+
+
+def _neutral(name: str, op: Any, value: bool) -> Rule:
+    """The other operand of a logical operation, where that is a condition."""
+    return Rule(name, op(a, b), a, lambda a, b: _is_bool(a) and uniform_value(b) is value, kinds="b")
+
+
+def _decides(y: Node, x: Node) -> bool:
+    """Is x a Python number, in an operation that has the dtype of the other operand, too?"""
+    return x.type.weak and all([i.type.dtype == y.type.dtype for i in y.inputs])
+
+
+def _is_difference(y: Node, a: Node, b: Node) -> bool:
+    """Is it a cotangent, with what two numbers leave of one, of the same dtype and shape?"""
+    return y.role is not None and a.type == b.type == y.type
+
+
+SHARE = np.minimum(np.exp(x - np.clip(np.logaddexp(k, x), j, i)), 1.0)  # of exp(x) in exp(k) + exp(x)
+
+
+def _is_share(y: Node, i: Any, j: Any) -> bool:
+    """As a derivative has it, with bounds that only infinities exceed?"""
+    dtype = y.type.dtype
+    return y.role is not None and dtype.char in LARGEST and i == -j == np.finfo(dtype).max
+
+
+def _softened(y: Symbol) -> Symbol:
+    """The logaddexp of which y is a share."""
+    bounded = y.node.inputs[0].inputs[0].inputs[1]
+    return Symbol(bounded.inputs[0], y.builder)
+
+
+ALGEBRA = (
+    # neutral elements; x + 0.0 is not x when x is -0.0
+    Rule("times-one", x * 1, x, kinds="fiu"),
+    Rule("over-one", x / 1, x),
+    # a Python number, of which a seed of one makes an array scalar; among arrays it can stay what it is
+    Rule("python-number-times-one", x * 1, lambda y, x: np.astype(x, y.dtype), lambda x: x.type.weak),
+    Rule("times-python-number", a * np.astype(x, params), a * x, _decides),
+    Rule("python-number-over", np.astype(x, params) / a, x / a, _decides),
+    Rule("minus-zero", x - 0, x, kinds="fiu"),
+    Rule("plus-negative-zero", x + -0.0, x),
+    Rule("plus-integer-zero", x + 0, x, kinds="iu"),
+    Rule("plus-zero-added-up", x + 0.0, x, _is_added_up, kinds="fc"),
+    *[_neutral(f"{op.__name__}-true", op, True) for op in (np.logical_and, np.bitwise_and)],
+    *[_neutral(f"{op.__name__}-false", op, False) for op in (np.logical_or, np.bitwise_or)],
+    Rule("positive", np.positive(x), x, kinds="fciu"),
+    # signs: a negation moves outwards until it meets a sum, a number, or another negation
+    Rule("times-minus-one", x * -1, -x, kinds="fi"),
+    Rule("over-minus-one", x / -1, -x),
+    Rule("negative-of-negative", np.negative(-x), x, kinds="fci"),
+    Rule("plus-negative", a + -b, a - b, kinds="fc"),
+    Rule("minus-negative", a - -b, a + b, kinds="fc"),
+    Rule("plus-negative-times", a + -b * c, a - b * c, once=True),
+    Rule("minus-negative-times", a - -b * c, a + b * c, once=True),
+    Rule("negatives-multiplied", -a * -b, a * b),
+    Rule("negatives-divided", -a / -b, a / b),
+    Rule("negative-times-number", -x * k, lambda x, k: x * opposite(k)),
+    Rule("negative-over-number", -x / k, lambda x, k: x / opposite(k)),
+    Rule("number-over-negative", k / -x, lambda x, k: opposite(k) / x),
+    Rule("negative-of-product", -(x * k), lambda x, k: x * opposite(k), once=True),
+    Rule(
+        "negative-of-reshaped-product",
+        -np.reshape(x * k, params),
+        lambda y, x, k: np.reshape(x * opposite(k), y.shape),
+        once=True,
+    ),
+    Rule("negative-of-quotient", -(x / k), lambda x, k: x / opposite(k), once=True),
+    Rule("negative-of-reciprocal", -(k / x), lambda x, k: opposite(k) / x, once=True),
+    Rule("roll-of-negative", np.roll(-x, params), rolled_negative, only="cotangents", once=True),
+    Rule("negative-times", -a * b, -(a * b), lambda y, a: _as_large(y, a), once=True),
+    Rule("negative-over", -a / b, -(a / b), lambda y, a: _as_large(y, a), once=True),
+    Rule("over-negative", a / -b, -(a / b), lambda y, b: _as_large(y, b), once=True),
+    # but not from something small to something large, and back into it
+    Rule("negative-of-product-with-smaller", -a, lambda a, fact: negated_at(a, fact), small_factor),
+    # among cotangents they end in a sum almost always, so there every product gives its sign on
+    Rule("negative-times-shared", -a * b, -(a * b), is_cotangent),
+    Rule("negative-over-shared", -a / b, -(a / b), is_cotangent),
+    Rule("negative-minus", -a - b, -(a + b), lambda y: not _is_named(y), only="cotangents", changes="zeros", once=True),
+    Rule("negative-of-difference", -(a - b), b - a, only="cotangents", changes="zeros", once=True),
+    # the derivative of a cross-entropy: labels and probabilities, each with what is left of the other
+    Rule("rests-multiplied", (1 - a) * b - (1 - b) * a, b - a, _is_difference, changes="zeros"),
+    Rule("rests-multiplied-and-added", (1 - a) * b + (b - 1) * a, b - a, _is_difference, changes="zeros"),
+    # absolute values and squares
+    Rule("absolute-of-nonnegative", np.absolute(x), x, guard=lambda x: is_nonnegative(x)),
+    Rule("absolute-of-negative", np.absolute(-x), np.absolute(x), kinds="f"),
+    Rule("square", np.square(x), x * x, kinds="fiu"),
+    Rule("absolute-squared", np.absolute(x) * np.absolute(x), x * x),
+    Rule("absolute-times-sign", np.absolute(x) * np.sign(x), x, lambda y: y.role is not None, changes="zeros"),
+    # sums of the same
+    Rule("twice", x + x, x * 2.0),
+    Rule("twice-beside", a + x + x, a + x * 2.0, only="cotangents", changes="rounding", once=True),
+    # selection
+    Rule("where-both-same", np.where(c, x, x), x, kinds="fciub"),
+    Rule("where-again-then", np.where(c, np.where(c, a, j), k), np.where(c, a, j), same_number, kinds="fciub"),
+    Rule("where-again-else", np.where(c, k, np.where(c, j, a)), np.where(c, j, a), same_number, kinds="fciub"),
+    Rule("where-same-condition-then", np.where(c, np.where(c, a, b), d), np.where(c, a, d), kinds="fciub"),
+    Rule("where-same-condition-else", np.where(c, a, np.where(c, b, d)), np.where(c, a, d), kinds="fciub"),
+    Rule("where-not", np.where(np.invert(c), a, b), np.where(c, b, a), _is_bool, kinds="fcib"),
+    Rule("negative-of-numbers-chosen", -np.where(c, j, k), lambda c, j, k: np.where(c, opposite(j), opposite(k))),
+    Rule("negative-of-small-chosen", -np.where(c, a, b), np.where(c, -a, -b), _is_small_choice, kinds="f"),
+    Rule("number-chosen-then", np.where(c, k, a), lambda c, k, a: np.where(c, k, a), _is_spread_out(1)),
+    Rule("number-chosen-else", np.where(c, a, k), lambda c, k, a: np.where(c, a, k), _is_spread_out(2)),
+    Rule(
+        "where-constant-condition",
+        np.where(c, a, b),
+        lambda c, a, b: a if uniform_value(c.node) else b,
+        guard=lambda c: uniform_value(c) is not None,
+        kinds="fciub",
+    ),
+    # exact changes of numbers
+    Rule("over-power-of-two", x / k, lambda x, k: x * (1.0 / k), guard=lambda k: is_power_of_two(k)),
+    Rule(
+        "powers-of-two-gathered",
+        x * j * k,
+        lambda x, j, k: x * (j * k),
+        guard=lambda j, k: is_power_of_two(j) and is_power_of_two(k) and abs(j) >= 1 and abs(k) >= 1,
+    ),
+    # the derivative of logaddexp of a number, where its value is not needed and where it is
+    Rule(
+        "share-of-logaddexp",
+        SHARE,
+        lambda x, k: 1.0 / (1.0 + np.exp(np.minimum(k - x if k else -x, LARGEST[x.dtype.char]))),
+        guard=lambda y, i, j, k: _is_share(y, i, j) and math.isfinite(k),
+        once=True,
+        changes="rounding",
+    ),
+    Rule(
+        "share-of-softplus",
+        SHARE,
+        lambda y: -np.expm1(-_softened(y)),
+        guard=lambda y, i, j, k: _is_share(y, i, j) and k == 0,
+        changes="rounding",
+    ),
+    # complex parts of reals
+    Rule("conjugate-of-conjugate", np.conjugate(np.conjugate(x)), x, kinds="c"),
+    Rule("conjugate-of-real", np.conjugate(x), x, kinds="fiu"),
+)

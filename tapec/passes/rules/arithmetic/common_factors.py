@@ -1,0 +1,255 @@
+"""Common factors among cotangents: `x * a + x * b` becomes `x * (a + b)`.
+
+Where a and b have one sign the two forms are nan, or infinite, at the same places, since nothing can cancel. Numbers
+beside them are taken along, as in `x * a * 0.5 + x * 3.0`, and x alone counts as `x * 1`. A matrix x that is multiplied
+by vectors is multiplied once, whatever their signs, and so is an array x where that is one operation less on arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tapec.ir import Node, broadcast_shapes
+from tapec.ops import Symbol
+from tapec.passes.engine.node_facts import are_few, is_nonnegative, uniform_value
+from tapec.passes.engine.pattern import Some
+from tapec.passes.engine.rule import Rule
+from tapec.passes.rules.arithmetic.constant_scales import LARGE, is_mild
+from tapec.tuples import NamedTuple
+
+__all__ = ["FACTORS"]
+
+
+Count = Callable[[Node], int]
+
+
+class Term(NamedTuple):
+    """A summand: number * product of the factors; a value that others use too is one factor."""
+
+    number: float
+    factors: tuple[Node, ...]
+
+
+def term(node: Node, uses: Count) -> Term:
+    """A node as a term. What is used elsewhere too is taken apart no further than its number."""
+    number, shared = 1.0, False
+    while not shared and node.op.name == "multiply" and node.role is not None and node.type.dtype.kind == "f":
+        shared = uses(node) > 1
+        k, rest = number_and_rest(node)
+        if k is None:
+            return Term(number, (node,)) if shared else without_signs(number, node.inputs)
+        number, node = number * k, rest
+    return Term(number, (node,))
+
+
+def number_and_rest(product: Node) -> tuple[Any, Node]:
+    """The number among two factors, None where there is none, and the other one."""
+    a, b = product.inputs
+    if a.inputs and b.inputs:  # the commonest: no number has operands
+        return None, a
+    k = uniform_value(b)
+    return (uniform_value(a), b) if k is None else (k, a)
+
+
+def without_signs(number: float, factors: tuple[Node, ...]) -> Term:
+    """The factors of which some are negatives, and the number with their signs."""
+    signs = [f.op.name == "negative" and f.role is not None for f in factors]
+    if True not in signs:
+        return Term(number, factors)
+    bare = tuple([f.inputs[0] if sign else f for f, sign in zip(factors, signs, strict=True)])
+    return Term(-number if sum(signs) % 2 else number, bare)
+
+
+class Common(NamedTuple):
+    """x * a * j + x * b * k, where a or b may be missing."""
+
+    x: Node
+    a: Node | None
+    j: float
+    b: Node | None
+    k: float
+
+
+def common(y: Node, uses: Count) -> Common | None:
+    """The common factor of a sum, if there is one that can be taken out."""
+    left, right = [term(i, uses) for i in y.inputs]
+    if y.op.name == "subtract":
+        right = right._replace(number=-right.number)
+    found = _shared_factor(left, right)
+    if found is not None:
+        return found
+    a, b = _unscaled(left), _unscaled(right)
+    return None if a is left and b is right else _shared_factor(a, b)
+
+
+def _shared_factor(left: Term, right: Term) -> Common | None:
+    for x in left.factors:
+        if x in right.factors:
+            return Common(x, _rest(left, x), left.number, _rest(right, x), right.number)
+    return None
+
+
+def _unscaled(t: Term) -> Term:
+    """The term with the numbers taken out of its factors that the user put in: of `(0.5 * r) * r`."""
+    for node in t.factors:
+        if node.op.name == "multiply" and node.role is None:
+            break
+    else:
+        return t
+    number, factors = t.number, []
+    for node in t.factors:
+        if node.op.name == "multiply" and node.role is None:
+            k, rest = number_and_rest(node)
+            if type(k) in (int, float) and is_mild(node, k) and rest.type == node.type:
+                number, node = number * k, rest
+        factors.append(node)
+    return Term(number, tuple(factors))
+
+
+def _rest(t: Term, x: Node) -> Node | None:
+    """The other factor, if there is one."""
+    if len(t.factors) == 1:
+        return None
+    return t.factors[1] if t.factors[0] is x else t.factors[0]
+
+
+def of_one_sign(y: Node, uses: Count) -> Common | None:
+    """The common factor, where nothing that it is multiplied with can cancel."""
+    found = common(y, uses)
+    if found is None or not is_mild(y, found.j, found.k) or (found.j > 0) != (found.k > 0):
+        return None
+    return found if all([part is None or is_nonnegative(part) for part in (found.a, found.b)]) else None
+
+
+def factored(y: Symbol, fact: Common) -> Any:
+    """x * (a * j + b * k)"""
+    parts: list[Any] = []
+    for node, number in ((fact.a, fact.j), (fact.b, fact.k)):
+        if node is None:
+            parts.append(number)
+        else:
+            part: Any = Symbol(node, y.builder)
+            parts.append(part if number == 1 else part * number)
+    return Symbol(fact.x, y.builder) * (parts[0] + parts[1])
+
+
+def of_a_matrix(y: Node, uses: Count) -> Common | None:
+    """The common factor, where what it is multiplied with is small: one large product is saved.
+
+    Among tangents of one input; an infinity in it may come out where it would have met another of the other sign.
+    """
+    found = common(y, uses)
+    if found is None or not is_mild(y, found.j, found.k):
+        return None
+    if found.x.type.shape != y.type.shape and not are_few(found.x.type.size, y.type.size):
+        return None
+    if found.a is None and found.b is None:
+        return None
+    small = math.prod(broadcast_shapes(*[p.type.shape for p in (found.a, found.b) if p is not None]))
+    return found if are_few(small, y.type.size) else None
+
+
+# -- one of several large factors -------------------------------------------------------------------------------------
+class Product(NamedTuple):
+    """A summand taken apart: its number, its small factors and its large ones, and how many large products it took."""
+
+    number: float
+    small: list[Node]
+    large: list[Node]
+    work: int
+
+
+class Shared(NamedTuple):
+    """The sum of left and right, or their difference, each times x."""
+
+    x: Node
+    left: Product
+    right: Product
+
+
+def product(node: Node, uses: Count) -> Product | None:
+    """A summand taken apart as far as nobody else reads its parts; None where a number in it is too large."""
+    number, work = 1.0, 0
+    small: list[Node] = []
+    large: list[Node] = []
+    stack, size = [node], node.type.size
+    while stack:
+        part = stack.pop()
+        if part.op.name == "multiply" and part.role is not None and uses(part) == 1:
+            work += part.type.size == size
+            stack += part.inputs[::-1]
+            continue
+        k = uniform_value(part)
+        if k is not None:
+            number *= k if type(k) is not complex and is_mild(node, k) else math.inf
+        elif part.type.dtype != node.type.dtype and not part.type.weak:
+            return None
+        else:
+            (large if part.type.shape == node.type.shape else small).append(part)
+    return Product(number, small, large, work) if is_mild(node, number) else None
+
+
+def of_large(y: Node, uses: Count) -> Shared | None:
+    """The large factor that both summands have, where one multiplication less is left of them."""
+    if y.inputs[0].type != y.type or y.inputs[1].type != y.type or y.inputs[0] is y.inputs[1]:
+        return None
+    left, right = product(y.inputs[0], uses), product(y.inputs[1], uses)
+    if left is None or right is None:
+        return None
+    x = next((n for n in left.large if n in right.large), None)
+    if x is None or not all([are_few(n.type.size, y.type.size) for n in (*left.small, *right.small)]):
+        return None
+    left.large.remove(x)
+    right.large.remove(x)
+    return Shared(x, left, right) if 1 + _work(left) + _work(right) < left.work + right.work else None
+
+
+def _work(part: Product) -> int:
+    """How many multiplications of large arrays are left of it."""
+    return max(len(part.large) - 1 + bool(part.small or part.number != 1), 0) if part.large else 0
+
+
+def without_shared(y: Symbol, fact: Shared) -> Any:
+    left, right = _rest_of(y, fact.left), _rest_of(y, fact.right)
+    return Symbol(fact.x, y.builder) * (left + right if y.node.op.name == "add" else left - right)
+
+
+def _rest_of(y: Symbol, part: Product) -> Any:
+    """What x is multiplied with: the number and small factors first."""
+    total: Any = part.number
+    for node in (*part.small, *part.large):
+        factor = Symbol(node, y.builder)
+        total = factor if type(total) is float and total == 1 else total * factor
+    return total
+
+
+FACTORS = (
+    Rule(
+        "common-factor",
+        Some("add", of=("multiply",)),
+        factored,
+        of_one_sign,
+        only="cotangents",
+        changes="rounding",
+    ),
+    Rule(
+        "common-matrix",
+        Some("add", "subtract", of=("multiply",)),
+        factored,
+        of_a_matrix,
+        only="cotangents",
+        changes="zeros",
+        least=LARGE,
+    ),
+    Rule(
+        "common-array",
+        Some("add", "subtract", of=("multiply",)),
+        without_shared,
+        of_large,
+        only="cotangents",
+        changes="zeros",
+        least=LARGE,
+    ),
+)

@@ -1,0 +1,147 @@
+"""Constants: computed now, and written as Python numbers where that is the same.
+
+An array that is one number everywhere is a `full` node, never an array of equal elements.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import CONSTANT, Node, is_literal
+from tapec.ops import Symbol, apply
+from tapec.ops.core.op_helpers import real_dtype
+from tapec.ops.layout.creation import FULL
+from tapec.passes.engine.node_facts import uniform_value
+from tapec.passes.engine.pattern import Some
+from tapec.passes.engine.rule import Rule
+
+__all__ = ["FOLD", "filled_like"]
+
+ANY = "fciub"
+LARGEST = 1024  # elements of a constant that folding may make
+ELEMENTWISE = ("elementwise",)
+PURE = ("elementwise", "reduction", "layout", "indexing", "product")
+UNIFORM = ("full", "constant")
+_UNIFORM = (FULL, CONSTANT)
+ARITHMETIC = ("add", "subtract", "multiply", "divide")
+WHOLE = ("add", "subtract", "multiply", "negative")
+SAFE = 1 << 26  # as large may integers be whose products are exact as floats, too
+LAYOUTS = ("reshape", "transpose", "broadcast_to", "getitem", "cast")
+
+
+def filled_like(y: Symbol, value: Any) -> Any:
+    """An array of one number, of the type of y; None where that would lose a sign or the number itself."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and value == 0 and math.copysign(1.0, value) < 0:
+        return None  # parameters are compared by ==, which takes -0.0 for 0.0
+    if not np.isfinite(value):
+        return None  # left to run time, where NumPy warns
+    return apply_full(y, value)
+
+
+def apply_full(y: Symbol, value: Any) -> Symbol:
+    node = y.builder.emit(FULL, (), (("shape", y.shape), ("value", value), ("dtype", y.dtype)))
+    return Symbol(node, y.builder)
+
+
+def computed(y: Symbol, *values: Any) -> Any:
+    """The op of y on values; None when it fails, or makes a nan or infinity that should be met at run time."""
+    node = y.node
+    with np.errstate(all="ignore"):
+        try:
+            value = np.asarray(node.op.run(*values, **dict(node.params)))
+        except (ValueError, TypeError, ArithmeticError):
+            return None
+    return value[()] if value.dtype.kind in ANY and np.all(np.isfinite(value)) else None
+
+
+def fold_constants(y: Symbol) -> Any:
+    """A node whose operands are constants."""
+    value = computed(y, *[i.value for i in y.node.inputs])
+    return value.item() if value is not None and y.weak else value
+
+
+def _are_constants(y: Node) -> bool:
+    if y.type.weak and y.type.dtype.kind == "i":  # Python's integers know no overflow, NumPy's do
+        return y.op.name in WHOLE and all([i.op is CONSTANT and abs(i.value) <= SAFE for i in y.inputs])
+    if y.op.name == "broadcast_to" and uniform_value(y.inputs[0]) is not None:
+        return False
+    return y.type.size <= LARGEST and all([i.op is CONSTANT for i in y.inputs])
+
+
+def fold_uniform(y: Symbol) -> Any:
+    """An elementwise node whose operands are one number each."""
+    values = [i.value if is_literal(i) else i.type.dtype.type(uniform_value(i)) for i in y.node.inputs]
+    value = computed(y, *values)
+    return None if value is None else filled_like(y, value)
+
+
+def _are_uniform(y: Node) -> bool:
+    """A Python number must stay one: an array scalar in its place decides dtypes."""
+    return y.type.size > 0 and not y.type.weak and all([uniform_value(i) is not None for i in y.inputs])
+
+
+def literal_operands(y: Symbol) -> Any:
+    """Operands that are one number, as Python numbers where another operand decides the dtype anyway."""
+    inputs = y.node.inputs
+    strong = [i.type.dtype for i in inputs if uniform_value(i) is None]
+    new = [_literal(i, strong) if _gives_way(y.node, i, strong) else Symbol(i, y.builder) for i in inputs]
+    return apply(y.node.op, tuple(new), y.node.params)
+
+
+def _gives_way(y: Node, node: Node, strong: list[np.dtype]) -> bool:
+    if is_literal(node) or uniform_value(node) is None or y.op.name == "power":
+        return False  # NumPy has other ways with powers when the exponent is one number: `x ** 0.5` is a root
+    dtype = node.type.dtype
+    if dtype == np.float64 and all([other.kind in "iu" for other in strong]):
+        return y.op.name in ARITHMETIC  # integers times a Python number are double precision, too
+    return any([np.can_cast(dtype, other, "safe") for other in strong])
+
+
+def _some_give_way(y: Node) -> bool:
+    if all([is_literal(i) or i.op not in _UNIFORM for i in y.inputs]):
+        return False
+    strong = [i.type.dtype for i in y.inputs if uniform_value(i) is None and not i.type.weak]
+    return bool(strong) and any([_gives_way(y, i, strong) for i in y.inputs])
+
+
+def _literal(node: Node, strong: list[np.dtype]) -> Any:
+    """The Python number, in its shortest form, that converts to the same value of the dtype that is computed in."""
+    value, dtype = uniform_value(node), real_dtype(np.result_type(node.type.dtype, *strong))
+    if type(value) is float and dtype != np.float64:
+        short = float(str(dtype.type(value)))
+        return short if dtype.type(short) == dtype.type(value) else value
+    return value
+
+
+def uniform_sum(y: Symbol) -> Any:
+    (x,) = y.node.inputs
+    value = uniform_value(x)
+    return filled_like(y, value * (x.type.size // y.node.type.size)) if y.node.type.size else None
+
+
+def _is_uniform(y: Node) -> bool:
+    """One operand that is one number; index arrays beside it would have to be checked when the code runs."""
+    x = y.inputs[0]
+    return len(y.inputs) == 1 and uniform_value(x) is not None and y.type.size > 0 and x.type.size > 0
+
+
+def _same_number(y: Symbol) -> Any:
+    """The number of the operand, in the dtype of the result."""
+    value = uniform_value(y.node.inputs[0])
+    with np.errstate(all="ignore"):
+        return filled_like(y, np.asarray(value).astype(y.dtype)[()]) if np.isfinite(value) else None
+
+
+FOLD = (
+    Rule("fold-constants", Some(kinds=PURE, of=("constant",), every=True), fold_constants, _are_constants, kinds=ANY),
+    Rule("fold-uniform", Some(kinds=ELEMENTWISE, of=UNIFORM, every=True), fold_uniform, _are_uniform, kinds=ANY),
+    Rule("literal-operand", Some(kinds=ELEMENTWISE, of=UNIFORM), literal_operands, _some_give_way, kinds=ANY),
+    Rule("layout-of-uniform", Some(*LAYOUTS, of=UNIFORM), _same_number, _is_uniform, kinds=ANY),
+    Rule("sum-of-uniform", Some("sum", of=UNIFORM), uniform_sum, _is_uniform, kinds="fc", changes="rounding"),
+    Rule("mean-of-uniform", Some("mean", "max", "min", of=UNIFORM), _same_number, _is_uniform, changes="rounding"),
+)

@@ -1,0 +1,217 @@
+"""Constant factors among cotangents: gathered into one, so that `2 * r / n` costs one multiplication.
+
+Multiplying by one number instead of two changes last digits, and may save an intermediate result from overflow, but
+brings no new infinity: the product lies in size between or beyond the factors, on the side where the two steps would
+have ended. Where operands change their order an intermediate result may overflow that did not: `k / b` in `a * (k / b)`
+where b is as near to the smallest float as k is to 1, `a * b` in `x * (a * b)` where x is tiny. Factors beyond what
+`is_mild` allows are left alone, and so are operands of several dtypes: two of float32 that met before the float64 would
+cost half of its digits. What the user wrote is touched only where it is divided by what is well above zero.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node, broadcast_shapes, get_op
+from tapec.ops import Symbol
+from tapec.passes.engine.node_facts import are_few, is_power_of_two, is_well_above_zero, uniform_value
+from tapec.passes.engine.pattern import number, params, variables
+from tapec.passes.engine.rule import Rule
+
+__all__ = ["RECIPROCALS", "SCALES"]
+
+a, b, x = variables("a b x")
+j, k = number("j"), number("k")
+LARGE = 256  # elements
+MANY = 4096  # elements from which dividing all of them costs more than one more operation
+
+
+def is_mild(y: Node, *factors: Any) -> bool:
+    """Are these numbers so far from the largest and the smallest floats that no product with them is in danger?"""
+    if y.type.dtype.char not in "fd":
+        return False
+    limit = 170 if y.type.dtype.char == "d" else 21
+    return all(math.isfinite(f) and f != 0 and abs(math.frexp(f)[1]) <= limit for f in factors)
+
+
+def _costs_nothing(y: Node, x: Node, k: Any) -> bool:
+    """Is x as large as the result, so that it is all one which of them is multiplied?"""
+    return is_mild(y, k) and x.type.shape == y.type.shape
+
+
+def _are_multiplied_alike(y: Node, a: Node, b: Node, j: Any, k: Any) -> int:
+    """Are terms multiplied by one number, or by two opposite ones, as well after they met? Gives the sign between."""
+    if not is_mild(y, j) or abs(j) != abs(k) or max(a.type.size, b.type.size) < y.type.size:
+        return 0
+    return 1 if (j == k) == (y.op.name == "add") else -1
+
+
+def multiplied_once(a: Any, b: Any, j: Any, fact: int) -> Any:
+    return (a + b if fact > 0 else a - b) * j
+
+
+def _as_large(a: Node, b: Node) -> bool:
+    """Is dividing by b no more work than making its reciprocal first?"""
+    return b.type.size >= a.type.size
+
+
+def _undoes(y: Node, j: Any, k: Any) -> int:
+    """Does a cotangent take back a number that the user's program put in, but for the sign? Gives that."""
+    return int(j * k) if y.role is not None and is_power_of_two(j) and j * k in (1, -1) else 0
+
+
+def signed(x: Any, sign: int) -> Any:
+    return x if sign > 0 else -x
+
+
+def _undoes_quotient(y: Node, j: Any, k: Any, uses: Any) -> bool:
+    """Does it take back the number of a quotient, which others may multiply by, too? They mostly do the same."""
+    product = y.inputs[0] if y.inputs[0].op.name == "multiply" else y.inputs[1]
+    return j * k == 1 and is_mild(y, j) and uses(product) == 1
+
+
+def _ends(y: Node, j: Any, k: Any) -> bool:
+    """Is a product of the user's needed for a multiple of it alone?"""
+    return y.role is not None and y.inputs[0].role is None and is_mild(y, j, k)
+
+
+def _is_much_larger(y: Node, a: Node, b: Node) -> bool:
+    """Is it quicker to make the reciprocal of b, and to multiply by it?"""
+    return a.type == y.type and are_few(b.type.size, a.type.size) and uniform_value(b) is None and not b.type.weak
+
+
+def _differ(a: Node, b: Node) -> bool:
+    """Are neither of them the same number everywhere? Quotients of numbers have rules of their own."""
+    return uniform_value(a) is None and uniform_value(b) is None
+
+
+def _scale(name: str, pattern: Any, replacement: Any, guard: Any, changes: str = "rounding", **more: Any) -> Rule:
+    return Rule(name, pattern, replacement, guard, only="cotangents", changes=changes, alike=True, **more)
+
+
+def _are_small(x: Node, a: Node, b: Node) -> bool:
+    """Is the product of a and b at most half as large as that of x and a, so that it had better come first?"""
+    large, small = (math.prod(broadcast_shapes(i.type.shape, j.type.shape)) for i, j in ((x, a), (a, b)))
+    return 2 * small <= large
+
+
+# -- quotients that are there -----------------------------------------------------------------------------------------
+def by_known_quotient(y: Symbol, x: Symbol, a: Symbol, b: Symbol) -> Any:
+    """x / a * b, where b / a is there, and needed, already: in the gradient of a softmax that is the softmax."""
+    builder: Any = y.builder  # the walk, which knows what is there
+    known = builder.known(get_op("divide"), (b.node, a.node))
+    return None if known is None else x * Symbol(known, builder)
+
+
+# -- products that are there ------------------------------------------------------------------------------------------
+def _in_known_order(y: Node, a: Node, b: Node, k: Any, walk: Any) -> int:
+    """Is the same product there, and needed, with the number at the one factor, or at the other? The derivative of
+    k * x * x has both.
+    """
+    for order, x, other in ((1, a, b), (2, b, a)) if is_mild(y, k) else ():
+        multiple = walk.there(y.op, other, k)
+        if multiple is not None and walk.is_needed(y.op, (x, multiple)):
+            return order
+    return 0
+
+
+def in_known_order(a: Any, b: Any, k: Any, fact: int) -> Any:
+    return a * (b * k) if fact == 1 else b * (a * k)
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+def times_both(y: Symbol, x: Any, j: Any, k: Any) -> Any:
+    """x * (j * k), where a Python number x becomes the array scalar that j or k, from a seed of one, had made of it."""
+    return np.astype(x, y.dtype) * (j * k) if x.node.type.weak and not y.node.type.weak else x * (j * k)
+
+
+def _small(name: str, pattern: Any, replacement: Any) -> Rule:
+    given: dict[str, Any] = {"only": "cotangents", "changes": "rounding", "once": True, "alike": True}
+    return Rule(name, pattern, replacement, _are_small, least=LARGE, **given)
+
+
+def _common(name: str, pattern: Any) -> Rule:
+    return _scale(name, pattern, multiplied_once, _are_multiplied_alike, once=True, changes="zeros")
+
+
+def _into(name: str, pattern: Any, replacement: Any) -> Rule:
+    return _scale(name, pattern, replacement, lambda y, a, k: _costs_nothing(y, a, k), once=True, smaller=("b", "a"))
+
+
+SCALES = (
+    _small("small-factors-first", x * a * b, lambda x, a, b: x * (a * b)),
+    _small("small-quotient-first", x * a / b, lambda x, a, b: x * (a / b)),
+    _small("small-divisor-first", x / a * b, lambda x, a, b: x * (b / a)),
+    _scale("in-known-order", a * b * k, in_known_order, _in_known_order, least=LARGE),
+    _scale("factors-gathered", x * j * k, times_both, lambda y, j, k: is_mild(y, j, k)),
+    Rule("number-undone", x * j * k, lambda x, fact: signed(x, fact), _undoes, changes="rounding"),
+    Rule("number-undone-within", x * (a * j) * k, lambda x, a, fact: signed(x * a, fact), _undoes, changes="rounding"),
+    _scale(
+        "number-of-quotient-undone",
+        a * (k / x) * j,
+        lambda a, x: a * (1.0 / x),
+        _undoes_quotient,
+    ),
+    _scale(
+        "factors-gathered-around-reshape",
+        np.reshape(x * j, params) * k,
+        lambda y, x, j, k: np.reshape(x, y.shape) * (j * k),
+        lambda y, j, k: is_mild(y, j, k),
+        once=True,
+    ),
+    _scale(
+        "number-over-reshaped-times",
+        np.reshape(k / x, params) * j,
+        lambda y, x, j, k: np.reshape(j * k / x, y.shape),
+        lambda y, j, k: is_mild(y, j, k),
+        once=True,
+    ),
+    Rule(
+        "factors-gathered-last",
+        x * j * k,
+        lambda x, j, k: x * (j * k),
+        _ends,
+        once=True,
+        changes="rounding",
+    ),
+    _scale("over-number", x / k, lambda x, k: x * (1.0 / k), lambda y, k: is_mild(y, k)),
+    _scale("number-over-times", k / x * j, lambda x, j, k: j * k / x, lambda y, j, k: is_mild(y, j, k)),
+    _scale("number-over-product", k / (x * j), lambda x, j, k: k / j / x, lambda y, j, k: is_mild(y, j, k), once=True),
+    _scale("times-reciprocal", a * (1 / b), a / b, lambda y, a, b: is_mild(y) and _as_large(a, b), once=True),
+    _scale(
+        "times-number-over", a * (k / b), a / b * k, lambda y, a, b, k: is_mild(y, k) and _as_large(a, b), once=True
+    ),
+    _scale("common-divisor", a / x - b / x, lambda a, b, x: (a - b) / x, _differ, changes="zeros", once=True),
+    _common("common-number", a * j + b * k),
+    _common("common-number-of-difference", a * j - b * k),
+    _scale("divisor-undone", a / x * (x * b), lambda a, b: a * b, None, changes="zeros"),
+    _scale(
+        "times-known-quotient",
+        x / a * b,
+        by_known_quotient,
+        lambda a, b, walk: walk.knows(get_op("divide"), (b, a)),
+        once=True,
+    ),
+    # outwards, where it costs no bigger multiplication; into the smaller operand, where it saves one
+    _scale("factor-outwards", x * k * b, x * b * k, _costs_nothing, once=True),
+    _scale("factor-outwards-of-quotient", x * k / b, x / b * k, _costs_nothing, once=True),
+    _into("factor-into-smaller", a * b * k, a * (b * k)),
+    _into("factor-into-smaller-divisor", a / b * k, a * (k / b)),
+)
+
+# at last, when all has been found that cancels with a divisor
+RECIPROCALS = (
+    _scale("over-smaller", a / b, a * (1.0 / b), _is_much_larger, least=MANY),
+    Rule(
+        "over-smaller-above-zero",
+        a / b,
+        a * (1.0 / b),
+        lambda y, a, b: _is_much_larger(y, a, b) and is_well_above_zero(b),
+        changes="rounding",
+        least=MANY,
+        alike=True,
+    ),
+)

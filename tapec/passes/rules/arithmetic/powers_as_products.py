@@ -1,0 +1,71 @@
+"""Powers with small exponents as products, roots and reciprocals; norms as roots of sums of squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.ops import Symbol
+from tapec.passes.engine.node_facts import is_nonnegative
+from tapec.passes.engine.pattern import Some, number, variables
+from tapec.passes.engine.rule import Rule
+
+__all__ = ["POWERS"]
+
+(x,) = variables("x")
+k = number("k")
+FEW, MOST = 4, 12  # exponents up to which powers are products: of numbers, for which one call is cheap, and of arrays
+
+
+def _product(x: Any, k: float) -> Any:
+    """x ** k for whole k: where x * x overflows or underflows, so does the higher power."""
+    total, left = None, int(k)
+    while True:
+        if left % 2:
+            total = x if total is None else x * total
+        left //= 2
+        if not left:
+            return total
+        x = x * x
+
+
+def _is_product(y: Node, k: Any) -> bool:
+    """Is it a power that few products make? NumPy's own takes a hundred times as long where a base is negative."""
+    return type(k) in (int, float) and k % 1 == 0 and 2 <= k <= (MOST if y.type.shape else FEW)
+
+
+def _half_integer(y: Node, x: Node) -> bool:
+    """May `x ** 0.5` be a root? NumPy takes it when x is an array and 0.5 is none; otherwise -inf becomes inf."""
+    return (y.type.ndim > 0 and not y.inputs[1].type.shape) or is_nonnegative(x)
+
+
+def _is_euclidean(y: Node) -> bool:
+    return y.param("ord") == 2 and y.type.dtype.char in "fd" and y.type.dtype == y.inputs[0].type.dtype
+
+
+def root_of_squares(y: Symbol) -> Any:
+    """What NumPy's norm does, in operations that can be taken together with others."""
+    x = Symbol(y.node.inputs[0], y.builder)
+    return np.sqrt(np.sum(x * x, axis=y.node.param("axis"), keepdims=y.node.param("keepdims")))
+
+
+POWERS = (
+    Rule("power-0", x**0, lambda y: np.ones_like(y), kinds="f"),
+    Rule("power-1", x**1, x, kinds="fi"),
+    Rule("power-product", x**k, lambda x, k: _product(x, k), guard=_is_product, changes="rounding"),
+    Rule("integer-power-2", x**2, x * x, kinds="iu"),
+    Rule("power-minus-1", x**-1, 1.0 / x, changes="rounding"),
+    Rule(
+        "power-minus-product",
+        x**k,
+        lambda x, k: _product(1.0 / x, -k),
+        guard=lambda y, k: _is_product(y, -k),
+        changes="rounding",
+    ),
+    Rule("power-half", x**0.5, np.sqrt(x), guard=lambda y, x: _half_integer(y, x), changes="rounding"),
+    Rule("power-minus-half", x**-0.5, 1.0 / np.sqrt(x), guard=lambda x: is_nonnegative(x), changes="rounding"),
+    Rule("power-3-halves", x**1.5, x * np.sqrt(x), guard=lambda x: is_nonnegative(x), changes="rounding"),
+    Rule("norm", Some("norm"), root_of_squares, _is_euclidean, changes="rounding"),
+)

@@ -1,0 +1,63 @@
+"""Forms that keep digits which the written ones lose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.ops import Symbol
+from tapec.passes.engine.node_facts import maximum_below, unshaped
+from tapec.passes.engine.pattern import variables
+from tapec.passes.engine.rule import Rule
+from tapec.tuples import NamedTuple
+
+__all__ = ["STABILITY"]
+
+b, x = variables("b x")
+
+
+# -- exponentials of logarithms of a softmax --------------------------------------------------------------------------
+class Softmax(NamedTuple):
+    """Exponentials of which the largest is 1, and the sum that they are divided by."""
+
+    e: Node
+    total: Node
+    shape: tuple[int, ...]
+
+
+def softmax_again(x: Node, b: Node) -> Softmax | None:
+    """What exp(x - b) is of, where b is log(sum(exp(x))), or m + log(sum(exp(x - m))) with the maximum m of x."""
+    end = unshaped(b)
+    for part in end.inputs if end.op.name == "add" else (end,):
+        log = unshaped(part)
+        total = unshaped(log.inputs[0]) if log.op.name == "log" else log
+        top = maximum_below(total) if total.op.name == "sum" else None
+        if top is None:
+            continue
+        (e,) = total.inputs
+        if end is part:
+            same = e.inputs[0] is x
+        else:
+            shift = end.inputs[1] if part is end.inputs[0] else end.inputs[0]
+            same = unshaped(shift) is top and top.inputs[0] is x
+        shape = e.inputs[0].inputs[1].type.shape  # that of the maximum, as wide as the exponentials
+        if same and b.type.shape == shape and e.type == x.type and total.type.dtype == e.type.dtype:
+            return Softmax(e, total, shape)
+    return None
+
+
+def divided(y: Symbol, fact: Softmax) -> Any:
+    total: Any = Symbol(fact.total, y.builder)
+    exponentials: Any = Symbol(fact.e, y.builder)
+    return exponentials / (total if total.shape == fact.shape else np.reshape(total, fact.shape))
+
+
+STABILITY = (
+    Rule("log1p", np.log(1 + x), np.log1p(x), changes="rounding"),
+    Rule("log1p-of-difference", np.log(1 - x), np.log1p(-x), changes="rounding"),
+    Rule("expm1", np.exp(x) - 1, np.expm1(x), once=True, changes="rounding"),
+    Rule("expm1-negated", 1 - np.exp(x), -np.expm1(x), once=True, changes="rounding"),
+    Rule("softmax-again", np.exp(x - b), divided, lambda x, b: softmax_again(x, b), changes="rounding"),
+)

@@ -1,0 +1,53 @@
+"""Zeros among cotangents: where nothing flows there is nothing, whatever it would be multiplied by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.ops.layout.creation import FULL
+from tapec.passes.engine.node_facts import is_zero
+from tapec.passes.engine.pattern import Some, number, variables
+from tapec.passes.engine.rule import Rule
+
+__all__ = ["NOTHING", "ZEROS"]
+
+a, c, x, z = variables("a c x z")
+k = number("k")
+
+
+def is_nothing(node: Node) -> bool:
+    """An array of zeros that a derivative rule made. A zero that the user wrote is a number like any other."""
+    return node.op is FULL and node.role is not None and is_zero(node)
+
+
+def _are_zero(a: Node, z: Node) -> bool:
+    return is_zero(a) and is_zero(z)
+
+
+def _cotangent(name: str, pattern: Any, replacement: Any, **more: Any) -> Rule:
+    return Rule(name, pattern, replacement, only="cotangents", changes="zeros", kinds="fc", **more)
+
+
+# what gradients are finite by, too: nothing meets an infinity, and what was added to nothing is known to be empty
+NOTHING = (
+    _cotangent("plus-zero", x + k, x, guard=lambda k: k == 0),
+    _cotangent("minus-any-zero", x - k, x, guard=lambda k: k == 0),
+    _cotangent("zero-minus", k - x, -x, guard=lambda k: k == 0),
+    _cotangent("either-zero", np.where(c, a, z), lambda y: np.zeros_like(y), guard=lambda a, z: _are_zero(a, z)),
+    _cotangent(
+        "of-nothing",
+        Some("multiply", "matmul", of=("full",)),
+        lambda y: np.zeros_like(y),
+        guard=lambda y: any([is_nothing(i) for i in y.inputs]),
+    ),
+    _cotangent(
+        "of-nothing-alone",
+        Some("divide", "negative", "scatter", "conjugate", "real", "imag", "cast", of=("full",)),
+        lambda y: np.zeros_like(y),
+        guard=lambda y: is_nothing(y.inputs[0]),
+    ),
+)
+ZEROS = (*NOTHING, _cotangent("times-one-complex", x * 1, x))

@@ -1,0 +1,1 @@
+"""Rewrite rules about matrix products and factorisations."""

@@ -1,0 +1,96 @@
+"""Small matrices that are put together element by element, as Hessians of a few numbers are.
+
+A sum of zeros that hold one element each is one array of them, `np.array([[a, b], [b, c]])`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.ir.static_index import Slice
+from tapec.ops import Symbol
+from tapec.passes.engine.node_facts import is_zero
+from tapec.passes.engine.pattern import Some
+from tapec.passes.engine.rule import Rule
+from tapec.passes.rules.selection.slices import places_of
+
+__all__ = ["SINGLES"]
+
+MOST = 64  # elements of a matrix
+SHARE = 4  # times as many, at most, as are put into it
+
+Elements = dict[int, list[tuple[bool, Node]]]  # by their places: whether they are added, and what
+
+
+def elements(y: Node, uses: Any) -> Elements | None:
+    """What a matrix is put together of, if it is of single elements."""
+    if y.type.ndim != 2 or not 0 < y.type.size <= MOST:
+        return None
+    found: Elements = {}
+    stack = [(y, True)]
+    looks = 4 * MOST  # of a longer sum, each one on the way would look at all
+    while stack:
+        node, added = stack.pop()
+        looks -= 1
+        if not looks:
+            return None
+        if node.op.name in ("add", "subtract") and node.role is not None and (node is y or uses(node) == 1):
+            left, right = node.inputs
+            stack += [(left, added), (right, added == (node.op.name == "add"))]
+            continue
+        parts = _parts(node, y)
+        if parts is None:
+            return None
+        for place, value in parts:
+            found.setdefault(place, []).append((added, value))
+    return found if SHARE * len(found) >= y.type.size else None
+
+
+def _parts(node: Node, y: Node) -> list[tuple[int, Node]] | None:
+    """The elements, and their places, of zeros with one, or of an array that is put together already."""
+    if node.type != y.type:
+        return None
+    if node.op.name == "scatter":
+        places = places_of(node, node.type.shape) if node.inputs[0].type.size == 1 else None
+        if places is None:
+            return None
+        row, column = [_first(p, n) for p, n in zip(places, y.type.shape, strict=True)]
+        return [(row * y.type.shape[1] + column, node.inputs[0])]
+    (inner,) = node.inputs if node.op.name == "reshape" else (node,)
+    if inner.op.name != "stack" or inner.inputs[0].type.shape:
+        return None
+    return [(k, i) for k, i in enumerate(inner.inputs) if not is_zero(i)]
+
+
+def _first(place: Slice | int, n: int) -> int:
+    return range(n)[slice(*place)][0] if isinstance(place, Slice) else range(n)[place]
+
+
+def put_together(y: Symbol, fact: Elements) -> Any:
+    return np.reshape(np.stack([_total(y, fact.get(k, [])) for k in range(y.node.type.size)]), y.shape)
+
+
+def _total(y: Symbol, parts: list[tuple[bool, Node]]) -> Any:
+    total: Any = None
+    for added, node in parts:
+        value = np.reshape(Symbol(node, y.builder), ())
+        if total is None:
+            total = value if added else -value
+        else:
+            total = total + value if added else total - value
+    return Symbol(y.builder.constant(0.0), y.builder) if total is None else total
+
+
+SINGLES = (
+    Rule(
+        "matrix-of-single-elements",
+        Some("add", "subtract", of=("scatter",)),
+        put_together,
+        elements,
+        only="cotangents",
+        changes="zeros",
+    ),
+)

@@ -1,0 +1,89 @@
+"""Matrix products among cotangents that are needed for their sums, or for their products with themselves.
+
+The sum of rows, or of columns, of `a @ b` is the product of a sum of those of a, or of b, with the other one. And
+`(a @ b) @ (a @ b).T` comes from the products of b with itself, `a @ (b @ b.T) @ a.T`, which are fewer where b is wide.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.ops import apply
+from tapec.passes.engine.node_facts import are_few
+from tapec.passes.engine.pattern import variables
+from tapec.passes.engine.rule import Rule
+
+__all__ = ["CHAINS", "LINES_ADDED"]
+
+a, b, x = variables("a b x")
+
+
+def _is_small_times_wide(y: Node, a: Node, b: Node, uses: Any) -> bool:
+    """Is b so wide that its products with itself are few, and a @ b not needed but for this?"""
+    product, transposed = y.inputs
+    if a.type.ndim != 2 or b.type.ndim != 2 or transposed.param("axes") != (1, 0) or uses(product) > 2:
+        return False
+    return are_few(max(a.type.size, b.type.shape[0] ** 2), b.type.size)
+
+
+def gram(a: Any, b: Any) -> Any:
+    return a @ (b @ b.T) @ a.T
+
+
+def _adds_lines(y: Node, a: Node, b: Node, uses: Any) -> bool:
+    """Are rows or columns of a product of matrices added up, and is that little work for who else reads the product?"""
+    return y.inputs[0].type.size > 0 and _are_little(y.inputs[0], a, b, y.param("axis"), uses)
+
+
+def _are_little(product: Node, a: Node, b: Node, axis: Any, uses: Any) -> bool:
+    """Is a product with the sum of lines along an axis no more work than the sum of those of the product?"""
+    if not a.type.ndim == b.type.ndim == 2 or axis not in ((0,), (1,)):
+        return False
+    small, large = (a, b) if axis == (1,) else (b, a)
+    return uses(product) == 1 or (large.type.size <= product.type.size and are_few(small.type.size, large.type.size))
+
+
+def _adds_lines_beside(y: Node, a: Node, b: Node, x: Node, uses: Any) -> bool:
+    """Are they added up together with an array as large, in a sum that nobody else reads?"""
+    total, axis = y.inputs[0], y.param("axis")
+    part = total.inputs[total.inputs[0] is x]
+    if not part.type == x.type == total.type or uses(total) > 1 or not total.type.size or len(axis) != 1:
+        return False
+    if part.op.name != "transpose":
+        return _are_little(part, a, b, axis, uses)
+    return part.param("axes") == (1, 0) and _are_little(part.inputs[0], a, b, (1 - axis[0],), uses)
+
+
+def sum_beside(y: Any, a: Any, b: Any, x: Any) -> Any:
+    total, (axis,) = y.node.inputs[0], y.node.param("axis")
+    rest = np.sum(x, axis=axis, keepdims=y.node.param("keepdims"))
+    transposed = total.inputs[total.inputs[0] is x.node].op.name == "transpose"
+    return apply(total.op, (rest, np.reshape(_line(a, b, 1 - axis if transposed else axis), y.shape)))
+
+
+def product_of_sum(y: Any, a: Any, b: Any) -> Any:
+    return np.reshape(_line(a, b, *y.node.param("axis")), y.shape)
+
+
+def _line(a: Any, b: Any, axis: int) -> Any:
+    """The sum of a @ b along an axis."""
+    return a @ np.sum(b, axis=1) if axis else np.sum(a, axis=0) @ b
+
+
+def _rule(name: str, pattern: Any, replacement: Any, guard: Any, once: bool = True) -> Rule:
+    # infinities that met may meet others, or none
+    return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", once=once, alike=True)
+
+
+LINES_ADDED = (
+    _rule("sum-of-lines", np.sum(a @ b), product_of_sum, _adds_lines, once=False),
+    _rule("sum-of-lines-beside", np.sum(x + a @ b), sum_beside, _adds_lines_beside, once=False),
+    _rule("sum-without-lines", np.sum(x - a @ b), sum_beside, _adds_lines_beside, once=False),
+    _rule("sum-of-lines-across", np.sum(x + np.transpose(a @ b)), sum_beside, _adds_lines_beside, once=False),
+    _rule("sum-without-lines-across", np.sum(x - np.transpose(a @ b)), sum_beside, _adds_lines_beside, once=False),
+)
+
+CHAINS = (_rule("product-with-itself", np.matmul(a @ b, np.transpose(a @ b)), gram, _is_small_times_wide, once=False),)

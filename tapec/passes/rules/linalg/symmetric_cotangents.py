@@ -1,0 +1,39 @@
+"""Cotangents that are symmetric, or antisymmetric, need no transpose and have but one sum along their axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.passes.engine.pattern import variables
+from tapec.passes.engine.rule import Rule
+from tapec.passes.whole_graph.axis_symmetry import swap_parity
+
+__all__ = ["SYMMETRIES"]
+
+(x,) = variables("x")
+
+
+def _of_transpose(y: Node, x: Node) -> int:
+    return swap_parity(x) if y.param("axes") == (1, 0) else 0
+
+
+def _of_sum(y: Node, x: Node, uses: Any) -> int:
+    """Of a value that is summed along the other axis, too, it seems."""
+    return swap_parity(x) if y.param("axis") == (1,) and uses(x) > 1 else 0
+
+
+def signed(x: Any, fact: int) -> Any:
+    return x if fact > 0 else -x
+
+
+def along_the_other(y: Any, x: Any, fact: int) -> Any:
+    return signed(np.reshape(np.sum(x, axis=0), y.shape), fact)
+
+
+SYMMETRIES = (
+    Rule("transpose-of-symmetric", np.transpose(x), signed, _of_transpose, only="cotangents", changes="zeros"),
+    Rule("sum-of-symmetric", np.sum(x), along_the_other, _of_sum, only="cotangents", changes="zeros"),
+)

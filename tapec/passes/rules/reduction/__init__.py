@@ -1,0 +1,1 @@
+"""Rewrite rules about sums, means, variances and layout."""

@@ -1,0 +1,294 @@
+"""Changes of shape, order and dtype: composed, dropped, or moved to where they cost least. No element changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node, broadcast_shapes
+from tapec.ir.static_index import Slice
+from tapec.ops import Symbol, apply
+from tapec.ops.layout.creation import FULL
+from tapec.ops.layout.diagonals import eye
+from tapec.passes.engine.pattern import Some, number, params, variables
+from tapec.passes.engine.rule import Rule
+
+__all__ = ["LAYOUT", "reshaped", "takes_everything"]
+
+b, c, x = variables("b c x")
+k = number("k")
+ELEMENTWISE = ("elementwise",)
+
+
+# -- elementwise operations on what was only spread out ---------------------------------------------------------------
+def _unspread(y: Node) -> list[Node]:
+    """The operands as they were before a `broadcast_to`.
+
+    A Python number stays spread out, since an array of it is not weak, unless another operand decides the dtype.
+    """
+    decided = any([i.type.dtype == y.type.dtype and not _is_weak(i) for i in y.inputs])
+    return [i.inputs[0] if i.op.name == "broadcast_to" and (decided or not _is_weak(i)) else i for i in y.inputs]
+
+
+def _is_weak(node: Node) -> bool:
+    """Is it a Python number, spread out or not?"""
+    return node.type.weak or (node.op.name == "broadcast_to" and node.inputs[0].type.weak)
+
+
+def _something_spread(y: Node) -> bool:
+    """Not below a power: NumPy's `x ** 0.5` is a root for arrays, and something else for scalars."""
+    return y.op.name != "power" and any([n is not i for n, i in zip(_unspread(y), y.inputs)])
+
+
+def without_broadcasts(y: Symbol) -> Any:
+    """NumPy broadcasts operands by itself; where all were spread out, the result is spread out instead."""
+    return _on(y, _unspread(y.node))
+
+
+def _is_larger_than_others(y: Node) -> bool:
+    """Is an operand one number everywhere, and larger than the others, which are no numbers written out?"""
+    if y.op.name == "power" or any([i.type.dtype != y.type.dtype for i in y.inputs]):
+        return False
+    others = [i for i in y.inputs if i.op is not FULL]
+    if y.type.dtype != np.float64 and any([i.type.weak for i in others]):
+        return False
+    return 0 < len(others) < len(y.inputs) and broadcast_shapes(*[i.type.shape for i in others]) != y.type.shape
+
+
+def with_number(y: Symbol) -> Any:
+    """Every such operand is a number; the result is spread out."""
+    inputs = [y.builder.constant(float(i.param("value"))) if i.op is FULL else i for i in y.node.inputs]
+    return np.broadcast_to(_on(y, inputs), y.shape)
+
+
+def _without_ones(node: Node) -> Node:
+    """What a reshape was made from that only adds axes of length one in front."""
+    if node.op.name != "reshape":
+        return node
+    inner = node.inputs[0]
+    ones = node.type.ndim - inner.type.ndim
+    return inner if ones > 0 and not inner.type.weak and node.type.shape == (1,) * ones + inner.type.shape else node
+
+
+def _has_leading_ones(y: Node) -> bool:
+    """Is there such an operand, and others that keep the shape of the result?"""
+    new = [_without_ones(i) for i in y.inputs]
+    if all([n is i for n, i in zip(new, y.inputs)]):
+        return False
+    return broadcast_shapes(*[n.type.shape for n in new]) == y.type.shape
+
+
+def without_leading_ones(y: Symbol) -> Any:
+    """An operand with axes of length one in front is broadcast just the same without them."""
+    return _on(y, [_without_ones(i) for i in y.node.inputs])
+
+
+def _on(y: Symbol, inputs: list[Node]) -> Any:
+    """The op of y on other operands."""
+    return apply(y.node.op, tuple([Symbol(i, y.builder) for i in inputs]), y.node.params)
+
+
+def again(y: Symbol, x: Symbol) -> Any:
+    """The op of y on x, or x when it has that type already."""
+    return x if x.node.type == y.node.type else apply(y.node.op, (x,), y.node.params)
+
+
+# -- facts ------------------------------------------------------------------------------------------------------------
+def _keeps_type(y: Node) -> bool:
+    return y.type == y.inputs[0].type
+
+
+def _keeps_order(y: Node) -> bool:
+    axes = y.param("axes")
+    return axes == tuple(range(len(axes)))
+
+
+def _is_strong(x: Node) -> bool:
+    return not x.type.weak
+
+
+def _only_adds_ones(y: Node, x: Node) -> bool:
+    return _without_ones(y.inputs[0]) is x
+
+
+def _is_lossless(y: Node, x: Node) -> bool:
+    """Does the dtype in the middle hold every value of the first, so that it can be left out?"""
+    middle = y.inputs[0].type.dtype
+    if x.type.weak or not np.can_cast(x.type.dtype, middle, "safe"):
+        return False
+    return middle.kind == x.type.dtype.kind or y.type.dtype == middle
+
+
+def _moves_only_ones(y: Node) -> bool:
+    """Do the axes that are longer than one stay in their order?"""
+    shape = y.inputs[0].type.shape
+    long = [k for k in y.param("axes") if shape[k] != 1]
+    return 1 in shape and long == sorted(long)
+
+
+def takes_everything(y: Node) -> bool:
+    """Does an index, that something is read or put at, only drop axes of length one?"""
+    same = len(y.inputs) == 1 and y.type.size == y.inputs[0].type.size
+    return same and all([part.step is None or part.step > 0 for part in y.param("index") if type(part) is Slice])
+
+
+def _same_size(y: Node, x: Node) -> bool:
+    return not x.type.weak and x.type.size == y.type.size
+
+
+def reshaped(y: Symbol, x: Symbol) -> Any:
+    return np.reshape(x, y.shape)
+
+
+def _is_multiple(y: Node, x: Node, b: Node) -> bool:
+    """By one number. One that only gets more axes of length one may be read without them, too, and stays what it is."""
+    shape, wanted = y.inputs[0].type.shape, y.type.shape
+    spread = len(wanted) > len(shape) and [n for n in wanted if n != 1] == [n for n in shape if n != 1]
+    return not b.type.shape and not x.type.weak and (x.type.shape == wanted or not spread)
+
+
+def multiple_reshaped(y: Symbol, x: Symbol, b: Symbol) -> Any:
+    """The multiple of x, which may have that shape already."""
+    return x * b if x.shape == y.shape else np.reshape(x * b, y.shape)
+
+
+def _is_identity(y: Node, c: Node) -> bool:
+    """Is a condition true on a diagonal alone, perhaps with more axes?"""
+    return c.type.shape == y.type.shape and _without_axes(c).op.name == "eye"
+
+
+def _without_axes(c: Node) -> Node:
+    return c.inputs[0] if c.op.name == "reshape" else c
+
+
+def identity(y: Symbol, c: Symbol) -> Any:
+    """The same matrix of numbers."""
+    matrix = _without_axes(c.node)
+    rows, columns = matrix.type.shape
+    return np.reshape(eye(y, rows, columns, matrix.param("k")), y.shape)
+
+
+def _is_full(y: Node) -> bool:
+    return y.inputs[0].op.name == "full"
+
+
+def _is_one_number(x: Node) -> bool:
+    return x.type.size == 1 and not x.type.weak
+
+
+def spread_again(y: Symbol, x: Symbol) -> Any:
+    return np.broadcast_to(np.reshape(x, ()), y.shape)
+
+
+def _long(shape: tuple[int, ...]) -> list[int]:
+    """The axes that are longer than one."""
+    return [k for k, n in enumerate(shape) if n != 1]
+
+
+def _sets_only_ones(y: Node, x: Node) -> bool:
+    """Are both shapes the same but for axes of length one?"""
+    spread, shape = y.inputs[0].type.shape, y.type.shape
+    return not x.type.weak and [spread[k] for k in _long(spread)] == [shape[k] for k in _long(shape)]
+
+
+def spread_later(y: Symbol, x: Symbol) -> Any:
+    """What is spread out is reshaped before."""
+    spread = y.node.inputs[0].type.shape
+    own = (1,) * (len(spread) - x.ndim) + x.shape
+    shape = [1] * y.ndim
+    for k, i in zip(_long(y.shape), _long(spread)):
+        shape[k] = own[i]
+    return np.broadcast_to(np.reshape(x, shape), y.shape)
+
+
+def _drops_transposed_ones(y: Node, x: Node) -> bool:
+    """Does a reshape do no more than to drop axes of length one, or to move those that another had put there?"""
+    shape, wanted = y.inputs[0].type.shape, y.type.shape
+    long = tuple([shape[k] for k in _long(shape)])
+    if not 0 < len(long) < len(shape):
+        return False
+    return wanted == long or (x.op.name == "reshape" and long == tuple([wanted[k] for k in _long(wanted)]))
+
+
+def transposed_without(y: Symbol, x: Symbol) -> Any:
+    """The transpose of x without those axes."""
+    long = _long(x.shape)
+    axes = [long.index(k) for k in y.node.inputs[0].param("axes") if k in long]
+    return np.reshape(np.transpose(np.reshape(x, [x.shape[k] for k in long]), axes), y.shape)
+
+
+def _drops_ones(y: Node, uses: Any) -> bool:
+    """Does a reshape drop axes of length one in front of an elementwise result, that could have gone before?"""
+    whole = y.inputs[0]
+    if whole.op.kind != "elementwise" or whole.op.multi or whole.op.name == "power":
+        return False
+    shape, wanted = whole.type.shape, y.type.shape
+    extra = len(shape) - len(wanted)
+    return extra > 0 and shape == (1,) * extra + wanted and (uses(whole) == 1 or whole.role is not None)
+
+
+def reshaped_before(y: Symbol) -> Any:
+    """The elementwise operation on operands without those axes."""
+    whole, n = y.node.inputs[0], y.ndim
+    operands = [Symbol(i, y.builder) for i in whole.inputs]
+    inner = [o if o.ndim <= n else np.reshape(o, o.shape[o.ndim - n :]) for o in operands]
+    return apply(whole.op, tuple(inner), whole.params)
+
+
+def transpose_of_transpose(y: Symbol, x: Symbol) -> Any:
+    inner, outer = y.node.inputs[0].param("axes"), y.node.param("axes")
+    return np.transpose(x, [inner[k] for k in outer])
+
+
+def spread_transposed(y: Symbol, x: Symbol) -> Any:
+    """What is spread out is transposed before."""
+    whole = np.reshape(x, (1,) * (y.ndim - x.ndim) + x.shape)
+    return np.broadcast_to(np.transpose(whole, y.node.param("axes")), y.shape)
+
+
+def _layout(name: str, pattern: Any, replacement: Any, guard: Any = None, **more: Any) -> Rule:
+    return Rule(name, pattern, replacement, guard, kinds="fciub", **more)
+
+
+SPREAD = Some(kinds=ELEMENTWISE, of=("broadcast_to",))
+FILLED = Some(kinds=ELEMENTWISE, of=("full",))
+RESHAPED = Some(kinds=ELEMENTWISE, of=("reshape",))
+RESHAPED_SPREAD = np.reshape(np.broadcast_to(x, params), params)
+REDUCED = Some("reshape")
+RESHAPE_TWICE = np.reshape(np.reshape(x, params), params)
+MULTIPLE_RESHAPED = np.reshape(np.reshape(x, params) * b, params)
+SPREAD_TRANSPOSED = np.transpose(np.broadcast_to(x, params))
+RESHAPE_TRANSPOSED = np.reshape(np.transpose(x), params)
+BROADCAST_TWICE = np.broadcast_to(np.broadcast_to(x, params), params)
+BROADCAST_RESHAPED = np.broadcast_to(np.reshape(x, params), params)
+CAST_TWICE = np.astype(np.astype(x, params), params)
+
+LAYOUT = (
+    _layout("reshape-to-itself", np.reshape(x, params), x, _keeps_type),
+    _layout("reshape-of-reshape", RESHAPE_TWICE, again),
+    _layout("reshape-of-multiple", MULTIPLE_RESHAPED, multiple_reshaped, _is_multiple, once=True),
+    _layout("transpose-to-itself", np.transpose(x), x, _keeps_order),
+    _layout("transpose-of-transpose", np.transpose(np.transpose(x)), transpose_of_transpose),
+    _layout("transpose-of-broadcast", SPREAD_TRANSPOSED, spread_transposed, lambda x: not x.type.weak),
+    _layout("reshape-of-full", np.reshape(k, params), lambda y, k: np.full_like(y, k), _is_full),
+    _layout("reshape-of-spread-number", RESHAPED_SPREAD, spread_again, _is_one_number),
+    _layout("ones-dropped-before-transpose", RESHAPE_TRANSPOSED, transposed_without, _drops_transposed_ones),
+    _layout("reshape-of-broadcast", RESHAPED_SPREAD, spread_later, _sets_only_ones),
+    _layout("ones-dropped-before", REDUCED, reshaped_before, _drops_ones),
+    _layout("transpose-of-ones", np.transpose(x), reshaped, _moves_only_ones),
+    _layout("index-of-everything", x[...], reshaped, takes_everything),
+    _layout("broadcast-of-same-size", np.broadcast_to(x, params), reshaped, _same_size),
+    _layout("broadcast-to-itself", np.broadcast_to(x, params), x, _keeps_type),
+    _layout("broadcast-of-broadcast", BROADCAST_TWICE, again, _is_strong),
+    _layout("broadcast-of-leading-ones", BROADCAST_RESHAPED, again, _only_adds_ones),
+    _layout("diagonal-of-ones", np.diag(k), lambda y: eye(y, len(y), k=y.node.param("k")), lambda k: k == 1),
+    Rule("identity-chosen", np.where(c, 1, 0), identity, _is_identity, kinds="fc"),
+    _layout("cast-to-itself", np.astype(x, params), x, _keeps_type),
+    _layout("cast-of-cast", CAST_TWICE, again, _is_lossless),
+    _layout("copy", np.copy(x), x),
+    # NumPy's loops over one element and over many may differ in the last digit of a transcendental function
+    _layout("operand-of-broadcast", SPREAD, without_broadcasts, _something_spread, changes="rounding"),
+    Rule("operand-of-one-number", FILLED, with_number, _is_larger_than_others, changes="rounding"),
+    _layout("operand-with-leading-ones", RESHAPED, without_leading_ones, _has_leading_ones),
+)

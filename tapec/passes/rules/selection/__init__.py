@@ -1,0 +1,1 @@
+"""Rewrite rules about indexing, slicing, scattering and masks."""

@@ -1,0 +1,208 @@
+"""Selections that are less than they look: two by one condition, and what only bounds a value.
+
+The slope of Huber's loss, x where abs(x) <= k and k * sign(x) elsewhere, is x clipped to [-k, k]: no mask, no signs.
+The loss itself, a parabola that goes on as straight lines, is c * x - c * c / 2 with c the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.ops import Symbol, apply
+from tapec.passes.engine.node_facts import is_zero, uniform_value
+from tapec.passes.engine.pattern import Some, variables
+from tapec.passes.engine.rule import Rule
+from tapec.passes.rules.arithmetic.common_factors import number_and_rest
+from tapec.passes.rules.arithmetic.constant_scales import is_mild
+from tapec.passes.rules.selection.masks import EITHER, SUMS, both
+from tapec.passes.rules.selection.masks import SELECTIONS as SIDES
+from tapec.tuples import NamedTuple
+
+__all__ = ["SELECTIONS"]
+
+a, b, c, d, w, x, z = variables("a b c d w x z")
+MANY = 4096  # elements from which one pass over them outweighs that NumPy's function for it takes longer to begin
+ENOUGH = 64  # elements, for which NumPy's calls count: of few numbers, one branch of a selection is computed
+EXACT = 4 * np.finfo(float).eps  # by which products of the same numbers may differ
+
+
+# -- x * s where abs(x) <= k, k * s * sign(x) elsewhere ---------------------------------------------------------------
+class Bounded(NamedTuple):
+    x: Node
+    k: float
+    scale: float
+
+
+def bounded(y: Node) -> Bounded | None:
+    """What is bounded by a selection, if it is one that does that."""
+    condition, near, far = y.inputs
+    size, limit = condition.inputs
+    k = uniform_value(limit)
+    if size.op.name != "absolute" or size.type.dtype.kind != "f" or type(k) not in (int, float) or not k > 0:
+        return None
+    (x,), (s, inner), (t, sign) = size.inputs, _multiple(near), _multiple(far)
+    if inner is not x or sign.op.name != "sign" or sign.inputs[0] is not x or x.type != y.type:
+        return None
+    if not is_mild(y, s, t, k) or not math.isclose(t, s * k, rel_tol=EXACT):
+        return None
+    return Bounded(x, float(k), s)
+
+
+def clipped(y: Symbol, fact: Bounded) -> Any:
+    value = between(Symbol(fact.x, y.builder), fact.k)
+    return value if fact.scale == 1 else value * fact.scale
+
+
+def between(x: Any, k: float) -> Any:
+    """x, but no further from zero than k."""
+    return np.clip(x, -k, k) if x.size >= MANY else np.minimum(np.maximum(x, -k), k)
+
+
+def negative_sum(y: Symbol) -> Any:
+    """The negative of the sum of what is selected."""
+    c, *parts = [Symbol(i, y.builder) for i in y.node.inputs[0].inputs]
+    bare = [Symbol(p.node.inputs[0], y.builder) if p.node.op.name == "negative" else p for p in parts]
+    return -apply(y.node.op, (np.where(c, *bare),), y.node.params)
+
+
+# -- s * x * x where abs(x) <= k, 2 * s * k * abs(x) - s * k * k elsewhere ---------------------------------------------
+def straightened(y: Node) -> Bounded | None:
+    """What a parabola is of that goes on as its tangents, if it is one."""
+    condition, near, far = y.inputs
+    if condition.op.name in ("greater", "greater_equal"):
+        near, far = far, near
+    size, limit = condition.inputs
+    k = uniform_value(limit)
+    if size.op.name != "absolute" or size.type != y.type or type(k) not in (int, float) or not k > 0:
+        return None
+    (s, factors), (slope, offset) = _factors(near), _line(far, size)
+    if set(factors) != {size.inputs[0]} or len(factors) != 2 or not is_mild(y, s, k, slope):
+        return None
+    if not (s > 0 and _are_close(slope, 2 * s * k) and _are_close(offset, -s * k * k)):
+        return None
+    return Bounded(size.inputs[0], float(k), 2 * s)
+
+
+def _are_close(j: float, k: float) -> bool:
+    return math.isclose(j, k, rel_tol=EXACT)
+
+
+def _factors(node: Node) -> tuple[float, list[Node]]:
+    """A product as a number and other factors."""
+    number, found, stack = 1.0, list[Node](), [node]
+    while stack and len(found) < 3:
+        factor = stack.pop()
+        scale, rest = _multiple(factor)
+        if rest is not factor:
+            number *= scale
+            stack.append(rest)
+        elif factor.op.name == "multiply":
+            stack.extend(factor.inputs)
+        else:
+            found.append(factor)
+    return number, found
+
+
+def _multiple(node: Node) -> tuple[float, Node]:
+    """What is multiplied, or divided, by a number; 1 times itself for all else."""
+    if node.op.name in ("multiply", "divide"):
+        k, rest = number_and_rest(node)
+        if type(k) in (int, float):
+            if node.op.name == "multiply":
+                return float(k), rest
+            if k and rest is node.inputs[0]:
+                return 1.0 / k, rest
+    return 1.0, node
+
+
+def _line(node: Node, x: Node) -> tuple[float, float]:
+    """The slope and the offset of a line over x; nan for anything else."""
+    if node is x:
+        return 1.0, 0.0
+    scale, inner = _multiple(node)
+    if inner is not node:
+        slope, offset = _line(inner, x)
+        return slope * scale, offset * scale
+    if node.op.name in ("add", "subtract"):
+        k, rest = number_and_rest(node)
+        if type(k) in (int, float) and rest is node.inputs[0]:
+            slope, offset = _line(rest, x)
+            return slope, offset + k if node.op.name == "add" else offset - k
+    return math.nan, math.nan
+
+
+def as_bounded_product(y: Symbol, fact: Bounded) -> Any:
+    """Nowhere negative, as the parabola is; infinite where it is. A sum of it is two products with the slope."""
+    x: Any = Symbol(fact.x, y.builder)
+    near = between(x, fact.k)
+    value = near * x - 0.5 * (near * near)
+    return value if fact.scale == 1 else fact.scale * value
+
+
+# -- what is selected from a selection --------------------------------------------------------------------------------
+def _nested() -> Iterator[Rule]:
+    """One selection, by both conditions."""
+    for outer, select in SIDES.items():
+        for inner, select_inner in SIDES.items():
+            name, pattern = f"selected-{outer}-{inner}", select(c, select_inner(d, a, z), w)
+            replacement = _by_both(outer == "then", inner == "then")
+            yield Rule(name, pattern, replacement, _are_alike, "cotangents", once=True, changes="zeros", kinds="fcb")
+
+
+def _by_both(outer: bool, inner: bool) -> Any:
+    if not (outer or inner):
+        return lambda c, d, a: np.where(c | d, 0, a)
+    return lambda c, d, a: np.where((c if outer else ~c) & (d if inner else ~d), a, 0)
+
+
+def _are_alike(y: Node, a: Node, c: Node, d: Node, w: Node, z: Node) -> bool:
+    """Are they masks of one shape, and is the rest zero, without another shape or dtype?"""
+    whole = np.broadcast_shapes(a.type.shape, c.type.shape) == y.type.shape and a.type.dtype == y.type.dtype
+    return whole and c.type == d.type and c.type.dtype == bool and is_zero(w) and is_zero(z)
+
+
+# -- the rules --------------------------------------------------------------------------------------------------------
+def _sum(name: str, pattern: Any, replacement: Any) -> Rule:
+    """Of two selections by one condition, the second has zeros on one side."""
+    guard = lambda y, a, b, x, z: is_zero(z) and not is_zero(a) and not is_zero(b) and x.type == y.type
+    return Rule(name, pattern, replacement, guard, only="cotangents", once=True, changes="zeros", kinds="fcb")
+
+
+def _negatives(name: str, selection: Any) -> Rule:
+    guard = lambda z: is_zero(z)
+    return Rule(name, np.sum(selection), negative_sum, guard, only="cotangents", changes="zeros", kinds="fb")
+
+
+SELECTIONS = (
+    *_nested(),
+    Rule("mask-again", np.bitwise_and(c, np.bitwise_and(c, d)), np.bitwise_and(c, d), kinds="b"),
+    # as in `masks`, where they keep infinities out; here they save work, when the selections are needed for this alone
+    EITHER,
+    *[rule.alone() for rule in SUMS],
+    both("select-either-subtract", np.where(c, a, z) - np.where(c, w, b), np.where(c, a, -b)).alone(),
+    _sum("added-where", np.where(c, a, b) + np.where(c, x, z), lambda a, b, c, x: np.where(c, a + x, b)),
+    _sum("added-elsewhere", np.where(c, a, b) + np.where(c, z, x), lambda a, b, c, x: np.where(c, a, b + x)),
+    _negatives("sum-of-negatives-selected", np.where(c, -x, z)),
+    _negatives("sum-of-negatives-elsewhere", np.where(c, z, -x)),
+    Rule(
+        "bounded",
+        Some("where", of=("less", "less_equal")),
+        clipped,
+        bounded,
+        only="cotangents",
+        changes="rounding",
+    ),
+    Rule(
+        "straightened-parabola",
+        Some("where", of=("less", "less_equal", "greater", "greater_equal")),
+        as_bounded_product,
+        straightened,
+        changes="rounding",
+        least=ENOUGH,
+    ),
+)

@@ -1,0 +1,125 @@
+"""Where a running sum ends, and what belongs to one place: the last of `np.cumsum(x)` is `np.sum(x)`.
+
+A path that is simulated step by step is often read at its end alone. Then nothing before that is computed, and what
+flows back is the same for all steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node
+from tapec.ir.static_index import Slice
+from tapec.ops import Symbol, apply
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, SCATTER
+from tapec.passes.engine.pattern import Some
+from tapec.passes.engine.rule import Rule
+from tapec.passes.rules.selection.slices import Places, part, places_of, without_rest
+
+__all__ = ["ENDS", "LINES"]
+
+REVERSED = Slice(None, None, -1)
+
+
+def _sum_read(y: Node, uses: Any) -> Places | None:
+    """Is one place of a running sum read, and no other?"""
+    total = y.inputs[0]
+    index = places_of(y, total.type.shape)
+    return index if index is not None and uses(total) == 1 and type(index[total.param("axis")]) is int else None
+
+
+def sum_until(y: Symbol, fact: Places) -> Any:
+    total = y.node.inputs[0]
+    axis = total.param("axis")
+    n = total.type.shape[axis]
+    stop = fact[axis] % n + 1
+    index: list[Any] = list(fact)
+    index[axis] = FULL_SLICE if stop == n else Slice(None, stop, None)
+    left = axis - sum([type(p) is int for p in index[:axis]])
+    return np.sum(part(Symbol(total.inputs[0], y.builder), tuple(index)), axis=left)
+
+
+# -- what flows back --------------------------------------------------------------------------------------------------
+def _one_place(scatter: Node) -> int | None:
+    """The axis along which one line alone was written, whole."""
+    index = places_of(scatter, scatter.type.shape) if scatter.op is SCATTER else None  # an index array is one, too
+    if index is None:
+        return None
+    picked = [k for k, p in enumerate(index) if p != FULL_SLICE]
+    return picked[0] if len(picked) == 1 and type(index[picked[0]]) is int else None
+
+
+def _at(scatter: Node, axis: int) -> int:
+    place: Any = (places_of(scatter, scatter.type.shape) or ())[axis]
+    n: int = scatter.type.shape[axis]
+    return place % n
+
+
+def _line(y: Symbol, scatter: Node, axis: int, index: Any) -> Any:
+    """The same values written elsewhere along an axis: at a place, or at many."""
+    v: Any = Symbol(scatter.inputs[0], y.builder)
+    if type(index) is not int:
+        shape = list(scatter.type.shape)
+        shape[axis] = len(range(shape[axis])[slice(*index)])
+        v = np.broadcast_to(np.expand_dims(v, axis), shape)
+        if index == FULL_SLICE:
+            return v
+    return apply(SCATTER, (v,), (("shape", y.shape), ("index", (FULL_SLICE,) * axis + (index,))))
+
+
+def _reversed_line(y: Node) -> bool:
+    axis = _one_place(y.inputs[0])
+    return axis is not None and without_rest(tuple(y.param("index"))) == (FULL_SLICE,) * axis + (REVERSED,)
+
+
+def other_way(y: Symbol) -> Any:
+    scatter = y.node.inputs[0]
+    axis = _one_place(scatter)
+    assert axis is not None
+    return _line(y, scatter, axis, scatter.type.shape[axis] - 1 - _at(scatter, axis))
+
+
+def _summed_line(y: Node) -> bool:
+    return _one_place(y.inputs[0]) == y.param("axis")
+
+
+def from_there_on(y: Symbol) -> Any:
+    scatter, axis = y.node.inputs[0], y.node.param("axis")
+    place = _at(scatter, axis)
+    return _line(y, scatter, axis, Slice(place, None, None) if place else FULL_SLICE)
+
+
+def _of_part(y: Node) -> Places | None:
+    """The place of a part of which the sum is taken."""
+    scatter = y.inputs[0]
+    return places_of(scatter, scatter.type.shape)
+
+
+def sum_of_part(y: Symbol, fact: Places) -> Any:
+    scatter, axes = y.node.inputs[0], y.node.param("axis")
+    own = [k for k, p in enumerate(fact) if type(p) is not int]
+    summed = tuple([i for i, k in enumerate(own) if k in axes])
+    v: Any = Symbol(scatter.inputs[0], y.builder)
+    v = np.sum(v, axis=summed) if summed else v
+    index = without_rest(tuple([p for k, p in enumerate(fact) if k not in axes]))
+    if index:
+        shape = tuple([n for k, n in enumerate(scatter.type.shape) if k not in axes])
+        v = apply(SCATTER, (v,), (("shape", shape), ("index", index)))
+    return np.reshape(v, y.shape)
+
+
+def _rule(name: str, op: str, of: str, replacement: Any, guard: Any) -> Rule:
+    return Rule(name, Some(op, of=(of,)), replacement, guard, only="cotangents", kinds="fc", changes="zeros")
+
+
+ENDS = (
+    Rule("end-of-running-sum", Some("getitem", of=("cumsum",)), sum_until, _sum_read, kinds="fc", changes="rounding"),
+)
+
+LINES = (
+    _rule("reversed-part", "getitem", "scatter", other_way, _reversed_line),
+    _rule("running-sum-of-part", "cumsum", "scatter", from_there_on, _summed_line),
+    _rule("sum-of-part", "sum", "scatter", sum_of_part, _of_part),
+)

@@ -1,0 +1,341 @@
+"""Slices of slices, and of what is computed for them alone: only what is read is computed, and put together once.
+
+In the total variation of an image the differences along one axis, `u[1:] - u[:-1]`, are read but for their last column:
+`(u[1:] - u[:-1])[:, :-1]` is `u[1:, :-1] - u[:-1, :-1]`, and what flows back belongs at these two places at once. Parts
+are added to an array that is there, if there is one, and not to zeros first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tapec.ir import Node
+from tapec.ir.static_index import Slice
+from tapec.ops import Symbol, apply
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM, SCATTER, completed
+from tapec.ops.signal.differences import HEAD, TAIL
+from tapec.passes.engine.node_facts import uniform_value
+from tapec.passes.engine.pattern import Some, variables
+from tapec.passes.engine.rule import Rule
+from tapec.passes.rules.arithmetic.algebra import negated_at, small_factor
+from tapec.tuples import NamedTuple
+
+__all__ = ["PARTS", "SLICES"]
+
+(x,) = variables("x")
+MANY = 32  # operations: computed again for each of many slices that take away little, they would make a compiler slow
+Slices = tuple[Slice, ...]
+
+
+Places = tuple[Slice | int, ...]
+
+
+def places_of(node: Node, shape: tuple[int, ...]) -> Places | None:
+    """The slices and numbers of a basic index into an array of this shape, one for each axis; None for any other."""
+    if len(node.inputs) > 1:
+        return None
+    index = completed(len(shape), node.param("index"))
+    plain = all([type(part) is int or (type(part) is Slice and part.step in (None, 1)) for part in index])
+    return tuple(index) if plain else None
+
+
+def slices_of(node: Node, shape: tuple[int, ...]) -> Slices | None:
+    """The slices of a basic index into an array of this shape, one for each axis; None when it is anything else."""
+    index: Any = places_of(node, shape)
+    return index if index is not None and all([type(part) is Slice for part in index]) else None
+
+
+def composed(outer: Places, inner: Places, shape: tuple[int, ...]) -> Places:
+    """What `x[outer][inner]` takes of an array of this shape: a number leaves no axis for the second index."""
+    rest = iter(inner)
+    return tuple([a if type(a) is int else _within(a, next(rest), n) for a, n in zip(outer, shape, strict=True)])
+
+
+def _within(a: Any, b: Any, n: int) -> Slice | int:
+    taken = range(n)[slice(*a)]
+    if type(b) is int:
+        return taken[b] - n * (b < 0)
+    part = taken[slice(*b)]
+    return _between(part.start, part.stop, n)
+
+
+def _between(start: int, stop: int, n: int) -> Slice:
+    """A slice of n elements; its end is counted from theirs, as people do."""
+    end = stop - n if stop > n // 2 else stop
+    return Slice(start or None, end or None if stop == n else end, None)
+
+
+def without_rest(index: Places) -> Places:
+    """An index without full slices at its end."""
+    n = len(index)
+    while n and index[n - 1] == FULL_SLICE:
+        n -= 1
+    return index[:n]
+
+
+def part(x: Symbol, index: Places) -> Any:
+    index = without_rest(index)
+    return apply(GETITEM, (x,), (("index", index),)) if index else x
+
+
+def difference(y: Symbol) -> Any:
+    """What `np.diff` does, in operations that can be taken together with others."""
+    x: Any = Symbol(y.node.inputs[0], y.builder)
+    full = (FULL_SLICE,) * y.node.param("axis")
+    for _ in range(y.node.param("n")):
+        x = part(x, (*full, TAIL)) - part(x, (*full, HEAD))
+    return x
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+def _both_read(y: Node, x: Node) -> Places | None:
+    outer = places_of(y.inputs[0], x.type.shape)
+    inner = places_of(y, y.inputs[0].type.shape)
+    return None if outer is None or inner is None else composed(outer, inner, x.type.shape)
+
+
+class Less(NamedTuple):
+    """What is read of elementwise results, and the nodes that are needed for that alone, in order."""
+
+    places: Places
+    nodes: list[Node]
+
+
+def _less(y: Node, uses: Any) -> Less | None:
+    whole = y.inputs[0]
+    if uses(whole) > 1 or not by_elements(whole) or y.type.size >= whole.type.size:
+        return None
+    index = places_of(y, whole.type.shape)
+    if index is None:
+        return None
+    nodes = for_one_reader(whole, uses)
+    return Less(index, nodes) if len(nodes) <= MANY or 2 * y.type.size <= whole.type.size else None
+
+
+def for_one_reader(whole: Node, uses: Any) -> list[Node]:
+    """An elementwise operation after those of its shape that are needed for it alone."""
+    nodes = [whole]
+    for node in nodes:
+        nodes += [i for i in node.inputs if i.type.shape == whole.type.shape and by_elements(i) and uses(i) == 1]
+    return nodes[::-1]
+
+
+def by_elements(node: Node) -> bool:
+    return node.op.kind == "elementwise" and not (node.op.multi or node.params or node.op.name == "power")
+
+
+def computed_less(y: Symbol, fact: Less) -> Any:
+    """The operations on parts of their operands."""
+    return computed_again(fact.nodes, lambda i, node: _operand(Symbol(i, y.builder), node, fact.places))
+
+
+def computed_again(nodes: list[Node], operand: Callable[[Node, Node], Any]) -> Any:
+    """What the last of the nodes computes, where each has others for the operands that are not among them."""
+    made: dict[Node, Any] = {}
+    for node in nodes:
+        made[node] = apply(node.op, tuple([made[i] if i in made else operand(i, node) for i in node.inputs]))
+    return made[nodes[-1]]
+
+
+def _of_product(y: Node, uses: Any) -> Places | None:
+    """What is read of a product of matrices, if nothing else of it is."""
+    whole = y.inputs[0]
+    if uses(whole) > 1 or y.type.size >= whole.type.size or any([i.type.ndim != 2 for i in whole.inputs]):
+        return None
+    return places_of(y, whole.type.shape)
+
+
+def multiplied_less(y: Symbol, fact: Places) -> Any:
+    """The rows of one matrix times the columns of the other."""
+    a, b = [Symbol(i, y.builder) for i in y.node.inputs[0].inputs]
+    return part(a, fact[:1]) @ part(b, (FULL_SLICE, fact[1]))
+
+
+def _operand(x: Symbol, whole: Node, index: Places) -> Any:
+    own = x.node.type.shape
+    first = whole.type.ndim - len(own)
+    sizes = whole.type.shape[first:]
+    return part(x, tuple([s if n == size else _of_one(s) for s, n, size in zip(index[first:], own, sizes)]))
+
+
+def _of_one(s: Slice | int) -> Slice | int:
+    """The place in what is spread out along an axis."""
+    return 0 if type(s) is int else FULL_SLICE
+
+
+# -- reading what was written -----------------------------------------------------------------------------------------
+class Overlap(NamedTuple):
+    """What a slice reads of a part among zeros: the slices of its values, and their place in what is read."""
+
+    values: Slices
+    place: Slices
+
+
+def _overlap(y: Node, uses: Any) -> Overlap | None:
+    written = y.inputs[0]
+    if written.op.name != "scatter" or uses(written) > 1:
+        return None
+    shape = written.type.shape
+    outside, inside = slices_of(written, shape), slices_of(y, shape)
+    if outside is None or inside is None:
+        return None
+    values, place = [], []
+    for a, b, n in zip(outside, inside, shape, strict=True):
+        put, read = range(n)[slice(*a)], range(n)[slice(*b)]
+        start, stop = max(put.start, read.start), min(put.stop, read.stop)
+        if start >= stop:
+            return None
+        values.append(_between(start - put.start, stop - put.start, len(put)))
+        place.append(_between(start - read.start, stop - read.start, len(read)))
+    return Overlap(tuple(values), tuple(place))
+
+
+def read_in_place(y: Symbol, fact: Overlap) -> Any:
+    values = part(Symbol(y.node.inputs[0].inputs[0], y.builder), fact.values)
+    place = without_rest(fact.place)
+    return apply(SCATTER, (values,), (("shape", y.shape), ("index", place))) if place else values
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+def _both_written(y: Node) -> Places | None:
+    """The place of a part of a part among zeros."""
+    inner, outside = y.inputs[0], places_of(y, y.type.shape)
+    inside = None if outside is None else places_of(inner, inner.type.shape)
+    return None if outside is None or inside is None else composed(outside, inside, y.type.shape)
+
+
+def written_once(y: Symbol, fact: Places) -> Any:
+    value = Symbol(y.node.inputs[0].inputs[0], y.builder)
+    return apply(SCATTER, (value,), (("shape", y.shape), ("index", without_rest(fact))))
+
+
+def _negative_part(y: Node, uses: Any) -> int | None:
+    """Which operand of a sum is a part with a sign among zeros, and not the only one of both that has one?"""
+    signs = [i.op.name == "scatter" and i.inputs[0].op.name == "negative" and uses(i) == 1 for i in y.inputs]
+    return signs.index(True) + 1 if sum(signs) == 1 else None  # counted from one: zero would be no
+
+
+def taken_away(y: Symbol, fact: int) -> Any:
+    rest, scatter = y.node.inputs[2 - fact], y.node.inputs[fact - 1]
+    values, *arrays = [Symbol(i, y.builder) for i in scatter.inputs]
+    bare = Symbol(values.node.inputs[0], y.builder)
+    return Symbol(rest, y.builder) - apply(SCATTER, (bare, *arrays), scatter.params)
+
+
+def _small_in_part(y: Node, uses: Any) -> tuple[int, ...] | None:
+    """Where in a product that is taken away at a place, and needed for that alone, a small factor is."""
+    part = y.inputs[1]
+    if part.op.name != "scatter" or len(part.inputs) > 1 or uses(part) > 1 or uses(part.inputs[0]) > 1:
+        return None
+    return small_factor(part.inputs[0], part.inputs[0], uses)
+
+
+def added_negative(y: Symbol, fact: tuple[int, ...]) -> Any:
+    rest, part = y.node.inputs
+    values = negated_at(Symbol(part.inputs[0], y.builder), fact)
+    return Symbol(rest, y.builder) + apply(SCATTER, (values,), part.params)
+
+
+# -- sums of parts ----------------------------------------------------------------------------------------------------
+Parts = list[tuple[bool, Node]]  # whether it is added, and what
+
+
+def _parts(node: Node, uses: Any) -> Parts:
+    """The scatters that a sum consists of, and a number to begin with; none when it has other summands."""
+    parts: Parts = []
+    while node.op.name in ("add", "subtract") and node.inputs[1].op.name == "scatter":
+        if node.role is None or uses(node) != 1:
+            return []
+        parts.append((node.op.name == "add", node.inputs[1]))
+        node = node.inputs[0]
+    parts.append((True, node))
+    return parts[::-1] if node.op.name == "scatter" or uniform_value(node) is not None else []
+
+
+def _ends_in_part(node: Node) -> bool:
+    """Is it a scatter, or does a sum of others end in one?"""
+    return node.op.name == "scatter" or (len(node.inputs) > 1 and node.inputs[1].op.name == "scatter")
+
+
+class Apart(NamedTuple):
+    """A sum of what is not scattered, with its sign, and parts."""
+
+    whole: Node
+    negative: bool
+    parts: Parts
+
+
+def _before_parts(y: Node, uses: Any) -> Apart | None:
+    """Is an array added after parts, which it could take up, or are they put together before they are added to it?"""
+    a, b = y.inputs
+    if b.op.name == "scatter" or not (_ends_in_part(a) or _ends_in_part(b)):
+        return None
+    sign = y.op.name == "add"
+    parts = [(added == sign, part) for added, part in _parts(b, uses)]
+    whole, negative = (a, False) if parts else (b, not sign)
+    parts = parts or _parts(a, uses)
+    if len(parts) < 2:  # one part alone: it is added in place, or taken from
+        return None
+    return Apart(whole, negative, parts) if a.type == b.type == y.type else None
+
+
+def parts_added(y: Symbol, fact: Apart) -> Any:
+    total: Any = Symbol(fact.whole, y.builder)
+    if fact.negative:
+        total = -total
+    for added, part in fact.parts:
+        total = total + Symbol(part, y.builder) if added else total - Symbol(part, y.builder)
+    return total
+
+
+SLICES = (
+    Rule("difference", Some("diff"), difference, lambda y: bool(y.type.size), kinds="fc"),
+    Rule("slice-of-slice", x[...][...], lambda x, fact: part(x, fact), _both_read, kinds="fciub"),
+    Rule(
+        "slice-of-elementwise",
+        Some("getitem"),
+        computed_less,
+        _less,
+        kinds="fciub",
+        changes="rounding",
+    ),
+    Rule(
+        "slice-of-product",
+        Some("getitem", of=("matmul",)),
+        multiplied_less,
+        _of_product,
+        changes="rounding",
+    ),
+    Rule("slice-of-part", Some("getitem", of=("scatter",)), read_in_place, _overlap, kinds="fc"),
+    Rule("part-of-part", Some("scatter", of=("scatter",)), written_once, _both_written, kinds="fc"),
+)
+
+PARTS = (
+    Rule(
+        "whole-before-parts",
+        Some("add", "subtract", of=("add", "subtract", "scatter")),
+        parts_added,
+        _before_parts,
+        only="cotangents",
+        kinds="fc",
+        changes="zeros",
+    ),
+    Rule(
+        "part-taken-away",
+        Some("add", of=("scatter",)),
+        taken_away,
+        _negative_part,
+        only="cotangents",
+        kinds="fc",
+        changes="zeros",
+    ),
+    Rule(
+        "product-taken-away",
+        Some("subtract", of=("scatter",)),
+        added_negative,
+        _small_in_part,
+        only="cotangents",
+        changes="zeros",
+    ),
+)

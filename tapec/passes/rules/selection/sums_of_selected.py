@@ -1,0 +1,153 @@
+"""Sums along axes in which some elements are selected: factors that are the same along the axes come after the sum.
+
+In `sum(where(c, a / s * t, 0), axis=0)`, with a number s for each column, as the gradients have that go through a
+selection and a normalisation: sums of `where(c, a, 0)` and `where(c, a * t, 0)` then serve scales, shifts, means and
+variances together. Where nothing is selected, and the sum zero, the factors do not count, whatever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import Node, get_op
+from tapec.ops import Symbol
+from tapec.passes.engine.node_facts import are_few, is_positive, is_zero, uniform_value
+from tapec.passes.engine.pattern import Some
+from tapec.passes.engine.rule import Rule
+from tapec.passes.engine.value_numbering import key_of
+from tapec.passes.zero_safety.may_be_nonfinite import may_be_wild
+from tapec.tuples import NamedTuple
+
+__all__ = ["CHOSEN_SUMS"]
+
+FAR = 4  # operations of a product that are looked at
+DEEP = 8  # operations that a factor is made of
+
+
+class Product(NamedTuple):
+    """What is selected: a sign, whole arrays, factors and divisors that are the same along the axes; and how many
+    operations on whole arrays nobody else needs.
+    """
+
+    sign: int
+    whole: tuple[Node, ...]
+    factors: tuple[Node, ...] = ()
+    divisors: tuple[Node, ...] = ()
+    spared: int = 0
+
+    def times(self, other: Product) -> Product:
+        a, b = self, other
+        factors, divisors = a.factors + b.factors, a.divisors + b.divisors
+        return Product(a.sign * b.sign, a.whole + b.whole, factors, divisors, a.spared + b.spared)
+
+
+def taken_apart(node: Node, axis: tuple[int, ...], uses: Callable[[Node], int], far: int = FAR) -> Product:
+    """A product of whole arrays, and of smaller ones that are the same along the axes."""
+    name, inputs, alone = node.op.name, node.inputs, uses(node) == 1
+    found = None
+    if far and name in ("multiply", "divide", "negative"):
+        rest = partial(taken_apart, axis=axis, uses=uses if alone else _shared, far=far - 1)
+        if name == "negative":
+            found = rest(inputs[0])
+            found = found._replace(sign=-found.sign)
+        elif inputs[0].type == node.type and _is_same_along(inputs[1], node, axis):
+            small = Product(1, (), inputs[1:]) if name == "multiply" else Product(1, (), (), inputs[1:])
+            found = rest(inputs[0]).times(small)
+        elif name == "multiply" and inputs[1].type == node.type and _is_same_along(inputs[0], node, axis):
+            found = rest(inputs[1]).times(Product(1, (), inputs[:1]))
+        elif name == "multiply" and inputs[0].type == inputs[1].type == node.type:
+            found = rest(inputs[0]).times(rest(inputs[1]))
+    return Product(1, (node,)) if found is None else found._replace(spared=found.spared + alone)
+
+
+def _shared(node: Node) -> int:
+    """What a value that others need is made of is needed, too."""
+    return 2
+
+
+def _is_same_along(small: Node, whole: Node, axis: tuple[int, ...]) -> bool:
+    t = small.type
+    own = (1,) * (whole.type.ndim - t.ndim) + t.shape
+    if t.dtype != whole.type.dtype and not t.weak:
+        return False
+    return are_few(t.size, whole.type.size) and all([own[k] == 1 for k in axis])
+
+
+def _product(y: Node, uses: Any) -> Product | None:
+    """What is selected, if something can come after the sum that is no mere number."""
+    selection, axis = y.inputs[0], y.param("axis")
+    if not is_zero(selection.inputs[2]) or selection.inputs[1].type != selection.type or not y.type.size:
+        return None
+    found = taken_apart(selection.inputs[1], axis, uses)
+    alone = uses(selection) == 1
+    found = found._replace(spared=found.spared + 1 if alone else 0)
+    return found if any([uniform_value(f) is None for f in (*found.factors, *found.divisors)]) else None
+
+
+def factors_last(y: Symbol, fact: Product) -> Any:
+    """The sum of the whole arrays, times the rest; not where that is more work."""
+    selection, builder = y.node.inputs[0], y.builder
+    if _work(selection, fact.whole, builder) > fact.spared:
+        return None
+    axis, keepdims = y.node.param("axis"), y.node.param("keepdims")
+    product: Any = Symbol(fact.whole[0], builder)
+    for node in fact.whole[1:]:
+        product = product * Symbol(node, builder)
+    condition = Symbol(selection.inputs[0], builder)
+    first: Any = np.sum(np.where(condition, product, 0), axis=axis, keepdims=keepdims)
+    total = first if fact.sign > 0 else -first
+    for op, nodes in ((np.multiply, fact.factors), (np.divide, fact.divisors)):
+        for node in nodes:
+            factor = _laid_out(Symbol(node, builder), y.node)
+            safe = _is_tame(node) and (op is np.multiply or is_positive(node))
+            safe = safe and selection.inputs[0].role is not None  # else the user's arrays may be infinite, too
+            total = op(total, factor if safe else np.where(first != 0, factor, 1))
+    return total
+
+
+def _work(selection: Node, whole: tuple[Node, ...], builder: Any) -> int:
+    """How many operations on whole arrays there are to be done, besides those that are done already."""
+    work, product = 0, whole[0]
+    for k, node in enumerate(whole[1:], start=1):
+        known = _known(builder, "multiply", (product, node))
+        if known is None:
+            return len(whole) - k + work + 1
+        product = known
+    return work + (_known(builder, "where", (selection.inputs[0], product, selection.inputs[2])) is None)
+
+
+def _known(builder: Any, name: str, inputs: tuple[Node, ...]) -> Node | None:
+    """What is there, and needed, already."""
+    known = builder.found(key_of(get_op(name), inputs, ()), builder.role)
+    return known if known is not None and builder.uses.of(known) else None
+
+
+def _laid_out(factor: Any, total: Node) -> Any:
+    """A factor beside the sum, which may have fewer axes than what is added up."""
+    if total.param("keepdims") or not factor.ndim:
+        return factor
+    own = (1,) * (total.inputs[0].type.ndim - factor.ndim) + factor.shape
+    return np.reshape(factor, [n for k, n in enumerate(own) if k not in total.param("axis")])
+
+
+def _is_tame(node: Node, deep: int = DEEP) -> bool:
+    """Is it a number where the user's arrays are?"""
+    if may_be_wild(node, ()) or not deep:
+        return False
+    return all([_is_tame(i, deep - 1) for i in node.inputs])
+
+
+CHOSEN_SUMS = (
+    Rule(
+        "factors-after-chosen-sum",
+        Some("sum", of=("where",)),
+        factors_last,
+        _product,
+        only="cotangents",
+        changes="zeros",
+    ),
+)

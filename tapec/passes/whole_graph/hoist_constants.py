@@ -1,0 +1,128 @@
+"""A number that all products of one value are multiplied by multiplies the value itself.
+
+    2.0 * (g * x), 2.0 * (g * y), 2.0 * (g * z)         h = 2.0 * g;  h * x, h * y, h * z
+
+So come the gradients of sums of squares, `x * x + y * y + z * z`. Where `g` is a number times something already, the
+two numbers become one. Only among cotangents, where the order of factors is free.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+from tapec.ir import CONSTANT, Builder, Graph, Node, prune
+from tapec.ops import Symbol
+from tapec.passes.engine.node_facts import uniform_value
+from tapec.passes.engine.use_counts import Uses
+from tapec.passes.engine.value_numbering import heads
+from tapec.passes.rules.arithmetic.common_factors import number_and_rest
+from tapec.passes.rules.arithmetic.constant_scales import is_mild
+from tapec.passes.whole_graph.lazy import is_multiple
+from tapec.tuples import NamedTuple
+
+__all__ = ["shared_multiples"]
+
+FACTORED = {"multiply", "divide"}
+
+
+class Multiple(NamedTuple):
+    """`product * number`, where nobody else reads the product."""
+
+    whole: Node
+    product: Node
+    number: float
+
+
+def shared_multiples(graph: Graph) -> Graph:
+    """Multiply a value, rather than each of its products, by one number."""
+    groups = by_factor(multiples(graph))
+    if not groups:
+        return graph
+    uses = Uses(graph)
+    found: dict[Node, list[Multiple]] = {}
+    taken: set[Node] = set()  # each product counts once
+    for factor, group in groups:
+        if read_alone(factor, group, uses) and taken.isdisjoint([m.whole for m in group]):
+            found[factor] = group
+            taken.update([m.whole for m in group])
+    return prune(Gathering(graph, found).run()) if found else graph
+
+
+def multiples(graph: Graph) -> list[Multiple]:
+    """The products and quotients among cotangents that are multiplied by numbers, in order."""
+    places = [at for head, at in heads(graph).items() if is_multiple(head)]
+    found = [multiple_of(graph.nodes[k]) for k in sorted(chain.from_iterable(places))]
+    return [m for m in found if m is not None]
+
+
+def multiple_of(node: Node) -> Multiple | None:
+    """A product or quotient among cotangents, times a Python number."""
+    product, k = node.inputs
+    if product.op is CONSTANT:
+        product, k = k, product
+    if product.op.name not in FACTORED or product.role is None or product.type != node.type:
+        return None
+    number: Any = uniform_value(k) if k.type.weak else None
+    if type(number) not in (int, float) or not is_mild(node, number):
+        return None
+    return Multiple(node, product, float(number))
+
+
+def by_factor(found: list[Multiple]) -> list[tuple[Node, list[Multiple]]]:
+    """The values that are read in several such products by one number."""
+    groups: dict[tuple[Node, float], list[Multiple]] = {}
+    for m in found:
+        for factor in factors_of(m.product):
+            groups.setdefault((factor, m.number), []).append(m)
+    return [(factor, group) for (factor, _), group in groups.items() if len(group) > 1]
+
+
+def read_alone(factor: Node, group: list[Multiple], uses: Uses) -> bool:
+    """Does nobody else read the factor, or one of the products?"""
+    return uses.of(factor) == len(group) and all([uses.of(m.product) == 1 for m in group])
+
+
+def factors_of(product: Node) -> list[Node]:
+    """What may be multiplied in its place: cotangents as large as it is."""
+    a, b = product.inputs
+    candidates = () if a is b else (a, b) if product.op.name == "multiply" else (a,)
+    return [f for f in candidates if f.role is not None and f.type == product.type and uniform_value(f) is None]
+
+
+class Gathering(Builder):
+    """One walk over the graph, which is made anew with the multiplied values."""
+
+    def __init__(self, graph: Graph, found: dict[Node, list[Multiple]]):
+        super().__init__()
+        self.start = graph
+        self.numbers = {factor: group[0].number for factor, group in found.items()}
+        self.products = {m.whole: m.product for group in found.values() for m in group}
+        self.new: dict[Node, Node] = {}
+
+    def run(self) -> Graph:
+        new, graph = self.new, self.start
+        for node in graph.nodes:
+            if node.op is CONSTANT:
+                new[node] = self.add(node)
+                continue
+            made = self.products.get(node, node)
+            inputs = tuple([new.get(i, i) for i in made.inputs])
+            if inputs != node.inputs:
+                made = Node(made.op, inputs, made.params, node.type, node.origin, node.name, node.role)
+            new[node] = self.append(made) if node not in self.numbers else self.times(made, self.numbers[node])
+        return Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name)
+
+    def times(self, node: Node, number: float) -> Node:
+        """A value times a number, in one operation where it is a number times something itself."""
+        self.origin, self.role = node.origin, node.role
+        known: Any = None
+        rest = node
+        if node.op.name == "multiply":
+            known, rest = number_and_rest(node)
+        if rest.type == node.type and type(known) in (int, float) and is_mild(node, known):
+            number *= known
+        else:
+            rest = self.append(node)
+        product: Any = Symbol(rest, self) * number
+        return product.node

@@ -1,0 +1,116 @@
+"""What may be infinite or nan though all that it is made of are numbers: quotients, powers, logarithms and the like."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import CONSTANT, Node
+from tapec.passes.engine.node_facts import is_nonnegative, is_positive, uniform_value
+
+__all__ = ["may_be_wild"]
+
+# Elementwise ops that make numbers of numbers (as long as these are not as large as dtypes go).
+_TAME = frozenset(
+    ["add", "subtract", "multiply", "negative", "positive", "square", "conjugate", "real", "imag", "angle"]
+    + ["absolute", "fabs", "sign", "copysign", "heaviside", "sin", "cos", "tanh", "sinc", "arctan", "arctan2"]
+    + ["arcsinh", "hypot", "cbrt", "deg2rad", "radians", "rad2deg", "degrees", "sigmoid", "relu", "relu6"]
+    + ["maximum", "minimum", "fmax", "fmin", "clip", "where", "choose", "nan_to_num", "logaddexp", "logaddexp2"]
+    + ["floor", "ceil", "rint", "trunc", "round", "modf", "stop_gradient"]
+    + ["greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "isnan", "isinf", "isfinite", "signbit"]
+    + ["logical_and", "logical_or", "logical_xor", "logical_not", "invert", "bitwise_and", "bitwise_or", "bitwise_xor"]
+    + ["left_shift", "right_shift", "bitwise_count", "gcd", "lcm"]
+)
+
+
+def may_be_wild(node: Node, wild: Collection[Node]) -> bool:
+    """May it be, when these of its operands may? What LAPACK makes is all nan then, or no result at all."""
+    op = node.op
+    if op.kind == "linalg" or _is_logistic(node, wild):
+        return False
+    for i in node.inputs:
+        if i in wild:
+            return True
+    if op.kind == "elementwise":
+        return op.name not in _TAME and _MAKES.get(op.name, _always)(node)
+    return op is CONSTANT and not _is_finite(node.value)
+
+
+def _is_logistic(node: Node, wild: Collection[Node]) -> bool:
+    """Is it `1 / (1 + np.exp(x))`, which is zero where the exponential is infinite?"""
+    if node.op.name not in ("divide", "reciprocal"):
+        return False
+    below = node.inputs[-1]
+    if below.op.name != "add" or (node.op.name == "divide" and not _is_number(node.inputs[0])):
+        return False
+    for number, power in (below.inputs, below.inputs[::-1]):
+        if power.op.name in ("exp", "exp2") and power.inputs[0] not in wild and _is_number(number):
+            return is_positive(number)
+    return False
+
+
+def _is_number(node: Node) -> bool:
+    k = uniform_value(node)
+    return type(k) in (int, float) and math.isfinite(k)
+
+
+def _always(node: Node) -> bool:
+    return True
+
+
+def _is_finite(value: Any) -> bool:
+    return np.asarray(value).dtype.kind not in "fc" or bool(np.isfinite(value).all())
+
+
+def _divides(k: int) -> Callable[[Node], bool]:
+    def makes(node: Node) -> bool:
+        number = uniform_value(node.inputs[k])
+        return not is_positive(node.inputs[k]) if number is None else number == 0
+
+    return makes
+
+
+def _power(node: Node) -> bool:
+    base, exponent = node.inputs
+    n = uniform_value(exponent)
+    if n is None or type(n) is complex:
+        return not is_positive(base)
+    return not is_positive(base) and (not 0 <= n < math.inf or (n % 1 != 0 and not is_nonnegative(base)))
+
+
+def _root(node: Node) -> bool:
+    return not is_nonnegative(node.inputs[0])
+
+
+def _logarithm(node: Node) -> bool:
+    return not is_positive(node.inputs[0])
+
+
+def _exponential(node: Node) -> bool:
+    """Not where it is of nothing above zero, or the maximum was taken away."""
+    x = node.inputs[0]
+    if x.op.name == "clip" and uniform_value(x.inputs[2]) == 0:
+        return False
+    if x.op.name != "subtract":
+        return True
+    top = x.inputs[1]
+    while top.op.name in ("reshape", "broadcast_to", "stop_gradient"):
+        top = top.inputs[0]
+    return top.op.name != "max" or top.inputs[0] is not x.inputs[0]
+
+
+_MAKES: dict[str, Callable[[Node], bool]] = {
+    "divide": _divides(1),
+    "reciprocal": _divides(0),
+    "remainder": _divides(1),
+    "fmod": _divides(1),
+    "power": _power,
+    "float_power": _power,
+    "sqrt": _root,
+    "exp": _exponential,
+    "exp2": _exponential,
+    **dict.fromkeys(["log", "log2", "log10"], _logarithm),
+}
