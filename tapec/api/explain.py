@@ -7,7 +7,7 @@ from types import CodeType
 from typing import Any
 
 from tapec.autodiff.unconnected import ancestors, dead_ends
-from tapec.codegen.cost import Cost, cost_text
+from tapec.codegen.schedule.emitted_cost import Cost, cost_text
 from tapec.ir import CONSTANT, Graph, Node, is_literal
 from tapec.ir.source_location import place_of
 from tapec.trace.paths import Guard, TracedPath

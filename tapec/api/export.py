@@ -18,7 +18,7 @@ import tapec
 from tapec.api.roads import Out
 from tapec.api.signature import value_of
 from tapec.codegen import compile_graph
-from tapec.codegen.helpers import helper_text
+from tapec.codegen.runtime_helpers import helper_text
 from tapec.errors import TapecError, at_user_line
 from tapec.ir.types import NUMBERS, Type
 from tapec.ops.core.op_helpers import spelled

@@ -20,7 +20,7 @@ class GraphFunction:
     """
 
     def __init__(self, graph: Graph):
-        from tapec.codegen.names import Names, identifier
+        from tapec.codegen.common.naming import Names, identifier
 
         self.graph = graph
         self.__name__, self.__doc__ = graph.name, None

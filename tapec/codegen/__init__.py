@@ -16,7 +16,7 @@ Must not be imported here: runtime, trace, api.
   cost          what all of it will need
 """
 
-from tapec.codegen.cost import Cost
 from tapec.codegen.emit import Compiled, compile_graph
+from tapec.codegen.schedule.emitted_cost import Cost
 
 __all__ = ["Compiled", "Cost", "compile_graph"]

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tapec.codegen.constants import is_eye, is_range
+from tapec.codegen.common.module_constants import is_eye, is_range
 
 __all__ = ["Damaged", "described", "packed", "unpacked"]
 

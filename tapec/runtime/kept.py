@@ -10,7 +10,7 @@ import time
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from tapec.codegen.branches import leaves_of
+from tapec.codegen.branches.decision_tree_code import leaves_of
 from tapec.codegen.emit import WATCHERS, facts
 from tapec.config import settings
 from tapec.ir.decision_tree import Branch, Tree

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen import Compiled
-from tapec.codegen.checks import finite
-from tapec.codegen.cost import Cost
-from tapec.codegen.helpers import HELPERS
-from tapec.codegen.load import Space
+from tapec.codegen.common.loader import Space
+from tapec.codegen.numpy.nan_checks import finite
+from tapec.codegen.runtime_helpers import HELPERS
+from tapec.codegen.schedule.emitted_cost import Cost
 from tapec.ir import Graph, get_op
 
 __all__ = ["Loaded", "helper_words", "origin_table"]

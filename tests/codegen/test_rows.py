@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from tapec.codegen import blocks, large, plan
+from tapec.codegen.numpy.blocks import block_loops as blocks
+from tapec.codegen.numpy.blocks import large_programs
+from tapec.codegen.schedule import inlining
 from tests.codegen.kit import check, gradient_of
 from tests.properties import block_loops
 
@@ -47,9 +49,9 @@ def program(rng):
 @pytest.mark.parametrize("in_blocks", [False, True])
 @pytest.mark.parametrize("shape", [(40, 30), (64, 64)])
 def test_drawn_programs(big, in_blocks, shape, monkeypatch):
-    monkeypatch.setattr(plan, "BIG", big)
+    monkeypatch.setattr(inlining, "BIG", big)
     if in_blocks:
-        monkeypatch.setattr(large, "LARGE", 256)
+        monkeypatch.setattr(large_programs, "LARGE", 256)
         monkeypatch.setattr(blocks, "CACHE", 1 << 13)
         monkeypatch.setattr(blocks, "ENOUGH", 1 << 9)
     for seed in range(25):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen.helpers import HELPERS
+from tapec.codegen.runtime_helpers import HELPERS
 from tapec.ir import Graph, parse
 from tapec.runtime import disk, entry, key
 from tapec.runtime.build import Build

@@ -1,0 +1,1 @@
+"""Decision trees of a function's paths as `if` statements."""

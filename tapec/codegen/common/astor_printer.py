@@ -1,0 +1,77 @@
+"""Syntax trees to text. The only module that knows astor, and only when somebody looks."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from functools import cache
+from typing import Any
+
+from tapec.codegen.common.ast_nodes import KINDS
+from tapec.codegen.common.statements import LIMIT
+
+__all__ = ["to_text", "wrapped"]
+
+
+def to_text(tree: Any) -> str:
+    """One simple statement or expression on one line."""
+    try:
+        return _with_astor(tree)
+    except Exception:  # whatever astor does not know, the interpreter's own printer does
+        return ast.unparse(tree)
+
+
+def _with_astor(tree: Any) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # astor asks for node classes that 3.12 deprecates
+        text = _printer()(tree, pretty_source="".join).rstrip("\n")
+    if "\n" in text:
+        raise ValueError("not one line")
+    return text[1:-1] if isinstance(tree, ast.expr) and _parenthesised(text) else text
+
+
+@cache
+def _printer() -> Any:
+    """astor's, which looks up the binding strength of a node by its very class."""
+    import astor
+    from astor.op_util import precedence_data
+
+    for kind in KINDS:
+        if kind.__base__ in precedence_data:
+            precedence_data[kind] = precedence_data[kind.__base__]
+    return astor.to_source
+
+
+def _parenthesised(text: str) -> bool:
+    """Do the first and the last character belong together?"""
+    if not (text.startswith("(") and text.endswith(")")):
+        return False
+    depth = 0
+    for k, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if depth == 0:
+            return k == len(text) - 1
+    return False
+
+
+def wrapped(text: str, indent: int) -> list[str]:
+    """A long line in several, broken after commas inside brackets; the first without its indentation."""
+    lines: list[str] = []
+    room = LIMIT - indent
+    start, depth, last_comma = 0, 0, -1
+    quote = ""
+    for k, c in enumerate(text):
+        if quote:
+            quote = "" if c == quote else quote
+            continue
+        if c in "'\"":
+            quote = c
+        depth += (c in "([{") - (c in ")]}")
+        if k - start >= room and last_comma > start:
+            lines.append(text[start : last_comma + 1])
+            start = last_comma + 2
+            room = LIMIT - indent - 4
+        if c == "," and depth > 0:
+            last_comma = k
+    lines.append(text[start:])
+    return lines

@@ -1,0 +1,83 @@
+"""What a block of code is lowered from, besides nodes; and what nodes of emission's own ops run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tapec.ir import CONSTANT, ITEM, Graph, Node, Op
+from tapec.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from tapec.codegen.schedule.inlining import Plan
+
+__all__ = [
+    "UNKNOWN",
+    "AddInto",
+    "AddUp",
+    "Fork",
+    "LOOP",
+    "Repeat",
+    "Results",
+    "items_of_path",
+    "no_run",
+]
+
+
+class Results(NamedTuple):
+    """The path ends here with these values; with None when the path is not known."""
+
+    nodes: tuple[Node, ...] | None
+    leaves: tuple[Node, ...]
+
+
+UNKNOWN = Results(None, ())
+
+
+class Fork(NamedTuple):
+    """When `test` is (or, negated, is not) `value`, these items run, and the path ends in them."""
+
+    test: Node
+    value: Any
+    negated: bool
+    items: list[Any]
+    leaves: tuple[Node, ...]
+
+
+class Repeat(NamedTuple):
+    """A loop over the steps of a program."""
+
+    block: Any
+    leaves: tuple[Node, ...]
+
+
+class AddUp(NamedTuple):
+    """`target += value`, in a loop; or, to be added up later, `target = value`."""
+
+    node: Node
+    target: str
+    later: bool
+    leaves: tuple[Node, ...]
+
+
+class AddInto(NamedTuple):
+    """`target += value`, or `target -= value`, for a target that is a part of an array."""
+
+    node: Node
+    target: str
+    op: str
+    leaves: tuple[Node, ...]
+
+
+def no_run(*values: Any, **params: Any) -> Any:
+    """What an op that only emission makes has in place of a computation and a type rule."""
+    raise TypeError("this operation runs in generated code alone")
+
+
+LOOP = Op(name="block loop", run=no_run, rule=no_run, kind="block loop", multi=True)  # over blocks of rows
+
+
+def items_of_path(graph: Graph, plan: Plan) -> list[Any]:
+    """The items of a function without tests, in order."""
+    results = Results(graph.outputs, plan.nest_results(graph.outputs))
+    items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
+    return [*items, results]

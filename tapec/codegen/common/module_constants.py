@@ -1,0 +1,58 @@
+"""Constants of generated modules: what they are called, and how the source describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tapec.codegen.common.naming import Names, identifier
+from tapec.ir import CONSTANT, Node, is_literal
+
+__all__ = ["describe", "is_eye", "is_range", "name_constants"]
+
+SHORT = 8  # elements that are written out
+SQUARE = 1 << 11  # rows up to which a matrix is looked at
+
+
+def name_constants(nodes: Iterable[Node], names: Names, called: dict[Node, str]) -> dict[str, Any]:
+    """Arrays in the program become named constants of the module; numbers are written where they are used."""
+    constants = {}
+    for node in nodes:
+        if node.op is CONSTANT and not is_literal(node):
+            wish = identifier(node.name) if node.name else _letter(node.value)
+            called[node] = fixed = names.fix(wish)
+            constants[fixed] = node.value
+    return constants
+
+
+def _letter(value: Any) -> str:
+    return "eye" if is_eye(value) else "rows" if is_range(value) else "c"
+
+
+def describe(name: str, value: Any) -> str:
+    """`c = np.array([1.0, 2.0])`, `rows = np.arange(100)`, or what kind of array it is."""
+    x = np.asarray(value)
+    if is_eye(x):
+        return f"{name} = np.eye({len(x)})"
+    if is_range(x):
+        return f"{name} = np.arange({len(x)})"
+    if x.size <= SHORT:
+        text = " ".join(np.array2string(x, separator=", ", threshold=SHORT + 1).split())
+        return f"{name} = np.array({text})" if x.ndim else f"{name} = np.{x.dtype.name}({x.item()!r})"
+    return f"{name}: an array of {x.dtype.name}[{', '.join(map(str, x.shape))}]"
+
+
+def is_eye(x: Any) -> bool:
+    """Is it `np.eye(n)`?"""
+    if x.ndim != 2 or x.shape[0] != x.shape[1] or not 1 < len(x) <= SQUARE or x.dtype != float:
+        return False
+    return bool(np.count_nonzero(x) == len(x) and (x.diagonal() == 1.0).all())
+
+
+def is_range(x: Any) -> bool:
+    """Is it `np.arange(n)`, of some type of integers?"""
+    if x.ndim != 1 or x.size < 2 or x.dtype.kind not in "iu" or x[0] != 0 or x[-1] != x.size - 1:
+        return False
+    return bool((x == np.arange(x.size)).all())

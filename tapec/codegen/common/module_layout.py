@@ -1,0 +1,160 @@
+"""A generated module: functions laid out on lines, as `ast` at once and as text when somebody looks.
+
+The line numbers of the syntax tree are those of the text: a simple statement takes one line, and one that may be too
+wide is printed at once, to see how many it takes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tapec.codegen.common.ast_nodes import placed_ast
+from tapec.codegen.common.expressions import to_ast
+from tapec.codegen.common.module_constants import describe
+from tapec.codegen.common.statements import (
+    LIMIT,
+    SIMPLE,
+    Def,
+    For,
+    If,
+    Statement,
+    Try,
+    With,
+    def_ast,
+    line_width,
+    statement_ast,
+    target_ast,
+    try_ast,
+    with_ast,
+)
+from tapec.codegen.schedule.emitted_cost import Cost, cost_text
+from tapec.tuples import NamedTuple
+
+__all__ = ["Function", "Layout"]
+
+
+class Function(NamedTuple):
+    """A function before it is laid out. `ceded` are the parameters that it may write over."""
+
+    name: str
+    params: tuple[str, ...]
+    body: list[Statement]
+    constants: Mapping[str, Any] = {}
+    cost: Cost = Cost(0, 0, 0)
+    ceded: tuple[str, ...] = ()
+
+
+class Line(NamedTuple):
+    """One statement as laid out; `text` when it had to be printed already."""
+
+    indent: int
+    tree: Any
+    origin: Any
+    note: str
+    text: tuple[str, ...]
+
+
+class Layout:
+    """Lines in order; `cost` is that of the first function."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.next = 1
+        self.cost = Cost(0, 0, 0)
+
+    def add(self, function: Function) -> ast.FunctionDef:
+        """Lay out a function after what is there; gives its syntax tree."""
+        if self.lines:
+            self._text(0, ("", ""))
+        else:
+            self.cost = function.cost
+            self._text(0, (f"# {cost_text(function.cost)}",))
+        if function.ceded:
+            them = "it" if len(function.ceded) == 1 else "them"
+            self._text(0, (f"# may write over {', '.join(function.ceded)}: nobody else needs {them}",))
+        for name, value in function.constants.items():
+            self._text(0, (f"# {describe(name, value)}",))
+        line = self.next
+        self._text(0, tuple(signature(function.name, function.params)))
+        body = self._block(function.body, 4)
+        return def_ast(function.name, function.params, body, line)
+
+    def _text(self, indent: int, text: tuple[str, ...]) -> None:
+        self.lines.append(Line(indent, None, None, "", text))
+        self.next += len(text)
+
+    def _block(self, statements: list[Statement], indent: int) -> list[Any]:
+        trees: list[Any] = []
+        for s in statements:
+            line = self.next
+            if type(s) in SIMPLE:
+                tree = statement_ast(s, line)
+                trees.append(tree)
+                text = printed(tree, indent) if line_width(s) + indent > LIMIT else ()
+                self.lines.append(Line(indent, tree, s.origin, s.note, text))
+                self.next += len(text) or 1
+            elif type(s) is If:
+                test = to_ast(s.test, line)
+                self.lines.append(Line(indent, ast.If(test, [], []), s.origin, s.note, ()))
+                self.next += 1
+                body = self._block(s.body, indent + 4)
+                trees.append(placed_ast(ast.If, line, test=test, body=body, orelse=[]))
+            elif type(s) is Def:
+                self.lines.append(Line(indent, None, s.origin, s.note, tuple(signature(s.name, s.params))))
+                self.next += len(self.lines[-1].text)
+                trees.append(def_ast(s.name, s.params, self._block(s.body, indent + 4), line))
+            elif type(s) is Try:
+                self._text(indent, ("try:",))
+                body = self._block(s.body, indent + 4)
+                errors = self.next
+                self._text(indent, (f"except ({', '.join(s.errors)}):",))
+                handler = self._block(s.handler, indent + 4)
+                trees.append(try_ast(body, s.errors, handler, line, errors))
+            elif type(s) is With:
+                value = to_ast(s.value, line)
+                self.lines.append(Line(indent, ast.With([ast.withitem(value)], []), s.origin, s.note, ()))
+                self.next += 1
+                trees.append(with_ast(value, self._block(s.body, indent + 4), line))
+            else:
+                assert type(s) is For
+                values = to_ast(s.values, line)
+                target = target_ast(s.target, line, len(s.target))
+                self.lines.append(Line(indent, ast.For(target, values, [], []), s.origin, s.note, ()))
+                self.next += 1
+                body = self._block(s.body, indent + 4)
+                trees.append(placed_ast(ast.For, line, target=target, iter=values, body=body, orelse=[]))
+        return trees
+
+    def origins(self) -> list[tuple[int, Any]]:
+        """The first line of each statement, and where the user wrote it."""
+        found = []
+        line = 1
+        for entry in self.lines:
+            found.append((line, entry.origin))
+            line += len(entry.text) or 1
+        return found
+
+    def text(self) -> str:
+        """The source, with the user's lines beside it."""
+        from tapec.codegen.common.source_text import page_of  # most functions run, and nobody looks
+
+        return page_of(self.lines)
+
+
+def signature(name: str, params: Sequence[str]) -> list[str]:
+    """`def f(a, b):`, on several lines when it is long."""
+    text = f"def {name}({', '.join(params)}):"
+    if len(text) <= LIMIT:
+        return [text]
+    from tapec.codegen.common.astor_printer import wrapped
+
+    return wrapped(text, 0)
+
+
+def printed(tree: Any, indent: int) -> tuple[str, ...]:
+    """A statement that may be wider than a line, on several."""
+    from tapec.codegen.common.astor_printer import to_text, wrapped  # few statements are
+
+    return tuple(wrapped(to_text(tree), indent))

@@ -1,0 +1,167 @@
+"""Names: the user's own where they are known, short and regular ones elsewhere; the same in every run."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from bisect import insort
+from collections.abc import Iterable
+from functools import lru_cache
+
+from tapec.codegen.runtime_helpers import HELPERS
+from tapec.ir import Graph, Node
+from tapec.ir.source_location import variable_for
+
+__all__ = ["Names", "generic_name", "identifier", "name_inputs", "wished_name"]
+
+RESERVED = frozenset({*keyword.kwlist, "np", "math", "scipy", "_", "finite", *HELPERS})
+SHADOWED = frozenset({*dir(builtins)})  # legal, and the user may write them; never chosen unasked
+
+# how an expert would call an intermediate result
+LETTERS = {
+    "exp": "e",
+    "log": "l",
+    "log1p": "l",
+    "sum": "s",
+    "sum of products": "s",
+    "row numbers": "rows",
+    "mean": "m",
+    "max": "m",
+    "min": "m",
+    "matmul": "z",
+    "cholesky": "L",
+    "inv": "inverse",
+    "inv_lower": "inverse",
+    "full": "g",
+    "scatter": "g",
+    "sqrt": "r",
+    "getitem": "v",
+    "elements at places": "v",
+    "places in a row": "places",
+    "transpose": "v",
+    "reshape": "v",
+    "argmax": "i",
+    "argmin": "i",
+    "nanargmax": "i",
+    "nanargmin": "i",
+    "nonzero": "i",
+    "repeated places": "i",
+    "stack": "v",
+    "concatenate": "v",
+}
+
+
+@lru_cache(maxsize=4096)
+def identifier(text: str) -> str:
+    """The nearest legal variable name."""
+    name = re.sub(r"\W+", "_", text).strip("_") or "x"
+    if name[0].isdigit():
+        name = f"v{name}"
+    return f"{name}_" if name in RESERVED or name in SHADOWED else name
+
+
+def wished_name(node: Node) -> str | None:
+    """The name a value ought to have: given to it, or of the variable that the user stored it in."""
+    if node.name is not None:
+        return node.name
+    return variable_for(node) if node.role is None else None
+
+
+def generic_name(node: Node) -> str:
+    """A letter for what the operation makes."""
+    kind = "g" if node.role is not None and node.op.kind != "creation" else "t"
+    return LETTERS.get(node.op.name, kind)
+
+
+class Names:
+    """Which names are in use. A name is free again when what it stood for is dead.
+
+    `count` is how many numbered names a stem has had, `freed` has those numbers that are free again, as negatives in
+    order: the least is the last. `ever` has all names that have been in use, where somebody wants to know.
+    """
+
+    __slots__ = ("count", "ever", "fixed", "freed", "taken")
+
+    def __init__(self, fixed: Iterable[str] = ()):
+        self.fixed: set[str] = set(fixed) | RESERVED
+        self.taken: dict[str, tuple[str, int]] = {}
+        self.count: dict[str, int] = {}
+        self.ever: set[str] | None = None
+        self.freed: dict[str, list[int]] = {}
+
+    def fix(self, wish: str) -> str:
+        """A name for the whole module: a constant, a helper."""
+        name = self.take(wish)
+        self.fixed.add(name)
+        return name
+
+    def mark(self) -> tuple[set[str], set[str]]:
+        """From here on remember what has been in use; gives what is in use now."""
+        self.ever = set()
+        return set(self.taken), set(self.fixed)
+
+    def back_to(self, mark: tuple[set[str], set[str]], keep: set[str]) -> None:
+        """Free all names taken since the mark but these."""
+        taken, self.fixed = mark
+        self.ever = None
+        for name in [n for n in self.taken if n not in taken and n not in keep]:
+            self.release(name)
+
+    def take_new(self, wish: str) -> str:
+        """A name that has never been in use, and will be in use for ever."""
+        assert self.ever is not None
+        tried = [self._free(wish)]
+        while tried[-1] in self.ever:
+            tried.append(self._free(wish))
+        for name in tried[:-1]:
+            self.release(name)
+        self.ever.add(tried[-1])
+        self.fixed.add(tried[-1])
+        return tried[-1]
+
+    def take(self, wish: str) -> str:
+        """The wished name, or the first of `name2`, `name3`, ... that is free."""
+        name = self._free(wish)
+        if self.ever is not None:
+            self.ever.add(name)
+        return name
+
+    def _free(self, wish: str) -> str:
+        if wish not in self.taken and wish not in self.fixed:
+            self.taken[wish] = (wish, 0)
+            return wish
+        stem = f"{wish}_" if wish[-1].isdigit() else wish
+        freed = self.freed.get(stem)
+        while True:
+            if freed:
+                k = -freed.pop()
+            else:
+                k = self.count.get(stem, 1) + 1
+                self.count[stem] = k
+            name = f"{stem}{k}"
+            if name not in self.taken and name not in self.fixed:
+                self.taken[name] = (stem, k)
+                return name
+
+    def release(self, name: str) -> None:
+        """What the name stood for is dead."""
+        stem, k = self.taken.pop(name, (name, 0))
+        if k:
+            insort(self.freed.setdefault(stem, []), -k)
+
+    def branch(self) -> Names:
+        """The same state, for a part of the program that ends by itself."""
+        copy = Names(self.fixed)
+        copy.taken = dict(self.taken)
+        copy.count = dict(self.count)
+        copy.freed = {stem: list(numbers) for stem, numbers in self.freed.items()}
+        return copy
+
+
+def name_inputs(graph: Graph, names: Names) -> dict[Node, str]:
+    """Inputs keep their names; a recorded value is called as the user called it. Others come after these."""
+    wishes = {node: variable_for(node) or node.name for node in graph.inputs}
+    called = {node: names.take(identifier(wish)) for node, wish in wishes.items() if wish}
+    called |= {node: names.take("x" if node.origin is None else "t") for node, wish in wishes.items() if not wish}
+    return {node: called[node] for node in graph.inputs}

@@ -1,0 +1,82 @@
+"""A generated module as text: its lines, and the user's beside them. It is made when somebody looks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tapec.codegen.common.astor_printer import to_text
+from tapec.codegen.common.statements import LIMIT
+from tapec.ir.source_location import Place, line_of, place_of
+
+if TYPE_CHECKING:
+    from tapec.codegen.common.module_layout import Line
+
+__all__ = ["page_of"]
+
+COMMENT_COLUMN = 44  # where comments stand, when the lines are short enough
+WIDEST_COMMENT, LEAST_COMMENT = 72, 32
+
+
+def page_of(lines: Sequence[Line]) -> str:
+    """The source, with the user's lines beside it."""
+    rows: list[tuple[str, str]] = []
+    comments = group_comments(lines)
+    for line, comment in zip(lines, comments, strict=True):
+        texts = line.text or (header(line.tree),)
+        pad = " " * line.indent
+        rows.append((pad + texts[0] if texts[0] else "", comment))
+        rows.extend((f"{pad}    {t}" if t else "", "") for t in texts[1:])
+    widest = max((len(t) for t, c in rows if c and len(t) < COMMENT_COLUMN), default=0)
+    return "".join([f"{_beside(t.ljust(widest), c)}\n" if c else f"{t}\n" for t, c in rows])
+
+
+def _beside(line: str, comment: str) -> str:
+    """A line with its comment, shortened when the two are too long together."""
+    room = max(LEAST_COMMENT, LIMIT - len(line))
+    return f"{line}  # {comment if len(comment) <= room else comment[: room - 4] + ' ...'}"
+
+
+def header(tree: Any) -> str:
+    """The text of a simple statement, or the first line of one with a body."""
+    if isinstance(tree, ast.If):
+        return f"if {to_text(tree.test)}:"
+    if isinstance(tree, ast.With):
+        return f"with {to_text(tree.items[0].context_expr)}:"
+    if isinstance(tree, ast.For):
+        return f"for {to_text(tree.target)} in {to_text(tree.iter)}:"
+    return to_text(tree)
+
+
+def group_comments(lines: Sequence[Line]) -> list[str]:
+    """What stands beside each line: the user's line once for each run of lines that come from it, and our own notes."""
+    comments = [line.note for line in lines]
+    start = 0
+    while start < len(lines):
+        origin = lines[start].origin
+        if origin is None:
+            start += 1
+            continue
+        end = start + 1
+        while end < len(lines) and _same_line(lines[end].origin, origin):
+            if isinstance(lines[end - 1].tree, ast.Return):
+                break  # what comes next is another path
+            end += 1
+        places = [place_of(lines[k].origin) for k in range(start, end)]
+        own = f"{user_comment(max(places, key=lambda p: len(p.text)))}"
+        comments[start] = f"{own}  {comments[start]}".rstrip()
+        start = end
+    return comments
+
+
+def _same_line(a: Any, b: Any) -> bool:
+    return a is not None and a[0] is b[0] and (a[1] == b[1] or line_of(a) == line_of(b))
+
+
+def user_comment(place: Place) -> str:
+    """`model.py:7   np.tanh(x @ w)`."""
+    text = place.text
+    if len(text) > WIDEST_COMMENT:
+        text = text[: WIDEST_COMMENT - 4] + " ..."
+    return f"{place.short}   {text}" if text else place.short

@@ -1,0 +1,260 @@
+"""Statements: a function body as small data, before it becomes `ast`.
+
+Each simple statement is one line of source. `origin` is the user's line it belongs to, `note` a remark of our own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from tapec.codegen.common.ast_nodes import (
+    LOAD,
+    OPPOSITE,
+    STORE,
+    assign_ast,
+    augmented_ast,
+    constant_ast,
+    is_negative,
+    placed_ast,
+    stored_name_ast,
+)
+from tapec.codegen.common.expressions import Expr, Expression, to_ast, width
+from tapec.tuples import NamedTuple
+
+__all__ = [
+    "LIMIT",
+    "SIMPLE",
+    "Assign",
+    "Augment",
+    "Def",
+    "Delete",
+    "Do",
+    "For",
+    "If",
+    "Return",
+    "Statement",
+    "Store",
+    "Try",
+    "With",
+    "def_ast",
+    "line_width",
+    "statement_ast",
+    "target_ast",
+    "target_width",
+    "try_ast",
+    "with_ast",
+]
+
+LIMIT = 116  # columns of a line
+
+OPERATORS = {
+    "+": ast.Add(),
+    "-": ast.Sub(),
+    "*": ast.Mult(),
+    "/": ast.Div(),
+    "@": ast.MatMult(),
+    "**": ast.Pow(),
+    "//": ast.FloorDiv(),
+    "%": ast.Mod(),
+    "&": ast.BitAnd(),
+    "|": ast.BitOr(),
+    "^": ast.BitXor(),
+    "<<": ast.LShift(),
+    ">>": ast.RShift(),
+}
+
+
+MANY = 12  # targets of one assignment
+
+
+class Assign(NamedTuple):
+    """`target = value`; several targets unpack, in tuples of tuples if need be."""
+
+    target: str | tuple[Any, ...]
+    value: Expression
+    origin: Any = None
+    note: str = ""
+
+
+class Augment(NamedTuple):
+    """`target *= value`."""
+
+    target: str
+    op: str
+    value: Expression
+    origin: Any = None
+    note: str = ""
+
+
+class Store(NamedTuple):
+    """`target[index] = value`, or `target[index] += value` when there is an op; `index` is a template of its arrays."""
+
+    target: Expr
+    op: str
+    value: Expression
+    origin: Any = None
+    note: str = ""
+
+
+class Do(NamedTuple):
+    """A call for what it does: `np.tanh(h, out=h)`."""
+
+    value: Expression
+    origin: Any = None
+    note: str = ""
+
+
+class Delete(NamedTuple):
+    """`del a, b`: their arrays are free for what follows."""
+
+    names: tuple[str, ...]
+    origin: Any = None
+    note: str = ""
+
+
+class Return(NamedTuple):
+    """`return (a, b)`, or one expression that is the whole result; None returns None."""
+
+    values: tuple[Expression, ...] | Expr | None
+    origin: Any = None
+    note: str = ""
+
+
+class If(NamedTuple):
+    """`if test: body`; what follows an `if` that returns needs no `else`."""
+
+    test: Expression
+    body: list[Any]
+    origin: Any = None
+    note: str = ""
+
+
+class Try(NamedTuple):
+    """`try: body`, `except (...): handler`."""
+
+    body: list[Any]
+    errors: tuple[str, ...]
+    handler: list[Any]
+    origin: Any = None
+    note: str = ""
+
+
+class With(NamedTuple):
+    """`with value: body`."""
+
+    value: Expression
+    body: list[Any]
+    origin: Any = None
+    note: str = ""
+
+
+class Def(NamedTuple):
+    """`def name(params): body`, inside a function."""
+
+    name: str
+    params: tuple[str, ...]
+    body: list[Any]
+    origin: Any = None
+    note: str = ""
+
+
+class For(NamedTuple):
+    """`for target in values: body`; several targets unpack."""
+
+    target: str | tuple[str, ...]
+    values: Expression
+    body: list[Any]
+    origin: Any = None
+    note: str = ""
+
+
+SIMPLE = frozenset({Assign, Augment, Store, Do, Delete, Return})
+Statement = Assign | Augment | Store | Do | Delete | Return | If | Try | With | Def | For
+
+
+def line_width(s: Any) -> int:
+    """At most so many characters on the (first) line of a statement."""
+    kind = type(s)
+    if kind is Assign:
+        return target_width(s.target) + 3 + width(s.value)
+    if kind is Augment:
+        return len(s.target) + 4 + width(s.value)
+    if kind is Store:
+        return width(s.target) + 4 + width(s.value)
+    if kind is Do:
+        return width(s.value)
+    if kind is Delete:
+        return 4 + target_width(s.names)
+    if kind is Return:
+        return 10 + (width(s.values) if type(s.values) is Expr else sum(width(v) + 2 for v in s.values or ()))
+    return 6 + width(s.test if kind is If else s.values)
+
+
+def target_width(target: Any) -> int:
+    return len(target) if type(target) is str else sum([target_width(t) + 2 for t in target])
+
+
+def statement_ast(s: Any, line: int) -> Any:
+    """The syntax tree of one simple statement on a line."""
+    kind = type(s)
+    if kind is Assign:
+        return assign_ast(target_ast(s.target, line), to_ast(s.value, line), line)
+    if kind is Augment:
+        return _augmented(stored_name_ast(s.target, line), OPERATORS[s.op], to_ast(s.value, line), line)
+    if kind is Do:
+        return placed_ast(ast.Expr, line, value=to_ast(s.value, line))
+    if kind is Store:
+        target = to_ast(s.target, line)
+        target.ctx = STORE
+        value = to_ast(s.value, line)
+        return _augmented(target, OPERATORS[s.op], value, line) if s.op else assign_ast(target, value, line)
+    if kind is Delete:
+        return placed_ast(ast.Delete, line, targets=[placed_ast(ast.Name, line, id=n, ctx=ast.Del()) for n in s.names])
+    return placed_ast(ast.Return, line, value=_returned(s.values, line))
+
+
+def _augmented(target: Any, op: ast.operator, value: Any, line: int) -> Any:
+    opposite = OPPOSITE.get(type(op)) if is_negative(value) else None  # `x += -2.0` is `x -= 2.0`
+    return augmented_ast(target, opposite or op, value.operand if opposite else value, line)
+
+
+def _returned(values: Any, line: int) -> Any:
+    if values is None:
+        return constant_ast(None, line)
+    if type(values) is Expr:
+        return to_ast(values, line)
+    return placed_ast(ast.Tuple, line, elts=[to_ast(v, line) for v in values], ctx=LOAD)
+
+
+def try_ast(body: list[Any], errors: tuple[str, ...], handler: list[Any], line: int, errors_line: int) -> ast.Try:
+    """The syntax tree of a `try` with one handler."""
+    kinds = placed_ast(ast.Tuple, errors_line, elts=[to_ast(e, errors_line) for e in errors], ctx=LOAD)
+    caught = placed_ast(ast.ExceptHandler, errors_line, type=kinds, name=None, body=handler)
+    made: ast.Try = placed_ast(ast.Try, line, body=body, handlers=[caught], orelse=[], finalbody=[])
+    return made
+
+
+def with_ast(value: Any, body: list[Any], line: int) -> ast.With:
+    """The syntax tree of a `with`."""
+    made: ast.With = placed_ast(ast.With, line, items=[ast.withitem(value)], body=body)
+    return made
+
+
+def def_ast(name: str, params: Sequence[str], body: list[Any], line: int) -> ast.FunctionDef:
+    """The syntax tree of a function."""
+    tree = ast.parse(f"def {name}(): pass").body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    tree.args.args = [placed_ast(ast.arg, line, arg=p) for p in params]
+    tree.body = body
+    tree.lineno = tree.end_lineno = line
+    tree.col_offset = tree.end_col_offset = -1
+    return tree
+
+
+def target_ast(target: Any, line: int, most: int = MANY) -> Any:
+    if type(target) is str:
+        return stored_name_ast(target, line)
+    kind = ast.Tuple if len(target) <= most else ast.List  # inside brackets a line can be broken
+    return placed_ast(kind, line, elts=[target_ast(t, line, len(t)) for t in target], ctx=STORE)

@@ -1,0 +1,1 @@
+"""Programs on Python floats: scalars and tiny arrays, element by element."""

@@ -1,0 +1,300 @@
+"""Ops on arrays, element by element.
+
+Each rule takes the lists of its inputs' elements and gives that of the result's; None when it cannot be done so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+
+from tapec.codegen.common.block_items import no_run
+from tapec.codegen.floats.scalar_ops import BOOLS, COMPOSED, FLOATS, ZERO, Elements, element_type
+from tapec.ir import CT, Node, Op
+from tapec.ir.static_index import Slot
+
+__all__ = ["BY_ELEMENT", "MOVES", "ON_NUMBERS", "RULES"]
+
+PLACES = 16  # elements among which one is chosen when the code runs
+
+Values = list[Any]
+
+
+@lru_cache(maxsize=4096)
+def _spread(shape: tuple[int, ...], to: tuple[int, ...]) -> list[int]:
+    """Which element of an operand each element of the broadcast result reads."""
+    return np.broadcast_to(_numbered(shape), to).ravel().tolist()
+
+
+def _numbered(shape: tuple[int, ...], start: int = 0) -> Any:
+    size = int(np.prod(shape, dtype=int))
+    return np.arange(start, start + size).reshape(shape)
+
+
+@lru_cache(maxsize=4096)
+def _groups(shape: tuple[int, ...], axis: tuple[int, ...]) -> list[list[int]]:
+    """For each element of a reduction the elements it adds up."""
+    rest = [k for k in range(len(shape)) if k not in axis]
+    size = int(np.prod([shape[k] for k in rest], dtype=int))
+    return _numbered(shape).transpose(*rest, *axis).reshape(size, -1).tolist()
+
+
+def _elementwise(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    name, shape = node.op.name, node.type.shape
+    if not shape:
+        return [b.apply(name, *[x[0] for x in xs])]
+    if name in ("add", "subtract") and node.inputs[-1].op.name == "scatter" and node.inputs[0].type == node.type:
+        if node.inputs[-1].type == node.type:
+            return _with_parts(b, name, *xs)
+    spread = [
+        x if i.type.shape == shape else [x[k] for k in _spread(i.type.shape, shape)] for x, i in zip(xs, node.inputs)
+    ]
+    return b.apply_each(name, zip(*spread))
+
+
+def _with_parts(b: Elements, name: str, x: Values, parts: Values) -> Values:
+    """Where nothing is added, nothing is to be looked at: long gradients are sums of single elements."""
+    out = list(x)
+    for k in [k for k, part in enumerate(parts) if part is not ZERO]:
+        out[k] = b.apply(name, out[k], parts[k])
+    return out
+
+
+def _sum_of(b: Elements, parts: Sequence[Any]) -> Any:
+    total: Any = ZERO
+    for p in parts:
+        total = b.apply("add", total, p)
+    return total
+
+
+def _sum(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    (x,) = xs
+    return [_sum_of(b, [x[k] for k in group]) for group in _groups(node.inputs[0].type.shape, node.param("axis"))]
+
+
+def _trace(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    (x,) = xs
+    lines = np.diagonal(_numbered(node.inputs[0].type.shape), **dict(node.params)).reshape(node.type.size, -1).tolist()
+    return [_sum_of(b, [x[k] for k in line]) for line in lines]
+
+
+def _running(name: str) -> Callable[..., Values | None]:
+    """Each element with all that stand before it along an axis."""
+
+    def rule(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+        out = list(xs[0])
+        for line in _lines(node.type.shape, node.param("axis")):
+            for before, k in pairwise(line):
+                out[k] = b.apply(name, out[before], out[k])
+        return out
+
+    return rule
+
+
+def _lines(shape: tuple[int, ...], axis: int) -> list[list[int]]:
+    """The elements along an axis, for each place on the others."""
+    return _groups(shape, (axis,)) if shape[axis] else []
+
+
+def _cross(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    x, y = ([v[k] for k in _spread(i.type.shape, node.type.shape)] for v, i in zip(xs, node.inputs))
+    out = []
+    for k in range(0, len(x), 3):
+        for i, j in ((k + 1, k + 2), (k + 2, k), (k, k + 1)):
+            out.append(b.apply("subtract", b.apply("multiply", x[i], y[j]), b.apply("multiply", x[j], y[i])))
+    return out
+
+
+def _mean(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+    count = node.inputs[0].type.size // (node.type.size or 1)
+    return [b.apply("divide", total, float(count)) for total in _sum(b, node, xs)] if count else None
+
+
+def _extreme(name: str) -> Callable[..., Values | None]:
+    def rule(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+        out = []
+        for group in _groups(node.inputs[0].type.shape, node.param("axis")):
+            if not group:
+                return None
+            best = xs[0][group[0]]
+            for k in group[1:]:
+                best = b.apply(name, best, xs[0][k])
+            out.append(best)
+        return out
+
+    return rule
+
+
+def _matmul(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+    p, q = (i.type.shape for i in node.inputs)
+    if len(p) > 2 or len(q) > 2:
+        return None
+    rows, inner = (1, p[0]) if len(p) == 1 else p
+    columns = 1 if len(q) == 1 else q[1]
+    x, y = xs
+    return [
+        _sum_of(b, [b.apply("multiply", x[r * inner + k], y[k * columns + c]) for k in range(inner)])
+        for r in range(rows)
+        for c in range(columns)
+    ]
+
+
+@lru_cache(maxsize=4096)
+def _rearranged(op: Op, params: Any, shapes: tuple[tuple[int, ...], ...]) -> list[int]:
+    """Which of all the inputs' elements each element of the result is: the op itself, done on their numbers."""
+    start, numbers = 0, []
+    for shape in shapes:
+        numbers.append(_numbered(shape, start))
+        start += numbers[-1].size
+    return np.asarray(op.run(*numbers, **dict(params))).ravel().tolist()
+
+
+def _layout(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+    if node.op.name == "getitem" and len(xs) > 1:
+        return _picked(b, node, xs)
+    whole = xs[0] if len(xs) == 1 else [e for x in xs for e in x]
+    found = [whole[k] for k in _rearranged(node.op, node.params, tuple([i.type.shape for i in node.inputs]))]
+    return found if len(xs) == 1 else _as_floats(b, node, found)
+
+
+def _as_floats(b: Elements, node: Node, elements: Values) -> Values:
+    """The elements of an array of floats that others were put into."""
+    return [b.as_float(e) for e in elements] if node.type.dtype.kind == "f" else elements
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# places that are known when the code runs
+# ---------------------------------------------------------------------------------------------------------------
+def _choices(node: Node, shape: tuple[int, ...], operands: Sequence[Node]) -> tuple[list[int], list[list[int]]] | None:
+    """How many places there are on each axis that a number is read on; and the elements that each of all these
+    places stands for."""
+    index = node.param("index")
+    if any([i.type.shape or i.type.dtype.kind != "i" for i in operands]) or Ellipsis in index or None in index:
+        return None
+    slots = [k for k, part in enumerate(index) if type(part) is Slot]
+    sizes = [shape[k] for k in slots]
+    if len(slots) != len(operands) or [index[k].k for k in slots] != [*range(len(slots))] or math.prod(sizes) > PLACES:
+        return None
+    found = []
+    for place in product(*map(range, sizes)):
+        numbers = iter(place)
+        exact = tuple([next(numbers) if type(part) is Slot else part for part in index])
+        found.append(_rearranged(_GETITEM, (("index", exact),), (shape,)))
+    return sizes, found
+
+
+def _picked(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+    """`(a, b, c)[k]`."""
+    choices = _choices(node, node.inputs[0].type.shape, node.inputs[1:])
+    if choices is None:
+        return None
+    sizes, groups = choices
+    numbers = [x[0] for x in xs[1:]]
+    place = numbers[0] if len(numbers) == 1 else b.place(sizes, numbers)
+    return [b.picked([xs[0][k] for k in column], place, element_type(node.type)) for column in zip(*groups)]
+
+
+def _put(b: Elements, node: Node, whole: Values, parts: Values, numbers: Sequence[Values]) -> Values | None:
+    """Each element is either the one that is put there, or what it was."""
+    choices = _choices(node, node.type.shape, node.inputs[-len(numbers) :])
+    if choices is None or node.type.dtype.kind != "f":
+        return None
+    sizes, groups = choices
+    values = _one_each(parts, len(groups[0]))
+    if values is None:
+        return None
+    place = b.place(sizes, [n[0] for n in numbers])
+    out = list(whole)
+    for k, group in enumerate(groups):
+        here = b.apply("equal", place, k)
+        for p, value in zip(group, values):
+            out[p] = b.apply("where", here, value, out[p])
+    return out
+
+
+def _one_each(values: Values, count: int) -> Values | None:
+    """What is put at so many places, if it is one for each, or one for all."""
+    return values if len(values) == count else values * count if len(values) == 1 else None
+
+
+def _diag(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    """Zeros off the diagonal; its elements are counted from one here."""
+    places = np.diag(np.arange(1, len(xs[0]) + 1), node.param("k")).ravel().tolist()
+    return [xs[0][k - 1] if k else ZERO for k in places]
+
+
+def _scatter(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+    if len(xs) > 1:
+        return _put(b, node, [ZERO] * node.type.size, xs[0], xs[1:])
+    where = _rearranged(_GETITEM, (("index", node.param("index")),), (node.param("shape"),))
+    out = [ZERO] * node.type.size
+    for k, value in zip(where, xs[0]):
+        out[k] = value
+    return out
+
+
+def _setitem(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+    if len(xs) > 2:
+        return _put(b, node, xs[0], xs[1], xs[2:])
+    where = _rearranged(_GETITEM, (("index", node.param("index")),), (node.type.shape,))
+    out = list(xs[0])
+    values = _one_each(xs[1], len(where))
+    if values is None:
+        return None
+    for k, v in zip(where, values):
+        out[k] = v
+    return _as_floats(b, node, out)
+
+
+def _eye(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    return [1.0 if one else ZERO for one in node.op.run(**dict(node.params)).ravel().tolist()]
+
+
+def _full(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    if node.type.dtype.kind == "b":
+        return [bool(node.param("value"))] * node.type.size
+    value = float(node.param("value"))
+    return [ZERO if value == 0.0 and node.role is CT else value] * node.type.size
+
+
+def _cast(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
+    return [b.as_bool(x) if node.type.dtype.kind == "b" else b.as_float(x) for x in xs[0]]
+
+
+_GETITEM = Op(name="numbers", run=lambda x, index: _at(x, index), rule=no_run, kind="layout")
+
+
+def _at(x: Any, index: Any) -> Any:
+    from tapec.ops.indexing.getitem_and_scatter import real_index
+
+    return x[real_index(index, ())]
+
+
+MOVES = {"reshape", "transpose", "getitem", "broadcast_to", "concatenate", "stack", "roll", "tile", "repeat", "copy"}
+MOVES |= {"diagonal", "positive"}  # what gives elements as they are
+BY_ELEMENT = frozenset([*FLOATS, *BOOLS, *COMPOSED])
+RULES: dict[str, Callable[[Elements, Node, Sequence[Values]], Values | None]] = {
+    **dict.fromkeys(BY_ELEMENT, _elementwise),
+    **dict.fromkeys(MOVES, _layout),
+    "diag": _diag,
+    "sum": _sum,
+    "trace": _trace,
+    "cumsum": _running("add"),
+    "cumprod": _running("multiply"),
+    "mean": _mean,
+    "max": _extreme("maximum"),
+    "min": _extreme("minimum"),
+    "matmul": _matmul,
+    "cross": _cross,
+    "scatter": _scatter,
+    "setitem": _setitem,
+    "full": _full,
+    "eye": _eye,
+    "cast": _cast,
+}
+ON_NUMBERS = {"sum", "mean", "matmul", "scatter", "setitem", "diag"}  # of bools, NumPy makes something else of them

@@ -1,0 +1,310 @@
+"""Programs on 0-d values and tiny arrays as plain Python floats: `p0, p1 = p.tolist()`, arithmetic, `math.*`, pack.
+
+Done for a whole program, when every value in it is small, float64 and known element by element, and when it pays. What
+mostly computes many elements at once is NumPy's business; loops over `x[i]` may take apart larger arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tapec.codegen.common.block_items import items_of_path, no_run
+from tapec.codegen.common.expressions import Expr, parse_template, slots
+from tapec.codegen.common.loader import Space
+from tapec.codegen.common.module_layout import Function
+from tapec.codegen.common.naming import Names, identifier, name_inputs, wished_name
+from tapec.codegen.common.statements import Assign, Return, Try
+from tapec.codegen.floats.elementwise_expansion import BY_ELEMENT, MOVES, ON_NUMBERS, RULES
+from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
+from tapec.codegen.floats.matrix_islands import KINDS, Islands, least_cost, multiplies_matrix, pack_source
+from tapec.codegen.floats.profitability import GAIN, LEAN, numpy_costs_more, packing_cost
+from tapec.codegen.floats.scalar_ops import Elements, element_type, spelled
+from tapec.codegen.schedule.emitted_cost import Cost, bytes_of
+from tapec.codegen.schedule.inlining import inner_nodes
+from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node, is_literal
+from tapec.ir.decision_tree import Tree
+from tapec.ir.flops import flops
+from tapec.ir.source_location import variable_for
+from tapec.ir.types import Type
+from tapec.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from tapec.codegen.branches.decision_tree_code import Segment
+    from tapec.codegen.loops.arrange_loops import Arranged
+
+__all__ = ["FloatProgram", "as_floats", "float_function", "to_python", "with_arrays"]
+
+MATRIX = 16  # columns of a matrix that may be read by rows
+LEAST = 200  # operations that loops must spare: fewer are as easily read, and written out up to a third faster
+TRACED = 40  # operations of a program that may have loops: of fewer, what repeats are elements, and not steps
+STEPS = 4096  # arithmetic that one operation may take
+
+
+class FloatProgram(NamedTuple):
+    """The same program on floats.
+
+    `inputs` has, for each input of the original, the nodes of its elements, None for those that nothing reads; `tests`
+    the element of each output, to branch on; `risky` has the errors that the code may raise where NumPy would not.
+    """
+
+    graph: Graph
+    inputs: tuple[tuple[Node | None, ...], ...]
+    tests: tuple[Node, ...]
+    risky: tuple[str, ...]
+
+    def function(self, graph: Graph, name: str, tree: Tree | None, space: Space, arrays: str) -> Function:
+        return float_function(self, graph, name, tree, space, arrays)
+
+
+def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collection[int]) -> FloatProgram | None:
+    """The program on floats, or None where it would not pay, each step of it at this cost.
+
+    `given` are the indices of the outputs that are given out, `asked` of tests.
+    """
+    packing = sum([least_cost(n) for n in graph.nodes if n.op.kind in KINDS])
+    if packing and not numpy_costs_more(graph, GAIN * (packing + LEAN * sum(map(flops, graph.nodes)))):
+        return None
+    made = Elements()
+    islands = Islands(made)
+    elements: dict[Node, list[Any]] = {
+        i: [input_node("", element_type(i.type)) for _ in range(i.type.size)] for i in graph.inputs
+    }
+    for node in graph.nodes:
+        before = len(made.nodes)
+        found = _values(made, node, elements, islands)
+        if found is None or len(made.nodes) - before > STEPS:
+            return None
+        elements[node] = found
+    tests = tuple([_node(made, elements[o][0]) for o in graph.outputs])
+    whole = {tuple(elements[i]): i for i in graph.inputs if i.type.shape}
+    outputs = [_packed(made, o, elements[o], whole) if k in given else tests[k] for k, o in enumerate(graph.outputs)]
+    packs = list(dict.fromkeys(outputs[k] for k in sorted(given)))
+    nodes = [*made.nodes, *packs]
+    total = cost * sum([n.op.kind == "float" for n in nodes]) + islands.cost + packing_cost(graph, given)
+    if not numpy_costs_more(graph, GAIN * total if islands.cost else total):
+        return None
+    _christen(graph, elements)
+    literals = [n for n in made.known.values() if n.op is CONSTANT]
+    leaves = set(chain.from_iterable([elements[i] for i in graph.inputs]))
+    read = leaves.intersection([tests[k] for k in asked])
+    read |= leaves.intersection(chain.from_iterable([n.inputs for n in nodes]))
+    inputs = tuple([tuple([e if e in read else None for e in elements[i]]) for i in graph.inputs])
+    flat = [e for group in inputs for e in group if e is not None]
+    return FloatProgram(Graph(flat, [*literals, *nodes], outputs, graph.name), inputs, tests, made.risky)
+
+
+def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands: Islands) -> list[Any] | None:
+    """The elements of a node."""
+    name, t, inputs = node.op.name, node.type, node.inputs
+    if name in BY_ELEMENT and not t.shape and t.dtype.kind == "f":  # the commonest, mostly of two operands
+        made.origin, made.role = node.origin, node.role
+        if len(inputs) == 2:
+            return [made.apply(name, elements[inputs[0]][0], elements[inputs[1]][0])]
+        return [made.apply(name, *[elements[i][0] for i in inputs])]
+    rule = None if node.op.kind == "product" and multiplies_matrix(node) else RULES.get(node.op.name)
+    if rule is None and node.op is not CONSTANT:
+        made.origin, made.role = node.origin, node.role
+        return islands.values(node, elements)
+    kind = node.type.dtype.kind
+    if node.op is CONSTANT and kind != "c":
+        return [node.value] if is_literal(node) else np.asarray(node.value).ravel().tolist()
+    if rule is None or kind not in "fbi":
+        return None
+    if kind == "b" and (node.op.name in ON_NUMBERS or any([i.type.dtype.kind == "c" for i in node.inputs])):
+        return None  # Python's math asks floats alone
+    if kind == "i" and node.op.name not in MOVES:
+        return None  # Python's whole numbers have no largest one
+    made.origin, made.role = node.origin, node.role
+    return rule(made, node, [elements[i] for i in node.inputs])
+
+
+def _node(made: Elements, element: Any) -> Node:
+    return element if isinstance(element, Node) else made.number(spelled(element))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# names, packing, unpacking
+# ---------------------------------------------------------------------------------------------------------------
+def _christen(graph: Graph, elements: dict[Node, list[Any]]) -> None:
+    """Elements are called after the arrays they belong to, or as the user called them: `h`, `y0`, `y1`, `d_prey`."""
+    inner = inner_nodes(graph.nodes)
+    own = {f"d_{variable_for(i) or i.name}": elements[i] for i in graph.inputs}
+    for node in graph.nodes:
+        wish = None if node in inner or node.op is CONSTANT else wished_name(node)
+        if wish:
+            names = element_names(wish, node.type)
+            for name, e, source in zip(names, elements[node], own.get(wish, names)):
+                if isinstance(e, Node) and e.name == "" and (node.role is None or e.op is not INPUT):
+                    e.name = f"d_{source.name}" if isinstance(source, Node) and source.name else name
+
+
+def element_names(name: str, t: Type) -> list[str]:
+    """`x` for a scalar; `x0`, `x1`, ... for the elements of an array, `x00`, `x01`, ... for those of a matrix."""
+    if not t.shape:
+        return [name]
+    stem = f"{name}_" if name[-1].isdigit() else name
+    if _by_rows(t):
+        return [f"{stem}{i}{j}" for i in range(t.shape[0]) for j in range(t.shape[1])]
+    return [f"{stem}{k}" for k in range(t.size)]
+
+
+def _by_rows(t: Type) -> bool:
+    """A matrix that is written out by rows."""
+    return t.ndim == 2 and max(t.shape) <= 10
+
+
+_PACKS: dict[Any, Op] = {}
+
+
+def _packed(made: Elements, output: Node, values: list[Any], whole: dict[Any, Node]) -> Node:
+    """An array, or a NumPy scalar, of elements; a copy where they are those of an input, as they were."""
+    t = output.type
+    same = whole.get(tuple(values))
+    if same is not None and same.type == t:
+        return Node(COPY, (same,), (), t, output.origin, output.name, output.role)
+    key = (t.shape, t.dtype)
+    op = _PACKS.get(key)
+    if op is None:
+        op = _PACKS[key] = Op(name=f"pack {t}", run=no_run, rule=no_run, kind="creation", source=pack_source(t))
+    inputs = tuple([_node(made, v) for v in values])
+    return Node(op, inputs, (), Type(t.shape, t.dtype), output.origin, output.name if t.shape else None, output.role)
+
+
+COPY = Op(name="pack again", run=no_run, rule=no_run, kind="creation", source="{0}.copy()")
+
+
+def float_function(
+    program: FloatProgram, graph: Graph, name: str, tree: Tree | None, space: Space, arrays: str
+) -> Function:
+    """The function on floats; where it may raise, the function on arrays takes over."""
+    names = Names((name, arrays))
+    params = tuple(name_inputs(graph, names).values())
+    names.fixed.update(params)
+    called: dict[Node, str] = dict(zip(graph.inputs, params))  # for those that are given out again
+    looped = with_loops(program, graph, params) if tree is None else None
+    body = unpack(program, graph, params, names, called, looped)
+    segments = None
+    if looped is not None:
+        body += lines_with_loops(looped, params, names, called, space)
+    else:
+        plan, items, segments = planned(program, tree)
+        body += FloatLowering(plan, names, called, space).block(items)
+    return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays, segments)
+
+
+def planned(program: FloatProgram, tree: Tree | None) -> tuple[FloatPlan, list[Any], list[Segment] | None]:
+    """By which plan a program without loops is lowered, from what, and the segments of its tree."""
+    graph = program.graph
+    if tree is None:
+        plan = FloatPlan(graph.nodes, graph.outputs)
+        return plan, items_of_path(graph, plan), None
+    from tapec.codegen.branches.decision_tree_code import items_of, parted, results_of, segments_of
+
+    graph, tree = parted(graph, tree, program.tests)
+    segments = segments_of(tree, graph.outputs)
+    plan = FloatPlan(graph.nodes, results_of(segments))
+    return plan, items_of(graph, plan, segments), segments
+
+
+def lines_with_loops(
+    found: Arranged, params: Sequence[str], names: Names, called: dict[Node, str], space: Space
+) -> list[Any]:
+    """The statements of a program with loops, in which parameters keep their names."""
+    from tapec.codegen.loops.loop_lowering import RepeatLowering, repeat_items, repeat_plan
+
+    plan = repeat_plan(found)
+    lowering = RepeatLowering(plan, names, called, space)
+    lowering.kept_names = frozenset(params)
+    return lowering.block(repeat_items(plan, found))
+
+
+def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Arranged | None:
+    """The program with its loops; None where it has none. What finds them is imported for those that may have loops."""
+    if len(program.graph.nodes) < LEAST or len(graph.nodes) < TRACED:
+        return None
+    from tapec.codegen.loops.arrange_loops import Given, arranged
+
+    shapes = [i.type.shape for i in graph.inputs]
+    rows = [s[1] if len(s) == 2 and 1 < s[1] <= MATRIX else 0 for s in shapes]
+    return arranged(program.graph, LEAST, list(map(Given, params, rows, program.inputs)))
+
+
+def with_arrays(
+    graph: Graph,
+    name: str,
+    params: tuple[str, ...],
+    body: list[Any],
+    flops: int,
+    risky: tuple[str, ...],
+    arrays: str,
+    segments: Sequence[Segment] | None = None,
+) -> Function:
+    """The function; where it may raise, the one on arrays takes over."""
+    ends = [graph.outputs] if segments is None else [s.read for s in segments if s.test is None]
+    results = [bytes_of(end) for end in ends]
+    cost = Cost(flops, bytes_of(graph.inputs) + sum(results), max(results))
+    if not risky:
+        return Function(name, params, body, cost=cost)
+    again = [Expr(AS_SCALAR[i.type.dtype.kind], (p,)) if _is_scalar(i) else p for i, p in zip(graph.inputs, params)]
+    call = parse_template(f"{arrays}({', '.join(slots(len(again)))})", len(again))
+    note = "inf and nan are NumPy's business"
+    handler = [Return(Expr(call, tuple(again)), None, note)]
+    return Function(name, params, [Try(body, risky, handler)], cost=cost)
+
+
+AS_SCALAR = {k: parse_template(f"np.{t}(_0)", 1) for k, t in (("f", "float64"), ("i", "int64"), ("b", "bool_"))}
+TO_PYTHON = {k: parse_template(f"{t}(_0)", 1) for k, t in (("f", "float"), ("i", "int"), ("b", "bool"))}
+
+
+def to_python(node: Node, param: str) -> Assign:
+    """`x = float(x)`."""
+    return Assign(param, Expr(TO_PYTHON[node.type.dtype.kind], (param,)))
+
+
+def _is_scalar(node: Node) -> bool:
+    return not node.type.shape and not node.type.weak
+
+
+def unpack(
+    program: FloatProgram,
+    graph: Graph,
+    params: Sequence[str],
+    names: Names,
+    called: dict[Node, str],
+    looped: Arranged | None,
+) -> list[Any]:
+    """The first lines: arrays into floats. Python numbers are what they should be already."""
+    lines: list[Any] = []
+    for k, (node, param, group) in enumerate(zip(graph.inputs, params, program.inputs, strict=True)):
+        if not any(group):
+            continue
+        if looped is not None and k in looped.lists:
+            called[looped.lists[k]] = name = names.fix(f"{param}_list")
+            text = "_0.tolist()" if node.type.ndim == 1 or k in looped.rows else "_0.ravel().tolist()"
+            lines.append(Assign(name, Expr(parse_template(text, 1), (param,))))
+            continue
+        if not node.type.shape:
+            called[group[0]] = param  # type: ignore[index]
+            if _is_scalar(node):
+                lines.append(to_python(node, param))
+            continue
+        targets = []
+        for e, wish in zip(group, element_names(param, node.type)):
+            targets.append("_" if e is None else names.fix(identifier(e.name or wish)))
+            if e is not None:
+                called[e] = targets[-1]
+        text = "_0.tolist()" if node.type.ndim == 1 or _by_rows(node.type) else "_0.ravel().tolist()"
+        lines.append(Assign(_in_rows(targets, node.type), Expr(parse_template(text, 1), (param,))))
+    return lines
+
+
+def _in_rows(targets: list[str], t: Type) -> tuple[Any, ...]:
+    """`(a, b), (c, d)` for a matrix."""
+    if not _by_rows(t):
+        return tuple(targets)
+    columns = t.shape[1]
+    return tuple([tuple(targets[k : k + columns]) for k in range(0, len(targets), columns)])

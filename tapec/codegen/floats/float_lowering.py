@@ -1,0 +1,145 @@
+"""Planning and lowering where every value is a Python number: no memory to share or to use again, so both are short."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from tapec.codegen.common.block_items import Results
+from tapec.codegen.common.expressions import Expr, Expression, Template
+from tapec.codegen.common.line_templates import COPY
+from tapec.codegen.common.naming import generic_name, identifier
+from tapec.codegen.common.statements import Assign, Return
+from tapec.codegen.numpy.idioms import template_of
+from tapec.codegen.numpy.lowering import Lowering
+from tapec.codegen.schedule.inlining import ROOM, Plan, count_uses
+from tapec.ir import CONSTANT, ITEM, Node, Op
+
+__all__ = ["FloatLowering", "FloatPlan"]
+
+LEAF = 6  # characters that a name takes, about
+WIDE, DEEP = 72, 8  # characters and operations on one line: they are short ones here
+PACKED = 56  # characters of a result with what is written inside it: others stand beside it
+
+
+class FloatPlan(Plan):
+    """A number is nested when one place reads it and the line stays short."""
+
+    def __init__(self, nodes: Sequence[Node], results: Iterable[Node]):
+        self.nesting = True
+        self.uses = uses = count_uses(nodes, results)
+        self.nested = set()
+        self.leaves = {}
+        self.templates = {}
+        self.wishes = {n: n.name for n in nodes if n.name}
+        self.fused = {}
+        self.parts = {}
+        self._width = {}
+        self._depth = {}
+        self.nodes = [n for n in nodes if n in uses]
+        known: dict[Op, Template | None] = {CONSTANT: None, ITEM: None}
+        for node in self.nodes:
+            if node.op is ITEM:
+                self.parts.setdefault(node.inputs[0], {})[node.param("index")] = node
+            if node.params and node.op is not ITEM:
+                self._fill(node, template_of(node))
+                continue
+            if node.op not in known:  # an op on floats has no parameters: one template each
+                known[node.op] = template_of(node)
+            self._fill(node, known[node.op])
+
+    def _fill(self, node: Node, template: Template | None) -> None:
+        """Decide on the inputs of a node, all of whose own inputs are decided on."""
+        leaves: tuple[Node, ...] = ()
+        depth, width = 0, 8
+        room = PACKED if node.op.kind in ("creation", "pack") else WIDE
+        if template is not None:
+            self.templates[node] = template
+            depth, width = 1, template.width if template.compact else template.width - 2 * sum(template.counts)
+            for i, count in zip(node.inputs, template.counts):
+                if i in self.templates:
+                    if count == 1 and self.uses[i] == 1 and i not in self.wishes:
+                        w, d = width + self._width[i], depth + self._depth[i]
+                        if w <= room and d <= DEEP:
+                            self.nested.add(i)
+                            leaves += self.leaves[i]
+                            width, depth = w, d
+                            continue
+                elif i.op is CONSTANT:
+                    continue
+                leaves += (i,)
+                width += LEAF
+        self.leaves[node] = leaves
+        self._width[node], self._depth[node] = width, depth
+
+    def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
+        """What only the return reads is written there, while there is room; gives all that the return reads."""
+        leaves: list[Node] = []
+        room = ROOM
+        for node in results:
+            if self.uses.get(node) == 1 and node in self.templates and self._width[node] <= room:
+                if node not in self.wishes:
+                    self.nested.add(node)
+                    leaves.extend(self.leaves[node])
+                    room -= self._width[node]
+                    continue
+            leaves.append(node)
+        return tuple(leaves)
+
+
+class FloatLowering(Lowering):
+    """A line for each number that is not written inside another's."""
+
+    def start(self, items: list[Any]) -> None:
+        self.items = items
+        leaves = self.plan.leaves
+        last = self.last_read
+        for k, item in enumerate(items):
+            for leaf in leaves[item] if type(item) is Node else item.leaves:
+                last[leaf] = k
+
+    def value(self, node: Node, leaves: Sequence[Node]) -> None:
+        value = self.express(node)
+        self.bury(leaves)
+        if node.op.multi:
+            self.out.append(Assign(self.unpacked(node), value, node.origin))
+            return
+        wish = self.plan.wishes.get(node)
+        name = self.name[node] = self.names.take(identifier(wish) if wish else generic_name(node))
+        self.out.append(Assign(name, value, node.origin))
+
+    def unpacked(self, node: Node) -> tuple[str, ...]:
+        """What the parts are called that are read."""
+        parts = [self.plan.parts[node].get(k) for k in range(len(node.type))]
+        for part in parts:
+            if part is not None:
+                self.name[part] = self.names.take(identifier(self.plan.wishes.get(part) or generic_name(part)))
+        return tuple(["_" if part is None else self.name[part] for part in parts])
+
+    def express(self, node: Node) -> Expr:
+        name, express = self.name, self.express
+        template = self.plan.templates[node]
+        assert template is not None
+        args = [name[i] if i in name else i.value if i.op is CONSTANT else express(i) for i in node.inputs]
+        return Expr(template, tuple(args))
+
+    def operand(self, node: Node, as_object: bool = False) -> Expression:
+        found = self.name.get(node)
+        if found is not None:
+            return found
+        return node.value if node.op is CONSTANT else self.express(node)
+
+    def bury(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
+        here, last_read = self.here, self.last_read
+        for leaf in leaves:
+            if last_read.get(leaf) == here:
+                last_read[leaf] = -1
+                name = self.name.get(leaf)
+                if name is not None and name not in self.names.fixed:
+                    self.names.release(name)
+
+    def results(self, item: Results) -> None:
+        """All are made in the line or the lines before, so only what is given twice needs a copy."""
+        nodes = item.nodes or ()
+        values = [Expr(COPY, (self.operand(n),)) if n in nodes[:k] else self.operand(n) for k, n in enumerate(nodes)]
+        self.out.append(Return(None if item.nodes is None else tuple(values), self.common_origin(nodes)))

@@ -1,0 +1,125 @@
+"""Operations on small matrices in programs on floats: packed, computed by NumPy, and taken apart again. As in:
+
+x0, x1 = np.linalg.solve(np.array([[a, b], [c, d]]), np.array([y0, y1])).tolist()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tapec.codegen.common.block_items import no_run
+from tapec.codegen.floats.elementwise_expansion import RULES
+from tapec.codegen.floats.scalar_ops import FLOAT, Elements, spelled
+from tapec.ir import INPUT, ITEM, Node, Op
+from tapec.ir.types import Type
+
+__all__ = ["KINDS", "Islands", "least_cost", "multiplies_matrix", "pack_source", "unpack_op"]
+
+KINDS = {"linalg", "product"}
+TURNED = {"transpose", "reshape"}  # of an array that is there as such
+MATRIX = 16  # elements of a matrix that is multiplied one by one
+CALL, ELEMENT = 0.5, 0.03  # microseconds: to call NumPy, to pack or take apart, and for each element of these
+
+
+class Islands:
+    """Arrays in a program on floats.
+
+    `made` takes in the operations, `arrays` has the array that each node of the original is there as, and `cost` is how
+    many microseconds packing and taking apart take.
+    """
+
+    def __init__(self, made: Elements):
+        self.made = made
+        self.arrays: dict[Node, Node] = {}
+        self.cost = 0.0
+
+    def values(self, node: Node, elements: Mapping[Node, list[Any]]) -> list[Any] | None:
+        """The elements of what NumPy computes of some matrices."""
+        if node.op is ITEM:
+            whole = self.arrays.get(node.inputs[0])
+            return None if whole is None else self.parts(node, self.added(ITEM, (whole,), node.params, node.type, node))
+        if node.op.kind not in KINDS or any([t.dtype.char != "d" for t in types_of(node)]):
+            return None
+        self.cost += CALL
+        inputs = tuple([self.array(i, elements) for i in node.inputs])
+        made = self.added(node.op, inputs, node.params, node.type, node)
+        if node.op.multi:
+            self.arrays[node] = made
+            return []
+        return self.parts(node, made)
+
+    def array(self, node: Node, elements: Mapping[Node, list[Any]]) -> Node:
+        """A value as an array."""
+        found = self.arrays.get(node)
+        if found is None and node.op is INPUT:
+            return node
+        if found is None and node.op.name in TURNED and node.inputs[0] in self.arrays:
+            found = self.added(node.op, (self.arrays[node.inputs[0]],), node.params, node.type, node)
+        if found is None:
+            self.cost += CALL + ELEMENT * node.type.size
+            inputs = tuple([x if x.__class__ is Node else self.made.number(spelled(x)) for x in elements[node]])
+            found = self.added(_op("pack", node.type.shape, pack_source(node.type)), inputs, (), node.type, node)
+        self.arrays[node] = found
+        return found
+
+    def parts(self, node: Node, array: Node) -> list[Any]:
+        """The elements of an array that is there as such."""
+        self.arrays[node] = array
+        if not node.type.shape:
+            return [self.added(FLOAT_OF, (array,), (), FLOAT, node)]
+        self.cost += CALL + ELEMENT * node.type.size
+        whole = self.added(unpack_op(node.type.shape), (array,), (), (FLOAT,) * node.type.size, node)
+        return [self.added(ITEM, (whole,), (("index", k),), FLOAT, node) for k in range(node.type.size)]
+
+    def added(self, op: Op, inputs: tuple[Node, ...], params: Any, t: Any, node: Node) -> Node:
+        self.made.nodes.append(Node(op, inputs, params, t, node.origin, "", node.role))
+        return self.made.nodes[-1]
+
+
+def types_of(node: Node) -> list[Type]:
+    """The types of all that an operation reads and makes."""
+    return [*(node.type if node.op.multi else [node.type]), *[i.type for i in node.inputs]]
+
+
+def least_cost(node: Node) -> float:
+    """What it costs at least to pack what an operation of these `KINDS` reads, if it is one of matrices, and to take
+    apart the rest."""
+    if node.op.name in RULES and not multiplies_matrix(node):
+        return 0.0
+    types = [] if node.op.multi else [node.type]
+    types += [i.type for i in node.inputs if i.op.kind not in KINDS and i.op is not INPUT and i.op.name not in TURNED]
+    return sum([CALL + ELEMENT * t.size for t in types if t.shape], CALL)
+
+
+def multiplies_matrix(node: Node) -> bool:
+    """Is it a product with a matrix that is more than a rotation? One by one, nobody wants to read that."""
+    return node.op.kind == "product" and any([i.type.ndim > 1 and i.type.size > MATRIX for i in node.inputs])
+
+
+def pack_source(t: Type) -> str:
+    if not t.shape:
+        return f"np.{t.dtype.name}({{0}})"
+    parts = [f"{{{k}}}" for k in range(t.size)]
+    if t.ndim == 2:
+        rows, columns = t.shape
+        parts = [f"[{', '.join(parts[r * columns : (r + 1) * columns])}]" for r in range(rows)]
+    shape = f".reshape({t.shape})" if t.ndim > 2 else ""
+    return f"np.array([{', '.join(parts)}]){shape}"
+
+
+FLOAT_OF = Op(name="float of an array", run=no_run, rule=no_run, kind="unpack", source="float({0})")
+_OPS: dict[Any, Op] = {}
+
+
+def unpack_op(shape: tuple[int, ...]) -> Op:
+    """What takes an array of this shape apart."""
+    return _op("unpack", shape, "{0}.tolist()" if len(shape) == 1 else "{0}.ravel().tolist()", True)
+
+
+def _op(name: str, shape: tuple[int, ...], source: str, multi: bool = False) -> Op:
+    found = _OPS.get((name, shape))
+    if found is None:
+        found = Op(name=f"{name} {shape}", run=no_run, rule=no_run, kind=name, source=source, multi=multi)
+        _OPS[name, shape] = found
+    return found

@@ -1,0 +1,275 @@
+"""Small vectors whose elements go the same way one by one: a loop over their elements, on Python floats.
+
+    for x_k in x.tolist():
+        y = math.sin(x_k)
+        s += y * y
+        d_x.append(2.0 * y * math.cos(x_k))
+
+Done where all arrays are vectors of one length, and writing each element out would be long. Numbers that the elements
+need are computed before the loop, what hangs on their sums after it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapec.codegen.common.block_items import Results, no_run
+from tapec.codegen.common.expressions import Expr, parse_template
+from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST
+from tapec.codegen.common.loader import Space
+from tapec.codegen.common.module_layout import Function
+from tapec.codegen.common.naming import Names, identifier, name_inputs, wished_name
+from tapec.codegen.common.statements import Assign, Augment, Do, For
+from tapec.codegen.floats.elementwise_expansion import RULES
+from tapec.codegen.floats.float_function import to_python, with_arrays
+from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
+from tapec.codegen.floats.profitability import FLOAT_COST, numpy_costs_more
+from tapec.codegen.floats.scalar_ops import BOOLS, FLOAT, FLOATS, Elements, element_type, spelled
+from tapec.codegen.schedule.inlining import inner_nodes
+from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
+from tapec.ir.decision_tree import Tree
+from tapec.tuples import NamedTuple
+
+__all__ = ["Rolled", "as_loop", "loop_function"]
+
+SHORT = 100  # steps that are written out, element by element: a tenth faster, and longer to read
+FEWEST, LONGEST = 4, 16  # elements; with more, NumPy is faster
+BEFORE, EACH, AFTER = range(3)  # where a value is computed
+WHOLE = {"full", "broadcast_to", "copy", "positive"}  # the same number for each element, or the element as it is
+ARRAY = Op(name="array of a list", run=no_run, rule=no_run, kind="creation", source="np.array({0})")
+SCALAR = Op(name="NumPy scalar", run=no_run, rule=no_run, kind="creation", source="np.float64({0})")
+
+
+class Rolled(NamedTuple):
+    """The program in three parts.
+
+    `inputs` has the number that stands for each input, one element of a vector; `sums` each total with its addend;
+    `lists` the elements of results, and what they are called; `results` what is given out, made of totals and lists.
+    """
+
+    nodes: tuple[list[Node], list[Node], list[Node]]
+    inputs: list[Node]
+    sums: list[tuple[Node, Any]]
+    lists: list[tuple[Node, Any]]
+    results: list[Node]
+    risky: tuple[str, ...]
+
+    def function(self, graph: Graph, name: str, tree: Tree | None, space: Space, arrays: str) -> Function:
+        return loop_function(self, graph, name, space, arrays)
+
+
+def as_loop(graph: Graph, shapes: set[tuple[int, ...]]) -> Rolled | None:
+    """The program as a loop over elements, or None, when its values have these small shapes."""
+    if len(shapes) != 1 or any(o.type.dtype.char != "d" for o in graph.outputs):
+        return None
+    (shape,) = shapes
+    if len(shape) != 1 or not FEWEST <= shape[0] <= LONGEST:
+        return None
+    steps = sum([n.op.kind == "elementwise" for n in graph.nodes]) * shape[0]
+    if steps <= SHORT or not numpy_costs_more(graph, FLOAT_COST * steps):
+        return None
+    return _Roller(graph).rolled()
+
+
+class _Roller:
+    """Takes the operations one by one; `stage` is where each number is computed."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.made = Elements()
+        self.stage: dict[Any, int] = {}
+        self.value: dict[Node, Any] = {}
+        self.sums: list[tuple[Node, Any]] = []
+
+    def rolled(self) -> Rolled | None:
+        graph, made, value = self.graph, self.made, self.value
+        for i in graph.inputs:
+            value[i] = input_node("", element_type(i.type))
+            self.stage[value[i]] = EACH if i.type.shape else BEFORE
+        for node in graph.nodes:
+            before = len(made.nodes)
+            if not self.take(node):
+                return None
+            for n in made.nodes[before:]:
+                self.stage[n] = max([self.stage.get(i, BEFORE) for i in n.inputs])
+        lists: list[tuple[Node, Any]] = []
+        results = [self.result(o, lists) for o in graph.outputs]
+        self.christen()
+        parts: tuple[list[Node], ...] = ([], [], [])
+        for n in made.nodes:
+            parts[self.stage[n]].append(n)
+        literals = [n for n in made.known.values() if n.op is CONSTANT]
+        if not any(self.stage.get(i) == EACH and i.op is not CONSTANT for n in parts[EACH] for i in n.inputs):
+            return None
+        nodes = ([*literals, *parts[BEFORE]], parts[EACH], [*parts[AFTER], *dict.fromkeys(results)])
+        return Rolled(nodes, [value[i] for i in graph.inputs], self.sums, lists, results, made.risky)
+
+    def take(self, node: Node) -> bool:
+        """One operation; False when it cannot be done element by element."""
+        name, xs = node.op.name, [self.value.get(i) for i in node.inputs]
+        self.made.origin, self.made.role = node.origin, node.role
+        if node.op is CONSTANT:
+            self.value[node] = node.value
+            return is_literal(node)
+        vectors = [bool(i.type.shape) for i in node.inputs]
+        if not node.type.shape and any(vectors):
+            return node.type.dtype.kind == "f" and self.total(node, xs)
+        if name not in WHOLE and name not in FLOATS and name not in BOOLS:
+            return False
+        if node.type.shape and any(self.stage.get(x) == AFTER for x in xs):
+            return False  # that would take another loop
+        if name in WHOLE and name != "full":
+            self.value[node] = xs[0]
+        elif name == "full":
+            self.value[node] = RULES["full"](self.made, node, [])[0]  # type: ignore[index]
+        else:
+            self.value[node] = self.made.apply(name, *xs)
+        return True
+
+    def total(self, node: Node, xs: list[Any]) -> bool:
+        """The sum over the elements of something that each of them has."""
+        if node.op.name == "matmul":
+            addend = self.made.apply("multiply", *xs)
+            if addend.__class__ is Node and addend not in self.stage:
+                self.stage[addend] = max([self.stage.get(i, BEFORE) for i in addend.inputs])
+        elif node.op.name in ("sum", "mean"):
+            addend = xs[0]
+        else:
+            return False
+        if self.stage.get(addend) != EACH:
+            return False
+        total = input_node("", FLOAT)
+        self.stage[total] = AFTER
+        self.sums.append((total, addend))
+        size = node.inputs[0].type.size
+        self.value[node] = total if node.op.name != "mean" else self.made.apply("divide", total, float(size))
+        return True
+
+    def result(self, output: Node, lists: list[tuple[Node, Any]]) -> Node:
+        t, value = output.type, self.value[output]
+        if t.shape:
+            made = input_node(output.name or (wished_name(output) or ""), FLOAT)
+            lists.append((made, value))
+            return Node(ARRAY, (made,), (), t, output.origin, None, output.role)
+        number = value if value.__class__ is Node else self.made.number(spelled(value))
+        return Node(SCALAR, (number,), (), t, output.origin, None, output.role)
+
+    def christen(self) -> None:
+        """Numbers are called as the user called them; those of a result's elements leave its name to the result."""
+        inner = inner_nodes(self.graph.nodes)
+        taken = {o for o in self.graph.outputs if o.type.shape}
+        for node in self.graph.nodes:
+            e = self.value[node]
+            if node not in inner and node not in taken and e.__class__ is Node and e.op is not CONSTANT and not e.name:
+                e.name = wished_name(node) or ""
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# the code
+# ---------------------------------------------------------------------------------------------------------------
+class Open(NamedTuple):
+    """The loop begins."""
+
+    leaves: tuple[Node, ...] = ()
+
+
+class Step(NamedTuple):
+    """What each element adds: to a sum, or to a list."""
+
+    target: Node
+    element: Any
+    leaves: tuple[Node, ...]
+
+
+class Close(NamedTuple):
+    """The loop ends; until then lives what it reads."""
+
+    leaves: tuple[Node, ...]
+
+
+def loop_function(program: Rolled, graph: Graph, name: str, space: Space, arrays: str) -> Function:
+    """The function with a loop over elements."""
+    names = Names((name, arrays))
+    params = tuple(name_inputs(graph, names).values())
+    names.fixed.update(params)
+    before, each, after = program.nodes
+    steps = [*program.sums, *program.lists]
+    own = {*before, *program.inputs}
+    shared = dict.fromkeys([i for n in (*each, *after) for i in n.inputs if i in own and i.op is not CONSTANT])
+    ends = [*program.results, *[e for _, e in steps if e.__class__ is Node], *shared]
+    plan = FloatPlan([*before, *each, *after], ends)
+    called: dict[Node, str] = {}
+    lines: list[Any] = []
+    values, targets = [], []
+    for node, param, number in zip(graph.inputs, params, program.inputs):
+        if number not in plan.uses:
+            continue
+        called[number] = names.fix(identifier(f"{param}_k")) if node.type.shape else param
+        if node.type.shape:
+            values.append(param)
+            targets.append(called[number])
+        elif not node.type.weak:
+            lines.append(to_python(node, param))
+    items: list[Any] = [n for n in before if n in plan.uses and n not in plan.nested and n.op is not CONSTANT]
+    items.append(Open())
+    made = [Step(target, e, _leaves(plan, e)) for target, e in steps]
+    items += [n for n in each if n in plan.uses and n not in plan.nested]
+    items += [*made, Close(tuple(shared))]
+    results = Results(tuple(program.results), plan.nest_results(program.results))
+    items += [*[n for n in after if n in plan.uses and n not in plan.nested], results]
+    lowering = LoopLowering(plan, names, called, space)
+    lowering.head = (tuple(targets) if len(targets) > 1 else targets[0], values)
+    lowering.program = program
+    lines += lowering.block(items)
+    return with_arrays(
+        graph, name, params, lines, len(each) * max(i.type.size for i in graph.inputs), program.risky, arrays
+    )
+
+
+def _leaves(plan: FloatPlan, e: Any) -> tuple[Node, ...]:
+    """What a step of the loop reads; the value itself is written inside its line when nothing else reads it."""
+    if e.__class__ is not Node or e.op is CONSTANT:
+        return ()
+    if plan.uses[e] == 1 and e in plan.templates and e not in plan.wishes:
+        plan.nested.add(e)
+        return plan.leaves[e]
+    return (e,)
+
+
+class LoopLowering(FloatLowering):
+    """Lines before, in and after the loop."""
+
+    head: tuple[Any, list[str]]
+    program: Rolled
+    outside: list[Any]
+
+    def results(self, item: Any) -> None:
+        if type(item) is Open:
+            for total, _ in self.program.sums:
+                name = self.name[total] = self.names.take(identifier(total.name or "s"))
+                self.out.append(Assign(name, 0.0))
+            for made, _ in self.program.lists:
+                name = self.name[made] = self.names.take(identifier(made.name or "g"))
+                self.out.append(Assign(name, EMPTY_LIST))
+            self.outside, self.out = self.out, []
+        elif type(item) is Step:
+            self.step(item)
+        elif type(item) is Close:
+            targets, values = self.head
+            lists = [f"_{k}.tolist()" for k in range(len(values))]
+            text = f"zip({', '.join(lists)})" if len(lists) > 1 else lists[0]
+            self.outside.append(For(targets, Expr(parse_template(text, len(values)), tuple(values)), self.out))
+            self.out = self.outside
+            self.bury(item.leaves)
+        else:
+            super().results(item)
+
+    def step(self, item: Step) -> None:
+        e, target = item.element, self.name[item.target]
+        value = self.operand(e) if e.__class__ is Node else spelled(e)
+        origin = e.origin if e.__class__ is Node else None
+        if any(item.target is total for total, _ in self.program.sums):
+            self.out.append(Augment(target, "+", value, origin))
+        else:
+            self.out.append(Do(Expr(APPEND, (target, value)), origin))
+        self.bury(item.leaves)

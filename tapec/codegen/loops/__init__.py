@@ -1,0 +1,1 @@
+"""Loops that tracing unrolled, found again and written as loops."""

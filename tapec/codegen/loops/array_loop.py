@@ -1,0 +1,182 @@
+"""Loops of programs on arrays. What each step computes is in arrays that are made once, before the loop; what is kept
+for later is an array of its own in each step."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from tapec.codegen.common.block_items import Repeat, Results
+from tapec.codegen.common.expressions import Expr
+from tapec.codegen.common.line_templates import COPY
+from tapec.codegen.common.naming import identifier
+from tapec.codegen.common.statements import Assign, Delete
+from tapec.codegen.loops.arrange_loops import arranged
+from tapec.codegen.loops.array_step import ArrayStep
+from tapec.codegen.loops.found_loop import Carried
+from tapec.codegen.loops.index_operands import settle
+from tapec.codegen.loops.loop_lowering import DIGITS, Repeating, repeat_items, repeat_plan
+from tapec.codegen.loops.loop_model import Block, Feed
+from tapec.codegen.numpy.blocks.block_loop_lines import workspace_lines
+from tapec.codegen.numpy.scatter_lines import Filled
+from tapec.codegen.schedule.inlining import BIG, TIMES, Plan, is_big, is_view
+from tapec.ir import Graph, Node
+
+__all__ = ["ArrayRepeats", "in_loops"]
+
+
+def in_loops(graph: Graph, least: int) -> tuple[type[ArrayRepeats], Plan, list[Any]] | None:
+    """How a program is lowered that has loops; None where they spare fewer operations than that."""
+    found = arranged(graph, least)
+    if found is None:
+        return None
+    for x in found.order:
+        settle([x] if type(x) is Node else [*x.again, *x.body] if type(x) is Block else ())
+    plan = repeat_plan(found, Plan)
+    return ArrayRepeats, plan, repeat_items(plan, found)
+
+
+class ArrayRepeats(Repeating):
+    """Loops on arrays.
+
+    `called` are the lines that give an array the name by which steps find it, `kept` has the bytes in each list.
+    """
+
+    def __init__(self, *given: Any):
+        super().__init__(*given)
+        self.called: dict[str, int] = {}
+        self.kept: dict[Any, int] = {}
+
+    def stepping(self) -> ArrayStep:
+        return ArrayStep(self)
+
+    # -- what the first step finds ----------------------------------------------------------------------------------
+    def begin(self, key: Carried, before: Node, first: Node, inside: bool) -> None:
+        """What a step finds has the array of the value it begins with, if nobody else needs that. Else it is called by
+        another name, and copied if steps turn out to write into it."""
+        if not before.type.shape:
+            super().begin(key, before, first, inside)
+        elif not inside and self.ends_here(first):
+            self.take_over(before, first, self.called_like(key[0]))
+        else:
+            wish = self.called_like(key[0])
+            if len(wish) == 1:
+                wish = identifier(self.plan.wishes.get(first, wish))
+            name = self.name[before] = self.names.take(wish)
+            value = self.operand(first)
+            if type(value) is str:
+                self.called[name] = len(self.out)
+            else:
+                self.allocate(before.type)
+                self.moved += self.traffic(first)
+                if first.op.name == "full" and not first.param("value"):
+                    self.filled[before] = Filled(0, bytearray(), 0, self.out, len(self.out))
+            self.out.append(Assign(name, value))
+
+    def ends_here(self, first: Node) -> bool:
+        """Is it an array of our own that only this loop reads?"""
+        block = self.items[self.here].block
+        return self.dies(first, first.type) and [self.root_of(i) for i in block.read].count(first) == 1
+
+    def take_over(self, before: Node, first: Node, wish: str) -> None:
+        old = self.name.pop(first)
+        self.owned.discard(first)
+        self.last_read[first] = -1
+        if first in self.filled:
+            self.filled[before] = self.filled.pop(first)
+        if len(wish) == 1 or old.rstrip(DIGITS) == wish:
+            self.name[before] = old
+            return
+        self.name[before] = self.names.take(wish)
+        self.out.append(Assign(self.name[before], old))
+        self.names.release(old)
+
+    def letter(self, node: Node) -> str:
+        return self.wish(node)  # of what is made in its memory
+
+    # -- lists ------------------------------------------------------------------------------------------------------
+    def pops(self, block: Block, feed: Feed) -> bool:
+        """Where steps keep something in their turn, the arrays of the list are free for that."""
+        backward = feed.stride == -1 and feed.start == feed.length - 1 and self.is_last(feed)
+        once = feed.values in self.kept and [f.values for f in block.feeds].count(feed.values) == 1
+        return backward and once and bool(block.kept)
+
+    def is_last(self, feed: Feed) -> bool:
+        """Does nobody read the list after this loop?"""
+        return type(feed.values) is Node and self.last_read.get(feed.values) == self.here
+
+    def lists_over(self, block: Block) -> list[str]:
+        """The names of lists of much memory that this loop was the last to read, and that still hold it."""
+        lists = dict.fromkeys([f.values for f in block.feeds if self.is_last(f) and not self.pops(block, f)])
+        return [self.name[values] for values in lists if self.kept.get(values, 0) >= BIG * TIMES]  # type: ignore[index]
+
+    # -- memory -----------------------------------------------------------------------------------------------------
+    def before(self, block: Block, step: ArrayStep) -> None:
+        for name, at in self.called.items():
+            line: Any = self.out[at]
+            if name in step.written:
+                self.out[at] = line._replace(value=Expr(COPY, (line.value,)))
+                self.allocate(step.workspace[name])
+        self.called = {}
+        self.out += workspace_lines(step.made, self, None, self.sizes_given_back)[0]
+        firsts = {b: block.first[key] for key, b in block.before.items()}
+        for value in step.pinned:  # nobody may write into what lists look into
+            self.owned.discard(self.root_of(firsts.get(value, value)))
+        self.kept.update(step.bytes_kept(block))
+        kept = sum([self.kept[values] for values in block.kept.values()])
+        freed = sum([self.kept.get(f.values, 0) for f in block.feeds if self.pops(block, f)])
+        made = sum([t.nbytes for t in step.made.values()])
+        step.peak += max(0, kept - freed)
+        step.moved *= block.count
+        self.count_turns(step, made, kept // block.count)
+        self.alive += kept + made
+
+    @cached_property
+    def sizes_given_back(self) -> set[int]:
+        """How many bytes the arrays have that the function gives back."""
+        results = [n for item in self.items if type(item) is Results for n in item.nodes or ()]
+        return {n.type.nbytes for n in results if not n.op.multi and n.type.shape}
+
+    @cached_property
+    def last_loop(self) -> int:
+        return max([k for k, item in enumerate(self.items) if type(item) is Repeat])
+
+    def seen_last(self) -> list[str]:
+        """The names of large arrays that were looked into for the last time, and of what looks into them: they would
+        lie beside what later lines make."""
+        names = []
+        for view in self.items[self.here].leaves:
+            array = self.root_of(view)
+            if view is array or array not in self.owned or self.last.get(array) != self.here:
+                continue
+            if is_big(array.type, TIMES):
+                self.owned.discard(array)
+                self.alive -= array.type.nbytes
+                names.append(self.name[view])
+                if self.name[array] not in self.names.taken:
+                    names.append(self.name[array])
+        return names
+
+    def after(self, block: Block, step: ArrayStep) -> set[str]:
+        more = self.ahead[self.here + 1] or self.here < self.last_loop
+        over = [*self.seen_last(), *self.lists_over(block)] if more else []
+        if over:
+            self.out.append(Delete(tuple(over)))
+        self.unbind([*over, *step.bound])
+        for feed in block.feeds:  # a list that is over is there as long as its name
+            values: Any = feed.values
+            if self.is_last(feed) and (self.pops(block, feed) or self.name[values] in over):
+                self.alive -= self.kept.pop(values, 0)
+        for node, p in block.left.items():
+            last = block.body[p]
+            if node.type.shape and not is_view(node) and last not in step.pinned:
+                self.owned.add(node)
+            if last in self.filled:
+                self.filled[node] = self.filled.pop(last)
+        left = {self.name[n] for n in block.left}
+        free = {name: t for name, t in step.workspace.items() if name in step.written and name not in left}
+        for name, t in free.items():
+            if self.plan.is_big(t):
+                self.set_free(name, t)
+                (self.straight.add if step.is_straight(name) else self.straight.discard)(name)
+        return {name for name in free if name in self.pooled}

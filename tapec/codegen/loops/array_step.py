@@ -1,0 +1,167 @@
+"""One step of a loop on arrays.
+
+The arrays of the workspace are made before the loop, or found free there; what a step finds is in some of them. Steps
+write into them as soon as their values are dead, and where the next step finds its values in others, they change
+places: `x, t = t, x`. What is looked into after the step is in none of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from tapec.codegen.loops.induction_variables import numbered
+from tapec.codegen.loops.loop_lowering import Stepping
+from tapec.codegen.loops.loop_model import Block
+from tapec.codegen.schedule.inlining import Plan, is_view
+from tapec.ir import Node
+from tapec.ir.types import Type
+
+if TYPE_CHECKING:
+    from tapec.codegen.loops.array_loop import ArrayRepeats
+
+__all__ = ["ArrayStep"]
+
+
+class ArrayStep(Stepping):
+    """The lines of a step.
+
+    `pinned` are the values whose arrays are looked into after the step; these and all others in `fresh` get an array of
+    their own in each. `ours` are the values that a step
+    finds in arrays that it may write, `there` the arrays of the workspace that need not be made for it, `written` those
+    that change. `lives` tells which of them a name stands for, where it is not called so itself, and `holder` which
+    value a name was given to last.
+    """
+
+    workspace: dict[str, Type]
+
+    def __init__(self, outer: ArrayRepeats):
+        super().__init__(outer.plan, outer.names, outer.name, outer.space)
+        self.outer = outer
+        self.filled = outer.filled
+        self.written: set[str] = set()
+        self.lives: dict[str, str] = {}
+        self.holder: dict[str, Node] = {}
+        self.reads: Counter[Node] = Counter()
+
+    def times_read(self, node: Node) -> int:
+        if not self.reads:
+            self.reads = Counter([i for n in self.plan.nodes for i in n.inputs])
+        return self.reads[node]  # the next step begins with what this one ends with: nobody else reads that
+
+    def planned(self, nodes: list[Node], ends: list[Node]) -> Plan:
+        return Plan(nodes, ends)
+
+    def prepare(self, block: Block) -> None:
+        """Find out which arrays may be written."""
+        self.ranges = numbered(block)
+        kept = [e for elements in block.kept for e in elements]
+        left = {block.body[p] for p in block.left.values()}
+        views = [n for n in (*self.later.values(), *left) if is_view(n)]
+        self.pinned = pinned = {self.root_of(n) for n in (*kept, *views)}
+        found = block.before.items()
+        shared = {p for (p, _), b in found if b in pinned or self.root_of(block.body[p]) in pinned}
+        self.ours = {b for (p, _), b in found if b.type.shape and p not in shared}
+        self.fresh = pinned | {n for b, n in self.later.items() if b not in self.ours} | (left - self.heir.keys())
+        self.owned.update(self.ours)
+        self.workspace = {self.name[b]: b.type for b in self.ours}
+        self.holder.update((self.name[b], b) for _, b in found)
+        self.there = {self.name[b] for b in self.ours}
+
+    @property
+    def made(self) -> dict[str, Type]:
+        return {name: t for name, t in self.workspace.items() if name not in self.there}
+
+    def bytes_kept(self, block: Block) -> dict[Node, int]:
+        """How much memory each list holds that no other does."""
+        makers = {b: block.body[p] for (p, d), b in block.before.items() if d == 1}  # in the step before
+        seen: set[Node] = set()
+        found = {}
+        for elements, values in block.kept.items():
+            roots = {makers.get(r, r) for r in map(self.root_of, elements)} - seen
+            seen |= roots
+            found[values] = block.count * sum([r.type.nbytes for r in roots if r in self.plan.leaves])
+        return found
+
+    # -- which array a value is in ----------------------------------------------------------------------------------
+    def array_of(self, name: str) -> str:
+        """The array of the workspace that a name stands for; none, where it stands for another."""
+        return self.lives.get(name, name if name in self.workspace else "")
+
+    def dies(self, node: Node, wanted: Any, heir: Node | None = None) -> bool:
+        if heir in self.fresh and self.array_of(self.name.get(node, "")):
+            return False
+        return super().dies(node, wanted, heir)
+
+    def reuse(self, t: Type, wish: str | None = None, node: Node | None = None) -> str | None:
+        name = None if node in self.fresh else super().reuse(t, wish, node)
+        if name is not None:
+            self.written.add(self.array_of(name))
+        return name
+
+    def is_straight(self, name: str) -> bool:
+        return name in self.straight or (name in self.workspace and name not in self.there)
+
+    def borrow(self, node: Node) -> str | None:
+        """An array that is free when the loop begins."""
+        name = self.outer.reuse(node.type)
+        if name is not None:
+            name = self.names.take(name)
+            if self.outer.is_straight(name):
+                self.straight.add(name)
+            self.names.fixed.add(name)
+            self.workspace[name] = node.type
+            self.there.add(name)
+        return name
+
+    def become(self, node: Node, victim: Node, leaves: Any) -> None:
+        super().become(node, victim, leaves)
+        self.holder[self.name[node]] = node
+        self.written.add(self.array_of(self.name[node]))
+        if node in self.pinned:
+            self.owned.discard(node)
+
+    def own(self, node: Node, new: bool = True) -> None:
+        super().own(node, new)
+        if node in self.pinned:
+            self.owned.discard(node)
+
+    # -- names ------------------------------------------------------------------------------------------------------
+    def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
+        heir = self.heir.get(node)
+        array = "" if old is None else self.array_of(old)
+        if old is not None and heir is not None:
+            name = self.name[node] = old if old in self.workspace else self.names.take(old)
+        elif heir is not None and self.is_free(heir):
+            name = self.name[node] = self.name[heir]
+            if name in self.pooled:
+                self.take_back(name)
+        else:
+            name = super().call(node, old, stem)
+        self.lives[name] = array
+        self.holder[name] = node
+        return name
+
+    def keeps_name(self, node: Node, name: str) -> bool:
+        """What the next step finds is called after its array: it may change places with others."""
+        return node in self.heir or super().keeps_name(node, name)
+
+    def is_free(self, before: Node) -> bool:
+        """May what the next step finds be called so already?"""
+        holder = self.holder[self.name[before]]
+        return max(self.last_read.get(holder, -1), self.last_read.get(before, -1)) < self.here
+
+    # -- the next step ----------------------------------------------------------------------------------------------
+    def moves(self) -> list[tuple[str, str]]:
+        """Arrays that a step is done with take the places of those that the next one finds values in."""
+        found = super().moves()
+        targets, arrays = {b for b, _ in found}, [self.array_of(n) for _, n in found]
+        own = {self.name[b] for b in self.ours}
+        free = [b for b, _ in found if b in own and b not in arrays]
+        for array in arrays:
+            if array and array not in targets:
+                given = next(f for f in free if self.workspace[f] == self.workspace[array])
+                free.remove(given)
+                found.append((array, given))
+        self.written.update([name for pair in found for name in pair if name in self.workspace])
+        return found

@@ -1,0 +1,1 @@
+"""Whole functions on arrays, written with NumPy."""

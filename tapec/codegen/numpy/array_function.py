@@ -1,0 +1,150 @@
+"""A graph as a function on arrays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from typing import Any
+
+from tapec.codegen.common.block_items import items_of_path
+from tapec.codegen.common.expressions import Expr, parse_template
+from tapec.codegen.common.loader import Space
+from tapec.codegen.common.module_constants import name_constants
+from tapec.codegen.common.module_layout import Function
+from tapec.codegen.common.naming import Names, name_inputs
+from tapec.codegen.common.statements import Do, With
+from tapec.codegen.numpy.blocks.large_programs import in_blocks, with_short_axes_moved, with_small_parts
+from tapec.codegen.numpy.lowering import Lowering
+from tapec.codegen.numpy.passes.split_broadcast_product import factored
+from tapec.codegen.numpy.passes.split_slow_ops import expanded
+from tapec.codegen.numpy.passes.sum_of_products import contracted
+from tapec.codegen.schedule.emitted_cost import Cost, flops_of
+from tapec.codegen.schedule.inlining import Plan
+from tapec.codegen.schedule.order import scheduled
+from tapec.codegen.schedule.ufunc_buffer_size import buffer_size
+from tapec.config import settings
+from tapec.ir import CONSTANT, Graph, Node
+from tapec.ir.decision_tree import Tree
+from tapec.ops.indexing.getitem_and_scatter import GETITEM
+
+__all__ = ["array_function"]
+
+LEAST = 40  # operations that loops must spare: fewer are as easily read as a loop
+NUMBERS = 4  # reads of single numbers, from which on it may pay to take vectors apart
+
+
+def array_function(
+    graph: Graph,
+    name: str,
+    tree: Tree | None,
+    space: Space,
+    silenced: tuple[str, ...] = (),
+    ceded: Collection[Node] = (),
+) -> Function:
+    """The function on arrays, ready to be laid out. Constants and helpers go into the namespace."""
+    checked = settings.check_nan
+    if checked or tree is not None:
+        ceded = ()
+    whole = graph
+    if not checked:
+        graph = with_flat_places(with_short_axes_moved(graph))
+        graph = factored(expanded(with_rolled_summands(contracted(graph))), ceded)
+    names = Names((name,))
+    called = name_inputs(graph, names)
+    params = tuple(called[i] for i in graph.inputs)
+    kind, plan, items = planned(graph, tree, ceded)
+    kept = [called[i] for i in graph.inputs if i not in plan.ceded]
+    names.fixed.update(kept)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
+    constants = name_constants(plan.nodes, names, called)
+    space.constants.update(constants)
+    space.names.update(constants)
+    lowering = kind(plan, names, called, space)
+    lowering.owned.update(plan.ceded)
+    body = lowering.block(items)
+    size = None if checked else buffer_size(whole.nodes)
+    if size is not None or silenced:
+        body = with_errors(silenced, size, body)
+    cost = Cost(flops_of(whole), lowering.moved, lowering.peak)
+    return Function(name, params, body, constants, cost, tuple([called[i] for i in graph.inputs if i in plan.ceded]))
+
+
+def with_flat_places(graph: Graph) -> Graph:
+    """The same, where places that several arrays name are computed once."""
+    if not any([len(n.inputs) > 2 and n.op.kind == "indexing" for n in graph.nodes]):
+        return graph
+    from tapec.codegen.numpy.passes.flat_indices import flattened  # few programs name any
+
+    return flattened(graph)
+
+
+def with_rolled_summands(graph: Graph) -> Graph:
+    """The same, where what is rolled is added in parts."""
+    if not any([n.op.name == "roll" for n in graph.nodes]):
+        return graph
+    from tapec.codegen.numpy.passes.split_roll import wrapped  # few programs roll anything
+
+    return wrapped(graph)
+
+
+def planned(graph: Graph, tree: Tree | None, ceded: Collection[Node] = ()) -> tuple[type[Lowering], Plan, list[Any]]:
+    """What makes statements of a program, by which plan, and from what: from its loops, if it has some."""
+    checked = settings.check_nan
+    if tree is not None:
+        return planned_with_tests(graph, tree, checked)
+    graph = graph if checked else in_blocks(graph)
+    graph = Graph(graph.inputs, scheduled(graph.nodes, ceded), graph.outputs, graph.name)
+    graph = graph if checked else with_small_parts(graph)
+    looped = None if checked else with_loops(graph)
+    if looped is not None:
+        return looped
+    if not checked and sum([n.op is GETITEM and not n.type.shape for n in graph.nodes]) >= NUMBERS:
+        from tapec.codegen.numpy.passes.unpack_short_vector import unpacked  # few programs on arrays read numbers
+
+        graph = unpacked(graph)
+    plan = Plan(graph.nodes, graph.outputs, nesting=not checked, ceded=ceded)
+    return lowering_for(checked), plan, items_of_path(graph, plan)
+
+
+def planned_with_tests(graph: Graph, tree: Tree, checked: bool) -> tuple[type[Lowering], Plan, list[Any]]:
+    """The same of a program whose paths depend on tests."""
+    from tapec.codegen.branches.decision_tree_code import items_of, parted, results_of, segments_of
+
+    graph, tree = parted(graph, tree)
+    graph = graph if checked else in_blocks(graph, tree)
+    segments = segments_of(tree, graph.outputs)
+    plan = Plan(graph.nodes, results_of(segments), nesting=not checked)
+    return lowering_for(checked), plan, items_of(graph, plan, segments)
+
+
+def lowering_for(checked: bool) -> type[Lowering]:
+    if not checked:
+        return Lowering
+    from tapec.codegen.numpy.checked_lowering import CheckedLowering
+
+    return CheckedLowering
+
+
+def with_loops(graph: Graph) -> tuple[type[Lowering], Plan, list[Any]] | None:
+    """The same of a program on one path; None where it is short, or has no loops."""
+    if not may_spare(graph, LEAST):
+        return None
+    from tapec.codegen.loops.array_loop import in_loops  # short programs do without
+    from tapec.codegen.loops.index_operands import lifted
+
+    return in_loops(lifted(graph), LEAST)
+
+
+def may_spare(graph: Graph, least: int) -> bool:
+    """May loops spare so many operations? Each would be like another one, which gives the same type."""
+    if len(graph.nodes) <= least:
+        return False
+    alike = Counter([(n.op, n.type) for n in graph.nodes if n.op is not CONSTANT])
+    return sum([count for count in alike.values() if count > 1]) >= least
+
+
+def with_errors(silenced: tuple[str, ...], size: int | None, body: list[Any]) -> list[Any]:
+    """The same without a word about these kinds of errors, and with buffers of another size, until its end."""
+    kinds = ("all",) if len(silenced) == 4 else silenced  # NumPy knows four
+    silent = ", ".join([f"{kind}='ignore'" for kind in kinds])
+    setting = Do(Expr(parse_template(f"np.setbufsize({size})", 0), ()), note="so rows are not copied to be broadcast")
+    return [With(Expr(parse_template(f"np.errstate({silent})", 0), ()), [setting, *body] if size else body)]

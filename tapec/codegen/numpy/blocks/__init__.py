@@ -1,0 +1,1 @@
+"""Loops over cache-sized blocks of rows."""

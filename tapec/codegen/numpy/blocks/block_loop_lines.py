@@ -1,0 +1,341 @@
+"""Loops over blocks as statements: a plain `for` over slices.
+
+Each turn makes slices of what is read by rows and of what is kept. An array that dies in the loop is workspace: its
+slices are computed in, and what is kept may stay there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tapec.codegen.common.block_items import AddInto, AddUp
+from tapec.codegen.common.expressions import Expr, parse_template, slots
+from tapec.codegen.common.line_templates import COPY, EMPTY_LIST, aligned_array, new_array
+from tapec.codegen.common.naming import Names, generic_name
+from tapec.codegen.common.statements import Assign, Augment, Def, Delete, Do, For, Return
+from tapec.codegen.numpy.blocks.block_loops import Body
+from tapec.codegen.numpy.blocks.block_sums import Placing
+from tapec.codegen.numpy.scatter_forms import place_template
+from tapec.codegen.schedule.inlining import Plan
+from tapec.config import settings
+from tapec.ir import CONSTANT, ITEM, Node
+from tapec.ir.types import Type
+
+if TYPE_CHECKING:
+    from tapec.codegen.numpy.lowering import Lowering
+
+__all__ = ["lower_loop", "workspace_lines"]
+
+SLICE = parse_template("_0[_1:_2]", 3)
+SAME = parse_template("_0", 1)
+
+LINE = 64  # bytes of a line of the cache
+ALIGNED = 1 << 14  # bytes of an array from which it is worth asking where it begins
+
+
+def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
+    """Arrays for what is kept, zeros for what is added up, and the loop."""
+    body: Body = node.param("body")
+    parts = outer.plan.parts[node]
+    count = body.kept + body.sums
+    wanted = [(n, parts[k]) for k, n in enumerate(body.graph.outputs[:count]) if k in parts]
+    adding = set(body.graph.outputs[body.kept : count])
+    values = body.graph.outputs[count:]
+    kept = {n: part for n, part in wanted if n not in adding}
+    sums = {n: _zero(outer, part, n) for n, part in wanted if n in adding}
+    bases = iter(node.inputs[len(body.graph.inputs) :])
+    totals = [_Total(outer, parts[count + k], placing, bases) for k, placing in enumerate(body.placings)]
+    threads = settings.threads if body.rows >= 2 * settings.threads * body.block else 1
+    names = outer.names
+    mark = names.mark()
+    shares = {n: names.take_new(f"{s}_") for n, s in sums.items()} if threads > 1 else sums
+    i, j = names.take_new("i"), names.take_new("j")
+    slices: list[Any] = []
+
+    def slice_of(name: str) -> str:
+        part = names.take_new(f"{name}_")
+        slices.append(Assign(part, Expr(SLICE, (name, i, j))))
+        return part
+
+    called: dict[Node, str] = {}
+    spare: dict[str, Node] = {}  # slices of arrays that die here
+    owned: list[Node] = []
+    roots = list(map(outer.root_of, node.inputs))  # where others look into an array, later turns read it
+    for inner, whole, sliced in zip(body.graph.inputs, node.inputs, body.sliced):
+        name = outer.name[whole]
+        names.fixed.add(name)  # the next turn needs it too
+        called[inner] = slice_of(name) if sliced else name
+        if sliced and roots.count(whole) == 1 and outer.dies(whole, whole.type):
+            spare[called[inner]] = whole
+            owned.append(inner)
+    into = [target for total in totals for target in total.parts(names, slice_of)]
+    placed: dict[Node, list[tuple[str, str]]] = {}
+    for n, target in zip(values, into, strict=True):
+        placed.setdefault(n, []).append(target)
+    plan = Plan(body.graph.nodes, [*[n for n, _ in wanted], *values], in_loop=True)
+    inside = outer.inner(plan, names, called)
+    inside.owned.update(owned)
+    inside.workspace = {}
+    inside.into = _Targets(outer, inside, kept, spare, slice_of)
+    inside.into.taken += [(total.part, total.base) for total in totals if total.base is not None]
+    lines = inside.block(_items(plan, shares, threads > 1, placed))
+    even = body.rows % body.block == 0
+    before, cut = workspace_lines(inside.workspace, outer, None if even else (i, j))
+    inside.moved = 0
+    outer.count_turns(inside, sum([t.nbytes for t in inside.workspace.values()]))
+    end = f"_0 + {body.block}" if even else f"min(_0 + {body.block}, {body.rows})"
+    turn = [Assign(j, Expr(parse_template(end, 1), (i,))), *slices, *cut, *lines]
+    if threads > 1:
+        outer.out += _in_threads(outer, body, before, turn, i, list(zip(sums.values(), shares.values())))
+    else:
+        span = Expr(parse_template(f"range(0, {body.rows}, {body.block})", 0), ())
+        outer.out += [*before, For(i, span, turn, None, "blocks that stay in the cache")]
+        read = zip(body.graph.inputs, node.inputs, body.sliced)
+        held = {called[inner]: whole for inner, whole, sliced in read if sliced and whole in outer.owned}
+        held.update((name, kept[n]) for n, name in inside.into.given.items())
+        held.update((name, total.part) for total in totals for name in total.named)
+        outer.out += _freed(outer, inside, held, [*before, *cut])
+    outer.unbind(inside.bound)
+    names.back_to(mark, {outer.name[part] for part in kept.values() if part in outer.name})
+    outer.bury(leaves, [whole for _, whole in inside.into.taken])
+    outer.out += inside.into.renamed()
+
+
+def _in_threads(
+    outer: Lowering, body: Body, before: list[Any], turn: list[Any], i: str, sums: list[tuple[str, str]]
+) -> list[Any]:
+    """The loop as a function of a span of rows, called in threads. What blocks add up is added in their order."""
+    from tapec.codegen.runtime_helpers import in_threads  # most run in one
+
+    outer.space.helper("in_threads", in_threads)
+    names = outer.names
+    blocks, first, last, found = [names.take_new(n) for n in ("blocks", "first", "last", "found")]
+    shares = tuple([share for _, share in sums])
+    if sums:
+        append = parse_template(f"_0.append(({', '.join(slots(len(sums) + 1)[1:])},))", len(sums) + 1)
+        turn = [*turn, Do(Expr(append, (found, *shares)))]
+    span = Expr(parse_template(f"range(_0, _1, {body.block})", 2), (first, last))
+    loop = For(i, span, turn, None, "blocks that stay in the cache")
+    inside = [*before, Assign(found, EMPTY_LIST), loop, Return(Expr(SAME, (found,)))]
+    call = Expr(parse_template(f"in_threads(_0, {body.rows}, {body.block}, {settings.threads})", 1), (blocks,))
+    lines: list[Any] = [Def(blocks, (first, last), inside)]
+    if not sums:
+        return [*lines, Do(call)]
+    return [*lines, For(shares, call, [Augment(total, "+", share) for total, share in sums])]
+
+
+def _items(plan: Plan, sums: dict[Node, str], later: bool, placed: dict[Node, list[tuple[str, str]]]) -> list[Any]:
+    items: list[Any] = []
+    for n in plan.nodes:
+        if n.op is CONSTANT or n.op is ITEM:
+            continue
+        if n in sums:
+            plan.nested.add(n)
+            items.append(AddUp(n, sums[n], later, plan.leaves[n]))
+        elif n not in plan.nested:
+            items.append(n)
+            items += [AddInto(n, target, op, (n,)) for target, op in placed.get(n, ())]
+    return items
+
+
+class _Total:
+    """An array to parts of which a loop adds: zeros, the array that they are added to, if it dies, or a copy of it."""
+
+    def __init__(self, outer: Lowering, part: Node, placing: Placing, bases: Iterator[Node]):
+        base = None if placing.base is None else next(bases)
+        dying = base is not None and outer.dies(base, part.type)
+        self.part, self.places = part, placing.places
+        self.base = base if dying else None
+        self.named: list[str] = []  # what looks into it
+        self.out = outer.out
+        if base is not None and dying:
+            self.name = outer.name[base]
+        else:
+            value = new_array("np.zeros", part.type) if base is None else Expr(COPY, (outer.operand(base),))
+            self.name = outer.call(part)
+            self.out.append(Assign(self.name, value))
+            outer.own(part)
+        outer.names.fixed.add(self.name)
+
+    def parts(self, names: Names, slice_of: Callable[[str], str]) -> Iterator[tuple[str, str]]:
+        """What each turn adds to, by name, or, as the sign tells, subtracts from."""
+        for place in self.places:
+            view = names.take_new("v")
+            self.out.append(Assign(view, Expr(place_template(place.scatter), (self.name,)), place.scatter.origin))
+            self.named += [view, part := slice_of(view)]
+            yield part, place.op
+
+
+class _Targets:
+    """Where the values that are kept belong: in a slice of a dying array that is free by then, else in a new array."""
+
+    def __init__(
+        self, outer: Lowering, inside: Lowering, kept: dict[Node, Node], spare: dict[str, Node], slice_of: Any
+    ):
+        self.outer = outer
+        self.inside = inside
+        self.kept = kept
+        self.spare = spare
+        self.slice_of = slice_of
+        self.given: dict[Node, str] = {}
+        self.taken: list[tuple[Node, Node]] = []  # kept in which dying array
+        self.bases = _bases(inside.plan, kept)
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self.kept or node in self.bases
+
+    def __getitem__(self, node: Node) -> str:
+        """The array to compute a value into, when it is about to be computed."""
+        kept = self.bases.get(node, node)
+        if kept not in self.given:
+            self.given[kept] = self._spare(kept, node) or self._new(kept)
+        self._call_in(kept)
+        return self.given[kept]
+
+    def lend(self, node: Node) -> str | None:
+        """The array of a value that is computed when `node`, and whatever takes its place, is dead."""
+        inside = self.inside
+        if not inside.until:
+            inside.until = self._ends()
+        for kept in inside.until:
+            if kept not in self.given and kept.type == node.type and inside.may_live(node, kept):
+                if all(whole.type != self.kept[kept].type for whole in self.spare.values()):
+                    inside.lent[node] = kept
+                    self.given[kept] = self._new(kept)
+                    return self.given[kept]
+        return None
+
+    def _ends(self) -> dict[Node, int]:
+        """For each value that is kept the item until which its array may hold another value."""
+        place = {item: k for k, item in enumerate(self.inside.items) if type(item) is Node}
+        fused = self.inside.plan.fused  # written before all that they read has been read
+        ends = {n: place[n] - (n.op.kind != "elementwise" or n in fused) for n in self.kept if n in place}
+        for base, n in self.bases.items():
+            ends[n] = min(ends[n], place[base] - (base in fused))
+        return ends
+
+    def _call_in(self, node: Node) -> None:
+        """The array was lent, and is needed now."""
+        inside = self.inside
+        for name in [name for name, owner in inside.due.items() if owner is node]:
+            del inside.due[name]
+            inside.take_back(name)
+            inside.release(name)
+
+    def _spare(self, kept: Node, node: Node) -> str | None:
+        """A slice of a dying array of this type: of an operand that ends here, or one that is free already.
+
+        What is computed there is `node`: the value that is kept, or what is scattered into to make it.
+        """
+        part, inside = self.kept[kept], self.inside
+        ending = [inside.name[i] for i in node.inputs if inside.dies(i, node.type)] if inside.has_out(node) else []
+        for name in [*ending, *inside.pool.get(node.type, ())]:
+            own = next((n for n in inside.names_like(name) if n in self.spare), name)
+            whole = self.spare.get(own)
+            if whole is not None and whole.type == part.type:
+                del self.spare[own]
+                self.taken.append((part, whole))
+                if name in inside.pooled:
+                    inside.take_back(name)
+                inside.owned.difference_update([i for i in node.inputs if inside.name.get(i) == name])
+                inside.names.fixed.add(name)
+                return name
+        return None
+
+    def _new(self, node: Node) -> str:
+        outer, part = self.outer, self.kept[node]
+        t = part.type
+        old = outer.reuse(t, outer.plan.wishes.get(part))
+        keep = old is not None and outer.keeps_name(part, old)
+        name = outer.name[part] = outer.names.take(str(old)) if keep else outer.names.take_new(outer.wish(part))
+        outer.own(part, old is None)
+        outer.bind(name, old)
+        if name != old:
+            outer.out.append(Assign(name, old if old is not None else new_array("np.empty", t)))
+        return self.slice_of(name)
+
+    def renamed(self) -> list[Assign]:
+        """After the loop: the arrays that live on as something else, under its name."""
+        lines = []
+        outer = self.outer
+        for part, whole in self.taken:
+            outer.revive(part, whole)  # all of them first: no new name is one that another array still has
+        for part, whole in self.taken:
+            old = outer.name[whole]
+            if not outer.keeps_name(part, old):
+                outer.release(old)
+                lines.append(Assign(outer.call(part), old))
+        return lines
+
+
+def _bases(plan: Plan, kept: dict[Node, Node]) -> dict[Node, Node]:
+    """What is scattered into belongs where the sum is kept, from the start."""
+    found = {}
+    for node in kept:
+        if node in plan.fused:
+            base = node.inputs[1 - plan.fused[node]]
+            if base.op.kind == "elementwise" and plan.uses[base] == 1 and base not in plan.nested and base not in kept:
+                found[base] = node
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# arrays made before the loop
+# ---------------------------------------------------------------------------------------------------------------
+def workspace_lines(
+    arrays: dict[str, Type], low: Lowering, span: tuple[str, str] | None, given_back: Container[int] = ()
+) -> tuple[list[Assign], list[Assign]]:
+    """The lines that make the workspace before the loop, and those that cut it to size in each turn if need be.
+
+    Large arrays begin where lines of the cache do, if need be each by itself. What has the size of what is
+    `given_back`, and may be just that in the end, is an array of its own, as NumPy makes it.
+    """
+    groups: dict[Any, tuple[Type, list[str]]] = {}
+    for name, t in arrays.items():
+        alone = t.nbytes in given_back or (t.nbytes >= ALIGNED and t.nbytes % LINE)
+        groups.setdefault(name if alone else t, (t, []))[1].append(name)
+    before, at_start = [], []
+    names = low.names
+    for t, group in groups.values():
+        many = len(group) > 1
+        whole = Type((len(group), *t.shape), t.dtype) if many else t
+        if t.nbytes < ALIGNED or t.nbytes in given_back:
+            made = new_array("np.empty", whole)
+        else:
+            low.call_for("aligned")
+            made = aligned_array(whole)
+        targets = tuple(group) if many else group[0]
+        if span is None:
+            before.append(Assign(targets, made))
+            continue
+        work = names.take("work")
+        before.append(Assign(work, made))
+        cut = parse_template("_0[:, :_2 - _1]" if many else "_0[:_2 - _1]", 3)
+        at_start.append(Assign(targets, Expr(cut, (work, *span))))
+    return before, at_start
+
+
+def _freed(outer: Lowering, inside: Lowering, held: dict[str, Node], workspace: list[Assign]) -> list[Delete]:
+    """After the loop: `del` for the workspace and for slices of arrays that die, when later lines make large arrays.
+
+    `held` are the arrays of our own that slices look into, `workspace` the lines that make it.
+    """
+    if not outer.ahead[outer.here + 1]:
+        return []
+    ends = {name: outer.last.get(outer.root_of(node), outer.here) for name, node in held.items()}
+    names = [n for name, last in ends.items() if outer.ahead[last + 1] for n in inside.names_like(name)]
+    for line in workspace:
+        for target in (line.target,) if type(line.target) is str else line.target:
+            names += inside.names_like(target)
+    return [Delete(tuple(dict.fromkeys(names)))] if names else []
+
+
+def _zero(outer: Lowering, part: Node, value: Node) -> str:
+    """The name of a sum, which starts at zero."""
+    t = part.type
+    name = outer.call(part, stem=generic_name(value))
+    outer.own(part)
+    zero: Any = new_array("np.zeros", t) if t.shape else 0.0
+    outer.out.append(Assign(name, zero))
+    return name

@@ -1,0 +1,351 @@
+"""Lowering: nodes in order become statements that share buffers and names.
+
+A value's memory is written again as soon as it is dead: by an augmented operator or `out=` where the types agree, or as
+the target of a later operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tapec.codegen.common.block_items import LOOP, UNKNOWN, AddInto, AddUp, Fork, Results
+from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
+from tapec.codegen.common.line_templates import EQUAL, WHOLE
+from tapec.codegen.common.loader import Space
+from tapec.codegen.common.naming import Names
+from tapec.codegen.common.statements import Assign, Augment, Delete, Do, If, Return, Statement, Store
+from tapec.codegen.numpy.idioms import BIT_BY_BIT, BY_COLUMNS, BY_DOT, HELPED, is_weak, out_template
+from tapec.codegen.numpy.result_types import result
+from tapec.codegen.numpy.scatter_forms import has_repeats, index_arrays, is_scatter, is_write
+from tapec.codegen.schedule.buffers import Buffers
+from tapec.codegen.schedule.emitted_cost import bytes_of, copied, workspace
+from tapec.codegen.schedule.inlining import TIMES, Plan, is_big, is_view
+from tapec.ir import Node, is_literal
+from tapec.ir.source_location import line_of
+
+if TYPE_CHECKING:
+    from tapec.codegen.numpy.scatter_lines import Filled
+
+__all__ = ["Lowering", "condition_of"]
+
+AS_ARRAY = parse_template("np.asarray(_0)", 1)
+NOT = parse_template("not _0", 1)
+UNEQUAL = parse_template("_0 != _1", 2)
+TO_INT = parse_template("int(_0)", 1)
+
+
+class Lowering(Buffers):
+    """Turns the items of a block into statements; `into` gives arrays that values must be computed into."""
+
+    def __init__(self, plan: Plan, names: Names, name: dict[Node, str], space: Space):
+        super().__init__(plan, names, name)
+        self.space = space
+        self.into: Any = {}
+        self.filled: dict[Node, Filled] = {}
+        self.stored: set[Node] = set()  # what was computed where it is stored
+        self.ranges: dict[Node, range] = {}  # what counts in a loop, and from where to where
+        self.out: list[Statement] = []
+
+    def block(self, items: list[Any]) -> list[Statement]:
+        """The statements of a block."""
+        self.start(items)
+        for self.here, item in enumerate(items):
+            kind = type(item)
+            if kind is Node:
+                self.value(item, self.plan.leaves[item])
+            elif kind is Fork:
+                self.fork(item)
+            elif kind is AddUp:
+                value = self.express(item.node)
+                kept = Assign(item.target, value) if item.later else Augment(item.target, "+", value, item.node.origin)
+                self.out.append(kept)
+                self.peak = max(self.peak, self.alive + bytes_of((item.node,)))
+                self.bury(item.leaves)
+            elif kind is AddInto:
+                self.out.append(Augment(item.target, item.op, self.operand(item.node), item.node.origin))
+                self.bury(item.leaves)
+            else:
+                self.results(item)
+            if self.spent:
+                self.let_go()
+        return self.out
+
+    def let_go(self) -> None:
+        """`del` for arrays that are dead, under all names that still stand for them."""
+        names = [n for group in self.spent for n in group if n not in self.names.taken and n not in self.names.fixed]
+        if names and type(self.out[-1]) is Delete:
+            self.out[-1] = Delete((*self.out[-1].names, *names))
+        elif names:
+            self.out.append(Delete(tuple(names)))
+        self.unbind(names)
+        self.spent = []
+
+    def fork(self, fork: Fork) -> None:
+        """A path that branches off. It ends by itself, so it may use up everything, names too."""
+        condition = condition_of(self.operand(fork.test), fork.test, fork.value, fork.negated)
+        if fork.items == [UNKNOWN]:
+            self.out.append(If(condition, [Return(None)], fork.test.origin))
+        else:
+            inner = type(self)(self.plan, self.names.branch(), self.name, self.space)
+            inner.branch(self)
+            self.out.append(If(condition, inner.block(fork.items), fork.test.origin))
+            self.count(inner, 0)
+        self.bury(fork.leaves)
+
+    def results(self, item: Results) -> None:
+        """`return (a, b)`: fresh arrays, none of which shares memory with another or with an input."""
+        given: set[Node] = set()
+        nodes = item.nodes or ()
+        computed = [n for n in nodes if n in self.plan.nested]
+        self.moved += sum([self.traffic(n) for n in computed])
+        values = None if item.nodes is None else tuple([result(self, n, given) for n in item.nodes])
+        self.peak = max(self.peak, self.alive + max([max(self.on_the_way(n)) for n in computed], default=0))
+        self.out.append(Return(values, self.common_origin(item.nodes or ())))
+
+    def common_origin(self, nodes: Sequence[Node]) -> Any:
+        """The user's line, when all that is computed within a line of ours comes from one."""
+        origins = [n.origin for n in nodes if n in self.plan.nested and n.origin is not None]
+        lines = {(o[0], line_of(o)) for o in origins}
+        return origins[0] if len(lines) == 1 else None
+
+    # -- values -----------------------------------------------------------------------------------------------------
+    def value(self, node: Node, leaves: Sequence[Node]) -> None:
+        """One or a few lines that compute a value."""
+        self.moved += self.traffic(node)
+        before, self.beside = self.on_the_way(node)
+        self.peak = max(self.peak, self.alive + max(before, self.beside))
+        if node.op.multi:
+            if node.op is LOOP:
+                from tapec.codegen.numpy.blocks.block_loop_lines import lower_loop  # small programs have none
+
+                lower_loop(self, node, leaves)
+            else:
+                self.several(node, leaves)
+        elif node in self.into:
+            self.compute_into(node, leaves)
+        elif node in self.plan.fused or is_scatter(node) or is_write(node):
+            from tapec.codegen.numpy.scatter_lines import lower_write  # most programs write into no array
+
+            lower_write(self, node, leaves)
+        elif not (self.filled and self.into_place(node, leaves)) and not self.overwrite(node, leaves):
+            self.assign(node, leaves)
+
+    def into_place(self, node: Node, leaves: Sequence[Node]) -> bool:
+        from tapec.codegen.numpy.scatter_lines import lower_into_place
+
+        return node.op.kind in ("elementwise", "product") and lower_into_place(self, node, leaves)
+
+    def traffic(self, node: Node) -> int:
+        """The bytes that a line reads and writes: of an array that it changes, the places where it does."""
+        if is_view(node):
+            return 2 * copied(node)
+        part = node.inputs[self.plan.fused[node]] if node in self.plan.fused else node
+        if part is node and not is_write(node):
+            return bytes_of((node,)) + self.bytes_read(node, node.inputs)
+        values = part.inputs[is_write(part) :]
+        return bytes_of(values[:1]) * (1 if is_write(part) else 2) + self.bytes_read(part, values)
+
+    def bytes_read(self, node: Node, inputs: Sequence[Node]) -> int:
+        """What is read of these operands: of what is looked into, or picked from, the parts."""
+        found = 0
+        for i in inputs:
+            whole = i
+            while whole in self.plan.nested and is_view(whole):
+                whole = whole.inputs[0]
+            if whole in self.plan.nested:
+                found += self.bytes_read(whole, whole.inputs)
+            elif node.op.name == "getitem" and i is node.inputs[0]:
+                found += min(bytes_of((i,)), bytes_of((whole,)), bytes_of((node,)))
+            else:
+                found += bytes_of((i,)) if whole is i else min(bytes_of((i,)), bytes_of((whole,)))
+        return found
+
+    def on_the_way(self, node: Node) -> tuple[int, int]:
+        """The most bytes in use until all operands inside a line are computed, and then beside the result."""
+        plan = self.plan
+        changed = node.inputs if node in plan.fused else node.inputs[: is_write(node)]  # in place
+        held = most = 0
+        for i in node.inputs:
+            if i in plan.nested:
+                own = 0 if i in changed or is_scatter(i) or is_write(i) else copied(i) if is_view(i) else bytes_of((i,))
+                before, beside = self.on_the_way(i)
+                most = max(most, held + before, held + beside + own)
+                held += own
+        part = node.inputs[plan.fused[node]] if node in plan.fused else None
+        if part is not None and is_scatter(part) and index_arrays(part) and not has_repeats(part):
+            held += bytes_of(part.inputs[:1])  # `g[i] += a` takes out what is there
+        mask = node.type.size if node.op.name == "where" and plan.templates.get(node) in HELPED else 0
+        return most, held + mask + workspace(node)
+
+    def assign(self, node: Node, leaves: Sequence[Node]) -> None:
+        """`name = expression`, or the expression alone when it writes into an array of that name."""
+        buffer = None
+        kind = "product" if self.plan.templates[node] in BY_DOT else node.op.kind
+        if self.has_out(node) and (
+            (kind in ("elementwise", "layout") and self.plan.is_big(node.type))
+            or (kind == "product" and is_big(node.type, TIMES))  # `a.dot(b)` is called faster than `np.matmul`
+        ):
+            buffer = self.reuse(node.type, self.wish(node), node)
+        straight = buffer is not None and self.is_straight(buffer)
+        if straight:
+            self.in_rows.add(node)
+        value = self.express(node) if buffer is None else self.express_into(node, buffer, straight)
+        if buffer is None:
+            self.make_room(node)
+        self.bury(leaves)
+        name = self.call(node, buffer)
+        self.out.append(Do(value, node.origin) if name == buffer else Assign(name, value, node.origin))
+        self.own(node, buffer is None)
+
+    def compute_into(self, node: Node, leaves: Sequence[Node]) -> None:
+        """Compute a value into an array that is there for it."""
+        target = self.into[node]
+        if node in self.plan.fused or is_scatter(node):
+            from tapec.codegen.numpy.scatter_lines import lower_write_into
+
+            lower_write_into(self, node, target)
+        elif self.augments(node) and self.name.get(node.inputs[0]) == target:
+            self.out.append(Augment(target, self.augments(node), self.operand(node.inputs[1]), node.origin))
+        elif self.has_out(node) and node.op.kind in ("elementwise", "product"):
+            self.out.append(Do(self.express_into(node, target), node.origin))
+        else:
+            self.out.append(Store(Expr(WHOLE, (target,)), "", self.express(node), node.origin))
+        self.bury(leaves)
+        self.name[node] = target
+
+    def several(self, node: Node, leaves: Sequence[Node]) -> None:
+        """An operation with several results: `q, r = np.linalg.qr(a)`."""
+        expression = self.express(node)
+        self.make_room(node)
+        self.bury(leaves)
+        parts = self.plan.parts.get(node, {})
+        targets = []
+        for k in range(len(node.type)):
+            part = parts.get(k)
+            targets.append("_" if part is None else self.call(part))
+            if part is not None:
+                self.own(part)
+            else:
+                self.allocate(node.type[k])  # it stays there until the next `_`, or the end
+        self.out.append(Assign(tuple(targets), expression, node.origin))
+
+    def overwrite(self, node: Node, leaves: Sequence[Node]) -> bool:
+        """Compute in place of an operand that dies here, when that is possible and worth it."""
+        op = node.op
+        if op.kind != "elementwise" or not node.type.shape or not self.has_out(node):
+            return False
+        if op.name == "sign" and self.plan.is_big(node.type):
+            return False  # NumPy's loop for it is eight times as slow in place
+        dying = [k for k, i in enumerate(node.inputs) if self.dies(i, node.type, node)]
+        if not dying or any([self.looks_into_others(i, node) for i in node.inputs]):
+            return False
+        augments = self.augments(node)
+        for k in dying if augments else ():
+            target = self.name[node.inputs[k]]
+            if (k == 0 or (k == 1 and op.commutative)) and self.keeps_name(node, target):
+                other = self.operand(node.inputs[1 - k])
+                self.become(node, node.inputs[k], leaves)
+                self.out.append(Augment(target, augments, other, node.origin))
+                return True
+        if not self.plan.is_big(node.type):
+            return False
+        victim = node.inputs[dying[0]]
+        target = self.name[victim]
+        value = self.express_into(node, target)
+        self.become(node, victim, leaves)
+        if self.keeps_name(node, target):
+            self.out.append(Do(value, node.origin))
+        else:
+            self.release(target)
+            self.out.append(Assign(self.call(node, target), value, node.origin))
+        return True
+
+    def looks_into_others(self, node: Node, reader: Node) -> bool:
+        """Does a large operand look into the memory of another one? NumPy copies it before it writes there."""
+        return is_view(node) and node.type.size == reader.type.size and self.root_of(node) in reader.inputs
+
+    def times_read(self, node: Node) -> int:
+        """How often a value is read."""
+        return self.plan.uses.get(node, 0)
+
+    # -- expressions ------------------------------------------------------------------------------------------------
+    def express(self, node: Node) -> Expr:
+        """The expression that computes a value."""
+        template = self.plan.templates[node]
+        if template is None:
+            return self.foreign(node)
+        self.call_for_help(node)
+        objects = template.objects
+        return Expr(template, tuple([self.operand(i, k in objects) for k, i in enumerate(node.inputs)]))
+
+    def express_into(self, node: Node, target: Expression, straight: bool = False) -> Expr:
+        """The call that computes a value into an array; `straight` tells that its rows follow one another in memory."""
+        self.call_for_help(node)
+        template = BY_DOT.get(self.plan.templates[node]) if straight else None
+        return Expr(template or out_template(node), (*map(self.operand, node.inputs), target))
+
+    def has_out(self, node: Node) -> bool:
+        """Can it be computed into an array?"""
+        return bool(node.op.out) or (node.op.name == "where" and self.plan.templates[node] in BIT_BY_BIT)
+
+    def augments(self, node: Node) -> str:
+        """The operator, without its `=`, that computes it in place of an operand; empty where another way is faster."""
+        return "" if self.plan.templates[node] in BY_COLUMNS else (node.op.inplace or "").rstrip("=")
+
+    def call_for_help(self, node: Node) -> None:
+        """Make the helper known that a line calls, if it calls one."""
+        helper, name = node.op.facts.get("helper"), HELPED.get(self.plan.templates[node])
+        if helper is not None:
+            self.space.helper(helper.__name__, helper)
+        if name is not None:
+            self.call_for(name)
+
+    def call_for(self, name: str) -> None:
+        """Make the helper of this name known."""
+        from tapec.codegen import runtime_helpers  # most programs call none
+
+        self.space.helper(name, getattr(runtime_helpers, name))
+
+    def operand(self, node: Node, as_object: bool = False) -> Expression:
+        """How a line reads a value: a number, a name, or the whole expression."""
+        found: Expression = self.name.get(node)
+        if found is None:
+            found = node.value if is_literal(node) else self.express(node)
+        return Expr(AS_ARRAY, (found,)) if as_object and is_weak(node) else found
+
+    def foreign(self, node: Node) -> Expr:
+        """An op without a source is called as it is. No variable's name begins with an underscore."""
+        run, params = node.op.run, dict(node.params)
+        words = list(slots(len(node.inputs)))
+        if all(map(_is_plain, params.values())):
+            words += [f"{k}={v!r}" for k, v in params.items()]
+        else:
+            run = partial(run, **params)
+        name = self.space.helper(f"_{node.op.name}", run)
+        call = parse_template(f"{name}({', '.join(words)})", len(node.inputs))
+        return Expr(call, tuple(map(self.operand, node.inputs)))
+
+    def borrow(self, node: Node) -> str | None:
+        return self.into.lend(node) if self.into else None
+
+    def inner(self, plan: Plan, names: Names, name: dict[Node, str]) -> Lowering:
+        """For the body of a loop, which has a graph of its own."""
+        return Lowering(plan, names, name, self.space)
+
+
+def condition_of(text: Expression, test: Node, value: Any, negated: bool) -> Expression:
+    """Is the test, which is written so, this value? Or, negated, is it another one?"""
+    if type(value) is bool:
+        return Expr(NOT, (text,)) if value is negated else text
+    if type(value) is int and test.type.dtype.kind in "fc":
+        text = Expr(TO_INT, (text,))
+    return Expr(UNEQUAL if negated else EQUAL, (text, value))
+
+
+def _is_plain(value: Any) -> bool:
+    """Is what it prints its source?"""
+    if type(value) is tuple:
+        return all(map(_is_plain, value))
+    return value is None or type(value) in (bool, int, str)

@@ -1,0 +1,1 @@
+"""Graph-to-graph steps that prepare a graph for NumPy."""

@@ -1,0 +1,95 @@
+"""Small parts of large arrays that are read when the rest is over are copied: the memory of the rest is free then.
+
+d = np.diagonal(s).copy()         what is computed of `s` next may take its place, `np.exp(s, out=s)`,
+...                               though the diagonal is wanted once more after that
+
+row = g[k].copy()                 the array can be written in place, `g[k] = 0.0`, which would have to be copied
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tapec.codegen.numpy.blocks.large_programs import SOME, WORTH
+from tapec.codegen.numpy.scatter_forms import is_scatter, is_write
+from tapec.codegen.schedule.inlining import is_view, readers_of
+from tapec.ir import INPUT, Graph, Node, get_op
+
+__all__ = ["small_parts_copied"]
+
+SHARE = 16  # times as large as the part it must be
+
+
+def small_parts_copied(graph: Graph) -> Graph:
+    """The program with such copies; the same graph when there are none. Its nodes stand in the order of the lines."""
+    parts = [n for n in graph.nodes if is_view(n) and _is_small_part(n)]
+    if not parts:
+        return graph
+    place = {n: k for k, n in enumerate(graph.nodes)}
+    readers = readers_of(graph.nodes)
+    copied = _read_late(graph, parts, place, readers) | _read_when_written(graph, parts, place, readers)
+    if not copied:
+        return graph
+    new: dict[Node, Node] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        for part in copied.get(node, ()):
+            view = part.with_inputs((new.get(part.inputs[0], part.inputs[0]),))
+            new[part] = Node(get_op("copy"), (view,), (), part.type, part.origin, None, part.role)
+            nodes += [view, new[part]]
+        if node in new:
+            continue
+        inputs = tuple([new.get(i, i) for i in node.inputs])
+        if inputs != node.inputs:
+            new[node] = node = node.with_inputs(inputs)
+        nodes.append(node)
+    return Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name)
+
+
+def _is_small_part(view: Node) -> bool:
+    (whole, *others) = view.inputs
+    ours = whole.op is not INPUT and not is_view(whole) and not others
+    return ours and whole.type.nbytes >= max(SOME, SHARE * view.type.nbytes) and view.type.size > 0
+
+
+def _read_late(
+    graph: Graph, parts: list[Node], place: Mapping[Node, int], readers: Mapping[Node, list[Node]]
+) -> dict[Node, list[Node]]:
+    """Those that are read after the last operation on the whole, by that: one by elements, which may take its place."""
+    found: dict[Node, list[Node]] = {}
+    for part in parts:
+        whole = part.inputs[0]
+        others = [r for r in readers[whole] if r is not part]
+        if not others or whole.type.nbytes < WORTH or _is_given_back(part, graph) or any(map(is_view, others)):
+            continue
+        last = max(others, key=place.__getitem__)
+        ends = readers.get(part, ())
+        late = bool(ends) and min([place[r] for r in ends]) > place[last] and not any(map(is_view, ends))
+        if late and last.op.kind == "elementwise" and last.type == whole.type:
+            found.setdefault(last, []).append(part)
+    return found
+
+
+def _read_when_written(
+    graph: Graph, parts: list[Node], place: Mapping[Node, int], readers: Mapping[Node, list[Node]]
+) -> dict[Node, list[Node]]:
+    """Those that are read after the whole, of which nothing else is wanted, was written in places; by themselves."""
+    found: dict[Node, list[Node]] = {}
+    for part in parts:
+        whole = part.inputs[0]
+        if _is_given_back(part, graph) or not readers.get(part) or any(map(is_view, readers[part])):
+            continue
+        last = max(readers[whole], key=place.__getitem__)
+        written = last.inputs[0] is whole if is_write(last) else _is_added_to(whole, last)
+        if written and place[part] < place[last] < max([place[r] for r in readers[part]]):
+            found[part] = [part]
+    return found
+
+
+def _is_added_to(whole: Node, node: Node) -> bool:
+    """Is a scatter added to it?"""
+    return node.op.name in ("add", "subtract") and whole is node.inputs[0] and is_scatter(node.inputs[1])
+
+
+def _is_given_back(part: Node, graph: Graph) -> bool:
+    return part in graph.outputs or part.inputs[0] in graph.outputs

@@ -1,0 +1,77 @@
+"""What is rolled and added to something is added in two parts, where it belongs: it is no array of its own.
+
+    t += np.roll(x, 1)                      t[:1] += x[-1:]; t[1:] += x[:-1]
+
+Not where the sum had better be computed in a loop over blocks, which reads a rolled array as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tapec.codegen.numpy.blocks.large_programs import LARGE
+from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
+from tapec.ir import Graph, Node, get_op, replaced
+from tapec.ir.static_index import Slice
+from tapec.ir.types import Type
+
+__all__ = ["wrapped"]
+
+LEAST = 1 << 16  # bytes; of less, a copy takes no longer than two calls
+
+
+def wrapped(graph: Graph) -> Graph:
+    """The program with rolled summands as scatters of two parts; the same graph when there are none."""
+    found = _rolled_summands(graph)
+    if not found:
+        return graph
+    return replaced(graph, found, lambda node, moved, nodes: _added_in_parts(moved, found[node], nodes))
+
+
+def _is_long(node: Node) -> bool:
+    """Does it move whole rows, many of them? Parts of rows are added no faster than they are copied."""
+    return node.type.nbytes >= LEAST and node.param("axis") == (0,)
+
+
+def _rolled_summands(graph: Graph) -> dict[Node, int]:
+    """The sums, each with the number of its operand that is rolled."""
+    uses = count_uses(graph.nodes, graph.outputs)
+    readers = readers_of(graph.nodes)
+    inside = set(graph.nodes)
+    found: dict[Node, int] = {}
+    for node in reversed(graph.nodes):
+        if node.op.name not in ("add", "subtract") or not _is_apart(node, readers.get(node, ()), found):
+            continue
+        for k in (1, 0) if node.op.name == "add" else (1,):
+            summand, other = node.inputs[k], node.inputs[1 - k]
+            ours = other in inside and bool(other.inputs) and uses.get(other) == 1 and not is_view(other)
+            alike = summand.type == node.type == other.type
+            if ours and alike and summand.op.name == "roll" and uses[summand] == 1 and _is_long(summand):
+                found[node] = k
+                break
+    return found
+
+
+def _is_apart(node: Node, readers: Sequence[Node], found: dict[Node, int]) -> bool:
+    """Is it so small that there are no loops, or does no loop read it?"""
+    return node.type.nbytes < LARGE or not any([r.op.kind == "elementwise" and r not in found for r in readers])
+
+
+def _added_in_parts(node: Node, k: int, nodes: list[Node]) -> Node:
+    """The sum with both parts of what is rolled."""
+    rolled, total = node.inputs[k], node.inputs[1 - k]
+    (x,), (shift,) = rolled.inputs, rolled.param("shift")
+    shape = x.type.shape
+    rest = shape[0] - shift
+    for length, source, target in (
+        (shift, Slice(rest, None, None), Slice(None, shift, None)),
+        (rest, Slice(None, rest, None), Slice(shift, None, None)),
+    ):
+        t = Type((length, *shape[1:]), x.type.dtype)
+        part = Node(get_op("getitem"), (x,), (("index", (source,)),), t, rolled.origin, None, node.role)
+        params = (("shape", shape), ("index", (target,)))
+        placed = Node(get_op("scatter"), (part,), params, node.type, rolled.origin, None, node.role)
+        total = Node(node.op, (total, placed), (), node.type, node.origin, None, node.role)
+        nodes.extend([part, placed, total])
+    total.name = node.name
+    return total

@@ -1,0 +1,265 @@
+"""Sums of products without the product: `a.dot(b)`, `np.vdot(a, b)`, `np.vecdot(a, b)`, or an einsum.
+
+A sum of terms is taken apart when one of them is such a product; what else there is is added up by itself:
+`(100.0 * (t * t) + e * e).sum()` is `100.0 * t.dot(t) + e.dot(e)`, and `(y - 0.5 * (t * t) - s).sum()`, with one number
+s for n elements, is `y.sum() - 0.5 * t.dot(t) - n * s`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Sequence
+from typing import Any
+
+from tapec.codegen.common.block_items import no_run
+from tapec.codegen.numpy.passes.sum_by_matmul import is_short, sum_text
+from tapec.codegen.schedule.inlining import count_uses, is_view
+from tapec.config import settings
+from tapec.ir import Graph, Node, Op, constant, get_op, is_literal
+
+__all__ = ["SUM_OF_PRODUCTS", "contracted", "makes_product"]
+
+MOST = 6  # terms of a sum that is taken apart
+DEEP = 8  # elementwise operations through which it is followed how an array lies in memory
+SPARED = 1 << 16  # bytes of a product that is worth a line of its own
+COLUMNS = 4096  # elements from which einsum beats a product and its sum along the first axis
+LETTERS = "ijklmn"
+ALONE = 1 << 13  # elements that BLAS multiplies and adds up on one thread; of more its threads get in the way of ours
+
+Term = tuple[float, tuple[Node, ...]]  # a factor, and two arrays that are multiplied, or one value that is added up
+
+
+def _source(args: Sequence[str], node: Node) -> str:
+    a, b = args
+    axis, keepdims = node.param("axis"), node.param("keepdims")
+    ndim = node.inputs[0].type.ndim
+    if len(axis) == ndim:
+        if settings.threads > 1 and node.inputs[0].type.size > ALONE and ndim <= len(LETTERS):
+            axes = LETTERS[:ndim]
+            return f'np.einsum("{axes},{axes}->", {a}, {b})'
+        return f"{a}.dot({b})" if ndim == 1 else f"np.vdot({a}, {b})"
+    of_short_rows = _product_added_up(node, a, b)
+    if of_short_rows is not None:
+        return of_short_rows
+    if axis == (ndim - 1,):
+        return f"np.vecdot({a}, {b}{', keepdims=True' if keepdims else ''})"
+    return f'np.einsum("ij,ij->j", {a}, {b}){"[None]" if keepdims else ""}'
+
+
+def _product_added_up(node: Node, a: str, b: str) -> str | None:
+    t = node.inputs[0].type
+    return sum_text(f"({a} * {b})", t, node, a) if is_short(t) else None
+
+
+def makes_product(node: Node) -> bool:
+    """Is it a sum of products for which the product is made, as it is for short rows?"""
+    if node.op is not SUM_OF_PRODUCTS or len(node.param("axis")) == node.inputs[0].type.ndim:
+        return False
+    return _product_added_up(node, "a", "b") is not None
+
+
+SUM_OF_PRODUCTS = Op(name="sum of products", run=no_run, rule=no_run, kind="reduction", source=_source)
+
+
+def contracted(graph: Graph) -> Graph:
+    """The program with sums of products of arrays of one shape as single operations."""
+    if not any(n.op.name in ("sum", "mean") for n in graph.nodes):
+        return graph
+    uses = count_uses(graph.nodes, graph.outputs)
+    free = uses.keys() - _needed(graph, uses)
+    new: dict[Node, Node] = {}
+    nodes: list[Node] = []
+    known: dict[Any, Node] = {}
+    for node in graph.nodes:
+        terms = _terms_of(node, free, uses)
+        if terms is not None:
+            moved = [(f, tuple([new.get(i, i) for i in operands])) for f, operands in terms]
+            new[node] = _Summer(node, nodes, known).total(moved)
+            continue
+        inputs = tuple([new.get(i, i) for i in node.inputs])
+        if inputs != node.inputs:
+            new[node] = node = node.with_inputs(inputs)
+        nodes.append(node)
+    return Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name) if new else graph
+
+
+def _needed(graph: Graph, uses: dict[Node, int]) -> set[Node]:
+    """The values that something else reads than sums which can be taken apart."""
+    needed = set(graph.outputs)
+    for node in reversed(graph.nodes):
+        inner = node not in needed and uses.get(node) == 1 and _is_linear(node)
+        if node in uses and not inner and not _is_taken_apart(node):
+            needed.update(node.inputs)
+    return needed
+
+
+def _is_linear(node: Node) -> bool:
+    """Is it taken apart within a sum?"""
+    return node.op.name in ("add", "subtract", "negative") or (
+        node.op.name == "multiply" and is_literal(node.inputs[0])
+    )
+
+
+class _Summer:
+    """Makes the nodes that compute a sum or mean from its terms; the last of them is called like it.
+
+    `known` holds the sums that were made before: value and gradient share theirs.
+    """
+
+    def __init__(self, node: Node, nodes: list[Node], known: dict[Any, Node]):
+        self.node = node
+        self.nodes = nodes
+        self.known = known
+
+    def total(self, terms: list[Term]) -> Node:
+        total: Node | None = None
+        for factor, operands in terms:
+            if total is None:
+                total = self.multiple(factor, self.sum_of(operands))
+            else:
+                part = self.multiple(abs(factor), self.sum_of(operands))
+                total = self.made(get_op("subtract" if factor < 0 else "add"), total, part)
+        assert total is not None
+        if self.node.op.name == "mean":
+            total = self.made(get_op("divide"), total, self.number(self.count))
+        if total.name is None:
+            total.name = self.node.name
+        return total
+
+    @property
+    def count(self) -> int:
+        return self.node.inputs[0].type.size // self.node.type.size
+
+    def sum_of(self, operands: tuple[Node, ...]) -> Node:
+        """The sum of a product, of an array, or of what is broadcast."""
+        params = self.node.params
+        if len(operands) == 2:
+            return self.shared(SUM_OF_PRODUCTS, operands, params)
+        (x,) = operands
+        if is_literal(x):
+            return self.number(x.value * self.count)
+        axes = tuple(range(x.type.ndim))
+        total = self.shared(get_op("sum"), operands, (("axis", axes), ("keepdims", False))) if axes else x
+        count = self.node.inputs[0].type.size // x.type.size
+        return total if count == 1 else self.made(get_op("multiply"), total, self.number(count))
+
+    def multiple(self, factor: float, term: Node) -> Node:
+        if is_literal(term):
+            return self.number(factor * term.value)
+        if factor in (1, -1):
+            return term if factor == 1 else self.made(get_op("negative"), term)
+        return self.made(get_op("multiply"), self.number(factor), term)
+
+    def shared(self, op: Op, inputs: tuple[Node, ...], params: Any) -> Node:
+        key = (op, frozenset(inputs), len(inputs), params)
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self.made(op, *inputs, params=params)
+        return found
+
+    def number(self, value: Any) -> Node:
+        """One node for all equal numbers: steps of a loop that divide by it are alike."""
+        key = (type(value), repr(value))
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = constant(value)
+            self.nodes.append(found)
+        return found
+
+    def made(self, op: Op, *inputs: Node, params: Any = ()) -> Node:
+        node = self.node
+        self.nodes.append(Node(op, inputs, params, node.type, node.origin, None, node.role))
+        return self.nodes[-1]
+
+
+def _is_taken_apart(node: Node) -> bool:
+    """Is it a sum or mean that might be one of products: of all elements, or along an axis for which that pays?"""
+    if node.op.name not in ("sum", "mean"):
+        return False
+    t, axis = node.inputs[0].type, node.param("axis")
+    if t.dtype.char not in "fd" or not (t.size and t.ndim and node.type.size):
+        return False
+    return not node.param("keepdims") if len(axis) == t.ndim else _has_form(axis, t)
+
+
+def _terms_of(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[Term] | None:
+    """The products that a sum or mean adds up, and what stands beside them, each with its factor."""
+    if not _is_taken_apart(node):
+        return None
+    x = node.inputs[0]
+    if len(node.param("axis")) != x.type.ndim:
+        product = _product(x) if x in free and not _is_added_up(x, node) else None
+        return None if product is None else [(1.0, product)]
+    terms = _summands(x, free, uses)
+    return terms if any([len(operands) == 2 for _, operands in terms]) and len(terms) <= MOST else None
+
+
+def _is_added_up(product: Node, node: Node) -> bool:
+    """Had it better be made, and added up as it is? It may be made in memory that is free, unless it is small."""
+    t = product.type
+    return t.nbytes >= SPARED and is_short(t) and node.param("axis") == (t.ndim - 1,)
+
+
+def _summands(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[Term]:
+    """What the elements of an array are sums of: products of two arrays, arrays, and what is broadcast to it."""
+    t = node.type
+    terms: list[Term] = []
+    stack = [(1.0, node)]
+    while stack and len(terms) <= MOST:
+        factor, term = stack.pop()
+        inputs = term.inputs
+        product = _product(term) if term.type == t and term in free else None
+        taken_apart = term.type == t and term in free and uses[term] == 1
+        if product is not None and not any(map(_is_scattered, product)):
+            terms.append((factor, product))
+        elif taken_apart and term.op.name in ("add", "subtract") and all([_may_stand_alone(i, t) for i in inputs]):
+            stack += [(-factor if term.op.name == "subtract" else factor, inputs[1]), (factor, inputs[0])]
+        elif taken_apart and term.op.name == "multiply" and is_literal(inputs[0]) and inputs[1].type == t:
+            stack.append((factor * inputs[0].value, inputs[1]))
+        elif taken_apart and term.op.name == "negative":
+            stack.append((-factor, inputs[0]))
+        else:
+            terms.append((factor, (term,)))
+    return terms
+
+
+def _may_stand_alone(term: Node, t: Any) -> bool:
+    """Is it of the same dtype, so that it can be added up by itself? A Python number is for float64 alone."""
+    if is_literal(term):
+        return math.isfinite(term.value)
+    return term.type.dtype == t.dtype and (not term.type.weak or t.dtype.char == "d")
+
+
+def _has_form(axis: tuple[int, ...], t: Any) -> bool:
+    """Is there a way to write the sum of products along these axes that beats the product and its sum?"""
+    return axis == (t.ndim - 1,) or (t.ndim == 2 and axis == (0,) and t.size >= COLUMNS)
+
+
+def _product(term: Node) -> tuple[Node, Node] | None:
+    """The two arrays of one shape that a term multiplies."""
+    if term.op.name == "square":
+        return term.inputs[0], term.inputs[0]
+    if term.op.name == "multiply" and all(i.type == term.type for i in term.inputs):
+        return term.inputs[0], term.inputs[1]
+    return None
+
+
+def _is_scattered(node: Node) -> bool:
+    """May its elements lie apart, so that a flat product would have to copy them?
+
+    Results lie in the order of their operands, so one that is computed of slices has no gaps.
+    """
+    computed = False
+    for _ in range(DEEP):
+        if is_view(node) and node.op.name != "reshape":
+            if not computed or node.op.name != "getitem":
+                return node.type.ndim > 1
+            node = node.inputs[0]
+            continue
+        elementwise = node.op.kind == "elementwise"
+        same = [i for i in node.inputs if i.type.size == node.type.size] if elementwise or is_view(node) else []
+        if not same:
+            return False
+        computed = computed or elementwise
+        node = same[0]
+    return False

@@ -1,0 +1,112 @@
+"""The numbers of a short vector, taken out at once: Python floats, with which arithmetic takes half the time.
+
+    w, x, y, z = q.tolist()                 w = q[0]; x = q[1]; y = q[2]; z = q[3]
+
+Only where they come to nothing but sums and products, of which Python's are NumPy's, or meet arrays of float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tapec.codegen.common.naming import wished_name
+from tapec.codegen.floats.matrix_islands import unpack_op
+from tapec.codegen.numpy.scatter_forms import is_scatter
+from tapec.codegen.schedule.inlining import readers_of
+from tapec.ir import ITEM, Graph, Node, replaced
+from tapec.ops.indexing.getitem_and_scatter import GETITEM
+
+__all__ = ["unpacked"]
+
+MOST = 16  # elements of a vector
+ARITHMETIC = {"add", "subtract", "multiply", "negative"}  # never an error on floats
+CALLED = {"exp", "log", "log1p", "expm1", "sqrt", "sin", "cos", "tan", "tanh", "maximum", "minimum", "stack"}
+WITH_ARRAYS = ARITHMETIC | CALLED | {"divide", "power", "hypot", "arctan2"}
+READING, COMPUTING, TAKING = 0.03, 0.015, 0.12  # microseconds: spared by each, and to take one vector apart
+LEAST = 0.2  # of them that are worth it
+
+
+def unpacked(graph: Graph) -> Graph:
+    """The program with such vectors taken apart; the same graph when there are none."""
+    read = [n for n in graph.nodes if n.op is GETITEM and is_element(n)]
+    if not read:
+        return graph
+    readers = readers_of(graph.nodes)
+    floats = floats_from(read, graph, readers)
+    items = [n for n in read if n in floats]
+    vectors = {n.inputs[0] for n in items}
+    spared = READING * len(items) + COMPUTING * (len(floats) - len(items)) - TAKING * len(vectors)
+    return with_items(graph, items) if spared >= LEAST else graph
+
+
+def is_element(node: Node) -> bool:
+    """Is what is read a number of a short vector?"""
+    if len(node.inputs) > 1 or node.type.shape or node.type.dtype.char != "d":
+        return False
+    t = node.inputs[0].type
+    return t.ndim == 1 and t.size <= MOST and type(node.param("index")[0]) is int
+
+
+def floats_from(read: Sequence[Node], graph: Graph, readers: dict[Node, list[Node]]) -> set[Node]:
+    """Those that may be floats, and what comes of them alone."""
+    given = {*graph.outputs}
+    taken = set(read)
+    while True:
+        floats = set(taken)
+        for node in graph.nodes:
+            if node.op.name in ARITHMETIC and not node.type.shape and floats.issuperset(strong(node)) and strong(node):
+                floats.add(node)
+        wrong = [n for n in floats if n in given or not all([suits(r, floats) for r in readers.get(n, ())])]
+        if not wrong:
+            return floats
+        left = taken - sources_of(wrong, floats)
+        if left == taken or not left:
+            return set()
+        taken = left
+
+
+def strong(node: Node) -> list[Node]:
+    """The operands that are no numbers of the program's text."""
+    return [i for i in node.inputs if not i.type.weak]
+
+
+def sources_of(nodes: Sequence[Node], floats: set[Node]) -> set[Node]:
+    """What these floats are computed of."""
+    found: set[Node] = set()
+    stack = [*nodes]
+    while stack:
+        node = stack.pop()
+        if node in floats and node not in found:
+            found.add(node)
+            stack += node.inputs
+    return found
+
+
+def suits(reader: Node, floats: set[Node]) -> bool:
+    """Is all one to who reads it whether it is a float or a number of NumPy's?"""
+    name = reader.op.name
+    if reader in floats or any([i.type.dtype.char != "d" for i in strong(reader)]):
+        return reader in floats
+    if is_scatter(reader):
+        return not reader.inputs[0].type.shape and len(reader.inputs) == 1
+    if any([i.type.shape for i in reader.inputs]):
+        return name in WITH_ARRAYS
+    return name in CALLED or name in ARITHMETIC
+
+
+def with_items(graph: Graph, items: Sequence[Node]) -> Graph:
+    """The program with these elements as items of what is taken apart where the first of them is read."""
+    parts: dict[Node, Node] = {}
+
+    def item(node: Node, moved: Node, nodes: list[Node]) -> Node:
+        (vector,) = moved.inputs
+        n = vector.type.size
+        if vector not in parts:
+            op, types = unpack_op(vector.type.shape), (node.type,) * n
+            parts[vector] = Node(op, (vector,), (), types, node.origin, None, node.role)
+            nodes.append(parts[vector])
+        params = (("index", node.param("index")[0] % n),)
+        nodes.append(Node(ITEM, (parts[vector],), params, node.type, None, wished_name(node), node.role))
+        return nodes[-1]
+
+    return replaced(graph, {*items}, item)

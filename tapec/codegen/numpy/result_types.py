@@ -1,0 +1,62 @@
+"""What a function gives back: fresh arrays and NumPy scalars of exactly the types of the graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tapec.codegen.common.expressions import Expr, Expression, parse_template
+from tapec.codegen.common.line_templates import COPY
+from tapec.codegen.numpy.idioms import is_weak
+from tapec.codegen.schedule.inlining import is_view, spells_out
+from tapec.ir import CONSTANT, INPUT, Node
+
+if TYPE_CHECKING:
+    from tapec.codegen.numpy.lowering import Lowering
+
+__all__ = ["result"]
+
+TO_SCALAR = parse_template("_0[()]", 1)
+WRITABLE_VIEWS = {"reshape", "transpose", "getitem"}
+
+
+def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
+    """An output's expression; a copy where the memory is not its own. `given` are the memories given out already."""
+    value = low.operand(node)
+    t = node.type
+    if node.op.kind == "starred":
+        return value  # arrays that a loop has made, one by one
+    if not t.shape:
+        if is_weak(node) or node.op is CONSTANT:
+            return Expr(parse_template(f"np.{t.dtype.name}(_0)", 1), (value,))
+        return value if _gives_scalar(node) else Expr(TO_SCALAR, (value,))
+    root = low.root_of(node)
+    if root.op is not INPUT and node not in given and spells_out(node):
+        low.allocate(t)
+        given.add(node)
+        return value
+    fresh = (root in low.owned or root in low.plan.nested) and root not in given
+    if fresh and node is not root:
+        fresh = root.type.nbytes == t.nbytes and _is_writable(node)
+    if not fresh or node in low.plan.nested:
+        low.allocate(t)  # here, in the line of the return
+    if not fresh:
+        low.moved += 2 * t.nbytes
+        return Expr(COPY, (value,))
+    given.add(root)
+    return value
+
+
+def _gives_scalar(node: Node) -> bool:
+    """Does its source give a NumPy scalar by itself, not an array of no dimensions?"""
+    return isinstance(node.op.numpy, np.ufunc) or node.op.kind in ("reduction", "creation", "input", "item")
+
+
+def _is_writable(node: Node) -> bool:
+    """Is it, down to its memory, made of views that can be written?"""
+    while is_view(node):
+        if node.op.name not in WRITABLE_VIEWS:
+            return False
+        node = node.inputs[0]
+    return True

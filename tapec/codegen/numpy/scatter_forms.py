@@ -1,0 +1,124 @@
+"""Scatters and writes as an expert has them: `g = np.zeros(n); g[1:] += a; g[:-1] -= b; g[0] = c`.
+
+A scatter that is only added to something is no array of its own: it is added in place, where it belongs.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+
+from tapec.codegen.common.expressions import Template, parse_template, slots
+from tapec.ir import Node
+from tapec.ir.static_index import Slot
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, index_source, may_repeat
+
+__all__ = [
+    "fused_operand",
+    "has_repeats",
+    "index_arrays",
+    "index_tuple",
+    "is_diagonal",
+    "is_line",
+    "is_number_stored",
+    "is_scatter",
+    "is_write",
+    "line_template",
+    "place_template",
+]
+
+
+def is_scatter(node: Node) -> bool:
+    return node.op.name == "scatter"
+
+
+def is_line(node: Node) -> bool:
+    """Is it a scatter into one line along an axis, which an operand tells?"""
+    return len(node.inputs) == 2 and all([type(p) is Slot or p == FULL_SLICE for p in node.param("index")])
+
+
+def is_write(node: Node) -> bool:
+    """A copy of the first operand in which some places hold the second."""
+    return node.op.name == "setitem" and bool(node.type.shape)
+
+
+def is_number_stored(values: Node) -> bool:
+    """Are values that are stored one number, which needs no array?"""
+    return values.op.name == "full" and values.type.dtype.kind == "f"
+
+
+def is_diagonal(node: Node) -> bool:
+    """A matrix with these elements on a diagonal, zeros elsewhere."""
+    return node.op.name == "diag" and node.inputs[0].type.ndim == 1 and node.type.dtype.kind in "fc"
+
+
+def diagonal_template(node: Node) -> Template:
+    """`_0.flat[::n + 1]`: the diagonal of the target."""
+    n, k = node.type.shape[0], dict(node.params).get("k", 0)
+    first, last = (k, n * (n - k)) if k >= 0 else (-k * n, n * n)
+    start = "" if first == 0 else first
+    stop = "" if last >= n * n else last
+    return parse_template(f"_0.flat[{start}:{stop}:{n + 1}]", 1)
+
+
+def index_arrays(node: Node) -> tuple[Node, ...]:
+    """The inputs that stand in the index."""
+    return node.inputs[1:] if is_scatter(node) or is_diagonal(node) else node.inputs[2:]
+
+
+def fused_operand(node: Node, uses: dict[Node, int]) -> int | None:
+    """Which operand of a sum is a scatter that can be added in place to the other one."""
+    if node.op.name == "add":
+        order: tuple[int, ...] = (1, 0)
+    elif node.op.name == "subtract":
+        order = (1,)
+    else:
+        return None
+    for k in order:
+        i, other = node.inputs[k], node.inputs[1 - k]
+        if (is_scatter(i) or is_diagonal(i)) and uses[i] == 1 and i.type == node.type == other.type:
+            return k
+    return None
+
+
+def place_template(node: Node) -> Template:
+    """`_0[1:]`, `_0[:, _1]`: the place in the target, with the index arrays as arguments after it."""
+    if is_diagonal(node):
+        return diagonal_template(node)
+    arrays = slots(len(index_arrays(node)) + 1)
+    return parse_template(f"_0[{index_source(node.param('index'), arrays[1:])}]", len(arrays))
+
+
+def line_template(node: Node) -> Template:
+    """What the line of a scatter or a write costs, for those who count; every operand is read once."""
+    template = copy(place_template(node))
+    template.counts, template.objects = (1,) * len(node.inputs), frozenset()
+    return template
+
+
+def index_tuple(node: Node) -> Template:
+    """`(slice(None), _0)`: the same place as a value, with the index arrays as arguments."""
+    arrays = slots(len(index_arrays(node)))
+    target = parse_index(index_source(node.param("index"), arrays))
+    return parse_template(target, len(arrays))
+
+
+def parse_index(text: str) -> str:
+    """An index as an expression: slices are spelled out."""
+    import ast
+
+    index = ast.parse(f"x[{text}]", mode="eval").body.slice  # type: ignore[attr-defined]
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    spelled = []
+    for p in parts:
+        if isinstance(p, ast.Slice):
+            bounds = [None if b is None else ast.unparse(b) for b in (p.lower, p.upper, p.step)]
+            used = bounds if bounds[2] is not None else bounds[:2]
+            spelled.append("slice(None)" if bounds == [None] * 3 else f"slice({', '.join(map(str, used))})")
+        else:
+            spelled.append(ast.unparse(p))
+    return spelled[0] if len(spelled) == 1 else f"({', '.join(spelled)})"
+
+
+def has_repeats(node: Node) -> bool:
+    """May the same position occur twice?"""
+    return may_repeat(index_arrays(node), bool(dict(node.params).get("unique")))

@@ -1,0 +1,333 @@
+"""Scatters and writes as statements: zeros and a store, or an update in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
+from tapec.codegen.common.line_templates import COPY, WHOLE, new_array
+from tapec.codegen.common.naming import generic_name
+from tapec.codegen.common.statements import Assign, Do, Store
+from tapec.codegen.numpy.scatter_forms import (
+    has_repeats,
+    index_arrays,
+    index_tuple,
+    is_number_stored,
+    is_scatter,
+    is_write,
+    place_template,
+)
+from tapec.codegen.schedule.inlining import is_big, is_view
+from tapec.ir import Node, broadcast_shapes
+from tapec.ir.static_index import Slice, Slot
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, fills_all
+from tapec.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from tapec.codegen.numpy.lowering import Lowering
+
+MANY = 256  # elements from which looking up their places in the flat array pays
+
+__all__ = ["Filled", "lower_write", "lower_write_into"]
+
+NEGATIVE = parse_template("-_0", 1)
+NEGATIVE_INTO = parse_template("np.negative(_0, out=_1)", 2)
+ADD_AT = parse_template("np.add.at(_0, _1, _2)", 3)
+SUBTRACT_AT = parse_template("np.subtract.at(_0, _1, _2)", 3)
+
+
+# -- places not yet written --------------------------------------------------------------------------------------------
+class Filled(NamedTuple):
+    """Which of the lines along an axis of an array of zeros have been written; is it read before all are?"""
+
+    axis: int
+    lines: bytearray
+    left: int
+    out: list[Any]  # where the statement is that makes the zeros
+    at: int  # and which; none, where a free array holds something else yet
+    read: bool = False
+
+
+def filled_with(filled: Filled, node: Node, ranges: Mapping[Node, range] | None) -> Filled | None:
+    """The same when a scatter's values are there too. None if they are not lines along one axis, still zeros all."""
+    axis, lines = _lines(node, ranges)
+    if lines is None:
+        return None
+    if not filled.lines:
+        count = node.type.shape[axis]
+        filled = filled._replace(axis=axis, lines=bytearray(count), left=count)
+    elif axis != filled.axis or any(filled.lines[lines]):
+        return None
+    count = len(range(*lines.indices(len(filled.lines))))
+    filled.lines[lines] = b"\1" * count
+    return filled._replace(left=filled.left - count)
+
+
+def _lines(node: Node, ranges: Mapping[Node, range] | None) -> tuple[int, slice | None]:
+    """The axis and the lines along it that a scatter writes, all other axes being written whole.
+
+    In a loop, which has `ranges`, those that all steps write: an operand of the index counts through its range. What
+    each step writes anew is none.
+    """
+    if not is_scatter(node) or (ranges is not None and len(node.inputs) == 1):
+        return 0, None
+    ranges = ranges or {}
+    if not all([i in ranges for i in node.inputs[1:]]):
+        return 0, None
+    axis, found = 0, None
+    for k, part in enumerate(node.param("index")):
+        if part is None or part is Ellipsis:
+            return 0, None
+        lines: slice | None
+        n, counted = node.type.shape[k], False
+        if type(part) is int:
+            lines = slice(part % n, part % n + 1)
+        elif type(part) is Slot or (type(part) is Slice and type(part.start) is Slot):
+            lines, counted = _all_steps(part, node, ranges), True
+            if lines is None:
+                return 0, None
+        else:
+            lines = slice(*part)
+        if counted or len(range(*lines.indices(n))) != n:
+            if found is not None:
+                return 0, None
+            axis, found = k, lines
+    return axis, found
+
+
+def _all_steps(part: Any, node: Node, ranges: Mapping[Node, range]) -> slice | None:
+    """The lines that all steps of a loop write, each one of them once."""
+    first: Any
+    first, last = part[:2] if type(part) is Slice else (part, None)
+    numbers = ranges[node.inputs[1 + first.k]]
+    step, width = abs(numbers.step), 1
+    if last is not None:
+        if type(last) is not Slot or part.step is not None:
+            return None
+        ends = ranges[node.inputs[1 + last.k]]
+        width = ends.start - numbers.start
+        if ends.step != numbers.step or width != step:
+            return None
+    return slice(min(numbers), max(numbers) + width, step // width) if min(numbers) >= 0 else None
+
+
+# -- what is computed where it is stored -------------------------------------------------------------------------------
+def lower_into_place(low: Lowering, node: Node, leaves: Sequence[Node]) -> bool:
+    """`np.matmul(a, b, out=g[k])` for what is only stored there, among what was zeros yet."""
+    at = low.last.get(node)
+    reader: Any = None if at is None or low.times_read(node) != 1 else low.items[at]
+    if reader not in low.plan.fused or reader.op.name != "add" or not low.has_out(node):
+        return False
+    part, base = reader.inputs[low.plan.fused[reader]], reader.inputs[1 - low.plan.fused[reader]]
+    filled = low.filled.get(base)
+    if filled is None or part.inputs[0] is not node or part.type.dtype != node.type.dtype:
+        return False
+    in_rows = filled.at >= 0 or base in low.in_rows
+    if not _may_be_out(part, in_rows):
+        return False
+    if base not in low.owned or low.last[base] != at or base.type != reader.type or base in low.lent:
+        return False
+    ranges = None if filled.out is low.out else low.ranges
+    if filled_with(filled._replace(lines=bytearray(filled.lines)), part, ranges) is None:
+        return False
+    place = Expr(place_template(part), (low.name[base], *map(low.operand, index_arrays(part))))
+    low.out.append(Do(low.express_into(node, place, straight=True), node.origin))
+    low.bury(leaves)
+    low.stored.add(node)
+    return True
+
+
+def _may_be_out(part: Node, in_rows: bool) -> bool:
+    """Is it large, and stored in a slice? BLAS wants whole rows that follow one another in memory."""
+    value, index = part.inputs[0], part.param("index")
+    if not is_big(value.type) or any([i.type.shape for i in index_arrays(part)]):
+        return False
+    if value.op.kind == "elementwise":
+        return True
+    rows = type(index[0]) is not Slice or index[0].step in (None, 1)
+    return value.op.kind == "product" and in_rows and rows and set(index[1:]) <= {FULL_SLICE}
+
+
+# -- statements --------------------------------------------------------------------------------------------------------
+def lower_write(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
+    """What puts values into places of an array, or adds them to what is there."""
+    if node in low.plan.fused:
+        add_scatter(low, node, leaves)
+    elif is_scatter(node):
+        scatter(low, node, leaves)
+    else:
+        write(low, node, leaves)
+
+
+def lower_write_into(low: Lowering, node: Node, target: str) -> None:
+    """The same in an array that is there for it."""
+    if node in low.plan.fused:
+        add_scatter_into(low, node, target)
+    else:
+        scatter_into(low, node, target)
+
+
+def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
+    """`g = np.zeros(n)`, `g[1:] = a`."""
+    buffer = low.reuse(node.type, low.wish(node), node) if may_begin_with_anything(low, node) else None
+    if buffer is not None and low.wish(node) != generic_name(node):
+        low.plan.wishes.setdefault(node, low.wish(node))  # that of the sum
+    name = low.call(node, buffer)
+    filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out) if buffer is None else -1), node, None)
+    if buffer is None:
+        low.out.append(Assign(name, new_array("np.empty" if fills_all(node) else "np.zeros", node.type), node.origin))
+    elif name != buffer:
+        low.out.append(Assign(name, buffer, node.origin))
+    _put(low, name, "+" if has_repeats(node) else "", node)
+    if filled is not None:
+        low.filled[node] = filled
+    low.own(node, buffer is None)
+    low.bury(leaves)
+
+
+def may_begin_with_anything(low: Lowering, node: Node) -> bool:
+    """Is a scatter an array that is worth a buffer, of which all lines are written before it is read?"""
+    if not low.plan.is_big(node.type) or low.into or has_repeats(node):
+        return False
+    if fills_all(node):
+        return True
+    filled = filled_with(Filled(0, bytearray(), 0, low.out, -1), node, None)
+    while filled is not None and filled.left:
+        reader: Any = low.items[low.last[node]] if low.times_read(node) == 1 and node in low.last else None
+        if reader not in low.plan.fused or reader.inputs[1 - low.plan.fused[reader]] is not node:
+            return False
+        node = reader
+        filled = filled_with(filled, node.inputs[low.plan.fused[node]], None)
+    return filled is not None
+
+
+def scatter_into(low: Lowering, node: Node, target: str) -> None:
+    low.out.append(Store(Expr(WHOLE, (target,)), "", 0, node.origin))
+    _put(low, target, "+" if has_repeats(node) else "", node)
+
+
+def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
+    """`g[1:] += a` for the sum of an array and a scatter; `g[1:] = a` where there are zeros yet."""
+    k = low.plan.fused[node]
+    base, part = node.inputs[1 - k], node.inputs[k]
+    op = "+" if node.op.name == "add" else "-"
+    filled = low.filled.pop(base, None)
+    if filled is not None and low.dies(base, node.type):
+        filled = filled_with(filled, part, None if filled.out is low.out else low.ranges)
+        if filled is not None:
+            looped = filled.out is not low.out  # then others read what the next step begins with
+            read = filled.read or low.times_read(base) > 1 or (looped and low.times_read(node) > 0)
+            filled = low.filled[node] = filled._replace(read=read)
+            op = "" if op == "+" else "=-"
+            if filled.at >= 0 and not filled.left and not filled.read:
+                zeros = filled.out[filled.at]
+                filled.out[filled.at] = zeros._replace(value=new_array("np.empty", node.type))
+    _change(low, node, base, op, part, leaves)
+
+
+def add_scatter_into(low: Lowering, node: Node, target: str) -> None:
+    k = low.plan.fused[node]
+    base = low.operand(node.inputs[1 - k])
+    if base != target:
+        low.out.append(Store(Expr(WHOLE, (target,)), "", base, node.origin))
+    _put(low, target, "+" if node.op.name == "add" else "-", node.inputs[k])
+
+
+def write(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
+    """`y[1:] = v` for a copy in which some places hold something else."""
+    _change(low, node, node.inputs[0], "", node, leaves)
+
+
+def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: Sequence[Node]) -> None:
+    """Change places of an array in place: of the array itself when it dies here, else of a copy."""
+    dying = low.dies(base, node.type, node)
+    if dying and low.keeps_name(node, low.name[base]):
+        _put(low, low.name[base], op, part)
+        low.become(node, base, leaves)
+        return
+    if dying:
+        old = low.name[base]
+        target = low.call(node, old)
+        low.out.append(Assign(target, old, node.origin))
+        _put(low, target, op, part)
+        low.become(node, base, leaves)
+        low.name[node] = target
+        low.release(old)
+        return
+    value = low.operand(base)
+    if base not in low.plan.nested or is_view(base):
+        value = Expr(COPY, (value,))
+    target = low.call(node)
+    low.out.append(Assign(target, value, node.origin))
+    low.moved += 2 * node.type.nbytes
+    _put(low, target, op, part)
+    low.own(node)
+    low.bury(leaves)
+
+
+def _put(low: Lowering, target: str, op: str, part: Node) -> None:
+    """Store or add the values of a scatter, or of a write, where they belong."""
+    if part.inputs[0] in low.stored:
+        return
+    value = _value(low, part.inputs[1 if is_write(part) else 0])
+    if op == "=-":
+        op, value = "", _negated(value)
+    elif op and type(value) is Expr and value.template is NEGATIVE:
+        op, value = "-" if op == "+" else "+", value.args[0]
+    arrays = [low.operand(i) for i in index_arrays(part)]
+    if op and _adds_many(part):
+        from tapec.codegen.runtime_helpers import add_at  # most are added by what NumPy has
+
+        low.space.helper("add_at", add_at)
+        given = (target, *arrays, value if op == "+" else _negative(low, part.inputs[0], value))
+        call = parse_template(f"add_at({', '.join(slots(len(given)))})", len(given))
+        low.out.append(Do(Expr(call, given), part.origin))
+        low.peak = max(low.peak, low.alive + _bytes_of_places(part))
+    elif op and arrays and has_repeats(part):
+        place = Expr(index_tuple(part), tuple(arrays))
+        low.out.append(Do(Expr(ADD_AT if op == "+" else SUBTRACT_AT, (target, place, value)), part.origin))
+    else:
+        low.out.append(Store(Expr(place_template(part), (target, *arrays)), op, value, part.origin))
+
+
+def _negative(low: Lowering, node: Node, value: Expression) -> Expression:
+    """The values with the other sign: those themselves, if nobody needs them after this line."""
+    if type(value) is not str or not low.plan.is_big(node.type) or not low.dies(node, node.type):
+        return Expr(NEGATIVE, (value,))
+    low.out.append(Do(Expr(NEGATIVE_INTO, (value, value)), node.origin))
+    return value
+
+
+def _negated(value: Expression) -> Expression:
+    if type(value) is float:
+        return -value
+    return value.args[0] if type(value) is Expr and value.template is NEGATIVE else Expr(NEGATIVE, (value,))
+
+
+def _value(low: Lowering, node: Node) -> Expression:
+    """What is stored; a number where it is uniform anyway."""
+    if is_number_stored(node):
+        return float(node.param("value"))
+    return low.operand(node)
+
+
+def _bytes_of_places(part: Node) -> int:
+    """What `add_at` needs: the places in the flat array, and a table to look them up in; a vector needs none."""
+    arrays = index_arrays(part)
+    count = prod(broadcast_shapes(*[a.type.shape for a in arrays]))
+    tables = [n for n in part.type.shape[: len(arrays)] if n <= max(count, 1024)]
+    return 8 * (count + max(tables, default=0)) if part.type.ndim > 1 else 0
+
+
+def _adds_many(part: Node) -> bool:
+    """Are many values added where index arrays say, some to the same place perhaps? np.add.at is slow for most."""
+    if not is_scatter(part) or part.inputs[0].type.size <= MANY or not has_repeats(part):
+        return False
+    arrays = index_arrays(part)
+    if part.param("index") != tuple(map(Slot, range(len(arrays)))):
+        return False
+    if any([a.type.dtype.kind not in "iu" for a in arrays]):
+        return False
+    return part.type.ndim > 1 or arrays[0].type.ndim > 1

@@ -1,0 +1,1 @@
+"""The order of nodes, the buffers they are computed in, and what is written inline."""

@@ -1,0 +1,352 @@
+"""Buffers: which memory and which name each value has, and for how long.
+
+An array may be written again when it was made here, when nothing reads it later, and when no living value looks into
+it. Inputs, constants and results are never written, but for inputs that the caller has ceded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from tapec.codegen.common.naming import Names, generic_name, identifier
+from tapec.codegen.schedule.emitted_cost import bytes_of, copied
+from tapec.codegen.schedule.inlining import Plan, is_view, makes_more
+from tapec.ir import Node
+from tapec.ir.types import Type
+
+__all__ = ["Buffers"]
+
+AHEAD = 8  # operations to look through for the name that a buffer ends up with
+SPENT = 1 << 14  # bytes of a dead array that is worth a line to let go of it, where no later value takes its memory,
+SHARE = 8  # if it is this part of all that there is, and as much of it is made later
+
+
+class Buffers:
+    """The state of one block while it is lowered.
+
+    `name` is what each value is called, `root` the value whose memory it looks into, `owned` the arrays made here,
+    `pool` the names of dead big arrays by type, the latest last, `in_rows` the values in arrays whose rows surely
+    follow one another in memory, `straight` the names of such arrays in the pool, `last` the item that reads a memory
+    for the last time, `last_read` the same for a value, `here` the item that is being lowered. In a loop, `workspace`
+    has the arrays that are made once, before it: their names stand for the same memory in every turn. There `lent`
+    tells which values live in an array that a later value is computed into, `until` at which item that value needs it,
+    `due` whose array a free name stands for.
+
+    `bound` has all names that stand for the same memory, by each of them; `takers` the last item that makes a value of
+    a type, `ahead` the most bytes that one item makes from each on; `spent` are the names of arrays to let go of.
+    """
+
+    def __init__(self, plan: Plan, names: Names, name: dict[Node, str]):
+        self.plan = plan
+        self.names = names
+        self.name = name
+        self.root: dict[Node, Node] = {}
+        self.owned: set[Node] = set()
+        self.pool: dict[Type, dict[str, None]] = {}
+        self.pooled: dict[str, Type] = {}
+        self.in_rows: set[Node] = set()
+        self.straight: set[str] = set()
+        self.items: list[Any] = []
+        self.last: dict[Node, int] = {}
+        self.last_read: dict[Node, int] = {}
+        self.here = 0
+        self.workspace: dict[str, Type] | None = None
+        self.lent: dict[Node, Node] = {}
+        self.until: dict[Node, int] = {}
+        self.due: dict[str, Node] = {}
+        self.bound: dict[str, list[str]] = {}
+        self.takers: dict[Any, int] = {}
+        self.ahead: list[int] = []
+        self.spent: list[list[str]] = []
+        self.alive = self.peak = self.moved = 0  # bytes in use, at most in use, read and written
+        self.beside = 0  # bytes that the line at work takes and gives back
+        self.largest = 0  # bytes of the largest array made here
+
+    def start(self, items: list[Any]) -> None:
+        """Find out for how long everything is needed."""
+        self.items = items
+        last: dict[Node, int] = {}
+        last_read: dict[Node, int] = {}
+        for k, item in enumerate(items):
+            for leaf in self.plan.leaves[item] if type(item) is Node else item.leaves:
+                last_read[leaf] = k
+                last[self.root_of(leaf)] = k
+        self.last, self.last_read = last, last_read
+        if self.workspace is None:
+            self.look_ahead(items)
+
+    def look_ahead(self, items: list[Any]) -> None:
+        """What makes arrays, and what computes them in memory that is there."""
+        for k, item in enumerate(items):
+            if type(item) is Node and (item.op.kind == "block loop" or (item.op.out and not self.is_changed(item, k))):
+                self.takers.update(dict.fromkeys(item.type if item.op.multi else (item.type,), k))
+        new = [makes_more(item) and not self.is_changed(item, k) for k, item in enumerate(items)]
+        self.ahead = [bytes_of((item,)) if made else 0 for item, made in zip(items, new)] + [0]
+        for k in reversed(range(len(items))):
+            self.ahead[k] = max(self.ahead[k], self.ahead[k + 1])
+
+    def is_changed(self, node: Node, k: int) -> bool:
+        """Is it computed in place of an operand that the line of this number is the last to read?"""
+        if node.op.kind != "elementwise":
+            return False
+        same = [i for i in node.inputs if i.type == node.type and not self.plan.is_kept(i) and not is_view(i)]
+        return any([self.last.get(i) == k for i in same])
+
+    def is_spent(self, t: Type, viewed: bool) -> bool:
+        """Will no later value take the memory of such an array, though there are some that need much?
+
+        None takes what a view is the last to read: its names are those of the view.
+        """
+        if not self.ahead or t.nbytes < max(SPENT, self.alive // SHARE):
+            return False
+        if not viewed and self.takers.get(t, -1) > self.here:
+            return False
+        return self.ahead[self.here + 1] * SHARE >= t.nbytes
+
+    def bind(self, name: str, old: str | None = None) -> None:
+        """A name stands for new memory, or for that which another stands for."""
+        group = [] if old is None else self.names_like(old)
+        before = self.bound.get(name)
+        if before is not group:
+            if before is not None:
+                before.remove(name)
+            group.append(name)
+            self.bound[name] = group
+
+    def names_like(self, name: str) -> list[str]:
+        """All names that stand for the same memory."""
+        return self.bound.setdefault(name, [name])
+
+    def unbind(self, names: Collection[str]) -> None:
+        """These stand for nothing any more."""
+        for name in names:
+            if name in self.bound:
+                self.bound.pop(name).remove(name)
+
+    def branch(self, other: Buffers) -> None:
+        """Take over the state of another block: what is known of values is shared, what is free is not."""
+        self.root, self.owned, self.in_rows = other.root, other.owned, other.in_rows
+        self.pool = {t: dict(names) for t, names in other.pool.items()}
+        self.pooled, self.straight = dict(other.pooled), set(other.straight)
+        self.alive = other.alive
+
+    def count(self, inner: Buffers, before: int) -> None:
+        """Add what the code of another block costs, which starts with so many bytes in use."""
+        self.peak = max(self.peak, before + inner.peak)
+        self.moved += inner.moved
+
+    def count_turns(self, inner: Buffers, workspace: int, kept: int = 0) -> None:
+        """The same for the turns of a loop, which has this workspace and keeps so many bytes in each turn. While an
+        array is made, that of the turn before is still there under its name."""
+        left = min(inner.largest, inner.alive - workspace - kept)
+        self.count(inner, self.alive + max(0, left))
+
+    # -- memory -----------------------------------------------------------------------------------------------------
+    def root_of(self, node: Node) -> Node:
+        """The value whose memory this one looks into."""
+        found = self.root.get(node)
+        if found is None:
+            chain = [node]
+            while is_view(chain[-1]) and chain[-1].inputs[0] not in self.root:
+                chain.append(chain[-1].inputs[0])
+            found = self.root[chain[-1].inputs[0]] if is_view(chain[-1]) else chain[-1]
+            for n in chain:
+                self.root[n] = found
+        return found
+
+    def own(self, node: Node, new: bool = True) -> None:
+        """A value has been made, in new memory or in a dead array's."""
+        if is_view(node):
+            self.alive += copied(node)
+            self.peak = max(self.peak, self.alive)
+        elif node.type.shape:
+            self.owned.add(node)
+            if new:
+                self.allocate(node.type)
+                self.largest = max(self.largest, node.type.nbytes)
+                if self.comes_in_rows(node):
+                    self.in_rows.add(node)
+
+    def comes_in_rows(self, node: Node) -> bool:
+        """Is it a matrix that NumPy makes row by row? An operation by elements does, where one operand lies so."""
+        if node.type.ndim != 2:
+            return False
+        if node.op.kind == "elementwise":
+            return any([i in self.in_rows and i.type.shape == node.type.shape for i in node.inputs])
+        return node.op.name == "matmul"
+
+    def is_straight(self, name: str) -> bool:
+        """Do the rows of a free array surely follow one another in memory?"""
+        return name in self.straight or (self.workspace is not None and name in self.workspace)
+
+    def allocate(self, t: Type) -> None:
+        """Count new memory."""
+        self.alive += t.nbytes
+        self.peak = max(self.peak, self.alive)
+
+    def make_room(self, node: Node) -> None:
+        """Count what a value takes while it is computed, and all that it is computed from is still there."""
+        if not is_view(node):
+            self.peak = max(self.peak, self.alive + bytes_of((node,)) + self.beside)
+
+    def dies(self, node: Node, wanted: Type, heir: Node | None = None) -> bool:
+        """Is it an array of our own, of this type, that nobody needs after this line? And may `heir` live in it?"""
+        return (
+            node in self.owned
+            and self.last.get(node) == self.here
+            and node.type == wanted
+            and node not in self.plan.nested
+            and (node not in self.lent or self.may_live(heir, self.lent[node]))
+        )
+
+    def become(self, node: Node, victim: Node, leaves: Sequence[Node]) -> None:
+        """The value takes over the memory and the name of another."""
+        self.owned.discard(victim)
+        self.owned.add(node)
+        self.name[node] = self.name[victim]
+        if victim in self.in_rows:
+            self.in_rows.add(node)
+        if victim in self.lent:
+            self.lent[node] = self.lent.pop(victim)
+        self.bury(leaves, (victim,))
+
+    def revive(self, node: Node, victim: Node) -> None:
+        """A value that lives in the memory of another, which is over."""
+        self.name[node] = self.name[victim]
+        self.owned.discard(victim)
+        self.owned.add(node)
+
+    def reuse(self, t: Type, wish: str | None = None, node: Node | None = None) -> str | None:
+        """The name of a dead big array of this type, of the one so called if there is one, that `node` may live in."""
+        free = self.pool.get(t, {})
+        if self.due:
+            free = {n: None for n in free if n not in self.due or self.may_live(node, self.due[n])}
+        if free:
+            name = wish if wish in free else next(reversed(free))
+            self.take_back(name)
+            if name in self.due and node is not None:
+                self.lent[node] = self.due.pop(name)
+            self.release(name)
+            return name
+        if self.workspace is None:
+            return None
+        lent = None if node is None else self.borrow(node)
+        if lent is not None:
+            return lent
+        name = self.names.take_new(wish or "work")
+        self.workspace[name] = t
+        self.alive += t.nbytes
+        self.peak += t.nbytes  # it is there from the first line on
+        return name
+
+    def borrow(self, node: Node) -> str | None:
+        """In a loop: the array of a value that is kept and comes later."""
+        return None
+
+    def may_live(self, node: Node | None, owner: Node) -> bool:
+        """Is a value dead by the time that the owner of its array needs it?"""
+        return node in self.last and self.last[node] <= self.until[owner]
+
+    def set_free(self, name: str, t: Type) -> None:
+        """The name is that of a free array from now on."""
+        self.pool.setdefault(t, {})[name] = None
+        self.pooled[name] = t
+
+    def take_back(self, name: str) -> Type:
+        """The name is no longer that of a free array, of this type."""
+        t = self.pooled.pop(name)
+        del self.pool[t][name]
+        return t
+
+    def release(self, name: str) -> None:
+        """The name is free again, unless it stands for a part of the workspace."""
+        if self.workspace is None or name not in self.workspace:
+            self.names.release(name)
+
+    def bury(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
+        """Free the names of values read for the last time; keep big arrays for later operations.
+
+        The memory and the name of `victims` are another value's by now.
+        """
+        here, last_read = self.here, self.last_read
+        for leaf in leaves:
+            if last_read.get(leaf) != here:
+                continue
+            last_read[leaf] = -1
+            name = self.name.get(leaf)
+            root = self.root_of(leaf)
+            dead = root in self.owned and self.last[root] == here
+            if name is None or leaf in victims or (name in self.names.fixed and not dead):
+                continue
+            if dead and leaf in self.lent and self.until[self.lent[leaf]] <= here:
+                self.release(name)  # the array belongs to the value that is kept from now on
+            elif dead and root not in self.plan.ceded and self.is_spent(root.type, viewed=root is not leaf):
+                self.spent.append(self.names_like(name))
+                self.release(name)
+                self.alive -= root.type.nbytes + (copied(leaf) if root is not leaf else 0)
+                self.owned.discard(root)  # more than one view may be over
+            elif root is not leaf:
+                self.release(name)
+            elif dead and self.plan.is_big(leaf.type):
+                if leaf in self.lent:
+                    self.due[name] = self.lent[leaf]
+                self.set_free(name, leaf.type)
+                (self.straight.add if leaf in self.in_rows else self.straight.discard)(name)
+            else:
+                self.release(name)
+                self.alive -= leaf.type.nbytes if dead and leaf not in self.plan.ceded else 0
+
+    # -- names ------------------------------------------------------------------------------------------------------
+    def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
+        """Name a new value: as it wishes, or as its memory was called, or by this letter."""
+        known = old or stem
+        wish = self.wish(node) if known is None or node in self.plan.wishes else known
+        if self.workspace is not None and wish == old:
+            if wish in self.workspace:
+                self.name[node] = wish
+                return wish
+            if node in self.lent and wish in self.names.fixed:
+                wish = generic_name(node)  # the name of the array is that of its owner
+        if wish in self.pooled and wish not in self.names.fixed:
+            self.alive -= self.take_back(wish).nbytes
+            self.due.pop(wish, None)  # its owner has a name of its own for that memory
+            self.names.release(wish)
+        name = self.name[node] = self.names.take(wish)
+        if node.type.shape:
+            self.bind(name, self.looked_into(node) if old is None else old)
+        return name
+
+    def looked_into(self, node: Node) -> str | None:
+        """The name of the array that a view is taken of, perhaps of another view on the same line; None for no view."""
+        while is_view(node):
+            node = node.inputs[0]
+            if node in self.name:
+                return self.name[node]
+        return None
+
+    def keeps_name(self, node: Node, name: str) -> bool:
+        """May the value be called so, because it wants no other name, or this one with a number?"""
+        wish = self.plan.wishes.get(node)
+        return wish is None or identifier(wish) in (name, self.names.taken.get(name, ("", 0))[0].rstrip("_"))
+
+    def wish(self, node: Node) -> str:
+        """Its own name, or the one that its memory ends up with, or a letter."""
+        wishes, items = self.plan.wishes, self.items
+        n = node
+        for _ in range(AHEAD):
+            found = wishes.get(n)
+            if found is not None:
+                return identifier(found)
+            k = self.last.get(n)
+            reader = items[k] if k is not None else None
+            if type(reader) is not Node or n not in reader.inputs or reader.type != n.type or reader.role != n.role:
+                break
+            if reader.op.kind != "elementwise" and reader not in self.plan.fused:
+                break
+            first = reader.inputs[0]
+            taken = first is not n and first.type == n.type and not self.plan.is_kept(first)
+            if taken and first not in self.plan.nested and self.last.get(first) == k:
+                break  # that one's memory is written again, and ours is free
+            n = reader
+        return generic_name(node)

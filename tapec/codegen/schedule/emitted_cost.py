@@ -1,0 +1,94 @@
+"""What generated code costs: floating point operations, bytes read and written, memory in use at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tapec.codegen.numpy.idioms import copies_rows
+from tapec.codegen.numpy.passes.sum_of_products import makes_product
+from tapec.codegen.schedule.inlining import is_view
+from tapec.ir import CONSTANT, Graph, Node
+from tapec.ir.flops import flops
+from tapec.ir.static_index import Slice
+from tapec.ir.types import Type
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
+from tapec.tuples import NamedTuple
+
+__all__ = ["Cost", "bytes_of", "copied", "cost_text", "flops_of", "workspace"]
+
+
+class Cost(NamedTuple):
+    """`moved` counts what each line reads and writes, and for a loop over blocks what goes in and out; `peak` is the
+    most memory in use at one time, results included, arguments not."""
+
+    flops: int
+    moved: int
+    peak: int
+
+
+def bytes_of(values: Iterable[Node]) -> int:
+    """The bytes of values; Python numbers weigh nothing."""
+    return sum([_nbytes(v.type) for v in values])
+
+
+def _nbytes(t: Any) -> int:
+    if isinstance(t, tuple):
+        return sum(map(_nbytes, t))
+    return 0 if t.weak else t.nbytes
+
+
+def flops_of(graph: Graph) -> int:
+    return sum([flops(n) for n in graph.nodes if n.op is not CONSTANT])
+
+
+def workspace(node: Node) -> int:
+    """The bytes that an operation needs on the way, beside its result."""
+    name, t = node.op.name, node.type
+    if name in _TRANSFORMS:  # along one axis after the other; and real numbers become complex
+        return t.nbytes * (len(node.param("axes")) > 1 or (name == "fftn" and node.inputs[0].type.dtype.kind == "f"))
+    if name in _ON_A_COPY or (name in ("max", "min") and copies_rows(node)) or makes_product(node):
+        return bytes_of(node.inputs[:1])
+    return t.nbytes if name == "cofactors" else t.nbytes // 2 if name == "inv_lower" else 0
+
+
+def copied(view: Node) -> int:
+    """The bytes of a view that is none, as NumPy's `reshape` copies what does not lie in order."""
+    source = view.inputs[0]
+    if view.op.name != "reshape" or _without_ones(view.type) == _without_ones(source.type):
+        return 0
+    while is_view(source) and _lies_in_order(source):
+        source = source.inputs[0]
+    return bytes_of((view,)) if is_view(source) else 0
+
+
+def _without_ones(t: Type) -> list[int]:
+    return [n for n in t.shape if n != 1]
+
+
+def _lies_in_order(view: Node) -> bool:
+    """Do the elements of a view follow one another as those of what it looks into? Those of whole rows do."""
+    if view.op.name != "getitem":
+        return view.op.name in ("reshape", "real", "imag")
+    index = view.param("index")
+    rows = all([type(p) is int or (type(p) is Slice and p.step in (None, 1)) for p in index[:1]])
+    return rows and set(index[1:]) <= {FULL_SLICE}
+
+
+_TRANSFORMS = frozenset({"fftn", "ifftn", "rfftn", "irfftn"})
+_ON_A_COPY = frozenset({"var", "std", "median", "quantile", "qr"})
+
+
+def cost_text(cost: Cost) -> str:
+    """`1.2 Mflop, 48 MB moved, at most 16 MB of memory`."""
+    flop, moved, peak = _scaled(cost.flops, "flop"), _scaled(cost.moved, "B"), _scaled(cost.peak, "B")
+    return f"{flop}, {moved} moved, at most {peak} of memory"
+
+
+def _scaled(count: float, unit: str) -> str:
+    for prefix in ("", "k", "M", "G", "T"):
+        if count < 999.5 or prefix == "T":
+            break
+        count /= 1000
+    text = f"{count:.0f}" if count >= 9.95 or not prefix else f"{count:.1f}"
+    return f"{text} {prefix}{unit}"

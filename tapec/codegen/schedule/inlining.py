@@ -1,0 +1,301 @@
+"""Which values get a line of their own, and which are written inside the line that reads them.
+
+A value is nested when one place reads it, the line stays short, and nothing is lost by it: a big array keeps its own
+line, so that its memory can be used again, and nothing that frees a big array is put off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from tapec.codegen.common.expressions import Template
+from tapec.codegen.common.naming import wished_name
+from tapec.codegen.numpy.idioms import is_weak, own_template, template_of
+from tapec.codegen.numpy.scatter_forms import (
+    fused_operand,
+    is_diagonal,
+    is_number_stored,
+    is_scatter,
+    is_write,
+    line_template,
+)
+from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
+
+__all__ = ["BIG", "TIMES", "Plan", "is_big", "is_view", "makes_more", "spells_out"]
+
+BIG = 1024  # bytes from which an array is worth its own buffer: the memory of smaller ones NumPy has at hand
+TIMES = 8  # as large must it be where there are larger ones beside it, or where a call with `out=` takes longer
+WIDE = 60  # characters of an expression with others nested in it
+ROOM = 80  # characters of all that is written inside a return
+DEEP = 6  # operations on one line
+NEAR = 8  # nodes to look over for what stands between a value and its reader
+
+
+def is_view(node: Node) -> bool:
+    """Does the result share memory with the first input?"""
+    if not node.inputs or not node.op.view:
+        return False
+    if node.op.name == "reshape" and node.inputs[0].op.name == "broadcast_to":
+        return not (spells_out(node) and is_made(node.inputs[0].inputs[0]))
+    return node.op.name != "getitem" or not any(i.type.shape for i in node.inputs[1:])
+
+
+def spells_out(node: Node) -> bool:
+    """Does a reshape join an axis along which something was spread out with one along which it was not?
+
+    No strides could describe that: it makes an array of its own.
+    """
+    spread = node.inputs[0] if node.op.name == "reshape" else node
+    if spread.op.name != "broadcast_to" or not node.type.size:
+        return False
+    shape, source = spread.type.shape, spread.inputs[0].type.shape
+    own = (1,) * (len(shape) - len(source)) + source
+    axes = iter([(n, n != m) for n, m in zip(shape, own) if n != 1])
+    for n in node.type.shape:
+        joined, kinds = 1, set()
+        while joined < n:
+            size, equal = next(axes)
+            joined *= size
+            kinds.add(equal)
+        if joined > n:
+            return False  # an axis is parted: strides may do
+        if len(kinds) > 1:
+            return True
+    return False
+
+
+def is_made(node: Node) -> bool:
+    """Is it computed here, or looks into what is? The strides of what is given may be 0."""
+    while is_view(node) and node.op.name != "broadcast_to":
+        node = node.inputs[0]
+    return node.op is not INPUT and node.op is not CONSTANT and not is_view(node)
+
+
+def is_number(node: Node) -> bool:
+    """Is it the last step to the gradient of a number? It needs no line of its own to say so."""
+    return node.role is not None and node.op.kind == "elementwise" and not node.type.shape
+
+
+def is_big(t: Any, times: int = 1) -> bool:
+    return not isinstance(t, tuple) and t.nbytes >= BIG * times
+
+
+def makes_more(item: Any) -> bool:
+    """Is it, unless in memory that is there, a large array?"""
+    return type(item) is Node and not is_view(item) and (item.op.multi or is_big(item.type, TIMES))
+
+
+class Plan:
+    """What emission knows of each node: readers, template, wished name, whether it is nested, what its line reads.
+
+    `ceded` are inputs that the caller needs no more: they may be written like what is made here."""
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        results: Iterable[Node],
+        nesting: bool = True,
+        in_loop: bool = False,
+        ceded: Collection[Node] = (),
+    ):
+        self.nesting = nesting
+        self.in_loop = in_loop
+        self.ceded = ceded
+        self.uses = count_uses(nodes, results)
+        self.nested: set[Node] = set()
+        self.leaves: dict[Node, tuple[Node, ...]] = {}
+        self.templates: dict[Node, Template | None] = {}
+        self.wishes: dict[Node, str] = {}
+        self.fused: dict[Node, int] = {}  # sums with a scatter that is added in place: which operand it is
+        self.parts: dict[Node, dict[int, Node]] = {}  # the items of results of several
+        self._width: dict[Node, int] = {}
+        self._depth: dict[Node, int] = {}
+        self.nodes = [n for n in nodes if n in self.uses]
+        self._inner = inner_nodes(self.nodes)
+        self._place = {n: k for k, n in enumerate(self.nodes)}
+        self._written = {n.inputs[0] for n in self.nodes if is_write(n)}
+        for node in self.nodes:
+            self._settle(node)
+
+    def is_big(self, t: Any) -> bool:
+        """Is it worth a buffer here? In a loop over blocks, small arrays are nothing beside the blocks."""
+        return is_big(t, TIMES if self.in_loop else 1)
+
+    def is_kept(self, node: Node) -> bool:
+        """Is it an input that the caller may need?"""
+        return node.op is INPUT and node not in self.ceded
+
+    # -- one node ---------------------------------------------------------------------------------------------------
+    def _settle(self, node: Node) -> None:
+        """Decide on the inputs of a node, all of whose own inputs are decided on."""
+        if node.op is CONSTANT:
+            self._width[node], self._depth[node] = 8, 0
+            self.leaves[node] = ()
+            return
+        found = None
+        if node.op is ITEM:
+            self.parts.setdefault(node.inputs[0], {})[node.param("index")] = node
+        elif is_scatter(node) or is_write(node):
+            self.templates[node] = found = line_template(node)
+        else:
+            self.templates[node] = found = template_of(node)
+        if node not in self._inner:
+            wish = wished_name(node)
+            if wish:
+                self.wishes[node] = wish
+        leaves: list[Node] = []
+        width, depth = (found.width if found is not None else 20), 1
+        scattered = fused_operand(node, self.uses) if self.nesting else None
+        if scattered is not None and node.inputs[scattered] not in self.leaves:
+            scattered = None  # in a loop, of one that is computed before it
+        if scattered is not None:
+            self.fused[node] = scattered
+            self.nested.add(node.inputs[scattered])
+        stored = 0 if is_scatter(node) or is_diagonal(node) else 1 if is_write(node) else None
+        for k, i in enumerate(node.inputs):
+            if k == scattered:
+                leaves.extend(self.leaves[i])
+            elif k == stored and self.uses[i] == 1 and is_number_stored(i):
+                self.nested.add(i)
+            elif found is not None and self.may_nest(i, node, found.counts[k] if k < len(found.counts) else 2):
+                w, d = width + self._width[i], depth + self._depth[i]
+                if w <= WIDE and d <= DEEP:
+                    self.nested.add(i)
+                    leaves.extend(self.leaves[i])
+                    width, depth = w, d
+                else:
+                    leaves.append(i)
+                    width += 6
+            elif not is_literal(i):
+                leaves.append(i)
+                width += 6
+        self.leaves[node] = tuple(leaves)
+        self._width[node], self._depth[node] = width, depth
+
+    def may_nest(self, i: Node, reader: Node, count: int) -> bool:
+        """May the value be written inside its reader's line, if there is room?"""
+        if not self.nesting or self.uses[i] != 1 or count != 1 or i in self.wishes or self.templates.get(i) is None:
+            return False
+        if i.op.multi or i.op is ITEM or is_scatter(i) or is_write(i) or i in self.fused:
+            return False
+        if is_view(i):
+            return True
+        if self.is_big(i.type):
+            return not self.in_loop and self._is_addend(i, reader)
+        return not any(map(self._is_freed, self.leaves[i])) or self._next_line(i, reader)
+
+    def _is_freed(self, leaf: Node) -> bool:
+        """Is it a big array whose memory is free after its last line? Or what looks into one, which is written then?
+
+        Inputs are there to the end, but for a loop's, and for those ceded.
+        """
+        if self.is_big(leaf.type) and (self.in_loop or not self.is_kept(leaf)):
+            return True
+        return bool(self._written) and is_view(leaf) and leaf.inputs[0] in self._written
+
+    def _is_addend(self, i: Node, reader: Node) -> bool:
+        """Is a big value made of inputs alone, to be added at once to another that dies then: `d_w += w * 0.2`?
+
+        In a line of its own it would stay in memory for longer; and there is no dead array that it could take.
+        """
+        if reader.op.inplace is None or len(reader.inputs) != 2:
+            return False
+        other = reader.inputs[reader.inputs[0] is i]
+        return (
+            (i is reader.inputs[1] or reader.op.commutative)
+            and i.op.kind == "elementwise"
+            and all([n.op is INPUT or n.op is CONSTANT for n in i.inputs])
+            and other.type == i.type == reader.type
+            and self.uses[other] == 1
+            and other.op is not INPUT
+            and not is_view(other)
+            and self._next_line(i, reader)
+        )
+
+    def _next_line(self, i: Node, reader: Node) -> bool:
+        """Does no line stand between a value and its reader?"""
+        first, last = self._place[i] + 1, self._place[reader]
+        return last - first <= NEAR and all(n in self.nested or n.op is CONSTANT for n in self.nodes[first:last])
+
+    def nest_test(self, node: Node) -> None:
+        """Write a condition that only its `if` reads into that line."""
+        if (
+            self.nesting
+            and self.uses[node] == 1
+            and self.templates.get(node) is not None
+            and node not in self.wishes
+            and self._width[node] <= WIDE
+        ):
+            self.nested.add(node)
+            if node.type.dtype.kind == "b" and all(map(is_weak, node.inputs)):
+                self.templates[node] = own_template(node)  # `n > 0` of Python numbers: a bool of Python's is as true
+
+    # -- what a return reads ----------------------------------------------------------------------------------------
+    def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
+        """Nest what only the return reads, where there is room; gives all that the return reads."""
+        leaves: list[Node] = []
+        room = ROOM
+        for node in results:
+            if node.op.kind == "starred":  # it can stand nowhere else
+                self.nested.add(node)
+                leaves.extend(self.leaves[node])
+                continue
+            ok = self.nesting and self.uses.get(node) == 1
+            ok = ok and node.op not in (INPUT, CONSTANT, ITEM) and not node.op.multi
+            ok = ok and not is_scatter(node) and not is_write(node) and node not in self.fused
+            ok = ok and (node not in self.wishes or is_number(node))
+            ok = ok and self.templates.get(node) is not None and self._width[node] <= room
+            if ok and self.is_big(node.type):
+                ok = node.op.kind != "elementwise" and not is_view(node)
+            if ok and any(self.is_big(leaf.type) for leaf in self.leaves[node]):
+                rest = self.nodes[self._place[node] :]
+                ok = len(rest) <= NEAR and all(n in self.nested or n in results for n in rest)
+            if ok:
+                self.nested.add(node)
+                leaves.extend(self.leaves[node])
+                room -= self._width[node]
+            else:
+                leaves.append(node)
+        return tuple(leaves)
+
+
+def count_uses(nodes: Sequence[Node], results: Iterable[Node]) -> dict[Node, int]:
+    """How many places read each value; what nothing needs is not in it."""
+    uses: dict[Node, int] = {}
+    for r in results:
+        uses[r] = uses.get(r, 0) + 1
+    for node in reversed(nodes):
+        if node in uses:
+            for i in node.inputs:
+                uses[i] = uses.get(i, 0) + 1
+    return uses
+
+
+def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
+    """The nodes that read each value, once for each place."""
+    readers: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for i in node.inputs:
+            readers.setdefault(i, []).append(node)
+    return readers
+
+
+def inner_nodes(nodes: Sequence[Node]) -> set[Node]:
+    """Values inside one user call that is several operations: the call's variable belongs to the last of them."""
+    inner: set[Node] = set()
+    for node in nodes:
+        origin = node.origin
+        if origin is not None and node.role is None:
+            for i in node.inputs:
+                other = i.origin
+                if (
+                    other is not None
+                    and i.role is None
+                    and other[1] == origin[1]
+                    and other[0] is origin[0]
+                    and i.op is not node.op
+                    and i.op is not INPUT
+                ):
+                    inner.add(i)
+    return inner

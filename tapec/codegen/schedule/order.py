@@ -1,0 +1,139 @@
+"""Order: what frees a big array runs as soon as it can, what makes one out of nothing but inputs as late as it can.
+
+Both keep fewer arrays at one time: `picked = z[rows, labels]` before `np.exp(z, out=z)`, `d_w = h.T @ d_z` before the
+next gradient, which may then take the memory of `h`; and `d_w += w * 0.2` when the rest of `d_w` is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from tapec.codegen.numpy.scatter_forms import is_write
+from tapec.codegen.schedule.inlining import TIMES, is_big, is_view
+from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
+
+__all__ = ["early_ends", "put_off", "scheduled", "views_late"]
+
+JOINED = {"concatenate", "roll"}  # of parts of their operands
+SHRINKS = 4  # times smaller than what it reads: else not much is gained
+
+
+def scheduled(nodes: Sequence[Node], ceded: Collection[Node] = ()) -> list[Node]:
+    """The nodes in an order that can run, and in which big arrays live for a short time."""
+    return late_starts(early_ends(nodes, ceded))
+
+
+def early_ends(nodes: Sequence[Node], ceded: Collection[Node] = ()) -> list[Node]:
+    """The same with those that shrink a big array moved up, together with the views that they read. Of the inputs those
+    `ceded` may be written when they have been read."""
+    place = {n: k for k, n in enumerate(nodes)}
+    heirs = {n.type: k for k, n in enumerate(nodes) if n.op is not ITEM and is_big(n.type) and not is_view(n)}
+    ends = {n for n in nodes if _frees(n, place, heirs, ceded)}
+    if not ends:
+        return list(nodes)
+    waiting: dict[Node, int] = {}
+    readers: dict[Node, list[Node]] = {}
+    for n in ends:
+        inputs = {i for i in map(_seen, n.inputs) if i in place}
+        waiting[n] = len(inputs)
+        for i in inputs:
+            readers.setdefault(i, []).append(n)
+    order: list[Node] = []
+    done: set[Node] = set()
+    for node in nodes:
+        stack = [node]
+        while stack:
+            n = stack.pop()
+            for made in (*_views_of(n), n):
+                if made in place and made not in done:
+                    done.add(made)
+                    order.append(made)
+                    for r in sorted(readers.get(made, ()), key=place.__getitem__, reverse=True):
+                        waiting[r] -= 1
+                        if not waiting[r]:
+                            stack.append(r)
+    return order
+
+
+def _frees(node: Node, place: dict[Node, int], heirs: dict[Any, int], ceded: Collection[Node]) -> bool:
+    """Does it make something small of a big array whose memory a later value may take?
+
+    `heirs` has the last place of a value of each type.
+    """
+    if isinstance(node.type, tuple) or node.op is ITEM or is_view(node):
+        return False
+    for i in map(_seen, node.inputs):
+        if is_big(i.type) and node.type.nbytes * SHRINKS <= i.type.nbytes and (i.op is not INPUT or i in ceded):
+            if heirs.get(i.type, -1) > place.get(i, -1):
+                return True
+    return False
+
+
+def _seen(node: Node) -> Node:
+    """The value that a chain of views looks into."""
+    while is_view(node) and len(node.inputs) == 1:
+        node = node.inputs[0]
+    return node
+
+
+def _views_of(node: Node) -> list[Node]:
+    """The views through which a node reads its operands, each after what it looks into."""
+    views = []
+    for i in node.inputs:
+        while is_view(i) and len(i.inputs) == 1:
+            views.append(i)
+            i = i.inputs[0]
+    return views[::-1]
+
+
+def late_starts(nodes: Sequence[Node]) -> list[Node]:
+    """The same with what gradients make out of inputs alone, by elements or of parts, or out of little, as an outer
+    product, moved to where it is first read; and with the numbers that they write into an array, so that what stood
+    there has been read, and nobody needs a copy.
+    """
+    late: set[Node] = set()
+    for n in nodes:
+        if n.role is not None and ((is_write(n) and is_literal(n.inputs[1])) or _spreads(n)):
+            late.add(n)
+        elif n.role is not None and (n.op.kind == "elementwise" or n.op.name in JOINED) and is_big(n.type):
+            if all([i.op is INPUT or i.op is CONSTANT or i in late for i in map(_seen, n.inputs)]):
+                late.add(n)
+    return put_off(nodes, late) if late else list(nodes)
+
+
+def _spreads(node: Node) -> bool:
+    """Is it a large array, by far, beside what it is computed from?"""
+    if node.op.kind not in ("elementwise", "product") or not is_big(node.type, TIMES):
+        return False
+    return sum([i.type.nbytes for i in map(_seen, node.inputs)]) * SHRINKS <= node.type.nbytes
+
+
+def views_late(nodes: Sequence[Node]) -> list[Node]:
+    """The same with each view before what reads it first."""
+    return put_off(nodes, set(filter(is_view, nodes)))
+
+
+def with_needed(node: Node, waiting: set[Node]) -> list[Node]:
+    """A node behind all that it needs of what is waiting, which waits no longer."""
+    order = []
+    stack = [(node, iter(node.inputs))]
+    while stack:
+        last, inputs = stack[-1]
+        first = next((i for i in inputs if i in waiting), None)
+        if first is None:
+            order.append(last)
+            stack.pop()
+        else:  # one by one: the next may be what this one needs
+            waiting.discard(first)
+            stack.append((first, iter(first.inputs)))
+    return order
+
+
+def put_off(nodes: Sequence[Node], late: set[Node]) -> list[Node]:
+    """The same with each of these before what reads it first."""
+    order: list[Node] = []
+    for node in nodes:
+        if node not in late:
+            order += with_needed(node, late)
+    return [*order, *[n for n in nodes if n in late]]

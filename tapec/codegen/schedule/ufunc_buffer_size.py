@@ -1,0 +1,59 @@
+"""How long NumPy's buffers should be: no longer than the rows that an operation runs over.
+
+Where operands do not advance together (one is a row or a column that is broadcast, or a slice of columns), NumPy's
+inner loop runs over one row at a time. As long as a row is shorter than the buffer (8192 elements, unless
+`np.setbufsize` says otherwise), NumPy first copies what is broadcast or sliced into the buffer, to run over several
+rows at once. From a few hundred elements on the copy takes longer than the operation itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tapec.codegen.numpy.idioms import ENOUGH, LONG_ROW
+from tapec.codegen.schedule.inlining import is_view
+from tapec.ir import Node
+
+__all__ = ["buffer_size"]
+
+USUAL = 8192  # elements of NumPy's buffer
+
+
+def buffer_size(nodes: Iterable[Node]) -> int | None:
+    """The size to set, in elements (a multiple of 16), when there is enough to gain by it."""
+    gained, shortest = 0, USUAL
+    for node in nodes:
+        if node.op.kind != "elementwise" or node.op.multi or node.type.ndim < 2 or node.type.nbytes < LONG_ROW:
+            continue
+        row = _row(node)
+        if row * node.type.dtype.itemsize >= LONG_ROW and row < USUAL:
+            gained += node.type.size
+            shortest = min(shortest, row)
+    return shortest // 16 * 16 if gained >= ENOUGH else None
+
+
+def _row(node: Node) -> int:
+    """Over how many elements all operands advance together, each in steps of one size (none, where it is broadcast)."""
+    shape = node.type.shape
+    arrays = [i for i in node.inputs if i.type.size > 1]
+    row = shape[-1]
+    for axis in range(len(shape) - 2, -1, -1):
+        if any(_breaks(i, axis - len(shape), shape) for i in arrays):
+            return row
+        row *= shape[axis]
+    return USUAL  # all of it is one row
+
+
+def _breaks(operand: Node, axis: int, shape: tuple[int, ...]) -> bool:
+    """Does the step from one row to the next differ from the steps within it?"""
+    own = operand.type.shape
+    if -axis > len(own):
+        return -axis == len(own) + 1 and own[0] != 1  # a row for all
+    if (own[axis] == 1) != (own[axis + 1] == 1) and shape[axis] > 1 and shape[axis + 1] > 1:
+        return True
+    return axis == -2 and operand.op.name == "getitem" and is_view(operand) and _is_cut(operand)
+
+
+def _is_cut(node: Node) -> bool:
+    """Are its rows parts of rows?"""
+    return node.type.shape[-1] != node.inputs[0].type.shape[-1]
