@@ -16,7 +16,7 @@ Tensors, ops and the compiler are imported at once; whatever else a name, or a p
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tapec.runtime.collector import resting_collector
+from tapec.runtime.gc_pause import resting_collector
 
 __version__ = "0.1.0"
 
@@ -168,4 +168,4 @@ if TYPE_CHECKING:  # `as` says that a name is public here
 with resting_collector():  # what every gradient needs
     import_module("tapec.trace.tensor")
     import_module("tapec.autodiff.reverse")
-    import_module("tapec.runtime.build")
+    import_module("tapec.runtime.compile")

@@ -25,7 +25,7 @@ from tapec.ir import Graph, Op
 from tapec.ir.notebook_hooks import Source, rich
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.core.symbol import differs
-from tapec.runtime.collector import resting_collector
+from tapec.runtime.gc_pause import resting_collector
 from tapec.trace.counters import kept
 from tapec.trace.paths import TracedPath
 from tapec.trace.program import Program
@@ -37,7 +37,7 @@ from tapec.trace.trace import LOOKED
 
 if TYPE_CHECKING:
     from tapec.api.explain import Explanation
-    from tapec.runtime.cache import CacheInfo
+    from tapec.runtime.memory_cache import CacheInfo
     from tapec.trace.anew import RecordedProgram
 
 __all__ = ["CompiledFunction", "Out", "Transform", "result_template"]
@@ -520,7 +520,7 @@ class CompiledFunction(Copied):
     def cache_info(self) -> CacheInfo:
         """(hits, misses, compilations, size, maxsize); one compilation is one generated function, and `.loaded` of them
         came from the cache on disk."""
-        from tapec.runtime.cache import CacheInfo
+        from tapec.runtime.memory_cache import CacheInfo
 
         hits, size = self._hits + self._roads.hits, len(self._entries)
         return CacheInfo.of(hits, self._misses, self._compilations, size, settings.cache_size, loaded=self._loaded)

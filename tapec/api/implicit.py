@@ -14,7 +14,7 @@ from tapec.autodiff.bodies.implicit_function import LINEAR_SOLVE, ROOT, Routine
 from tapec.errors import DetachError, TapecError, at_user_line
 from tapec.ir import Graph, type_of
 from tapec.ops import ArrayLike
-from tapec.runtime.build import Build
+from tapec.runtime.compile import Build
 from tapec.trace.recorder import CURRENT, Recorder, unrecorded
 from tapec.trace.structure import LEAF, flatten, unflatten
 from tapec.trace.tensor import Tensor, record, wrap

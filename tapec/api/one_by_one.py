@@ -26,7 +26,7 @@ from tapec.config import code_settings, in_force
 from tapec.ir import Graph, Op
 from tapec.ir.types import NUMBERS, is_differentiable
 from tapec.ops.layout.copies import COPY
-from tapec.runtime.collector import resting_collector
+from tapec.runtime.gc_pause import resting_collector
 from tapec.trace.log import Gone, Log
 from tapec.trace.tensor import Tensor, wrap
 from tapec.tuples import NamedTuple

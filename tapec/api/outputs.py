@@ -6,7 +6,7 @@ from typing import Any
 
 from tapec.ir import Graph, Op, prune
 from tapec.ops.control.select_and_call import CALL
-from tapec.runtime.build import with_inputs_read
+from tapec.runtime.compile import with_inputs_read
 from tapec.trace.paths import TracedPath
 from tapec.trace.recorder import CURRENT
 from tapec.trace.tensor import Tensor, record, wrap

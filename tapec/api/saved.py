@@ -14,7 +14,7 @@ from tapec.api.export import module_text, write_text
 from tapec.errors import TapecError, at_user_line
 from tapec.ir.notebook_hooks import Source
 from tapec.ops import ArrayLike
-from tapec.runtime.cache import CacheInfo
+from tapec.runtime.memory_cache import CacheInfo
 from tapec.trace.recorder import recordings
 from tapec.trace.structure import flatten, map_leaves, unflatten
 from tapec.trace.tensor import wrap

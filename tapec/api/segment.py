@@ -19,8 +19,8 @@ from tapec.ops import Symbol
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.ops.layout.copies import COPY
-from tapec.runtime.build import Build
-from tapec.runtime.collector import resting_collector
+from tapec.runtime.compile import Build
+from tapec.runtime.gc_pause import resting_collector
 from tapec.trace.idle import Value, free
 from tapec.trace.recorder import Recorder, current
 from tapec.trace.tensor import Tensor, raw_value, record, wrap

@@ -13,8 +13,8 @@ from weakref import ref
 from tapec.api.first_sight import forget_places, place_of
 from tapec.api.forward import Forward
 from tapec.config import code_settings, in_force
-from tapec.runtime.cache import Cache, CacheInfo
-from tapec.runtime.collector import resting_collector
+from tapec.runtime.gc_pause import resting_collector
+from tapec.runtime.memory_cache import Cache, CacheInfo
 from tapec.trace.known import Known, forget_known, learn
 from tapec.trace.variants import Variants
 

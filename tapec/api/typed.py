@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tapec.api.explain import Explanation
     from tapec.ir import Graph
-    from tapec.runtime.cache import CacheInfo
+    from tapec.runtime.memory_cache import CacheInfo
 
     P = ParamSpec("P")  # what the user's function takes
     Q = ParamSpec("Q")  # what else the transform takes

@@ -23,7 +23,7 @@ from tapec.ops import Symbol
 from tapec.ops.core.define import as_operand, define
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import FUNCTIONS, apply
-from tapec.runtime.build import Build
+from tapec.runtime.compile import Build
 
 __all__ = ["ODE", "solved"]
 

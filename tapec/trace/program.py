@@ -23,8 +23,8 @@ from tapec.ir.types import NUMBERS
 from tapec.ops.core.define import as_data
 from tapec.ops.elementwise.casting import CAST
 from tapec.ops.layout.creation import FULL
-from tapec.runtime.build import Build
-from tapec.runtime.collector import resting_collector
+from tapec.runtime.compile import Build
+from tapec.runtime.gc_pause import resting_collector
 from tapec.trace.facts import LOST, Path, holds
 from tapec.trace.holders import held_elsewhere
 from tapec.trace.idle import forget

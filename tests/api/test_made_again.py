@@ -11,7 +11,7 @@ import pytest
 
 import tapec
 from tapec.api.methods import _MOST, AGAIN
-from tapec.runtime import build
+from tapec.runtime import compile
 
 X = np.array([0.5, 2.0])
 TRANSFORMS = {
@@ -44,9 +44,9 @@ def test_in_a_loop_it_is_compiled_a_few_times(name, loss, monkeypatch):
     if "spars" in name:
         pytest.importorskip("scipy")
     built = []
-    init = build.Build.__init__
+    init = compile.Build.__init__
     monkeypatch.setattr(
-        build.Build, "__init__", lambda self, *args, **kw: (built.append(self), init(self, *args, **kw))[1]
+        compile.Build, "__init__", lambda self, *args, **kw: (built.append(self), init(self, *args, **kw))[1]
     )
     first = TRANSFORMS[name](loss)(X)
     compiled = [len(built)]

@@ -10,7 +10,7 @@ import numpy as np
 import tapec
 from tapec.passes.pass_report import Report
 from tapec.passes.pipeline import optimize
-from tapec.runtime.collector import resting_collector
+from tapec.runtime.gc_pause import resting_collector
 from tests.benchmarks.bench_functions import chain, lotka_volterra
 from tests.benchmarks.timing import best, once, row
 

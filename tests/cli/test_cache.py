@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tapec as tp
-from tapec.runtime import disk, entry, key
+from tapec.runtime.disk_cache import entry, key
+from tapec.runtime.disk_cache import folder as disk
 
 
 @pytest.fixture

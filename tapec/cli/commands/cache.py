@@ -11,9 +11,9 @@ from typing import Any
 from tapec.cli.problem import Problem
 from tapec.cli.terminal import show, show_code, show_json, styled, table
 from tapec.report.units import bytes_text, count_text
-from tapec.runtime.disk import File, Folder
-from tapec.runtime.entry import Damaged, described
-from tapec.runtime.key import versions
+from tapec.runtime.disk_cache.entry import Damaged, described
+from tapec.runtime.disk_cache.folder import File, Folder
+from tapec.runtime.disk_cache.key import versions
 
 HELP = "list, explain or clear the cache on disk"
 EXAMPLES = """\

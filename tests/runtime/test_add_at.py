@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tapec.runtime.scatter import scatter_add
+from tapec.runtime.add_at import scatter_add
 
 INDICES = {
     "rows": ((50, 7), lambda rng: rng.integers(-50, 50, 60)),

@@ -17,8 +17,9 @@ import pytest
 import tapec
 from tapec.codegen.runtime_helpers import HELPERS
 from tapec.ir import Graph, parse
-from tapec.runtime import disk, entry, key
-from tapec.runtime.build import Build
+from tapec.runtime.compile import Build
+from tapec.runtime.disk_cache import entry, key
+from tapec.runtime.disk_cache import folder as disk
 from tests.ops.derivatives import by_tape
 from tests.passes.support import text
 from tests.properties import calls, statements

@@ -14,13 +14,13 @@ from tapec.codegen.branches.decision_tree_code import leaves_of
 from tapec.codegen.emit import WATCHERS, facts
 from tapec.config import settings
 from tapec.ir.decision_tree import Branch, Tree
-from tapec.runtime.disk import Folder, folder_now, tell_once
-from tapec.runtime.entry import Damaged, packed, unpacked
-from tapec.runtime.key import Key, NoKey, key_of, settings_now, versions
-from tapec.runtime.loaded import Loaded, helper_words, origin_table
+from tapec.runtime.disk_cache.entry import Damaged, packed, unpacked
+from tapec.runtime.disk_cache.folder import Folder, folder_now, tell_once
+from tapec.runtime.disk_cache.key import Key, NoKey, key_of, settings_now, versions
+from tapec.runtime.disk_cache.loaded import Loaded, helper_words, origin_table
 
 if TYPE_CHECKING:
-    from tapec.runtime.build import Build
+    from tapec.runtime.compile import Build
 
 __all__ = ["load_or_build"]
 

@@ -5,8 +5,8 @@ import weakref
 
 import pytest
 
-from tapec.runtime import collector
-from tapec.runtime.collector import resting_collector
+from tapec.runtime import gc_pause
+from tapec.runtime.gc_pause import resting_collector
 
 
 def test_it_rests_and_wakes():
@@ -46,9 +46,9 @@ def garbage() -> weakref.ref:
 
 
 def test_garbage_of_many_compilations_goes(monkeypatch):
-    monkeypatch.setattr(collector, "AGED_MIN_OBJECTS", 10_000)
-    monkeypatch.setattr(collector, "_alive", 0)
-    monkeypatch.setattr(collector, "_aged", 0)
+    monkeypatch.setattr(gc_pause, "AGED_MIN_OBJECTS", 10_000)
+    monkeypatch.setattr(gc_pause, "_alive", 0)
+    monkeypatch.setattr(gc_pause, "_aged", 0)
     with resting_collector():
         seen = garbage()
     assert seen() is not None  # it counts as old now, and Python does not look there soon

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from tapec.runtime.heap import keep_memory
+from tapec.runtime.malloc_hint import keep_memory
 
 FAULTS = """
 import resource
