@@ -11,7 +11,7 @@ import numpy as np
 from tapec.api.slices import IndexedSlices
 from tapec.api.variable import Variable
 from tapec.errors import TapeTypeError, TapeValueError, at_user_line, user_line
-from tapec.trace.structure import flatten, refill
+from tapec.pytree import flatten, refill
 from tapec.trace.tensor import Tensor, plain_value, wrap
 
 __all__ = [

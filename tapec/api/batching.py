@@ -21,9 +21,9 @@ from tapec.ir import Builder, Graph, Node, Type, input_node
 from tapec.ir.source_location import place_of
 from tapec.ir.types import normalize_axis
 from tapec.ops import ArrayLike, Symbol
-from tapec.trace.adapter import parameter_names
-from tapec.trace.entropy import DRAWS
-from tapec.trace.structure import LEAF, children, count_leaves
+from tapec.pytree import LEAF, children, count_leaves
+from tapec.trace.capture.random_state import DRAWS
+from tapec.trace.function.call_adapter import parameter_names
 from tapec.trace.tensor import LAID_OUT
 from tapec.tuples import NamedTuple
 

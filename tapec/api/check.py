@@ -11,8 +11,8 @@ from tapec.api.pullback import vjp
 from tapec.api.signature import value_of
 from tapec.api.variable import Variable
 from tapec.errors import GradientCheckError, at_user_line
-from tapec.trace.adapter import Adapter
-from tapec.trace.structure import flatten, map_leaves, unflatten
+from tapec.pytree import flatten, map_leaves, unflatten
+from tapec.trace.function.call_adapter import Adapter
 
 __all__ = ["check_grads", "difference"]
 

@@ -23,8 +23,8 @@ from tapec.errors import TapeTypeError, TapeValueError, at_user_line, user_frame
 from tapec.ops import ArrayLike
 from tapec.ops.control.custom_gradients import CUSTOM, CUSTOM_GRAPH
 from tapec.ops.layout.copies import COPY
-from tapec.trace.recorder import CURRENT, Mark, Recorder
-from tapec.trace.structure import flatten, unflatten
+from tapec.pytree import flatten, unflatten
+from tapec.trace.recording_stack import CURRENT, Mark, Recorder
 from tapec.trace.tensor import Tensor, plain_value, wrap
 
 __all__ = ["custom_gradient"]

@@ -22,8 +22,8 @@ from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import ArrayLike, Symbol
-from tapec.trace.adapter import Adapter
-from tapec.trace.structure import LEAF, Branch, map_leaves
+from tapec.pytree import LEAF, Branch, map_leaves
+from tapec.trace.function.call_adapter import Adapter
 
 __all__ = ["custom_jvp"]
 

@@ -23,9 +23,9 @@ from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Node, input_node, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
+from tapec.pytree import LEAF, Branch, flatten
 from tapec.runtime.memory_cache import CacheInfo
-from tapec.trace.adapter import Adapter, parameter_names, with_other
-from tapec.trace.structure import LEAF, Branch, flatten
+from tapec.trace.function.call_adapter import Adapter, parameter_names, with_other
 
 __all__ = ["ByCount", "ggn_vp", "hvp", "jvp", "linearize"]
 

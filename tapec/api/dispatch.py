@@ -21,8 +21,8 @@ from tapec.api.roads import MISS, Out
 from tapec.api.signature import Binder
 from tapec.config import base, changes, code_settings, in_force
 from tapec.ir.types import WEAK_NUMBERS
-from tapec.trace.recorder import CURRENT
-from tapec.trace.structure import LEAF, build, in_order
+from tapec.pytree import LEAF, build, in_order
+from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor
 from tapec.tuples import NamedTuple
 

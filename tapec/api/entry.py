@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from tapec.api.signature import Arguments, Call
 from tapec.config import settings
 from tapec.errors import warn_user
-from tapec.trace.program import Program
+from tapec.trace.function.path_set import Program
 
 if TYPE_CHECKING:
-    from tapec.trace.variants import Variants
+    from tapec.trace.structure.literals import Variants
 
 __all__ = ["Entry"]
 

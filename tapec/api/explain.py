@@ -10,8 +10,8 @@ from tapec.autodiff.unconnected import ancestors, dead_ends
 from tapec.codegen.schedule.emitted_cost import Cost, cost_text
 from tapec.ir import CONSTANT, Graph, Node, is_literal
 from tapec.ir.source_location import place_of
-from tapec.trace.paths import Guard, TracedPath
-from tapec.trace.program import Program
+from tapec.trace.function.guarded_paths import Guard, TracedPath
+from tapec.trace.function.path_set import Program
 
 __all__ = ["Explanation", "explanation"]
 

@@ -22,7 +22,7 @@ from tapec.codegen.runtime_helpers import helper_text
 from tapec.errors import TapecError, at_user_line
 from tapec.ir.types import NUMBERS, Type
 from tapec.ops.core.op_helpers import spelled
-from tapec.trace.structure import LEAF, in_order
+from tapec.pytree import LEAF, in_order
 
 __all__ = ["Text", "by_path", "constant_text", "export_module", "module_text", "result_text", "write_module"]
 

@@ -25,20 +25,20 @@ from tapec.ir import Graph, Op
 from tapec.ir.notebook_hooks import Source, rich
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.core.symbol import differs
+from tapec.pytree import LEAF
 from tapec.runtime.gc_pause import resting_collector
-from tapec.trace.counters import kept
-from tapec.trace.paths import TracedPath
-from tapec.trace.program import Program
-from tapec.trace.recorder import CURRENT, in_batch, in_making_batch
-from tapec.trace.run import Recorded, run_traced
-from tapec.trace.structure import LEAF
+from tapec.trace.capture.counters import kept
+from tapec.trace.function.function_trace import LOOKED
+from tapec.trace.function.guarded_paths import TracedPath
+from tapec.trace.function.path_set import Program
+from tapec.trace.function.trace_function import Recorded, run_traced
+from tapec.trace.recording_stack import CURRENT, in_batch, in_making_batch
 from tapec.trace.tensor import Tensor
-from tapec.trace.trace import LOOKED
 
 if TYPE_CHECKING:
     from tapec.api.explain import Explanation
     from tapec.runtime.memory_cache import CacheInfo
-    from tapec.trace.anew import RecordedProgram
+    from tapec.trace.function.retraced import RecordedProgram
 
 __all__ = ["CompiledFunction", "Out", "Transform", "result_template"]
 
@@ -338,7 +338,7 @@ class CompiledFunction(Copied):
         calls = self._calls
         if not calls.are_restless(self._hits + self._roads.hits) or as_tensors or CURRENT.get() is not None:
             return MISS
-        from tapec.trace.anew import RecordedProgram  # few functions come here
+        from tapec.trace.function.retraced import RecordedProgram  # few functions come here
 
         if entry.has_seen(RecordedProgram.key(recorded)):
             calls.in_a_row = 0
@@ -403,8 +403,8 @@ class CompiledFunction(Copied):
 
     def _run_recorded(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
         """Run the code cached for the structure of this very run."""
-        from tapec.trace.anew import RecordedProgram  # few functions are recorded anew
-        from tapec.trace.variants import Variants
+        from tapec.trace.function.retraced import RecordedProgram  # few functions are recorded anew
+        from tapec.trace.structure.literals import Variants
 
         rec = CURRENT.get()
         volatile = recorded.trace.volatile or entry.volatile
@@ -427,7 +427,7 @@ class CompiledFunction(Copied):
 
     def _compile_recorded(self, entry: Entry, recorded: Recorded, moving: frozenset[int]) -> RecordedProgram:
         from tapec.api.dispatch import packer
-        from tapec.trace.anew import RecordedProgram
+        from tapec.trace.function.retraced import RecordedProgram
 
         program = self._new(RecordedProgram, entry)
         program.moving = moving

@@ -12,8 +12,8 @@ from tapec.api.first_sight import place_of
 from tapec.api.forward import Forward
 from tapec.api.segment import Segment, Span, run, segment
 from tapec.api.structures import Structure, structure_of
-from tapec.trace.idle import can_be_ceded, free_unheld, large_values
-from tapec.trace.recorder import current
+from tapec.trace.dead_values import can_be_ceded, free_unheld, large_values
+from tapec.trace.recording_stack import current
 from tapec.trace.tensor import Tensor, wrap
 
 __all__ = ["Request", "answer", "by_source", "done", "fitting", "name_of", "tape_gradient", "whole"]

@@ -14,9 +14,9 @@ from tapec.autodiff.bodies.implicit_function import LINEAR_SOLVE, ROOT, Routine
 from tapec.errors import DetachError, TapecError, at_user_line
 from tapec.ir import Graph, type_of
 from tapec.ops import ArrayLike
+from tapec.pytree import LEAF, flatten, unflatten
 from tapec.runtime.compile import Build
-from tapec.trace.recorder import CURRENT, Recorder, unrecorded
-from tapec.trace.structure import LEAF, flatten, unflatten
+from tapec.trace.recording_stack import CURRENT, Recorder, unrecorded
 from tapec.trace.tensor import Tensor, record, wrap
 from tapec.tuples import NamedTuple
 

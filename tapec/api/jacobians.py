@@ -15,7 +15,7 @@ from tapec.autodiff.jacobian.jacobian_graph import hessian_graph, jacobian_graph
 from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph
 from tapec.ir.types import is_differentiable
-from tapec.trace.structure import LEAF, Branch
+from tapec.pytree import LEAF, Branch
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 

@@ -7,8 +7,8 @@ from typing import Any
 from tapec.ir import Graph, Op, prune
 from tapec.ops.control.select_and_call import CALL
 from tapec.runtime.compile import with_inputs_read
-from tapec.trace.paths import TracedPath
-from tapec.trace.recorder import CURRENT
+from tapec.trace.function.guarded_paths import TracedPath
+from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor, record, wrap
 
 __all__ = ["recorded_outputs"]

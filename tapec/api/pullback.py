@@ -21,10 +21,10 @@ from tapec.ir import Builder, Graph, Type
 from tapec.ir.types import is_differentiable
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.core.define import as_data
+from tapec.pytree import LEAF, Branch, count_leaves, flatten
 from tapec.runtime.compile import Build
-from tapec.trace.adapter import Adapter, parameter_names
-from tapec.trace.recorder import CURRENT
-from tapec.trace.structure import LEAF, Branch, count_leaves, flatten
+from tapec.trace.function.call_adapter import Adapter, parameter_names
+from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor, record, wrap
 
 __all__ = ["Later", "vjp"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from tapec.trace.structure import unflatten
+from tapec.pytree import unflatten
 
 __all__ = ["MISS", "Out", "Roads", "packed"]
 

@@ -14,9 +14,9 @@ from tapec.api.export import module_text, write_text
 from tapec.errors import TapecError, at_user_line
 from tapec.ir.notebook_hooks import Source
 from tapec.ops import ArrayLike
+from tapec.pytree import flatten, map_leaves, unflatten
 from tapec.runtime.memory_cache import CacheInfo
-from tapec.trace.recorder import recordings
-from tapec.trace.structure import flatten, map_leaves, unflatten
+from tapec.trace.recording_stack import recordings
 from tapec.trace.tensor import wrap
 
 __all__ = ["SavedFunction", "face_of", "load_saved", "saved_state"]

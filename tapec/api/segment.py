@@ -21,8 +21,8 @@ from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.ops.layout.copies import COPY
 from tapec.runtime.compile import Build
 from tapec.runtime.gc_pause import resting_collector
-from tapec.trace.idle import Value, free
-from tapec.trace.recorder import Recorder, current
+from tapec.trace.dead_values import Value, free
+from tapec.trace.recording_stack import Recorder, current
 from tapec.trace.tensor import Tensor, raw_value, record, wrap
 from tapec.tuples import NamedTuple
 

@@ -13,8 +13,8 @@ from tapec.errors import at_user_line
 from tapec.ir import Type, type_of
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.core.define import as_data
-from tapec.trace.facts import is_foreign_array
-from tapec.trace.structure import Branch, flatten, keys_of, orders, paths
+from tapec.pytree import Branch, flatten, keys_of, orders, paths
+from tapec.trace.capture.paths_and_guards import is_foreign_array
 from tapec.trace.tensor import READABLE, Tensor
 from tapec.tuples import NamedTuple
 
@@ -210,7 +210,7 @@ class Binder:
         return Arguments(call.tree, call.without_values().leaves, spans, subtrees, position, types, names, labels)
 
 
-from tapec.trace.structure import LEAF as _STATIC  # noqa: E402  # a static argument is one leaf, whatever it is
+from tapec.pytree import LEAF as _STATIC  # noqa: E402  # a static argument is one leaf, whatever it is
 
 
 def value_of(x: Any) -> Any:

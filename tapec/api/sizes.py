@@ -15,7 +15,7 @@ import numpy as np
 
 from tapec.api.signature import value_of
 from tapec.codegen import compile_graph
-from tapec.trace.structure import unflatten
+from tapec.pytree import unflatten
 from tapec.tuples import NamedTuple
 
 __all__ = ["Axis", "free_axes"]

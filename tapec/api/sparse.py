@@ -25,7 +25,7 @@ from tapec.ir import Builder, Graph, Node
 from tapec.ir.source_location import place_of
 from tapec.ir.types import is_differentiable
 from tapec.ops import ArrayLike
-from tapec.trace.structure import LEAF, Branch, unflatten
+from tapec.pytree import LEAF, Branch, unflatten
 from tapec.tuples import NamedTuple
 
 __all__ = ["SparseFunction", "sparse_hessian", "sparse_jacobian", "sparsity"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from tapec.ops import ArrayLike
 from tapec.ops.control.custom_gradients import stop_gradient as stop_one
-from tapec.trace.structure import map_leaves
+from tapec.pytree import map_leaves
 
 __all__ = ["stop_gradient"]
 

@@ -15,8 +15,8 @@ from tapec.api.forward import Forward
 from tapec.config import code_settings, in_force
 from tapec.runtime.gc_pause import resting_collector
 from tapec.runtime.memory_cache import Cache, CacheInfo
-from tapec.trace.known import Known, forget_known, learn
-from tapec.trace.variants import Variants
+from tapec.trace.structure.literals import Variants
+from tapec.trace.structure.recognised import Known, forget_known, learn
 
 __all__ = ["CACHE", "PIECES", "Structure", "cache_clear", "cache_info", "structure_of"]
 

@@ -22,9 +22,9 @@ from tapec.api.slices import IndexedSlices
 from tapec.api.variable import Variable
 from tapec.errors import TapeError, TapeValueError, at_user_line
 from tapec.ops.core.define import fold_objects
+from tapec.trace.escape.fix_hints import surface
 from tapec.trace.log import Log
-from tapec.trace.mends import surface
-from tapec.trace.recorder import CURRENT, Mark, Recorder, Token, pop, push
+from tapec.trace.recording_stack import CURRENT, Mark, Recorder, Token, pop, push
 from tapec.trace.tensor import Tensor
 
 __all__ = ["GradientTape", "UnconnectedGradients"]

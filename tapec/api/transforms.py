@@ -17,9 +17,9 @@ from tapec.errors import at_user_line
 from tapec.ir import Graph, Op, type_of
 from tapec.ir.types import is_differentiable
 from tapec.ops.control.select_and_call import CALL
-from tapec.trace.facts import is_foreign_array
-from tapec.trace.run import Recorded
-from tapec.trace.structure import LEAF, Branch, unflatten
+from tapec.pytree import LEAF, Branch, unflatten
+from tapec.trace.capture.paths_and_guards import is_foreign_array
+from tapec.trace.function.trace_function import Recorded
 
 __all__ = ["Wrt", "compile", "grad", "value_and_grad", "wrt_plan"]
 

@@ -14,10 +14,10 @@ from tapec.ir.notebook_hooks import rich
 from tapec.ops import ArrayLike
 from tapec.ops.core.stand_in import METHODS, UNARY, apply, may_give_its_argument
 from tapec.ops.layout.copies import COPY
-from tapec.trace.calls import of_variables
-from tapec.trace.convert import to_array
-from tapec.trace.operators import OPERATORS
-from tapec.trace.recorder import current
+from tapec.trace.dispatch.numpy_calls import of_variables
+from tapec.trace.dispatch.operators import OPERATORS
+from tapec.trace.escape.to_plain import to_array
+from tapec.trace.recording_stack import current
 from tapec.trace.tensor import Tensor, plain_value, readable, record, show, wrap
 
 __all__ = ["Variable", "same"]

@@ -11,7 +11,7 @@ from tapec.errors import DetachError, at_user_line
 from tapec.ir import Builder, Graph, Node, input_node
 from tapec.ir.types import NUMBERS, type_of
 from tapec.trace.log import Log
-from tapec.trace.recorder import CURRENT, Recorder, Token, pop, push
+from tapec.trace.recording_stack import CURRENT, Recorder, Token, pop, push
 from tapec.trace.tensor import Tensor, wrap
 from tapec.tuples import NamedTuple
 

@@ -20,7 +20,7 @@ from tapec.ops import ArrayLike
 from tapec.ops.core.define import as_operand
 from tapec.ops.core.op_helpers import as_array
 from tapec.scipy.ode import solved
-from tapec.trace.recorder import CURRENT, recordings
+from tapec.trace.recording_stack import CURRENT, recordings
 from tapec.trace.tensor import Tensor, wrap
 
 __all__ = ["odeint", "solve_ivp"]

@@ -5,4 +5,8 @@ Must not be imported here: api, compat, cli, report.
 """
 
 from tapec.trace import tensor  # isort: skip
-from tapec.trace import operators, calls, parts, convert, views, inplace, writers  # isort: skip  they give Tensor its methods
+from tapec.trace.dispatch import getitem, numpy_calls, operators
+from tapec.trace.escape import to_plain
+from tapec.trace.inplace import assign, views
+
+from tapec.trace.inplace import numpy_writers  # isort: skip  they give Tensor its methods

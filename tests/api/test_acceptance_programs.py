@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.trace.structure import flatten, unflatten
+from tapec.pytree import flatten, unflatten
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -17,7 +17,7 @@ import pytest
 import tapec
 from tapec import GradientTape, IndexedSlices, Variable, constant
 from tapec.errors import DetachError, InPlaceError, TapecError
-from tapec.trace.recorder import CURRENT
+from tapec.trace.recording_stack import CURRENT
 
 FILE = "test_acceptance_tape.py"
 

@@ -9,7 +9,7 @@ import pytest
 import tapec
 from tapec import GradientTape, IndexedSlices, Variable, constant
 from tapec.api import gradient, segment, structures
-from tapec.trace.known import KNOWN
+from tapec.trace.structure.recognised import KNOWN
 from tests.api.test_threads import together
 from tests.properties import constants
 

@@ -11,7 +11,7 @@ import pytest
 import tapec
 from tapec.api import first_sight
 from tapec.api.explain import counted
-from tapec.trace.program import Program
+from tapec.trace.function.path_set import Program
 from tests.properties import allocates, branches, calls, count_of, has, has_loop, statements
 
 
@@ -509,7 +509,7 @@ def test_known_paths_are_there_while_another_is_compiled(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("tapec.trace.program.Build", build)
+        patch.setattr("tapec.trace.function.path_set.Build", build)
         f(x, -1.0)
     for (y,) in (*found, f(x, 1.0)):
         np.testing.assert_array_equal(y, x * 2.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.trace.capture import COMPARED
+from tapec.trace.capture.captures import COMPARED
 
 PACKAGE = '''
 import numpy as np

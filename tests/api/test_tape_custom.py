@@ -504,7 +504,7 @@ def test_an_exception_in_the_gradient_function_leaves_the_tape_as_it_was():
 
 
 def test_an_exception_in_the_function_leaves_no_recording_open():
-    from tapec.trace.recorder import CURRENT
+    from tapec.trace.recording_stack import CURRENT
 
     @custom_gradient
     def f(x):

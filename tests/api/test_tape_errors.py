@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable, constant
-from tapec.trace.recorder import CURRENT
+from tapec.trace.recording_stack import CURRENT
 
 BAD = {
     "shapes that do not broadcast": (lambda x: x + np.ones(4), ValueError),

@@ -8,7 +8,7 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable, constant
-from tapec.trace.recorder import CURRENT
+from tapec.trace.recording_stack import CURRENT
 from tests.api.test_threads import together
 
 

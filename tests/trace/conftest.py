@@ -2,15 +2,15 @@
 
 import pytest
 
-from tapec.trace import plans
+from tapec.trace.dispatch import call_plans
 
 
 @pytest.fixture
 def no_plans():
     """None at the start, and those that there were at the end."""
-    before = dict(plans.PLANS)
-    for known in (plans.PLANS, plans._SEEN, plans._COUNTS):
+    before = dict(call_plans.PLANS)
+    for known in (call_plans.PLANS, call_plans._SEEN, call_plans._COUNTS):
         known.clear()
-    yield plans
-    plans.PLANS.clear()
-    plans.PLANS.update(before)
+    yield call_plans
+    call_plans.PLANS.clear()
+    call_plans.PLANS.update(before)

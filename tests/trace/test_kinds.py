@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.trace import inplace, parts, plans
+from tapec.trace.dispatch import call_plans, getitem
+from tapec.trace.inplace import assign
 from tests.benchmarks.kinds import IN_PLACE, ONE, SEVERAL, arrays, function_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,15 +49,15 @@ TO_OUT = {  # what is given an array for its result, and is no ufunc: called eac
 
 @pytest.mark.parametrize("code", [code for code in ONE + SEVERAL + IN_PLACE if code not in BY_VALUE | TO_OUT])
 def test_the_third_time_is_the_short_way(code, monkeypatch):
-    monkeypatch.setattr(plans, "_COUNTS", {})  # of what other tests gave to the same function
+    monkeypatch.setattr(call_plans, "_COUNTS", {})  # of what other tests gave to the same function
     keys = [recorded(code) for _ in range(3)]
 
     def long_way(*args):
         raise AssertionError("the long way")
 
-    for module in (plans, parts):
+    for module in (call_plans, getitem):
         monkeypatch.setattr(module, "run", long_way)
-    monkeypatch.setattr(inplace, "check_writable", long_way)
+    monkeypatch.setattr(assign, "check_writable", long_way)
     keys.append(recorded(code))
     assert all(key == keys[0] for key in keys)
     assert keys[0][1] >= 1
@@ -74,7 +75,7 @@ def test_variables_go_the_same_way(code, monkeypatch, no_plans):
     def long_way(*args):
         raise AssertionError("the long way")
 
-    for module in (plans, parts):
+    for module in (call_plans, getitem):
         monkeypatch.setattr(module, "run", long_way)
     count = len(function_of(code, arrays()[1])[1])
     for variables in {count, count - 1} - {0}:

@@ -105,8 +105,8 @@ class Checked:
         import tapec
         from tapec.api.check import map_numbers, numbers
         from tapec.api.signature import Binder
-        from tapec.trace.adapter import Adapter
-        from tapec.trace.structure import flatten, paths, unflatten
+        from tapec.pytree import flatten, paths, unflatten
+        from tapec.trace.function.call_adapter import Adapter
 
         self.unflatten, self.numbers = unflatten, numbers
         binder = Binder(function)

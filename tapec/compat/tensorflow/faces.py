@@ -19,7 +19,7 @@ from tapec.compat.tensorflow.values import InvalidArgumentError, TensorShape, co
 from tapec.errors import at_user_line
 from tapec.ops import FUNCTIONS, ArrayLike
 from tapec.ops.core.stand_in import apply
-from tapec.trace.structure import map_leaves
+from tapec.pytree import map_leaves
 from tapec.trace.tensor import Tensor as PlainTensor
 from tapec.trace.tensor import wrap
 

@@ -11,7 +11,7 @@ import numpy as np
 from tapec.compat.tensorflow.faces import constant
 from tapec.compat.tensorflow.values import InvalidArgumentError
 from tapec.errors import at_user_line
-from tapec.trace.structure import LEAF, flatten, unflatten
+from tapec.pytree import LEAF, flatten, unflatten
 
 __all__ = ["cond", "map_fn", "while_loop"]
 

@@ -1,0 +1,442 @@
+"""Captured state: what a function reads from its closure, its globals and the objects it knows.
+
+A function is traced as a clone whose globals and closure cells answer with stand-ins: arrays, floats and tensors become
+tensors of the trace, with the `Path` at which they were found; helper functions become clones of the same kind;
+objects and containers get stand-ins that answer reads in the same way. What else was read (ints, strings, functions)
+is noted, to be compared at the next call.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+import weakref
+from collections import deque
+from collections.abc import Iterator, MappingView, MutableMapping, MutableSequence, MutableSet
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import warn_user
+from tapec.ops.core.define import as_data
+from tapec.pytree import STANDS_FOR
+from tapec.trace.capture.counters import Counters, Increment
+from tapec.trace.capture.function_clones import Clones
+from tapec.trace.capture.paths_and_guards import (
+    ATOMS,
+    CHECKED,
+    LOST,
+    SCALARS,
+    Path,
+    class_file,
+    class_path,
+    contents,
+    generator_state,
+    holds,
+    is_foreign_array,
+    is_generator,
+    is_own_class,
+    is_own_code,
+    module_file,
+    strings_of,
+)
+from tapec.trace.capture.random_state import DRAWS
+from tapec.trace.tensor import Tensor
+
+__all__ = ["Captures", "Path"]
+
+_FEW = 16  # items of containers that are asked for their class at each call
+SMALL = 256  # elements of an array that may be compared at each call
+COMPARED = 1 << 16  # elements up to which what NumPy computed with past us is compared at each call all the same
+_ABSENT = object()
+# what has no stand-in, and may hold something else at each call
+_CHANGING = (MutableMapping, MutableSequence, MutableSet, MappingView, memoryview, types.MappingProxyType, ContextVar)
+_ENVIRONMENT = {"environ", "getenv"}
+
+
+def is_fixed(value: Any) -> bool:
+    """Is it all that the signature tells of it, for ever?"""
+    kind = type(value)
+    return kind in ATOMS or kind is float or kind is complex or (kind is tuple and all(map(is_fixed, value)))
+
+
+class Captures:
+    """Everything one traced run captured: `arrays` (tensor id -> path and tensor) and `checks` (path, value).
+
+    `parts` are arrays inside objects that were handed out as they are, `originals` what stands behind our stand-ins.
+    """
+
+    def __init__(self, trace: Any):
+        self.trace = trace
+        trace.captures = self
+        self.arrays: dict[int, tuple[Path, Tensor]] = {}
+        self.parts: dict[int, tuple[Path, np.ndarray]] = {}
+        self.checks: dict[str, tuple[Path, Any]] = {}
+        self.originals: dict[int, Any] = {}
+        self.clones = Clones(self)
+        self.counters = Counters()
+        self.increments: list[Increment] = []  # what calls add to counters
+        self.compared = False  # are there arrays of other packages among the checks?
+        self.open: set[int] = set()  # containers that are being read
+        self.noted: dict[int, Any] = {}
+        self._seen: dict[str, tuple[Any, Any]] = {}
+        self._containers: dict[int, tuple[Path, Any]] = {}
+        self.filled: list[tuple[Any, bool]] = []  # stand-ins for containers that got others which the run has made
+        self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
+        self._items: set[int] = set()  # those of `arrays` that are items of a container
+        self._methods: set[tuple[Any, str]] = set()  # whose and which: those that are among the checks
+        self.generators: list[tuple[Any, Any]] = []
+        self.classes: list[tuple[type, type, set[str]]] = []  # with their stand-ins, and what those have from the start
+
+    # -- what a read answers ----------------------------------------------------------------------------------------
+    def read(self, value: Any, path: Path) -> Any:
+        """The stand-in for a captured value."""
+        kind = type(value)
+        if self.made(value) is not value:
+            return self.made(value)
+        if kind in ATOMS:
+            self.checks.setdefault(path.source, (path, value))
+            if kind is type and is_own_code(class_file(value)):
+                self.note(value, path)
+            return value
+        if isinstance(value, Tensor) and self.trace.watches(value):
+            return value  # made by this run
+        known, stand_in = self._seen.get(path.source, (_ABSENT, None))
+        if known is not value:
+            stand_in = self._stand_in(value, kind, path)
+            self._seen[path.source] = value, stand_in
+            if stand_in is not value:
+                self.originals[id(stand_in)] = value
+        return stand_in
+
+    def made(self, value: Any) -> Any:
+        """What stands for NumPy in a run whose arrays are tensors; in others all is as it is."""
+        if not self.trace.making:
+            return value
+        from tapec.trace.capture.array_makers import making  # few runs are such
+
+        return making(value)
+
+    def _stand_in(self, value: Any, kind: type, path: Path) -> Any:
+        if isinstance(value, np.ndarray):
+            return self._capture(as_data(value), path) if value.dtype.kind in "fciub" else self._texts(value, path)
+        if isinstance(value, (*SCALARS, Tensor)):
+            return self._capture(value, path)
+        if isinstance(value, CHECKED):
+            self.checks.setdefault(path.source, (path, value))
+            return value
+        if isinstance(value, Iterator):
+            self.trace.unsettle(f"it takes from {path.label}, which gives something else each time")
+        if is_generator(value):
+            self.watch_generator(value)
+            return value
+        if kind is set or kind is frozenset:
+            whole = Path(path.label, f"(frozenset({path.source}),)", path.names, lambda: (frozenset(path.get()),))
+            self.checks.setdefault(whole.source, (whole, whole.get()))
+            return value
+        if isinstance(value, types.FunctionType):
+            self.checks.setdefault(path.source, (path, value))
+            found = self.function_of(value)
+            if found is value:
+                self.note(value, path)
+            return found
+        if kind is types.MethodType:
+            owner = self.read(value.__self__, path.attribute("__self__"))
+            return types.MethodType(self.function_of(value.__func__), owner)
+        if kind is partial:
+            return self._partial(value, path)
+        if kind is weakref.ref or kind is weakref.WeakMethod:
+            held = Path(f"{path.label}()", f"{path.source}()", path.names, lambda: path.get()())
+            return lambda: self.read(value(), held)
+        if isinstance(value, (tuple, list, dict, deque)):
+            from tapec.trace.capture.container_proxies import container, is_container
+
+            if is_container(value):
+                return container(self, value, path) if kind is tuple else self._container(value, path)
+        if kind is types.ModuleType and not is_own_code(module_file(value)):
+            return value
+        if kind is types.ModuleType or is_own_class(kind):
+            return self._object(value, kind, path)
+        if isinstance(value, tuple) and hasattr(kind, "_fields"):
+            return tuple.__new__(kind, [self.read(v, path.item(i)) for i, v in enumerate(value)])
+        if isinstance(value, _CHANGING) and kind not in STANDS_FOR:
+            self.trace.unsettle(f"{path.label} is a {kind.__name__}, which may hold something else each time")
+        self.checks.setdefault(path.source, (path, value))  # another object in its place is seen
+        again = getattr(kind, "_tapec_wrap_again", None)
+        if again is not None:
+            return again(value, self.function_of)
+        self.note(value, path)
+        if getattr(value, "format", None) in ("csr", "csc"):
+            self._note_sparse(value, path)
+        elif is_foreign_array(value):
+            self._foreign(value, path)
+        return value
+
+    def _object(self, value: Any, kind: type, path: Path) -> Any:
+        """A module of the user's own, or an instance of a class of theirs."""
+        from tapec.trace.capture.object_proxies import module_proxy, object_proxy
+
+        if kind is types.ModuleType:
+            return module_proxy(self, value, path)
+        type_path = path.kind()
+        self.checks.setdefault(type_path.source, (type_path, kind))
+        return object_proxy(self, value, path)
+
+    def _container(self, value: Any, path: Path) -> Any:
+        """One stand-in for a container, by whatever names it is known: what is put in by one is read by another."""
+        from tapec.trace.capture.container_proxies import container
+
+        first, made = self._containers.get(id(value), (None, None))
+        if first is None:
+            made = container(self, value, path)
+            self._containers[id(value)] = path, made
+        else:
+            same = Path(
+                f"{path.label} is {first.label}",
+                f"({path.source} is {first.source})",
+                {**first.names, **path.names},
+                lambda: path.get() is first.get(),
+            )
+            self.checks.setdefault(same.source, (same, True))
+        return made
+
+    def _texts(self, value: np.ndarray, path: Path) -> np.ndarray:
+        """An array of strings or objects: what it holds is a fact, and which array it is when it holds much."""
+        if value.size > SMALL:
+            self.checks.setdefault(path.source, (path, value))
+        else:
+            text = f"tuple({path.source}.ravel().tolist())"
+            whole = Path(path.label, text, path.names, lambda: tuple(path.get().ravel().tolist()))
+            self.checks.setdefault(text, (whole, whole.get()))
+        return value
+
+    def _foreign(self, value: Any, path: Path) -> None:
+        """An array of another package, which NumPy reads past us: what it holds is a fact, if it holds not too much."""
+        if math.prod(np.shape(value)) > COMPARED:
+            self.trace.unsettle(f"{path.label} is a {type(value).__name__}, too large to be compared at each call")
+            return
+        text, names = f"_contents({path.source})", {**path.names, "_contents": contents}
+        whole = Path(f"contents of {path.label}", text, names, lambda: contents(path.get()))
+        try:
+            self.checks.setdefault(text, (whole, whole.get()))
+        except (TypeError, ValueError):  # on a GPU, say: NumPy will not read it either
+            return
+        self.compared = True
+
+    def _partial(self, value: Any, path: Path) -> Any:
+        args = [self.read(a, path.attribute("args").item(i)) for i, a in enumerate(value.args)]
+        keywords = {k: self.read(v, path.attribute("keywords").item(k)) for k, v in value.keywords.items()}
+        return partial(self.read(value.func, path.attribute("func")), *args, **keywords)
+
+    def note(self, value: Any, path: Path) -> None:
+        """What is read of it, is read past us."""
+        from tapec.trace.capture.opaque_objects import (
+            note_parts,  # most functions capture arrays and functions of the user alone
+        )
+
+        note_parts(self, value, path)
+
+    def _note_sparse(self, matrix: Any, path: Path) -> None:
+        """The arrays of a matrix of scipy.sparse, for when they turn up in a product."""
+        for name in ("data", "indices", "indptr"):
+            array = getattr(matrix, name)
+            self.parts[id(array)] = (path.attribute(name), array)
+        shape = path.attribute("shape")
+        self.checks.setdefault(shape.source, (shape, matrix.shape))
+
+    def _capture(self, value: Any, path: Path) -> Tensor:
+        inner = value._value if isinstance(value, Tensor) else value
+        tensor = self.trace.input(inner, path.label, moving=type(value) is Tensor)
+        if type(value) is Tensor and self.trace.captured_differs(value):
+            self.trace.varying.add(id(tensor))
+        self.arrays[id(tensor)] = (path, tensor)
+        if self.open:
+            self._items.add(id(tensor))
+        return tensor
+
+    def argument(self, value: Any, name: str) -> Any:
+        """The stand-in for a static argument: numbers are what they are, what is in objects is read as captured
+        state is."""
+        if is_fixed(value):
+            return value
+        if is_foreign_array(value):
+            self.trace.unsettle(f"an argument is a {type(value).__name__}, which NumPy reads as it is at each call")
+            return value
+        key = f"_{name}_{id(value)}"
+        path = Path(name, key, {key: value}, lambda: value)
+        found = self.read(value, path)
+        self.checks.pop(key, None)  # which object it is belongs to the signature
+        return found
+
+    def absent(self, path: Path, name: str, kind: type) -> None:
+        """An object of this class was asked for an attribute that it does not have, though its `__getattr__` may."""
+        asks_on = hasattr(kind, "__getattr__")
+        if asks_on and not kind.__dictoffset__:
+            return
+        how = "{1!r} in {0}.__dict__" if asks_on else "hasattr({0}, {1!r})"
+        text = how.format(path.source, name)
+
+        def has() -> bool:
+            owner = path.get()
+            return name in owner.__dict__ if asks_on else hasattr(owner, name)
+
+        self.checks.setdefault(text, (Path(how.format(path.label, name), text, path.names, has), False))
+
+    def check_method(self, owner: Path, name: str, method: Any) -> None:
+        """Which function a method is: a fact, as the object or its class may be given another one."""
+        if self._is_new(owner.source, name):
+            path = owner.attribute(name)
+            if isinstance(method, types.MethodType):
+                path, method = path.attribute("__func__"), method.__func__
+            self.check_function(path, method, method)
+
+    def check_of_class(self, kind: type, name: str, found: Any) -> None:
+        """Which operator or property a class has by this name: Python looks for these there alone."""
+        if self._is_new(id(kind), name) and getattr(kind, name, None) is found:  # a metaclass may answer otherwise
+            self.check_function(class_path(kind).attribute(name), found, getattr(found, "fget", found))
+
+    def _is_new(self, owner: Any, name: str) -> bool:
+        """Is it asked for the first time? In a run, operators are called over and over."""
+        if (owner, name) in self._methods:
+            return False
+        self._methods.add((owner, name))
+        return True
+
+    def check_function(self, path: Path, value: Any, function: Any) -> None:
+        """What stands at a path, as a fact, if it is a function of the user's, or made of one."""
+        if isinstance(function, types.FunctionType) and is_own_code(function.__code__.co_filename):
+            self.checks.setdefault(path.source, (path, value))
+
+    def watch_generator(self, generator: Any) -> None:
+        self.generators.append((generator, generator_state(generator)))
+
+    # -- what a run leaves behind -----------------------------------------------------------------------------------
+    def writes_to(self, owner: Any) -> dict[str, bool]:
+        """The attributes of an object that this run has set; False for what is kept there, as by cached_property."""
+        return self._writes.setdefault(id(owner), (owner, {}))[1]
+
+    def stored(self, x: Any, remark: bool = True) -> Any:
+        """What stays in captured state when the run is over: plain numbers, and real objects for stand-ins.
+
+        Whoever stores what was computed wants it stored at each call: the function is recorded anew.
+        """
+        kind = type(x)
+        if isinstance(x, Tensor) and (self.trace.making or self.trace.watches(x)):
+            if remark and self.trace.watches(x):
+                self.trace.unsettle("it stores what it computes in captured state")
+            return self.originals.get(id(x), x._value)
+        if kind is list or kind is tuple:
+            parts = [self.stored(v, remark) for v in x]
+            return x if all(a is b for a, b in zip(parts, x)) else kind(parts)
+        if kind is dict:
+            changed = {k: self.stored(v, remark) for k, v in x.items()}
+            return x if all(changed[k] is v for k, v in x.items()) else changed
+        return self.originals.get(id(x), x)
+
+    def write_back(self) -> None:
+        """Give containers, functions, classes and objects that the run changed their new values."""
+        for stand_in, remark in self.filled:
+            stand_in._write_back(remark)
+        self.clones.write_back()
+        for kind, stand_in, given in self.classes:
+            for name in vars(stand_in).keys() - given:
+                setattr(kind, name, self.stored(vars(stand_in)[name]))
+        for owner, names in self._writes.values():
+            for name in {**getattr(owner, "__dict__", {}), **names}:
+                now = getattr(owner, name, None) if name in names else owner.__dict__[name]
+                left = self.stored(now, names.get(name, True))
+                if left is not now:
+                    object.__setattr__(owner, name, left)
+
+    def settle(self) -> None:
+        """After the run: draws make the trace volatile; facts that the function itself changed are no facts, and a run
+        that has read them stands for no other."""
+        if any(generator_state(g) != before for g, before in self.generators):
+            self.trace.unsettle(DRAWS)
+        if not _ENVIRONMENT.isdisjoint(self.clones.words):
+            self.trace.unsettle("it reads the environment")
+        for path, tensor in self.arrays.values():
+            if self.trace.volatile is None and not _is_there(path, self.originals[id(tensor)]):
+                self.trace.unsettle(f"it changes {path.label}, which it reads")
+        used: set[int] = set()
+        if self.arrays or self.parts:
+            used.update([id(x) for entry in self.trace.log.records for x in entry[1]])
+        if self.trace.volatile is None:
+            self._check_types(used)
+        self._check_contents(used)
+        for key, (path, value) in list(self.checks.items()):
+            if not _is_fact(path, value):
+                del self.checks[key]
+                increment = self.counters.increment(path, value)
+                if increment is None:
+                    self.trace.once = f"it changes {path.label}, which it reads"
+                else:
+                    self.increments.append(increment)
+                    self.checks[path.kind().source] = (path.kind(), int)
+
+    def _check_types(self, used: set[int]) -> None:
+        """What nothing is computed with may have been asked for its length or class: those are facts.
+
+        Of items of containers they are where functions spell out the key, or there are few; of arrays by another key
+        it is their class alone, as they may be others at each call.
+        """
+        idle = [(path, tensor) for path, tensor in self.arrays.values() if id(tensor) not in used]
+        strings = frozenset().union(*map(strings_of, self.clones.codes)) if idle else ()
+        for path, tensor in idle:
+            key = path.label.rpartition("[")[2][:-1]
+            is_place = key[:1] not in "'\""
+            is_named = id(tensor) not in self._items or key[1:-1] in strings
+            if is_named or len(idle) <= _FEW:
+                value = self.originals[id(tensor)]
+                has_layout = not isinstance(value, SCALARS) and (is_named or is_place)
+                fact = path.layout() if has_layout else path.kind()
+                self.checks.setdefault(fact.source, (fact, fact.get()))
+
+    def _check_contents(self, used: set[int]) -> None:
+        """Arrays that functions spell out and that NumPy computed with past us: what they hold is a fact.
+
+        Of very large ones it is a fact which array it is, and a warning says that changes in place are not seen.
+        """
+        for path, array in self.parts.values():
+            named = path.label.rpartition(".")[2].partition("[")[0] in self.clones.words
+            if not named or id(array) in used or array.dtype.kind not in "fciub":
+                continue
+            if array.size <= COMPARED:
+                text, get = f"({path.source}.shape, {path.source}.tobytes())", path.get
+                whole = Path(path.label, text, path.names, lambda get=get: (get().shape, get().tobytes()))  # type: ignore[misc]
+                self.checks.setdefault(text, (whole, whole.get()))
+                continue
+            self.checks.setdefault(path.source, (path, array))
+            warn_user(
+                f"NumPy computed with {path.label}, an array of shape {array.shape}, before tapec saw it: another one "
+                f"in its place is seen, changes in place are not. Mend: pass it as an argument"
+            )
+
+    # -- functions --------------------------------------------------------------------------------------------------
+    def function_of(self, f: Any) -> Any:
+        """A function that reads its captured state through us; ours that wrap a user's are wrapped anew."""
+        if type(f) is not types.FunctionType:
+            return f
+        wrapped_again = f.__dict__.get("_tapec_wrap_again")
+        if wrapped_again is not None:
+            return wrapped_again(self.function_of)
+        return self.clones.of(f) if is_own_code(f.__code__.co_filename) else f
+
+
+def _is_there(path: Path, value: Any) -> bool:
+    """Does a path still lead to this number or array?"""
+    try:
+        now = path.get()
+    except LOST:
+        return False
+    return now is value or (type(now) is type(value) and bool(np.array_equal(now, value)))
+
+
+def _is_fact(path: Path, value: Any) -> bool:
+    try:
+        now = path.get()
+    except LOST:
+        return False
+    return now is value or holds(now, value)

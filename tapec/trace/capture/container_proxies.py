@@ -1,0 +1,263 @@
+"""Stand-ins for captured lists, dicts, tuples and their kin: each item is read through `Captures`."""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict, defaultdict, deque
+from functools import cached_property
+from marshal import dumps
+from typing import Any
+
+from tapec.pytree import STANDS_FOR
+from tapec.trace.capture.function_clones import CACHE_KEY
+from tapec.trace.capture.paths_and_guards import CHECKED, SCALARS, Path, class_file, is_own_code
+
+__all__ = ["container", "is_container"]
+
+
+def is_container(x: Any) -> bool:
+    """One that we know how to stand in for."""
+    kind = type(x)
+    if kind in (list, tuple, dict, OrderedDict, defaultdict, deque):
+        return True
+    return isinstance(x, dict) and is_own_code(class_file(kind)) and not _METHODS & _own_names(kind)
+
+
+_METHODS = {"__getitem__", "__setitem__", "__iter__", "__getattribute__", "__new__", "items", "values", "get", "keys"}
+_METHODS |= {"__delitem__", "__ior__", "clear", "move_to_end", "pop", "popitem", "setdefault", "update"}
+
+
+def _own_names(kind: type) -> set[str]:
+    return {name for c in kind.__mro__ if is_own_code(class_file(c)) for name in c.__dict__}
+
+
+def container(captures: Any, value: Any, path: Path) -> Any:
+    if id(value) in captures.open:  # it holds itself
+        return value
+    kind = type(value)
+    parts = list(value.values() if isinstance(value, dict) else value)
+    if kind is list and not _HEAP.isdisjoint(captures.clones.words):
+        whole = all(map(_is_plain, parts))
+    else:
+        whole = len(parts) > _MANY and all(isinstance(p, _PLAIN) for p in parts)
+    if whole:
+        return _as_a_fact(captures, value, path)
+    captures.open.add(id(value))
+    try:
+        if kind is tuple:
+            length = path.length()
+            captures.checks.setdefault(length.source, (length, len(value)))
+            return tuple([captures.read(v, path.item(i)) for i, v in enumerate(value)])
+        return (_mapping if isinstance(value, dict) else _sequence)(captures, value, path)
+    finally:
+        captures.open.discard(id(value))
+
+
+_HEAP = {"heapify", "heappop", "heappush", "heappushpop", "heapreplace"}  # they change lists past all methods
+_MADE = frozenset({list, tuple, dict})  # those that a run makes
+_MANY = 100  # numbers and strings of one container that are captured one by one
+
+
+def _is_plain(x: Any) -> bool:
+    """Is it a number or a string, or a tuple of such, which is equal to another one only if it means the same?"""
+    return isinstance(x, _PLAIN) or (type(x) is tuple and all(map(_is_plain, x)))
+
+
+_PLAIN = (*SCALARS, *CHECKED)
+
+
+def _as_a_fact(captures: Any, value: Any, path: Path) -> Any:
+    """What is compared as a whole: many numbers or strings."""
+    names = {**path.names, "_exactly": _Exactly}
+    if isinstance(value, dict):
+        whole = Path(path.label, f"_exactly({path.source}.items())", names, lambda: _Exactly(path.get().items()))
+    else:
+        whole = Path(path.label, f"_exactly({path.source})", names, lambda: _Exactly(path.get()))
+    captures.checks.setdefault(whole.source, (whole, whole.get()))
+    return value
+
+
+class _Exactly(tuple[Any, ...]):
+    """Is equal to what means the same: as numbers 2 and 2.0 are equal, and 0.0 and -0.0."""
+
+    @cached_property
+    def told(self) -> bytes | str:
+        try:
+            return dumps([*self], 2)  # in this version of `marshal` types and signs of zeros are told apart
+        except ValueError:  # numbers and strings of classes of one's own
+            return repr(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Exactly) and self.told == other.told
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
+def _sequence(captures: Any, real: Any, path: Path) -> Any:
+    items = [captures.read(v, path.item(i)) for i, v in enumerate(real)]
+    length = path.length()
+    captures.checks.setdefault(length.source, (length, len(real)))
+    made: Any = _List(items) if type(real) is list else _Deque(items, real.maxlen)
+    made._real, made._captures, made._path = real, captures, path
+    return made
+
+
+def _both(name: str, moves: bool = True) -> Any:
+    """A method that changes the stand-in and the real container alike. What it `moves` or takes out is taken at each
+    call, be it a number or a fact, as integers and functions are.
+    """
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if moves:
+            self._captures.trace.unsettle(f"it takes items out of a {STANDS_FOR[type(self)].__name__}, or moves them")
+        self._note(args, False)
+        getattr(self._real, name)(*[self._captures.stored(a, remark=False) for a in args], **kwargs)
+        return getattr(super(_Writes, self), name)(*args, **kwargs)
+
+    return method
+
+
+def _read_whole(name: str) -> Any:
+    """A method that may read all items of the stand-in."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        self._captures.counters.exposes(self._real)
+        return getattr(super(_Writes, self), name)(*args, **kwargs)
+
+    return method
+
+
+class _Writes:
+    """Writes go to the real container too. What is put to the end of a list is a remark, what is set is state.
+
+    Readings are told to `Counters`, which has to know who reads an integer that the run changes.
+    """
+
+    _real: Any
+    _captures: Any
+    _path: Any
+    _attributes: Any = None  # those that the run has set, where this is the `__dict__` of an object
+
+    def __getitem__(self, key: Any) -> Any:
+        item = super().__getitem__(key)  # type: ignore[misc]
+        counters = self._captures.counters
+        if self._attributes is not None or not self._names_item(key):
+            counters.exposes(self._real)
+        elif type(item) is int:
+            counters.reads(self._real, key, self._path.item(key), item, sys._getframe(1))
+        return item
+
+    def _names_item(self, key: Any) -> bool:
+        """Does this key, and no other one, stand for an item?"""
+        return True
+
+    def __setitem__(self, key: Any, item: Any) -> None:
+        super().__setitem__(key, item)  # type: ignore[misc]
+        self._captures.counters.writes(self._real, key, item, sys._getframe(1))
+        if self._attributes is None:
+            self._real[key] = self._captures.stored(item)
+            self._note((item,), True)
+        else:
+            self._real[key] = item
+            self._attributes[key] = True
+
+    def _note(self, items: tuple[Any, ...], remark: bool) -> None:
+        """What the run puts in may go on changing until its end."""
+        if not _MADE.isdisjoint(map(type, items)):
+            self._captures.filled.append((self, remark))
+
+    def _write_back(self: Any, remark: bool) -> None:
+        for key, item in self.items() if isinstance(self, dict) else enumerate(self):
+            if type(item) in _MADE and id(item) not in self._captures.originals:
+                self._real[key] = self._captures.stored(item, remark)
+
+    __delitem__, pop, clear = _both("__delitem__"), _both("pop"), _both("clear")
+
+
+class _Sequence(_Writes):
+    append, insert, remove = _both("append", moves=False), _both("insert"), _both("remove")
+    reverse, __imul__ = _both("reverse"), _both("__imul__")
+
+    def _names_item(self, key: Any) -> bool:
+        return type(key) is int and key >= 0
+
+    def __radd__(self: Any, other: Any) -> Any:
+        self._captures.counters.exposes(self._real)
+        return NotImplemented  # Python asks the other one next
+
+    def extend(self, items: Any) -> None:
+        for item in list(items):
+            self.append(item)
+
+    def __iadd__(self, items: Any) -> Any:
+        self.extend(items)
+        return self
+
+
+class _List(_Sequence, list):
+    sort = _both("sort")
+
+
+class _Deque(_Sequence, deque):
+    appendleft, popleft, rotate = _both("appendleft"), _both("popleft"), _both("rotate")
+
+    def extendleft(self, items: Any) -> None:
+        for item in list(items):
+            self.appendleft(item)
+
+
+class _Mapping(_Writes):
+    """A dict of any kind that does as dicts do."""
+
+    popitem = _both("popitem")
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for key, item in dict(*args, **kwargs).items():
+            self[key] = item
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        if key not in self:  # type: ignore[operator]
+            self[key] = default
+        return self[key]
+
+
+class _Dict(_Mapping, dict):
+    pass
+
+
+_BOTH = "__iter__ __reversed__ __repr__ __eq__ __ne__ __reduce_ex__ copy"
+_SEQUENCE = "__contains__ __add__ __mul__ __rmul__ __lt__ __le__ __gt__ __ge__ count index"
+for _kind, _names in ((_Writes, _BOTH), (_Sequence, _SEQUENCE), (_Mapping, "__or__ __ror__ get items values")):
+    for _name in _names.split():
+        setattr(_kind, _name, _read_whole(_name))
+
+_KINDS: dict[type, Any] = {dict: _Dict}
+STANDS_FOR.update({_List: list, _Deque: deque, _Dict: dict})
+
+
+def _mapping(captures: Any, real: Any, path: Path) -> Any:
+    kind = type(real)
+    if kind not in _KINDS:
+        space = {"__module__": kind.__module__}
+        if issubclass(kind, OrderedDict):
+            space["move_to_end"] = _both("move_to_end")
+        made = type.__new__(type(kind), kind.__name__, (_Mapping, kind), space)
+        _KINDS[kind], STANDS_FOR[made] = made, kind
+    made = _KINDS[kind].__new__(_KINDS[kind])
+    if kind is defaultdict:
+        made.default_factory = real.default_factory
+    put = OrderedDict.__setitem__ if isinstance(real, OrderedDict) else dict.__setitem__
+    for key, v in real.items():
+        if key == CACHE_KEY:  # among the attributes of an object, of which it is none
+            continue
+        simple = isinstance(key, (str, int, bool, bytes, tuple, float, type(None)))
+        put(made, key, captures.read(v, path.item(key)) if simple else v)
+    keys = Path(f"keys of {path.label}", f"tuple({path.source})", path.names, lambda: tuple(path.get()))
+    captures.checks.setdefault(keys.source, (keys, tuple(real)))
+    made._real, made._captures, made._path = real, captures, path
+    return made

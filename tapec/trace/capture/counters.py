@@ -1,0 +1,115 @@
+"""Counters: integers in attributes and items that a traced function only adds to, as `self.calls += 1` does.
+
+A run sees each reading and each writing of such an integer. Where a `+=` or `-=` in the source has done both, the value
+went nowhere else, and generated code need not know it: a call adds to the present value what the run has added. Any
+other reading may decide something, so that the function is recorded at each call, as it is where Python does not tell
+who reads: of global variables and those of enclosing functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from tapec.ir.source_location import augmented, positions_of
+from tapec.trace.capture.paths_and_guards import Path
+from tapec.tuples import NamedTuple
+
+__all__ = ["Counters", "Increment", "adder", "kept", "undo"]
+
+
+class Increment(NamedTuple):
+    """A call adds `by` to the integer at `path`."""
+
+    path: Path
+    by: int
+
+
+class Counter:
+    """One integer of captured state. `read` is the value that a `+=` has taken and not yet written, with its place in
+    the source, `added` what was added in all, `used` tells that anything else was done with it.
+    """
+
+    __slots__ = ("added", "read", "source", "used")
+
+    def __init__(self, source: str):
+        self.source = source
+        self.read: tuple[int, Any] | None = None
+        self.added = 0
+        self.used = False
+
+
+class Counters:
+    """The integers that one run has read, by the object that holds each and its name or key there."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, Any], Counter] = {}
+        self._exposed: set[int] = set()
+
+    def reads(self, owner: Any, key: Any, path: Path, value: int, frame: FrameType) -> None:
+        """The code of a frame reads an integer that an object holds."""
+        counter = self._known.get((id(owner), key))
+        if counter is None:
+            counter = self._known[id(owner), key] = Counter(path.source)
+        origin = frame.f_code, frame.f_lasti
+        counter.used = counter.used or counter.read is not None or augmented(origin) not in ("+=", "-=")
+        counter.read = value, positions_of(origin)
+
+    def writes(self, owner: Any, key: Any, value: Any, frame: FrameType) -> None:
+        """It writes something in the place of one."""
+        counter = self._known.get((id(owner), key))
+        if counter is None:
+            return
+        if (
+            counter.read is None
+            or type(value) is not int
+            or counter.read[1] != positions_of((frame.f_code, frame.f_lasti))
+        ):
+            counter.used = True
+        else:
+            counter.added += value - counter.read[0]
+        counter.read = None
+
+    def exposes(self, owner: Any) -> None:
+        """It takes all that an object holds, or removes something."""
+        self._exposed.add(id(owner))
+
+    def increment(self, path: Path, before: Any) -> Increment | None:
+        """What was added to the integer at this path, if nothing else was done with it."""
+        if type(before) is not int:
+            return None
+        for (owner, _), counter in self._known.items():
+            if counter.source == path.source:
+                only_added = not counter.used and counter.read is None and owner not in self._exposed
+                by = counter.added
+                return Increment(path, by) if only_added and path.get() == before + by else None
+        return None
+
+
+def adder(increments: Iterable[Increment]) -> Callable[[], None]:
+    """A function that adds them."""
+    space: dict[str, Any] = {}
+    lines = ["def add():", "    pass"]
+    for path, by in increments:
+        space.update(path.names)
+        lines.append(f"    {path.source} += {by}")
+    exec("\n".join(lines), space)
+    return space["add"]
+
+
+def undo(increments: Iterable[Increment]) -> None:
+    """Take them back, before the function runs once more for the same call."""
+    adder([Increment(path, -by) for path, by in increments])()
+
+
+@contextmanager
+def kept(increments: Iterable[Increment]) -> Iterator[None]:
+    """Let another run of the function for the same call count nothing."""
+    values = [(path, path.get()) for path, _ in increments]
+    try:
+        yield
+    finally:
+        for path, value in values:
+            exec(f"{path.source} = _value", {**path.names, "_value": value})

@@ -1,0 +1,57 @@
+"""Who else holds a plain array that a run has used. What nobody holds any more cannot change, and is a constant.
+
+Comes in: the recording of a run that is over.  Goes out: `held_elsewhere`.  Must not be imported here: `program`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tapec.pytree import flatten
+from tapec.trace.function.trace_function import run_traced
+from tapec.trace.inplace.array_snapshots import WHOLE
+from tapec.trace.log import Log
+from tapec.trace.reference_counts import others
+
+__all__ = ["held_elsewhere"]
+
+
+def held_elsewhere(log: Log, results: list[Any]) -> set[int]:
+    """The ids of the recorded arrays that somebody else holds too, or whose memory somebody does."""
+    arrays, counts = _counted(log, results)
+    held = {k for k, count in counts.items() if count > _own_references(arrays[k].nbytes > WHOLE)}
+    views = _views(arrays)
+    for k, x in arrays.items():
+        if isinstance(x.base, np.ndarray):
+            recorded = id(x.base) in arrays
+            if id(x.base) in held if recorded else others([x.base], 0) > views[id(x.base)]:
+                held.add(k)
+    return held
+
+
+def _counted(log: Log, results: list[Any]) -> tuple[dict[int, np.ndarray], dict[int, int]]:
+    """The plain arrays in a recording, and how many references each has beside those that are known of."""
+    uses = Counter([id(x) for entry in log.records for x in entry[1] if type(x) is np.ndarray])
+    uses.update(map(id, results))
+    arrays = {id(x): x for entry in log.records for x in entry[1] if type(x) is np.ndarray}
+    views = _views(arrays)
+    return arrays, {k: others(arrays, k) - uses[k] - views[k] for k, x in arrays.items()}
+
+
+def _views(arrays: dict[int, np.ndarray]) -> Counter[int]:
+    """How many of them are views of the same."""
+    return Counter([id(x.base) for x in arrays.values()])
+
+
+@cache
+def _own_references(large: bool) -> int:
+    """What is counted of an array that a run made and nobody else knows; it depends on the interpreter."""
+    size = WHOLE // 8 + 1 if large else 1
+    recorded = run_traced(lambda x: x + np.ones(size), flatten(((1.0,), {}), []), [1.0], [True], ["x"])
+    recorded.trace.log.scan()
+    [count] = _counted(recorded.trace.log, [])[1].values()
+    return count

@@ -1,0 +1,184 @@
+"""The user's functions as they are traced: clones whose globals, closures, defaults and attributes are read through
+`Captures`, and given back what the run has changed."""
+
+from __future__ import annotations
+
+import builtins
+import types
+from functools import partial
+from typing import Any
+
+from tapec.trace.capture.paths_and_guards import (
+    ATOMS,
+    SCALARS,
+    Path,
+    cell_path,
+    global_path,
+    is_own_code,
+    module_file,
+    words_of,
+)
+
+__all__ = ["CACHE_KEY", "Clones"]
+
+CACHE_KEY = "_tapec_compiled"  # where a function keeps what was compiled for it
+EXAMPLES = "example_args"  # what the command line traces a function with: no state of the program
+_ABSENT = object()
+
+
+class Clones:
+    """The functions of one traced run. `codes` are theirs, `words` the names that these spell out.
+
+    `given` are functions that get all of their arguments.
+    """
+
+    def __init__(self, captures: Any):
+        self.captures = captures
+        self.codes: set[types.CodeType] = set()
+        self.words: set[str] = set()
+        self.given: list[Any] = []
+        self._known: dict[int, types.FunctionType] = {}
+        self._spaces: dict[int, _Globals] = {}
+        self._cells: dict[int, types.CellType] = {}  # a variable of an enclosing function is one for all its functions
+        self._bound: list[tuple[types.CellType, types.CellType, Any]] = []
+        self._attributes: list[tuple[types.FunctionType, types.FunctionType, dict[str, Any]]] = []
+
+    def of(self, f: types.FunctionType) -> types.FunctionType:
+        """The same function, reading its globals and closure through us."""
+        known = self._known.get(id(f))
+        if known is not None:
+            return known
+        cells, unread = [], []
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+            fresh = self._cells.get(id(cell))
+            if fresh is None:
+                fresh = self._cells[id(cell)] = types.CellType()
+                unread.append((name, cell, fresh))
+            cells.append(fresh)
+        space = self._spaces.get(id(f.__globals__))
+        if space is None:
+            space = self._spaces[id(f.__globals__)] = _Globals(self, f.__globals__)
+        new = types.FunctionType(f.__code__, space, f.__name__, None, tuple(cells) or None)
+        self._known[id(f)] = new  # before anything is read, which may lead back to it
+        new.__defaults__ = self._defaults(f)
+        new.__kwdefaults__ = self._keyword_defaults(f)
+        new.__qualname__ = f.__qualname__
+        for name, value in f.__dict__.items():
+            if name != CACHE_KEY:
+                plain = name.startswith("_") or name == EXAMPLES
+                new.__dict__[name] = value if plain else self.captures.read(value, _root(f).attribute(name))
+        self._attributes.append((f, new, dict(new.__dict__)))
+        if _has_its_name(f):
+            path = _root(f).code()
+            self.captures.checks.setdefault(path.source, (path, f.__code__))
+        words = words_of(f.__code__)
+        if "random" in words:
+            self.captures.trace.watch_draws()
+        self.words |= words
+        self.codes.add(f.__code__)
+        for name, cell, fresh in unread:
+            try:
+                value = cell.cell_contents
+            except ValueError:  # an empty cell: the name is not bound yet
+                continue
+            fresh.cell_contents = self.captures.read(value, cell_path(cell, name))
+            self._bound.append((cell, fresh, fresh.cell_contents))
+        return new
+
+    def _defaults(self, f: types.FunctionType) -> tuple[Any, ...] | None:
+        path = _root(f).attribute("__defaults__")
+        found = enumerate(f.__defaults__ or ())
+        return tuple([self._default(f, v, path.item(k)) for k, v in found]) or None
+
+    def _keyword_defaults(self, f: types.FunctionType) -> dict[str, Any] | None:
+        path = _root(f).attribute("__kwdefaults__")
+        found = (f.__kwdefaults__ or {}).items()
+        return {k: self._default(f, v, path.item(k)) for k, v in found} or None
+
+    def _default(self, f: types.FunctionType, value: Any, path: Path) -> Any:
+        """Arrays and objects are read as ever; numbers are constants to whoever reads the code, and facts to us."""
+        if any(f is g for g in self.given) or type(value) in ATOMS:
+            return value
+        if isinstance(value, SCALARS):
+            self.captures.checks.setdefault(path.source, (path, value))
+            return value
+        return self.captures.read(value, path)
+
+    def imported(self, find: Any, *args: Any, **kwargs: Any) -> Any:
+        """`import` inside a function: the user's own modules are read as captured ones are."""
+        module = find(*args, **kwargs)
+        if not is_own_code(module_file(module)):
+            return self.captures.made(module)
+        key = f"_module_{id(module)}"
+        return self.captures.read(module, Path(module.__name__, key, {key: module}, lambda: module))
+
+    def write_back(self) -> None:
+        """Give variables and attributes of functions that the run changed their new values."""
+        for cell, fresh, before in self._bound:
+            try:
+                after = fresh.cell_contents
+            except ValueError:  # the run has deleted it
+                continue
+            if after is not before:
+                cell.cell_contents = self.captures.stored(after)
+        for space in self._spaces.values():
+            space.write_back()
+        for f, clone, before in self._attributes:
+            for name, value in clone.__dict__.items():
+                if value is not before.get(name, _ABSENT) and name != CACHE_KEY:
+                    f.__dict__[name] = self.captures.stored(value)
+
+
+class _Globals(dict):
+    """A function's globals, as it sees them while traced."""
+
+    def __init__(self, clones: Clones, real: dict[str, Any]):
+        super().__init__()
+        self.captures = clones.captures
+        self.real = real
+        for key in _OWN_KEYS:  # the interpreter reads these past __getitem__
+            if key in real:
+                dict.__setitem__(self, key, real[key])
+        space = real.get("__builtins__", builtins)
+        known = space if isinstance(space, dict) else vars(space)
+        ours = {**known, "__import__": partial(clones.imported, known["__import__"])}
+        dict.__setitem__(self, "__builtins__", ours)
+
+    def __getitem__(self, name: str) -> Any:
+        if dict.__contains__(self, name):
+            return dict.__getitem__(self, name)
+        value = self.real[name]
+        return self.captures.read(value, global_path(self.real, name))
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or name in self.real
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def write_back(self) -> None:
+        for name, value in dict.items(self):
+            if name not in _OWN_KEYS:
+                self.real[name] = self.captures.stored(value)
+
+
+_OWN_KEYS = ("__builtins__", "__name__", "__package__", "__spec__", "__file__", "__loader__")
+
+
+def _has_its_name(f: types.FunctionType) -> bool:
+    """Has its module a function by its name? Then a notebook that loads the module anew gives it other code in place.
+
+    It may be another one: from then on the module has a function of its own, and gives its code to this one, too.
+    """
+    found: Any = f.__globals__
+    for name in f.__qualname__.split("."):
+        found = (found if isinstance(found, dict) else getattr(found, "__dict__", {})).get(name)
+    return any(isinstance(getattr(found, wrapped, found), types.FunctionType) for wrapped in ("__func__", "fget"))
+
+
+def _root(f: types.FunctionType) -> Path:
+    key = f"_function_{id(f)}"
+    return Path(f.__name__, key, {key: f}, lambda: f)

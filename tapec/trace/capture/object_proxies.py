@@ -1,0 +1,229 @@
+"""Stand-ins for captured objects and modules: what is read of them is read through `Captures`.
+
+An instance of a user's class is stood in for by one of a subclass that shares its state. Its attributes answer as
+captured values do, and its methods, properties and operators are clones that read globals and closures in the same way.
+What a run writes goes to the real object too, as plain numbers once the run is over.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import types
+from collections.abc import Callable
+from functools import cache, cached_property, partial, partialmethod
+from typing import Any
+
+import numpy as np
+
+from tapec.trace.capture.function_clones import CACHE_KEY
+from tapec.trace.capture.opaque_objects import note_parts
+from tapec.trace.capture.paths_and_guards import Path, class_path, is_own_class, looked_up, words_of
+from tapec.trace.tensor import Tensor
+
+__all__ = ["module_proxy", "object_proxy"]
+
+_DATA = (float, complex, int, str, np.number, np.ndarray, Tensor)
+_LIFE = {"__new__", "__init__", "__del__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__"}
+_LIFE |= {"__init_subclass__", "__class_getitem__", "__set_name__", "__reduce__", "__reduce_ex__", "__getstate__"}
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# objects
+# ---------------------------------------------------------------------------------------------------------------
+def _raw_path(kind: type, name: str) -> Path:
+    """A descriptor as the class holds it, which `getattr` would ask for its answer."""
+    owner = next(c for c in kind.__mro__ if name in c.__dict__)
+    return class_path(owner).attribute("__dict__").item(name)
+
+
+def object_proxy(captures: Any, value: Any, path: Path) -> Any:
+    """An instance of a subclass that shares the object's state and answers reads of it through us."""
+    kind: Any = type(value)
+    state = getattr(value, "__dict__", {})
+    written = captures.writes_to(value)
+    of_class = path.kind()
+    original: Any = kind.__getattribute__
+    simple = original in (object.__getattribute__, types.SimpleNamespace.__getattribute__)
+
+    def __getattribute__(self: Any, name: str) -> Any:
+        if name == "__class__":
+            if "__class__" in sys._getframe(1).f_code.co_names:  # else it is isinstance that asks
+                note_parts(captures, kind, of_class)
+            return kind
+        if self is not proxy:  # another one of this class, that the run has made
+            return original(self, name)
+        if not simple and name not in written and not name.startswith("__"):
+            answer = original(self, name)
+            if type(answer) is not types.MethodType:
+                return captures.read(answer, path.attribute(name))
+        found = looked_up(kind, name)
+        if type(found) is property and type(found.fget) is types.FunctionType:
+            captures.check_of_class(kind, name, found)
+            return captures.function_of(found.fget)(self)
+        held = name in state or type(found) is types.MemberDescriptorType
+        if name in written and held:
+            answer = getattr(value, name)  # by this run
+            if type(answer) is int:
+                captures.counters.reads(value, name, path.attribute(name), answer, sys._getframe(1))
+            return answer
+        if name == "__dict__" and kind.__dictoffset__:
+            captures.counters.exposes(value)
+            attributes = captures.read(state, path.attribute(name))
+            if attributes is not state:
+                attributes._attributes = written
+            return attributes
+        if held:
+            answer = getattr(value, name)
+            if type(answer) is types.MethodType:
+                captures.check_method(path, name, answer)
+            at = path.attribute(name)
+            if type(answer) is int:
+                captures.counters.reads(value, name, at, answer, sys._getframe(1))
+            return captures.read(answer, at)
+        if type(found) is cached_property and type(found.func) is types.FunctionType:
+            state[name] = captures.function_of(found.func)(self)
+            written[name] = False
+            return state[name]
+        getter = looked_up(type(found), "__get__") if is_own_class(type(found)) else None
+        if type(getter) is types.FunctionType:
+            captures.check_of_class(type(found), "__get__", getter)
+            return captures.function_of(getter)(captures.read(found, _raw_path(kind, name)), self, kind)
+        if type(found) is partialmethod and type(found.func) is types.FunctionType:
+            captures.check_function(_raw_path(kind, name), found, found.func)
+            method = types.MethodType(captures.function_of(found.func), self)
+            return partial(method, *found.args, **found.keywords)
+        if type(found).__module__.startswith("tapec.") and hasattr(found, "__get__"):
+            again = getattr(type(found), "_tapec_wrap_again", None)
+            if again is None:
+                return found.__get__(value, kind)  # a compiled function: it captures for itself
+            return again(found, captures.function_of).__get__(self, kind)
+        try:
+            answer = object.__getattribute__(self, name)
+        except AttributeError:
+            captures.absent(path, name, kind)
+            raise
+        if type(answer) is types.MethodType:
+            captures.check_method(path, name, answer)
+            return types.MethodType(captures.function_of(answer.__func__), answer.__self__)
+        if type(answer) is types.FunctionType:
+            captures.check_method(path, name, answer)
+            return captures.function_of(answer)
+        if isinstance(answer, _DATA) and answer is found:  # an attribute of the class
+            at = path.attribute(name)
+            if type(answer) is int:
+                captures.counters.reads(value, name, at, answer, sys._getframe(1))
+            return captures.read(answer, at)
+        return answer
+
+    def __setattr__(self: Any, name: str, new: Any) -> None:
+        found = looked_up(kind, name)
+        if self is not proxy:
+            return object.__setattr__(self, name, new)
+        if type(found) is not types.MemberDescriptorType and hasattr(type(found), "__set__"):
+            return object.__setattr__(self, name, new)  # a property
+        setattr(value, name, new)
+        written[name] = True
+        captures.counters.writes(value, name, new, sys._getframe(1))
+
+    def __delattr__(self: Any, name: str) -> None:
+        found = looked_up(kind, name)
+        if self is not proxy or (type(found) is not types.MemberDescriptorType and hasattr(type(found), "__delete__")):
+            return object.__delattr__(self, name)
+        delattr(value, name)
+        written.pop(name, None)
+        captures.counters.exposes(value)
+
+    def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        note_parts(captures, kind, of_class)
+        return kind(*args, **kwargs)  # type(self)(...)
+
+    def __copy__(self: Any) -> Any:
+        note_parts(captures, kind, of_class)
+        return _filled(kind, {name: getattr(self, name) for name in _names(value)})
+
+    def __deepcopy__(self: Any, memo: Any) -> Any:
+        note_parts(captures, kind, of_class)
+        return _filled(kind, {name: copy.deepcopy(getattr(self, name), memo) for name in _names(value)})
+
+    space = {"__new__": __new__, "__copy__": __copy__, "__deepcopy__": __deepcopy__, "__module__": kind.__module__}
+    space = {name: f for name, f in space.items() if name in ("__new__", "__module__") or not hasattr(kind, name)}
+    space |= {"__getattribute__": __getattribute__, **_operators(captures, kind)}
+    if kind.__setattr__ in (object.__setattr__, types.SimpleNamespace.__setattr__):
+        space["__setattr__"] = __setattr__
+    if kind.__delattr__ in (object.__delattr__, types.SimpleNamespace.__delattr__):
+        space["__delattr__"] = __delattr__
+    proxy_class = _subclass(kind, space)
+    captures.classes.append((kind, proxy_class, set(vars(proxy_class))))
+    if _asks_for_types(kind):
+        note_parts(captures, kind, of_class)
+    proxy: Any
+    if kind is types.SimpleNamespace:
+        proxy = kind.__new__(proxy_class)
+        return proxy
+    proxy = object.__new__(proxy_class)
+    if kind.__dictoffset__:
+        object.__setattr__(proxy, "__dict__", state)
+    return proxy
+
+
+@cache
+def _asks_for_types(kind: type) -> bool:
+    """Are there methods that may read the class's attributes by `type(self)`? Of that nobody hears."""
+    methods = [f for c in kind.__mro__[:-1] for f in c.__dict__.values() if type(f) is types.FunctionType]
+    return any("type" in words_of(f.__code__) for f in methods)
+
+
+def _names(x: Any) -> list[str]:
+    """The attributes that an object holds."""
+    slots = [n for c in type(x).__mro__ for n, d in c.__dict__.items() if type(d) is types.MemberDescriptorType]
+    return [*[n for n in getattr(x, "__dict__", ()) if n != CACHE_KEY], *[n for n in slots if hasattr(x, n)]]
+
+
+def _filled(kind: Any, attributes: dict[str, Any]) -> Any:
+    new = kind.__new__(kind) if kind is types.SimpleNamespace else object.__new__(kind)
+    for name, value in attributes.items():
+        object.__setattr__(new, name, value)
+    return new
+
+
+class _Nothing:
+    """Where subclasses start from that their classes shall not hear of."""
+
+
+def _subclass(kind: type, space: dict[str, Any]) -> Any:
+    silent = any("__init_subclass__" in c.__dict__ and c.__module__ != "typing" for c in kind.__mro__[:-1])
+    base = _Nothing if silent and kind.__dictoffset__ else kind
+    made: Any = type.__new__(type(kind), kind.__name__, (base,), space)
+    if base is not kind:
+        made.__bases__ = (kind,)
+    return made
+
+
+def _operators(captures: Any, kind: type) -> dict[str, Any]:
+    """The methods that Python looks up on the class, as clones."""
+    found: dict[str, Any] = {"__del__": lambda self: None} if hasattr(kind, "__del__") else {}
+    for c in reversed(kind.__mro__[:-1]):
+        for name, f in c.__dict__.items():
+            if name.startswith("__") and name not in _LIFE and type(f) is types.FunctionType:
+                found[name] = _operator(captures, kind, name, f)
+    return found
+
+
+def _operator(captures: Any, kind: type, name: str, f: types.FunctionType) -> Callable[..., Any]:
+    def operator(*args: Any, **kwargs: Any) -> Any:
+        captures.check_of_class(kind, name, f)
+        return captures.function_of(f)(*args, **kwargs)
+
+    return operator
+
+
+def module_proxy(captures: Any, module: types.ModuleType, path: Path) -> types.ModuleType:
+    proxy = types.ModuleType(module.__name__)
+
+    def __getattr__(name: str) -> Any:
+        return captures.read(getattr(module, name), path.attribute(name))
+
+    proxy.__dict__.clear()
+    proxy.__dict__["__getattr__"] = __getattr__
+    return proxy

@@ -1,0 +1,158 @@
+"""What a run may read past us: the parts of objects that are handed out as they are, and of functions that run as they
+are.
+
+Their numbers and strings are facts, compared at the next call; their arrays are known by where they were found, when
+they turn up in an operation; their random generators are watched.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import deque
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tapec.trace.capture.paths_and_guards import (
+    CHECKED,
+    SCALARS,
+    Path,
+    cell_path,
+    class_file,
+    class_path,
+    global_path,
+    is_generator,
+    is_own_code,
+    module_file,
+    words_of,
+)
+
+__all__ = ["note_parts"]
+
+_RECORDS = ("SimpleNamespace", "Namespace")
+_DEPTH = 4  # how far into an object we look
+_MANY = 1000  # parts of one container that are looked at
+_FUNCTIONS = (types.FunctionType, types.MethodType, partial)
+_CODE = (*_FUNCTIONS, type)
+
+
+def note_parts(captures: Any, value: Any, path: Path) -> None:
+    """Note what an object holds, and what the objects in it hold."""
+    todo = [(value, path, 0)]
+    while todo:
+        whole, at, depth = todo.pop()
+        if id(whole) in captures.noted:
+            continue
+        captures.noted[id(whole)] = whole
+        for part, where in _parts(whole, at, captures.clones.words):
+            if isinstance(part, (*SCALARS, *CHECKED)):
+                captures.checks.setdefault(where.source, (where, part))
+            elif isinstance(part, np.ndarray):
+                captures.parts[id(part)] = (where, part)
+            elif is_generator(part):
+                captures.watch_generator(part)
+            elif depth < _DEPTH:
+                if isinstance(part, _CODE):
+                    captures.checks.setdefault(where.source, (where, part))
+                todo.append((part, where, depth + 1))
+
+
+def _parts(x: Any, path: Path, words: set[str]) -> Iterator[tuple[Any, Path]]:
+    if isinstance(x, dict):
+        yield from ((v, _at(path, k)) for k, v in list(x.items())[:_MANY])
+    elif isinstance(x, (list, tuple, deque)):
+        yield from ((v, path.item(k)) for k, v in enumerate(list(x)[:_MANY]))
+    elif isinstance(x, types.FunctionType):
+        yield from _read_by(x)
+    elif isinstance(x, types.MethodType):
+        yield x.__self__, path.attribute("__self__")
+        yield x.__func__, path.attribute("__func__")
+    elif isinstance(x, type):
+        if is_own_code(class_file(x)):
+            yield from _of_class(x, path)
+    elif isinstance(x, types.ModuleType):
+        if is_own_code(module_file(x)):
+            yield from _attributes(x, path, words)
+    elif not type(x).__module__.startswith("tapec"):
+        own = is_own_code(class_file(type(x))) or type(x).__name__ in _RECORDS
+        yield from _attributes(x, path, None if own else words)
+        if isinstance(getattr(x, "__wrapped__", None), types.FunctionType):  # functools.lru_cache and its kin
+            yield from _read_by(x.__wrapped__)
+        elif own:
+            yield type(x), path.kind()
+
+
+def _at(path: Path, key: Any) -> Path:
+    """An item of a dict, whatever its key is."""
+    if isinstance(key, (str, int, tuple)):
+        return path.item(key)
+    name, get = f"_key_{id(key)}", path.get
+    return Path(f"{path.label}[{key!r}]", f"{path.source}[{name}]", {**path.names, name: key}, lambda: get()[key])
+
+
+def _attributes(x: Any, path: Path, words: set[str] | None) -> Iterator[tuple[Any, Path]]:
+    """The attributes of an object: all, or those that are spelled out somewhere, and functions, which it may call."""
+    slots = [n for c in type(x).__mro__ for n in _as_names(c.__dict__.get("__slots__", ()))]
+    held = getattr(x, "__dict__", {})
+    for name in [*held, *slots]:
+        asked = words is None or name in words or isinstance(held.get(name), _FUNCTIONS)
+        if asked and not name.startswith("__") and hasattr(x, name):
+            yield getattr(x, name), path.attribute(name)
+    if words is not None:
+        yield from _properties(x, path, words)
+
+
+def _properties(x: Any, path: Path, words: set[str]) -> Iterator[tuple[Any, Path]]:
+    """Arrays behind properties that are spelled out somewhere: the function will ask for them too."""
+    for name in sorted(words):
+        if isinstance(getattr(type(x), name, None), property) and not name.startswith("_"):
+            try:
+                found = getattr(x, name)
+            except Exception:  # that is for the function to meet
+                continue
+            if isinstance(found, np.ndarray):
+                yield found, path.attribute(name)
+
+
+def _as_names(slots: Any) -> Any:
+    return (slots,) if isinstance(slots, str) else slots
+
+
+def _of_class(kind: type, path: Path) -> Iterator[tuple[Any, Path]]:
+    """The attributes of a class and its methods, which may be replaced."""
+    for c in kind.__mro__[:-1]:
+        if not is_own_code(class_file(c)):
+            continue
+        for name, value in list(c.__dict__.items()):
+            where = class_path(c).attribute(name)
+            wrapped = next((w for w in ("__func__", "fget", "func") if hasattr(value, w)), None)
+            f = value if wrapped is None else getattr(value, wrapped)
+            if isinstance(f, types.FunctionType) and _is_written(f):
+                yield f, where if f is value or isinstance(value, staticmethod) else where.attribute(str(wrapped))
+            elif isinstance(f, types.FunctionType):
+                yield from _read_by(f)
+            elif not name.startswith("__"):
+                yield value, path.attribute(name)
+
+
+def _is_written(f: types.FunctionType) -> bool:
+    """By the user, and not made of a text, as `dataclass` and `namedtuple` make theirs."""
+    code = f.__code__
+    return is_own_code(code.co_filename) and (code.co_filename != "<string>" or code.co_qualname == f.__qualname__)
+
+
+def _read_by(f: types.FunctionType) -> Iterator[tuple[Any, Path]]:
+    """What a function reads: globals, if it is the user's, and its closure, where others' wrappers keep the user's."""
+    own = is_own_code(f.__code__.co_filename)
+    if own:
+        for name in sorted(words_of(f.__code__)):
+            if name in f.__globals__:
+                yield f.__globals__[name], global_path(f.__globals__, name)
+    for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+        try:
+            if own or isinstance(cell.cell_contents, (*_CODE, dict)):
+                yield cell.cell_contents, cell_path(cell, name)
+        except ValueError:  # not bound yet
+            continue

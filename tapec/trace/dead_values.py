@@ -1,0 +1,84 @@
+"""Memory that a tape need not keep: large values are freed, or given to the gradient's code, when that starts.
+
+`np.tanh(x @ w + b)` records three arrays, and the code of its gradient reads the third. Nobody can ask a tape that is
+not persistent for another gradient. So when its gradient starts, the first two are freed. The third is ceded: the code
+may write over it. Either happens only to values that nobody but the tape holds.
+
+Where the code fails the tape goes on, and what it no longer has is computed again when somebody asks for it (see
+`Log.compute_again`). So values stay in programs that change tensors in place, and those of ops not in `KINDS`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from tapec.trace.log import Gone, Log
+from tapec.trace.reference_counts import others
+from tapec.trace.tensor import Tensor, set_raw_value
+from tapec.tuples import NamedTuple
+
+__all__ = ["Value", "can_be_ceded", "forget", "free", "free_unheld", "large_values"]
+
+LARGE = 1 << 12  # bytes of an array that is worth freeing
+CEDED = 1 << 14  # bytes of an array that is worth being written over
+KINDS = ("elementwise", "reduction", "layout", "product", "indexing")  # of ops that compute the same when done again
+
+
+class Value(NamedTuple):
+    """A large value of a log: its slot, how often operations read it, and what stands in the slot when it is freed."""
+
+    slot: int
+    uses: int
+    left: Gone
+
+
+def large_values(log: Log) -> list[Value]:
+    """The values of at least `LARGE` bytes that can be computed again."""
+    records = log.records
+    if not any([getattr(v, "nbytes", 0) >= LARGE for v in log.held]):
+        return []  # most programs: nothing else is looked at
+    if any([len(entry) > 6 for entry in records]):
+        return []  # after changes in place a tensor stands for several values
+    uses = Counter([id(x) for entry in records for x in entry[1]])
+    found = []
+    for op, _, _, out, *_ in records:
+        slot = log.slot_of(out)
+        if slot is not None and isinstance(out, Tensor) and op.kind in KINDS:
+            left = Gone(log.type_of(slot))
+            if left.type.nbytes >= LARGE:
+                found.append(Value(slot, uses[id(out)], left))
+    return found
+
+
+def free_unheld(log: Log, values: Iterable[Value]) -> None:
+    """Free those of these values whose tensors nobody but the log holds."""
+    for value in values:
+        if type(log.held[value.slot]) is not Gone and _is_unheld(log, value):
+            free(log, value)
+
+
+def free(log: Log, value: Value) -> None:
+    """Drop the array; what its slot and its tensor hold then tells its type."""
+    log.held[value.slot] = value.left
+    set_raw_value(log.objects[value.slot], value.left)
+
+
+def can_be_ceded(log: Log, value: Value) -> bool:
+    """May code write over it? Not where somebody holds the tensor, its array, or a view of that."""
+    held, k = log.held, value.slot
+    if type(held[k]) is not np.ndarray or held[k].nbytes < CEDED or not _is_unheld(log, value):
+        return False
+    return others(held, k) == 1 and held[k].flags.owndata and held[k].flags.writeable  # one: the tensor
+
+
+def _is_unheld(log: Log, value: Value) -> bool:
+    """Does only the log hold the tensor: in its slot, in the record that made it, and in those that read it?"""
+    return others(log.objects, value.slot) == 1 + value.uses
+
+
+def forget(log: Log) -> None:
+    """Free the large values of a traced function's run whose graph is known: the generated code computes its own."""
+    free_unheld(log, [value for value in large_values(log) if value.slot not in log.leaves])

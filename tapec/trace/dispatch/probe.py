@@ -1,0 +1,83 @@
+"""What a function does, found out by asking it with symbols: the ops that come out are its answer.
+
+Symbols have no values that an answer could depend on. A function that looks at values refuses to answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import CONSTANT, ITEM, Node, Type, input_node
+from tapec.ops.core.stand_in import ArrayLike, gives_views, out_at
+from tapec.ops.core.symbol import Question
+from tapec.ops.layout.copies import COPY
+from tapec.trace.dispatch.plan_steps import Answer, Notes
+from tapec.trace.tensor import Tensor
+
+__all__ = ["answer"]
+
+_SMALL = 4096  # bytes of an array that a plan may keep
+
+
+def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer | None:
+    """Ask our function with symbols; None where they are not enough, or where the answer goes into an array."""
+    if "out" in kwargs or len(args) > out_at(ours):
+        return None
+    builder = Notes()
+    inputs: list[Node] = []
+    plain: list[Node] = []
+    unwatched: list[Node] = []
+
+    def asked(a: Any) -> Any:
+        if type(a) in (list, tuple):
+            return type(a)(map(asked, a))
+        if not isinstance(a, (ArrayLike, np.ndarray, np.generic)):
+            return a
+        inputs.append(input_node(f"x{len(inputs)}", Type(a.shape, a.dtype)))
+        if not isinstance(a, ArrayLike):
+            plain.append(inputs[-1])
+        elif type(a) is Tensor and a._mark is None:
+            unwatched.append(inputs[-1])
+        return Question(inputs[-1], builder)
+
+    try:
+        symbols = tuple(map(asked, args))
+        result = ours(*symbols, **{name: asked(a) for name, a in kwargs.items()})
+        if symbols and result is symbols[0] and not gives_views(ours) and kwargs.get("copy", True):
+            result = result._apply(COPY, (result,), ())
+    except Exception:  # the call itself raises it again
+        return None
+    if len(plain) + len(unwatched) < len(inputs):
+        plain += unwatched
+    return _taken_down(builder, inputs, plain, result)
+
+
+def _taken_down(builder: Notes, inputs: list[Node], plain: list[Node], result: Any) -> Answer | None:
+    several = isinstance(result, (list, tuple))
+    results = list(result) if several else [result]
+    if not results or any(type(r) is not Question for r in results):
+        return None
+    constants = [n for n in builder.nodes if n.op is CONSTANT]
+    ops = [n for n in builder.nodes if n.op is not CONSTANT]
+    if any(map(_hangs_on_values, ops)) or any(getattr(n.value, "nbytes", 0) > _SMALL for n in constants):
+        return None
+    if any(_asks(value) for n in ops for _, value in n.params):  # np.std(x, ddof=np.int64(1))
+        return None
+    ends = [r.node for r in results]
+    if not set(ends) <= {*inputs, *ops} or len(set(ends)) < len(ends):
+        return None
+    return Answer(inputs, plain, constants, ops, ends, type(result) if several else None)
+
+
+def _hangs_on_values(node: Node) -> bool:
+    """May what is done next hang on how long a result is? Not if nothing is done with it, and nobody could see it."""
+    if node.op.kind == "dynamic":
+        return any(t.shape is not None for t in (node.type if node.op.multi else (node.type,)))
+    return node.op is not ITEM and any(i.type.shape is None for i in node.inputs)
+
+
+def _asks(value: Any) -> bool:
+    """Does a parameter hang on a value?"""
+    return type(value) is Question or (type(value) is tuple and any(map(_asks, value)))

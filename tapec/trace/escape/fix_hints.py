@@ -1,0 +1,248 @@
+"""How to mend a line at which a tensor would lose its gradient."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import DetachError, UnsupportedError, at_user_line, is_user_file, scipy_package
+from tapec.trace.escape.bytecode_site import Site, call_site, site_at
+from tapec.trace.escape.printing import plain_arguments
+
+__all__ = ["detach_error", "detaches", "math_mend", "surface"]
+
+_NAMES = {  # where NumPy's or SciPy's name is not that of `math`
+    "fabs": "np.abs",
+    "fsum": "np.sum",
+    "prod": "np.prod",
+    "dist": "np.linalg.norm(a - b)",
+    "erf": "scipy.special.erf",
+    "erfc": "scipy.special.erfc",
+    "gamma": "scipy.special.gamma",
+    "lgamma": "scipy.special.gammaln",
+    "perm": "tapec.scipy.special.perm",
+    "comb": "tapec.scipy.special.comb",
+    "phase": "np.angle",
+}
+_STATISTICS = {
+    "mean": "np.mean(x)",
+    "fmean": "np.mean(x)",
+    "median": "np.median(x)",
+    "stdev": "np.std(x, ddof=1)",
+    "variance": "np.var(x, ddof=1)",
+    "pstdev": "np.std(x)",
+    "pvariance": "np.var(x)",
+}
+_QUESTIONS = {"isnan", "isinf", "isfinite", "isclose", "floor", "ceil", "trunc"}  # these carry no gradient
+
+
+def math_mend(function: Any) -> str | None:
+    """NumPy's counterpart of a function of `math`, `cmath` or `statistics`."""
+    module = getattr(function, "__module__", None)
+    if module == "statistics":
+        return _STATISTICS.get(function.__name__)
+    if module not in ("math", "cmath"):
+        return None
+    name = function.__name__
+    if name in _NAMES:
+        return _NAMES[name]
+    return f"np.{name}" if hasattr(np, name) else None
+
+
+def detaches() -> bool:
+    """On a tape: does the line lose the gradient unsaid? `float(t)` says itself that it leaves the recording."""
+    site = call_site()
+    if site.kind == "store":
+        return True
+    function = site.function
+    if site.kind != "call":
+        return False
+    if function is None:  # a method of something: of an array, most likely, or of a generator
+        return bool(site.name)
+    if _package_of(function) in ("math", "cmath", "statistics"):
+        return function.__name__ not in _QUESTIONS
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, (np.ndarray, np.random.Generator, np.random.RandomState)):
+        return True
+    return _package_of(function) in ("numpy", "scipy")
+
+
+def _package_of(function: Any) -> str:
+    return (getattr(function, "__module__", None) or "").partition(".")[0]
+
+
+def detach_error(tensor: Any, asked: str, dtype: Any = None) -> DetachError:
+    """The error for this line; `asked` says what Python or NumPy wanted: "float", "array", ..."""
+    what, mend = _explain(call_site(), asked, dtype)
+    kind = f"a recorded tensor of shape {tensor.shape}" if tensor.shape else "a recorded tensor"
+    return DetachError(at_user_line(f"{what} would turn {kind} into plain numbers and lose its gradient. Mend: {mend}"))
+
+
+_NEW = "np.zeros_like(x) or np.zeros(n, like=x), with x a recorded tensor"
+_ITSELF = "use the tensor itself (np.squeeze(x), if x has axes): it computes and compares as a number does"
+_MENDS = {  # by what was asked for: how to call it, and what to do instead
+    "out": (
+        "writing into a plain NumPy array",
+        f"give a tensor as `out`, such as {_NEW}; or `a = a + x` in place of `a += x`",
+    ),
+    "size": (
+        "an object array of so many elements",
+        "np.stack, np.concatenate and NumPy's other functions take tensors as they are",
+    ),
+    "numpy": (".numpy()", "return from the function what is to be seen outside"),
+    "item": (".item()", _ITSELF),
+    "float": ("float()", f"{_ITSELF}; `if x > 0` and `int(x)` may look at it"),
+    "complex": ("complex()", "use the tensor itself, it computes as a number does; np.real and np.imag give its parts"),
+}
+
+
+def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
+    """What the line does, and its mend."""
+    function, name = site.function, site.name
+    if site.kind == "store":
+        return (
+            "storing into a plain NumPy array",
+            f"make that array a tensor: {_NEW}; or collect the parts and np.stack them",
+        )
+    if site.kind == "format" or _package_of(function) == "logging":
+        return "formatting by %", 'f"{x:.3f}" writes a tensor of one element, and "%s" any tensor'
+    counterpart = math_mend(function)
+    if counterpart is not None:
+        return f"{name}()", f"{counterpart} works on tensors and on numbers"
+    if isinstance(function, type) and issubclass(function, np.generic):
+        return f"{name}()", f"`x.astype({name})`"
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, (np.random.Generator, np.random.RandomState)) or "random" in name:
+        return f"{name}()", "draw standard numbers, then shift and scale them: `mean + std * rng.standard_normal(n)`"
+    if isinstance(function, np.vectorize) or name.startswith("np.vectorize("):
+        return f"{name}()", "leave its `otypes` out"
+    if name.endswith(".astype"):
+        return f"{name}()", "leave it out, an array of tensors is one tensor when it is used; or np.stack them first"
+    if asked == "float" and (isinstance(owner, np.ndarray) or name.endswith(".fill")):
+        return f"{name}()", f"make the array a tensor: {_NEW}"
+    if dtype is not None:
+        cast = f".astype(np.{np.dtype(dtype).name})"
+        mend = f"`x{cast}` casts a tensor, `np.stack([...]){cast}` makes one of a list of tensors"
+        return f"{name}()" if name else "an array of forced dtype", mend
+    what, mend = _MENDS[asked]
+    if function is np.arange:
+        mend = "`start + step * np.arange(n)` with an int n, or np.linspace; data may be named in static_argnames"
+    elif asked == "float" and _package_of(function) == "numpy":
+        mend = "np.stack([...]) makes one tensor of a list of tensors"
+    return f"{name}()" if name and asked != "out" else what, mend
+
+
+_OF_OBJECTS = (
+    "dtype('O')",
+    "loop of ufunc",
+    "for the input types",
+    "object",
+    "ObjectDType",
+    "proper array of floats",
+    "No matching signature found",  # Cython's
+    "Unsupported array type",  # scipy.ndimage's
+)
+_OF_ANYTHING = ("' object ", "object of type '")  # Python's own: 'int' object is not iterable
+
+
+def _is_about_objects(error: BaseException) -> bool:
+    """Does somebody complain of an object array, or of tensors among plain numbers?"""
+    detached = isinstance(error, DetachError) or isinstance(error.__cause__, DetachError)
+    return detached or any([word in str(error) for word in _OF_OBJECTS])
+
+
+def _scipy_message(error: BaseException) -> str:
+    """What to say when a function of SciPy, in Python or compiled, took recorded tensors apart; nothing otherwise."""
+    user: Any = None
+    at: Any = error.__traceback__
+    while at is not None and not scipy_package(at.tb_frame.f_code.co_filename):
+        user, at = at, at.tb_next
+    if at is None:
+        return ""
+    code = at.tb_frame.f_code
+    if user is None or not is_user_file(user.tb_frame.f_code.co_filename):  # it is itself what is differentiated
+        return at_user_line(_taken_apart(scipy_package(code.co_filename), code.co_name, code.co_name))
+    site = site_at(user.tb_frame, user.tb_lasti)
+    package, full_name = _package(site.function, code.co_filename), site.name
+    called = at.tb_frame.f_locals.get("self")
+    frozen = getattr(getattr(called, "dist", None), "name", "")  # norm, of norm(loc, scale)
+    for other in (type(called).__name__, f"{frozen}.{code.co_name}"):
+        if not _counterpart(package, full_name) and _counterpart(package, other):
+            full_name = other
+    name = full_name.rpartition(".")[2] or code.co_name
+    line = f"{os.path.basename(user.tb_frame.f_code.co_filename)}:{user.tb_lineno}"
+    return f"{line}: {_taken_apart(package, name, full_name)}"
+
+
+def _taken_apart(package: str, name: str, full_name: str) -> str:
+    ours = _counterpart(package, full_name)
+    mend = f"tapec.scipy.{package}.{ours} takes tensors" if ours else _elsewhere(package, name)
+    return f"scipy.{package}'s {name} takes a recorded tensor apart and loses its gradient. Mend: {mend}."
+
+
+_ELSEWHERE = {  # what does it, of SciPy's functions that nothing in tapec.scipy stands for
+    "minimize": "tapec.custom_root, with the gradient that is zero there, differentiates solutions",
+    "minimize_scalar": "tapec.custom_root, with the slope that is zero there, differentiates solutions",
+    "quad": "np.sum(weights * f(points)) takes tensors, with those of np.polynomial.legendre.leggauss",
+}
+
+
+def _elsewhere(package: str, name: str) -> str:
+    if package == "optimize" and name not in _ELSEWHERE:
+        return "tapec.custom_root differentiates solutions, whatever finds them"
+    return _ELSEWHERE.get(name, "give it a tapec.custom_gradient, or plain numbers")
+
+
+def _package(function: Any, filename: str) -> str:
+    """`special`, `linalg`, `spatial.distance`, ...: where the function is at home, or else its file."""
+    module = (getattr(function, "__module__", None) or "").split(".")
+    if module[0] == "scipy" and len(module) > 1:
+        return ".".join(itertools.takewhile(lambda part: not part.startswith("_"), module[1:]))
+    return scipy_package(filename)
+
+
+def _counterpart(package: str, name: str) -> str:
+    """The name in tapec.scipy's module of a function, or of a method of a distribution; empty when there is none."""
+    try:
+        module = import_module(f"tapec.scipy.{package}")
+    except ImportError:
+        return ""
+    owner, _, last = name.rpartition(".")
+    if last in module.__all__:
+        return last
+    owner = owner.rpartition(".")[2]
+    return f"{owner}.{last}" if owner in module.__all__ and last in dir(getattr(module, owner)) else ""
+
+
+def surface(error: BaseException) -> None:
+    """Raise what an error that leaves a recording is about, where NumPy has hidden it.
+
+    `arr[0] = t` ends in a ValueError whatever `t.__float__` raises; and there is much that NumPy cannot compute with
+    object arrays.
+    """
+    plain_arguments(error)
+    if _is_about_objects(error):
+        message = _scipy_message(error)
+        if message:
+            raise UnsupportedError(message) from error
+    cause = error.__cause__
+    if isinstance(cause, DetachError) and isinstance(error, ValueError):
+        raise cause.with_traceback(error.__traceback__) from None
+    if type(error).__module__.startswith("numba."):
+        error.add_note(
+            "A function that numba compiles takes no recorded tensors. "
+            "Mend: call the function without numba (`f.py_func`), or give it a tapec.custom_gradient."
+        )
+    if "REFS_OK" in str(error):
+        error.add_note("np.nditer loops in C, which records nothing. Mend: index the tensor, or loop over np.ravel(x).")
+    known = any([words in str(error) for words in _OF_ANYTHING])
+    if isinstance(error, (TypeError, AttributeError)) and _is_about_objects(error) and not known:
+        error.add_note(
+            "If this is an object array that np.array made of recorded tensors: np.stack([...]) makes one tensor, "
+            "and so does np.array([...], like=x) with x among them. If a function of SciPy made it: "
+            "tapec.scipy.special.softmax and others of tapec.scipy take tensors."
+        )

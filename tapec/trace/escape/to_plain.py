@@ -1,0 +1,282 @@
+"""Tensors where plain numbers and arrays are asked for: `float(t)`, `np.asarray(t)`, `np.array([a, b])`, `if t:`.
+
+A tensor that nothing records is as good as its value. One that is recorded never leaves silently:
+
+- Real and complex ones answer NumPy with an object array of their elements, each an element read (`getitem`) of the
+  recording, so `np.array([a, b])`, `A.dot(t)` go on with tensors inside; such arrays fold back into one tensor where
+  they next meet tapec. Too many elements, or a forced dtype, is a DetachError with the mend for that line. `np.r_` and
+  `np.c_` find the whole tensor again (`trace.joins`).
+- Integers and booleans carry no gradient and answer with their values. In a traced function a scalar is a guard
+  (`int(n)`, `if n:`, `range(n)`), an array makes the function record anew at each call.
+- On a tape `float(t)`, `int(t)`, `t.item()`, `t.numpy()` say themselves that they leave the recording: plain values.
+  `math.sin(t)` and `arr[0] = t` do not say so, and are errors there too.
+- In a traced function the value of this one call must not end up in the code for all calls: `bool(t)` and `int(t)` are
+  guards, `float(t)` and the like are errors.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import sys
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import UnsupportedError, at_user_line, is_user_file, warn_user
+from tapec.ops import UFUNCS
+from tapec.trace.escape.fix_hints import detach_error, detaches
+from tapec.trace.escape.np_r_c import parts_for
+from tapec.trace.escape.printing import to_format, to_str
+from tapec.trace.recording_stack import CURRENT, recordings, traces
+from tapec.trace.tensor import READABLE, USER_FILES, Tensor, perform
+
+__all__ = ["LIMIT", "elements", "to_array", "to_bool", "to_float", "to_index", "to_int"]
+
+_REALS = frozenset({float, np.float64, np.float32})
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_SPARSE = os.path.join("scipy", "sparse", "")
+LIMIT = 10_000  # elements that an object array may have: each is a node
+
+
+def _inexact(t: Tensor) -> bool:
+    return t.dtype.kind in "fc"
+
+
+def _guarded(t: Tensor, kind: type, value: Any) -> Any:
+    """Every traced function that watches the tensor takes note that the run relies on this value."""
+    for trace in traces(t):
+        trace.guard(kind, t, value)
+    return value
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+def to_bool(t: Tensor) -> bool:
+    return _guarded(t, bool, bool(t._value))
+
+
+def to_int(t: Tensor) -> int:
+    return _guarded(t, int, int(t._value))
+
+
+def to_index(t: Tensor) -> int:
+    return _guarded(t, int, operator.index(t._value))
+
+
+def to_float(t: Tensor, kind: Any = float) -> Any:
+    """`float(t)` and `complex(t)`."""
+    value = kind(t._value)
+    if not recordings(t):
+        return value
+    if not _inexact(t):
+        return kind(to_int(t))
+    traced = traces(t)
+    if traced and all(trace.is_fixed(t) for trace in traced):
+        return _guarded(t, kind, value)  # captured plain numbers: nobody differentiates by them
+    if traced or detaches():
+        raise detach_error(t, kind.__name__)
+    return value
+
+
+def to_item(t: Tensor, *args: Any) -> Any:
+    """`t.item()`: one element as a Python number."""
+    if args:
+        index = args[0] if len(args) == 1 else args
+        return to_item(t[index] if isinstance(index, tuple) else t.reshape(-1)[index])
+    value = t._value.item() if isinstance(t._value, (np.ndarray, np.generic)) else t._value
+    if not traces(t):
+        return value
+    if _inexact(t):
+        raise detach_error(t, "item")
+    return _guarded(t, type(value), value)
+
+
+def to_value(t: Tensor) -> Any:
+    """`t.numpy()`: the value, as an array of its own or a NumPy scalar."""
+    traced = traces(t)
+    if traced and _inexact(t):
+        raise detach_error(t, "numpy")
+    for trace in traced:
+        trace.observe(t)
+    return t._value.copy() if type(t._value) is np.ndarray else np.asarray(t._value)[()]
+
+
+def to_list(t: Tensor) -> Any:
+    """`t.tolist()`: nested lists of numbers, of tensors where those are recorded."""
+    if _inexact(t) and recordings(t):
+        return t if not t.shape else [to_list(part) for part in t]
+    return np.asarray(to_array(t)).tolist()
+
+
+# -- arrays -----------------------------------------------------------------------------------------------------------
+def to_array(t: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    """What NumPy gets when it asks for an array."""
+    if type(t) in READABLE:
+        t = t._tapec_read()
+    if dtype is None and type(t._value) in _REALS and t._mark is not None:
+        rec = CURRENT.get()
+        if rec is not None and t._mark is rec.mark and sys._getframe(1).f_code.co_filename in USER_FILES:
+            return _itself(t)  # np.array([a, b]), as `elements` has it: the commonest
+    watching = recordings(t)
+    if not watching or not t.size:  # nothing can be lost
+        return plain_array(t._value, dtype, copy)
+    if _inexact(t):
+        if dtype is not None and np.dtype(dtype) != object:
+            raise detach_error(t, "array", dtype)
+        asking = _asking()
+        if asking.f_code.co_name == "as_strided":
+            raise UnsupportedError(at_user_line(_NO_STRIDES))
+        if _SPARSE in asking.f_code.co_filename:
+            return _itself(t)
+        if asking.f_code in _OF_PARTS and t.dtype.kind == "c":
+            raise UnsupportedError(at_user_line(_NO_PARTS.format(asking.f_code.co_name)))
+        parts = parts_for(t, asking)
+        if parts is None and t.dtype.kind == "c" and np.real in _BLIND:
+            _tell_of_parts(asking)
+        return elements(t) if parts is None else parts
+    if t.shape:
+        for trace in watching:
+            if trace.is_trace:
+                trace.observe(t)
+    else:
+        (to_bool if t.dtype.kind == "b" else to_int)(t)
+    return plain_array(t._value, dtype, copy)
+
+
+_NO_STRIDES = (
+    "np.lib.stride_tricks.as_strided looks at memory by bytes, and the elements of a recorded tensor lie nowhere. "
+    "Mend: use np.lib.stride_tricks.sliding_window_view, or an index array."
+)
+
+
+# NumPy before 2.5 takes the elements of a list or an object array for real numbers; np.angle does so ever after
+_BLIND = (np.angle,) if np.array([1j], object).imag[0] == 1 else (np.angle, np.imag, np.real)
+_OF_PARTS = frozenset([getattr(f, "_implementation", f).__code__ for f in _BLIND])
+_NO_PARTS = "np.{0} of a list does not look into its tensors. Mend: np.{0}(np.stack([...]))"
+
+
+def _tell_of_parts(frame: Any) -> None:
+    """The parts of an array of tensors ask nobody: all that can be seen is that somebody who is running names them."""
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename) and not {"real", "imag"}.isdisjoint(frame.f_code.co_names):
+            warn_user(
+                "an array is made of complex tensors, of which `.real` is the array itself and `.imag` zeros before "
+                "NumPy 2.5. Mend: np.stack([...])"
+            )
+            return
+        frame = frame.f_back
+
+
+def _asking() -> Any:
+    """The frame that asks for an array.
+
+    An operator of scipy.sparse steps back from what is no array, so that the tensor's operator acts.
+    """
+    frame: Any = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN):
+        frame = frame.f_back
+    return frame
+
+
+def _itself(t: Tensor) -> np.ndarray:
+    """The tensor as one object."""
+    box = np.empty((), dtype=object)
+    box[()] = t
+    return box
+
+
+def plain_array(value: Any, dtype: Any, copy: bool | None) -> np.ndarray:
+    """An array of its own: recordings may hold the value, and it must not change under them."""
+    if copy is False:
+        if type(value) is not np.ndarray or (dtype is not None and np.dtype(dtype) != value.dtype):
+            raise ValueError("Unable to avoid copy while creating an array as requested.")
+        view = value.view()
+        view.flags.writeable = False
+        return view
+    return np.array(value, dtype=dtype)
+
+
+def elements(t: Tensor) -> np.ndarray:
+    """An object array of a recorded tensor's elements."""
+    shape = t.shape
+    if t.size > LIMIT:
+        raise detach_error(t, "size")
+    out = np.empty(shape, dtype=object)
+    if not shape:
+        out[()] = t
+        return out
+    for index in product(*map(range, shape)):
+        out[index] = t[index]
+    return out
+
+
+# -- what Python asks for ---------------------------------------------------------------------------------------------
+def _whole(function: Any, rounding: Any) -> Any:
+    """`math.floor(t)` and its kin: an int, as they give for any number."""
+
+    def call(self: Tensor) -> int:
+        if self.shape or not _inexact(self):
+            return function(to_int(self)) if not self.shape else function(self._value)
+        return to_int(rounding(self)) if traces(self) else function(self._value)
+
+    return call
+
+
+def _round(self: Tensor, ndigits: int | None = None) -> Any:
+    """As for NumPy's scalars: an int, or a tensor when digits are given."""
+    if ndigits is None and not self.shape:
+        return to_int(perform(UFUNCS[np.rint], (self,), ())) if _inexact(self) else to_int(self)
+    return np.round(self, ndigits or 0)
+
+
+def _contains(self: Tensor, item: Any) -> bool:
+    return bool(np.any(self == item))
+
+
+def _tobytes(self: Tensor, order: Any = "C") -> bytes:
+    return np.asarray(to_value(self)).tobytes(order)
+
+
+for _name, _function in {
+    "__array__": to_array,
+    "__str__": to_str,
+    "__format__": to_format,
+    "__array_namespace__": lambda self, *, api_version=None: np,
+    "__bool__": to_bool,
+    "__int__": to_int,
+    "__index__": to_index,
+    "__float__": to_float,
+    "__complex__": lambda self: to_float(self, complex),
+    "as_integer_ratio": lambda self: to_float(self).as_integer_ratio(),  # for `statistics`
+    "__floor__": _whole(math.floor, np.floor),
+    "__ceil__": _whole(math.ceil, np.ceil),
+    "__trunc__": _whole(math.trunc, np.trunc),
+    "__round__": _round,
+    "__contains__": _contains,
+    "item": to_item,
+    "numpy": to_value,
+    "tolist": to_list,
+    "tobytes": _tobytes,
+}.items():
+    setattr(Tensor, _name, _function)
+
+
+def _object_loop(ufunc: np.ufunc) -> Any:
+    """NumPy computes `np.sin` of an object array by calling the method `sin` of each element."""
+
+    def call(self: Tensor, *others: Any) -> Any:
+        return ufunc(self, *others)
+
+    call.__name__ = ufunc.__name__
+    call.__doc__ = f"`np.{ufunc.__name__}` of this tensor, for object arrays of tensors."
+    return call
+
+
+_OBJECT_LOOPS = (
+    "arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt cos cosh deg2rad degrees exp exp2 expm1 fabs fmod hypot "
+    "log log10 log1p log2 logical_xor rad2deg radians rint sin sinh sqrt tan tanh"
+)
+for _name in _OBJECT_LOOPS.split():
+    setattr(Tensor, _name, _object_loop(getattr(np, _name)))

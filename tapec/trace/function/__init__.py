@@ -1,0 +1,1 @@
+"""One traced run of a function, its paths and guards."""

@@ -1,0 +1,148 @@
+"""`Trace`: the recording of one run of a decorated function with its real arguments."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from sys import _getframe
+from typing import Any
+
+from tapec.config import count_changes
+from tapec.errors import errors_of_values
+from tapec.ops.control.select_and_call import GUARD
+from tapec.trace.capture.random_state import DRAWS, IMPORTS, all_states, states
+from tapec.trace.escape.fix_hints import surface
+from tapec.trace.function.error_handling import ErrorHandling
+from tapec.trace.log import Log
+from tapec.trace.recording_stack import CURRENT, Mark, Recorder, Token
+from tapec.trace.tensor import LAID_OUT, Tensor, user_frame, wrap
+
+__all__ = ["LOOKED", "Trace"]
+
+LOOKED = "it looks at the values of an integer or boolean array"
+
+
+class Trace:
+    """Records every operation on its tensors, and the facts about values that the run relied on.
+
+    `volatile` says why the function must be recorded anew at each call, `once` why this run stands for no other;
+    `variables` are those that were read. `making` tells that the arrays which the run makes are tensors.
+    """
+
+    is_trace = True
+
+    def __init__(self, making: bool = False) -> None:
+        self.making = making
+        self.token = Token()
+        self.log = Log()
+        self.volatile: str | None = None
+        self.once: str | None = None
+        self.variables: dict[int, tuple[Any, Tensor]] = {}
+        self.captures: Any = None
+        self.inputs: dict[int, str] = {}
+        self.moving: set[int] = set()
+        self.varying: set[int] = set()  # inputs that are one example of a batch
+        self.generators: dict[str, Any] = {}  # the states that those of modules had
+        self.outer: Recorder | None = None
+        self.errors = ErrorHandling()
+
+    @contextmanager
+    def recording(self) -> Any:
+        """Be the only recording of this thread, whatever was active before; left by any exit."""
+        self.outer = outer = CURRENT.get()
+        CURRENT.set(Recorder((self,)))
+        count_changes(1)
+        self.errors.begin()
+        self.generators = states()
+        errors = errors_of_values()
+        try:
+            yield self
+        except Exception as error:
+            surface(error)
+            raise
+        finally:
+            self.outer = None
+            count_changes(-1)
+            CURRENT.set(outer)
+            self.token.end()
+            self.errors.end()
+            self._end(errors)
+
+    def _end(self, errors: int) -> None:
+        """What the run has done that hangs on more than its inputs. `errors` are those that were caught before it."""
+        if errors_of_values() != errors:
+            self.volatile = "it catches an error that NumPy raises for some values alone"
+        self.volatile = self.errors.volatile or self.volatile
+        self.once = self.errors.once or self.once
+        after = states()
+        if any([after.get(module) != state for module, state in self.generators.items()]):
+            self.volatile = DRAWS
+        elif len(after) > len(self.generators):  # what it drew nobody has watched; the next run is watched
+            self.once = IMPORTS
+
+    def watch_draws(self) -> None:
+        """The function may draw random numbers, from modules that nobody has imported yet."""
+        self.generators = {**all_states(), **self.generators}
+
+    def input(self, value: Any, name: str = "", moving: bool = True) -> Tensor:
+        """A tensor that stands for an argument or a captured value, by reference.
+
+        `moving` inputs are those by which somebody may differentiate: arguments, and tensors of an outer recording;
+        never integers.
+        """
+        tensor = wrap(value)
+        tensor._mark = self.token.mark
+        self.inputs[id(tensor)] = name
+        if moving and tensor.dtype.kind in "fc":
+            self.moving.add(id(tensor))
+        return tensor
+
+    def is_fixed(self, tensor: Tensor) -> bool:
+        """Does a tensor hang on captured plain numbers alone? Then its value may be looked at, under a guard."""
+        return not self._hangs_on(tensor, self.moving)
+
+    def differs(self, tensor: Tensor) -> bool:
+        """Does a tensor hang on what is one example of a batch?"""
+        return bool(self.varying) and self._hangs_on(tensor, self.varying)
+
+    def captured_differs(self, tensor: Tensor) -> bool:
+        """Is it one example of a batch for those who recorded when this began?"""
+        outside = () if self.outer is None else self.outer.tapes
+        return any([t.differs(tensor) for t in outside if getattr(t, "varying", None)])
+
+    def _hangs_on(self, tensor: Tensor, inputs: set[int]) -> bool:
+        known = set(inputs)
+        for entry in self.log.records:
+            if any(id(x) in known for x in entry[1]):
+                known.update(id(part) for part in (entry[3] if type(entry[3]) is tuple else (entry[3],)))
+        return id(tensor) in known
+
+    def accessed(self, variable: Any, tensor: Tensor) -> None:
+        """A Variable was read, with this value."""
+        if id(variable) not in self.variables:
+            self.variables[id(variable)] = (variable, tensor)
+        mark = tensor._mark
+        if mark is None:
+            tensor._mark = self.token.mark
+        elif self.token not in mark.tokens:
+            tensor._mark = Mark(frozenset(k for k in mark.tokens if k.alive) | {self.token})
+
+    def watches(self, x: Any) -> bool:
+        return isinstance(x, Tensor) and x._mark is not None and self.token in x._mark.tokens
+
+    def guard(self, kind: type, tensor: Tensor, value: Any) -> Any:
+        """The run goes on because `kind(tensor)` is this value."""
+        if self.watches(tensor):
+            at = user_frame(_getframe(1))
+            what = (("kind", kind), ("value", value))
+            self.log.records.append((GUARD, (tensor,), what, (), at.f_code, at.f_lasti))
+        return value
+
+    def unsettle(self, why: str) -> None:
+        """The function must be recorded anew at each call. Any other reason says more than how arrays lie."""
+        if self.volatile is None or why != LAID_OUT:
+            self.volatile = why
+
+    def observe(self, tensor: Tensor) -> None:
+        """The values of an integer or boolean array were looked at: no guard is small enough for that."""
+        if self.watches(tensor) and self.volatile in (None, LAID_OUT):
+            self.volatile = LOOKED

@@ -1,0 +1,91 @@
+"""Paths through a function: their guards, their graphs, and the decision tree that they make together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tapec.ir import Graph, Node, prune
+from tapec.ir.decision_tree import Branch, Leaf, Tree
+from tapec.trace.capture.counters import Increment, adder
+from tapec.tuples import NamedTuple
+
+__all__ = ["Guard", "TracedPath", "Trie", "same_guards"]
+
+
+class Guard(NamedTuple):
+    """`kind(node)` was `value`, at this place in the user's code."""
+
+    node: Node
+    kind: type
+    value: Any
+    origin: Any
+
+
+class TracedPath:
+    """One path as graphs: the forward program, its guards, and what the transform made of it.
+
+    `template` is the structure of what the caller gets, `pack` the function that builds it from the outputs.
+    `increments` are what a call on this path adds to captured counters, and `count` adds them.
+    """
+
+    increments: tuple[Increment, ...] = ()
+    count: Callable[[], None] | None = None
+
+    def __init__(self, forward: Graph, guards: list[Guard], info: Any, target: Graph, template: Any = None):
+        self.forward = forward
+        self.guards = guards
+        self.info = info
+        self.target = target
+        self.template = template
+        self.pack: Any = None
+
+    def counts(self, increments: list[Increment]) -> None:
+        """From now on a call on this path adds these."""
+        self.increments = tuple(increments)
+        self.count = adder(increments) if increments else None
+
+    def conditions(self) -> Graph:
+        """What the guards look at, and nothing else."""
+        return prune(Graph(self.forward.inputs, self.forward.nodes, [g.node for g in self.guards]))
+
+
+def same_guards(a: TracedPath, b: TracedPath) -> bool:
+    """Did two runs take the same turns?"""
+    return [(g.kind, g.value) for g in a.guards] == [(g.kind, g.value) for g in b.guards]
+
+
+class Trie:
+    """Paths by their guards, as they are put in; `tree` turns it into the data that codegen reads."""
+
+    def __init__(self) -> None:
+        self.root: dict[str, Any] | None = None
+        self.made: list[dict[str, Any]] = []
+
+    def node(self) -> dict[str, Any]:
+        new: dict[str, Any] = {"output": None, "test": None, "cases": {}, "leaf": None}
+        self.made.append(new)
+        return new
+
+    def insert(self, steps: list[tuple[int, Any, Any]], leaf: tuple[int, ...]) -> None:
+        here = self.root = self.root or self.node()
+        for output, test, value in steps:
+            if here["test"] is None:
+                here["output"], here["test"] = output, test
+            elif here["test"] != test:  # the run did not do again what it did before: the newer knowledge wins
+                here["output"], here["test"], here["cases"] = output, test, {}
+            here["leaf"] = None
+            child = here["cases"].get(value)
+            if child is None:
+                child = here["cases"][value] = self.node()
+            here = child
+        here["leaf"], here["cases"], here["test"] = leaf, {}, None
+
+    def tree(self) -> Tree:
+        done: dict[int, Tree] = {}
+        for node in reversed(self.made):  # children were made after their parents
+            if node["leaf"] is not None:
+                done[id(node)] = Leaf(node["leaf"])
+            else:
+                done[id(node)] = Branch(node["output"], tuple((v, done[id(c)]) for v, c in node["cases"].items()))
+        return done[id(self.root)]

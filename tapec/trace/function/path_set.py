@@ -1,0 +1,353 @@
+"""`Program`: all known paths of one signature, from traces to one compiled decision tree.
+
+Each trace gives a straight-line graph and the guards it relied on. A transform turns that graph into what is to be
+computed; the results of all paths are copied into one graph, where what they share falls together, with a tree over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from types import CodeType
+from typing import Any, Self
+
+import numpy as np
+
+from tapec.autodiff.compose.inline_graph import copy_into
+from tapec.codegen import Compiled
+from tapec.errors import warn_user
+from tapec.ir import INPUT, Builder, Graph, Node, input_node, type_of
+from tapec.ir.builder import BIG
+from tapec.ir.decision_tree import Tree
+from tapec.ir.types import NUMBERS
+from tapec.ops.core.define import as_data
+from tapec.ops.elementwise.casting import CAST
+from tapec.ops.layout.creation import FULL
+from tapec.pytree import LEAF
+from tapec.runtime.compile import Build
+from tapec.runtime.gc_pause import resting_collector
+from tapec.trace.capture.escaped_arrays import held_elsewhere
+from tapec.trace.capture.paths_and_guards import LOST, Path, holds
+from tapec.trace.dead_values import forget
+from tapec.trace.function.guarded_paths import Guard, TracedPath, Trie, same_guards
+from tapec.trace.function.trace_function import Recorded
+from tapec.trace.inplace.array_snapshots import held
+from tapec.trace.tensor import Tensor
+from tapec.tuples import NamedTuple
+
+__all__ = ["Program", "Source", "is_number_like"]
+
+
+class Source(NamedTuple):
+    """What an input of a program reads at each call: an argument, a captured path, a Variable, or an array kept."""
+
+    kind: str
+    key: Any
+    node: Node
+
+
+class Program:
+    """The paths known for one signature and one set of facts about captured state.
+
+    `sources` lists what each input of the compiled function reads; `checks` are the captured facts that must still
+    hold; `compiled` is the decision tree. A program with an `elder` has the paths that were found after that one was
+    compiled, until both are compiled together.
+    """
+
+    straight = False  # guards are no branches: the run is recorded anew at each call
+    elder: Program | None = None
+
+    def __init__(self, transform: Callable[[Graph, Any], tuple[Graph, Any]], name: str, info: Any):
+        self.transform = transform
+        self.name = name
+        self.names = [_identifier(label) for label in info.names]
+        self.sources: dict[Any, Source] = {}
+        for i, t in enumerate(info.types):
+            self.sources[("argument", i)] = Source("argument", i, input_node(self.names[i], t))
+        self.checks: dict[str, tuple[Path, Any]] = {}
+        self.silenced: set[str] = set()  # kinds of NumPy's floating point errors that the code ignores
+        self.words: set[str] = set()  # names of globals and attributes that the traced functions spell out
+        self.paths: list[TracedPath] = []
+        self.built: Build | None = None
+        self.compiled: Compiled | None = None
+        self.tree: Tree | None = None
+        self.lost = ""  # the captured fact that held no longer when last looked at
+        self.arrays: dict[Any, list[np.ndarray]] = {}  # large ones that runs have made, by some of what is in them
+
+    # -- adding a path ----------------------------------------------------------------------------------------------
+    def copy(self) -> Self:
+        """The same, to add a path to: who runs this one in another thread, or after an error, finds it as it was."""
+        other = copy(self)
+        other.sources, other.checks = dict(self.sources), dict(self.checks)
+        other.silenced, other.words = set(self.silenced), set(self.words)
+        other.arrays = {key: [*alike] for key, alike in self.arrays.items()}
+        return other
+
+    def younger(self) -> Self:
+        """One beside it, for the paths that are found from now on."""
+        other = self.copy()
+        other.paths, other.elder = [], self
+        return other
+
+    def joined(self) -> Self:
+        """Its elder and itself in one, to be compiled."""
+        assert self.elder is not None
+        other = self.copy()
+        other.paths = [p for p in self.elder.paths if not any([same_guards(p, q) for q in self.paths])] + self.paths
+        other.elder = None
+        return other
+
+    def add(self, recorded: Recorded, info: Any) -> TracedPath:
+        """Turn a trace into a path, and compile all paths together."""
+        with resting_collector():
+            path = self.path_of(recorded, info)
+            path.counts(recorded.captures.increments)
+            self.checks.update(recorded.captures.checks)
+            self.silenced |= recorded.trace.errors.silenced
+            self.words |= recorded.captures.clones.words
+            self.paths = [p for p in self.paths if not same_guards(p, path)] + [path]
+            self.compile()
+        return path
+
+    def path_of(self, recorded: Recorded, info: Any) -> TracedPath:
+        log = recorded.trace.log
+        log.scan()
+        builder = Builder()
+        guards: list[Guard] = []
+        known: set[Any] = set()
+
+        def guard(node: Node, kind: type, value: Any, origin: Any) -> None:
+            if kind is int and node.type.dtype.kind not in "iub":
+                node = builder.emit(CAST, (node,), (("dtype", np.dtype(np.int64)),), origin)
+            if (node, kind) not in known:
+                known.add((node, kind))
+                guards.append(Guard(node, kind, value, origin))
+
+        leaf = self.leaf_maker(recorded, builder)
+        nodes = log.graph(builder, leaf, guard)
+        results, statics = [], []
+        for place, x in enumerate(recorded.results):
+            slot = log.slot_of(x) if isinstance(x, Tensor) else None
+            if slot is not None:
+                results.append(nodes[slot])
+                statics.append(LEAF)
+            elif isinstance(x, Tensor) or is_number_like(x):
+                results.append(self.result(builder, place, x, leaf))
+                statics.append(LEAF)
+            else:
+                statics.append(x)
+        inputs = [s.node for s in self.sources.values()]
+        forward = builder.graph(inputs, results, self.name)
+        whole = {n: v for n, v in zip(nodes, log.held) if n is not None and n.op is INPUT and n.dtype.kind in "iub"}
+        info = info._replace(result=recorded.tree, statics=statics, guards=guards, integers=whole)
+        forget(log)
+        target, template = self.transform(forward, info)
+        return TracedPath(forward, guards, info, target, template)
+
+    def leaf_maker(self, recorded: Recorded, builder: Builder) -> Callable[[int, Any], Node]:
+        """How the leaves of the log become inputs (read at each call) or constants (made during the run)."""
+        trace, captures = recorded.trace, recorded.captures
+        position = {id(t): i for i, t in enumerate(recorded.arguments)}
+        variables = {id(tensor): v for v, tensor in trace.variables.values()}
+        held = held_elsewhere(trace.log, recorded.results)
+
+        def leaf(slot: int, x: Any) -> Node:
+            if type(x) in NUMBERS:
+                return builder.constant(x)
+            if id(x) in position:
+                i = position[id(x)]
+                return self.source("argument", i, x._value, self.names[i])
+            if id(x) in captures.arrays:
+                path = captures.arrays[id(x)][0]
+                return self.source("path", path.source, x._value, _identifier(path.label), path)
+            if id(x) in variables:
+                variable = variables[id(x)]
+                return self.source("variable", id(variable), x._value, variable.name.split(":")[0], variable)
+            if isinstance(x, Tensor):
+                return self.constant_leaf(x, builder)
+            if id(x) in captures.parts:
+                path = captures.parts[id(x)][0]
+                return self.source("path", path.source, x, _identifier(path.label), path)
+            if id(x) in held and not trace.log.copied(x):
+                return self.kept(x, known=captures.compared)
+            return self.made_here(builder, trace.log.held[slot])
+
+        return leaf
+
+    def result(self, builder: Builder, place: int, x: Any, leaf: Callable[[int, Any], Node]) -> Node:
+        """A plain number or array that the run gave back, or a tensor that it did nothing with."""
+        return leaf(-1, x) if isinstance(x, Tensor) else builder.constant(x)
+
+    def constant_leaf(self, x: Tensor, builder: Builder) -> Node:
+        """A tensor that came from outside on no path we know: an input when something watches it."""
+        if x._mark is not None and any(t.alive for t in x._mark.tokens):
+            return self.source("kept", id(x), x._value, "captured", x)
+        return self.made_here(builder, x._value)
+
+    def made_here(self, builder: Builder, x: Any) -> Node:
+        """A value that the run made itself. Of an array that is one number everywhere that number is told.
+
+        Zeros stay an array: loops start with them, and a first step that differs from the others is no part of a loop.
+        Large arrays are told apart by who they are, and each run makes them anew: those that are equal are one.
+        """
+        if isinstance(x, np.ndarray) and x.size > 1 and x.dtype.char in "?bBhHiIlLqQefd" and x.dtype.isnative:
+            first = x.flat[0]
+            if first != 0 and np.isfinite(first) and (x == first).all():
+                return builder.emit(FULL, (), (("shape", x.shape), ("value", first.item()), ("dtype", x.dtype)))
+        if isinstance(x, np.ndarray) and x.nbytes > BIG and x.dtype.kind in "biufc":
+            alike = self.arrays.setdefault((x.shape, x.dtype.str, hash(held(x))), [])
+            known = next((a for a in alike if a.tobytes() == x.tobytes()), None)
+            if known is None:
+                alike.append(x)
+            return builder.constant(x if known is None else known)
+        return builder.constant(x)
+
+    def kept(self, x: np.ndarray, known: bool) -> Node:
+        """An array that somebody else holds too: read by reference, since it may change in place.
+
+        It is `known` when it comes from an object whose contents are compared at each call.
+        """
+        if ("kept", id(x)) not in self.sources and not known:
+            warn_user(
+                f"{self.name} uses an array of shape {x.shape} whose origin cannot be followed: changes in place are "
+                f"seen, rebinding it is not. Mend: pass it as an argument, or read it from a global, a closure or an "
+                f"attribute."
+            )
+        return self.source("kept", id(x), x, "captured", x)
+
+    def source(self, kind: str, key: Any, value: Any, name: str, origin: Any = None) -> Node:
+        known = self.sources.get((kind, key))
+        if known is None:
+            node = input_node(name, type_of(value))
+            known = self.sources[(kind, key)] = Source(kind, key if origin is None else origin, node)
+        return known.node
+
+    # -- compiling -----------------------------------------------------------------------------------------------
+    def compile(self) -> None:
+        graph = self.joined_paths() if self.branches else self.only_path()
+        tree = self.tree if self.branches else None
+        if any([n.op.name == "checkpoint" for n in graph.nodes]):
+            from tapec.autodiff.bodies.recomputation import inline_checkpoints  # few programs have any
+
+            graph = inline_checkpoints(graph)
+        self.built = Build(graph, self.name, tree, silenced=tuple(sorted(self.silenced)))
+        self.compiled = self.built.compiled
+
+    def only_path(self) -> Graph:
+        """The graph of a path without guards: its nodes as they are."""
+        target = self.paths[0].target
+        trie = Trie()
+        trie.insert([], tuple(range(len(target.outputs))))
+        self.tree = trie.tree()
+        inputs = [s.node for s in self.sources.values()]
+        return Graph(inputs, target.nodes, target.outputs, self.name)
+
+    def joined_paths(self) -> Graph:
+        """All paths in one graph, and the tree over them."""
+        builder = Builder()
+        outputs: list[Node] = []
+        trie = Trie()
+        for number, path in enumerate(self.paths):
+            conditions = copy_into(builder, path.conditions(), path.forward.inputs)
+            steps = []
+            for g, node in () if self.straight else zip(path.guards, conditions):
+                steps.append((len(outputs), (node, g.kind), g.value))
+                outputs.append(node)
+            made = copy_into(builder, path.target, path.target.inputs)
+            leaf = list(range(len(outputs), len(outputs) + len(made)))
+            outputs.extend(made)
+            if len(self.paths) > 1:
+                leaf.append(len(outputs))
+                outputs.append(builder.constant(number))
+            trie.insert(steps, tuple(leaf))
+        self.tree = trie.tree()
+        return builder.graph([s.node for s in self.sources.values()], outputs, self.name)
+
+    @property
+    def graph(self) -> Graph | None:
+        """What code is generated from, with all known paths; None before anything is compiled."""
+        return None if self.built is None else self.built.lean
+
+    @property
+    def branches(self) -> bool:
+        """Is the compiled function a decision tree?"""
+        return len(self.paths) > 1 or bool(self.paths[0].guards and not self.straight)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        assert self.compiled is not None
+        return self.compiled.function
+
+    def follow(self, read: list[Any], captures: Any) -> list[Any]:
+        """Called by a function that is traced: what is captured here is captured there, facts included."""
+        for key, fact in self.checks.items():
+            captures.checks.setdefault(key, fact)
+        captures.trace.errors.ignored |= self.silenced
+        return [captures.read(x, s.key) if s.kind == "path" else x for x, s in zip(read, self.sources.values())]
+
+    def run(self, values: list[Any]) -> Any:
+        """The outputs for these values of the inputs, None on an unknown path; errors tell the user's line."""
+        compiled = self.compiled
+        assert compiled is not None
+        try:
+            return compiled.function(*values)
+        except Exception as error:
+            compiled.annotate(error)
+            raise
+
+    def path_taken(self, outputs: tuple[Any, ...]) -> TracedPath:
+        """Which path gave these outputs; the last of them tells when there are several."""
+        return self.paths[0] if len(self.paths) == 1 else self.paths[int(outputs[-1])]
+
+    # -- reading the inputs -----------------------------------------------------------------------------------------
+    def read(self, arguments: list[Any]) -> list[Any] | None:
+        """The objects to compute with, in the order of the inputs; None when a captured fact no longer holds."""
+        for path, value in self.checks.values():
+            try:
+                now = path.get()
+            except LOST:
+                self.lost = f"{path.label} is gone"
+                return None
+            if now is not value and not holds(now, value):
+                changed = "is another" if isinstance(value, CodeType) else f"is {now!r}, was {value!r}"
+                self.lost = f"{path.label} {changed}"
+                return None
+        out = []
+        for s in self.sources.values():
+            if s.kind == "argument":
+                out.append(arguments[s.key])
+            elif s.kind == "path":
+                try:
+                    x = s.key.get()
+                except LOST:
+                    self.lost = f"{s.key.label} is gone"
+                    return None
+                if not _fits(x, s.node):
+                    self.lost = f"{s.key.label} is no longer {s.node.type}"
+                    return None
+                out.append(x)
+            elif s.kind == "variable":
+                out.append(s.key._tapec_read())
+            else:
+                out.append(s.key)
+        return out
+
+
+def is_number_like(x: Any) -> bool:
+    if isinstance(x, np.generic):
+        return x.dtype.kind in "fciub"
+    return isinstance(x, np.ndarray) or type(x) in (float, complex)
+
+
+def _fits(x: Any, node: Node) -> bool:
+    """Is a captured value still of the type that was compiled for?"""
+    value = x._value if type(x) is Tensor else x
+    if isinstance(value, np.ndarray):
+        return type_of(as_data(value)) == node.type
+    return (isinstance(value, np.generic) or type(value) in NUMBERS) and type_of(value) == node.type
+
+
+def _identifier(label: str) -> str:
+    """The last name in `self.net.w` or `cfg['w']`."""
+    word = "".join(c if c.isalnum() or c == "_" else " " for c in label).split()
+    return word[-1] if word and not word[-1].isdigit() else "_".join(word) or "captured"

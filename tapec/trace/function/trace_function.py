@@ -1,0 +1,220 @@
+"""One run of the user's function with stand-ins for its arguments and captured state."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import DetachError, UnsupportedError, at_user_line
+from tapec.ops.core.define import fold_objects
+from tapec.pytree import flatten, map_leaves, unflatten
+from tapec.trace.capture.captures import Captures, Path
+from tapec.trace.capture.counters import kept, undo
+from tapec.trace.capture.paths_and_guards import looked_up
+from tapec.trace.capture.random_state import IMPORTS
+from tapec.trace.function.call_adapter import Adapter
+from tapec.trace.function.function_trace import LOOKED, Trace
+from tapec.trace.recording_stack import unrecorded
+from tapec.trace.tensor import Tensor, unwrap
+
+__all__ = ["Recorded", "run_traced"]
+
+
+class Recorded:
+    """One run of the user's function: its trace, what it captured, and the structure and leaves of its result."""
+
+    def __init__(self, trace: Trace, captures: Captures, arguments: list[Tensor], tree: Any, results: list[Any]):
+        self.trace = trace
+        self.captures = captures
+        self.arguments = arguments
+        self.tree = tree
+        self.results = results
+
+    def agrees(self, tree: Any, results: list[Any]) -> bool:
+        """Did another run with the same values come to the same results, but for rounding?"""
+        if self.tree != tree:
+            return False
+        pairs = [(np.asarray(unwrap(a)), np.asarray(unwrap(b))) for a, b in zip(self.results, results)]
+        same = [a.dtype == b.dtype and a.shape == b.shape for a, b in pairs]
+        return all(same) and all([_is_near(a, b) for a, b in pairs])
+
+    def let_go(self) -> None:
+        """Forget the run."""
+        self.trace.log.clear()
+        self.arguments, self.results = [], []
+
+
+def _is_near(a: np.ndarray, b: np.ndarray) -> bool:
+    return np.allclose(a, b, 1e-6, 0.0, True) if a.dtype.kind in "fc" else bool(np.array_equal(a, b))
+
+
+def run_traced(
+    function: Callable[..., Any],
+    tree: Any,
+    leaves: list[Any],
+    dynamic: list[bool],
+    names: list[str],
+    batched: Sequence[bool] = (),
+    making: bool = False,
+) -> Recorded:
+    """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs).
+
+    `batched` says which leaves are one example of many, `making` that arrays which the run makes are tensors: so they
+    are, too, where a tensor was stored into one of them (see `_storing`).
+    """
+    trace = Trace(making)
+    try:
+        return _run(trace, function, tree, leaves, dynamic, names, batched)
+    except DetachError:
+        if making or trace.volatile not in (None, LOOKED) or trace.once not in (None, IMPORTS):
+            raise  # to run more often would draw more, or change more
+        undo(trace.captures.increments)
+        run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, making=True)
+        made = _storing(run, function, tree, leaves)
+        if made is None:
+            raise
+        return made
+
+
+def _storing(
+    run: Callable[[], Recorded], function: Callable[..., Any], tree: Any, leaves: list[Any]
+) -> Recorded | None:
+    """A run in which arrays that it makes are tensors, and take tensors; None where it was something else by which one
+    would lose its gradient, or the function comes to something else with plain numbers: it may ask for classes, or let
+    others look at such an array that it then changes. An error that it raises with plain numbers, too, is its own.
+    """
+    failed: Exception | None = None
+    try:
+        recorded = run()
+    except Exception as error:
+        failed = error
+    results: list[Any] = []
+    try:
+        with kept([] if failed else recorded.captures.increments):
+            plain = flatten(_with_plain_numbers(function, tree, leaves), results)
+    except Exception as error:
+        if failed is None or not isinstance(failed, type(error)):
+            return None  # and the error is told that it met first
+        raise failed from None
+    return recorded if failed is None and recorded.agrees(plain, results) else None
+
+
+def _with_plain_numbers(function: Callable[..., Any], tree: Any, leaves: list[Any]) -> Any:
+    """What the function returns when nobody records it, for arguments of its own."""
+    values = map(unwrap, leaves)
+    args, kwargs = unflatten(tree, [x.copy() if type(x) is np.ndarray else x for x in values])
+    with np.errstate(all="ignore"):  # of which the run has told
+        return unrecorded(function, *args, **kwargs)
+
+
+def _run(
+    trace: Trace,
+    function: Callable[..., Any],
+    tree: Any,
+    leaves: list[Any],
+    dynamic: list[bool],
+    names: list[str],
+    batched: Sequence[bool],
+) -> Recorded:
+    captures = Captures(trace)
+    with trace.recording():
+        arguments: list[Tensor] = []
+        stand_ins = []
+        for leaf, moving, one_of_many in zip_longest(leaves, dynamic, batched, fillvalue=False):
+            if moving:
+                value = leaf._value if type(leaf) is Tensor else leaf
+                arguments.append(trace.input(value, names[len(arguments)]))
+                stand_ins.append(arguments[-1])
+                if one_of_many:
+                    trace.varying.add(id(arguments[-1]))
+            else:
+                stand_ins.append(captures.argument(leaf, f"static{len(stand_ins)}"))
+        trace.log.give(arguments)
+        args, kwargs = unflatten(tree, stand_ins)
+        try:
+            out = prepared(function, captures)(*args, **kwargs)
+        finally:
+            captures.write_back()
+            captures.settle()
+        out = map_leaves(lambda x: settle(x, captures), out)
+    results: list[Any] = []
+    out_tree = flatten(out, results)
+    return Recorded(trace, captures, arguments, out_tree, results)
+
+
+def prepared(function: Any, captures: Captures, name: str = "function") -> Callable[..., Any]:
+    """The function as it is called while traced: a clone that reads its captured state through us."""
+    if type(function) is Adapter:
+        made = [prepared(f, captures, f"{name}{k}") for k, f in enumerate(function.functions)]
+        return functools.partial(function.call, *made)
+    key = f"_{name}_{id(function)}"  # functions that are called by each other share their paths
+    root = Path(name, key, {key: function}, lambda: function)
+    if isinstance(function, functools.partial):
+        inner = prepared(function.func, captures)
+        args = [captures.read(a, root.attribute("args").item(i)) for i, a in enumerate(function.args)]
+        keywords = {k: captures.read(v, root.attribute("keywords").item(k)) for k, v in function.keywords.items()}
+        return lambda *a, **k: inner(*args, *a, **{**keywords, **k})
+    if hasattr(function, "__func__"):
+        owner = captures.read(function.__self__, root.attribute("__self__"))
+        captures.clones.given.append(function.__func__)
+        clone = captures.function_of(function.__func__)
+        return lambda *a, **k: clone(owner, *a, **k)
+    if hasattr(function, "__code__"):
+        captures.clones.given.append(function)
+        return captures.function_of(function)
+    call = looked_up(type(function), "__call__")
+    if isinstance(call, staticmethod):
+        captures.check_of_class(type(function), "__call__", call.__func__)
+        return prepared(call.__func__, captures, name)
+    if hasattr(call, "__code__"):
+        owner = captures.read(function, Path("self", key, {key: function}, lambda: function))
+        captures.check_of_class(type(function), "__call__", call)
+        captures.clones.given.append(call)
+        clone = captures.function_of(call)
+        return lambda *a, **k: clone(owner, *a, **k)
+    return function
+
+
+def settle(x: Any, captures: Captures) -> Any:
+    """A result as it leaves the function: object arrays fold back into tensors, Variables are read, stand-ins go."""
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return fold_objects(x)
+    read = getattr(x, "_tapec_read", None)
+    if read is not None:
+        return read()
+    if id(x) in captures.originals:
+        return captures.originals[id(x)]
+    _check_result(x, captures.trace)
+    return x
+
+
+def _check_result(x: Any, trace: Trace) -> None:
+    """Whatever is no structure is given back by later calls too, so that it must not be of this run alone."""
+    kind = type(x).__name__
+    if isinstance(x, Coroutine):
+        x.close()  # Python would warn that nobody has awaited it
+    if isinstance(x, (Coroutine, AsyncIterator)):
+        raise UnsupportedError(at_user_line("the function is asynchronous: nothing ran. Mend: def, not async def"))
+    if isinstance(x, Iterator):
+        message = f"the function returns a {kind}, which can be gone through once. Mend: return a list"
+        raise UnsupportedError(at_user_line(message))
+    held: list[Any] = []
+    flatten([*getattr(x, "__dict__", {}).values(), *map(_contents, getattr(x, "__closure__", None) or ())], held)
+    if any(isinstance(v, Tensor) and trace.watches(v) for v in held):
+        raise UnsupportedError(
+            at_user_line(
+                f"the function returns a {kind} that holds what it computed, and later calls would return the same. "
+                f"Mend: return a dict, a named tuple or a dataclass, or register the class with optree"
+            )
+        )
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return None

@@ -1,0 +1,1 @@
+"""In-place code on tensors, recorded as pure operations."""

@@ -1,0 +1,298 @@
+"""In-place code on tensors: `y[i] = v`, `y += z`, `out=y`, `y.sort()`, `np.copyto` and the like.
+
+Underneath everything is pure: the tensor object stands for a new value from then on, and recordings note the change
+together with what was there before. Tensors that share memory (`views`) change with it.
+
+Refused is what would change something behind a recording's back: arguments and captured state of a traced function,
+tensors that a tape watches, tensors of a tape that records no longer, and plain arrays that would receive a recorded
+tensor.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import InPlaceError, at_user_line, note_user_line
+from tapec.ir import Op
+from tapec.ir.types import NUMBERS, WEAK_NUMBERS
+from tapec.ops import UFUNCS
+from tapec.ops.control.select_and_call import WHERE
+from tapec.ops.core.define import as_operand, shape_of
+from tapec.ops.core.stand_in import OPERATORS, ArrayLike
+from tapec.ops.indexing.getitem_and_scatter import GETITEM, real_index
+from tapec.ops.indexing.index_encoding import encode_index
+from tapec.ops.indexing.setitem import SETITEM
+from tapec.ops.layout.copies import COPY
+from tapec.trace.escape.fix_hints import detach_error
+from tapec.trace.inplace.fast_assign import forget_unread, is_whole, replaced, updated, written
+from tapec.trace.inplace.shared_memory import Views, base_of, made_in
+from tapec.trace.inplace.ufunc_at import gathered
+from tapec.trace.inplace.views import carry, expire, kept
+from tapec.trace.recording_stack import CURRENT, Recorder, recordings
+from tapec.trace.tensor import Tensor, computed, perform, record_change, unwrap
+
+__all__ = ["assign", "change", "check_writable", "write"]
+
+
+# -- may it change? ---------------------------------------------------------------------------------------------------
+def check_writable(t: Tensor) -> None:
+    """InPlaceError, before anything has changed, if some recording forbids it."""
+    if type(t._value) is np.ndarray and not t._value.flags.writeable:
+        raise ValueError("assignment destination is read-only")
+    rec = CURRENT.get()
+    base = base_of(t)
+    _check_one(base, rec)
+    if base is not t:
+        _check_marks(t, rec)
+    link = base._link
+    if type(link) is Views:
+        for reference in link.refs:
+            view = reference()
+            if view is not None and base_of(view) is base:
+                _check_marks(view, rec)
+
+
+def _check_one(t: Tensor, rec: Recorder | None) -> None:
+    if t._mark is not None:
+        _check_marks(t, rec)
+    elif rec is not None and rec.trace is not None and made_in(t) is not rec.trace.token:
+        raise _refusal("this tensor was made outside the function, and the compiled function would change it once only")
+
+
+def _check_marks(t: Tensor, rec: Recorder | None) -> None:
+    mark = t._mark
+    if mark is None:
+        return
+    for token in mark.tokens:
+        if token.alive and (rec is None or token not in rec.tokens):
+            raise _refusal("a tape that does not record at the moment knows this tensor, and would not see the change")
+    for tape in recordings(t):
+        if not tape.log.made(t):
+            raise _refusal(_whose(tape, t))
+
+
+def _whose(tape: Any, t: Tensor) -> str:
+    if not tape.is_trace:
+        return "a tape watches this tensor"
+    name = tape.inputs.get(id(t))
+    return f"this would change {name or 'an argument'}, which belongs to the caller"
+
+
+def _refusal(reason: str) -> InPlaceError:
+    return InPlaceError(
+        at_user_line(
+            f"in-place change refused: {reason}. Mend: take a copy first, `y = x.copy()`, or write `x = x + ...`"
+        )
+    )
+
+
+# -- the change itself ------------------------------------------------------------------------------------------------
+def change(t: Tensor, op: Op, inputs: tuple[Any, ...], params: Any, value: Any) -> None:
+    """Let a tensor stand for the result of an op from now on; `check_writable` was asked before."""
+    before = kept(t)
+    rec = CURRENT.get()
+    t._value = value[()] if type(value) is np.ndarray and not value.ndim else value
+    if rec is not None:
+        record_change(rec, op, inputs, params, t, before)
+        if op is SETITEM and rec.append is not None:
+            forget_unread(rec, t, before)
+    if type(t._link) is tuple:
+        carry(t)
+    else:
+        expire(t)
+
+
+def own_copy(t: Tensor) -> np.ndarray:
+    """The value as an array of its own, laid out as before."""
+    value = t._value
+    return value.copy(order="K") if type(value) is np.ndarray else np.array(value)
+
+
+def write(self: Tensor, index: Any, value: Any) -> None:
+    """`t[index] = value`."""
+    if type(self) is Tensor and written(self, index, value):
+        return
+    try:
+        t = self._tapec_read()
+        check_writable(t)
+        v = _storable(as_operand(value), t)
+        if _is_everything(index, t.ndim):
+            assign(t, np.reshape(v, shape_of(v)[-t.ndim :]) if len(shape_of(v)) > t.ndim else v, "unsafe")
+            return
+        if _is_mask(index, t) and math.prod(shape_of(v)) == 1:
+            _write_masked(t, as_operand(index), v)
+            return
+        if _holds_flag(index):
+            index = np.unravel_index(np.arange(t.size).reshape(t.shape)[unwrap_index(index)], t.shape)
+        static, arrays, unique = encode_index(t, index)
+        if _is_part(v, t, static):
+            return
+        new = own_copy(t)
+        new[real_index(static, tuple(map(unwrap, arrays)))] = unwrap(v)
+        params: Any = (("index", static), ("unique", True)) if unique else (("index", static),)
+        change(t, SETITEM, (t, v, *arrays), params, new)
+    except Exception as error:
+        note_user_line(error)
+        raise
+
+
+def _is_everything(index: Any, ndim: int) -> bool:
+    parts = index if isinstance(index, tuple) else (index,)
+    dots = sum(p is Ellipsis for p in parts)
+    return bool(parts) and all(map(is_whole, parts)) and dots <= 1 and len(parts) - dots <= ndim
+
+
+def _is_part(v: Any, t: Tensor, index: tuple[Any, ...]) -> bool:
+    """The end of `t[index] += w`: the view, changed already, comes back to where it is from."""
+    link = v._link if type(v) is Tensor else None
+    if type(link) is not tuple or link[0] is not base_of(t) or len(v._value.shape) == 0:
+        return False
+    mine = t._link[1] if type(t._link) is tuple else ()
+    return link[1][:-1] == mine and link[1][-1] == (GETITEM, (("index", index),), ())
+
+
+def _storable(v: Any, t: Tensor) -> Any:
+    """A value that can be put into the tensor; text and objects cannot."""
+    if isinstance(v, np.ndarray) and v.dtype.kind not in "fciub":
+        v = v.astype(t.dtype)  # NumPy's own error, or number
+    return v
+
+
+def _holds_flag(index: Any) -> bool:
+    parts = index if isinstance(index, tuple) else (index,)
+    return any(
+        isinstance(p, (bool, np.bool_)) or (isinstance(p, Tensor) and not p.shape and p.dtype == bool) for p in parts
+    )
+
+
+def unwrap_index(index: Any) -> Any:
+    parts = index if isinstance(index, tuple) else (index,)
+    return tuple([bool(p) if isinstance(p, Tensor) and p.dtype == bool and not p.shape else p for p in parts])
+
+
+def _is_mask(index: Any, t: Tensor) -> bool:
+    return (
+        isinstance(index, (ArrayLike, np.ndarray))
+        and index.dtype == bool
+        and index.ndim > 0
+        and (index.shape == t.shape[: index.ndim])
+    )
+
+
+def _write_masked(t: Tensor, mask: Any, v: Any) -> None:
+    """One number at the places of a mask: a selection, whose shape does not hang on values."""
+    wide = np.reshape(mask, mask.shape + (1,) * (t.ndim - mask.ndim)) if mask.ndim < t.ndim else mask
+    v = _cast(np.reshape(v, ()) if shape_of(v) else v, t)
+    new = own_copy(t)
+    new[unwrap(mask)] = unwrap(v)
+    change(t, WHERE, (wide, v, t), (), new)
+
+
+def _cast(v: Any, t: Tensor) -> Any:
+    """A value in the dtype of the tensor it goes into, as assignment casts."""
+    if not isinstance(v, ArrayLike):
+        if type(v) is float and t.dtype == np.float64:
+            return v
+        return (np.asarray(v, t.dtype) if type(v) in NUMBERS else np.asarray(v).astype(t.dtype))[()]
+    if v.dtype == t.dtype:
+        return v
+    return (np.real(v) if v.dtype.kind == "c" and t.dtype.kind == "f" else v).astype(t.dtype)
+
+
+# -- taking over a whole result ---------------------------------------------------------------------------------------
+def assign(self: Tensor, result: Any, casting: str = "same_kind") -> Tensor:
+    """`out=t`: the elements of a result, as far as NumPy would cast and broadcast them."""
+    t = self._tapec_read()
+    r = as_operand(result)
+    if r is t or (casting != "equiv" and replaced(t, r)):
+        return self
+    check_writable(t)
+    dtype = np.result_type(r) if type(r) in NUMBERS else r.dtype
+    if not np.can_cast(dtype, t.dtype, casting):  # type: ignore[arg-type]
+        message = f"Cannot cast output from {dtype!r} to {t.dtype!r} with casting rule {casting!r}"
+        raise TypeError(at_user_line(message))
+    if np.broadcast_shapes(shape_of(r), t.shape) != t.shape:
+        message = (
+            f"non-broadcastable output operand with shape {t.shape} doesn't match the broadcast shape {shape_of(r)}"
+        )
+        raise ValueError(at_user_line(message))
+    r = _cast(r, t)
+    r = np.broadcast_to(r, t.shape) if shape_of(r) != t.shape else r
+    op: Op = COPY
+    change(t, op, (r,), (), _filled(t, r))
+    return self
+
+
+def _filled(t: Tensor, r: Any) -> Any:
+    new = own_copy(t)
+    new[...] = unwrap(r)
+    return new
+
+
+def _augmented(ufunc: np.ufunc, compute: Any) -> Any:
+    """`y += z`. What stands for a number, and is no view, is no array: then Python rebinds the name to `y + z`."""
+    op = UFUNCS[ufunc]
+
+    def call(self: Tensor, other: Any) -> Any:
+        if type(self) is Tensor and updated(self, op, compute, other):
+            return self
+        t = self._tapec_read()
+        is_number = type(t._value) is not np.ndarray and type(t._link) is not tuple
+        if is_number or other is None or isinstance(other, (str, bytes, dict, set)):
+            return NotImplemented
+        try:
+            update(t, ufunc, other)
+        except Exception as error:
+            note_user_line(error)
+            raise
+        return self
+
+    return call
+
+
+def update(t: Tensor, ufunc: np.ufunc, other: Any) -> None:
+    check_writable(t)
+    op, inputs = UFUNCS[ufunc], (t, as_operand(other))
+    given = [type(x) if type(x) in WEAK_NUMBERS else np.asarray(unwrap(x)).dtype for x in inputs]
+    if ufunc is not np.matmul:
+        ufunc.resolve_dtypes((*given, t.dtype))  # NumPy's error where it would not cast
+    value = computed(op, inputs, ())
+    if value.dtype == t.dtype and value.shape == t.shape:
+        change(t, op, inputs, (), value)
+    else:
+        assign(t, perform(op, inputs, ()))
+
+
+def write_into(self: Tensor, array: np.ndarray, casting: str = "same_kind") -> np.ndarray:
+    """A result into a plain array: only where nothing records it, or element by element into an array of objects."""
+    t = self._tapec_read()
+    if recordings(t) and t.dtype.kind in "fc":
+        if array.dtype != object:
+            raise detach_error(t, "out")
+        array[...] = np.asarray(t)
+        return array
+    np.copyto(array, t._value, casting=casting)  # type: ignore[arg-type]
+    return array
+
+
+setattr(Tensor, "__setitem__", write)  # noqa: B010
+
+
+def own(self: Tensor) -> Tensor:
+    """Share memory with nobody from now on."""
+    if type(self._link) is tuple:
+        self._link = made_in(self)
+    return self
+
+
+Tensor._gathered = gathered  # type: ignore[attr-defined]
+Tensor._own = own  # type: ignore[method-assign, assignment]
+Tensor._assign = assign  # type: ignore[method-assign, assignment]
+Tensor._write_into = write_into  # type: ignore[method-assign, assignment]
+for _name, _ufunc in OPERATORS.items():
+    if _name != "divmod":  # no statement has it
+        setattr(Tensor, f"__i{_name}__", _augmented(_ufunc, getattr(operator, f"__{_name}__")))

@@ -1,0 +1,299 @@
+"""NumPy's functions and ndarray's methods that change an array in place, on tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import UnsupportedError, at_user_line
+from tapec.ir.static_index import Slot
+from tapec.ir.types import normalize_axis
+from tapec.ops.core.define import as_operand, dtype_of, shape_of
+from tapec.ops.core.op_helpers import as_array, truths
+from tapec.ops.core.stand_in import ArrayLike, implements
+from tapec.ops.indexing.getitem_and_scatter import GETITEM
+from tapec.ops.indexing.setitem import setitem
+from tapec.ops.indexing.take import along_index, within
+from tapec.trace.dispatch.call_plans import INTS
+from tapec.trace.escape.fix_hints import detach_error
+from tapec.trace.escape.to_plain import to_array, to_value
+from tapec.trace.inplace.assign import assign, write
+from tapec.trace.inplace.fast_assign import chosen, placed
+from tapec.trace.inplace.shared_memory import base_of
+from tapec.trace.recording_stack import recordings
+from tapec.trace.tensor import PLAIN, Tensor, perform
+
+__all__ = ["Flat"]
+
+
+def _target(a: Any, function: Any, *args: Any, **kwargs: Any) -> Tensor | None:
+    """The tensor to change, which is not at hand; None for a plain array, which NumPy itself has changed then."""
+    if isinstance(a, ArrayLike):
+        t = a._tapec_read()
+        if not isinstance(a, Tensor):
+            raise TypeError(at_user_line(f"np.{function.__name__} changes arrays, not a {type(a).__name__}"))
+        return t
+    function(a, *[_plain(x) for x in args], **kwargs)
+    return None
+
+
+def _plain(x: Any) -> Any:
+    """A value that goes into a plain array: no recorded one may."""
+    x = as_operand(x)
+    if not isinstance(x, Tensor):
+        return x
+    if x.dtype.kind in "fc" and recordings(x):
+        raise detach_error(x, "out")
+    return to_array(x)
+
+
+@implements(np.copyto)
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if casting == "same_kind" and type(dst) is Tensor and chosen(dst, where, src):
+        return
+    mask = where if where is True or isinstance(dst, Tensor) else _plain(where)
+    t = dst if type(dst) is Tensor else _target(dst, np.copyto, src, casting=casting, where=mask)
+    if t is not None:
+        assign(t, src if where is True else np.where(truths(where), as_operand(src), t), casting)
+
+
+def _write_flat(t: Tensor, places: Any, values: Any) -> None:
+    """Elements by their number; values repeat as often as is needed."""
+    theirs = type(places) is np.ndarray
+    if not theirs:
+        places = np.array(places, np.intp) if _are_ints(places) else as_operand(places)
+    if type(places) is not np.ndarray or places.ndim != 1:
+        places = np.ravel(places)
+    n = places.shape[0]
+    if not n:
+        return
+    if type(values) not in PLAIN:
+        values = np.ravel(as_operand(values)) if shape_of(values) != (n,) else as_operand(values)
+        m = shape_of(values)[0]
+        if not m:
+            return
+        values = values if m in (1, n) else values[np.arange(n) % m]
+        values = values if values.dtype == t.dtype else values.astype(t.dtype)
+    index = _by_axes(t._value, places)
+    if index is None:
+        values = np.asarray(values, t.dtype)[None] if type(values) in PLAIN else values
+        assign(t, np.reshape(setitem(np.ravel(t), values, (Slot(0),), (places,)), t.shape))
+    elif theirs and index[0] is places:
+        write(t, places, values)
+    elif not placed(t, index, values, places if len(index) > 1 else None):
+        write(t, index, values)
+
+
+def _are_ints(places: Any) -> bool:
+    return type(places) is list and INTS.issuperset(map(type, places))
+
+
+def _by_axes(value: np.ndarray, places: Any) -> Any:
+    """The index of elements by their number; None where that is not known, or some count from the end."""
+    if type(places) is not np.ndarray:
+        return None
+    kind = places.dtype.kind
+    if value.ndim == 1 and kind in "iu":
+        return (places,)
+    try:
+        return _unravel(places.astype(np.intp) if kind == "b" else places, value.shape)
+    except ValueError:
+        return None
+
+
+_unravel = np.unravel_index
+
+
+@implements(np.put)
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    t = a if type(a) is Tensor else _target(a, np.put, ind, v, mode=mode)
+    if t is not None:
+        _write_flat(t, ind if mode == "raise" else within(ind, t.size, mode), v)
+
+
+def _check_safe(t: Tensor, values: Any) -> None:
+    """np.place and np.putmask take arrays that keep all their digits; lists and numbers are converted."""
+    dtype = dtype_of(as_operand(values))
+    if isinstance(values, (np.ndarray, ArrayLike)) and values.ndim and not np.can_cast(dtype, t.dtype, "safe"):
+        raise TypeError(f"Cannot cast array data from {dtype!r} to {t.dtype!r} according to the rule 'safe'")
+    if dtype.kind == "c" != t.dtype.kind:
+        raise TypeError(f"a complex number is none of {t.dtype}")
+
+
+def _mask(t: Tensor, mask: Any, name: str) -> Any:
+    """The mask may have another shape, as long as it has as many elements."""
+    mask = as_operand(mask)
+    if np.size(mask) != t.size:
+        raise ValueError(at_user_line(f"{name}: mask and data must be the same size"))
+    return np.reshape(mask, t.shape)
+
+
+@implements(np.place)
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    if type(arr) is Tensor and type(vals) is list and len(vals) == 1 and chosen(arr, mask, vals[0]):
+        return
+    t = arr if type(arr) is Tensor else _target(arr, np.place, mask, vals)
+    if t is not None:
+        _check_safe(t, vals)
+        places = np.nonzero(np.ravel(_mask(t, mask, "place")))[0]
+        if shape_of(places)[0] and not np.size(vals):
+            raise ValueError("Cannot insert from an empty array!")
+        _write_flat(t, places, vals)
+
+
+@implements(np.putmask)
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    if type(a) is Tensor and chosen(a, mask, values):
+        return
+    t = a if type(a) is Tensor else _target(a, np.putmask, mask, values)
+    if t is not None:
+        mask = _mask(t, mask, "putmask")
+        _check_safe(t, values)
+        values = np.ravel(as_operand(values))
+        n = shape_of(values)[0]
+        if not n:
+            return
+        if n != t.size:
+            values = values[np.arange(t.size) % n]
+        assign(t, np.where(mask, np.reshape(values, t.shape), t), "unsafe")
+
+
+@implements(np.fill_diagonal)
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    t = a if type(a) is Tensor else _target(a, np.fill_diagonal, val, wrap=wrap)
+    if t is None:
+        return
+    shape = t.shape
+    if len(shape) < 2:
+        raise ValueError("array must be at least 2-d")
+    if len(shape) > 2 and len(set(shape)) != 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    step = 1 + (shape[1] if len(shape) == 2 else sum([math.prod(shape[k:]) for k in range(1, len(shape))]))
+    n = min(shape)
+    if (type(val) in PLAIN or shape_of(val) == (n,)) and not wrap:
+        index = (np.arange(n),) * len(shape)
+        if not placed(t, index, val, slice(0, n * step, step)):
+            write(t, index, val)
+        return
+    end = None if wrap or len(shape) > 2 else shape[1] * shape[1]
+    _write_flat(t, np.arange(t.size)[:end:step], val)
+
+
+@implements(np.put_along_axis)
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
+    t = arr if type(arr) is Tensor else _target(arr, np.put_along_axis, indices, values, axis=axis)
+    if t is None:
+        return
+    indices = indices.copy() if type(indices) is np.ndarray else as_array(indices)
+    if indices.ndim != (1 if axis is None else t.ndim):
+        raise ValueError("the indices must have as many dimensions as the array, or one if there is no axis")
+    if axis is None:
+        _write_flat(t, indices, values)
+        return
+    index = along_index(t.shape, indices, normalize_axis(axis, t.ndim))[1]
+    if type(indices) is not np.ndarray or not placed(t, index, values):
+        write(t, index, values)
+
+
+# -- methods ----------------------------------------------------------------------------------------------------------
+def _fill(self: Tensor, value: Any) -> None:
+    if type(value) not in PLAIN and shape_of(value):
+        raise ValueError(at_user_line("fill takes one element, not a sequence"))
+    self[...] = value
+
+
+def _put(self: Tensor, indices: Any, values: Any, mode: str = "raise") -> None:
+    put(self, indices, values, mode)
+
+
+def _sort(self: Tensor, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    assign(self, np.sort(self, axis))
+
+
+def _partition(self: Tensor, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
+    assign(self, np.partition(self, kth, axis))
+
+
+def _refused(name: str, mend: str) -> Any:
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        raise UnsupportedError(at_user_line(f"`{name}` would change the memory of a tensor. Mend: {mend}"))
+
+    return call
+
+
+class Flat:
+    """`t.flat`: the elements in C order, to be read, written and gone through."""
+
+    __slots__ = ("_t",)
+
+    def __init__(self, t: Any):
+        self._t = t
+
+    def __len__(self) -> int:
+        return self._t.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(np.ravel(self._t))
+
+    def __getitem__(self, index: Any) -> Any:
+        return np.ravel(self._t)[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        t = self._t
+        _write_flat(t, np.arange(t.size)[index].ravel(), value)
+
+
+def _set_flat(self: Tensor, value: Any) -> None:
+    _write_flat(self, np.arange(self.size), value)
+
+
+def _set_real(self: Tensor, value: Any) -> None:
+    assign(self, value + 1j * self.imag if self.dtype.kind == "c" else value, "unsafe")
+
+
+def _set_imag(self: Tensor, value: Any) -> None:
+    if self.dtype.kind != "c":
+        raise TypeError("array does not have imaginary part to set")
+    assign(self, self.real + 1j * as_operand(value), "unsafe")
+
+
+def _base(self: Tensor) -> Tensor | None:
+    """The tensor whose memory this one is a view of."""
+    base = base_of(self)
+    return None if base is self else base
+
+
+def _view(self: Tensor, dtype: Any = None, type: Any = None) -> Tensor:
+    if dtype is not None and np.dtype(dtype) != self.dtype:
+        raise UnsupportedError(at_user_line("view(dtype) reinterprets the memory of a tensor. Mend: `.astype(dtype)`"))
+    return perform(GETITEM, (self,), (("index", (Ellipsis,)),))
+
+
+def _of_value(name: str) -> Any:
+    return lambda self, *args, **kwargs: getattr(np.asarray(to_value(self)), name)(*args, **kwargs)
+
+
+for _name, _given in {
+    "base": property(_base),
+    "view": _view,
+    "device": property(lambda self: "cpu"),
+    "tofile": _of_value("tofile"),
+    "dump": _of_value("dump"),
+    "dumps": _of_value("dumps"),
+    "setflags": _refused("setflags", "take a copy, `x.copy()`, of what must not change"),
+    "fill": _fill,
+    "put": _put,
+    "sort": _sort,
+    "partition": _partition,
+    "resize": _refused("resize", "np.resize makes a new array"),
+    "byteswap": _refused("byteswap", "`.numpy().byteswap()`"),
+    "shape": vars(Tensor)["shape"].setter(_refused("shape = ...", "`y = y.reshape(shape)`")),
+    "dtype": vars(Tensor)["dtype"].setter(_refused("dtype = ...", "`y = y.astype(dtype)`")),
+    "flat": property(Flat, _set_flat),
+    "real": property(lambda self: np.real(self), _set_real),
+    "imag": property(lambda self: np.imag(self), _set_imag),
+}.items():
+    setattr(Tensor, _name, _given)

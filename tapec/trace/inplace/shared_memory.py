@@ -1,0 +1,82 @@
+"""Who shares memory with whom: what a tensor's `_link` holds.
+
+Of a view: (base, steps from there to it), and when it has become out of date, as third, the recordings (weak) that were
+active then. Of a base: its `Views`. Of any other: None, or the token of the trace in which it was made unwatched.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from tapec.ir import Op
+from tapec.trace.recording_stack import Token
+
+__all__ = ["Step", "Views", "base_of", "made_in", "share", "views_of"]
+
+Step = tuple[Op, tuple[tuple[str, Any], ...], tuple[Any, ...]]  # op, parameters, inputs after the first
+
+
+class Views:
+    """The views of a base that are up to date; `made` is the trace in which an unwatched base was made."""
+
+    __slots__ = ("limit", "made", "refs")
+
+    def __init__(self, made: Token | None):
+        self.made = made
+        self.refs: list[Any] = []
+        self.limit = 16  # prune the list when it gets longer
+
+    def add(self, view: Any) -> None:
+        if len(self.refs) > self.limit:
+            self.refs = [r for r in self.refs if r() is not None]
+            self.limit = 2 * len(self.refs) + 16
+        self.refs.append(ref(view))
+
+
+def views_of(base: Any) -> Views:
+    """The views of a base; the list is made when it is first needed."""
+    link = base._link
+    if type(link) is not Views:
+        link = base._link = Views(link)
+    return link
+
+
+def base_of(t: Any) -> Any:
+    """The tensor whose memory this one looks at: itself, if it is nobody's view."""
+    link = t._link
+    return link[0] if type(link) is tuple else t
+
+
+def made_in(t: Any) -> Token | None:
+    """The trace in which an unwatched tensor was made."""
+    link = base_of(t)._link
+    return link.made if type(link) is Views else link
+
+
+def share(out: Any, parent: Any, steps: tuple[Step, ...]) -> None:
+    """Note that a result, an array that looks at memory of another one, is a view of the first operand, if it is."""
+    value = parent._value
+    if type(value) is not np.ndarray and type(parent._link) is not tuple:
+        return
+    owner = out._value.base
+    if owner is not value and owner is not value.base:
+        if not (np.may_share_memory(out._value, value) or _is_place(out, parent, steps)):
+            return
+    link = parent._link
+    if type(link) is tuple:
+        parent, steps = link[0], link[1] + steps
+        link = parent._link
+    out._link = (parent, steps)
+    if type(link) is Views and len(link.refs) <= link.limit:  # as `views_of` and `add` do it
+        link.refs.append(ref(out))
+    else:
+        views_of(parent).add(out)
+
+
+def _is_place(out: Any, parent: Any, steps: tuple[Step, ...]) -> bool:
+    """Is one of them a view without axes, as `y[..., 0]` of a vector is? Its value is held as a number, which has no
+    memory."""
+    return not (np.ndim(parent._value) and np.ndim(out._value)) and all([op.view for op, _, _ in steps])

@@ -1,0 +1,66 @@
+"""Recordings whose structure was asked for often: they are recognised at a glance.
+
+A log is scanned record by record, which costs more than many an operation did. A structure that comes again and again
+gets a function of its own, which takes all records apart at once and sees whether they are that program on those types
+(`recognise` writes it). What it does not know, or what changes something in place, is scanned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+__all__ = ["KNOWN", "Known", "forget_known", "learn", "place_of"]
+
+LONGEST = 4_000  # parts of a key
+MOST = 50_000  # and of all of them: some ten megabytes of code
+AT_ONE_PLACE = 4
+_LEARNING = Lock()
+
+
+class Known:
+    """A structure that is recognised.
+
+    `read(records, arrays)` gives the objects of the slots, what they hold, and the numbers among them with their slots;
+    None for another structure. `key`, `leaves` and `large` are as a scan finds them, `roads` are short ways to a
+    gradient (see `api.again`). It holds no values.
+    """
+
+    __slots__ = ("key", "large", "leaves", "read", "roads")
+
+    def __init__(self, read: Callable[..., Any], key: tuple[Any, ...], leaves: set[int], large: list[int]):
+        self.read = read
+        self.key = key
+        self.leaves = leaves
+        self.large = large
+        self.roads: list[Any] = []
+
+
+KNOWN: dict[Any, tuple[Known, ...]] = {}
+
+
+def place_of(records: list[tuple[Any, ...]]) -> Any:
+    """What tells most programs apart."""
+    return len(records), records[0][0], records[-1][0]
+
+
+def learn(log: Any) -> None:
+    """Recognise from now on what is like this log, which was just scanned."""
+    if not 0 < len(log.key) <= LONGEST:
+        return
+    from tapec.trace.structure.recognition_code import known_of  # most programs end before they come here
+
+    known = known_of(log)
+    if known is not None:
+        with _LEARNING:
+            place = place_of(log.records)
+            KNOWN[place] = (known, *KNOWN.pop(place, ())[: AT_ONE_PLACE - 1])
+            while sum([len(k.key) for found in KNOWN.values() for k in found]) > MOST:
+                del KNOWN[next(iter(KNOWN))]  # what was learned first
+
+
+def forget_known() -> None:
+    """Scan all logs again."""
+    with _LEARNING:
+        KNOWN.clear()
