@@ -21,22 +21,22 @@ from tapec.runtime.gc_pause import resting_collector
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "tapec.api.batching": ("per_example_grad", "vmap"),
-    "tapec.api.check": ("check_grads",),
-    "tapec.api.checkpoint": ("checkpoint",),
-    "tapec.api.constants": ("constant", "convert_to_tensor", "empty", "full", "ones", "zeros"),
-    "tapec.api.custom": ("custom_gradient",),
-    "tapec.api.custom_jvp": ("custom_jvp",),
-    "tapec.api.directions": ("ggn_vp", "hvp", "jvp", "linearize"),
-    "tapec.api.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
-    "tapec.api.structures": ("cache_clear", "cache_info"),
-    "tapec.api.implicit": ("custom_linear_solve", "custom_root", "fixed_point"),
-    "tapec.api.pullback": ("vjp",),
-    "tapec.api.slices": ("IndexedSlices",),
-    "tapec.api.sparse": ("sparsity",),
-    "tapec.api.tape": ("GradientTape", "UnconnectedGradients"),
-    "tapec.api.transforms": ("compile", "grad", "value_and_grad"),
-    "tapec.api.variable": ("Variable",),
+    "tapec.api.transforms.vmap": ("per_example_grad", "vmap"),
+    "tapec.api.transforms.check_grads": ("check_grads",),
+    "tapec.api.custom.checkpoint": ("checkpoint",),
+    "tapec.values.constants": ("constant", "convert_to_tensor", "empty", "full", "ones", "zeros"),
+    "tapec.api.custom.custom_gradient": ("custom_gradient",),
+    "tapec.api.custom.custom_jvp": ("custom_jvp",),
+    "tapec.api.transforms.directional": ("ggn_vp", "hvp", "jvp", "linearize"),
+    "tapec.api.transforms.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
+    "tapec.api.tape.structure_cache": ("cache_clear", "cache_info"),
+    "tapec.api.custom.implicit_solutions": ("custom_linear_solve", "custom_root", "fixed_point"),
+    "tapec.api.transforms.vjp": ("vjp",),
+    "tapec.values.indexed_slices": ("IndexedSlices",),
+    "tapec.api.transforms.sparse_jacobians": ("sparsity",),
+    "tapec.api.tape.gradient_tape": ("GradientTape", "UnconnectedGradients"),
+    "tapec.api.transforms.compile_and_grad": ("compile", "grad", "value_and_grad"),
+    "tapec.values.variable": ("Variable",),
     "tapec.config": ("settings",),
     "tapec.errors": (
         "DetachError",
@@ -53,7 +53,7 @@ _PUBLIC = {
         "UnsupportedError",
         "VerifyError",
     ),
-    "tapec.api.stopping": ("stop_gradient",),
+    "tapec.values.stop_gradient": ("stop_gradient",),
     "tapec.trace.tensor": ("Tensor",),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
@@ -96,13 +96,13 @@ if TYPE_CHECKING:  # `as` says that a name is public here
         testing as testing,
         trace as trace,
     )
-    from tapec.api.batching import (
+    from tapec.api.transforms.vmap import (
         per_example_grad as per_example_grad,
         vmap as vmap,
     )
-    from tapec.api.check import check_grads as check_grads
-    from tapec.api.checkpoint import checkpoint as checkpoint
-    from tapec.api.constants import (
+    from tapec.api.transforms.check_grads import check_grads as check_grads
+    from tapec.api.custom.checkpoint import checkpoint as checkpoint
+    from tapec.values.constants import (
         constant as constant,
         convert_to_tensor as convert_to_tensor,
         empty as empty,
@@ -110,43 +110,43 @@ if TYPE_CHECKING:  # `as` says that a name is public here
         ones as ones,
         zeros as zeros,
     )
-    from tapec.api.custom import custom_gradient as custom_gradient
-    from tapec.api.custom_jvp import custom_jvp as custom_jvp
-    from tapec.api.directions import (
+    from tapec.api.custom.custom_gradient import custom_gradient as custom_gradient
+    from tapec.api.custom.custom_jvp import custom_jvp as custom_jvp
+    from tapec.api.transforms.directional import (
         ggn_vp as ggn_vp,
         hvp as hvp,
         jvp as jvp,
         linearize as linearize,
     )
-    from tapec.api.implicit import (
+    from tapec.api.custom.implicit_solutions import (
         custom_linear_solve as custom_linear_solve,
         custom_root as custom_root,
         fixed_point as fixed_point,
     )
-    from tapec.api.jacobians import (
+    from tapec.api.transforms.jacobians import (
         hessian as hessian,
         jacfwd as jacfwd,
         jacobian as jacobian,
         jacrev as jacrev,
     )
-    from tapec.api.pullback import vjp as vjp
-    from tapec.api.slices import IndexedSlices as IndexedSlices
-    from tapec.api.sparse import sparsity as sparsity
-    from tapec.api.stopping import stop_gradient as stop_gradient
-    from tapec.api.structures import (
+    from tapec.api.transforms.vjp import vjp as vjp
+    from tapec.values.indexed_slices import IndexedSlices as IndexedSlices
+    from tapec.api.transforms.sparse_jacobians import sparsity as sparsity
+    from tapec.values.stop_gradient import stop_gradient as stop_gradient
+    from tapec.api.tape.structure_cache import (
         cache_clear as cache_clear,
         cache_info as cache_info,
     )
-    from tapec.api.tape import (
+    from tapec.api.tape.gradient_tape import (
         GradientTape as GradientTape,
         UnconnectedGradients as UnconnectedGradients,
     )
-    from tapec.api.transforms import (
+    from tapec.api.transforms.compile_and_grad import (
         compile as compile,
         grad as grad,
         value_and_grad as value_and_grad,
     )
-    from tapec.api.variable import Variable as Variable
+    from tapec.values.variable import Variable as Variable
     from tapec.config import settings as settings
     from tapec.errors import (
         DetachError as DetachError,

@@ -103,7 +103,7 @@ def test_a_traced_function_imports_what_it_needs_alone():
         rare = {"tapec.codegen.numpy.blocks.block_loops", "tapec.codegen.numpy.blocks.row_regions", "tapec.codegen.numpy.scatter_lines", "tapec.trace.capture.object_proxies"}
         rare |= {"tapec.trace.capture.container_proxies", "tapec.trace.function.retraced", "tapec.autodiff.bodies.recomputation"}
         rare |= {"tapec.codegen.common.source_text", "tapec.codegen.common.astor_printer", "tapec.codegen.floats.float_function", "heapq"}
-        rare |= {"tapec.api.variable", "tapec.api.slices", "tapec.api.outputs"}
+        rare |= {"tapec.values.variable", "tapec.values.indexed_slices", "tapec.api.compiled.recorded_outputs"}
         tapec.grad(lambda x: x * x)(np.float64(3.0))
         print(sorted((rare | random) & set(sys.modules)))
     """

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import integrate as _integrate
 from scipy.optimize import OptimizeResult
 
-from tapec.api.implicit import EquationTrace, plain, plainly, value_in
+from tapec.api.custom.implicit_solutions import EquationTrace, plain, plainly, value_in
 from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ir.types import is_differentiable, type_of
 from tapec.ops import ArrayLike

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.api import first_sight
-from tapec.api.explain import counted
+from tapec.api.compiled.explain import counted
+from tapec.op_by_op import first_sight
 from tapec.trace.function.path_set import Program
 from tests.properties import allocates, branches, calls, count_of, has, has_loop, statements
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.api.methods import _MOST, AGAIN
+from tapec.api.compiled.method_decorators import _MOST, AGAIN
 from tapec.runtime import compile
 
 X = np.array([0.5, 2.0])

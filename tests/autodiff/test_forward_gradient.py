@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import tapec
-from tapec.api import transforms
+from tapec.api.transforms import compile_and_grad
 from tapec.autodiff import forward_gradient
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.reverse import value_and_grad_graph
@@ -148,7 +148,7 @@ SEVERAL = {
 
 def backwards(monkeypatch: pytest.MonkeyPatch, f: Any, *args: Any, **options: Any) -> Any:
     with monkeypatch.context() as patch:
-        patch.setattr(transforms, "gradient_graph", value_and_grad_graph)
+        patch.setattr(compile_and_grad, "gradient_graph", value_and_grad_graph)
         return tapec.value_and_grad(lambda *args: f(*args), **options)(*args)  # for the same function, the same code
 
 

@@ -103,8 +103,8 @@ class Checked:
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: str | None, transform: str | None
     ):
         import tapec
-        from tapec.api.check import map_numbers, numbers
-        from tapec.api.signature import Binder
+        from tapec.api.compiled.signature import Binder
+        from tapec.api.transforms.check_grads import map_numbers, numbers
         from tapec.pytree import flatten, paths, unflatten
         from tapec.trace.function.call_adapter import Adapter
 
@@ -205,7 +205,7 @@ def _direction(x: Any, rng: np.random.Generator) -> Any:
 
 def _arguments(binder: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: str | None) -> list[int]:
     """Positions of the arguments to check: those of --wrt, or all that hold real or complex numbers."""
-    from tapec.api.check import numbers
+    from tapec.api.transforms.check_grads import numbers
 
     if wrt is not None:
         wanted = argnums_of(wrt)

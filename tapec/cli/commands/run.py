@@ -123,7 +123,7 @@ def show_sources(found: list[Any], wanted: str) -> None:
 
 def module_of(code: Any) -> str:
     """Generated code as a file that runs by itself."""
-    from tapec.api.export import constant_text
+    from tapec.api.compiled.export import constant_text
 
     imports = [f"import {name}" for name in ("math", "scipy.special") if f"{name}." in code.source]
     constants = [f"{name} = {constant_text(value)}" for name, value in code.constants.items()]

@@ -12,9 +12,6 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from tapec.api.slices import IndexedSlices as PlainSlices
-from tapec.api.variable import Variable as PlainVariable
-from tapec.api.variable import same
 from tapec.compat.tensorflow.values import InvalidArgumentError, TensorShape, converted, default_dtype, mixed, refusing
 from tapec.errors import at_user_line
 from tapec.ops import FUNCTIONS, ArrayLike
@@ -22,6 +19,9 @@ from tapec.ops.core.stand_in import apply
 from tapec.pytree import map_leaves
 from tapec.trace.tensor import Tensor as PlainTensor
 from tapec.trace.tensor import wrap
+from tapec.values.indexed_slices import IndexedSlices as PlainSlices
+from tapec.values.variable import Variable as PlainVariable
+from tapec.values.variable import same
 
 __all__ = [
     "Face",

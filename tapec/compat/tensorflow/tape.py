@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.arguments import UnconnectedGradients
-from tapec.api.custom import custom_gradient as plain_custom_gradient
-from tapec.api.tape import GradientTape as PlainTape
+from tapec.api.custom.custom_gradient import custom_gradient as plain_custom_gradient
+from tapec.api.tape.gradient_tape import GradientTape as PlainTape
+from tapec.api.tape.tape_arguments import UnconnectedGradients
 from tapec.compat.tensorflow.faces import Face, Tensor, Variable, constant, face, faces, plain, renewed
 from tapec.ops.control.custom_gradients import stop_gradient as plain_stop_gradient
 

@@ -1,0 +1,1 @@
+"""Compiled functions: calls, signatures, inspection, export."""

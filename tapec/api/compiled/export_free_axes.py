@@ -1,0 +1,85 @@
+"""Which sizes exported code relies on: found by generating it for other sizes.
+
+An axis is free when the code is the same to the letter for two other lengths of it, one more and about twice as many
+(or half as many, where twice makes an array large), and the function's own Python never asks for a shape, so that
+nothing but the arrays themselves can have decided. Axes of one length are taken to belong together: they must be equal
+at each call. Code with branches keeps its sizes, since other data would take other turns.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from tapec.api.compiled.signature import value_of
+from tapec.codegen import compile_graph
+from tapec.pytree import unflatten
+from tapec.tuples import NamedTuple
+
+__all__ = ["Axis", "free_axes"]
+
+_ASKS = frozenset({"shape", "size", "ndim", "len", "nbytes", "itemsize", "strides", "enumerate", "tolist"})
+
+
+class Axis(NamedTuple):
+    """An axis of an input."""
+
+    position: int
+    number: int
+
+
+def free_axes(function: Any, program: Any, args: Any, kwargs: Any) -> dict[Axis, Axis]:
+    """The axes whose length does not matter, each with the first axis that must be as long."""
+    if program.branches or _ASKS & program.words:
+        return {}
+    entry, call = function._entry(args, kwargs)
+    groups: dict[int, list[Axis]] = {}
+    for k, t in enumerate(entry.info.types):
+        for number, n in enumerate(t.shape):
+            if n > 1:
+                groups.setdefault(n, []).append(Axis(k, number))
+    code = _code(program)
+
+    def is_same(n: int, other: int) -> bool:
+        return bool(_code_for(function, call, n, other) == code)
+
+    return {
+        axis: axes[0]
+        for n, axes in groups.items()
+        if is_same(n, n + 1) and (is_same(n, 2 * n + 1) or is_same(n, (n + 1) // 2))
+        for axis in axes
+    }
+
+
+def _code(program: Any) -> Any:
+    """What is generated, but for the first line, which tells the cost."""
+    compiled = compile_graph(program.graph, "f")
+    lines = [line for line in compiled.source.splitlines() if not line.startswith("#")]
+    return lines, {name: (value.shape, value.tobytes()) for name, value in _arrays(compiled.constants)}
+
+
+def _arrays(constants: dict[str, Any]) -> Any:
+    return [(name, np.asarray(value)) for name, value in constants.items()]
+
+
+def _code_for(function: Any, call: Any, n: int, other: int) -> Any:
+    """The code for arguments with another length in place of n; None when the function does not take them."""
+    twin = function._like(function._function)
+    leaves = [_resized(x, n, other) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
+    args, kwargs = unflatten(call.tree, leaves)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _, program, _ = twin.locate(*args, **kwargs)
+    except Exception:  # whatever the function says to arguments that nobody gave it
+        return None
+    return None if program is None or program.straight or program.branches else _code(program)
+
+
+def _resized(x: Any, n: int, other: int) -> Any:
+    value = value_of(x)
+    if not isinstance(value, np.ndarray):
+        return x
+    return np.resize(value, [other if m == n else m for m in value.shape])

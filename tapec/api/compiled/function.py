@@ -1,0 +1,558 @@
+"""`CompiledFunction`: a Python function that runs as generated code, traced once for each signature and path.
+
+What is computed from the traced program is a `Transform`: `compile` and `grad` in `tapec.api.transforms.compile_and_grad`, and
+the others in `jacobians`, `directions` and `batching`, differ in nothing else.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tapec.api.compiled.method_decorators import Copied, bound, dress, hashable, is_class_method
+from tapec.api.compiled.signature import Arguments, Binder, Call, value_of
+from tapec.api.compiled.signature_entry import Entry
+from tapec.api.compiled.stub_table import MISS, Out, Roads, packed
+from tapec.config import code_settings, in_force, settings
+from tapec.errors import TapecError, UnsupportedError, hangs_on_values
+from tapec.ir import Graph, Op
+from tapec.ir.notebook_hooks import Source, rich
+from tapec.op_by_op.first_sight import Calls
+from tapec.ops.control.select_and_call import CALL
+from tapec.ops.core.symbol import differs
+from tapec.pytree import LEAF
+from tapec.runtime.gc_pause import resting_collector
+from tapec.trace.capture.counters import kept
+from tapec.trace.function.function_trace import LOOKED
+from tapec.trace.function.guarded_paths import TracedPath
+from tapec.trace.function.path_set import Program
+from tapec.trace.function.trace_function import Recorded, run_traced
+from tapec.trace.recording_stack import CURRENT, in_batch, in_making_batch
+from tapec.trace.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tapec.api.compiled.explain import Explanation
+    from tapec.runtime.memory_cache import CacheInfo
+    from tapec.trace.function.retraced import RecordedProgram
+
+__all__ = ["CompiledFunction", "Out", "Transform", "result_template"]
+
+P = TypeVar("P", bound=Program)
+
+
+class Transform:
+    """What is computed from a function.
+
+    `name` goes into the generated function's name. `prepare` checks a signature before anything is traced, and may
+    return a plan. `build` turns the forward program (outputs: the leaves of the result that are no statics) into the
+    graph to compute, and gives the template of what the caller gets: a structure and its leaves, `Out(k)` for outputs.
+    """
+
+    name = ""
+    maps = False  # over examples, so that a function may look at no values
+
+    def prepare(self, binder: Binder, info: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return None
+
+    def build(self, forward: Graph, info: Arguments, plan: Any) -> tuple[Graph, Template]:
+        return forward, result_template(info, 0)
+
+    def examples(self, values: list[Any], plan: Any) -> list[Any]:
+        """The values to trace with, from those of the call."""
+        return values
+
+    def batched(self, values: Sequence[Any], plan: Any) -> Sequence[bool]:
+        """Which of them are one example of many: for one who maps, or inside of one."""
+        return [differs(v) for v in values] if in_batch() else ()
+
+    @property
+    def key(self) -> Any:
+        """Equal for transforms that compute the same; it may have no hash."""
+        return (type(self), *[hashable(option) for option in vars(self).values()])
+
+    def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Any) -> tuple[Any, bool]:
+        """What the caller gets for one run, computed without compiling it as a whole; MISS where that cannot be. And
+        were its operations too new?"""
+        return MISS, False
+
+    def goes_forwards(self, forward: Graph, plan: Any) -> bool:
+        """Are its derivatives carried forwards, beside the values? `explain` tells."""
+        return False
+
+    def refuse(self, volatile: str) -> None:
+        """May raise when the function must be recorded anew at each call, for this reason."""
+
+
+Template = tuple[Any, list[Any]]
+
+
+def result_template(info: Arguments, start: int) -> tuple[Any, list[Any]]:
+    """The function's own result: its structure, and Out or a static value for each leaf."""
+    leaves = []
+    k = start
+    for s in info.statics:
+        leaves.append(Out(k) if s is LEAF else s)
+        k += s is LEAF
+    return info.result, leaves
+
+
+class CompiledFunction(Copied):
+    """A function together with the programs compiled for it. Made by the decorators.
+
+    `__call__` is a slot: what a call runs is generated code (see `dispatch`), and no method stands before it.
+    """
+
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    __call__: Callable[..., Any]
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        transform: Transform,
+        *,
+        static_argnums: Any = (),
+        static_argnames: Any = (),
+        call_op: Op = CALL,
+    ):
+        if not callable(function):
+            raise TypeError(f"{transform.name or 'compile'} takes a function, not {type(function).__name__}")
+        dress(self, function)
+        self._function = function
+        self._transform = transform
+        self._static = (static_argnums, static_argnames)
+        self._call_op = call_op  # what a recording of a call records
+        self._binder = Binder(function, static_argnums, static_argnames)
+        self._entries: OrderedDict[Any, Entry] = OrderedDict()
+        self._lock = RLock()
+        self._roads = Roads(self._any_call)
+        self.__call__ = self._roads.first
+        self._last: Program | None = None
+        self._why = ""
+        self._hits = self._misses = self._compilations = self._loaded = 0
+        self._calls = Calls()
+        self._bound: dict[int, CompiledFunction] = {}
+        self._making = True  # may it run as `trace.making` has it?
+
+    # -- calling ----------------------------------------------------------------------------------------------------
+    def _any_call(self, *args: Any, **kwargs: Any) -> Any:
+        """A call that no generated road knows."""
+        while args and args[-1] is MISS:  # there were fewer than a road takes
+            args = args[:-1]
+        if args and isinstance(args[0], type) and is_class_method(self, args[0]):
+            return self.__get__(args[0])(*args[1:], **kwargs)
+        return self._call(args, kwargs)
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        """As a method: compiled for each instance, which is captured state and no argument."""
+        if owner is None:
+            return self
+        return bound(self, owner, self._bound, lambda: self._like(types.MethodType(self._function, owner)))
+
+    def _like(self, function: Callable[..., Any]) -> CompiledFunction:
+        """The same transform of a function, with nothing compiled yet."""
+        argnums, argnames = self._static
+        return CompiledFunction(
+            function, self._transform, static_argnums=argnums, static_argnames=argnames, call_op=self._call_op
+        )
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        entry, call = self._entry(args, kwargs)
+        objects = call.objects()
+        as_tensors = any(type(x) is Tensor for x in objects)
+        if entry.volatile is None:
+            if entry.unpaved and self._pave(entry, objects):
+                return self.__call__(*args, **kwargs)
+            for program in entry.programs:
+                try:
+                    found = self._try(program, objects, as_tensors)
+                except Exception as error:  # the function may catch it, which the code does not
+                    found = self._recovered(error, *args, **kwargs)
+                    if found is MISS:
+                        raise
+                    return found
+                if found is not MISS:
+                    self._hits += 1
+                    return found
+        try:
+            return self._trace(entry, call, objects, as_tensors)
+        except BaseException:
+            self._forget(entry, call)
+            raise
+
+    def _forget(self, entry: Entry, call: Call) -> None:
+        """A signature of which nothing is known leaves no trace: its first call failed."""
+        with self._lock:
+            if not (entry.programs or entry.recorded) and self._entries.get(call.key) is entry:
+                del self._entries[call.key]
+
+    def _recovered(self, error: Exception, *args: Any, **kwargs: Any) -> Any:
+        """The result for values with which known code raised an error that the function itself catches; else MISS."""
+        entry, call = self._entry(args, kwargs)
+        return self._caught(error, entry, call, call.objects())
+
+    def _caught(self, error: Exception, entry: Entry, call: Call, objects: list[Any]) -> Any:
+        """The same for a call that is known."""
+        if not hangs_on_values(error):
+            return MISS
+        with entry.lock, resting_collector(), ExitStack() as at_the_end:
+            try:
+                recorded = self._record(entry, call, objects)
+            except Exception as own:  # whatever the function raises: the error that it met, or what it makes of it
+                if type(own) is type(error) and str(own) == str(error):
+                    return MISS
+                raise
+            at_the_end.callback(recorded.let_go)
+            if recorded.trace.volatile is None:
+                return MISS
+            self._transform.refuse(recorded.trace.volatile)
+            return self._run_recorded(entry, recorded, objects, any(type(x) is Tensor for x in objects))
+
+    def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, Call]:
+        args, kwargs = self._binder.bind(args, kwargs)
+        call = self._binder.take_apart(args, kwargs)
+        call = call._replace(key=(call.key, code_settings(in_force())))
+        if in_batch():  # where nothing may hang on values, the program may be another
+            call = call._replace(key=(call.key, tuple(map(differs, call.leaves)), in_making_batch()))
+        entry = self._entries.get(call.key)
+        if entry is None:
+            with self._lock:
+                entry = self._entries.get(call.key)
+                if entry is None:
+                    info = self._binder.describe(call, args, kwargs)
+                    plan = self._transform.prepare(self._binder, info, args, kwargs)
+                    entry = self._entries[call.key] = Entry(call.without_values(), info, plan)
+                    while len(self._entries) > settings.cache_size:
+                        self._entries.popitem(last=False)
+        return entry, call
+
+    def _try(self, program: Program, objects: list[Any], as_tensors: bool, counted: bool = False) -> Any:
+        """Run a program if what it relies on still holds; MISS when it does not, or the path is not known.
+
+        Counters were `counted` if the user's function itself has just run for this call.
+        """
+        read = program.read(objects)
+        if read is None:
+            return MISS
+        rec = CURRENT.get()
+        if rec is not None and rec.trace is not None and rec.trace.captures is not None:
+            read = program.follow(read, rec.trace.captures)
+        outputs = program.run([value_of(x) for x in read])
+        if outputs is None:
+            return MISS
+        path = program.path_taken(outputs)
+        if path.count is not None:
+            if not counted:
+                path.count()
+            if rec is not None and rec.trace is not None:
+                rec.trace.once = f"it calls {self._name}, which counts {path.increments[0].path.label}"
+        return self._given(path, read, outputs, as_tensors)
+
+    def _given(self, path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:
+        """What the caller gets: tensors, where somebody records."""
+        if as_tensors or CURRENT.get() is not None:
+            from tapec.api.compiled.recorded_outputs import (
+                recorded_outputs,  # the first call of most programs does without
+            )
+
+            outputs = recorded_outputs(self._call_op, path, read, outputs, as_tensors)
+        return path.pack(outputs)
+
+    def _trace(self, entry: Entry, call: Call, objects: list[Any], as_tensors: bool) -> Any:
+        """Record a path that is not known, compile it, and run it."""
+        try:
+            return self._traced(entry, call, objects, as_tensors)
+        except UnsupportedError:
+            if not self._transform.maps or not self._making:
+                raise
+            with suppress(Exception):  # examples may pick for themselves from arrays that the function makes
+                return self._traced(entry, call, objects, as_tensors, refused=True)
+            self._making = False  # it was something else
+            raise
+
+    def _traced(self, entry: Entry, call: Call, objects: list[Any], as_tensors: bool, refused: bool = False) -> Any:
+        with entry.lock, resting_collector(), ExitStack() as at_the_end:
+            if entry.volatile is None:
+                for program in entry.programs:  # another thread may have been here
+                    found = self._try(program, objects, as_tensors)
+                    if found is not MISS:
+                        return found
+            recorded = self._record(entry, call, objects, refused)
+            at_the_end.callback(recorded.let_go)
+            self._misses += 1
+            return self._answer(entry, recorded, objects, as_tensors)
+
+    def _answer(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
+        """The result of a run, by code for it."""
+        if recorded.trace.volatile is not None:
+            self._transform.refuse(recorded.trace.volatile)
+            if recorded.trace.volatile != LOOKED or recorded.trace.once is None:
+                entry.volatile = recorded.trace.volatile
+        entry.once = recorded.trace.once
+        found = self._at_first_sight(entry, recorded, as_tensors)
+        if found is not MISS:
+            return found
+        if entry.anew is None:
+            program = entry.program_now(objects) or self._new(Program, entry)
+            entry.limit(program, objects, self._name)
+            if entry.volatile is None:
+                grown = self._add(entry, program, objects, recorded)
+                found = self._try(grown, objects, as_tensors, counted=True)
+                if found is not MISS:
+                    return found
+                # a guard on a nan, or captured state that another thread is changing
+                entry.volatile = "what it relied on held no longer when it had been compiled"
+        return self._run_recorded(entry, recorded, objects, as_tensors)
+
+    def _record(self, entry: Entry, call: Call, objects: list[Any], refused: bool = False) -> Recorded:
+        """Run the user's function, to see what it does; if it looks at integers, or was refused as a batch, once more
+        as `trace.making` has it.
+        """
+        leaves = iter(objects)
+        values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
+        batched = self._transform.batched(values, entry.plan)
+        values = self._transform.examples(values, entry.plan)
+        run = partial(run_traced, self._function, call.tree, values, call.dynamic, entry.info.names)
+        if in_making_batch():
+            try:
+                return run(batched, making=True)
+            except Exception:  # what the function does with its arrays may be nothing that tensors do: then without
+                return run(batched)
+        recorded = run(() if refused else batched)
+        only_looked = recorded.trace.volatile == LOOKED and recorded.trace.once is None
+        if refused or (only_looked and self._making):
+            with kept(recorded.captures.increments):
+                made = _as_good(partial(run, batched, making=True), recorded)
+            if made is not None:
+                recorded.let_go()
+                return made
+            if refused:
+                raise UnsupportedError("it does another thing with tensors")  # `_trace` tells the first refusal
+            self._making = False
+        return recorded
+
+    def _at_first_sight(self, entry: Entry, recorded: Recorded, as_tensors: bool) -> Any:
+        """The result, where nothing that is known was asked for in the last calls, and this run is new as well."""
+        calls = self._calls
+        if not calls.are_restless(self._hits + self._roads.hits) or as_tensors or CURRENT.get() is not None:
+            return MISS
+        from tapec.trace.function.retraced import RecordedProgram  # few functions come here
+
+        if entry.has_seen(RecordedProgram.key(recorded)):
+            calls.in_a_row = 0
+            return MISS
+        found, too_new = self._transform.at_first_sight(recorded, entry.info, entry.plan)
+        calls.in_vain += too_new
+        return found
+
+    def _new(self, kind: type[P], entry: Entry) -> P:
+        transform, plan = self._transform, entry.plan
+        return kind(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
+
+    def _add(self, entry: Entry, program: Program, objects: list[Any], recorded: Recorded) -> Program:
+        """What knows one more path now: this program, or one beside it."""
+        with self._lock:
+            self._why = entry.reason(program, self._entries.values())
+        grown, before = entry.grown(program, objects)
+        self._compile(entry, grown, recorded)
+        entry.put(grown, before)
+        return grown
+
+    def _compile(self, entry: Entry, program: Program, recorded: Recorded) -> None:
+        path = program.add(recorded, entry.info)
+        path.pack = partial(packed, *path.template)
+        self._count(program)
+
+    def _count(self, program: Program) -> None:
+        with self._lock:
+            self._compilations += 1
+            self._loaded += program.built is not None and program.built.entry is not None
+            self._last = program
+
+    def _pave(self, entry: Entry, objects: list[Any]) -> bool:
+        """Write the code that calls of a program take, now that one comes again; was there one?"""
+        from tapec.api.compiled.call_stub import fast_call, packer  # what is called once does without
+
+        with entry.lock:
+            program = next((p for p in entry.unpaved if p.read(objects) is not None), None)
+            if program is None:
+                return False
+            before = entry.unpaved.pop(program)
+        for path in program.paths:
+            if type(path.pack) is partial:  # others were there before the program grew
+                path.pack = packer(path.template)
+        road = fast_call(self._binder, entry.call, program, self._recovered)
+        if road is not None:
+            road.__qualname__ = getattr(self, "__qualname__", self._name)
+            with self._lock:
+                self._roads.add(program, road, before)
+                self.__call__ = self._roads.first
+        return road is not None
+
+    def _join(self, entry: Entry) -> None:
+        """Compile together what was found at different times: who looks at code sees all paths in one function."""
+        with entry.lock, resting_collector():
+            for young in entry.programs:
+                if young.elder is not None:
+                    joined = young.joined()
+                    joined.compile()
+                    self._count(joined)
+                    entry.put(joined, (young.elder, young))
+
+    def _run_recorded(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
+        """Run the code cached for the structure of this very run."""
+        from tapec.trace.function.retraced import RecordedProgram  # few functions are recorded anew
+        from tapec.trace.structure.literals import Variants
+
+        rec = CURRENT.get()
+        volatile = recorded.trace.volatile or entry.volatile
+        if rec is not None and rec.trace is not None:
+            if volatile is not None:
+                rec.trace.unsettle(volatile)
+            rec.trace.once = recorded.trace.once or rec.trace.once
+            rec.trace.errors.ignored |= recorded.trace.errors.silenced
+        key = RecordedProgram.key(recorded)
+        log = recorded.trace.log
+        variants = entry.recorded.get(key) or Variants(log.scalars)
+        program = variants.find(log, lambda: self._compile_recorded(entry, recorded, variants.moving))
+        entry.recorded[key] = variants  # of which something could be compiled
+        while len(entry.recorded) > settings.cache_size:
+            entry.recorded.popitem(last=False)
+        path = program.paths[0]
+        read = program.objects(recorded, objects)
+        outputs = program.run([value_of(x) for x in read])
+        return self._given(path, read, outputs, as_tensors)
+
+    def _compile_recorded(self, entry: Entry, recorded: Recorded, moving: frozenset[int]) -> RecordedProgram:
+        from tapec.api.compiled.call_stub import packer
+        from tapec.trace.function.retraced import RecordedProgram
+
+        program = self._new(RecordedProgram, entry)
+        program.moving = moving
+        self._compile(entry, program, recorded)
+        for path in program.paths:
+            path.pack = packer(path.template)
+        return program
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+    def locate(self, *args: Any, **kwargs: Any) -> tuple[Entry, Program | None, TracedPath | None]:
+        """The signature, program and path that a call with these arguments takes; traced when it is not known."""
+        entry, call = self._entry(args, kwargs)
+        objects = call.objects()
+        for unknown in (True, True, False):  # a state that the first run changes is settled, mostly, in the second
+            self._join(entry)
+            for program in entry.programs if entry.volatile is None else ():
+                read = program.read(objects)
+                outputs = None if read is None else program.run([value_of(x) for x in read])
+                if outputs is not None:
+                    return entry, program, program.path_taken(outputs)
+            if entry.volatile is None and unknown:
+                self._trace(entry, call, objects, False)
+        if not entry.recorded:
+            self._trace(entry, call, objects, False)
+        program = next(reversed(entry.recorded.values())).last
+        return entry, program, program.paths[0]
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The generated code that a call with these arguments runs; without arguments, the code compiled last."""
+        return Source(self._program(args, kwargs).compiled.source)  # type: ignore[union-attr]
+
+    def _program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+        if not args and not kwargs and self._last is not None:
+            return self._last
+        program = self.locate(*args, **kwargs)[1]
+        assert program is not None
+        return program
+
+    def generated(self, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+        """The compiled code that a call with these arguments runs, and the values it is called with."""
+        entry, call = self._entry(args, kwargs)
+        _, program, _ = self.locate(*args, **kwargs)
+        read = None if program is None or program.straight else program.read(call.objects())
+        if program is None or read is None:
+            raise TapecError(f"{self._name} is recorded anew at each call, because {entry.anew}")
+        return program.compiled, [value_of(x) for x in read]
+
+    def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
+        """The graph of a call: "forward" is what was recorded, "gradient" what the transform made of it, "optimized"
+        what code is generated from (with all known paths)."""
+        if stage not in ("forward", "gradient", "optimized"):
+            raise ValueError(f"stage must be 'forward', 'gradient' or 'optimized', not {stage!r}")
+        _, program, path = self.locate(*args, **kwargs)
+        assert program is not None and path is not None
+        if stage == "forward":
+            return path.forward
+        return path.target if stage == "gradient" else program.graph  # type: ignore[return-value]
+
+    def export(self, path: Any, *args: Any, **kwargs: Any) -> None:
+        """Write a module of its own, for the signature of these arguments, that needs NumPy (and `math`) alone.
+
+        Captured values are baked in as named constants; a path that was never traced is an error there.
+        """
+        from tapec.api.compiled.export import write_module  # what few calls need is imported by those
+
+        write_module(self, path, args, kwargs)
+
+    def __reduce__(self) -> Any:
+        """Pickled as generated code: what it knows now, without the user's module and without tracing."""
+        from tapec.api.compiled.pickling import load_saved, saved_state
+
+        return load_saved, saved_state(self)
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """What tapec knows about a call with these arguments: paths, guards, captured state, gradients that vanish."""
+        from tapec.api.compiled.explain import explanation
+
+        entry, program, path = self.locate(*args, **kwargs)
+        wrt = getattr(entry.plan, "inputs", None)
+        forwards = path is not None and self._transform.goes_forwards(path.forward, entry.plan)
+        anew = entry.anew if program is None or program.straight else None
+        return explanation(self._name, entry.info, program, path, anew, self._why, wrt, forwards)
+
+    @property
+    def _name(self) -> str:
+        own = getattr(self, "__name__", None) or type(self._function).__name__
+        own = "function" if own == "<lambda>" else own
+        return f"{own}_{self._transform.name}" if self._transform.name else own
+
+    def cache_info(self) -> CacheInfo:
+        """(hits, misses, compilations, size, maxsize); one compilation is one generated function, and `.loaded` of them
+        came from the cache on disk."""
+        from tapec.runtime.memory_cache import CacheInfo
+
+        hits, size = self._hits + self._roads.hits, len(self._entries)
+        return CacheInfo.of(hits, self._misses, self._compilations, size, settings.cache_size, loaded=self._loaded)
+
+    def cache_clear(self) -> None:
+        """Forget every signature."""
+        with self._lock:
+            self._entries.clear()
+            self._roads.clear()
+            self.__call__ = self._roads.first
+            self._last = None
+            self._hits = self._misses = self._compilations = self._loaded = 0
+            self._calls = Calls()
+
+    def last_source(self) -> str | None:
+        """The code compiled last; None when nothing was compiled yet."""
+        return None if self._last is None or self._last.compiled is None else self._last.compiled.source
+
+    def _repr_html_(self) -> str:
+        return rich("function_html", self)
+
+    def __repr__(self) -> str:
+        own = getattr(self._function, "__qualname__", getattr(self._function, "__name__", self._function))
+        return f"<tapec {self._transform.name or 'compile'} of {own}>"
+
+
+def _as_good(run: Callable[[], Recorded], plain: Recorded) -> Recorded | None:
+    """A run that makes tensors, where it comes to the same as with arrays: who asks for classes may go another way."""
+    try:
+        made = run()
+        return made if made.trace.volatile is None and made.agrees(plain.tree, plain.results) else None
+    except Exception:  # what the function does with its arrays may be nothing that tensors do
+        return None

@@ -1,0 +1,133 @@
+"""`Entry`: what a compiled function knows of one signature."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from tapec.api.compiled.signature import Arguments, Call
+from tapec.config import settings
+from tapec.errors import warn_user
+from tapec.trace.function.path_set import Program
+
+if TYPE_CHECKING:
+    from tapec.trace.structure.literals import Variants
+
+__all__ = ["Entry"]
+
+_FEW = 8  # paths that are compiled together whenever another one is found; with more of them those that are found
+_SHARE = 4  # later are compiled together until they are this part of them
+_LENGTHS = 8  # paths that differ in the length of `x[mask]` and the like, before it is recorded at each call
+
+
+class Entry:
+    """One signature: what is known of its arguments, and its programs, one for each state of captured facts.
+
+    `volatile` says why it is recorded anew at each call, `once` why the last run stands for no other; `recorded` has
+    the code for such runs.
+    """
+
+    def __init__(self, call: Call, info: Arguments, plan: Any):
+        self.call = call
+        self.info = info
+        self.plan = plan
+        self.programs: list[Program] = []
+        self.unpaved: dict[Program, tuple[Program, ...]] = {}  # those that no call has taken, with what they replace
+        self.volatile: str | None = None
+        self.once: str | None = None
+        self.recorded: OrderedDict[Any, Variants] = OrderedDict()
+        self.seen: set[int] = set()  # runs that came once
+        self.lock = RLock()
+
+    @property
+    def anew(self) -> str | None:
+        """Why the last run that was recorded is no example of others."""
+        return self.volatile or self.once
+
+    def has_seen(self, key: Any) -> bool:
+        """Is code for it known, or has it come before?"""
+        number = hash(key)
+        if key in self.recorded or number in self.seen:
+            return True
+        if len(self.seen) >= settings.cache_size:
+            self.seen.clear()
+        self.seen.add(number)
+        return False
+
+    def program_now(self, objects: list[Any]) -> Program | None:
+        """The program whose captured facts hold now."""
+        return next((p for p in self.programs if p.read(objects) is not None), None)
+
+    def young(self, elder: Program, objects: list[Any]) -> Program | None:
+        """What has the paths that were found after this program was compiled, for the captured facts that hold now."""
+        return next((p for p in self.programs if p.elder is elder and p.read(objects) is not None), None)
+
+    def grown(self, program: Program, objects: list[Any]) -> tuple[Program, tuple[Program, ...]]:
+        """What takes one more path, and what it takes the place of. With many paths it is not this program each time:
+        all paths would be compiled again for each one that is found."""
+        young = self.young(program, objects)
+        if young is None:
+            return (program.copy(), (program,)) if len(program.paths) < _FEW else (program.younger(), ())
+        if (len(young.paths) + 1) * _SHARE < len(program.paths):
+            return young.copy(), (young,)
+        return young.joined(), (program, young)
+
+    def put(self, program: Program, before: tuple[Program, ...]) -> None:
+        """Take a program in the place of others. What is younger than these stands alone from now on."""
+        kept = [p for p in self.programs if p not in before]
+        for p in before:
+            self.unpaved.pop(p, None)
+        self.unpaved[program] = before
+        at = min([self.programs.index(p) for p in before if p in self.programs], default=len(kept))
+        for p in kept:
+            if p.elder in before:
+                p.elder = None
+        self.programs = [*kept[:at], program, *kept[at:]]
+
+    def limit(self, program: Program, objects: list[Any], name: str) -> None:
+        """Where one more path of this program would be one too many, it is recorded at each call from now on."""
+        young = self.young(program, objects)
+        paths = program.paths + ([] if young is None else young.paths)
+        if sum(any(g.kind is len for g in p.guards) for p in paths) >= _LENGTHS:
+            self.volatile = "the shapes of its values hang on values"
+        elif len(paths) >= settings.path_limit:
+            self._past_limit(name, "paths", "write the branch with np.where")
+        elif program not in self.programs and len(self.programs) >= settings.path_limit:
+            self._past_limit(
+                name, f"states of what it captures ({self._change:.80})", "pass as an argument what changes"
+            )
+
+    def _past_limit(self, name: str, what: str, mend: str) -> None:
+        self.volatile = f"it has more than {settings.path_limit} {what}"
+        warn_user(
+            f"{name} has more than {settings.path_limit} {what} for one signature; from now on it is recorded at "
+            f"each call, as a tape would. Mend: {mend}, or raise TAPEC_PATH_LIMIT."
+        )
+
+    @property
+    def _change(self) -> str:
+        """What of the captured state has changed."""
+        return self.programs[-1].lost or "a fact about it"
+
+    def reason(self, program: Program, entries: Iterable[Entry]) -> str:
+        """Why a path is compiled now, if these are all signatures."""
+        if program.paths:
+            return "it took a path that was not known"
+        if self.programs:
+            return f"captured state changed: {self._change}"
+        others = [e for e in entries if e is not self and (e.programs or e.recorded)]
+        if not others:
+            return "it was called for the first time"
+        if any(e.call.key[0] == self.call.key[0] for e in others):
+            return "the settings are others"
+        return signature_change(others[-1].info, self.info)
+
+
+def signature_change(old: Arguments, new: Arguments) -> str:
+    """`x is f64[4], was f64[3]`."""
+    before, now = dict(zip(old.names, old.types)), dict(zip(new.names, new.types))
+    parts = [f"{n} is {t}, was {before[n]}" for n, t in now.items() if n in before and before[n] != t]
+    parts += [f"{n} is new" for n in now if n not in before] + [f"{n} is gone" for n in before if n not in now]
+    return ", ".join(parts) or "a static argument has another value, or a dict another order"

@@ -1,0 +1,110 @@
+"""What decorators give, as type checkers and editors see it: a call takes what `f` takes, and `f.source()` is known.
+
+A transform is written as a function of anything, `grad(function=None, argnums=0, ...)`, because it serves as `@grad`,
+`@grad(argnums=1)` and `grad(f, argnums=1)` alike. What marks it here tells checkers so; it does nothing when it runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["gives_the_same", "gives_the_same_and_more", "takes_others", "takes_the_same"]
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from functools import cached_property
+    from os import PathLike
+    from typing import Concatenate, ParamSpec, Protocol, TypeVar, overload
+
+    from tapec.api.compiled.explain import Explanation
+    from tapec.ir import Graph
+    from tapec.runtime.memory_cache import CacheInfo
+
+    P = ParamSpec("P")  # what the user's function takes
+    Q = ParamSpec("Q")  # what else the transform takes
+    R = TypeVar("R")
+    Result = TypeVar("Result", covariant=True)
+    Method = classmethod[Any, Any, Any] | property | cached_property[Any]
+
+    class Compiled(Protocol[P, Result]):
+        """A function that runs as generated code."""
+
+        __name__: str
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result: ...
+        @overload
+        def __get__(self, owner: None, kind: type | None = None, /) -> Compiled[P, Result]: ...
+        @overload
+        def __get__(
+            self: Compiled[Concatenate[Any, Q], Result], owner: object, kind: type | None = None, /
+        ) -> Compiled[Q, Result]: ...
+        def source(self, *args: Any, **kwargs: Any) -> str: ...
+        def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph: ...
+        def explain(self, *args: Any, **kwargs: Any) -> Explanation: ...
+        def export(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> None: ...
+        def cache_info(self) -> CacheInfo: ...
+        def cache_clear(self) -> None: ...
+
+    class GivesTheSame(Protocol[Q]):
+        @overload
+        def __call__(self, function: Method, /, *args: Q.args, **kwargs: Q.kwargs) -> Any: ...
+        @overload
+        def __call__(self, function: Callable[P, R], /, *args: Q.args, **kwargs: Q.kwargs) -> Compiled[P, R]: ...
+        @overload
+        def __call__(
+            self, function: None = None, /, *args: Q.args, **kwargs: Q.kwargs
+        ) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
+
+    class GivesTheSameAndMore(Protocol[Q]):
+        @overload
+        def __call__(self, function: Method, /, *args: Q.args, **kwargs: Q.kwargs) -> Any: ...
+        @overload
+        def __call__(
+            self, function: Callable[P, R], /, *args: Q.args, **kwargs: Q.kwargs
+        ) -> Compiled[P, tuple[R, Any]]: ...
+        @overload
+        def __call__(
+            self, function: None = None, /, *args: Q.args, **kwargs: Q.kwargs
+        ) -> Callable[[Callable[P, R]], Compiled[P, tuple[R, Any]]]: ...
+
+    class TakesTheSame(Protocol[Q]):
+        @overload
+        def __call__(self, function: Method, /, *args: Q.args, **kwargs: Q.kwargs) -> Any: ...
+        @overload
+        def __call__(self, function: Callable[P, Any], /, *args: Q.args, **kwargs: Q.kwargs) -> Compiled[P, Any]: ...
+        @overload
+        def __call__(
+            self, function: None = None, /, *args: Q.args, **kwargs: Q.kwargs
+        ) -> Callable[[Callable[P, Any]], Compiled[P, Any]]: ...
+
+    class TakesOthers(Protocol[Q]):
+        @overload
+        def __call__(self, function: Method, /, *args: Q.args, **kwargs: Q.kwargs) -> Any: ...
+        @overload
+        def __call__(
+            self, function: Callable[..., Any], /, *args: Q.args, **kwargs: Q.kwargs
+        ) -> Compiled[..., Any]: ...
+        @overload
+        def __call__(
+            self, function: None = None, /, *args: Q.args, **kwargs: Q.kwargs
+        ) -> Callable[[Callable[..., Any]], Compiled[..., Any]]: ...
+
+    def gives_the_same(transform: Callable[Concatenate[Any, Q], Any]) -> GivesTheSame[Q]:
+        """The transform takes the function's arguments and gives its result."""
+
+    def gives_the_same_and_more(transform: Callable[Concatenate[Any, Q], Any]) -> GivesTheSameAndMore[Q]:
+        """It takes those, and gives a pair of that and something else."""
+
+    def takes_the_same(transform: Callable[Concatenate[Any, Q], Any]) -> TakesTheSame[Q]:
+        """It takes those, and gives something else."""
+
+    def takes_others(transform: Callable[Concatenate[Any, Q], Any]) -> TakesOthers[Q]:
+        """It takes other arguments, and gives something else."""
+
+else:
+
+    def gives_the_same(transform: Any) -> Any:
+        """Nothing happens when it runs."""
+        return transform
+
+    gives_the_same_and_more = takes_the_same = takes_others = gives_the_same

@@ -1,0 +1,1 @@
+"""Functions that bring their own derivatives, and checkpoints."""

@@ -1,0 +1,24 @@
+"""`checkpoint`: trade time for memory in a gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapec.api.compiled.function import Transform
+from tapec.api.compiled.typed_wrappers import gives_the_same
+from tapec.api.transforms.compile_and_grad import compiled
+from tapec.autodiff.bodies.recomputation import CHECKPOINT
+
+__all__ = ["checkpoint"]
+
+
+@gives_the_same
+def checkpoint(function: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
+    """The same function; a gradient through it keeps its arguments alone and computes the rest again.
+
+    >>> import numpy as np, tapec
+    >>> block = tapec.checkpoint(lambda x: np.tanh(np.sin(x)))
+    >>> tapec.grad(lambda x: np.sum(block(block(x))))(np.zeros(2))
+    array([1., 1.])
+    """
+    return compiled(function, Transform(), static_argnums, static_argnames, CHECKPOINT)

@@ -1,0 +1,324 @@
+"""`custom_root`, `fixed_point`, `custom_linear_solve`: solutions found by any solver, with exact derivatives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from tapec.api.custom.gradient_watcher import BackwardTrace
+from tapec.autodiff.bodies.implicit_function import LINEAR_SOLVE, ROOT, Routine
+from tapec.errors import DetachError, TapecError, at_user_line
+from tapec.ir import Graph, type_of
+from tapec.ops import ArrayLike
+from tapec.pytree import LEAF, flatten, unflatten
+from tapec.runtime.compile import Build
+from tapec.trace.recording_stack import CURRENT, Recorder, unrecorded
+from tapec.trace.tensor import Tensor, record, wrap
+from tapec.tuples import NamedTuple
+
+__all__ = ["custom_linear_solve", "custom_root", "fixed_point"]
+
+
+def custom_root(
+    f: Callable[..., Any], x0: Any, solve: Callable[..., Any], linear_solve: Callable[..., Any] | None = None
+) -> Any:
+    """The x with f(x) = 0, found by `solve(f, x0)`, which may be any solver and sees plain numbers.
+
+    Derivatives with respect to everything that f closes over come from the implicit function theorem; how the solver
+    got there does not matter. x0 has no gradient. Where x0 is a structure, f takes and returns that structure, and the
+    solver sees one vector.
+
+    Derivatives solve a linear system with the derivative of f by x: as a dense matrix, or without one by
+    `linear_solve(matvec, b)`, as in `custom_linear_solve`.
+
+    >>> import tapec
+    >>> from scipy.optimize import brentq
+    >>> def cube_root(c):
+    ...     return tapec.custom_root(lambda x: x**3 - c, 1.0, lambda f, x0: brentq(f, 0.0, 10.0))
+    >>> tapec.grad(cube_root)(8.0)
+    np.float64(0.0833333333)
+    """
+    layout = Layout.of(x0)
+    if layout is None:
+        return _solution("custom_root", f, x0, solve, ROOT, linear_solve)
+    found = _solution("custom_root", layout.flat(f), layout.vector(x0), solve, ROOT, linear_solve)
+    return layout.structure(found)
+
+
+def fixed_point(
+    step: Callable[..., Any],
+    x0: Any,
+    tol: float = 1e-10,
+    max_steps: int = 10_000,
+    linear_solve: Callable[..., Any] | None = None,
+) -> Any:
+    """The x with step(x) = x, by iteration from x0 until nothing moves by more than `tol`, relative to its size.
+
+    Derivatives with respect to everything that `step` closes over come from the implicit function theorem; x0 may be a
+    structure, and `linear_solve` is as in `custom_root`.
+
+    >>> import numpy as np, tapec
+    >>> def golden(a):
+    ...     return tapec.fixed_point(lambda x: a + 1 / x, 1.0)
+    >>> golden(1.0), tapec.grad(golden)(1.0)
+    (np.float64(1.6180339887), np.float64(0.7236067977))
+    """
+    try:
+        tol = float(tol)
+    except DetachError:
+        mend = "Mend: a number from a closure, or static_argnames='tol'"
+        raise TypeError(at_user_line(f"fixed_point: tol is how exactly to solve, and no argument. {mend}")) from None
+    return custom_root(lambda x: _difference(step(x), x), x0, _Iteration(tol, max_steps), linear_solve)
+
+
+def _difference(a: Any, b: Any) -> Any:
+    ends: list[Any] = []
+    starts: list[Any] = []
+    tree = flatten(a, ends)
+    if tree != flatten(b, starts):
+        raise ValueError(at_user_line("fixed_point: the step must return the structure that it takes"))
+    return unflatten(tree, [x - y for x, y in zip(ends, starts, strict=True)])
+
+
+class Layout(NamedTuple):
+    """A structure of arrays as one vector: its form, and the shape of each leaf."""
+
+    tree: Any
+    shapes: list[tuple[int, ...]]
+
+    @staticmethod
+    def of(x: Any) -> Layout | None:
+        """None for a single array."""
+        leaves: list[Any] = []
+        tree = flatten(x, leaves)
+        return None if tree is LEAF else Layout(tree, [np.shape(plain(leaf)) for leaf in leaves])
+
+    def vector(self, x: Any) -> Any:
+        leaves: list[Any] = []
+        if flatten(x, leaves) != self.tree:
+            raise ValueError(at_user_line("custom_root: the function must return the structure that it takes"))
+        return np.concatenate([np.reshape(leaf, (-1,)) for leaf in leaves] or [np.zeros(0)])
+
+    def structure(self, v: Any) -> Any:
+        ends = np.cumsum([math.prod(s) for s in self.shapes]).tolist()
+        starts = [0, *ends]
+        leaves = [np.reshape(v[a:b], s) if s else v[a] for a, b, s in zip(starts, ends, self.shapes)]
+        return unflatten(self.tree, leaves)
+
+    def flat(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda v: self.vector(f(self.structure(v)))
+
+
+class _Iteration:
+    """Plain iteration; equal to others that stop in the same way."""
+
+    def __init__(self, tol: float, max_steps: int):
+        self.tol = tol
+        self.max_steps = max_steps
+
+    def __call__(self, residual: Callable[..., Any], x: Any) -> Any:
+        for _ in range(self.max_steps):
+            move = residual(x)
+            x = x + move
+            if not np.all(np.isfinite(x)):
+                break
+            if np.max(np.abs(move), initial=0.0) <= self.tol * max(1.0, float(np.max(np.abs(x), initial=0.0))):
+                return x
+        raise TapecError(
+            at_user_line(
+                f"fixed_point: the iteration did not settle within {self.max_steps} steps to {self.tol}. "
+                f"Mend: start nearer, damp the step, or use tapec.custom_root with a solver"
+            )
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Iteration) and (self.tol, self.max_steps) == (other.tol, other.max_steps)
+
+    def __hash__(self) -> int:
+        return hash((self.tol, self.max_steps))
+
+    def __repr__(self) -> str:
+        return f"iteration to {self.tol} in {self.max_steps}"
+
+
+def custom_linear_solve(matvec: Callable[..., Any], b: Any, solve: Callable[..., Any]) -> Any:
+    """The x with matvec(x) = b, found by `solve(matvec, b)`. Gradients solve the transposed system in the same way.
+
+    `solve` may use only the matvec it is given: conjugate gradients for symmetric systems, GMRES for others.
+
+    >>> import numpy as np, tapec
+    >>> from scipy.sparse.linalg import LinearOperator, cg
+    >>> def solve(matvec, b):
+    ...     return cg(LinearOperator((b.size, b.size), matvec), b, rtol=1e-12)[0]
+    >>> def f(k, b):
+    ...     return np.sum(tapec.custom_linear_solve(lambda x: k * x, b, solve))
+    >>> tapec.grad(f, argnums=(0, 1))(2.0, np.array([1.0, 3.0]))
+    (np.float64(-1.0), array([0.5, 0.5]))
+    """
+    return _solution("custom_linear_solve", matvec, b, solve, LINEAR_SOLVE)
+
+
+def _solution(
+    what: str, f: Callable[..., Any], given: Any, solve: Callable[..., Any], op: Any, linear_solve: Any = None
+) -> Any:
+    """Solve with plain numbers, and record the solution as one operation."""
+    start, plain_solve = plain(given), settled(solve)
+    x = _result(what, plainly(plain_solve)(plainly(f), start), start)
+    rec = CURRENT.get()
+    if rec is None:
+        return wrap(x) if isinstance(given, Tensor) else x
+    if rec.trace is not None:
+        _check_closure(solve, rec)
+        _check_closure(linear_solve, rec)
+    found = EquationTrace(rec.tapes[-1], rec.trace is not None).run(_Equation(what, f, x))
+    graph: Graph = dict(found.params)["backward"]
+    first = given._tapec_read() if isinstance(given, ArrayLike) else wrap(start)
+    routine = Routine(graph, plain_solve, solver_key(solve), type_of(x), _compiled)
+    if linear_solve is not None:
+        routine = routine.differentiated_by(settled(linear_solve), solver_key(linear_solve))
+    out = wrap(x)
+    record(rec, op, (first, *found.captured), (("routine", routine),), out)
+    return out
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# plain numbers for solvers
+# ---------------------------------------------------------------------------------------------------------------
+def value_in(x: Any) -> Any:
+    """What a tensor or a Variable holds; anything else as it is."""
+    return x._tapec_read()._value if isinstance(x, ArrayLike) else x
+
+
+def plain(x: Any) -> Any:
+    """The value, as an array of its own or a NumPy scalar."""
+    value = np.array(value_in(x))
+    if value.dtype.kind in "iub":
+        value = value.astype(float)
+    return value[()]
+
+
+def plainly(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as solvers see it: nothing is recorded, and what it returns is a plain number or array."""
+    return lambda *args: value_in(unrecorded(f, *args))
+
+
+def _result(what: str, found: Any, start: Any) -> Any:
+    """A solver's answer in the shape of where it started."""
+    found = getattr(found, "x", found) if not isinstance(found, (np.ndarray, np.generic, float, complex)) else found
+    value = np.asarray(found, np.result_type(start))
+    if value.size != start.size:
+        raise ValueError(at_user_line(f"{what}: the solver returned shape {value.shape} for a start of {start.shape}"))
+    return np.reshape(value, start.shape).copy()[()]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# recording
+# ---------------------------------------------------------------------------------------------------------------
+class EquationTrace(BackwardTrace):
+    """Records what an equation does with the unknown; of other tensors it knows that they were captured."""
+
+    def __init__(self, outer: Any, traced: bool):
+        super().__init__(outer)
+        self.is_trace = traced  # on a tape values may be looked at: nothing is solved again
+
+    def observe(self, tensor: Tensor) -> None:
+        if self.watches(tensor):
+            raise DetachError(
+                at_user_line(
+                    "an equation looks at the value of its unknown, which is another one at each step of the solver. "
+                    "Mend: np.where instead of `if`; on a GradientTape, outside compiled functions, it may look"
+                )
+            )
+        self.outer.observe(tensor)
+
+    def _cotangent(self, x: Tensor) -> Tensor:
+        unknown = wrap(x._value)
+        unknown._mark = self.token.mark
+        return unknown
+
+
+class _Equation:
+    """What `BackwardTrace` asks of a gradient function, for an equation: its argument, and its result there."""
+
+    def __init__(self, what: str, f: Callable[..., Any], x: Any):
+        self.name = what
+        self.f = f
+        self.results = [wrap(x)]
+
+    def cotangents(self, unknown: list[Tensor]) -> list[Any]:
+        y = self.f(unknown[0])
+        if not isinstance(y, ArrayLike):
+            raise TypeError(at_user_line(f"{self.name}: the function must return one array, made from its argument"))
+        y = y._tapec_read()
+        if y.size != unknown[0].size:
+            raise ValueError(
+                at_user_line(f"{self.name}: {unknown[0].size} unknowns, but the function returns {y.size} values")
+            )
+        return [y if y.shape == unknown[0].shape else np.reshape(y, unknown[0].shape)]
+
+
+def _compiled(graph: Graph) -> Callable[..., Any]:
+    return Build(graph, "equation").compiled.function
+
+
+def solver_key(solve: Any) -> Any:
+    """Equal for solvers that do the same: the same code, with the same things around it."""
+    if not isinstance(solve, FunctionType):  # methods are equal when they are of the same object
+        return solve
+    named = (solve.__kwdefaults__ or {}).items()
+    held = (*_cells(solve), *(solve.__defaults__ or ()), *[part for item in named for part in item])
+    return (solve.__code__, tuple(map(_around, held)))
+
+
+def _around(x: Any) -> Any:
+    """What stands around a solver, as part of a key: numbers by value, other objects by what they are."""
+    if type(x) in (int, float, bool, str, bytes, type(None)):
+        return type(x), x
+    if type(x) is Tensor:  # the solver will have its value
+        value = np.asarray(x._value)
+        return value.dtype.str, value.shape, value.tobytes()
+    return _Same(x)
+
+
+class _Same:
+    """Equal to what stands for the same object, which lives as long: its number is given to no other one."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, x: Any):
+        self._object = x
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Same and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+    def __repr__(self) -> str:
+        return f"object {id(self._object)}"
+
+
+def _cells(function: Any) -> list[Any]:
+    return [c.cell_contents for c in getattr(function, "__closure__", None) or ()]
+
+
+def settled(solve: Any) -> Any:
+    """The solver as it can be called at any time: it reads its globals for itself, and has plain numbers around it."""
+    if not isinstance(solve, FunctionType):
+        return solve
+    space = getattr(solve.__globals__, "real", solve.__globals__)
+    closure = tuple([CellType(c._value if type(c) is Tensor else c) for c in _cells(solve)]) or None
+    out = FunctionType(solve.__code__, space, solve.__name__, solve.__defaults__, closure)
+    out.__kwdefaults__ = solve.__kwdefaults__
+    return out
+
+
+def _check_closure(solve: Any, rec: Recorder) -> None:
+    """A solver that closes over a recorded value makes the function be recorded anew at each call."""
+    trace: Any = rec.trace
+    if any(type(c) is Tensor and trace.watches(c) for c in _cells(solve)):
+        trace.unsettle("a solver closes over values that are recorded")

@@ -1,0 +1,1 @@
+"""`GradientTape`: recording, gradients and Jacobians of what was recorded."""

@@ -1,0 +1,327 @@
+"""`Segment`: a stretch of a recorded program, differentiated, optimised and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from tapec.api.tape.log_to_graph import Forward, Lifter
+from tapec.api.tape.structure_cache import CACHE
+from tapec.autodiff.reverse import backward, filled, fit, input_cotangents, plain
+from tapec.ir import CT, Builder, Graph, Node, Op, input_node, prune
+from tapec.ir.static_index import Slice, Slot
+from tapec.ir.types import is_differentiable
+from tapec.ops import Symbol
+from tapec.ops.control.select_and_call import CALL
+from tapec.ops.indexing.getitem_and_scatter import GETITEM
+from tapec.ops.layout.copies import COPY
+from tapec.runtime.compile import Build
+from tapec.runtime.gc_pause import resting_collector
+from tapec.trace.dead_values import Value, free
+from tapec.trace.recording_stack import Recorder, current
+from tapec.trace.tensor import Tensor, raw_value, record, wrap
+from tapec.tuples import NamedTuple
+from tapec.values.indexed_slices import IndexedSlices, concatenated
+
+__all__ = ["Derivation", "Rows", "Segment", "Span", "gathers_rows", "run", "segment", "slices_at"]
+
+
+class Span(NamedTuple):
+    """What a segment does: carry cotangents of `targets` through a stretch of the program to `sources`. All are slots.
+
+    `given` tells which targets have a cotangent to start from; the others start from one.
+    """
+
+    stretch: int
+    targets: tuple[int, ...]
+    given: tuple[bool, ...]
+    sources: tuple[int, ...]
+
+
+class Rows(NamedTuple):
+    """A cotangent by rows: outputs of the function, and for each the slot of the indices it belongs to."""
+
+    parts: tuple[tuple[int, int], ...]
+    shape: tuple[int, ...]
+
+
+class Segment:
+    """A compiled stretch.
+
+    `function` takes the values of the slots in `fetch`; `~k` in it is the k-th given cotangent. `gives` has, for each
+    source that a path leads to, the number of an output, or `Rows`; `in_order` tells that these are all outputs, one
+    after the other. `graph` is the same before any pass, and reads `reads`: an outer recording keeps it as one call.
+    `needs` are the slots whose values it reads, `unread` the large values of the log that it does not read. It may
+    write over the values that are `ceded`, which nobody else needs; `lasting` is the same code without that.
+    """
+
+    __slots__ = (
+        "_lasting",
+        "built",
+        "ceded",
+        "code",
+        "fetch",
+        "forward",
+        "function",
+        "gives",
+        "graph",
+        "in_order",
+        "needs",
+        "reads",
+        "span",
+        "unread",
+    )
+
+    def __init__(
+        self,
+        graph: Graph,
+        origins: dict[Node, int],
+        gives: dict[int, int | Rows],
+        span: Span,
+        forward: Forward,
+        ceded: Sequence[Value] = (),
+    ):
+        self.span = span
+        self.gives = gives
+        self.in_order = [*gives.values()] == [*range(len(graph.outputs))]
+        self.graph, self.reads = _with_inputs(graph, origins, forward)
+        self.forward: Graph | None = None
+        self.unread: tuple[Value, ...] = ()
+        self._lasting: Segment | None = None
+        self._build(ceded)
+
+    def _build(self, ceded: Sequence[Value]) -> None:
+        graph, gives = self.graph, self.gives
+        rows = [slot for k in gives.values() if type(k) is Rows for _, slot in k.parts]
+        may_write = {v.slot: v for v in ceded if v.slot not in rows}
+        self.function: Callable[..., tuple[Any, ...]] = _nothing
+        self.fetch: list[int] = []
+        self.code: Any = None
+        self.built: Build | None = None
+        if graph.outputs:
+            written = {node for node, k in zip(graph.inputs, self.reads) if k in may_write}
+            self.built = Build(graph, graph.name, whole=False, ceded=written)
+            self.fetch = [self.reads[k] for k in self.built.used]
+            self.code = self.built.compiled
+            self.function = self.code.function
+        self.ceded = tuple([may_write[k] for k in self.fetch if k in may_write])
+        self.needs = {*self.fetch, *rows}
+
+    @property
+    def lasting(self) -> Segment:
+        """The same stretch, compiled to write over nothing: for a log that goes on, or where somebody holds a value."""
+        if not self.ceded:
+            return self
+        if self._lasting is None:
+            with CACHE.lock, resting_collector():
+                made = copy(self)
+                made._build(())
+                self._lasting = made
+            CACHE.compiled(loaded=made.is_loaded)
+        return self._lasting
+
+    @property
+    def lean(self) -> Graph:
+        """The graph after the passes."""
+        return self.graph if self.built is None else self.built.lean
+
+    @property
+    def is_loaded(self) -> bool:
+        """Does the code come from the cache on disk?"""
+        return self.built is not None and self.built.entry is not None
+
+    @property
+    def source(self) -> str:
+        """The generated source; empty when there is nothing to run."""
+        return self.code.source if self.code is not None else ""
+
+
+def _with_inputs(graph: Graph, origins: dict[Node, int], forward: Forward) -> tuple[Graph, list[int]]:
+    """The graph with the inputs it uses, and where their values come from."""
+    used = {i for n in graph.nodes for i in n.inputs} | set(graph.outputs)
+    reads = {node: k for node, k in origins.items() if node in used}
+    graph = Graph(reads, graph.nodes, graph.outputs, graph.name)
+    computed = [forward.slots[k] if k >= 0 else node for node, k in reads.items()]
+    graph.past = Graph([*forward.leaves, *[n for n, k in reads.items() if k < 0]], forward.nodes, computed, "forward")
+    return graph, list(reads.values())
+
+
+def segment(forward: Forward, span: Span, name: str, rows: bool = True, ceded: Sequence[Value] = ()) -> Segment:
+    """Differentiate and compile a stretch, whose code may write over what is ceded. For `rows` see `Derivation`."""
+    derived = Derivation(forward, span, rows)
+    made = Segment(derived.graph(name), derived.origins, derived.gives, span, forward, ceded)
+    ends = [forward.slots[k] for k in span.targets]
+    nodes = forward.stretches()[span.stretch]
+    made.forward = prune(Graph(forward.leaves, nodes, ends, "forward"))
+    return made
+
+
+def run(
+    segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None, ceded: Sequence[Value] = ()
+) -> dict[int, Any]:
+    """Compute cotangents by slot. Whatever records now, records it as one call. The log no longer has what is ceded."""
+    if log.large:
+        log.check_large(segment.needs)
+    rec = current()
+    values = log.values
+    if seeds is None:
+        given = [*map(values.__getitem__, segment.fetch)]
+    else:
+        given = [values[k] if k >= 0 else seeds[~k]._value for k in segment.fetch]
+    for value in ceded:
+        free(log, value)
+    out = [*map(wrap, segment.function(*given))]
+    if rec is not None and segment.reads:
+        inputs = tuple([_as_recorded(log, k, rec) if k >= 0 else seeds[~k] for k in segment.reads])  # type: ignore[index]
+        record(rec, CALL, inputs, (("graph", segment.graph),), tuple(out))
+    if segment.in_order:
+        return dict(zip(segment.gives, out))
+    return {slot: out[k] if isinstance(k, int) else _indexed(k, out, values) for slot, k in segment.gives.items()}
+
+
+def _as_recorded(log: Any, slot: int, rec: Recorder) -> Any:
+    """What other recordings know a slot by: its object, or what that was before it changed in place."""
+    x, value = log.objects[slot], log.values[slot]
+    if type(x) is np.ndarray:
+        return x if x is value or x.tobytes() == value.tobytes() else value
+    if not isinstance(x, Tensor) or raw_value(x) is value:
+        return x
+    changes = [entry for tape in rec.tapes for entry in tape.log.records if len(entry) == 7 and entry[3] is x]
+    return next((before for *_, before in changes if before._value is value), wrap(value))
+
+
+def _indexed(rows: Rows, out: list[Tensor], values: list[Any]) -> IndexedSlices:
+    """Rows with the indices they belong to, counted from the front."""
+    return concatenated([slices_at(out[k], values[slot], rows.shape) for k, slot in rows.parts])
+
+
+def slices_at(rows: Tensor, places: Any, shape: tuple[int, ...]) -> IndexedSlices:
+    """Rows for the places where a gather read."""
+    index = np.array(places).ravel()
+    if index.dtype.kind != "i":
+        index = index.astype(np.int64)
+    index[index < 0] += shape[0]
+    return IndexedSlices(rows, wrap(index), shape)
+
+
+def _nothing(*_: Any) -> tuple[Any, ...]:
+    return ()
+
+
+class Derivation:
+    """One run of reverse mode over a stretch. Without `rows`, what gathers read gets dense cotangents too."""
+
+    def __init__(self, forward: Forward, span: Span, rows: bool = True):
+        self.span = span
+        self.builder = Builder()
+        self.lift = Lifter(self.builder, forward.slots)
+        self.seeds: dict[Node, int] = {}
+        self.outputs: list[Node] = []
+        self.gives: dict[int, int | Rows] = {}
+        slots = forward.slots
+        sources = {k: slots[k] for k in span.sources if is_differentiable(slots[k].type)}
+        nodes = forward.stretches()[span.stretch]
+        gathers = _gathers(nodes, list(sources.values())) if rows else {}
+        apart = {g for found in gathers.values() for g, _ in found}
+        ends = list(dict.fromkeys([*sources.values(), *apart]))
+        found = backward(
+            self.builder,
+            [n for n in nodes if n not in apart] if apart else nodes,
+            [slots[k] for k in span.targets],
+            [self.seed(slots[k], forward.name_of(k), given) for k, given in zip(span.targets, span.given)],
+            ends,
+            self.lift,
+        )
+        cotangents = dict(zip(ends, found))
+        for k, node in sources.items():
+            self.give(k, node, cotangents[node], [(g, i, cotangents[g]) for g, i in gathers.get(node, ())])
+
+    def seed(self, target: Node, name: str | None, given: bool) -> Symbol:
+        """What the way back starts from."""
+        if not given:
+            return filled(self.builder, plain(target.type), 1.0)
+        node = input_node(f"d_{name or 'y'}", plain(target.type))
+        self.seeds[node] = ~len(self.seeds)
+        return Symbol(node, self.builder)
+
+    def give(self, slot: int, source: Node, ct: Any, gathered: list[tuple[Node, Node, Any]]) -> None:
+        """Make the cotangent of a source an output: by rows when only gathers read it."""
+        gathered = [(g, index, c) for g, index, c in gathered if c is not None]
+        if ct is None and gathered and all(index in self.lift.slots for _, index, _ in gathered):
+            parts = [(self.output(_rows(c, index, source)), self.lift.slots[index]) for _, index, c in gathered]
+            self.gives[slot] = Rows(tuple(parts), source.type.shape)
+            return
+        self.builder.role = CT
+        for gather, _, c in gathered:
+            xs = [Symbol(self.lift(i), self.builder) for i in gather.inputs]
+            part = fit(self.builder, input_cotangents(gather, c, None, xs)[0], source.type)
+            ct = part if ct is None else ct + part
+        self.builder.role = None
+        if ct is not None:
+            self.gives[slot] = self.output(ct)
+
+    def output(self, ct: Any) -> int:
+        self.outputs.append(ct.node)
+        return len(self.outputs) - 1
+
+    @property
+    def origins(self) -> dict[Node, int]:
+        """Where the values of inputs come from."""
+        return {**self.lift.inputs, **self.seeds}
+
+    def graph(self, name: str) -> Graph:
+        return prune(Graph((), self.builder.nodes, self.outputs, name))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# gathers
+# ---------------------------------------------------------------------------------------------------------------
+def _gathers(nodes: Sequence[Node], sources: list[Node]) -> dict[Node, list[tuple[Node, Node]]]:
+    """For each source that rows are gathered from: the gathers, and their indices.
+
+    A source that hangs on another one is left out: its own cotangent has to flow on, in full.
+    """
+    found: dict[Node, list[tuple[Node, Node]]] = {}
+    wanted = set(sources)
+    for node in nodes:
+        index = _gathered(node) if node.inputs else None
+        if index is not None:
+            source = node.inputs[0]
+            while source.op is COPY and source not in wanted:  # a Variable's value, as `read_value` gives it
+                source = source.inputs[0]
+            if source in wanted:
+                found.setdefault(source, []).append((node, index))
+    if found and any(s.inputs for s in found):
+        reached: set[Node] = set()
+        for node in nodes:
+            if any(i in wanted or i in reached for i in node.inputs):
+                reached.add(node)
+        found = {s: g for s, g in found.items() if s not in reached}
+    return found
+
+
+_WHOLE = Slice(None, None, None)
+
+
+def _gathered(node: Node) -> Node | None:
+    """The indices, if a node gathers rows along axis 0."""
+    if not gathers_rows(node.op, node.params):
+        return None
+    rows = node.inputs[1]
+    return rows if rows.type.ndim and rows.type.dtype.kind in "iu" else None
+
+
+def gathers_rows(op: Op, params: Any) -> bool:
+    """Is it `x[i]`, `x[i, :]` or `np.take(x, i, axis=0)`, whatever i is?"""
+    if op is not GETITEM:
+        return False
+    index = dict(params)["index"]
+    return bool(index) and type(index[0]) is Slot and all([p == _WHOLE or p is Ellipsis for p in index[1:]])
+
+
+def _rows(ct: Any, index: Node, source: Node) -> Any:
+    """A gather's cotangent, one row for each index."""
+    return np.reshape(ct, (index.type.size, *source.type.shape[1:]))

@@ -1,0 +1,211 @@
+"""From a tape's log, through its structure, to compiled code, and through that to gradients."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from tapec.api.tape.gradient_program import Segment, Span, run, segment
+from tapec.api.tape.log_to_graph import Forward
+from tapec.api.tape.python_gradient_cuts import cuts_known, run_in_stretches
+from tapec.api.tape.structure_cache import Structure, structure_of
+from tapec.op_by_op.first_sight import place_of
+from tapec.trace.dead_values import can_be_ceded, free_unheld, large_values
+from tapec.trace.recording_stack import current
+from tapec.trace.tensor import Tensor, wrap
+
+__all__ = ["Request", "answer", "by_source", "done", "fitting", "name_of", "tape_gradient", "whole"]
+
+_SCANNING = Lock()
+_NO_SLOT = (None,)
+_NOT_READ: tuple[Any, list[Tensor]] = (None, [])
+
+
+class Request:
+    """What is asked of a recording: the slots of targets and sources, and the structure they make with it.
+
+    A target that was not recorded has a gradient with respect to itself alone: `apart` has, with the gradient to start
+    from, those that are a source too. `segments` are those that ran. If it `is_last`, nobody asks the recording for
+    more. When it is done it holds no values any more.
+    """
+
+    __slots__ = ("apart", "get", "is_last", "log", "read", "seeds", "segments", "sources", "structure", "targets")
+
+    def __init__(self, tape: Any, targets: list[Any], seeds: list[Tensor] | None, sources: list[Any]):
+        log = self.log = tape.log
+        self.is_last = is_last(tape)
+        if log.behind:
+            with _SCANNING:
+                log.scan()
+        self.get = log.index.get
+        self.read: dict[int, tuple[Any, Any]] = {}  # Variables, by identity
+        self.seeds = seeds
+        self.apart: Any = ()
+        self.segments: list[Any] = []
+        self.targets, self.sources = self.slots(tape, targets, sources)
+        if None in self.targets:
+            self._set_apart(targets, sources)
+        self.structure: Structure = structure_of(log, (self.targets, self.sources, seeds is None))
+
+    def slots(self, tape: Any, targets: list[Any], sources: list[Any]) -> tuple[Any, Any]:
+        """The slot of each target, and those of each source; None for what was not recorded, or was not watched."""
+        get, mark, find = self.get, tape.token.mark, self._find  # the mark has what this tape alone watches
+        return (
+            tuple([get(id(t)) if type(t) is Tensor and t._mark is mark else find(t, tape)[1] for t in targets]),
+            tuple([(get(id(s)),) if type(s) is Tensor and s._mark is mark else find(s, tape)[0] for s in sources]),
+        )
+
+    def _find(self, x: Any, tape: Any) -> tuple[Any, Any]:
+        """Those of a source, and that of a target. An operand that nobody watches has one too, and no gradient."""
+        if type(x) is Tensor:
+            mark, token = x._mark, tape.token  # the mark may have been renewed when the tape was over
+            slot = self.get(id(x)) if mark is not None and (token in mark.tokens or not token.alive) else None
+            return (slot,), slot
+        found = self.read.get(id(x))
+        if found is None:
+            _, tensors = tape.variables.get(id(x), _NOT_READ)
+            if len(tensors) == 1:
+                slot = self.get(id(tensors[0]))
+                found = (slot,), slot if tensors[0] is x._tensor else None
+            else:
+                slots = {id(t): self.get(id(t)) for t in tensors}
+                group = tuple([k for k in slots.values() if k is not None]) or _NO_SLOT
+                found = group, slots.get(id(x._tensor))
+            self.read[id(x)] = found
+        return found
+
+    def _set_apart(self, targets: list[Any], sources: list[Any]) -> None:
+        """Leave the unrecorded targets to `apart`."""
+        slots, seeds = self.targets, self.seeds
+        given = [None] * len(slots) if seeds is None else seeds
+        self.targets = tuple([slot for slot in slots if slot is not None])
+        if seeds is not None:
+            self.seeds = [seed for slot, seed in zip(slots, seeds) if slot is not None]
+        self.apart = [
+            (k, wrap(np.ones(t.shape, t.dtype)) if seed is None else seed)
+            for slot, t, seed in zip(slots, targets, given)
+            for k, s in enumerate(sources)
+            if slot is None and s is t and t.dtype.kind in "fc"
+        ]
+
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        """The slots of all sources, each once."""
+        return tuple(dict.fromkeys([k for group in self.sources for k in group if k is not None]))
+
+    def is_about(self, tape: Any, targets: list[Any], sources: list[Any]) -> bool:
+        """Would the same be asked with these?"""
+        slots, groups = self.slots(tape, targets, sources)
+        return tuple([k for k in slots if k is not None]) == self.targets and groups == self.sources
+
+
+def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any]) -> list[Any]:
+    """For each source its gradient: a tensor, IndexedSlices, or None where no path leads."""
+    request = Request(tape, targets, seeds, sources)
+    found = _at_first_sight(request)
+    if found is None:
+        found = run_in_stretches(tape, request) if cuts_known(request) else _by_code(tape, request)
+    grads = by_source(request, found)
+    for k, ct in request.apart:
+        grads[k] = ct if grads[k] is None else grads[k] + ct
+    return done(tape, request, grads)
+
+
+def _at_first_sight(request: Request) -> dict[int, Any] | None:
+    """What is not compiled before it comes again."""
+    structure = request.structure
+    if not structure.restless or structure.times > 1 or current() is not None or cuts_known(request):
+        return None
+    from tapec.op_by_op.eager_gradient import run_one_by_one  # most programs are compiled at once
+
+    found = run_one_by_one(request.log, request.targets, request.wanted, request.seeds)
+    place_of(request.log).in_vain += found.too_new
+    request.segments.extend(found.segments)
+    return found.gradients
+
+
+def _by_code(tape: Any, request: Request) -> dict[int, Any]:
+    code = whole(request)
+    ran, found = answer(tape, code, request.log, request.seeds)
+    request.segments.append(ran)
+    if request.log.known is not None and request.seeds is None:
+        from tapec.api.tape.repeated_gradient import pave  # most programs end before they come here
+
+        pave(request, code)
+    return found
+
+
+def done(tape: Any, request: Request, grads: list[Any]) -> list[Any]:
+    """The tape remembers what ran, but no values."""
+    request.log = request.seeds = None
+    request.apart = ()
+    tape.shown = request
+    return grads
+
+
+def whole(request: Request) -> Segment:
+    """The compiled gradient of a program without cuts."""
+    return request.structure.find(request.log, None, lambda forward: _whole(forward, request))
+
+
+def _whole(forward: Forward, request: Request) -> Segment:
+    given = (request.seeds is not None,) * len(request.targets)
+    large = large_values(request.log)
+    ceded = [value for value in large if can_be_ceded(request.log, value)] if request.is_last else ()
+    made = segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request), ceded=ceded)
+    made.unread = tuple([value for value in large if value.slot not in made.needs])
+    return made
+
+
+def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> tuple[Segment, dict[int, Any]]:
+    """Run the code of a gradient; gives what ran, and what it found.
+
+    Where nobody can ask for more, the large values that the code does not read are freed before it runs, and it may
+    write over those that it reads.
+    """
+    last = is_last(tape)
+    code = fitting(code, log, last)
+    if not last:
+        return code, run(code, log, seeds)
+    try:
+        free_unheld(log, code.unread)
+        return code, run(code, log, seeds, code.ceded)
+    except BaseException:
+        log.gone = True  # it goes on
+        raise
+
+
+def is_last(tape: Any) -> bool:
+    """Will nobody ask this recording for more, neither the user nor what records now?"""
+    return not tape._persistent and current() is None
+
+
+def fitting(code: Segment, log: Any, last: bool) -> Segment:
+    """The code itself if it may write over its ceded values, or else code that writes over nothing."""
+    if not code.ceded or (last and all([can_be_ceded(log, v) for v in code.ceded])):
+        return code
+    return code.lasting
+
+
+def name_of(forward: Forward, request: Request) -> str:
+    """`loss_grad`, after the user's name for the target."""
+    name = forward.name_of(request.targets[0]) if len(request.targets) == 1 else None
+    return f"{name}_grad" if name else "gradient"
+
+
+def by_source(request: Request, found: dict[int, Any]) -> list[Any]:
+    """From what was found by slot, that of each source."""
+    get = found.get
+    return [get(group[0]) if len(group) == 1 else _added(found, group) for group in request.sources]
+
+
+def _added(found: dict[int, Any], group: tuple[int, ...]) -> Any:
+    """The gradient of a source that was read at several values."""
+    total = None
+    for k in group:
+        part = found.get(k)
+        if part is not None:
+            total = part if total is None else total + part
+    return total

@@ -1,0 +1,374 @@
+"""`GradientTape`, with the semantics of TensorFlow r2.0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+from tapec.api.tape.gradient_request import tape_gradient
+from tapec.api.tape.tape_arguments import (
+    UnconnectedGradients,
+    flat_sources,
+    flat_targets,
+    one_tensor,
+    seeds_for,
+    wants_zero,
+    watched_leaves,
+    zeros_of,
+)
+from tapec.errors import TapeError, TapeValueError, at_user_line
+from tapec.ops.core.define import fold_objects
+from tapec.trace.escape.fix_hints import surface
+from tapec.trace.log import Log
+from tapec.trace.recording_stack import CURRENT, Mark, Recorder, Token, pop, push
+from tapec.trace.tensor import Tensor
+from tapec.values.indexed_slices import IndexedSlices
+from tapec.values.variable import Variable
+
+__all__ = ["GradientTape", "UnconnectedGradients"]
+
+_NOTHING = Log()  # of a tape that is used up
+_MARKING = Lock()  # a tensor may be watched by tapes of several threads
+
+_USED_UP = (
+    "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). "
+    "Mend: tapec.GradientTape(persistent=True), or ask for all gradients in one call"
+)
+
+
+class GradientTape:
+    """Records operations for differentiation.
+
+    Trainable Variables are watched when they are read, unless `watch_accessed_variables=False`; tensors when `watch`
+    says so. A tape gives one gradient, a `persistent` one as many as are asked for.
+
+    >>> import tapec
+    >>> x = tapec.constant(3.0)
+    >>> with tapec.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = x * x
+    >>> tape.gradient(y, x)
+    tapec.Tensor(6.0, shape=(), dtype=float64)
+    """
+
+    is_trace = False
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True):
+        self.token = Token()
+        self.log = Log()
+        self._persistent = persistent
+        self._auto = watch_accessed_variables
+        self._entered = False  # holds a recording, which may go on
+        self._recording = False
+        self._used = False
+        self._busy = False  # runs a user's gradient function
+        self.variables: dict[int, tuple[Variable, list[Tensor]]] = {}
+        self.shown: Any = None  # what its last gradient ran
+
+    # -- life -------------------------------------------------------------------------------------------------------
+    def __enter__(self) -> GradientTape:
+        if self._recording:
+            raise TapeValueError(
+                at_user_line(
+                    "Tape is still recording. This can happen if you try to re-enter an already-active tape. "
+                    "Mend: leave its block first, or make another tape"
+                )
+            )
+        self._start()
+        return self
+
+    def __exit__(self, kind: Any = None, error: BaseException | None = None, traceback: Any = None) -> None:
+        if self._recording:
+            self._recording = False
+            pop(self)
+        if error is not None:
+            surface(error)
+
+    def _start(self) -> None:
+        """Go on recording; a tape that was used up begins anew."""
+        if self._used:
+            self._forget()
+        self._recording = self._entered = True
+        push(self)
+
+    def _stop(self) -> None:
+        if not self._recording:
+            raise TapeValueError(at_user_line("Tape is not recording. Mend: do this inside its `with` block"))
+        self._here()
+        self._recording = False
+        pop(self)
+
+    def _here(self) -> None:
+        """A tape that records can be asked only where it records."""
+        rec = CURRENT.get()
+        if rec is None or self not in rec.tapes:
+            raise TapeError(
+                at_user_line("this tape is recording in another thread or task. Mend: ask it there, or after its block")
+            )
+
+    def _forget(self) -> None:
+        """Begin anew."""
+        self.token.end()
+        self.token = Token()
+        self.log = Log()
+        self.variables = {}
+        self._used = False
+
+    def _use_up(self) -> None:
+        """Let go of the recording. Which Variables were watched is still known."""
+        self._used = True
+        self.token.end()
+        self.log = _NOTHING
+        for _, tensors in self.variables.values():
+            tensors.clear()
+
+    def __del__(self) -> None:
+        token = getattr(self, "token", None)
+        if token is not None:
+            token.end()
+
+    def reset(self) -> None:
+        """Forget all that was recorded, and go on recording."""
+        self._stop()
+        self._forget()
+        self._start()
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Record nothing inside this block.
+
+        >>> import tapec
+        >>> x = tapec.Variable(3.0)
+        >>> with tapec.GradientTape(persistent=True) as tape:
+        ...     y = x * x
+        ...     with tape.stop_recording():
+        ...         slope = tape.gradient(y, x)
+        """
+        if not self._entered or self._used:
+            raise TapeError(
+                at_user_line("Trying to stop recording a tape which is not recording. Mend: enter it first")
+            )
+        self._stop()
+        try:
+            yield
+        finally:
+            self._start()
+
+    # -- watching ---------------------------------------------------------------------------------------------------
+    def watch(self, tensor: Any) -> None:
+        """Make sure that tensors, Variables, or nested structures of them are recorded."""
+        if type(tensor) is Tensor and not self._used:
+            self._mark(tensor)
+            return
+        leaves = watched_leaves(tensor)
+        if self._used:
+            raise TapeError(at_user_line(f"{_USED_UP}; entering it again begins a new recording"))
+        for leaf in leaves:
+            if isinstance(leaf, Variable):
+                self._watch_variable(leaf, leaf._tensor)
+            else:
+                self._mark(leaf)
+
+    def _mark(self, t: Tensor) -> None:
+        token = self.token
+        with _MARKING:
+            mark = t._mark
+            if mark is None:
+                t._mark = token.mark
+            elif token not in mark.tokens:
+                alive = [k for k in mark.tokens if k.alive]
+                if alive:
+                    tokens = frozenset((*alive, token))
+                    rec = CURRENT.get()
+                    t._mark = rec.mark if rec is not None and rec.tokens == tokens else Mark(tokens)
+                else:
+                    t._mark = token.mark
+
+    def accessed(self, variable: Variable, tensor: Tensor) -> None:
+        """A Variable was read, with this value, while this tape records."""
+        if (self._auto and variable._trainable) or id(variable) in self.variables:
+            self._watch_variable(variable, tensor)
+
+    def _watch_variable(self, variable: Variable, tensor: Tensor) -> None:
+        known = self.variables.get(id(variable))
+        if known is None:
+            self.variables[id(variable)] = (variable, [tensor])
+        elif all([t is not tensor for t in known[1]]):
+            known[1].append(tensor)
+        self._mark(tensor)
+
+    def watched_variables(self) -> tuple[Variable, ...]:
+        """The Variables watched, in the order in which they were made."""
+        return tuple(sorted((v for v, _ in self.variables.values()), key=lambda v: v._serial))
+
+    # -- gradients --------------------------------------------------------------------------------------------------
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The gradient of the target(s) with respect to each of the sources, in the sources' structure.
+
+        `output_gradients` has, for each target, the gradient to start from instead of ones. Where no path leads, the
+        gradient is None, or zeros when `unconnected_gradients` is "zero".
+        """
+        zero = unconnected_gradients is not UnconnectedGradients.NONE and wants_zero(unconnected_gradients)
+        if not (zero or output_gradients is not None or self._recording or self._busy) and self.log.known is not None:
+            for road in self.log.known.roads:
+                found = road.follow(self, target, sources)
+                if found is not None:
+                    return found
+        self._ready()
+        targets = [target] if type(target) is Tensor else flat_targets(target, self._fold)
+        flat, rebuild = ([sources], None) if type(sources) is Tensor else flat_sources(sources)
+        seeds = None if output_gradients is None else seeds_for(targets, output_gradients)
+        found = self._run(tape_gradient, targets, seeds, flat)
+        if zero:
+            found = [zeros_of(s) if g is None else g for g, s in zip(found, flat)]
+        return found[0] if rebuild is None else rebuild(found)
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivative of each element of the target by each element of the sources: shape target + source.
+
+        It is computed for all elements at once, for `parallel_iterations` of them at a time, or, without
+        `experimental_use_pfor`, one by one.
+
+        >>> import tapec
+        >>> x = tapec.constant([1.0, 2.0])
+        >>> with tapec.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.jacobian(y, x).numpy()
+        array([[2., 0.],
+               [0., 4.]])
+        """
+        from tapec.api.tape import tape_jacobian
+
+        zero = wants_zero(unconnected_gradients)
+        self._ready()
+        self._check_loop(experimental_use_pfor)
+        target = one_tensor(target, "target", self._fold)
+        flat, rebuild = flat_sources(sources)
+        chunk = tape_jacobian.chunk(parallel_iterations, experimental_use_pfor)
+        found = self._run(tape_jacobian.jacobian, target, flat, chunk)
+        if zero:
+            found = [tape_jacobian.zeros(target, s) if g is None else g for g, s in zip(found, flat)]
+        return found[0] if rebuild is None else rebuild(found)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """One Jacobian for each example, where `target[i]` depends on `source[i]` alone: shape (b, target, source).
+
+        >>> import tapec
+        >>> x = tapec.constant([[1.0, 2.0], [3.0, 4.0]])
+        >>> with tapec.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.batch_jacobian(y, x).numpy()
+        array([[[2., 0.],
+                [0., 4.]],
+        <BLANKLINE>
+               [[6., 0.],
+                [0., 8.]]])
+        """
+        from tapec.api.tape import tape_jacobian
+
+        wants_zero(unconnected_gradients)
+        self._ready()
+        self._check_loop(experimental_use_pfor)
+        target, source = one_tensor(target, "target", self._fold), one_tensor(source, "source", self._fold)
+        tape_jacobian.check_batch(target, source)
+        chunk = tape_jacobian.chunk(parallel_iterations, experimental_use_pfor)
+        return self._run(tape_jacobian.batch_jacobian, target, source, chunk)
+
+    def _fold(self, parts: Any) -> Any:
+        """An array of tensors, as `np.array([a, b])` gives it, or a sparse gradient, as one tensor.
+
+        It is recorded, even if the block is over by now.
+        """
+        rec = CURRENT.get()
+        tapes = rec.tapes if rec is not None else ()
+        before = CURRENT.set(Recorder(tapes if self in tapes or self._used else (*tapes, self)))
+        try:
+            return parts._spread() if isinstance(parts, IndexedSlices) else fold_objects(parts)
+        finally:
+            CURRENT.reset(before)
+
+    # -- seeing it --------------------------------------------------------------------------------------------------
+    def source(self, target: Any, sources: Any) -> str:
+        """The Python source that `gradient(target, sources)` runs. It does not use the tape up."""
+        from tapec.api.tape import tape_inspection
+
+        return tape_inspection.source(self._inspected(target, sources))
+
+    def ir(self, target: Any, sources: Any, stage: str = "optimized") -> Any:
+        """The graph behind `gradient(target, sources)`: "forward", "gradient" or "optimized"."""
+        from tapec.api.tape import tape_inspection
+
+        return tape_inspection.graph(self._inspected(target, sources), stage)
+
+    def _inspected(self, target: Any, sources: Any) -> Any:
+        from tapec.api.tape import tape_inspection
+
+        targets, flat = flat_targets(target, self._fold), flat_sources(sources)[0]
+        if not self._used:
+            self._ready()
+            return tape_inspection.segments_of(self, targets, flat)
+        return tape_inspection.last_segments(self, targets, flat)
+
+    # -- when it may be asked -----------------------------------------------------------------------------------------
+    def _ready(self) -> None:
+        """Is there a recording, and may it be asked now?"""
+        if self._busy:
+            raise TapeError(
+                at_user_line(
+                    "this tape is asked from inside a gradient function that it runs. "
+                    "Mend: compute with tensors there, or use a tape of its own"
+                )
+            )
+        if self._used or not self._entered:
+            raise TapeError(at_user_line(_USED_UP if self._used else f"{_USED_UP}; this one was never entered"))
+
+    def _check_loop(self, vectorized: bool) -> None:
+        if not vectorized and not self._persistent:
+            raise TapeError(
+                at_user_line(
+                    "GradientTape must be created with persistent=True to compute the jacobian with eager execution "
+                    "enabled and with experimental_use_pfor set to False"
+                )
+            )
+
+    def _run(self, compute: Callable[..., Any], *what: Any) -> Any:
+        """Compute gradients; what fails leaves the tape as it was, what succeeds uses it up."""
+        recording = self._recording
+        if recording:
+            if self._persistent:
+                self._here()
+            else:
+                self._stop()
+        try:
+            found = compute(self, *what)
+        except BaseException:  # an interrupt, too, leaves the tape as it was
+            if recording and not self._recording:
+                self._start()
+            raise
+        if not self._persistent:
+            self._use_up()
+        return found

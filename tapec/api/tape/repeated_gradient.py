@@ -1,0 +1,132 @@
+"""The way of a gradient that is asked for again and again.
+
+Recordings that are recognised differ in values alone. Who asks the same of them as before needs no slots looked up and
+no structure: it is enough that the target and each source are the objects that they should be.
+"""
+
+from __future__ import annotations
+
+from operator import is_, itemgetter
+from typing import Any
+
+from tapec.api.tape.gradient_program import Rows, Segment
+from tapec.api.tape.gradient_request import answer
+from tapec.api.tape.structure_cache import CACHE
+from tapec.config import code_settings, in_force
+from tapec.trace.tensor import Tensor
+from tapec.tuples import NamedTuple
+from tapec.values.variable import Variable
+
+__all__ = ["Road", "pave"]
+
+MOST = 4  # for one recording
+
+
+def pave(request: Any, code: Segment) -> None:
+    """Let the like of a request without seeds, which this code has answered, go there at once where the recording is
+    recognised."""
+    known, structure = request.log.known, request.structure
+    if any([road.code is code for road in known.roads]) or not _is_plain(request, code):
+        return
+    roads = [road for road in known.roads if road.structure is not structure]
+    new = Road(request, code)
+    if len(roads) < MOST and new.is_right:
+        structure.known = known
+        known.roads = [*roads, new]
+
+
+def _is_plain(request: Any, code: Segment) -> bool:
+    """One target, sources that were each read at one value, a path to one of them at least, and nothing to be done but
+    to run the code."""
+    return (
+        len(request.targets) == 1
+        and not (request.apart or Rows in map(type, code.gives.values()))
+        and bool(code.gives)
+        and all([len(group) == 1 and group != (None,) for group in request.sources])
+    )
+
+
+class Road:
+    """From a tape to the code that gives a target's gradient: `goal` is the slot of the target, `ends` gets its object
+    and those of the sources, `slots`. The code is for these `literals` and `settings`."""
+
+    __slots__ = (
+        "code",
+        "ends",
+        "goal",
+        "literals",
+        "moving",
+        "settings",
+        "slots",
+        "structure",
+    )
+
+    def __init__(self, request: Any, code: Segment):
+        self.code = code
+        self.structure = request.structure
+        [self.goal] = request.targets
+        self.slots = [k for [k] in request.sources]
+        self.ends = itemgetter(self.goal, *self.slots)
+        self.settings = code_settings(in_force())
+        self.moving = moving = self.structure.variants.moving
+        self.literals = tuple([p for p in request.log.scalars if p[0] not in moving])
+
+    @property
+    def is_right(self) -> bool:
+        """Is the code for these numbers? In another thread one may just have been seen to change."""
+        return self.structure.variants.made.get((None, self.literals)) is self.code
+
+    def follow(self, tape: Any, target: Any, sources: Any) -> Any:
+        """The gradients, in the structure of the sources; None where the way leads elsewhere."""
+        log = tape.log
+        if target is not log.objects[self.goal] or log.behind:
+            return None
+        kind = type(sources)
+        given = sources if kind is list or kind is tuple else (sources,)
+        token = tape.token
+        mark = token.mark  # what this tape alone watches has it
+        objects = [target]
+        for x in given:
+            if type(x) is Variable:
+                read = tape.variables.get(id(x))
+                if read is None or len(read[1]) != 1:
+                    return None
+                objects.append(read[1][0])
+            elif type(x) is Tensor and (x._mark is mark or _is_watched(x, token)):
+                objects.append(x)
+            else:
+                return None
+        numbers = [p for p in log.scalars if p[0] not in self.moving] if self.moving else log.scalars
+        if (
+            len(given) != len(self.slots)
+            or not all(map(is_, self.ends(log.objects), objects))
+            or not (target._mark is mark or _is_watched(target, token))
+            or (*numbers,) != self.literals
+            or code_settings(in_force()) != self.settings
+        ):
+            return None
+        ran, found = answer(tape, self.code, log)
+        grads = [*map(found.get, self.slots)]
+        CACHE.hits += 1
+        self.structure.used = True
+        tape.shown = Shown([ran], id(target), (*map(id, given),))
+        if not tape._persistent:
+            tape._use_up()
+        return grads if kind is list else tuple(grads) if kind is tuple else grads[0]
+
+
+def _is_watched(x: Tensor, token: Any) -> bool:
+    """By this tape among others?"""
+    return x._mark is not None and token in x._mark.tokens
+
+
+class Shown(NamedTuple):
+    """What a tape remembers of a gradient: what ran, and what it was asked for, by identity."""
+
+    segments: list[Any]
+    target: int
+    sources: tuple[int, ...]
+
+    def is_about(self, tape: Any, targets: list[Any], sources: list[Any]) -> bool:
+        """Would the same be asked with these?"""
+        return [self.target] == [*map(id, targets)] and self.sources == tuple(map(id, sources))

@@ -1,0 +1,104 @@
+"""The structures that tapes have recorded, and what was compiled for each.
+
+A structure is the recording with its values left out. Python numbers are left out too: they are written into the code
+as literals until one is seen to change, and from then on that one is an input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+from tapec.api.tape.log_to_graph import Forward
+from tapec.config import code_settings, in_force
+from tapec.op_by_op.first_sight import forget_places, place_of
+from tapec.runtime.gc_pause import resting_collector
+from tapec.runtime.memory_cache import Cache, CacheInfo
+from tapec.trace.structure.literals import Variants
+from tapec.trace.structure.recognised import Known, forget_known, learn
+
+__all__ = ["CACHE", "PIECES", "Structure", "cache_clear", "cache_info", "structure_of"]
+
+CACHE = Cache()
+PIECES: dict[Any, Any] = {}  # the way back through single operations (`api.one_by_one`)
+OFTEN = 100  # times that a structure is asked for until recordings of it are recognised: that pays about then
+
+
+def cache_info() -> CacheInfo:
+    """How often a tape's structure was known, how often not, what was compiled, and how much is kept.
+
+    >>> import tapec
+    >>> tapec.cache_info()
+    CacheInfo(hits=..., misses=..., compilations=..., size=..., maxsize=1024)
+    """
+    return CACHE.info()
+
+
+def cache_clear() -> None:
+    """Forget all compiled gradients of tapes."""
+    CACHE.clear()
+    PIECES.clear()
+    forget_places()
+    forget_known()
+
+
+class Structure:
+    """All compiled code of one recorded structure; `cuts` are the places where Python code has to run, found when first
+    asked for. `times` counts scanned recordings, `known` has short ways here from those that are recognised. One that
+    is `restless` was made where structures are others each time, and is not worth compiling until it comes again.
+    """
+
+    __slots__ = ("__weakref__", "cuts", "known", "restless", "times", "used", "variants")
+
+    def __init__(self, scalars: list[tuple[int, Any]], restless: bool = False):
+        self.cuts: Any = None
+        self.known: Known | None = None
+        self.restless = restless
+        self.times = 0
+        self.used = False
+        self.variants = Variants(scalars)
+
+    def dropped(self) -> None:
+        """No way may lead here any more."""
+        if self.known is not None:
+            self.known.roads = [road for road in self.known.roads if road.structure is not self]
+
+    def find(self, log: Any, what: Any, make: Callable[[Forward], Any]) -> Any:
+        """The code for what is asked, with the numbers of this recording in it."""
+        variants = self.variants
+        found = variants.made.get((what, variants.literals(log)))
+        if found is None:
+            with CACHE.lock, resting_collector():
+                found = variants.find(log, lambda: self._made(log, make), what)
+        else:
+            CACHE.hits += 1
+        self.used = True
+        return found
+
+    def _made(self, log: Any, make: Callable[[Forward], Any]) -> Any:
+        found = make(Forward(log, dict(self.variants.literals(log))))
+        CACHE.compiled(loaded=found.is_loaded)
+        return found
+
+
+def structure_of(log: Any, request: tuple[Any, ...]) -> Structure:
+    """The structure of what is recorded and what is asked of it."""
+    known = log.known
+    key = (tuple(log.key) if known is None else known.key, request, code_settings(in_force()))
+    found = CACHE.get(key) or CACHE.make(key, lambda: _newcomer(log))
+    if known is None:
+        found.times += 1
+        if found.times == OFTEN:
+            learn(log)
+    return found
+
+
+def _newcomer(log: Any) -> Structure:
+    """A structure that was not known."""
+    if not log.records:
+        return Structure(log.scalars)
+    place = place_of(log)
+    found = Structure(log.scalars, place.is_restless)
+    place.before.append(ref(found))
+    return found

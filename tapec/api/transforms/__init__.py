@@ -1,0 +1,1 @@
+"""The transforms: grad, jacobian, vmap, jvp, vjp and their kin."""

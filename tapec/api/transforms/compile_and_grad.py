@@ -1,0 +1,242 @@
+"""The first decorators: compile, grad, value_and_grad."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapec.api.compiled.function import CompiledFunction, Template, Transform, result_template
+from tapec.api.compiled.method_decorators import decorator
+from tapec.api.compiled.signature import Arguments, Binder
+from tapec.api.compiled.stub_table import MISS, Out
+from tapec.api.compiled.typed_wrappers import gives_the_same, gives_the_same_and_more, takes_the_same
+from tapec.autodiff.mode_choice import goes_forwards, gradient_graph
+from tapec.errors import at_user_line
+from tapec.ir import Graph, Op, type_of
+from tapec.ir.types import is_differentiable
+from tapec.ops.control.select_and_call import CALL
+from tapec.pytree import LEAF, Branch, unflatten
+from tapec.trace.capture.paths_and_guards import is_foreign_array
+from tapec.trace.function.trace_function import Recorded
+
+__all__ = ["Wrt", "compile", "grad", "value_and_grad", "wrt_plan"]
+
+
+class Wrt:
+    """With respect to what: the keys of the arguments, and whether the caller gets a tuple of gradients."""
+
+    __slots__ = ("keys", "leaves", "many")
+
+    def __init__(self, keys: list[Any], leaves: list[list[int | None]], many: bool):
+        self.keys = keys
+        self.leaves = leaves  # for each argument, for each of its leaves: its input, None when it has no gradient
+        self.many = many
+
+    @property
+    def inputs(self) -> list[int]:
+        """All inputs to differentiate by, in the order of the gradients."""
+        return [i for group in self.leaves for i in group if i is not None]
+
+
+def wrt_plan(what: str, argnums: Any, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
+    """Find the leaves to differentiate by; TypeError where an argument has none."""
+    many = isinstance(argnums, (tuple, list))
+    keys = [binder.resolve(a, len(args), kwargs) for a in (argnums if many else (argnums,))]
+    groups: list[list[int | None]] = []
+    for key in keys:
+        group: list[int | None] = []
+        for leaf in info.spans[key]:
+            position = info.position[leaf]
+            group.append(position if position is not None and is_differentiable(info.types[position]) else None)
+        if group and not any(g is not None for g in group):
+            name = binder.name_of(key) if isinstance(key, int) else key
+            if binder.is_static(key):
+                mend = "leave it out of static_argnums and static_argnames, or choose another argument with argnums"
+                text = f"{what}: argument {name!r} is static, and has no gradient. Mend: {mend}."
+                raise TypeError(at_user_line(text))
+            raise TypeError(at_user_line(_no_leaf(what, name, info, key)))
+        groups.append(group)
+    return Wrt(keys, groups, many)
+
+
+def _no_leaf(what: str, name: str, info: Arguments, key: Any) -> str:
+    kinds = [info.types[p] for leaf in info.spans[key] if (p := info.position[leaf]) is not None]
+    one = len(info.spans[key]) == 1 and kinds
+    shown = f"is {kinds[0]}, which has" if one else "holds no real or complex number, and has"
+    foreign = [type(x).__name__ for k in info.spans[key] if is_foreign_array(x := info.leaves[k])]
+    if foreign:
+        return f"{what}: argument {name!r} is a {foreign[0]}, no array of NumPy. Mend: np.asarray({name})."
+    integer = any(k.dtype.kind in "iu" for k in kinds)
+    mend = f"pass a float ({name}=2.0, {name}.astype(float))" if integer else "choose another argument with argnums"
+    return f"{what}: argument {name!r} {shown} no gradient. Mend: {mend}."
+
+
+class Grad(Transform):
+    """The gradient of a loss, with or without its value."""
+
+    def __init__(self, argnums: Any, has_aux: bool, value: bool, holomorphic: bool = False):
+        self.argnums = argnums
+        self.holomorphic = holomorphic
+        self.has_aux = has_aux
+        self.value = value
+        self.name = "value_and_grad" if value else "grad"
+
+    def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
+        plan = wrt_plan(self.name, self.argnums, binder, info, args, kwargs)
+        if self.holomorphic:
+            check_complex(self.name, info, plan)
+        return plan
+
+    def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
+        check_loss(self.name, info, self.has_aux, forward, "c" if self.holomorphic else "f")
+        joint = gradient_graph(forward, plan.inputs, self.holomorphic)
+        results = len(forward.outputs)
+        if self.value:
+            tree, leaves = result_template(info, 0)
+            gradient = gradient_template(info, plan, results)
+            return joint, (Branch(tuple, None, (tree, gradient[0])), [*leaves, *gradient[1]])
+        gradient = gradient_template(info, plan, results - 1)
+        if self.has_aux:
+            tree, leaves = result_template(info, -1)
+            gradient = (Branch(tuple, None, (gradient[0], tree.children[1])), [*gradient[1], *leaves[1:]])
+        return Graph(joint.inputs, joint.nodes, joint.outputs[1:], joint.name), gradient
+
+    def goes_forwards(self, forward: Graph, plan: Wrt) -> bool:
+        return not self.holomorphic and goes_forwards(forward, plan.inputs)
+
+    def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Wrt) -> tuple[Any, bool]:
+        log, is_plain = recorded.trace.log, not (self.has_aux or self.holomorphic)
+        slot = log.slot_of(recorded.results[0]) if is_plain and recorded.tree is LEAF else None
+        if slot is None or log.type_of(slot).shape or log.type_of(slot).dtype.kind != "f":
+            return MISS, False
+        from tapec.op_by_op.eager_gradient import run_one_by_one  # most functions are compiled at once
+
+        by_slot, _, too_new = run_one_by_one(log, (slot,), tuple(plan.inputs), rows=False)  # arguments come first
+        if by_slot is None:
+            return MISS, too_new
+
+        def of(k: int) -> Any:
+            t = info.types[k]
+            return by_slot[k]._value if k in by_slot else np.zeros(t.shape, t.dtype)[()]
+
+        leaves = [[None if k is None else of(k) for k in group] for group in plan.leaves]
+        trees = [unflatten(info.subtrees[key], group) for key, group in zip(plan.keys, leaves)]
+        gradient = tuple(trees) if plan.many else trees[0]
+        return (np.asarray(log.values[slot])[()], gradient) if self.value else gradient, False
+
+
+def gradient_template(info: Arguments, plan: Wrt, first: int) -> Template:
+    """The structure of the gradients: that of the arguments, None where a leaf has none."""
+    leaves: list[Any] = []
+    trees = []
+    k = first
+    for key, group in zip(plan.keys, plan.leaves):
+        trees.append(info.subtrees[key])
+        for position in group:
+            leaves.append(None if position is None else Out(k))
+            k += position is not None
+    return (Branch(tuple, None, tuple(trees)), leaves) if plan.many else (trees[0], leaves)
+
+
+def check_complex(what: str, info: Arguments, plan: Wrt) -> None:
+    """Holomorphic functions are differentiated by complex numbers."""
+    if any(info.types[k].dtype.kind != "c" for k in plan.inputs):
+        raise TypeError(at_user_line(f"{what} with holomorphic=True differentiates by complex numbers alone"))
+
+
+def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph, kind: str = "f") -> None:
+    """A loss is one number, a real one unless told otherwise; with aux, the first of a pair."""
+    tree = info.result
+    if has_aux:
+        if tree is LEAF or tree.kind is not tuple or len(tree.children) != 2:
+            raise TypeError(at_user_line(f"{what} with has_aux=True: the function must return a pair (loss, aux)"))
+        tree = tree.children[0]
+    if tree is not LEAF:
+        raise TypeError(
+            at_user_line(
+                f"{what}: the function must return one number, not a {tree.kind.__name__}. "
+                f"Mend: return (loss, aux) and say has_aux=True, or use tapec.jacobian or tapec.vjp."
+            )
+        )
+    static = info.statics[0]
+    if static is not LEAF and not isinstance(static, (bool, int)):
+        said = f"{what}: the function returned {static!r}, which is no number. Mend: return the loss."
+        raise TypeError(at_user_line(said))
+    t = forward.outputs[0].type if static is LEAF else type_of(static)
+    if t.size != 1 or t.dtype.kind != kind:
+        by_kind = {"c": "take np.real or np.abs of it", "f": "leave holomorphic=True out"}
+        mend = "reduce it (np.sum, np.mean)" if t.size != 1 else by_kind.get(t.dtype.kind, "compute it in floats")
+        raise TypeError(
+            at_user_line(
+                f"{what}: the loss has shape {t.shape} and dtype {t.dtype.name}; "
+                f"a loss is one {'real' if kind == 'f' else 'complex'} number. "
+                f"Mend: {mend}, or use tapec.jacobian for all derivatives or tapec.vjp for a cotangent of your own."
+            )
+        )
+
+
+def compiled(function: Any, transform: Transform, static_argnums: Any, static_argnames: Any, call_op: Op = CALL) -> Any:
+    """What a decorator gives: the compiled function, or a decorator that makes it."""
+
+    def make(f: Callable[..., Any]) -> CompiledFunction:
+        return CompiledFunction(
+            f, transform, static_argnums=static_argnums, static_argnames=static_argnames, call_op=call_op
+        )
+
+    return decorator(function, make, transform.key, call_op, static_argnums, static_argnames)
+
+
+@gives_the_same
+def compile(function: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
+    """Run a function as generated code.
+
+    >>> import numpy as np, tapec
+    >>> @tapec.compile
+    ... def f(x):
+    ...     return np.sin(x) * 2.0
+    >>> f(0.0)
+    np.float64(0.0)
+    """
+    return compiled(function, Transform(), static_argnums, static_argnames)
+
+
+@takes_the_same
+def grad(
+    function: Any = None,
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *,
+    holomorphic: bool = False,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Any:
+    """The gradient of a function that returns one real number; with `holomorphic`, the derivative of a complex one.
+
+    >>> import tapec
+    >>> tapec.grad(lambda x: x * x)(3.0)
+    np.float64(6.0)
+    """
+    transform = Grad(argnums, has_aux, False, holomorphic)
+    return compiled(function, transform, static_argnums, static_argnames)
+
+
+@gives_the_same_and_more
+def value_and_grad(
+    function: Any = None,
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *,
+    holomorphic: bool = False,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Any:
+    """The value and the gradient of a function that returns one real number (with `holomorphic`, a complex one).
+
+    >>> import tapec
+    >>> tapec.value_and_grad(lambda x: x * x)(3.0)
+    (np.float64(9.0), np.float64(6.0))
+    """
+    transform = Grad(argnums, has_aux, True, holomorphic)
+    return compiled(function, transform, static_argnums, static_argnames)

@@ -1,0 +1,234 @@
+"""`jacobian`, `jacrev`, `jacfwd` and `hessian`: all derivatives, as nested as results and arguments are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tapec.api.compiled.function import Out, Template, Transform, result_template
+from tapec.api.compiled.method_decorators import decorator
+from tapec.api.compiled.signature import Arguments, Binder
+from tapec.api.compiled.typed_wrappers import takes_the_same
+from tapec.api.transforms.compile_and_grad import Wrt, check_complex, check_loss, compiled, gradient_template, wrt_plan
+from tapec.autodiff.compose.inline_graph import copy_into
+from tapec.autodiff.jacobian.jacobian_graph import hessian_graph, jacobian_graph
+from tapec.errors import at_user_line
+from tapec.ir import Builder, Graph
+from tapec.ir.types import is_differentiable
+from tapec.pytree import LEAF, Branch
+
+__all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
+
+
+class Jacobian(Transform):
+    """The Jacobian of every result leaf by every argument leaf, and the auxiliary results."""
+
+    def __init__(self, name: str, argnums: Any, mode: str, has_aux: bool, holomorphic: bool):
+        self.name = name
+        self.argnums = argnums
+        self.mode = checked_mode(name, mode)
+        self.has_aux = has_aux
+        self.holomorphic = holomorphic
+
+    def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
+        plan = wrt_plan(self.name, self.argnums, binder, info, args, kwargs)
+        if self.holomorphic:
+            check_complex(self.name, info, plan)
+        return plan
+
+    def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
+        tree, statics, aux = split_aux(self.name, info, self.has_aux)
+        n = sum(s is LEAF for s in statics)
+        ends = Graph(forward.inputs, forward.nodes, forward.outputs[:n], forward.name)
+        if not any(is_differentiable(o.type) for o in ends.outputs):
+            raise TypeError(at_user_line(_no_result(self.name, ends)))
+        whole = jacobian_graph(ends, plan.inputs, self.mode, self.holomorphic)
+        parts: list[Template] = []
+        k = 0
+        outputs = iter(ends.outputs)
+        for s in statics:
+            if s is LEAF and is_differentiable(next(outputs).type):
+                parts.append(gradient_template(info, plan, k))
+                k += len(plan.inputs)
+            else:
+                parts.append((LEAF, [None]))
+        template = grafted(tree, parts)
+        if aux is None:
+            return whole, template
+        builder = Builder()
+        rest = Graph(forward.inputs, forward.nodes, forward.outputs[n:], forward.name)
+        made = [*copy_into(builder, whole, forward.inputs), *copy_into(builder, rest, forward.inputs)]
+        leaves = [*template[1], *numbered(info.statics[len(statics) :], k)]
+        return builder.graph(forward.inputs, made, forward.name), (Branch(tuple, None, (template[0], aux)), leaves)
+
+
+def checked_mode(what: str, mode: str) -> str:
+    if mode not in ("reverse", "forward", "auto"):
+        raise ValueError(at_user_line(f"{what}: mode must be 'reverse', 'forward' or 'auto', not {mode!r}"))
+    return mode
+
+
+def split_aux(what: str, info: Arguments, has_aux: bool) -> tuple[Any, list[Any], Any]:
+    """The structure of the result and its leaves, and the structure of what is auxiliary (None when nothing is)."""
+    tree = info.result
+    if not has_aux:
+        return tree, list(info.statics), None
+    if tree is LEAF or tree.kind is not tuple or len(tree.children) != 2:
+        raise TypeError(at_user_line(f"{what} with has_aux=True: the function must return a pair (result, aux)"))
+    return tree.children[0], list(info.statics[: count(tree.children[0])]), tree.children[1]
+
+
+def count(tree: Any) -> int:
+    """The number of leaves of a structure."""
+    return 1 if tree is LEAF else sum(map(count, tree.children))
+
+
+def grafted(tree: Any, parts: list[Template]) -> Template:
+    """A template in the place of each leaf of a structure."""
+    return _graft(tree, iter(parts)), [leaf for _, leaves in parts for leaf in leaves]
+
+
+def _graft(tree: Any, parts: Iterator[Template]) -> Any:
+    if tree is LEAF:
+        return next(parts)[0]
+    return Branch(tree.kind, tree.meta, tuple([_graft(c, parts) for c in tree.children]))
+
+
+def hessian_template(info: Arguments, plan: Wrt) -> Template:
+    """In the place of each gradient its own gradients."""
+    tree, leaves = gradient_template(info, plan, 0)
+    width = len(plan.inputs)
+    return grafted(tree, [(LEAF, [None]) if s is None else gradient_template(info, plan, s.k * width) for s in leaves])
+
+
+def numbered(statics: Any, k: int) -> list[Any]:
+    out = []
+    for s in statics:
+        out.append(Out(k) if s is LEAF else s)
+        k += s is LEAF
+    return out
+
+
+def _no_result(what: str, ends: Graph) -> str:
+    shown = ", ".join(str(o.type) for o in ends.outputs) or "nothing that is an array"
+    return f"{what}: the function returned {shown}, which has no derivative. Mend: return real or complex numbers."
+
+
+class Hessian(Transform):
+    """Second derivatives of a loss: by each argument leaf, by each argument leaf."""
+
+    name = "hessian"
+
+    def __init__(self, argnums: Any, has_aux: bool):
+        self.argnums = argnums
+        self.has_aux = has_aux
+
+    def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
+        plan = wrt_plan("hessian", self.argnums, binder, info, args, kwargs)
+        if any(info.types[k].dtype.kind == "c" for k in plan.inputs):
+            raise TypeError(
+                at_user_line("hessian takes real arguments. Mend: differentiate by real and imaginary part apart.")
+            )
+        return plan
+
+    def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
+        check_loss("hessian", info, self.has_aux, forward)
+        whole = hessian_graph(forward, plan.inputs)
+        template = hessian_template(info, plan)
+        if not self.has_aux:
+            return whole, template
+        builder = Builder()
+        made = [*copy_into(builder, whole, forward.inputs), *copy_into(builder, forward, forward.inputs)[1:]]
+        tree, aux = result_template(info, len(plan.inputs) ** 2 - 1)
+        both = Branch(tuple, None, (template[0], tree.children[1]))
+        return builder.graph(forward.inputs, made, forward.name), (both, [*template[1], *aux[1:]])
+
+
+# -- public -----------------------------------------------------------------------------------------------------------
+@takes_the_same
+def jacobian(
+    function: Any = None,
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *,
+    mode: str | None = None,
+    holomorphic: bool = False,
+    sparse: bool = False,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Any:
+    """The Jacobian of a function, `jac[result_leaf][argument_leaf]`, each of shape result + argument.
+
+    `mode` is "reverse" (by rows, all in one batch), "forward" (by columns), or "auto" (whichever is less work); dense
+    Jacobians are by rows unless told otherwise. With `sparse=True` each Jacobian is a `scipy.sparse` CSR matrix, of a
+    row for each element of the result and a column for each element of the argument; see `tapec.sparsity`.
+
+    >>> import numpy as np, tapec
+    >>> tapec.jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
+    if sparse:
+        from tapec.api.transforms.sparse_jacobians import sparse_jacobian
+
+        if holomorphic:
+            raise TypeError(at_user_line("jacobian: a sparse matrix is of real numbers. Mend: leave sparse=True out"))
+        options = (argnums, has_aux, mode or "auto", static_argnums, static_argnames)
+        return decorator(function, lambda f: sparse_jacobian(f, *options), "sparse jacobian", *options)
+    transform = Jacobian("jacobian", argnums, mode or "reverse", has_aux, holomorphic)
+    return compiled(function, transform, static_argnums, static_argnames)
+
+
+@takes_the_same
+def jacrev(
+    function: Any = None,
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *,
+    holomorphic: bool = False,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Any:
+    """The Jacobian in reverse mode: one pullback a row, all in one batch. For more inputs than outputs."""
+    transform = Jacobian("jacrev", argnums, "reverse", has_aux, holomorphic)
+    return compiled(function, transform, static_argnums, static_argnames)
+
+
+@takes_the_same
+def jacfwd(
+    function: Any = None,
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *,
+    holomorphic: bool = False,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Any:
+    """The Jacobian in forward mode: one tangent a column, all in one batch. For more outputs than inputs."""
+    transform = Jacobian("jacfwd", argnums, "forward", has_aux, holomorphic)
+    return compiled(function, transform, static_argnums, static_argnames)
+
+
+@takes_the_same
+def hessian(
+    function: Any = None,
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *,
+    sparse: bool = False,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Any:
+    """The Hessian of a function that returns one real number: `hess[leaf][leaf]`.
+
+    >>> import numpy as np, tapec
+    >>> tapec.hessian(lambda x: np.sum(x ** 3))(np.array([1.0, 2.0]))
+    array([[ 6.,  0.],
+           [ 0., 12.]])
+    """
+    if sparse:
+        from tapec.api.transforms.sparse_jacobians import sparse_hessian
+
+        options = (argnums, has_aux, static_argnums, static_argnames)
+        return decorator(function, lambda f: sparse_hessian(f, *options), "sparse hessian", *options)
+    return compiled(function, Hessian(argnums, has_aux), static_argnums, static_argnames)

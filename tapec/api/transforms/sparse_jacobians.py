@@ -1,0 +1,323 @@
+"""`sparsity`, and Jacobians and Hessians as `scipy.sparse` matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from tapec.api.compiled.export import Text, by_path, constant_text, module_text, result_text, write_text
+from tapec.api.compiled.function import CompiledFunction, Template, Transform
+from tapec.api.compiled.method_decorators import Copied, bound, decorator, dress, is_class_method
+from tapec.api.compiled.pickling import load_saved, saved_state
+from tapec.api.compiled.signature import Arguments, Binder
+from tapec.api.compiled.stub_table import Out
+from tapec.api.transforms.compile_and_grad import Wrt, check_loss, gradient_template, wrt_plan
+from tapec.api.transforms.jacobians import checked_mode, grafted, hessian_template, numbered, split_aux
+from tapec.autodiff.compose.inline_graph import copy_into
+from tapec.autodiff.reverse import value_and_grad_graph
+from tapec.autodiff.sparse.recovery import Compressed, sparse_hessian_graph, sparse_jacobian_graph
+from tapec.autodiff.sparse.sparsity_pattern import jacobian_pattern
+from tapec.errors import TapecError, at_user_line, warn_user
+from tapec.ir import Builder, Graph, Node
+from tapec.ir.source_location import place_of
+from tapec.ir.types import is_differentiable
+from tapec.ops import ArrayLike
+from tapec.pytree import LEAF, Branch, unflatten
+from tapec.tuples import NamedTuple
+
+__all__ = ["SparseFunction", "sparse_hessian", "sparse_jacobian", "sparsity"]
+
+
+class Layout(NamedTuple):
+    """What belongs to a compiled path: the patterns of its blocks, and the structure that these make.
+
+    `integers` are those it relies on, `reasons` what made rows dense, `colors` the products that it takes.
+    """
+
+    patterns: list[Any]
+    template: Template
+    integers: list[Any]
+    reasons: list[str]
+    colors: int
+
+
+class Sparse(Transform):
+    """The entries of sparse matrices, one for each pair of leaves; the rest is known when the path is compiled."""
+
+    def __init__(self, name: str, argnums: Any, mode: str = "auto", has_aux: bool = False):
+        self.name = name
+        self.argnums = argnums
+        self.mode = mode
+        self.has_aux = has_aux
+
+    def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
+        plan = wrt_plan(self.name, self.argnums, binder, info, args, kwargs)
+        if any(info.types[k].dtype.kind == "c" for k in plan.inputs):
+            raise TypeError(at_user_line(f"{self.name}: the argument must be real. Mend: leave sparse=True out"))
+        return plan
+
+    def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
+        known = {node: value for node, value in info.integers.items() if node in forward.inputs}
+        template, blocks, aux = self.blocks(forward, info, plan, known)
+        reasons = list(dict.fromkeys([_reason(node) for made in blocks for node in made.dense]))
+        if reasons:
+            warn_user(f"{self.name}: rows of the pattern are dense because of {'; '.join(reasons)}")
+        builder = Builder()
+        entries = [node for made in blocks for node in copy_into(builder, made.graph, forward.inputs)]
+        given = [np.array(v) for v in known.values()]
+        layout = Layout([b.pattern for b in blocks], template, given, reasons, sum(b.colors for b in blocks))
+        more = [*known, *copy_into(builder, Graph(forward.inputs, forward.nodes, aux.outputs), forward.inputs)]
+        graph = builder.graph(forward.inputs, [*entries, *more], forward.name)
+        n, k = len(entries), len(known)
+        parts = (_row(n), LEAF, _row(k), aux.tree)
+        leaves = [*map(Out, range(n)), layout, *[Out(n + j) for j in range(k)], *numbered(aux.statics, n + k)]
+        return graph, (Branch(tuple, None, parts), leaves)
+
+    def blocks(
+        self, forward: Graph, info: Arguments, plan: Wrt, known: dict[Node, Any]
+    ) -> tuple[Template, list[Compressed], Aux]:
+        """The structure of the matrices, the matrices, and what is auxiliary."""
+        tree, statics, aux = split_aux(self.name, info, self.has_aux)
+        n = sum(s is LEAF for s in statics)
+        made: list[Compressed] = []
+        parts: list[Template] = []
+        outputs = iter(forward.outputs[:n])
+        for s in statics:
+            output = next(outputs) if s is LEAF else None
+            if output is None or not is_differentiable(output.type):
+                parts.append((LEAF, [None]))
+                continue
+            if output.type.dtype.kind != "f":
+                shown = f"the function returned {output.type}; a sparse matrix is of real numbers"
+                raise TypeError(at_user_line(f"{self.name}: {shown}. Mend: leave sparse=True out"))
+            parts.append(gradient_template(info, plan, len(made)))
+            one = Graph(forward.inputs, forward.nodes, [output], forward.name)
+            made += [self.compressed(one, w, known) for w in plan.inputs]
+        if not made:
+            shown = ", ".join(str(o.type) for o in forward.outputs[:n]) or "nothing that is an array"
+            raise TypeError(at_user_line(f"{self.name}: the function returned {shown}, which has no derivative"))
+        return grafted(tree, parts), made, Aux(aux or _row(0), info.statics[len(statics) :], forward.outputs[n:])
+
+    def compressed(self, forward: Graph, w: int, known: dict[Node, Any]) -> Compressed:
+        return sparse_jacobian_graph(forward, w, self.mode, known)
+
+
+class Aux(NamedTuple):
+    """The auxiliary results: their structure, their leaves, and the outputs among these."""
+
+    tree: Any
+    statics: Any
+    outputs: Any
+
+
+def _row(n: int) -> Branch:
+    return Branch(tuple, None, (LEAF,) * n)
+
+
+class SparseHessian(Sparse):
+    def blocks(
+        self, forward: Graph, info: Arguments, plan: Wrt, known: dict[Node, Any]
+    ) -> tuple[Template, list[Compressed], Aux]:
+        check_loss(self.name, info, self.has_aux, forward)
+        made = [self._block(forward, i, j, known) for i in plan.inputs for j in plan.inputs]
+        _, statics, aux = split_aux(self.name, info, self.has_aux)
+        more = Aux(aux or _row(0), info.statics[len(statics) :], forward.outputs[1:])
+        return hessian_template(info, plan), made, more
+
+    def _block(self, forward: Graph, i: int, j: int, known: dict[Node, Any]) -> Compressed:
+        """The derivative by the input j of the gradient by the input i."""
+        if i == j:
+            return sparse_hessian_graph(forward, i, known)
+        joint = value_and_grad_graph(forward, [i])
+        gradient = Graph(joint.inputs, joint.nodes, joint.outputs[-1:], forward.name)
+        return sparse_jacobian_graph(gradient, j, "auto", known)
+
+
+class Sparsity(Sparse):
+    """The patterns alone: nothing is computed."""
+
+    def compressed(self, forward: Graph, w: int, known: dict[Node, Any]) -> Compressed:
+        (pattern,), dense = jacobian_pattern(forward, [w], known)
+        return Compressed(Graph(forward.inputs, (), (), forward.name), pattern, dense, 0, "")
+
+
+def _reason(node: Node) -> str:
+    place = "" if node.origin is None else f" at {place_of(node.origin).short}"
+    return f"{node.op.name}{place}"
+
+
+class SparseFunction(Copied):
+    """A function that returns a sparse matrix; `source`, `ir` and `explain` are those of the code for its entries."""
+
+    def __init__(self, compiled: CompiledFunction, finish: Callable[[Any, Any], Any]):
+        dress(self, compiled._function)
+        self._compiled = compiled
+        self._function = compiled._function
+        self._finish = finish
+        self._bound: dict[int, SparseFunction] = {}
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        if owner is None:
+            return self
+        return bound(
+            self, owner, self._bound, lambda: SparseFunction(self._compiled.__get__(owner, kind), self._finish)
+        )
+
+    def _like(self, function: Callable[..., Any]) -> SparseFunction:
+        return SparseFunction(self._compiled._like(function), self._finish)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], type) and is_class_method(self, args[0]):
+            return self.__get__(args[0])(*args[1:], **kwargs)
+        entries, layout, _, aux = self._entries(args, kwargs)
+        if any(isinstance(x, ArrayLike) for x in entries):
+            raise TypeError(
+                at_user_line("a sparse matrix cannot be part of a recording. Mend: products (tapec.jvp, tapec.hvp)")
+            )
+        tree, leaves = layout.template
+        data = iter(entries)
+        made = [self._finish(next(data, None), pattern) for pattern in layout.patterns]
+        found = unflatten(tree, [None if leaf is None else made[leaf.k] for leaf in leaves])
+        return (found, aux) if self._compiled._transform.has_aux else found  # type: ignore[attr-defined]
+
+    def _entries(self, args: Any, kwargs: Any) -> tuple[Any, Layout, Any, Any]:
+        """The entries, of a path whose integers are those of now."""
+        found = self._compiled(*args, **kwargs)
+        if not _hold(found):
+            self._compiled.cache_clear()
+            found = self._compiled(*args, **kwargs)
+            if not _hold(found):
+                raise TapecError(f"{self._compiled._name}: index arrays changed while they were read")
+        return found
+
+    def reasons(self, *args: Any, **kwargs: Any) -> list[str]:
+        """The operations, with the user's lines, for which nothing better than dense rows is known."""
+        return self._entries(args, kwargs)[1].reasons
+
+    def colors(self, *args: Any, **kwargs: Any) -> int:
+        """How many products make the matrix."""
+        return self._entries(args, kwargs)[1].colors
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The generated code that computes the entries."""
+        return self._compiled.source(*args, **kwargs)
+
+    def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
+        """The graph that computes the entries."""
+        return self._compiled.ir(*args, stage=stage, **kwargs)
+
+    def export(self, path: Any, *args: Any, **kwargs: Any) -> None:
+        """Write a module of its own, for the signature of these arguments, that needs NumPy and SciPy alone."""
+        self._entries(args, kwargs)
+        entry, program, _ = self._compiled.locate(*args, **kwargs)
+        if program is None or program.straight:
+            raise TapecError(at_user_line(f"{self._compiled._name} cannot be exported: {entry.anew}"))
+        write_text(module_text(self._compiled, entry, program, None, self._results), path)
+
+    def __reduce__(self) -> Any:
+        """Pickled as generated code, see `CompiledFunction`."""
+        return load_saved, saved_state(self._compiled, self._results)
+
+    def _results(self, program: Any, module: Any) -> list[str]:
+        """What an exported module gives back: matrices, if the integers are those that the patterns were made for."""
+        texts, lines = [], []
+        for path in program.paths:
+            tree, leaves = path.template
+            (at,) = [k for k, leaf in enumerate(leaves) if type(leaf) is Layout]
+            layout = leaves[at]
+            for k, value in enumerate(layout.integers):
+                lines.append(f"_require(np.array_equal(r[{at + k}], {constant_text(value)}), 'other integers')")
+            if lines and len(program.paths) > 1:
+                raise TapecError(f"{self._compiled._name} cannot be exported: its patterns hang on integers")
+            made = [self._block(k, p, module) for k, p in enumerate(layout.patterns)]
+            inner = [None if leaf is None else made[leaf.k] for leaf in layout.template[1]]
+            text = result_text(layout.template[0], inner, self._compiled, None)
+            if self._compiled._transform.has_aux:  # type: ignore[attr-defined]
+                more = leaves[at + 1 + len(layout.integers) :]
+                text = f"({text}, {result_text(tree.children[3], more, self._compiled, None)})"
+            texts.append(text)
+        return [*lines, *by_path(texts)]
+
+    def _block(self, k: int, pattern: Any, module: Any) -> Text:
+        names = []
+        for part in ("indices", "indptr"):
+            names.append(module.name(part))
+            module.constants.append(f"{names[-1]} = {constant_text(getattr(pattern, part))}")
+        values = f"np.ones({pattern.nnz}, bool)" if isinstance(self._compiled._transform, Sparsity) else f"r[{k}]"
+        where = ", ".join(f"{name}.copy()" for name in names)
+        return Text(f"scipy.sparse.csr_matrix(({values}, {where}), shape={pattern.shape})")
+
+    def explain(self, *args: Any, **kwargs: Any) -> Any:
+        """What tapec knows about a call with these arguments."""
+        return self._compiled.explain(*args, **kwargs)
+
+    def cache_info(self) -> Any:
+        return self._compiled.cache_info()
+
+    def cache_clear(self) -> None:
+        self._compiled.cache_clear()
+
+    def __repr__(self) -> str:
+        return f"<sparse {self._compiled!r}>"
+
+
+def _hold(found: Any) -> bool:
+    layout, integers = found[1:3]
+    return all(np.array_equal(a, b) for a, b in zip(layout.integers, integers, strict=True))
+
+
+def _matrix(data: Any, pattern: Any) -> Any:
+    """A matrix of this pattern, which is one already: making another from its parts would check them again."""
+    matrix = copy(pattern)
+    matrix.data, matrix.indices, matrix.indptr = data, pattern.indices.copy(), pattern.indptr.copy()
+    return matrix
+
+
+def sparse_jacobian(
+    function: Any, argnums: Any, has_aux: bool, mode: str, static_argnums: Any, static_argnames: Any
+) -> SparseFunction:
+    """`tapec.jacobian(f, sparse=True)`."""
+    transform = Sparse("jacobian", argnums, checked_mode("jacobian", mode), has_aux)
+    return _sparse(function, transform, _matrix, static_argnums, static_argnames)
+
+
+def sparse_hessian(
+    function: Any, argnums: Any, has_aux: bool, static_argnums: Any, static_argnames: Any
+) -> SparseFunction:
+    """`tapec.hessian(f, sparse=True)`."""
+    return _sparse(
+        function, SparseHessian("hessian", argnums, "auto", has_aux), _matrix, static_argnums, static_argnames
+    )
+
+
+def sparsity(function: Any = None, argnums: Any = 0, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
+    """The pattern of a function's Jacobian, worked out from its graph: a boolean `scipy.sparse` CSR matrix.
+
+    A row for each element of the result, a column for each element of the argument; for structures and several
+    arguments a matrix for each pair of leaves, `pattern[result_leaf][argument_leaf]`.
+
+    >>> import numpy as np, tapec
+    >>> tapec.sparsity(lambda x: x[1:] * x[:-1])(np.ones(4)).toarray().astype(int)
+    array([[1, 1, 0, 0],
+           [0, 1, 1, 0],
+           [0, 0, 1, 1]])
+    """
+    transform = Sparsity("sparsity", argnums)
+
+    def pattern(data: Any, found: Any) -> Any:
+        return found.copy()
+
+    def make(f: Callable[..., Any]) -> SparseFunction:
+        return _sparse(f, transform, pattern, static_argnums, static_argnames)
+
+    return decorator(function, make, transform.key, static_argnums, static_argnames)
+
+
+def _sparse(
+    function: Any, transform: Transform, finish: Any, static_argnums: Any, static_argnames: Any
+) -> SparseFunction:
+    compiled = CompiledFunction(function, transform, static_argnums=static_argnums, static_argnames=static_argnames)
+    return SparseFunction(compiled, finish)

@@ -1,0 +1,153 @@
+"""`vjp`: the value of a function now, and its pullback for as many cotangents as one likes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tapec.api.compiled.call_stub import packer
+from tapec.api.compiled.function import CompiledFunction, Template, Transform, result_template
+from tapec.api.compiled.method_decorators import cached, hashable
+from tapec.api.compiled.signature import Arguments, Binder, value_of
+from tapec.api.compiled.stub_table import Out
+from tapec.api.transforms.compile_and_grad import Wrt, gradient_template, wrt_plan
+from tapec.autodiff.compose.inline_graph import copy_into
+from tapec.autodiff.compose.partition import split
+from tapec.autodiff.reverse import vjp_graph
+from tapec.errors import at_user_line
+from tapec.ir import Builder, Graph, Type
+from tapec.ir.types import is_differentiable
+from tapec.ops.control.select_and_call import CALL
+from tapec.ops.core.define import as_data
+from tapec.pytree import LEAF, Branch, count_leaves, flatten
+from tapec.runtime.compile import Build
+from tapec.trace.function.call_adapter import Adapter, parameter_names
+from tapec.trace.recording_stack import CURRENT
+from tapec.trace.tensor import Tensor, record, wrap
+
+__all__ = ["Later", "vjp"]
+
+
+class Later:
+    """A graph that waits for some of its inputs: compiled when first called, then called with what was kept."""
+
+    def __init__(self, graph: Graph, template: Template, types: Sequence[Any]):
+        self.graph = graph
+        self.template = template
+        self.types = types  # of the leaves that come later, None for those that are no inputs
+        self._run: Callable[..., Any] | None = None
+        self._pack = packer(template)
+
+    def __call__(self, kept: Any, given: list[Any]) -> Any:
+        if self._run is None:
+            self._run = Build(self.graph, self.graph.name).compiled.function
+        objects = [*kept, *given]
+        outputs: Any = self._run(*[value_of(x) for x in objects])
+        if any(type(x) is Tensor for x in objects):
+            outputs = tuple([wrap(v) for v in outputs])
+            rec = CURRENT.get()
+            if rec is not None:
+                record(rec, CALL, tuple(objects), (("graph", self.graph),), outputs)
+        return self._pack(outputs)
+
+
+class Vjp(Transform):
+    """Results and what the pullback needs of them now; cotangents of the arguments later."""
+
+    name = "vjp"
+
+    def __init__(self, has_aux: bool):
+        self.has_aux = has_aux
+
+    def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
+        primals = [k for k in range(len(args)) if not binder.is_static(k)]
+        return wrt_plan("vjp", tuple(primals), binder, info, args, kwargs)
+
+    def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
+        tree, leaves = result_template(info, 0)
+        ends = forward
+        if self.has_aux:
+            k = sum(s is LEAF for s in info.statics[: count_leaves(tree.children[0])])
+            ends = Graph(forward.inputs, forward.nodes, forward.outputs[:k], forward.name)
+        back = vjp_graph(ends, plan.inputs)
+        builder = Builder()
+        results = copy_into(builder, forward, forward.inputs)
+        grads = copy_into(builder, back, back.inputs)
+        n = len(results)
+        whole = builder.graph(back.inputs, [*results, *grads], f"{forward.name}_pullback")
+        seeds = range(len(forward.inputs), len(back.inputs))
+        early, late = split(whole, seeds, range(n, n + len(grads)))
+        grad_tree, grad_leaves = gradient_template(info, plan, 0)
+        if len(plan.keys) == 1:
+            grad_tree = grad_tree.children[0]
+        ends_leaves = info.statics[: count_leaves(tree.children[0])] if self.has_aux else info.statics
+        outputs = iter(ends.outputs)
+        types = [next(outputs).type if s is LEAF else None for s in ends_leaves]  # a static leaf has no cotangent
+        later = Later(late, (grad_tree, grad_leaves), types)
+        kept = [Out(n + k) for k in range(len(early.outputs) - n)]
+        template = Branch(tuple, None, (tree, Branch(tuple, None, (LEAF,) * len(kept)), LEAF))
+        return early, (template, [*leaves, *kept, later])
+
+
+class Pullback:
+    """Takes a cotangent of the result, in the result's structure, to cotangents of the arguments."""
+
+    def __init__(self, tree: Any, kept: Any, later: Later):
+        self._tree = tree
+        self._kept = kept
+        self._later = later
+
+    def __call__(self, cotangent: Any) -> Any:
+        leaves: list[Any] = []
+        tree = flatten(cotangent, leaves)
+        if tree != self._tree:
+            raise ValueError(at_user_line("the cotangent must have the structure of the function's result"))
+        given = []
+        for leaf, t in zip(leaves, self._later.types):
+            if t is not None and is_differentiable(t):
+                given.append(fitted(leaf, t))
+        return self._later(self._kept, given)
+
+
+def fitted(x: Any, t: Type) -> Any:
+    """A cotangent or tangent in the dtype of what it belongs to; ValueError when the shape is another."""
+    value = as_data(value_of(x))
+    shape = np.shape(value)
+    if shape != t.shape:
+        raise ValueError(at_user_line(f"a cotangent or tangent has shape {shape}; it must have shape {t.shape}"))
+    if type(x) is Tensor:
+        return x if x.dtype == t.dtype else x.astype(t.dtype)
+    return np.asarray(value, t.dtype)[()]
+
+
+def vjp(
+    function: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Any:
+    """The value of a function at these arguments, and the pullback: a function from cotangents to cotangents.
+
+    Static arguments are no primals: the pullback gives nothing for them.
+
+    >>> import numpy as np, tapec
+    >>> out, pullback = tapec.vjp(lambda x: x * x, np.array([1.0, 2.0]))
+    >>> out, pullback(np.array([1.0, 10.0]))
+    (array([1., 4.]), array([ 2., 40.]))
+    """
+    n = len(primals)
+
+    def make(f: Callable[..., Any]) -> CompiledFunction:
+        adapter = Adapter(lambda g, *args: g(*args), f, parameters=parameter_names(f, n))
+        return CompiledFunction(adapter, Vjp(has_aux), static_argnums=static_argnums, static_argnames=static_argnames)
+
+    compiled = cached(function, ("vjp", n, has_aux, hashable(static_argnums), hashable(static_argnames)), make)
+    out, kept, later = compiled(*primals)
+    leaves: list[Any] = []
+    if has_aux:
+        out, aux = out
+        return out, Pullback(flatten(out, leaves), kept, later), aux
+    return out, Pullback(flatten(out, leaves), kept, later)

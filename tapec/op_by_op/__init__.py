@@ -1,0 +1,1 @@
+"""Gradients taken operation by operation, for programs whose structure is new each time."""

@@ -1,0 +1,1 @@
+"""Values that users hold: Variables, constants, IndexedSlices, stop_gradient."""

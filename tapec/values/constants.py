@@ -1,0 +1,63 @@
+"""Tensors made from values, and arrays to be written into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapec.ops.layout.creation import FULL
+from tapec.trace.tensor import Tensor, perform
+from tapec.values.variable import Variable
+
+__all__ = ["constant", "convert_to_tensor", "empty", "full", "ones", "zeros"]
+
+
+def constant(value: Any, dtype: Any = None) -> Tensor:
+    """A tensor with this value, a copy of it.
+
+    >>> import tapec
+    >>> tapec.constant([1.0, 2.0])
+    tapec.Tensor([1., 2.], shape=(2,), dtype=float64)
+    """
+    return Tensor(value, dtype)
+
+
+def convert_to_tensor(value: Any, dtype: Any = None) -> Tensor:
+    """A tensor with this value; a tensor stays itself, a Variable is read."""
+    if isinstance(value, Variable):
+        value = value.read_value()
+    if type(value) is Tensor and (dtype is None or value.dtype == np.dtype(dtype)):
+        return value
+    return value.astype(dtype) if type(value) is Tensor else Tensor(value, dtype)
+
+
+def zeros(shape: Any, dtype: Any = float) -> Tensor:
+    """Zeros that can be written into while something records: `y = tapec.zeros(3); y[0] = x * x`."""
+    return _uniform(shape, 0, dtype)
+
+
+def ones(shape: Any, dtype: Any = float) -> Tensor:
+    """Ones that can be written into while something records."""
+    return _uniform(shape, 1, dtype)
+
+
+def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
+    """One number, or tensor, everywhere; it can be written into while something records."""
+    if isinstance(value, (Tensor, Variable)):
+        filled: Any = np.copy(np.broadcast_to(convert_to_tensor(value), shape))
+        return filled if dtype is None else filled.astype(dtype)
+    return _uniform(shape, value, dtype or np.asarray(value).dtype)
+
+
+def empty(shape: Any, dtype: Any = float) -> Tensor:
+    """Room to be written into while something records; zeros until then."""
+    return zeros(shape, dtype)
+
+
+def _uniform(shape: Any, value: Any, dtype: Any) -> Tensor:
+    """One number everywhere: in a traced function a part of it, `np.zeros(n)` in the generated code."""
+    dtype = np.dtype(dtype)
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    params = (("shape", tuple([int(n) for n in sizes])), ("value", dtype.type(value).item()), ("dtype", dtype))
+    return perform(FULL, (), params)

@@ -1,0 +1,224 @@
+"""The generated code of a call: what it takes, what it hands on, and what is counted."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tapec
+
+
+def roads(g):
+    """Calls that generated code took."""
+    return g._roads.hits
+
+
+def test_keywords_and_defaults_take_the_road():
+    @tapec.compile
+    def f(x, scale=2.0, *, shift=None):
+        return x * scale
+
+    @tapec.compile
+    def plain(x, scale=2.0):
+        return x * scale
+
+    assert f(3.0) == 6.0 and f(3.0, shift=None) == 6.0 and roads(f) == 1
+    assert plain(3.0) == 6.0 and plain(3.0, 5.0) == 15.0
+    before = roads(plain)
+    assert plain(scale=4.0, x=2.0) == 8.0 and plain(2.0, scale=3.0) == 6.0
+    assert roads(plain) == before + 2
+    assert plain(7.0) == 14.0 and plain(x=7.0) == 14.0 and roads(plain) == before + 4
+    assert plain.cache_info()[:3] == (5, 1, 1)
+
+
+def test_a_default_that_is_left_out_before_one_that_is_given():
+    @tapec.compile
+    def f(x, a=2.0, b=3.0):
+        return x * a + b
+
+    assert f(1.0, 1.0, 1.0) == 2.0
+    assert f(1.0, b=0.0) == 2.0
+    assert f(b=0.5, x=2.0) == 4.5
+    assert f(2.0) == 7.0
+
+
+def test_errors_are_those_of_the_function():
+    @tapec.grad
+    def loss(w, x):
+        return w * x
+
+    for _ in range(2):
+        with pytest.raises(TypeError, match="x"):
+            loss(1.0)
+        with pytest.raises(TypeError, match="z"):
+            loss(1.0, 2.0, z=2.0)
+        with pytest.raises(TypeError):
+            loss(1.0, 2.0, 3.0)
+        assert loss(1.0, 2.0) == 2.0
+
+
+def test_names_that_mean_something_in_generated_code():
+    k = np.array([1.0, 2.0])
+
+    def f(r, len, _x, type, np, k_):
+        return (r * len + _x * type + np * k_) * k
+
+    g = tapec.grad(lambda *a: f(*a).sum(), argnums=(0, 1, 2, 3, 4, 5))
+    assert g(1.0, 2.0, 3.0, 4.0, 5.0, 6.0) == (6.0, 3.0, 12.0, 9.0, 18.0, 15.0)
+    h = tapec.compile(f)
+    for _ in range(3):
+        np.testing.assert_array_equal(h(1.0, 2.0, 3.0, 4.0, 5.0, 6.0), [44.0, 88.0])
+        np.testing.assert_array_equal(h(1.0, 2.0, 3.0, 4.0, 5.0, k_=6.0), [44.0, 88.0])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, /, y: x * y,
+        lambda x, y, /: x * y,
+        lambda x, *more: x * more[0],
+        lambda *both: both[0] * both[1],
+        lambda x, y, *more: x * y,
+        lambda x, y, **more: x * y,
+        lambda *both, **more: both[0] * both[1],
+        lambda x, y=1.0, *, z=1.0, **more: x * y * z,
+        lambda x, y=1.0, *more, z=1.0: x * y * z,
+    ],
+)
+def test_any_signature(function):
+    f = tapec.compile(function)
+    assert f(3.0, 4.0) == 12.0 and f(5.0, 6.0) == 30.0
+    assert roads(f) == 1
+    assert f(np.ones(2), 2.0).tolist() == [2.0, 2.0] and f(7.0, 8.0) == 56.0
+    assert roads(f) == 2
+
+
+def test_surplus_arguments_are_not_lost():
+    f = tapec.compile(lambda x, *more, **named: x + sum(more) + sum(named.values()))
+    assert [f(1.0), f(1.0, 2.0), f(1.0, 2.0, 3.0), f(1.0, y=4.0), f(1.0, 2.0, y=4.0)] == [1.0, 3.0, 6.0, 5.0, 7.0]
+    assert [f(1.0), f(1.0, 2.0), f(1.0, 2.0, 3.0), f(1.0, y=4.0), f(1.0, 2.0, y=4.0)] == [1.0, 3.0, 6.0, 5.0, 7.0]
+    assert f.cache_info()[:3] == (5, 5, 5)
+
+
+def test_more_signatures_than_roads():
+    f = tapec.compile(lambda x: x.sum())
+    for _ in range(3):
+        assert [f(np.ones(n)) for n in range(1, 9)] == list(range(1, 9))
+    assert f.cache_info()[:3] == (16, 8, 8)
+    f.cache_clear()
+    assert f.cache_info()[:3] == (0, 0, 0) and f(np.ones(3)) == 3.0 and f.cache_info()[:3] == (0, 1, 1)
+
+
+def test_a_road_is_renewed_with_the_paths():
+    @tapec.compile
+    def f(x):
+        return x if x > 0 else -x
+
+    assert [f(v) for v in (1.0, -1.0, 2.0, -3.0)] == [1.0, 1.0, 2.0, 3.0]
+    assert f.cache_info()[:3] == (2, 2, 2)
+
+
+def test_settings_in_force_are_looked_at():
+    f = tapec.compile(lambda x: np.log(x))
+    assert f(1.0) == 0.0 and f(1.0) == 0.0
+    with tapec.settings(check_nan=True), np.errstate(all="ignore"), pytest.raises(Exception, match="nan|inf|zero"):
+        f(0.0)
+    with np.errstate(all="ignore"):
+        assert f(0.0) == -np.inf
+
+
+def test_an_equal_number_of_another_type_is_another_fact():
+    factor = 5000
+
+    class Model:
+        power = 2
+
+    @tapec.compile
+    def f(x):
+        return x**Model.power * factor
+
+    x = np.array([1, 2])
+    assert [f(x).dtype.kind for _ in range(3)] == ["i"] * 3
+    before = roads(f)
+    factor = int("5000")  # equal, and another object
+    assert f(x).dtype.kind == "i" and roads(f) == before + 1
+    factor = 5000.0
+    assert f(x).dtype.kind == "f"
+    factor = 5000
+    Model.power = 2.0
+    assert f(x).dtype.kind == "f"
+
+
+def test_a_function_that_is_traced_captures_what_is_captured_in_a_call():
+    k = 2.0
+    inner = tapec.compile(lambda x: x * k)
+    assert inner(3.0) == 6.0 and inner(3.0) == 6.0
+    outer = tapec.compile(lambda y: y * inner(3.0))
+    assert outer(1.0) == 6.0
+    k = 5.0
+    assert outer(1.0) == 15.0 and inner(3.0) == 15.0
+
+
+def test_functions_go_when_nobody_holds_them():
+    import gc
+    import weakref
+
+    f = tapec.compile(lambda x: x * x)
+    f(1.0)
+    gone = weakref.ref(f)
+    del f
+    gc.collect()
+    assert gone() is None
+
+
+# -- when it is written -----------------------------------------------------------------------------------------------
+def test_what_is_called_once_has_no_code_of_its_own():
+    code = """if True:
+        import sys
+        import numpy as np
+        import tapec
+
+        f = tapec.grad(lambda x: np.sum(x * x))
+        first = f(np.ones(3))
+        assert "tapec.api.compiled.call_stub" not in sys.modules and f._roads.hits == 0
+        assert (f(np.ones(3)) == first).all() and f._roads.hits == 1
+    """
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_captured_state_that_is_another_when_it_is_written():
+    """The code of a program is written for what it was compiled for, not for what is there by then."""
+    weights = {"w": np.array([1.0, 2.0])}
+    g = tapec.grad(lambda x: np.sum(x * x * weights["w"]))
+    x = np.array([3.0, 5.0])
+    for _ in range(2):
+        for w in (np.array([1.0, 2.0]), np.array([1.0, 2.0], np.float32), np.array(2.0), np.array([[1.0], [2.0]])):
+            weights["w"] = w
+            slopes = 2.0 * x * w
+            for _ in range(3):
+                np.testing.assert_array_equal(g(x), slopes if slopes.ndim == 1 else slopes.sum(axis=0))
+    assert g.cache_info().compilations == 4
+
+
+def test_a_result_with_structure_is_the_same_before_and_after():
+    @tapec.compile
+    def f(x):
+        return {"b": (x, [x * 2.0]), "a": None, "c": "text"}, x + 1.0
+
+    results = [f(np.float64(3.0)) for _ in range(3)]
+    assert results[0] == results[1] == results[2] == ({"b": (3.0, [6.0]), "a": None, "c": "text"}, 4.0)
+    assert list(results[0][0]) == list(results[1][0]) == ["b", "a", "c"]
+
+
+def test_tensors_as_first_and_later_arguments():
+    g = tapec.grad(lambda x: x * x * x)
+    for _ in range(3):
+        with tapec.GradientTape() as tape:
+            x = tapec.constant(2.0)
+            tape.watch(x)
+            y = g(x)
+        assert y.numpy() == 12.0 and tape.gradient(y, x).numpy() == 12.0
+    assert roads(g) == 0
+    assert g(2.0) == 12.0 and g(2.0) == 12.0
